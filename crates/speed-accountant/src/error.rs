@@ -1,0 +1,67 @@
+//! What the accountant refuses.
+
+/// Why votes or parameters cannot be accounted.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AccountError {
+    /// No query was asked.
+    #[error("there are no queries to account: expected at least one row of votes")]
+    NoQueries,
+    /// There is nothing to choose between.
+    #[error("row {row} has {found} classes, but an argmax needs at least 2")]
+    TooFewClasses {
+        /// Index of the row.
+        row: usize,
+        /// How many counts it has.
+        found: usize,
+    },
+    /// A row has another number of classes than the first.
+    #[error("row {row} has {found} classes, but row 0 has {expected}")]
+    Classes {
+        /// Index of the row.
+        row: usize,
+        /// How many counts it has.
+        found: usize,
+        /// How many the first row has.
+        expected: usize,
+    },
+    /// A row has another number of votes than the first: every teacher votes once a query.
+    #[error("row {row} has {found} votes, but row 0 has {expected}: every teacher votes once in every query")]
+    Votes {
+        /// Index of the row.
+        row: usize,
+        /// The sum of its counts.
+        found: u64,
+        /// The sum of the first row's counts.
+        expected: u64,
+    },
+    /// Nobody voted.
+    #[error("row {row} has no votes at all")]
+    NoVotes {
+        /// Index of the row.
+        row: usize,
+    },
+    /// Delta is not in (0, 1).
+    #[error("delta is {found}, but it must be greater than 0 and less than 1")]
+    Delta {
+        /// The refused value.
+        found: f64,
+    },
+    /// No moment order was asked for.
+    #[error("largest moment order is 0, but at least order 1 is needed")]
+    NoOrders,
+    /// A statistical distance is no distance.
+    #[error("statistical distance of the sampler is {found}, but it must be from 0 to less than 1")]
+    SamplingDistance {
+        /// The refused value.
+        found: f64,
+    },
+    /// The sampler's imperfection uses up all of delta.
+    #[error("sampler's statistical distance costs {charge:e} of delta = {delta:e}, which leaves nothing")]
+    DeltaUsedUp {
+        /// What the sampler costs.
+        charge: f64,
+        /// What was allowed in all.
+        delta: f64,
+    },
+}

@@ -1,0 +1,43 @@
+//! Rounding for tables.
+
+/// Rounds up to `decimals` decimals: a privacy loss must not be printed smaller than it is. The paper's tables round up
+/// too (erratum 10). A value that has no more decimals than that stays as it is.
+#[must_use]
+pub fn round_up(epsilon: f64, decimals: u32) -> f64 {
+    let unit = 10f64.powi(decimals.min(300) as i32);
+    let scaled = epsilon * unit;
+    // Beyond 2^53 a double has no decimals left; infinity and NaN have none either.
+    if !scaled.is_finite() || scaled.abs() >= 2f64.powi(53) {
+        return epsilon;
+    }
+    // `1.1 * 100` is a little above 110 in floating point: try the step below as well.
+    let up = scaled.ceil();
+    [up - 1.0, up]
+        .into_iter()
+        .map(|steps| steps / unit)
+        .find(|&rounded| rounded >= epsilon)
+        .unwrap_or((up + 1.0) / unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_up_and_keeps_what_is_exact() {
+        assert_eq!(round_up(1.401, 2), 1.41);
+        assert_eq!(round_up(1.41, 2), 1.41);
+        assert_eq!(round_up(1.410_000_000_000_000_2, 2), 1.42);
+        assert_eq!(round_up(1.1, 2), 1.1);
+        assert_eq!(round_up(0.2, 0), 1.0);
+        assert_eq!(round_up(3.0, 0), 3.0);
+        assert_eq!(round_up(f64::INFINITY, 2), f64::INFINITY);
+        assert_eq!(round_up(1e300, 2), 1e300);
+        assert!(round_up(f64::NAN, 2).is_nan());
+        assert!(
+            (0..10_000)
+                .map(|i| f64::from(i) * 0.000_37)
+                .all(|x| round_up(x, 3) >= x && round_up(x, 3) < x + 0.001_000_1)
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! What the accountant refuses, and what its claims say.
+
+use speed_accountant::{AccountError, Delta, Noise, PrivacyEvent, account, account_data_independent, account_up_to, q};
+use speed_mechanism::{HonestRatio, InverseScale, NoiseShare};
+
+fn event(noise: Noise) -> PrivacyEvent {
+    PrivacyEvent::new(
+        noise,
+        InverseScale::new(0.1).expect("a valid scale"),
+        HonestRatio::new(0.9).expect("a valid ratio"),
+    )
+}
+
+fn delta() -> Delta {
+    Delta::new(1e-5).expect("a valid delta")
+}
+
+fn refused(counts: &[Vec<u32>]) -> AccountError {
+    account(counts, event(Noise::DiscreteLaplace), delta()).expect_err("bad votes")
+}
+
+#[test]
+fn bad_votes_are_refused_with_their_row() {
+    assert_eq!(refused(&[]), AccountError::NoQueries);
+    assert_eq!(refused(&[vec![]]), AccountError::TooFewClasses { row: 0, found: 0 });
+    assert_eq!(refused(&[vec![250], vec![250]]), AccountError::TooFewClasses { row: 0, found: 1 });
+    assert_eq!(refused(&[vec![2, 1], vec![1, 1, 1]]), AccountError::Classes { row: 1, found: 3, expected: 2 });
+    assert_eq!(refused(&[vec![2, 1], vec![3, 0], vec![2, 2]]), AccountError::Votes { row: 2, found: 4, expected: 3 });
+    assert_eq!(refused(&[vec![0, 0]]), AccountError::NoVotes { row: 0 });
+    // Sums that would overflow 32 bits are sums all the same.
+    let most = u32::MAX;
+    assert_eq!(
+        refused(&[vec![most, most], vec![most, most - 1]]),
+        AccountError::Votes { row: 1, found: 2 * u64::from(most) - 1, expected: 2 * u64::from(most) }
+    );
+    assert!(account(&[vec![most, 0]], event(Noise::DiscreteLaplace), delta()).is_ok());
+    assert_eq!(q(&[3], &event(Noise::Laplace)), Err(AccountError::TooFewClasses { row: 0, found: 1 }));
+    let message = refused(&[vec![2, 1], vec![3, 0], vec![2, 2]]).to_string();
+    assert_eq!(message, "row 2 has 4 votes, but row 0 has 3: every teacher votes once in every query");
+}
+
+#[test]
+fn bad_parameters_are_refused() {
+    for value in [0.0, 1.0, -1e-5, 1.5, f64::NAN, f64::INFINITY] {
+        assert!(matches!(Delta::new(value), Err(AccountError::Delta { .. })), "{value}");
+    }
+    assert!(serde_json::from_str::<Delta>("0").is_err());
+    assert_eq!(account_data_independent(0, event(Noise::Laplace), delta()), Err(AccountError::NoQueries));
+    let none = account_up_to(&[vec![2, 1]], event(Noise::Laplace), delta(), 0);
+    assert_eq!(none, Err(AccountError::NoOrders));
+    for distance in [-1e-30, 1.0, f64::NAN] {
+        let result = event(Noise::DiscreteLaplace).with_sampling_distance(distance);
+        assert!(matches!(result, Err(AccountError::SamplingDistance { .. })), "{distance}");
+    }
+}
+
+#[test]
+fn the_sampler_is_charged_to_delta() {
+    let counts = vec![vec![200, 40, 10]; 50];
+    let exact = event(Noise::DiscreteLaplace);
+    let share = NoiseShare::new(exact.gamma(), 250).expect("a certified table");
+    let plain = account(&counts, exact, delta()).expect("valid votes");
+    let charged = exact.with_sampling_distance(share.distance_of_draws(50 * 3 * 225)).expect("a distance");
+    let charged = account(&counts, charged, delta()).expect("valid votes");
+    assert!(charged.epsilon >= plain.epsilon && charged.epsilon < plain.epsilon * (1.0 + 1e-12));
+    assert_eq!(charged.delta, 1e-5);
+    assert!(charged.claim.contains("statistical distance"));
+    // A bad sampler costs something, and a worse one everything.
+    let bad = account(&counts, exact.with_sampling_distance(1e-7).expect("a distance"), delta()).expect("valid votes");
+    assert!(bad.epsilon > plain.epsilon + 1e-3 && bad.epsilon < plain.epsilon + 1.0);
+    let worse = account(&counts, exact.with_sampling_distance(1e-5).expect("a distance"), delta());
+    assert!(matches!(worse, Err(AccountError::DeltaUsedUp { .. })));
+}
+
+#[test]
+fn claims_say_what_they_cover() {
+    let counts = vec![vec![240, 10, 0]; 3];
+    for (noise, name) in
+        [(Noise::Laplace, "continuous Laplace"), (Noise::DiscreteLaplace, "integer (discrete Laplace)")]
+    {
+        let spent = account(&counts, event(noise), delta()).expect("valid votes");
+        for part in [
+            "differ in one teacher's vote",
+            "dropout",
+            "one direction",
+            "smooth sensitivity",
+            name,
+            "gamma = 0.1",
+            "tau = 0.9",
+        ] {
+            assert!(spent.claim.contains(part), "\"{part}\" is missing: {}", spent.claim);
+        }
+        assert_eq!(spent.data_dependent_queries, 3);
+        let worst = account_data_independent(3, event(noise), delta()).expect("some queries");
+        for part in ["differ in one teacher's vote", "collusion", "both directions", "may be published", name] {
+            assert!(worst.claim.contains(part), "\"{part}\" is missing: {}", worst.claim);
+        }
+        assert!(worst.epsilon >= spent.epsilon);
+    }
+}
+
+#[test]
+fn accounts_serialise() {
+    let spent = account(&[vec![240, 10, 0]], event(Noise::DiscreteLaplace), delta()).expect("valid votes");
+    let value = serde_json::to_value(&spent).expect("serialisable");
+    assert_eq!(value["noise"], "discrete_laplace");
+    assert_eq!(value["gamma"], 0.1);
+    assert_eq!(value["queries"], 1);
+    assert_eq!(value["epsilon"], spent.epsilon);
+}

@@ -1,0 +1,167 @@
+//! One interface for aggregation in the clear and under encryption.
+
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use crate::answer::OpenError;
+use crate::codec::DecodeError;
+use crate::random::EntropyError;
+use crate::range::{EncodingError, RangeError};
+use crate::round::RoundError;
+use crate::server::ServerError;
+use crate::teacher::TeacherError;
+use crate::votes::NoisyVotes;
+
+/// Turns noisy votes into labels. [`ClearText`] and [`Encrypted`](crate::Encrypted) give the same winners.
+pub trait Aggregator {
+    /// The winner of every query. `on_query` is called, possibly from several threads, when a query's argmax is done,
+    /// with its index and the time it took.
+    ///
+    /// # Errors
+    /// If the votes cannot be aggregated exactly, or a step fails.
+    fn aggregate(
+        &self,
+        votes: &NoisyVotes,
+        on_query: &(dyn Fn(usize, Duration) + Sync),
+    ) -> Result<Aggregated, AggregationError>;
+}
+
+/// The labels of a round, and what they took. Times are wall-clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aggregated {
+    /// The winning class of every query; ties go to the lowest class.
+    pub winners: Vec<u8>,
+    /// Time of every query's argmax on its thread.
+    pub query_times: Vec<Duration>,
+    /// Bytes that one teacher sends for the whole round; 0 in the clear.
+    pub message_bytes: usize,
+    /// Bytes that the server sends to the student for the whole round; 0 in the clear.
+    pub answer_bytes: usize,
+    /// Generation of the keys, once for all rounds of an aggregator.
+    pub key_generation: Duration,
+    /// All teachers' encryptions.
+    pub encryption: Duration,
+    /// The server's decoding and sum.
+    pub sum: Duration,
+    /// The argmax of all queries.
+    pub argmax: Duration,
+    /// The student's decryptions.
+    pub opening: Duration,
+}
+
+/// Why an aggregation failed.
+#[derive(Debug, thiserror::Error)]
+pub enum AggregationError {
+    /// The votes do not make a round.
+    #[error(transparent)]
+    Round(#[from] RoundError),
+    /// The votes' range or classes have no exact encoding.
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
+    /// The noise exceeded its bound so far that a comparison would be wrong.
+    #[error("query {query}: the noise exceeded its bound: {source}")]
+    NoiseBound {
+        /// The query.
+        query: usize,
+        /// The difference found and the one supported.
+        source: RangeError,
+    },
+    /// A teacher could not answer.
+    #[error("teacher {teacher}: {source}")]
+    Teacher {
+        /// The teacher.
+        teacher: usize,
+        /// Why.
+        source: TeacherError,
+    },
+    /// A teacher's message could not be read.
+    #[error("message of teacher {teacher}: {source}")]
+    Message {
+        /// The teacher.
+        teacher: usize,
+        /// Why.
+        source: DecodeError,
+    },
+    /// The server refused.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// An answer could not be read.
+    #[error("answer of the server: {0}")]
+    Answer(#[from] DecodeError),
+    /// The student could not open an answer.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The operating system gave no randomness.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
+    /// The threads could not be started.
+    #[error("cannot start {threads} threads: {reason}")]
+    Threads {
+        /// Number of threads asked for.
+        threads: NonZeroUsize,
+        /// What rayon says.
+        reason: String,
+    },
+}
+
+/// Aggregation by a trusted party: sums and compares in the clear. The reference for [`Encrypted`](crate::Encrypted),
+/// with the same rule for ties.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClearText;
+
+impl Aggregator for ClearText {
+    fn aggregate(
+        &self,
+        votes: &NoisyVotes,
+        on_query: &(dyn Fn(usize, Duration) + Sync),
+    ) -> Result<Aggregated, AggregationError> {
+        let start = Instant::now();
+        let counts = votes.counts();
+        let sum = start.elapsed();
+        let start = Instant::now();
+        let (winners, query_times) = counts
+            .chunks_exact(votes.classes())
+            .enumerate()
+            .map(|(query, counts)| {
+                let start = Instant::now();
+                let winner = first_maximum(counts);
+                let time = start.elapsed();
+                on_query(query, time);
+                (winner, time)
+            })
+            .unzip();
+        Ok(Aggregated { winners, query_times, sum, argmax: start.elapsed(), ..Aggregated::default() })
+    }
+}
+
+/// The lowest index of a maximum of at most 256 counts.
+fn first_maximum(counts: &[i64]) -> u8 {
+    let mut best = 0;
+    for (class, count) in counts.iter().enumerate() {
+        if *count > counts[best] {
+            best = class;
+        }
+    }
+    u8::try_from(best).expect("NoisyVotes has at most 256 classes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clear_text_sums_over_teachers_and_breaks_ties_downwards() {
+        let values = vec![
+            1, 0, 0, /**/ 0, 0, 1, /**/ 0, -1, 0, /**/ 2, 2, 2, // teacher 0, four queries
+            0, 1, 3, /**/ 0, 0, 0, /**/ 0, 5, 4, /**/ 0, 1, 1, // teacher 1
+        ];
+        let votes = NoisyVotes::new(2, 4, 3, 9, values).expect("valid");
+        let seen = std::sync::Mutex::new(Vec::new());
+        let result = ClearText
+            .aggregate(&votes, &|query, _| seen.lock().expect("no panic").push(query))
+            .expect("clear text cannot fail");
+        assert_eq!(result.winners, [2, 2, 1, 1]);
+        assert_eq!(*seen.lock().expect("no panic"), [0, 1, 2, 3]);
+        assert_eq!((result.query_times.len(), result.message_bytes), (4, 0));
+    }
+}

@@ -1,0 +1,157 @@
+//! The envelope around everything that travels: magic, version, kind, content, checksum.
+//!
+//! ```text
+//! offset  bytes  content
+//! 0       8      "SPEEDAGG"
+//! 8       2      version, 1
+//! 10      2      kind: 1 message of a teacher, 2 answer of the server
+//! 12      ..     content
+//! end-16  16     first half of SHA-256 of all before
+//! ```
+//! Numbers are little-endian. Nothing is allocated from a length field: lengths are checked against the bytes at hand.
+
+use sha2::{Digest, Sha256};
+
+const MAGIC: &[u8; 8] = b"SPEEDAGG";
+const VERSION: u16 = 1;
+const CHECKSUM: usize = 16;
+const HEADER: usize = 12;
+
+/// What an envelope holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Message = 1,
+    Answer = 2,
+}
+
+/// Bytes that are not a well-formed message or answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The length is not what the header calls for.
+    #[error("{found} bytes, expected {expected}")]
+    Length {
+        /// Bytes that the header calls for (at least).
+        expected: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// The first eight bytes are not this format's.
+    #[error("not a file of this program (wrong magic bytes)")]
+    Magic,
+    /// A version that this program does not read.
+    #[error("format version {found}, this program reads version {expected}")]
+    Version {
+        /// The version that this program reads.
+        expected: u16,
+        /// The version found.
+        found: u16,
+    },
+    /// A file of the other kind.
+    #[error("file of kind {found}, expected kind {expected}")]
+    Kind {
+        /// The kind asked for.
+        expected: u16,
+        /// The kind found.
+        found: u16,
+    },
+    /// The content was changed on its way.
+    #[error("checksum mismatch: the content was damaged")]
+    Checksum,
+    /// A header field is outside its limits.
+    #[error("{field} is {found}, allowed is {min} to {max}")]
+    Field {
+        /// The name of the field.
+        field: &'static str,
+        /// The value found.
+        found: u64,
+        /// The smallest value allowed.
+        min: u64,
+        /// The largest value allowed.
+        max: u64,
+    },
+}
+
+pub(crate) struct Writer(Vec<u8>);
+
+impl Writer {
+    pub(crate) fn new(kind: Kind, content: usize) -> Self {
+        let mut bytes = Vec::with_capacity(HEADER + content + CHECKSUM);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&(kind as u16).to_le_bytes());
+        Self(bytes)
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(crate) fn words(&mut self, words: &[u64]) {
+        for word in words {
+            self.bytes(&word.to_le_bytes());
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        let digest = Sha256::digest(&self.0);
+        self.bytes(&digest[..CHECKSUM]);
+        self.0
+    }
+}
+
+pub(crate) struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// Checks envelope and checksum, and returns a reader of the content.
+    pub(crate) fn new(bytes: &'a [u8], kind: Kind) -> Result<Self, DecodeError> {
+        let short = DecodeError::Length { expected: HEADER + CHECKSUM, found: bytes.len() };
+        let content = bytes.len().checked_sub(CHECKSUM).filter(|&end| end >= HEADER).ok_or(short)?;
+        let (signed, checksum) = bytes.split_at(content);
+        let mut reader = Self(signed);
+        if reader.array::<8>()? != *MAGIC {
+            return Err(DecodeError::Magic);
+        }
+        let version = u16::from_le_bytes(reader.array()?);
+        if version != VERSION {
+            return Err(DecodeError::Version { expected: VERSION, found: version });
+        }
+        let found = u16::from_le_bytes(reader.array()?);
+        if found != kind as u16 {
+            return Err(DecodeError::Kind { expected: kind as u16, found });
+        }
+        if Sha256::digest(signed)[..CHECKSUM] != *checksum {
+            return Err(DecodeError::Checksum);
+        }
+        Ok(reader)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let (head, tail) =
+            self.0.split_first_chunk::<N>().ok_or(DecodeError::Length { expected: N, found: self.0.len() })?;
+        self.0 = tail;
+        Ok(*head)
+    }
+
+    /// A field with limits (inclusive).
+    pub(crate) fn bounded(&mut self, field: &'static str, min: usize, max: usize) -> Result<usize, DecodeError> {
+        let found = u32::from_le_bytes(self.array()?);
+        if !(min..=max).contains(&(found as usize)) {
+            return Err(DecodeError::Field { field, found: found.into(), min: min as u64, max: max as u64 });
+        }
+        Ok(found as usize)
+    }
+
+    /// All that is left, which must be exactly `count` words.
+    pub(crate) fn words(self, count: usize) -> Result<Vec<u64>, DecodeError> {
+        let expected = count.saturating_mul(size_of::<u64>());
+        if self.0.len() != expected {
+            return Err(DecodeError::Length { expected, found: self.0.len() });
+        }
+        let (words, _) = self.0.as_chunks::<8>();
+        Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+}

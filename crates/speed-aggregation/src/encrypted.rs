@@ -1,0 +1,183 @@
+//! The whole protocol in one process.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use crate::aggregator::{Aggregated, AggregationError, Aggregator};
+use crate::answer::EncryptedAnswer;
+use crate::circuit::Circuit;
+use crate::keys::{KeySet, generate_keys};
+use crate::message::Message;
+use crate::parameters::Parameters;
+use crate::random::KeySource;
+use crate::range::{Encoding, RangeError};
+use crate::round::Round;
+use crate::server::Server;
+use crate::teacher::Teacher;
+use crate::votes::NoisyVotes;
+
+/// Teachers, server and student in one process, exchanging the bytes that would travel. Cloning is cheap (keys and
+/// threads are shared).
+#[derive(Clone)]
+pub struct Encrypted {
+    keys: Arc<KeySet>,
+    key_generation: Duration,
+    source: KeySource,
+    circuit: Circuit,
+    label: Vec<u8>,
+    threads: NonZeroUsize,
+    pool: Arc<rayon::ThreadPool>,
+}
+
+impl Encrypted {
+    /// Generates keys, once for all rounds. `label` names the run and enters the round's identifier.
+    ///
+    /// # Errors
+    /// If the operating system gives no randomness or no threads.
+    pub fn new(
+        parameters: &Parameters,
+        source: KeySource,
+        label: &[u8],
+        threads: NonZeroUsize,
+    ) -> Result<Self, AggregationError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.get())
+            .build()
+            .map_err(|error| AggregationError::Threads { threads, reason: error.to_string() })?;
+        let start = Instant::now();
+        let keys = Arc::new(pool.install(|| generate_keys(parameters, source.clone()))?);
+        let key_generation = start.elapsed();
+        Ok(Self {
+            keys,
+            key_generation,
+            source,
+            circuit: Circuit::default(),
+            label: label.to_vec(),
+            threads,
+            pool: Arc::new(pool),
+        })
+    }
+
+    /// The same with another circuit.
+    #[must_use]
+    pub fn with_circuit(mut self, circuit: Circuit) -> Self {
+        self.circuit = circuit;
+        self
+    }
+
+    /// The keys.
+    #[must_use]
+    pub fn keys(&self) -> &KeySet {
+        &self.keys
+    }
+
+    /// Time that the generation of the keys took.
+    #[must_use]
+    pub fn key_generation(&self) -> Duration {
+        self.key_generation
+    }
+
+    /// Here, unlike in the protocol, the counts are known: noise beyond its bound is an error, not a wrong label.
+    fn check_range(&self, votes: &NoisyVotes) -> Result<(), AggregationError> {
+        let supported = self.keys.public.parameters().range();
+        for (query, counts) in votes.counts().chunks_exact(votes.classes()).enumerate() {
+            let (low, high) = counts.iter().fold((0, 0), |(low, high), &x| (x.min(low), x.max(high)));
+            let needed = high.abs_diff(low);
+            if needed > supported {
+                return Err(AggregationError::NoiseBound { query, source: RangeError { needed, supported } });
+            }
+        }
+        Ok(())
+    }
+
+    /// All teachers encrypt, a batch in parallel at a time, and the server sums. Returns bytes of a message and times of
+    /// encryption and sum.
+    fn collect(
+        &self,
+        votes: &NoisyVotes,
+        round: &Round,
+        server: &mut Server,
+    ) -> Result<(usize, Duration, Duration), AggregationError> {
+        let (mut bytes, mut encryption, mut sum) = (0, Duration::ZERO, Duration::ZERO);
+        let batch = 8 * self.threads.get();
+        for first in (0..votes.teachers()).step_by(batch) {
+            let start = Instant::now();
+            let messages = self.pool.install(|| {
+                (first..votes.teachers().min(first + batch))
+                    .into_par_iter()
+                    .map(|teacher| {
+                        Teacher::new(teacher)
+                            .answer(&self.keys.public, round, votes.teacher(teacher), &self.source)
+                            .map(|message| message.to_bytes())
+                            .map_err(|source| AggregationError::Teacher { teacher, source })
+                    })
+                    .collect::<Result<Vec<_>, _>>()
+            })?;
+            encryption += start.elapsed();
+            let start = Instant::now();
+            for (teacher, message) in (first..).zip(messages) {
+                bytes = message.len();
+                let message =
+                    Message::from_bytes(&message).map_err(|source| AggregationError::Message { teacher, source })?;
+                server.add(teacher, &message)?;
+            }
+            sum += start.elapsed();
+        }
+        Ok((bytes, encryption, sum))
+    }
+}
+
+impl Aggregator for Encrypted {
+    fn aggregate(
+        &self,
+        votes: &NoisyVotes,
+        on_query: &(dyn Fn(usize, Duration) + Sync),
+    ) -> Result<Aggregated, AggregationError> {
+        let round = Round::new(&self.label, votes.queries(), votes.classes(), votes.teachers(), votes.noise_bound())?;
+        Encoding::new(self.keys.public.parameters(), round.classes(), round.range())?;
+        self.check_range(votes)?;
+        let mut server = Server::new(self.keys.evaluation.clone(), round.clone())?
+            .with_circuit(self.circuit)
+            .with_source(self.source.clone());
+        let (message_bytes, encryption, sum) = self.collect(votes, &round, &mut server)?;
+
+        let start = Instant::now();
+        let times = Mutex::new(vec![Duration::ZERO; votes.queries()]);
+        let answers = server.argmax(self.threads, &|query, time| {
+            // A panic in another caller's on_query must not hide its own message behind a poisoned lock.
+            times.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[query] = time;
+            on_query(query, time);
+        })?;
+        let argmax = start.elapsed();
+        let query_times = times.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+
+        let start = Instant::now();
+        let mut answer_bytes = 0;
+        let mut winners = Vec::with_capacity(answers.len());
+        for answer in answers {
+            let bytes = answer.to_bytes();
+            answer_bytes += bytes.len();
+            winners.push(self.keys.secret.open(&EncryptedAnswer::from_bytes(&bytes)?)?);
+        }
+        Ok(Aggregated {
+            winners,
+            query_times,
+            message_bytes,
+            answer_bytes,
+            key_generation: self.key_generation,
+            encryption,
+            sum,
+            argmax,
+            opening: start.elapsed(),
+        })
+    }
+}
+
+impl std::fmt::Debug for Encrypted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Encrypted({:?}, {:?}, {} threads)", self.keys.public, self.circuit, self.threads)
+    }
+}

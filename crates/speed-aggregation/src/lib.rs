@@ -1,0 +1,70 @@
+//! Private aggregation (the paper's section on homomorphic aggregation): many teachers vote with noise, a server sums
+//! and takes the argmax on ciphertexts, and a student alone sees the winning labels.
+//!
+//! | role | holds | does |
+//! |---|---|---|
+//! | student | [`SecretKey`] | generates keys, [opens](SecretKey::open) answers |
+//! | [`Teacher`] | [`PublicKey`] | encrypts its values for a [`Round`] into one [`Message`] |
+//! | [`Server`] | [`EvaluationKey`] | adds messages, computes the argmax, sends [`EncryptedAnswer`]s |
+//!
+//! The keys are different types, so the server cannot be handed a secret key. The argmax is exact, with a failure
+//! probability below 2^-128 a query ([`Parameters::failure`]), as long as counts stay in a [`VoteRange`] that the
+//! parameters support; a round outside it is refused. Ties go to the lowest class.
+//!
+//! [`Aggregator`] is the same for the protocol in one process ([`Encrypted`]) and for its clear-text twin
+//! ([`ClearText`]):
+//!
+//! ```
+//! use speed_aggregation::{Aggregator, ClearText, NoisyVotes};
+//!
+//! // 2 teachers, 1 query, 3 classes
+//! let votes = NoisyVotes::new(2, 1, 3, 0, vec![0, 1, 0, /* second teacher */ 0, 1, 0])?;
+//! let labels = ClearText.aggregate(&votes, &|_, _| {})?.winners;
+//! assert_eq!(labels, [1]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ```no_run
+//! use speed_aggregation::{Aggregator, Encrypted, KeySource, NoisyVotes, Parameters};
+//!
+//! let votes = NoisyVotes::new(2, 1, 3, 0, vec![0, 1, 0, 0, 1, 0])?;
+//! let threads = std::thread::available_parallelism()?;
+//! let encrypted = Encrypted::new(&Parameters::TOURNAMENT_128, KeySource::OperatingSystem, b"run 1", threads)?;
+//! let result = encrypted.aggregate(&votes, &|query, time| eprintln!("query {query}: {time:?}"))?;
+//! assert_eq!(result.winners, [1]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The cryptography is TFHE (<https://eprint.iacr.org/2018/421>) through `tfhe::core_crypto`.
+
+mod aggregator;
+mod answer;
+mod circuit;
+mod codec;
+mod encrypted;
+mod keys;
+mod message;
+mod noise;
+mod parameters;
+mod random;
+mod range;
+mod round;
+mod server;
+mod teacher;
+mod votes;
+
+pub use aggregator::{Aggregated, AggregationError, Aggregator, ClearText};
+pub use answer::{EncryptedAnswer, OpenError};
+pub use circuit::Circuit;
+pub use codec::DecodeError;
+pub use encrypted::Encrypted;
+pub use keys::{EvaluationKey, KeyId, KeySet, PublicKey, SecretKey, generate_keys};
+pub use message::Message;
+pub use noise::FailureBound;
+pub use parameters::Parameters;
+pub use random::{EntropyError, KeySource};
+pub use range::{Encoding, EncodingError, RangeError, VoteRange};
+pub use round::{Round, RoundError, RoundId};
+pub use server::{Server, ServerError};
+pub use teacher::{Teacher, TeacherError};
+pub use votes::{NoisyVotes, VotesError};

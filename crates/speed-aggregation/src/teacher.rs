@@ -1,0 +1,112 @@
+//! The teacher's role: encrypt.
+
+use tfhe::core_crypto::commons::generators::NoiseRandomGenerator;
+use tfhe::core_crypto::commons::math::random::DefaultRandomGenerator;
+use tfhe::core_crypto::prelude::*;
+use zeroize::Zeroizing;
+
+use crate::keys::PublicKey;
+use crate::message::Message;
+use crate::random::{EntropyError, KeySource};
+use crate::range::{Encoding, EncodingError};
+use crate::round::Round;
+
+/// One teacher of a round, by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Teacher {
+    index: usize,
+}
+
+/// Why a teacher cannot answer.
+#[derive(Debug, thiserror::Error)]
+pub enum TeacherError {
+    /// The teacher is not one of the round's.
+    #[error("teacher {index} in a round of {teachers} teachers (counted from 0)")]
+    Unknown {
+        /// The teacher's index.
+        index: usize,
+        /// Number of teachers of the round.
+        teachers: usize,
+    },
+    /// The number of values is not queries x classes.
+    #[error("{found} values, expected {queries} queries x {classes} classes")]
+    Shape {
+        /// Values given.
+        found: usize,
+        /// Queries of the round.
+        queries: usize,
+        /// Classes of the round.
+        classes: usize,
+    },
+    /// A value does not fit the encoding. (It is secret and not named.)
+    #[error("the value of query {query}, class {class} is beyond {max} in absolute value")]
+    Value {
+        /// Query of the value.
+        query: usize,
+        /// Class of the value.
+        class: usize,
+        /// Largest absolute value of a teacher's value.
+        max: u64,
+    },
+    /// The round has no exact encoding.
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
+    /// The operating system gave no randomness.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
+}
+
+impl Teacher {
+    /// The teacher with this index, from 0.
+    #[must_use]
+    pub fn new(index: usize) -> Self {
+        Self { index }
+    }
+
+    /// Encrypts `values` (queries x classes, row major: vote plus noise share, in votes) for the round. All values are
+    /// packed into one message, 2048 values to a mask.
+    ///
+    /// # Errors
+    /// If the teacher is not in the round, the shape is wrong, a value does not fit, the round has no exact encoding
+    /// (the server could not compare its counts), or the operating system gives no randomness.
+    pub fn answer(
+        &self,
+        key: &PublicKey,
+        round: &Round,
+        values: &[i64],
+        source: &KeySource,
+    ) -> Result<Message, TeacherError> {
+        let encoding = Encoding::new(&key.parameters, round.classes(), round.range())?;
+        if self.index >= round.teachers() {
+            return Err(TeacherError::Unknown { index: self.index, teachers: round.teachers() });
+        }
+        if values.len() != round.values() {
+            let (queries, classes) = (round.queries(), round.classes());
+            return Err(TeacherError::Shape { found: values.len(), queries, classes });
+        }
+        let max = encoding.max_share();
+        if let Some(bad) = values.iter().position(|value| value.unsigned_abs() > max) {
+            return Err(TeacherError::Value { query: bad / round.classes(), class: bad % round.classes(), max });
+        }
+        let id = round.id(key.id());
+        let mut seeder = source.seeder("answer", self.index as u64, id.as_bytes())?;
+        let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
+        // The container is wiped when it goes out of scope: votes and noise are the teacher's secret.
+        let encoded = Zeroizing::new(values.iter().map(|&value| encoding.value(value)).collect::<Vec<u64>>());
+        let mut list = LweCompactCiphertextList::new(
+            0,
+            key.parameters.big_dimension().to_lwe_size(),
+            LweCiphertextCount(values.len()),
+            CiphertextModulus::new_native(),
+        );
+        encrypt_lwe_compact_ciphertext_list_with_compact_public_key(
+            &key.key,
+            &mut list,
+            &PlaintextList::from_container(encoded.as_slice()),
+            key.parameters.glwe_noise(),
+            key.parameters.glwe_noise(),
+            &mut generator,
+        );
+        Ok(Message::new(id, self.index, round.queries(), round.classes(), list))
+    }
+}

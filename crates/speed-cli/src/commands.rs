@@ -1,0 +1,81 @@
+//! What each command does: parse, call, print. Results go to standard output, everything else to standard error.
+
+mod data;
+mod run;
+mod runs;
+
+use std::io::Write;
+
+use serde::Serialize;
+use speed_experiment::{ConfigError, ExperimentError};
+
+use crate::bar;
+use crate::options::Command;
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// With a message and the exit code of its kind.
+    Experiment(ExperimentError),
+    /// The reader of standard output went away, as `| head` does: no failure of ours.
+    OutputClosed,
+}
+
+impl Failure {
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Experiment(error) => error.exit_code(),
+            Self::OutputClosed => 0,
+        }
+    }
+
+    pub(crate) fn report(&self) {
+        if let Self::Experiment(error) = self {
+            bar::line(&format!("error: {error}"));
+        }
+    }
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        Self::Experiment(error)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::Experiment(error.into())
+    }
+}
+
+impl From<speed_data::DataError> for Failure {
+    fn from(error: speed_data::DataError) -> Self {
+        Self::Experiment(error.into())
+    }
+}
+
+pub(crate) fn execute(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(options) => run::run(&options),
+        Command::List { results, json } => runs::list(&results, json),
+        Command::Show { run, json } => runs::show(&run, json),
+        Command::Data(command) => data::execute(command),
+    }
+}
+
+/// Writes a result to standard output.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+        _ => ExperimentError::Io { action: "write", path: "standard output".into(), source: error }.into(),
+    })
+}
+
+/// Writes a result as JSON.
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| {
+        Failure::from(ExperimentError::Io { action: "write", path: "standard output".into(), source: error.into() })
+    })?;
+    print(&format!("{text}\n"))
+}

@@ -1,0 +1,97 @@
+//! `speed data check` and `speed data fetch`
+
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use speed_data::{CheckReport, FetchEvent, FetchProgress, check as check_files, fetch as fetch_files, locate};
+use speed_experiment::{ExperimentError, Table};
+
+use super::{Failure, print, print_json};
+use crate::bar;
+use crate::options::DataCommand;
+
+pub(super) fn execute(command: DataCommand) -> Result<(), Failure> {
+    match command {
+        DataCommand::Check { name, datasets, json } => check(&name, datasets.as_deref(), json),
+        DataCommand::Fetch { name, datasets, mirror } => fetch(&name, &datasets, &mirror),
+    }
+}
+
+fn check(name: &str, datasets: Option<&Path>, json: bool) -> Result<(), Failure> {
+    let folder = locate(name, datasets)?;
+    let report = check_files(name, &folder)?;
+    if json { print_json(&check_json(&report))? } else { print(&check_text(&report))? }
+    let faults: Vec<String> =
+        report.files.iter().filter_map(|file| file.outcome.as_ref().err().map(ToString::to_string)).collect();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(ExperimentError::Mismatch(faults.join("\n       ")).into())
+}
+
+fn check_text(report: &CheckReport) -> String {
+    let mut table = Table::new(["file", "state", "bytes", "images", "labels"]);
+    for file in &report.files {
+        table.push(match &file.outcome {
+            Ok(good) => vec![
+                file.name.to_owned(),
+                "good".to_owned(),
+                good.content_bytes.to_string(),
+                good.images.to_string(),
+                good.labels.to_string(),
+            ],
+            Err(_) => vec![file.name.to_owned(), "BAD".to_owned()],
+        });
+    }
+    table.to_text()
+}
+
+fn check_json(report: &CheckReport) -> serde_json::Value {
+    let files: Vec<serde_json::Value> = report
+        .files
+        .iter()
+        .map(|file| match &file.outcome {
+            Ok(good) => json!({
+                "file": file.name, "good": true, "path": good.path, "sha256": file.sha256,
+                "content_bytes": good.content_bytes, "images": good.images, "labels": good.labels,
+            }),
+            Err(error) => json!({ "file": file.name, "good": false, "sha256": file.sha256, "error": error.to_string() }),
+        })
+        .collect();
+    json!({ "dataset": report.name, "good": report.is_ok(), "files": files })
+}
+
+fn fetch(name: &str, datasets: &Path, mirrors: &[String]) -> Result<(), Failure> {
+    let bytes = ProgressBar::no_length();
+    let style = "{prefix:>26} {bar:28} {bytes}/{total_bytes} {bytes_per_sec} left {eta}";
+    bytes.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let report = fetch_files(name, datasets, mirrors, &mut |progress| show(&bytes, &progress));
+    bytes.finish_and_clear();
+    let report = report?;
+    let mut text = String::new();
+    for (files, state) in [(&report.kept, "kept"), (&report.downloaded, "downloaded")] {
+        for path in files {
+            text.push_str(&format!("{state} {}\n", path.display()));
+        }
+    }
+    print(&text)
+}
+
+fn show(bytes: &ProgressBar, progress: &FetchProgress) {
+    match &progress.event {
+        FetchEvent::Request { url, from } => {
+            bytes.set_prefix(progress.file);
+            bytes.set_position(*from);
+            bar::line(&format!("request {url}{}", if *from > 0 { format!(" from byte {from}") } else { String::new() }));
+        }
+        FetchEvent::Received { bytes: received, total } => {
+            if let Some(total) = total {
+                bytes.set_length(*total);
+            }
+            bytes.set_position(*received);
+        }
+        FetchEvent::Failed { url, reason } => bar::line(&format!("{url}: {reason}")),
+        _ => {}
+    }
+}

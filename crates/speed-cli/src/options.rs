@@ -1,0 +1,116 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+const ABOUT: &str = "Private collaborative deep learning: SPEED (Grivet Sébert et al.) in Rust";
+
+const LONG_ABOUT: &str = "\
+Private collaborative deep learning: SPEED (Grivet Sébert et al.) in Rust.
+
+n data holders train private teachers. For every public query each teacher votes, adds its share of noise and encrypts \
+the noisy vote under the student's key; a server sums the ciphertexts and computes the argmax without seeing anything; \
+the student decrypts the winning label and learns from it; an accountant says what that cost in privacy.";
+
+const AFTER_HELP: &str = "\
+First steps:
+  speed run configs/quickstart.toml           built-in digits, a few minutes, no download
+  speed data fetch mnist                      the four MNIST files into datasets/mnist
+  speed run configs/mnist.toml                the paper's table
+  speed list                                  what has been run
+  speed show results/mnist/RUN --json         a finished run, for a program
+
+A run that was killed goes on where it was: give the same command again.
+
+Exit codes:
+  0 done      2 config or command line      3 input data or votes      4 results folder in use or foreign
+  5 reading or writing failed (a full disk) 6 computation failed";
+
+/// Private collaborative deep learning.
+#[derive(Debug, Parser)]
+#[command(name = "speed", version, about = ABOUT, long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+#[command(arg_required_else_help = true, max_term_width = 110)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run an experiment from a config, or go on with one that was interrupted
+    Run(RunOptions),
+    /// List the runs in a results folder
+    List {
+        /// Folder of all results
+        #[arg(long, value_name = "DIR", default_value = "results")]
+        results: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the table of a finished run
+    Show {
+        /// A run's folder, results/EXPERIMENT/RUN
+        run: PathBuf,
+        /// Print the whole report as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check or fetch datasets
+    #[command(subcommand)]
+    Data(DataCommand),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// A TOML file; configs/default.toml documents every key
+    pub(crate) config: PathBuf,
+    /// Change one key, for example --set student.epochs=50; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Folder of all results
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub(crate) results: PathBuf,
+    /// Folder of datasets; without it SPEED_DATASETS, then ./datasets
+    #[arg(long, value_name = "DIR")]
+    pub(crate) datasets: Option<PathBuf>,
+    /// Threads; results do not depend on it [default: all processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Do a stage again although it is done (teachers, votes, aggregate, student, ...); what it left is set aside
+    #[arg(long, value_name = "STAGE")]
+    pub(crate) force: Vec<String>,
+    /// Print the resolved config and the stages, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the report as JSON instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataCommand {
+    /// Check the files of a dataset: presence, checksums, headers
+    Check {
+        /// Name of the dataset: mnist
+        name: String,
+        /// Folder of datasets; without it SPEED_DATASETS, then ./datasets
+        #[arg(long, value_name = "DIR")]
+        datasets: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Download a dataset, checked and resumable
+    Fetch {
+        /// Name of the dataset: mnist
+        name: String,
+        /// Folder of datasets; the files go into a folder of the dataset's name
+        #[arg(long, value_name = "DIR", default_value = "datasets")]
+        datasets: PathBuf,
+        /// Take the files from below this address instead of the known mirrors; may be given several times
+        #[arg(long, value_name = "URL")]
+        mirror: Vec<String>,
+    },
+}

@@ -1,0 +1,161 @@
+//! Every kind of bad input ends in one clear message and its exit code, and loses nothing.
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use common::{TINY, Workplace, check_failure, determined};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// An `.npy` file of unsigned bytes.
+fn npy(path: &Path, shape: &str, values: &[u8]) {
+    let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({shape}), }}");
+    while (header.len() + 11) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(u16::try_from(header.len()).expect("short").to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(values);
+    fs::write(path, bytes).expect("votes");
+}
+
+const VOTES_ONLY: &str = "
+name = \"votes\"
+[data]
+source = \"none\"
+pool_images = 2
+[ensemble]
+teachers = 3
+[votes]
+source = \"file\"
+file = \"votes.npy\"
+[queries]
+count = 2
+selection = \"first\"
+[table]
+repeats = 0
+[[row]]
+name = \"Trusted\"
+aggregation = \"trusted\"
+";
+
+#[test]
+fn votes_that_are_not_votes() {
+    let place = Workplace::new(VOTES_ONLY);
+    let run = ["run", "config.toml"];
+    place.fails(&run, 3, &["votes.npy", "cannot read"]);
+    npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1, 1, 1, 2]);
+    place.fails(&run, 3, &["votes.npy", "row 1 sums to 4", "ensemble.teachers = 3"]);
+    npy(&place.path("votes.npy"), "3, 2", &[0, 1, 0, 1, 0, 255]);
+    place.succeeds(&run);
+    fs::write(place.path("votes.npy"), b"\x93NUMPY rubbish").expect("rubbish");
+    place.fails(&run, 3, &["votes.npy", ".npy"]);
+    npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1]);
+    place.fails(&run, 3, &["votes.npy", "truncated"]);
+    npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1, 0, 1, 2]);
+    let table = place.succeeds(&run);
+    assert!(table.contains("Trusted"), "{table}");
+}
+
+#[test]
+fn a_vote_for_a_class_that_does_not_exist() {
+    let config = TINY.replace("[queries]", "[votes]\nsource = \"file\"\nfile = \"votes.npy\"\n[queries]");
+    let place = Workplace::new(&config);
+    let mut labels = vec![1u8; 5 * 100];
+    labels[2 * 100 + 7] = 10;
+    npy(&place.path("votes.npy"), "5, 100", &labels);
+    place.fails(&["run", "config.toml"], 3, &["teacher 2, image 7: class 10, expected 0 to 9"]);
+}
+
+#[test]
+fn impossible_settings() {
+    let place = Workplace::new(TINY);
+    for (set, words) in [
+        ("ensemble.teachers=301", &["`ensemble.teachers`", "301 teachers share 300 training images"][..]),
+        ("noise.gamma=0", &["`noise.gamma`", "above 0"]),
+        ("noise.gamma=-1.0", &["`noise.gamma`", "above 0"]),
+        ("queries.count=101", &["`queries.count`", "1 to data.pool_images = 100"]),
+        ("schema=2", &["`schema`", "found 2"]),
+    ] {
+        place.fails(&["run", "config.toml", "--set", set], 2, words);
+    }
+    for (tau, place_of) in [("0.0", "greater than 0"), ("1.01", "at most 1"), ("0.1", "tau")] {
+        let config = TINY.replace("honest_ratio = 0.8", &format!("honest_ratio = {tau}"));
+        Workplace::new(&config).fails(&["run", "config.toml"], 2, &["config.toml:", "`row.2.honest_ratio`", place_of]);
+    }
+    place.fails(&["run", "absent.toml"], 2, &["absent.toml"]);
+    place.fails(&["run", "config.toml", "--force", "studnet"], 3, &["studnet", "teachers", "student"]);
+    assert!(!place.path("results/tiny").exists() || fs::read_dir(place.path("results/tiny")).is_ok());
+}
+
+#[test]
+fn mnist_files_that_are_missing_or_damaged() {
+    let config = "name = \"m\"\n[data]\nsource = \"mnist\"\npool_images = 9000\n";
+    let place = Workplace::new(config);
+    place.fails(&["run", "config.toml"], 3, &["mnist", "speed data fetch mnist"]);
+    let folder = place.path("data/mnist");
+    fs::create_dir_all(&folder).expect("folder");
+    fs::write(folder.join("train-images-idx3-ubyte"), [0, 0, 8, 3, 0, 0]).expect("truncated");
+    place.fails(&["run", "config.toml", "--datasets", "data"], 3, &["train-images-idx3-ubyte"]);
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(&[0, 0, 8, 1, 0, 0, 0xea, 0x60]).expect("memory");
+    let swapped = gzip.finish().expect("memory");
+    fs::remove_file(folder.join("train-images-idx3-ubyte")).expect("removed");
+    fs::write(folder.join("train-images-idx3-ubyte.gz"), swapped).expect("labels where images belong");
+    place.fails(&["run", "config.toml", "--datasets", "data"], 3, &["train-images-idx3-ubyte.gz"]);
+    place.fails(&["data", "check", "mnist", "--datasets", "data"], 3, &["train-images-idx3-ubyte.gz"]);
+    place.fails(&["data", "check", "cifar"], 3, &["cifar", "mnist"]);
+}
+
+#[test]
+fn a_results_folder_of_another_config_is_left_alone() {
+    let place = Workplace::new(VOTES_ONLY);
+    npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1, 0, 1, 2]);
+    place.succeeds(&["run", "config.toml"]);
+    let saved = place.run_folder("results", "votes").join("config.toml");
+    let text = fs::read_to_string(&saved).expect("saved config");
+    let other = text.replace("seed = 1", "seed = 2");
+    assert_ne!(text, other);
+    fs::write(&saved, &other).expect("another config");
+    place.fails(&["run", "config.toml"], 4, &["config.toml", "belongs to another config"]);
+    assert_eq!(fs::read_to_string(&saved).expect("still there"), other);
+}
+
+#[test]
+fn two_runs_in_one_folder() {
+    let place = Workplace::new(TINY);
+    let mut first = place.command(&["run", "config.toml"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("starts");
+    let lock = loop {
+        std::thread::sleep(Duration::from_millis(20));
+        let found = fs::read_dir(place.path("results/tiny")).ok().and_then(|mut runs| runs.next()).and_then(Result::ok);
+        if let Some(run) = found.filter(|run| run.path().join("config.toml").exists()) {
+            break run.path();
+        }
+    };
+    place.fails(&["run", "config.toml"], 4, &["another `speed run`"]);
+    assert!(first.wait().expect("ended").success(), "the first run was disturbed");
+    assert!(lock.join("tables/table.md").exists());
+}
+
+/// A limit on file size refuses writes in the middle of work as a full disk does.
+#[test]
+#[cfg(unix)]
+fn a_disk_that_fills_up_loses_nothing() {
+    let undisturbed = Workplace::new(TINY);
+    undisturbed.succeeds(&["run", "config.toml"]);
+    let expected = determined(&undisturbed.run_folder("results", "tiny"));
+
+    let place = Workplace::new(TINY);
+    let script = format!("trap '' XFSZ; ulimit -f 40; exec '{}' run config.toml", env!("CARGO_BIN_EXE_speed"));
+    let output = Command::new("bash").args(["-c", &script]).current_dir(place.path("")).output().expect("bash");
+    check_failure(&output, 5, &["cannot write", "finished work is kept"]);
+    place.succeeds(&["run", "config.toml"]);
+    assert_eq!(determined(&place.run_folder("results", "tiny")), expected);
+}

@@ -1,0 +1,141 @@
+//! A tiny experiment, and the binary as a user runs it.
+
+#![expect(dead_code, reason = "every test binary uses its own part")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Everything from images to table in a few seconds, encryption included.
+pub const TINY: &str = r#"
+name = "tiny"
+seed = 3
+
+[data]
+train_images = 300
+test_images = 150
+pool_images = 100
+
+[ensemble]
+teachers = 5
+
+[teacher]
+steps = 12
+batch = 20
+
+[queries]
+count = 4
+
+[noise]
+gamma = 1.0
+source = "simulation"
+
+[student]
+epochs = 4
+batch = 20
+generator = [20, 20]
+discriminator = [40, 20]
+latent = 10
+
+[table]
+repeats = 2
+
+[[row]]
+name = "Non-private"
+aggregation = "non-private"
+
+[[row]]
+name = "Trusted"
+aggregation = "trusted"
+
+[[row]]
+name = "tau = 0.8"
+aggregation = "encrypted"
+honest_ratio = 0.8
+"#;
+
+/// A folder with a config, in which the binary runs.
+pub struct Workplace {
+    folder: TempDir,
+}
+
+impl Workplace {
+    pub fn new(config: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("config.toml"), config).expect("a config");
+        Self { folder }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_speed"));
+        command.args(arguments).current_dir(self.folder.path()).env_remove("SPEED_DATASETS");
+        command
+    }
+
+    pub fn speed(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the binary starts")
+    }
+
+    /// Runs and expects success; standard output as text.
+    #[track_caller]
+    pub fn succeeds(&self, arguments: &[&str]) -> String {
+        let output = self.speed(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// Runs and expects this exit code and these words in one clear message.
+    #[track_caller]
+    pub fn fails(&self, arguments: &[&str], code: i32, words: &[&str]) {
+        check_failure(&self.speed(arguments), code, words);
+    }
+
+    /// The folder of the only run of `experiment` in `results`.
+    #[track_caller]
+    pub fn run_folder(&self, results: &str, experiment: &str) -> PathBuf {
+        let runs: Vec<PathBuf> = fs::read_dir(self.path(results).join(experiment))
+            .expect("results")
+            .map(|entry| entry.expect("entry").path())
+            .collect();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs[0].clone()
+    }
+}
+
+#[track_caller]
+pub fn check_failure(output: &Output, code: i32, words: &[&str]) {
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{message}");
+    let errors = message.lines().filter(|line| line.starts_with("error: ")).count();
+    assert_eq!(errors, 1, "one message, not {errors}: {message}");
+    assert!(!message.contains("panicked"), "{message}");
+    for word in words {
+        assert!(message.contains(word), "{word:?} is not in {message:?}");
+    }
+}
+
+/// Everything that config and seed determine: the tables, the labels, the students' results.
+#[track_caller]
+pub fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for name in ["tables/table.md", "tables/table.csv", "tables/table.json"] {
+        files.insert(name.to_owned(), fs::read(run.join(name)).expect(name));
+    }
+    for stage in fs::read_dir(run.join("stages")).expect("stages") {
+        let stage = stage.expect("entry").path();
+        let record = fs::read(stage.join("stage.json")).expect("a finished stage");
+        let record: serde_json::Value = serde_json::from_slice(&record).expect("json");
+        for (name, hash) in record["outputs"].as_object().expect("outputs") {
+            let key = format!("{}/{name} {hash}", stage.file_name().expect("name").to_string_lossy());
+            files.insert(key, fs::read(stage.join(name)).expect("an output"));
+        }
+    }
+    files
+}

@@ -1,0 +1,65 @@
+//! Killed at any moment, a run goes on and ends with the same bytes; threads change nothing.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{TINY, Workplace, determined};
+
+#[test]
+fn kill_and_resume_give_the_bytes_of_an_undisturbed_run_on_any_number_of_threads() {
+    let place = Workplace::new(TINY);
+    let started = Instant::now();
+    place.succeeds(&["run", "config.toml", "--results", "one", "--threads", "1"]);
+    let duration = started.elapsed();
+    let expected = determined(&place.run_folder("one", "tiny"));
+    assert!(expected.keys().any(|name| name.contains("labels.csv")));
+
+    place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "2"]);
+    assert_eq!(determined(&place.run_folder("two", "tiny")), expected, "threads changed the results");
+
+    // Five kills, each a little later into the run than the last; every attempt goes on from the one before.
+    for k in 1..=5u32 {
+        let arguments = ["run", "config.toml", "--results", "killed", "--threads", "2"];
+        let mut child = place.command(&arguments).stderr(std::process::Stdio::null()).spawn().expect("the binary starts");
+        std::thread::sleep(Duration::from_millis(30) + duration * k / 12);
+        child.kill().expect("kill -9");
+        child.wait().expect("ended");
+    }
+    place.succeeds(&["run", "config.toml", "--results", "killed"]);
+    assert_eq!(determined(&place.run_folder("killed", "tiny")), expected, "kills changed the results");
+}
+
+#[test]
+fn a_finished_run_is_shown_listed_and_not_done_again() {
+    let place = Workplace::new(TINY);
+    let table = place.succeeds(&["run", "config.toml"]);
+    assert!(table.contains("SIMULATION"), "{table}");
+    for name in ["Non-private", "Trusted", "tau = 0.8", "4/4"] {
+        assert!(table.contains(name), "{name} is not in {table}");
+    }
+    let run = place.run_folder("results", "tiny");
+    let run = run.to_str().expect("text");
+
+    let started = Instant::now();
+    let again = place.speed(&["run", "config.toml"]);
+    assert!(String::from_utf8_lossy(&again.stderr).contains("teachers: done already"));
+    assert_eq!(String::from_utf8_lossy(&again.stdout), place.succeeds(&["show", run]));
+    assert!(started.elapsed() < Duration::from_secs(20));
+
+    let json: serde_json::Value = serde_json::from_str(&place.succeeds(&["show", run, "--json"])).expect("json");
+    assert_eq!(json["simulation"], true);
+    assert_eq!(json["rows"].as_array().map(Vec::len), Some(3));
+    assert!(json["rows"][2]["privacy"]["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 0.0));
+    let list: serde_json::Value = serde_json::from_str(&place.succeeds(&["list", "--json"])).expect("json");
+    assert_eq!(list[0]["finished"], true);
+
+    // Another config of the same experiment takes the teachers from this run instead of training them again.
+    let other = place.speed(&["run", "config.toml", "--set", "student.epochs=2"]);
+    assert!(String::from_utf8_lossy(&other.stderr).contains("teachers: done already"));
+
+    // A forced stage is done again; what it left is set aside, not deleted.
+    let forced = place.speed(&["run", "config.toml", "--force", "queries"]);
+    assert!(forced.status.success() && !String::from_utf8_lossy(&forced.stderr).contains("queries: done already"));
+    assert!(std::path::Path::new(run).join("stages/queries.superseded-1").is_dir());
+}

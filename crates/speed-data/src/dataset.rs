@@ -1,0 +1,48 @@
+//! A training set and a test set that belong together.
+
+use crate::{DataError, Split};
+
+/// A named pair of training and test images of the same shape and classes; made by [`Dataset::new`].
+///
+/// In the paper's use the teachers share out `train`, and `test` is the student's: a public pool and its test set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dataset {
+    /// The name under which configurations know it, for example `mnist`.
+    pub name: String,
+    /// The training images.
+    pub train: Split,
+    /// The test images.
+    pub test: Split,
+}
+
+impl Dataset {
+    /// Joins the two halves.
+    ///
+    /// # Errors
+    /// [`DataError::Halves`] when their shapes or numbers of classes differ.
+    pub fn new(name: impl Into<String>, train: Split, test: Split) -> Result<Self, DataError> {
+        let (left, right) = ((train.shape(), train.classes()), (test.shape(), test.classes()));
+        if left != right {
+            return Err(DataError::Halves { train: left, test: right });
+        }
+        Ok(Self { name: name.into(), train, test })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ImageShape;
+
+    #[test]
+    fn the_halves_must_have_the_same_shape_and_classes() {
+        let split = |width, classes| {
+            let shape = ImageShape { channels: 1, height: 2, width };
+            Split::new(shape, classes, vec![0; 2 * width], vec![0]).expect("a valid split")
+        };
+        assert!(Dataset::new("a", split(3, 10), split(3, 10)).is_ok());
+        assert!(matches!(Dataset::new("a", split(3, 10), split(4, 10)), Err(DataError::Halves { .. })));
+        assert!(matches!(Dataset::new("a", split(3, 10), split(3, 9)), Err(DataError::Halves { .. })));
+    }
+}

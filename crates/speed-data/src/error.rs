@@ -1,0 +1,236 @@
+//! What can be wrong with data, and what to do about it.
+
+use crate::ImageShape;
+use crate::idx::IdxError;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Every failure of this crate. The text of each is complete (it includes its cause), so nothing needs to walk
+/// `source()` to explain it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// An image shape with a zero or beyond what memory can address.
+    #[error("impossible image shape {shape} (channels x height x width)")]
+    Shape {
+        /// The shape.
+        shape: ImageShape,
+    },
+    /// A number of classes that labels of one byte cannot tell apart.
+    #[error("impossible number of classes: expected 1 to 256, found {found}")]
+    Classes {
+        /// The number asked for.
+        found: usize,
+    },
+    /// Pixels and labels that do not belong together.
+    #[error("{images} images of {shape} need {} pixel values, found {found}", (*.images as u128) * (.shape.pixels() as u128))]
+    PixelCount {
+        /// The shape of one image.
+        shape: ImageShape,
+        /// Number of labels.
+        images: usize,
+        /// Number of pixel values.
+        found: usize,
+    },
+    /// A label that is no class.
+    #[error("label of image {index}: expected below {classes}, found {label}")]
+    Label {
+        /// The image.
+        index: usize,
+        /// Its label.
+        label: u8,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// Training and test images of different shape or classes.
+    #[error("training images are {} with {} classes, test images {} with {} classes", .train.0, .train.1, .test.0, .test.1)]
+    Halves {
+        /// Shape and classes of the training images.
+        train: (ImageShape, usize),
+        /// Shape and classes of the test images.
+        test: (ImageShape, usize),
+    },
+    /// Images are to be shared out to nobody.
+    #[error("expected at least one teacher, found 0")]
+    NoTeachers,
+    /// More teachers than images.
+    #[error("too many teachers: {teachers} teachers need at least {teachers} images, found {images}")]
+    TooManyTeachers {
+        /// Number of teachers.
+        teachers: usize,
+        /// Number of images.
+        images: usize,
+    },
+    /// A dataset that this crate does not know.
+    #[error("unknown dataset `{name}`: expected {}", join(.known))]
+    UnknownDataset {
+        /// The name asked for.
+        name: String,
+        /// The names that have files.
+        known: Vec<&'static str>,
+    },
+    /// No folder holds the dataset.
+    #[error("dataset {name} not found; looked in {}; get it with `speed data fetch {name}`", join_paths(.looked))]
+    NotFound {
+        /// The dataset.
+        name: &'static str,
+        /// Every folder looked at, in order.
+        looked: Vec<PathBuf>,
+    },
+    /// One file of a dataset is in none of the places.
+    #[error("file {file} is missing; looked for {}; get it with `speed data fetch {name}`", join_paths(.looked))]
+    MissingFile {
+        /// The dataset.
+        name: &'static str,
+        /// The file's name without `.gz`.
+        file: &'static str,
+        /// Every path tried, in order.
+        looked: Vec<PathBuf>,
+    },
+    /// A file that is there but is not what it should be.
+    #[error("{}: {problem}{}", .path.display(), hint(*.content_of))]
+    BadFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: FileProblem,
+        /// The known file whose content it has instead, if any (swapped files).
+        content_of: Option<&'static str>,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {}: {error}", .path.display())]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// The answer.
+        error: io::Error,
+    },
+    /// The `mnist` crate read something else than our own checks did.
+    #[error("the mnist crate read other {part} than the checked files hold")]
+    Disagreement {
+        /// Which of the four arrays.
+        part: &'static str,
+    },
+    /// An invalid file lies where a download would go.
+    #[error("{error}; it is not overwritten: move it away, then fetch again")]
+    InTheWay {
+        /// What is wrong with the file.
+        error: Box<DataError>,
+    },
+    /// Another process downloads the same file.
+    #[error("another download holds {}; wait for it to end", .path.display())]
+    Busy {
+        /// The unfinished file.
+        path: PathBuf,
+    },
+    /// No mirror gave a valid file.
+    #[error("{0}")]
+    Download(Box<DownloadError>),
+}
+
+/// Why a file is not the one expected at its place.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileProblem {
+    /// The gzip stream is broken or ends early.
+    #[error("damaged or truncated gzip file: {reason}")]
+    Gzip {
+        /// The decoder's words.
+        reason: String,
+    },
+    /// More bytes than the file can have; reading stopped there.
+    #[error("too long: expected {expected} bytes of content, found more than {limit}")]
+    TooLong {
+        /// Bytes of the right content.
+        expected: u64,
+        /// Where reading stopped.
+        limit: u64,
+    },
+    /// Not an idx file of the right kind and length.
+    #[error("{0}")]
+    Idx(#[from] IdxError),
+    /// Another number of images or labels.
+    #[error("wrong number of {what}: expected {expected}, found {found}")]
+    Count {
+        /// `images` or `labels`.
+        what: &'static str,
+        /// As published.
+        expected: usize,
+        /// As in the header.
+        found: usize,
+    },
+    /// Images of another size.
+    #[error("wrong image size: expected {}x{}, found {}x{}", .expected.0, .expected.1, .found.0, .found.1)]
+    Dimensions {
+        /// Height and width as published.
+        expected: (usize, usize),
+        /// Height and width in the header.
+        found: (usize, usize),
+    },
+    /// A label that is no class.
+    #[error("label {index}: expected below {classes}, found {found}")]
+    Label {
+        /// Which label.
+        index: usize,
+        /// Its value.
+        found: u8,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// Every check of the form passed, but the content is not the published one.
+    #[error("wrong checksum (SHA-256 of the uncompressed content): expected {expected}, found {found}")]
+    Checksum {
+        /// As published, in hexadecimal.
+        expected: &'static str,
+        /// Of this file, in hexadecimal.
+        found: String,
+    },
+}
+
+/// Which download failed and how to do it by hand.
+#[derive(Debug)]
+pub struct DownloadError {
+    /// The dataset.
+    pub name: &'static str,
+    /// What each mirror answered: the address and the reason.
+    pub attempts: Vec<(String, String)>,
+    /// Where each missing file belongs, and the SHA-256 of its uncompressed content in hexadecimal.
+    pub wanted: Vec<(PathBuf, &'static str)>,
+}
+
+impl fmt::Display for DownloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot download {}:", self.name)?;
+        if self.attempts.is_empty() {
+            write!(f, "\n  no mirror was given")?;
+        }
+        for (url, reason) in &self.attempts {
+            write!(f, "\n  {url}: {reason}")?;
+        }
+        write!(f, "\nget these files in another way and put them here (gzip, or uncompressed without the .gz):")?;
+        for (path, sha256) in &self.wanted {
+            write!(f, "\n  {}\n    SHA-256 of the uncompressed content {sha256}", path.display())?;
+        }
+        write!(f, "\nthen run `speed data check {}`", self.name)
+    }
+}
+
+/// Turns an [`io::Error`] into a [`DataError`] that says what was tried on which file.
+pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DataError {
+    move |error| DataError::Io { action, path: path.to_path_buf(), error }
+}
+
+fn join(names: &[&str]) -> String {
+    names.join(" or ")
+}
+
+fn join_paths(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn hint(content_of: Option<&str>) -> String {
+    content_of.map_or_else(String::new, |file| format!(" (the content is that of {file}: were files swapped?)"))
+}

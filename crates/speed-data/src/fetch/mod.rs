@@ -1,0 +1,219 @@
+//! Downloads: resumed, limited, checked, and put in place in one step.
+
+mod part;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+use crate::catalog::{Catalog, FileSpec};
+use crate::error::{DownloadError, io_error};
+use crate::{DataError, catalog, verify};
+use part::Part;
+use std::fs;
+use std::path::{Path, PathBuf};
+use transfer::Stopped;
+
+/// Requests to one mirror for one file, each going on where the one before broke off.
+const TRIES: usize = 10;
+
+/// What happens to one file during [`fetch`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchProgress {
+    /// The file's name without `.gz`.
+    pub file: &'static str,
+    /// What happened.
+    pub event: FetchEvent,
+}
+
+/// An event of a download.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FetchEvent {
+    /// A valid file is there already and stays.
+    Kept {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// A request is sent.
+    Request {
+        /// To which address.
+        url: String,
+        /// Bytes there already, from an earlier attempt.
+        from: u64,
+    },
+    /// Bytes arrived; comes often.
+    Received {
+        /// Bytes there now, with those of earlier attempts.
+        bytes: u64,
+        /// Bytes of the whole compressed file, if the server says so.
+        total: Option<u64>,
+    },
+    /// A mirror failed; the next one is tried.
+    Failed {
+        /// The address.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// The file passed every check and is in place.
+    Done {
+        /// Where it is.
+        path: PathBuf,
+    },
+}
+
+/// Which files [`fetch`] found and which it downloaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FetchReport {
+    /// Valid files that were there before.
+    pub kept: Vec<PathBuf>,
+    /// New files.
+    pub downloaded: Vec<PathBuf>,
+}
+
+/// Downloads the missing files of dataset `name` into `dir/NAME`, from each of `mirrors` in turn until one gives a valid
+/// file. A mirror is the address of a folder that holds `FILE.gz` for each file; with no mirror given, built-in ones
+/// are used.
+///
+/// A download grows in `FILE.gz.part`, which a later call continues (HTTP Range), and is renamed to `FILE.gz` only after
+/// every check that loading makes. Valid files stay as they are. A proxy is taken from the usual environment variables
+/// (`ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY`, and `NO_PROXY`), except for this machine's own addresses.
+///
+/// # Errors
+/// [`DataError::UnknownDataset`]; [`DataError::InTheWay`] when an invalid file lies where a file would go, before
+/// anything is downloaded; [`DataError::Busy`] when another process downloads the same file; [`DataError::Download`]
+/// when no mirror gave a valid file, with what to put where by hand; [`DataError::Io`] when the disk refuses.
+pub fn fetch(
+    name: &str,
+    dir: &Path,
+    mirrors: &[String],
+    on_progress: &mut dyn FnMut(FetchProgress),
+) -> Result<FetchReport, DataError> {
+    let catalog = catalog::find(name)?;
+    let built_in: Vec<String>;
+    let mirrors = if mirrors.is_empty() {
+        built_in = catalog.mirrors.iter().map(|&mirror| mirror.to_owned()).collect();
+        &built_in
+    } else {
+        mirrors
+    };
+    fetch_catalog(catalog, dir, mirrors, on_progress)
+}
+
+fn fetch_catalog(
+    catalog: &'static Catalog,
+    dir: &Path,
+    mirrors: &[String],
+    on_progress: &mut dyn FnMut(FetchProgress),
+) -> Result<FetchReport, DataError> {
+    let mut report = FetchReport::default();
+    let mut missing = Vec::new();
+    for file in &catalog.files {
+        let Some(path) = verify::find(catalog, file, dir) else {
+            missing.push(file);
+            continue;
+        };
+        verify::read(catalog, file, &path).map_err(|error| DataError::InTheWay { error: Box::new(error) })?;
+        on_progress(FetchProgress { file: file.name, event: FetchEvent::Kept { path: path.clone() } });
+        report.kept.push(path);
+    }
+
+    let folder = dir.join(catalog.name);
+    let target = |file: &FileSpec| folder.join(format!("{}.gz", file.name));
+    for (i, file) in missing.iter().enumerate() {
+        fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
+        let mut emit = |event| on_progress(FetchProgress { file: file.name, event });
+        let job = Job { catalog, file, target: target(file) };
+        if let Err(attempts) = job.run(mirrors, &mut emit)? {
+            let wanted = missing[i..].iter().map(|file| (target(file), file.sha256)).collect();
+            return Err(DataError::Download(Box::new(DownloadError { name: catalog.name, attempts, wanted })));
+        }
+        report.downloaded.push(job.target);
+    }
+    Ok(report)
+}
+
+/// One file to download.
+struct Job {
+    catalog: &'static Catalog,
+    file: &'static FileSpec,
+    target: PathBuf,
+}
+
+/// What each mirror that failed said: address and reason.
+type Attempts = Vec<(String, String)>;
+
+impl Job {
+    /// Tries the mirrors in turn. The outer error is this machine's fault, the inner one the mirrors'.
+    fn run(&self, mirrors: &[String], emit: &mut dyn FnMut(FetchEvent)) -> Result<Result<(), Attempts>, DataError> {
+        let mut part = Part::open(&self.target)?;
+        // A process that was killed before its last step may have left a complete file.
+        if part.len() > 0 && self.finish(&part, emit)?.is_ok() {
+            return Ok(Ok(()));
+        }
+        let mut attempts = Vec::new();
+        for mirror in mirrors {
+            let url = format!("{}/{}.gz", mirror.trim_end_matches('/'), self.file.name);
+            match self.try_mirror(&url, &mut part, emit)? {
+                Ok(()) => return Ok(Ok(())),
+                Err(reason) => {
+                    emit(FetchEvent::Failed { url: url.clone(), reason: reason.clone() });
+                    attempts.push((url, reason));
+                }
+            }
+        }
+        Ok(Err(attempts))
+    }
+
+    fn try_mirror(
+        &self,
+        url: &str,
+        part: &mut Part,
+        emit: &mut dyn FnMut(FetchEvent),
+    ) -> Result<Result<(), String>, DataError> {
+        // Compression can make a file a little longer, by less than a thousandth.
+        let limit = self.file.bytes + self.file.bytes / 1000 + 1024;
+        let mut reason = String::new();
+        for _ in 0..TRIES {
+            let from = part.len();
+            emit(FetchEvent::Request { url: url.to_owned(), from });
+            let resumed = match transfer::append(url, part, limit, emit) {
+                Ok(resumed) => resumed,
+                Err(Stopped::Local(error)) => return Err(error),
+                Err(Stopped::Remote(error)) if part.len() > from => {
+                    reason = error;
+                    continue;
+                }
+                Err(Stopped::BadRange) if from > 0 => {
+                    part.clear()?;
+                    continue;
+                }
+                Err(Stopped::BadRange) => return Ok(Err("refused a request for the whole file".to_owned())),
+                Err(Stopped::Remote(error)) => return Ok(Err(error)),
+            };
+            match self.finish(part, emit)? {
+                Ok(()) => return Ok(Ok(())),
+                // The first bytes may come from another mirror or a broken disk: once more, from the start.
+                Err(error) if resumed => reason = error,
+                Err(error) => {
+                    part.clear()?;
+                    return Ok(Err(error));
+                }
+            }
+            part.clear()?;
+        }
+        Ok(Err(format!("gave up after {TRIES} attempts: {reason}")))
+    }
+
+    /// Checks a complete download and puts it in place, or says what is wrong with it.
+    fn finish(&self, part: &Part, emit: &mut dyn FnMut(FetchEvent)) -> Result<Result<(), String>, DataError> {
+        match verify::read(self.catalog, self.file, part.path()) {
+            Ok(_) => {}
+            Err(DataError::BadFile { problem, .. }) => return Ok(Err(problem.to_string())),
+            Err(error) => return Err(error),
+        }
+        part.put_in_place(&self.target)?;
+        emit(FetchEvent::Done { path: self.target.clone() });
+        Ok(Ok(()))
+    }
+}

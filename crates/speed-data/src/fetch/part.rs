@@ -1,0 +1,62 @@
+//! A download in progress: a file beside its final place, held by one process.
+
+use crate::DataError;
+use crate::error::io_error;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// The unfinished file `TARGET.part`, open for appending and locked.
+pub(super) struct Part {
+    file: File,
+    path: PathBuf,
+    len: u64,
+}
+
+impl Part {
+    /// Opens what an earlier attempt left, or a new file.
+    pub(super) fn open(target: &Path) -> Result<Self, DataError> {
+        let path = target.with_added_extension("part");
+        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = options.map_err(io_error("open", &path))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(DataError::Busy { path }),
+            // Some network file systems have no locks. The checks before the rename hold without one.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        let len = file.seek(SeekFrom::End(0)).map_err(io_error("read", &path))?;
+        Ok(Self { file, path, len })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), DataError> {
+        self.file.write_all(bytes).map_err(io_error("write", &self.path))?;
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Starts from nothing.
+    pub(super) fn clear(&mut self) -> Result<(), DataError> {
+        let cleared = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
+        cleared.map_err(io_error("write", &self.path))?;
+        self.len = 0;
+        Ok(())
+    }
+
+    /// Renames the file to its final name once it is safely on disk; refuses to replace anything.
+    pub(super) fn put_in_place(&self, target: &Path) -> Result<(), DataError> {
+        self.file.sync_all().map_err(io_error("write", &self.path))?;
+        if target.exists() {
+            let error = std::io::ErrorKind::AlreadyExists.into();
+            return Err(DataError::Io { action: "create", path: target.to_path_buf(), error });
+        }
+        fs::rename(&self.path, target).map_err(io_error("create", target))
+    }
+}

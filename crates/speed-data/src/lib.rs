@@ -1,0 +1,51 @@
+//! Datasets of SPEED: labelled images, where they come from, and who holds which.
+//!
+//! - [`Dataset`] is a training and a test [`Split`]; a [`Split`] holds images of one [`ImageShape`] as bytes, and labels.
+//! - [`mnist::load`] reads MNIST from the published files after checking all of them; [`locate`] finds their folder,
+//!   [`check`] reports on them and [`fetch`] downloads them.
+//! - [`digits::generate`] draws handwritten-looking digits from a seed, for runs that need no download.
+//! - [`partition::blocks`] shares the training images out to the teachers, each image to exactly one.
+//! - [`idx`] reads the file format of MNIST from bytes of any origin.
+//!
+//! Nothing here but the two sources themselves assumes one channel, 28 x 28 pixels or ten classes.
+//!
+//! ```
+//! use speed_data::{digits::{self, DigitsConfig}, partition};
+//! use speed_random::Streams;
+//!
+//! let dataset = digits::generate(DigitsConfig { train: 100, test: 20 }, &Streams::new(1));
+//! for block in partition::blocks(dataset.train.len(), 5)? {
+//!     let own_images = dataset.train.slice(block);
+//!     assert_eq!(own_images.len(), 20);
+//! }
+//! # Ok::<(), speed_data::DataError>(())
+//! ```
+
+mod catalog;
+mod check;
+mod dataset;
+pub mod digits;
+mod error;
+mod fetch;
+pub mod idx;
+pub mod mnist;
+pub mod partition;
+mod places;
+mod shape;
+mod split;
+#[cfg(test)]
+mod toy;
+mod verify;
+
+pub use check::{CheckReport, FileReport, GoodFile, check};
+pub use dataset::Dataset;
+pub use error::{DataError, DownloadError, FileProblem};
+pub use fetch::{FetchEvent, FetchProgress, FetchReport, fetch};
+pub use places::locate;
+pub use shape::ImageShape;
+pub use split::Split;
+
+/// Lower-case hexadecimal.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,69 @@
+//! MNIST, read by the `mnist` crate behind our own checks.
+//!
+//! The crate panics on every bad file, checks no lengths and concatenates training and test images before it splits
+//! them, so it only ever sees content that has the published checksums, and its answer is compared with our own
+//! reading of the same bytes.
+
+use crate::catalog::MNIST;
+use crate::error::io_error;
+use crate::{DataError, Dataset, ImageShape, Split, idx, verify};
+use ::mnist::MnistBuilder;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+const SHAPE: ImageShape = ImageShape { channels: 1, height: 28, width: 28 };
+const CLASSES: usize = 10;
+const TRAIN: u32 = 60_000;
+const TEST: u32 = 10_000;
+
+/// Loads the 60000 training and 10000 test images from the four published files, each gzip (`.gz`) or uncompressed,
+/// in `dir` or `dir/mnist`.
+///
+/// # Errors
+/// Names the file, what was expected and what was found: [`DataError::MissingFile`], [`DataError::BadFile`] (gzip,
+/// length, header, count, labels, checksum, swapped files) or [`DataError::Io`].
+pub fn load(dir: &Path) -> Result<Dataset, DataError> {
+    let mut contents = Vec::with_capacity(MNIST.files.len());
+    for file in &MNIST.files {
+        let path = verify::find_required(&MNIST, file, dir)?;
+        contents.push((path.clone(), verify::read(&MNIST, file, &path)?.content));
+    }
+
+    // The crate reads files by name from one folder. It gets the very bytes that were checked, so a file that changes
+    // in the meantime, or four files in two folders, cannot make it panic.
+    let folder = tempfile::Builder::new().prefix("speed-mnist-").tempdir();
+    let folder = folder.map_err(io_error("create a folder in", &std::env::temp_dir()))?;
+    for (file, (_, content)) in MNIST.files.iter().zip(&contents) {
+        let path = folder.path().join(file.name);
+        fs::write(&path, content).map_err(io_error("write", &path))?;
+    }
+    let base = folder.path().to_str().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidFilename, "not UTF-8"));
+    let base = base.map_err(io_error("use the temporary folder", folder.path()))?;
+    let data = MnistBuilder::new()
+        .label_format_digit()
+        .base_path(base)
+        .training_set_length(TRAIN)
+        .validation_set_length(0)
+        .test_set_length(TEST)
+        .finalize();
+
+    let parts = [
+        ("training images", &data.trn_img),
+        ("training labels", &data.trn_lbl),
+        ("test images", &data.tst_img),
+        ("test labels", &data.tst_lbl),
+    ];
+    for (i, ((part, theirs), (path, content))) in parts.into_iter().zip(&contents).enumerate() {
+        let ours =
+            if i % 2 == 0 { idx::read_images(content).map(|images| images.pixels) } else { idx::read_labels(content) };
+        let ours =
+            ours.map_err(|error| DataError::BadFile { path: path.clone(), problem: error.into(), content_of: None })?;
+        if ours != theirs {
+            return Err(DataError::Disagreement { part });
+        }
+    }
+    let train = Split::new(SHAPE, CLASSES, data.trn_img, data.trn_lbl)?;
+    let test = Split::new(SHAPE, CLASSES, data.tst_img, data.tst_lbl)?;
+    Dataset::new(MNIST.name, train, test)
+}

@@ -1,0 +1,87 @@
+//! Where datasets are looked for.
+
+use crate::{DataError, catalog, verify};
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The environment variable that names the folder of datasets.
+const VARIABLE: &str = "SPEED_DATASETS";
+/// The folder below the current one that is tried last.
+const DEFAULT: &str = "datasets";
+
+/// The folder that holds dataset `name`, to be handed to its loader.
+///
+/// With `explicit` (the option `--datasets`), only that folder: data must not silently come from elsewhere when an
+/// option is mistyped. Without it the folder in the environment variable `SPEED_DATASETS`, then `./datasets`. A folder
+/// counts when it, or its subfolder `name`, has at least one of the dataset's files; the loader says which others are
+/// missing.
+///
+/// # Errors
+/// [`DataError::UnknownDataset`], or [`DataError::NotFound`] with every folder looked at and how to get the files.
+pub fn locate(name: &str, explicit: Option<&Path>) -> Result<PathBuf, DataError> {
+    let variable = env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+    locate_in(name, places(explicit, variable))
+}
+
+fn places(explicit: Option<&Path>, variable: Option<PathBuf>) -> Vec<PathBuf> {
+    match explicit {
+        Some(folder) => vec![folder.to_path_buf()],
+        None => variable.into_iter().chain([PathBuf::from(".").join(DEFAULT)]).collect(),
+    }
+}
+
+fn locate_in(name: &str, places: Vec<PathBuf>) -> Result<PathBuf, DataError> {
+    let catalog = catalog::find(name)?;
+    let holds = |place: &PathBuf| catalog.files.iter().any(|file| verify::find(catalog, file, place).is_some());
+    match places.iter().find(|place| holds(place)) {
+        Some(place) => Ok(place.clone()),
+        None => Err(DataError::NotFound {
+            name: catalog.name,
+            looked: places.iter().flat_map(|place| [place.clone(), place.join(catalog.name)]).collect(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use tempfile::TempDir;
+
+    fn folder_with(file: &str) -> TempDir {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join(file);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        fs::write(path, "").expect("a file");
+        folder
+    }
+
+    #[test]
+    fn the_first_place_that_has_a_file_wins() {
+        let empty = tempfile::tempdir().expect("a temporary folder");
+        let direct = folder_with("t10k-labels-idx1-ubyte.gz");
+        let below = folder_with("mnist/train-images-idx3-ubyte");
+        let at = |folder: &TempDir| folder.path().to_path_buf();
+        let located = |places| locate_in("mnist", places).expect("a place has it");
+        assert_eq!(located(vec![at(&empty), at(&below), at(&direct)]), at(&below));
+        assert_eq!(located(vec![at(&direct), at(&below)]), at(&direct));
+    }
+
+    #[test]
+    fn the_error_lists_every_place_and_the_command() {
+        let places = vec![PathBuf::from("/nowhere/a"), PathBuf::from("./datasets")];
+        let text = locate_in("mnist", places).expect_err("nothing there").to_string();
+        for part in ["/nowhere/a,", "/nowhere/a/mnist", "./datasets,", "./datasets/mnist", "speed data fetch mnist"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(matches!(locate_in("cifar", vec![]), Err(DataError::UnknownDataset { .. })));
+    }
+
+    #[test]
+    fn the_option_is_an_order_and_the_variable_comes_before_the_default() {
+        let default = PathBuf::from("./datasets");
+        assert_eq!(places(Some(Path::new("x")), Some("y".into())), [PathBuf::from("x")]);
+        assert_eq!(places(None, Some("y".into())), [PathBuf::from("y"), default.clone()]);
+        assert_eq!(places(None, None), [default]);
+    }
+}

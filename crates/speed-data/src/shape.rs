@@ -1,0 +1,36 @@
+//! The size of one image.
+
+use std::fmt;
+
+/// The size of every image of a split: channels x height x width, stored channel by channel, row by row (CHW).
+///
+/// Plain numbers; a [`Split`](crate::Split) refuses a shape with a zero or with more pixels than memory can address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ImageShape {
+    /// Colour channels: 1 for MNIST, 3 for colour images.
+    pub channels: usize,
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+}
+
+impl ImageShape {
+    /// Values in one image, `channels * height * width`; saturates where the product does not fit.
+    #[must_use]
+    pub const fn pixels(self) -> usize {
+        self.channels.saturating_mul(self.height).saturating_mul(self.width)
+    }
+
+    /// Whether images of this shape can exist: no side is zero and the product fits.
+    pub(crate) const fn is_possible(self) -> bool {
+        let pixels = self.pixels();
+        pixels > 0 && pixels < usize::MAX
+    }
+}
+
+impl fmt::Display for ImageShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}x{}", self.channels, self.height, self.width)
+    }
+}

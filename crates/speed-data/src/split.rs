@@ -1,0 +1,209 @@
+//! Labelled images of one kind: a training set, a test set, or a part of one.
+
+use crate::{DataError, ImageShape};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::ops::Range;
+
+/// The largest number of classes that a label of one byte can tell apart.
+const MAX_CLASSES: usize = 256;
+
+/// Labelled images: `len` images of one [`ImageShape`] as bytes, image after image, and `len` labels below `classes`.
+///
+/// Pixels stay as the file has them (0..=255); scaling belongs to the model. The images are private data: `Debug`
+/// shows sizes only.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Split {
+    shape: ImageShape,
+    classes: usize,
+    pixels: Vec<u8>,
+    labels: Vec<u8>,
+}
+
+impl Split {
+    /// Checks and takes images and labels.
+    ///
+    /// `pixels` holds `labels.len() * shape.pixels()` values, image-major, each image in CHW order.
+    ///
+    /// # Errors
+    /// [`DataError::Shape`] for a shape with a zero, [`DataError::Classes`] unless `1 <= classes <= 256`,
+    /// [`DataError::PixelCount`] when pixels and labels do not fit together, [`DataError::Label`] for a label that is
+    /// not below `classes`.
+    pub fn new(shape: ImageShape, classes: usize, pixels: Vec<u8>, labels: Vec<u8>) -> Result<Self, DataError> {
+        if !shape.is_possible() {
+            return Err(DataError::Shape { shape });
+        }
+        if !(1..=MAX_CLASSES).contains(&classes) {
+            return Err(DataError::Classes { found: classes });
+        }
+        if labels.len().checked_mul(shape.pixels()) != Some(pixels.len()) {
+            return Err(DataError::PixelCount { shape, images: labels.len(), found: pixels.len() });
+        }
+        if let Some((index, &label)) = labels.iter().enumerate().find(|&(_, &label)| usize::from(label) >= classes) {
+            return Err(DataError::Label { index, label, classes });
+        }
+        Ok(Self { shape, classes, pixels, labels })
+    }
+
+    /// Number of images.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there is no image.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// The size of every image.
+    #[must_use]
+    pub fn shape(&self) -> ImageShape {
+        self.shape
+    }
+
+    /// Number of classes K; labels are 0..K. A class may have no image.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// The pixels of image `i` in CHW order, `shape().pixels()` bytes.
+    ///
+    /// # Panics
+    /// When `i >= len()`, as a slice does.
+    #[must_use]
+    pub fn pixels(&self, i: usize) -> &[u8] {
+        let size = self.shape.pixels();
+        &self.pixels[i * size..(i + 1) * size]
+    }
+
+    /// The label of image `i`, below [`classes`](Self::classes).
+    ///
+    /// # Panics
+    /// When `i >= len()`, as a slice does.
+    #[must_use]
+    pub fn label(&self, i: usize) -> u8 {
+        self.labels[i]
+    }
+
+    /// All labels, in the order of the images.
+    #[must_use]
+    pub fn labels(&self) -> &[u8] {
+        &self.labels
+    }
+
+    /// A copy of the images `range`, for example one teacher's partition or the student's pool.
+    ///
+    /// # Panics
+    /// When the range does not lie within `0..len()`, as a slice does.
+    #[must_use]
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let size = self.shape.pixels();
+        let labels = self.labels[range.clone()].to_vec();
+        let pixels = self.pixels[range.start * size..range.end * size].to_vec();
+        Self { shape: self.shape, classes: self.classes, pixels, labels }
+    }
+
+    /// SHA-256 of shape, classes, pixels and labels, for the fingerprint of what was computed from them. Two splits
+    /// have the same digest exactly when they are equal.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        hash.update(b"speed/split/v1");
+        let ImageShape { channels, height, width } = self.shape;
+        // The sizes determine where pixels end and labels start, so the encoding is injective.
+        for size in [channels, height, width, self.classes, self.len()] {
+            hash.update((size as u64).to_le_bytes());
+        }
+        hash.update(&self.pixels);
+        hash.update(&self.labels);
+        hash.finalize().into()
+    }
+}
+
+impl fmt::Debug for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Split")
+            .field("len", &self.len())
+            .field("shape", &self.shape)
+            .field("classes", &self.classes)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 4 };
+
+    /// Five images of 24 bytes; image i holds the bytes 24 i .. 24 i + 24.
+    fn split() -> Split {
+        Split::new(SHAPE, 7, (0..120).collect(), vec![6, 0, 3, 3, 1]).expect("a valid split")
+    }
+
+    #[test]
+    fn images_and_labels_are_found_where_they_were_put() {
+        let split = split();
+        assert_eq!((split.len(), split.classes(), split.shape()), (5, 7, SHAPE));
+        for i in 0..5 {
+            let expected: Vec<u8> = (24 * i as u8..24 * i as u8 + 24).collect();
+            assert_eq!(split.pixels(i), expected);
+        }
+        assert_eq!(split.label(2), 3);
+        assert_eq!(split.labels(), [6, 0, 3, 3, 1]);
+    }
+
+    #[test]
+    fn a_slice_is_the_same_images() {
+        let part = split().slice(1..4);
+        assert_eq!(part.labels(), [0, 3, 3]);
+        assert_eq!(part.pixels(2), split().pixels(3));
+        assert_eq!((part.classes(), part.shape()), (7, SHAPE));
+        assert!(split().slice(5..5).is_empty());
+    }
+
+    #[test]
+    fn bad_parts_are_refused_with_what_was_found() {
+        let zero = ImageShape { channels: 1, height: 0, width: 4 };
+        assert!(matches!(Split::new(zero, 10, vec![], vec![]), Err(DataError::Shape { shape }) if shape == zero));
+        let huge = ImageShape { channels: 2, height: usize::MAX, width: 4 };
+        assert!(matches!(Split::new(huge, 10, vec![], vec![]), Err(DataError::Shape { .. })));
+        for classes in [0, 257] {
+            let refused = Split::new(SHAPE, classes, vec![], vec![]);
+            assert!(matches!(refused, Err(DataError::Classes { found }) if found == classes));
+        }
+        for pixels in [0, 23, 25, 48] {
+            let refused = Split::new(SHAPE, 10, vec![0; pixels], vec![1]);
+            assert!(matches!(refused, Err(DataError::PixelCount { images: 1, found, .. }) if found == pixels));
+        }
+        let refused = Split::new(SHAPE, 10, vec![0; 48], vec![9, 10]);
+        assert!(matches!(refused, Err(DataError::Label { index: 1, label: 10, classes: 10 })));
+        assert!(Split::new(SHAPE, 256, vec![0; 24], vec![255]).is_ok());
+    }
+
+    #[test]
+    fn the_digest_sees_every_part() {
+        let tall = ImageShape { channels: 3, height: 4, width: 2 };
+        let mut pixels: Vec<u8> = (0..120).collect();
+        let labels = vec![6, 0, 3, 3, 1];
+        let mut digests = HashSet::from([split().digest()]);
+        assert_eq!(split().digest(), split().digest());
+        let mut insert = |split: Result<Split, DataError>| digests.insert(split.expect("a valid split").digest());
+        assert!(insert(Split::new(tall, 7, pixels.clone(), labels.clone())));
+        assert!(insert(Split::new(SHAPE, 8, pixels.clone(), labels.clone())));
+        assert!(insert(Split::new(SHAPE, 7, pixels.clone(), vec![6, 0, 3, 3, 2])));
+        pixels[119] ^= 1;
+        assert!(insert(Split::new(SHAPE, 7, pixels, labels)));
+        assert!(insert(Ok(split().slice(0..4))));
+    }
+
+    #[test]
+    fn debug_shows_no_pixels() {
+        let text = format!("{:?}", split());
+        assert!(text.contains("len: 5") && text.len() < 120, "{text}");
+    }
+}

@@ -1,0 +1,53 @@
+//! A made-up dataset for tests: files of the right form whose checksums are known.
+
+use crate::catalog::{Catalog, Content, FileSpec};
+use crate::idx::{IMAGES_MAGIC, LABELS_MAGIC};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rand::Rng;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::io::Write;
+
+/// Images and labels, incompressible, and the compressed files by name with a slash before and `.gz` after it.
+pub(crate) fn toy() -> (&'static Catalog, HashMap<String, Vec<u8>>) {
+    let mut files = HashMap::new();
+    let mut spec = |name: &'static str, content| {
+        let bytes = file(content);
+        files.insert(format!("/{name}.gz"), gzip(&bytes));
+        let sha256 = crate::hex(&Sha256::digest(&bytes)).leak();
+        FileSpec { name, content, bytes: bytes.len() as u64, sha256 }
+    };
+    let catalog = Catalog {
+        name: "toy",
+        files: [
+            spec("a-images", Content::Images { count: 300, height: 28, width: 28 }),
+            spec("a-labels", Content::Labels { count: 300, classes: 10 }),
+            spec("b-images", Content::Images { count: 50, height: 28, width: 28 }),
+            spec("b-labels", Content::Labels { count: 50, classes: 10 }),
+        ],
+        mirrors: &[],
+    };
+    (Box::leak(Box::new(catalog)), files)
+}
+
+/// An idx file with random data, always the same for the same content.
+pub(crate) fn file(content: Content) -> Vec<u8> {
+    let mut stream = speed_random::Streams::new(1).stream("toy", 0);
+    let (words, len, classes) = match content {
+        Content::Images { count, height, width } => {
+            (vec![IMAGES_MAGIC as usize, count, height, width], count * height * width, 256)
+        }
+        Content::Labels { count, classes } => (vec![LABELS_MAGIC as usize, count], count, classes),
+    };
+    let mut data = vec![0; len];
+    stream.fill_bytes(&mut data);
+    data.iter_mut().for_each(|byte| *byte = (usize::from(*byte) % classes) as u8);
+    [words.iter().flat_map(|&word| (word as u32).to_be_bytes()).collect(), data].concat()
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(bytes).expect("memory");
+    gzip.finish().expect("memory")
+}

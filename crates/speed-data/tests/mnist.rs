@@ -1,0 +1,126 @@
+//! The real MNIST files, found through SPEED_DATASETS.
+
+use flate2::read::GzDecoder;
+use md5::{Digest, Md5};
+use speed_data::{DataError, FileProblem, check, locate, mnist};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The published MD5 of the uncompressed files.
+const FILES: [(&str, &str); 4] = [
+    ("train-images-idx3-ubyte", "6bbc9ace898e44ae57da46a324031adb"),
+    ("train-labels-idx1-ubyte", "a25bea736e30d166cdddb491f175f624"),
+    ("t10k-images-idx3-ubyte", "2646ac647ad5339dbf082846283269ea"),
+    ("t10k-labels-idx1-ubyte", "27ae3e4e09519cfbb04c329615203637"),
+];
+
+/// The folder of datasets; without one a test is skipped, but not where CI says that it must run.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn datasets() -> Option<PathBuf> {
+    let folder = std::env::var_os("SPEED_DATASETS").map(PathBuf::from);
+    if folder.is_none() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI needs SPEED_DATASETS");
+        eprintln!("skipped: SPEED_DATASETS is not set");
+    }
+    folder
+}
+
+fn content(datasets: &Path, name: &str) -> Vec<u8> {
+    let found = ["mnist", "."].map(|folder| datasets.join(folder).join(format!("{name}.gz")));
+    let path = found.iter().find(|path| path.exists()).expect("SPEED_DATASETS has compressed MNIST files");
+    let mut content = Vec::new();
+    GzDecoder::new(File::open(path).expect("readable")).read_to_end(&mut content).expect("valid");
+    content
+}
+
+#[test]
+fn the_published_facts_hold() {
+    let Some(datasets) = datasets() else { return };
+    let data = mnist::load(&datasets).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((data.train.len(), data.test.len(), data.train.classes()), (60_000, 10_000, 10));
+    assert_eq!(data.train.labels()[..10], [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]);
+    assert_eq!(data.test.labels()[..10], [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]);
+    let counts = |labels: &[u8]| (0..10).map(|c| labels.iter().filter(|&&l| l == c).count()).collect::<Vec<_>>();
+    assert_eq!(counts(data.train.labels()), [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]);
+    assert_eq!(counts(data.test.labels()), [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]);
+    // Mean and deviation of the scaled training pixels, as every tutorial normalises them: 0.1307 and 0.3081.
+    let (mut sum, mut square) = (0u64, 0u64);
+    for i in 0..data.train.len() {
+        for &pixel in data.train.pixels(i) {
+            sum += u64::from(pixel);
+            square += u64::from(pixel).pow(2);
+        }
+    }
+    let pixels = 60_000.0 * 784.0;
+    let mean = sum as f64 / pixels / 255.0;
+    let deviation = (square as f64 / pixels / 255.0 / 255.0 - mean * mean).sqrt();
+    assert!((mean - 0.1307).abs() < 5e-5 && (deviation - 0.3081).abs() < 5e-5, "{mean} {deviation}");
+}
+
+#[test]
+fn pins_belong_to_the_published_files_and_uncompressed_files_give_the_same() {
+    let Some(datasets) = datasets() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, md5) in FILES {
+        let content = content(&datasets, name);
+        let found: String = Md5::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(found, md5, "{name}");
+        fs::write(folder.path().join(name), content).expect("a file");
+    }
+    // These very bytes pass the pinned SHA-256.
+    let raw = mnist::load(folder.path()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(raw == mnist::load(&datasets).expect("valid"));
+    assert_eq!(locate("mnist", Some(folder.path())).expect("there"), folder.path());
+
+    let report = check("mnist", folder.path()).expect("a known dataset");
+    assert!(report.is_ok());
+    let good: Vec<_> = report.files.iter().filter_map(|file| file.outcome.as_ref().ok()).collect();
+    assert_eq!(
+        good.iter().map(|file| (file.images, file.labels)).collect::<Vec<_>>(),
+        [(60_000, 0), (0, 60_000), (10_000, 0), (0, 10_000)]
+    );
+    assert_eq!(good[0].stored_bytes, 47_040_016);
+}
+
+#[test]
+fn each_kind_of_damage_is_reported_for_its_file() {
+    let Some(datasets) = datasets() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = |name: &str| folder.path().join(name);
+    let [images, labels, test_images, test_labels] = FILES.map(|(name, _)| name);
+    fs::write(place(images), content(&datasets, images)).expect("a file");
+    fs::write(place(test_images), content(&datasets, test_images)).expect("a file");
+    // Training and test labels swapped.
+    fs::write(place(labels), content(&datasets, test_labels)).expect("a file");
+    fs::write(place(test_labels), content(&datasets, labels)).expect("a file");
+    let error = mnist::load(folder.path()).expect_err("swapped");
+    let text = error.to_string();
+    assert!(matches!(error, DataError::BadFile { problem: FileProblem::Count { .. }, .. }), "{text}");
+    assert!(
+        text.contains(labels) && text.contains("expected 60000, found 10000") && text.contains(test_labels),
+        "{text}"
+    );
+
+    // One label too high, and one file missing.
+    let mut bad = content(&datasets, labels);
+    bad[8 + 7] = 10;
+    fs::write(place(labels), bad).expect("a file");
+    fs::remove_file(place(test_labels)).expect("there");
+    let text = mnist::load(folder.path()).expect_err("a label over 9").to_string();
+    assert!(text.contains("label 7: expected below 10, found 10"), "{text}");
+    let report = check("mnist", folder.path()).expect("a known dataset");
+    let texts = report.files.iter().map(|file| file.outcome.as_ref().map_err(ToString::to_string)).collect::<Vec<_>>();
+    assert!(!report.is_ok() && texts[0].is_ok() && texts[2].is_ok());
+    assert!(texts[1].is_err());
+    assert!(matches!(&texts[3], Err(text) if text.contains("missing") && text.contains("speed data fetch mnist")));
+}
+
+#[test]
+fn an_empty_folder_is_not_a_dataset() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    assert!(matches!(locate("mnist", Some(folder.path())), Err(DataError::NotFound { .. })));
+    assert!(matches!(mnist::load(folder.path()), Err(DataError::MissingFile { file, .. }) if file == FILES[0].0));
+    let report = check("mnist", folder.path()).expect("a known dataset");
+    assert!(report.files.iter().all(|file| matches!(file.outcome, Err(DataError::MissingFile { .. }))));
+}

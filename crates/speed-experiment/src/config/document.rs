@@ -1,0 +1,267 @@
+//! From TOML text to a merged document in which every key is known and has the type of its default.
+
+use std::ops::Range;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use super::ConfigError;
+
+/// `configs/default.toml`: the schema and its documentation in one place.
+pub const DEFAULTS: &str = include_str!("../../../../configs/default.toml");
+
+/// The array of tables whose elements all have the keys of the first default element.
+const ROWS: &str = "row";
+
+/// One config text with where it came from, for messages with line numbers.
+#[derive(Clone, Debug)]
+pub struct Source {
+    name: String,
+    text: String,
+    overrides: Vec<(String, String)>,
+}
+
+impl Source {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read as UTF-8 text.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })?;
+        Ok(Self::new(path.display().to_string(), text))
+    }
+
+    /// A text from elsewhere; `name` stands for the file in messages.
+    #[must_use]
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into(), overrides: Vec::new() }
+    }
+
+    /// Adds `--set key=value` changes, applied in order after the file. Values are TOML; a bare word is a string.
+    ///
+    /// # Errors
+    /// If an entry has no `=`.
+    pub fn with_overrides(mut self, entries: &[String]) -> Result<Self, ConfigError> {
+        for entry in entries {
+            let (key, value) = entry.split_once('=').ok_or_else(|| ConfigError::Key {
+                place: "--set".into(),
+                key: entry.clone(),
+                message: "expected key=value, for example --set student.epochs=50".into(),
+            })?;
+            self.overrides.push((key.trim().to_owned(), value.trim().to_owned()));
+        }
+        Ok(self)
+    }
+
+    /// The merged document, deserialised.
+    pub(super) fn resolve<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
+        let mut merged = defaults();
+        // Absent keys of a row take the first default row's values, whichever row it is.
+        let row_template = first_row(&merged);
+        let document = self.parse()?;
+        self.merge(&mut merged, document.get_ref(), "", &row_template)?;
+        for (key, value) in &self.overrides {
+            apply_override(&mut merged, key, value)?;
+        }
+        fill_rows(&mut merged, &row_template);
+        serde_path_to_error::deserialize(Value::Table(merged)).map_err(|error| {
+            let key = error.path().to_string().replace("row[", "row.").replace(']', "");
+            let message = error.inner().message().trim().to_owned();
+            self.error(&key, message)
+        })
+    }
+
+    /// An error at a key: with its line if the file sets it.
+    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
+        let place = if self.overrides.iter().any(|(set, _)| set == key) {
+            "--set".to_owned()
+        } else {
+            match self.span_of(key) {
+                Some(span) => self.place(&span),
+                None => format!("{} (value from the defaults)", self.name),
+            }
+        };
+        ConfigError::Key { place, key: key.to_owned(), message: message.into() }
+    }
+
+    fn parse(&self) -> Result<Spanned<DeTable<'_>>, ConfigError> {
+        DeTable::parse(&self.text).map_err(|error| ConfigError::Syntax {
+            place: self.place(&error.span().unwrap_or(0..0)),
+            message: error.message().to_owned(),
+        })
+    }
+
+    fn place(&self, span: &Range<usize>) -> String {
+        let line = self.text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1;
+        format!("{}:{line}", self.name)
+    }
+
+    fn span_of(&self, key: &str) -> Option<Range<usize>> {
+        let document = DeTable::parse(&self.text).ok()?;
+        let mut table = document.get_ref();
+        let mut span = None;
+        let mut parts = key.split('.').peekable();
+        while let Some(part) = parts.next() {
+            let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == part) else {
+                return span;
+            };
+            span = Some(name.span());
+            match value.get_ref() {
+                DeValue::Table(inner) => table = inner,
+                DeValue::Array(items) => {
+                    let index: usize = parts.peek()?.parse().ok()?;
+                    parts.next();
+                    let item = items.get(index)?;
+                    span = Some(item.span());
+                    match item.get_ref() {
+                        DeValue::Table(inner) => table = inner,
+                        _ => return span,
+                    }
+                }
+                _ => return span,
+            }
+        }
+        span
+    }
+
+    fn merge(
+        &self,
+        into: &mut Table,
+        from: &DeTable<'_>,
+        prefix: &str,
+        row_template: &Table,
+    ) -> Result<(), ConfigError> {
+        for (name, value) in from {
+            let key = join(prefix, name.get_ref());
+            let fail = |message: String| ConfigError::Key {
+                place: self.place(&name.span()),
+                key: key.clone(),
+                message,
+            };
+            if prefix.is_empty() && name.get_ref() == ROWS {
+                let rows = self.rows(value.get_ref(), row_template).map_err(|error| match error {
+                    RowsError::NotRows => fail("expected [[row]] tables".into()),
+                    RowsError::At(error) => error,
+                })?;
+                into.insert(ROWS.to_owned(), Value::Array(rows));
+                continue;
+            }
+            let Some(default) = into.get_mut(name.get_ref().as_ref()) else {
+                return Err(fail(unknown(into)));
+            };
+            match (default, value.get_ref()) {
+                (Value::Table(inner), DeValue::Table(table)) => self.merge(inner, table, &key, row_template)?,
+                (default, value) => *default = typed(default, owned(value)).map_err(fail)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(&self, value: &DeValue<'_>, template: &Table) -> Result<Vec<Value>, RowsError> {
+        let DeValue::Array(items) = value else { return Err(RowsError::NotRows) };
+        let mut rows = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let DeValue::Table(table) = item.get_ref() else { return Err(RowsError::NotRows) };
+            let mut row = template.clone();
+            self.merge(&mut row, table, &format!("{ROWS}.{index}"), template).map_err(RowsError::At)?;
+            rows.push(Value::Table(row));
+        }
+        Ok(rows)
+    }
+}
+
+enum RowsError {
+    NotRows,
+    At(ConfigError),
+}
+
+fn defaults() -> Table {
+    DEFAULTS.parse().expect("configs/default.toml is embedded and parsed by a test")
+}
+
+fn first_row(defaults: &Table) -> Table {
+    match defaults.get(ROWS) {
+        Some(Value::Array(rows)) => rows.first().and_then(Value::as_table).cloned().unwrap_or_default(),
+        _ => Table::new(),
+    }
+}
+
+fn fill_rows(merged: &mut Table, template: &Table) {
+    let Some(Value::Array(rows)) = merged.get_mut(ROWS) else { return };
+    for row in rows.iter_mut().filter_map(Value::as_table_mut) {
+        for (key, value) in template {
+            row.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+fn apply_override(merged: &mut Table, key: &str, text: &str) -> Result<(), ConfigError> {
+    let fail = |message: String| ConfigError::Key { place: "--set".into(), key: key.to_owned(), message };
+    // A bare word is a string: nobody wants to quote quotes in a shell.
+    let value = match format!("value = {text}").parse::<Table>() {
+        Ok(mut table) => table.remove("value").unwrap_or_else(|| Value::String(text.to_owned())),
+        Err(_) => Value::String(text.to_owned()),
+    };
+    let mut parts: Vec<&str> = key.split('.').collect();
+    let last = parts.pop().unwrap_or_default();
+    let mut table = merged;
+    for part in parts {
+        let allowed = unknown(table);
+        table = match table.get_mut(part) {
+            Some(Value::Table(inner)) => inner,
+            _ => return Err(fail(allowed)),
+        };
+    }
+    let allowed = unknown(table);
+    match table.get_mut(last) {
+        Some(Value::Table(_)) => Err(fail("is a section: set one of its keys".into())),
+        Some(Value::Array(items)) if items.iter().any(Value::is_table) => {
+            Err(fail("rows are set in a config file".into()))
+        }
+        Some(default) => {
+            *default = typed(default, value).map_err(fail)?;
+            Ok(())
+        }
+        None => Err(fail(allowed)),
+    }
+}
+
+/// The value, if it has the type of the default; a whole number stands for a float.
+fn typed(default: &Value, value: Value) -> Result<Value, String> {
+    match (default, value) {
+        #[expect(clippy::cast_precision_loss, reason = "a config's whole number that stands for a float is small")]
+        (Value::Float(_), Value::Integer(whole)) => Ok(Value::Float(whole as f64)),
+        (default, value) if default.same_type(&value) => Ok(value),
+        (default, value) => Err(format!("expected {}, found {}", default.type_str(), value.type_str())),
+    }
+}
+
+fn owned(value: &DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => Value::String(text.to_string()),
+        DeValue::Boolean(flag) => Value::Boolean(*flag),
+        DeValue::Datetime(date) => Value::Datetime(*date),
+        DeValue::Array(items) => Value::Array(items.iter().map(|item| owned(item.get_ref())).collect()),
+        DeValue::Table(table) => Value::Table(
+            table.iter().map(|(name, value)| (name.get_ref().to_string(), owned(value.get_ref()))).collect(),
+        ),
+        // Numbers are kept as text by the parser; out of range they stay text and fail the type check by name.
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_or_else(|_| Value::String(number.to_string()), Value::Integer),
+        DeValue::Float(number) => {
+            number.as_str().parse().map_or_else(|_| Value::String(number.as_str().to_owned()), Value::Float)
+        }
+    }
+}
+
+fn unknown(table: &Table) -> String {
+    let keys: Vec<&str> = table.keys().map(String::as_str).collect();
+    format!("unknown key; allowed here: {}", keys.join(", "))
+}
+
+fn join(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
+}

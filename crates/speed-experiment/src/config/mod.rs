@@ -1,0 +1,14 @@
+//! Configs: a raw TOML document, checked against the documented defaults, becomes a [`Config`]; only that runs.
+
+mod document;
+mod error;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use document::{DEFAULTS, Source};
+pub use error::ConfigError;
+pub use schema::{
+    AggregationKind, Config, DataConfig, DataSource, EnsembleConfig, NoiseConfig, NoiseMechanism, NoiseSourceKind,
+    PrivacyConfig, QueriesConfig, QuerySelection, RowConfig, SCHEMA_VERSION, TableConfig, VotesConfig, VotesSource,
+};

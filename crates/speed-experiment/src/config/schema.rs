@@ -1,0 +1,329 @@
+//! The checked config: the only thing that runs. Every field is documented in `configs/default.toml`.
+
+use serde::{Deserialize, Serialize};
+use speed_mechanism::{HonestRatio, InverseScale};
+use speed_student::StudentConfig;
+use speed_teacher::TeacherConfig;
+
+use super::{ConfigError, Source};
+
+/// Version of the config format.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A whole experiment, checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Format version.
+    pub schema: u32,
+    /// Experiment name: a folder below the results.
+    pub name: String,
+    /// Root seed of experiment randomness.
+    pub seed: u64,
+    /// Where images come from and how the public ones are split.
+    pub data: DataConfig,
+    /// The data holders.
+    pub ensemble: EnsembleConfig,
+    /// How each of them trains.
+    pub teacher: TeacherConfig,
+    /// Where votes come from.
+    pub votes: VotesConfig,
+    /// Which pool images are labelled.
+    pub queries: QueriesConfig,
+    /// Privacy noise.
+    pub noise: NoiseConfig,
+    /// Privacy target.
+    pub privacy: PrivacyConfig,
+    /// How the student trains.
+    pub student: StudentConfig,
+    /// The table.
+    pub table: TableConfig,
+    /// Its rows.
+    pub row: Vec<RowConfig>,
+}
+
+/// `[data]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct DataConfig {
+    pub source: DataSource,
+    pub train_images: usize,
+    pub test_images: usize,
+    pub pool_images: usize,
+}
+
+/// `data.source`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DataSource {
+    /// Built-in procedural digits.
+    Digits,
+    /// The MNIST files.
+    Mnist,
+    /// No images: accounting and aggregation of a vote file.
+    None,
+}
+
+/// `[ensemble]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct EnsembleConfig {
+    pub teachers: usize,
+}
+
+/// `[votes]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct VotesConfig {
+    pub source: VotesSource,
+    pub file: String,
+}
+
+/// `votes.source`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VotesSource {
+    /// Train the ensemble.
+    Teachers,
+    /// Read labels or histograms.
+    File,
+}
+
+/// `[queries]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct QueriesConfig {
+    pub count: usize,
+    pub selection: QuerySelection,
+    pub file: String,
+}
+
+/// `queries.selection`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuerySelection {
+    /// Distinct pool images by the seed.
+    Random,
+    /// The first pool images.
+    First,
+    /// Indices from a file.
+    File,
+}
+
+/// `[noise]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct NoiseConfig {
+    pub mechanism: NoiseMechanism,
+    pub gamma: f64,
+    pub source: NoiseSourceKind,
+}
+
+/// `noise.mechanism`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoiseMechanism {
+    /// Per-teacher differences of negative binomials; their sum over all teachers is discrete Laplace.
+    DiscreteLaplace,
+}
+
+/// `noise.source`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoiseSourceKind {
+    /// The operating system's cryptographic generator.
+    OperatingSystem,
+    /// The config's seed: reproducible, not private.
+    Simulation,
+}
+
+/// `[privacy]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct PrivacyConfig {
+    pub delta: f64,
+}
+
+/// `[table]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct TableConfig {
+    pub repeats: usize,
+}
+
+/// `[[row]]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct RowConfig {
+    pub name: String,
+    pub aggregation: AggregationKind,
+    pub honest_ratio: f64,
+    pub paper_epsilon: f64,
+    pub paper_accuracy: f64,
+    pub paper_deviation: f64,
+    pub paper_minutes: f64,
+}
+
+/// `row.aggregation`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AggregationKind {
+    /// Plurality without noise or encryption.
+    NonPrivate,
+    /// Noise, and a trusted server that sees the sums.
+    Trusted,
+    /// Noise, and a server that sees ciphertexts only.
+    Encrypted,
+}
+
+/// A value that is not allowed: the key and what is.
+type Fault = (String, String);
+
+impl Config {
+    /// Reads and checks a config.
+    ///
+    /// # Errors
+    /// If the text is not TOML, or a key is unknown, has the wrong type, or a value that is not allowed.
+    pub fn load(source: &Source) -> Result<Self, ConfigError> {
+        let config: Self = source.resolve()?;
+        config.check().map_err(|(key, message)| source.error(&key, message))?;
+        Ok(config)
+    }
+
+    /// The config as TOML, every key written out.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self).expect("a config holds only tables, numbers, strings and flags")
+    }
+
+    /// Whether noise and keys come from the seed.
+    #[must_use]
+    pub fn is_simulation(&self) -> bool {
+        self.noise.source == NoiseSourceKind::Simulation
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.schema != SCHEMA_VERSION {
+            return fault("schema", format!("found {}, this version reads {SCHEMA_VERSION}", self.schema));
+        }
+        if self.name.is_empty()
+            || !self.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        {
+            return fault("name", format!("{:?}: use letters, digits, '-' and '_'", self.name));
+        }
+        self.check_data()?;
+        self.check_votes()?;
+        self.teacher.check().map_err(|bad| (format!("teacher.{}", bad.field), bad.message))?;
+        self.student.check().map_err(|bad| (format!("student.{}", bad.field), bad.message))?;
+        if InverseScale::new(self.noise.gamma).is_err() {
+            return fault("noise.gamma", format!("found {}, expected a finite number above 0", self.noise.gamma));
+        }
+        if !(self.privacy.delta > 0.0 && self.privacy.delta < 1.0) {
+            return fault("privacy.delta", format!("found {}, expected 0 < delta < 1", self.privacy.delta));
+        }
+        self.check_rows()
+    }
+
+    fn check_data(&self) -> Result<(), Fault> {
+        let data = &self.data;
+        if self.ensemble.teachers == 0 {
+            return fault("ensemble.teachers", "found 0, expected at least 1");
+        }
+        if self.data.pool_images == 0 {
+            return fault("data.pool_images", "found 0, expected at least 1");
+        }
+        if data.source == DataSource::Digits {
+            if data.train_images < self.ensemble.teachers {
+                return fault(
+                    "ensemble.teachers",
+                    format!("{} teachers share {} training images", self.ensemble.teachers, data.train_images),
+                );
+            }
+            if data.pool_images >= data.test_images {
+                return fault(
+                    "data.pool_images",
+                    format!("{} of {} test images leave none to measure the student", data.pool_images, data.test_images),
+                );
+            }
+        }
+        if data.source == DataSource::None && self.table.repeats > 0 {
+            return fault("table.repeats", "must be 0 where data.source = \"none\": a student needs images");
+        }
+        Ok(())
+    }
+
+    fn check_votes(&self) -> Result<(), Fault> {
+        let file_missing = self.votes.file.is_empty();
+        match self.votes.source {
+            VotesSource::File if file_missing => {
+                return fault("votes.file", "votes.source = \"file\" needs the path of an .npy file");
+            }
+            VotesSource::Teachers if !file_missing => {
+                return fault("votes.file", "is read only with votes.source = \"file\"");
+            }
+            VotesSource::Teachers if self.data.source == DataSource::None => {
+                return fault("votes.source", "data.source = \"none\" leaves teachers without images: use \"file\"");
+            }
+            _ => {}
+        }
+        if self.queries.count == 0 || self.queries.count > self.data.pool_images {
+            return fault(
+                "queries.count",
+                format!("found {}, expected 1 to data.pool_images = {}", self.queries.count, self.data.pool_images),
+            );
+        }
+        match (self.queries.selection, self.queries.file.is_empty()) {
+            (QuerySelection::File, true) => fault("queries.file", "queries.selection = \"file\" needs a path"),
+            (QuerySelection::Random | QuerySelection::First, false) => {
+                fault("queries.file", "is read only with queries.selection = \"file\"")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_rows(&self) -> Result<(), Fault> {
+        if self.row.is_empty() {
+            return fault("row", "a table needs at least one [[row]]");
+        }
+        for (index, row) in self.row.iter().enumerate() {
+            let key = |field: &str| format!("row.{index}.{field}");
+            if row.name.is_empty() {
+                return fault(&key("name"), "every [[row]] needs a name");
+            }
+            if self.row[..index].iter().any(|other| other.name == row.name) {
+                return fault(&key("name"), format!("{:?} names two rows", row.name));
+            }
+            let noisy = HonestRatio::new(row.honest_ratio)
+                .and_then(|ratio| ratio.noisy_teachers(self.ensemble.teachers));
+            if let Err(error) = noisy {
+                return fault(&key("honest_ratio"), error.to_string());
+            }
+            if row.aggregation == AggregationKind::NonPrivate && row.honest_ratio < 1.0 {
+                return fault(&key("honest_ratio"), "a non-private row has no noise to be honest about: leave it out");
+            }
+            for (field, value) in [
+                ("paper_epsilon", row.paper_epsilon),
+                ("paper_accuracy", row.paper_accuracy),
+                ("paper_deviation", row.paper_deviation),
+                ("paper_minutes", row.paper_minutes),
+            ] {
+                if !(value.is_finite() && value >= 0.0) {
+                    return fault(&key(field), format!("found {value}, expected a number of at least 0"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fault<T>(key: &str, message: impl Into<String>) -> Result<T, Fault> {
+    Err((key.to_owned(), message.into()))
+}

@@ -1,0 +1,93 @@
+//! Every way a config can be wrong ends in one message that names file, line, key and what is allowed.
+
+use super::{Config, ConfigError, DEFAULTS, Source};
+
+fn load(text: &str, overrides: &[&str]) -> Result<Config, ConfigError> {
+    let overrides: Vec<String> = overrides.iter().map(|&entry| entry.to_owned()).collect();
+    Config::load(&Source::new("test.toml", text).with_overrides(&overrides)?)
+}
+
+#[track_caller]
+fn refused(text: &str, overrides: &[&str], parts: &[&str]) {
+    let message = load(text, overrides).expect_err("must be refused").to_string();
+    for part in parts {
+        assert!(message.contains(part), "{part:?} is not in {message:?}");
+    }
+}
+
+#[test]
+fn the_defaults_are_a_config_and_survive_a_round_trip() {
+    let config = load("", &[]).expect("defaults");
+    assert_eq!(load(DEFAULTS, &[]).expect("defaults as a file"), config);
+    assert_eq!(load(&config.to_toml(), &[]).expect("resolved config"), config);
+}
+
+#[test]
+fn a_file_and_the_command_line_change_what_they_name() {
+    let text = "name = \"x\"\n[student]\nepochs = 7\n[noise]\ngamma = 1\n[[row]]\nname = \"only\"\naggregation = \"trusted\"\n";
+    let config = load(text, &["student.epochs=9", "student.generator=[8, 8]", "queries.selection=first"]).expect("config");
+    assert_eq!((config.student.epochs, config.noise.gamma, config.row.len()), (9, 1.0, 1));
+    assert_eq!(config.row[0].honest_ratio, 1.0);
+    assert_eq!(config.student.generator, [8, 8]);
+    assert_eq!(config.ensemble.teachers, 250);
+}
+
+#[test]
+fn every_preset_is_a_config() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs");
+    let mut presets = 0;
+    for entry in std::fs::read_dir(folder).expect("configs/") {
+        let path = entry.expect("entry").path();
+        Config::load(&Source::read(&path).expect("readable")).unwrap_or_else(|error| panic!("{error}"));
+        presets += 1;
+    }
+    assert!(presets >= 4, "default, quickstart, mnist, mnist-paper");
+}
+
+#[test]
+fn syntax_unknown_keys_and_types_name_file_line_and_key() {
+    refused("name = \"x\"\nseed == 3\n", &[], &["test.toml:2", "not valid TOML"]);
+    refused("\n[teacher]\nsteps = 5\nstep = 5\n", &[], &["test.toml:4", "`teacher.step`", "unknown key", "steps"]);
+    refused("[teachers]\n", &[], &["test.toml:1", "`teachers`", "unknown key", "ensemble"]);
+    refused("[noise]\ngamma = \"big\"\n", &[], &["test.toml:2", "`noise.gamma`", "expected float, found string"]);
+    refused("[teacher]\nsteps = 1.5\n", &[], &["test.toml:2", "`teacher.steps`", "expected integer, found float"]);
+    refused("[teacher]\nsteps = -1\n", &[], &["test.toml:2", "`teacher.steps`"]);
+    refused("[teacher]\noptimizer = \"sdg\"\n", &[], &["test.toml:2", "`teacher.optimizer`", "sdg", "adam", "sgd"]);
+    refused("[[row]]\nname = \"a\"\naggregation = \"trust\"\n", &[], &["test.toml:3", "trust", "trusted", "encrypted"]);
+    refused("[[row]]\nnom = \"a\"\n", &[], &["test.toml:2", "`row.0.nom`", "honest_ratio"]);
+    refused("row = 3\n", &[], &["test.toml:1", "[[row]]"]);
+    refused("", &["student.epoch=3"], &["--set", "`student.epoch`", "epochs"]);
+    refused("", &["student=3"], &["--set", "is a section"]);
+    refused("", &["student.epochs"], &["--set", "key=value"]);
+    refused("", &["row=3"], &["--set", "config file"]);
+}
+
+#[test]
+fn values_that_cannot_run_are_refused() {
+    refused("schema = 2\n", &[], &["test.toml:1", "`schema`", "found 2", "reads 1"]);
+    refused("name = \"../x\"\n", &[], &["test.toml:1", "`name`"]);
+    refused("[ensemble]\nteachers = 0\n", &[], &["test.toml:2", "`ensemble.teachers`"]);
+    refused("[ensemble]\nteachers = 9999\n", &[], &["test.toml:2", "9999 teachers share 5000 training images"]);
+    refused("[noise]\ngamma = 0.0\n", &[], &["test.toml:2", "`noise.gamma`", "above 0"]);
+    refused("[noise]\ngamma = nan\n", &[], &["test.toml:2", "`noise.gamma`"]);
+    refused("[privacy]\ndelta = 1.0\n", &[], &["test.toml:2", "`privacy.delta`", "0 < delta < 1"]);
+    refused("[queries]\ncount = 1501\n", &[], &["test.toml:2", "`queries.count`", "1500"]);
+    refused("[data]\npool_images = 2000\n", &[], &["test.toml:2", "`data.pool_images`"]);
+    for tau in ["0.0", "1.5", "-0.1", "nan"] {
+        let row = format!("[[row]]\nname = \"a\"\naggregation = \"trusted\"\nhonest_ratio = {tau}\n");
+        refused(&row, &[], &["test.toml:4", "`row.0.honest_ratio`"]);
+    }
+    // A ratio that leaves no teacher to add noise.
+    let row = "[ensemble]\nteachers = 3\n[[row]]\nname = \"a\"\naggregation = \"trusted\"\nhonest_ratio = 0.3\n";
+    refused(row, &[], &["test.toml:6", "`row.0.honest_ratio`"]);
+    refused("[[row]]\nname = \"a\"\n[[row]]\nname = \"a\"\n", &[], &["test.toml:4", "two rows"]);
+}
+
+#[test]
+fn keys_that_contradict_each_other_are_refused() {
+    refused("[votes]\nsource = \"file\"\n", &[], &["`votes.file`", "needs the path"]);
+    refused("[votes]\nfile = \"x.npy\"\n", &[], &["test.toml:2", "`votes.file`", "source = \"file\""]);
+    refused("[queries]\nselection = \"file\"\n", &[], &["`queries.file`"]);
+    refused("[data]\nsource = \"none\"\n", &[], &["`table.repeats`", "must be 0"]);
+    refused("[data]\nsource = \"none\"\n[table]\nrepeats = 0\n", &[], &["`votes.source`", "without images"]);
+}

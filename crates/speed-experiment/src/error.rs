@@ -1,0 +1,113 @@
+//! Everything that can stop an experiment, each kind with an exit code of its own.
+
+use std::path::PathBuf;
+
+use crate::config::ConfigError;
+
+/// An experiment that stopped. [`ExperimentError::exit_code`] is what the command line returns.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// The config cannot run.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Images are missing or wrong.
+    #[error(transparent)]
+    Data(#[from] speed_data::DataError),
+    /// A file of votes or queries is missing or wrong.
+    #[error("{}: {message}", path.display())]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// Expected and found.
+        message: String,
+    },
+    /// Inputs are fine one by one and do not fit together.
+    #[error("{0}")]
+    Mismatch(String),
+    /// The results folder is in use, belongs to another config, or holds something unexpected.
+    #[error("{}: {message}", path.display())]
+    Results {
+        /// The folder or file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// Reading or writing failed, a full disk for example. Finished work is kept; the same command goes on from it.
+    #[error("cannot {action} {}: {source}; finished work is kept, the same command goes on from it", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The operating system's word.
+        source: std::io::Error,
+    },
+    /// A teacher failed.
+    #[error(transparent)]
+    Teacher(#[from] speed_teacher::TeacherError),
+    /// Votes do not make a table.
+    #[error(transparent)]
+    Votes(#[from] speed_teacher::VotesError),
+    /// Threads could not be started.
+    #[error("cannot start a thread: {reason}")]
+    Threads {
+        /// The system's message.
+        reason: String,
+    },
+    /// The noise cannot be drawn.
+    #[error(transparent)]
+    Mechanism(#[from] speed_mechanism::MechanismError),
+    /// The aggregation failed.
+    #[error(transparent)]
+    Aggregation(#[from] speed_aggregation::AggregationError),
+    /// The accountant refused.
+    #[error(transparent)]
+    Account(#[from] speed_accountant::AccountError),
+    /// A student failed.
+    #[error("student repeat {repeat} on the labels of row {row:?}: {message}")]
+    Student {
+        /// Which repeat.
+        repeat: usize,
+        /// The first row with these labels.
+        row: String,
+        /// Why.
+        message: String,
+    },
+}
+
+impl From<speed_teacher::EnsembleError<Self>> for ExperimentError {
+    fn from(error: speed_teacher::EnsembleError<Self>) -> Self {
+        match error {
+            speed_teacher::EnsembleError::Teacher(error) => Self::Teacher(error),
+            speed_teacher::EnsembleError::Caller(error) => error,
+            speed_teacher::EnsembleError::Votes(error) => Self::Votes(error),
+            speed_teacher::EnsembleError::Threads { reason } => Self::Threads { reason },
+        }
+    }
+}
+
+impl ExperimentError {
+    /// The documented exit code: 2 config or command line, 3 input data, 4 results folder, 5 reading or writing,
+    /// 6 computation.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) => 2,
+            Self::Data(_) | Self::Input { .. } | Self::Mismatch(_) => 3,
+            Self::Results { .. } => 4,
+            Self::Io { .. } => 5,
+            Self::Teacher(_)
+            | Self::Votes(_)
+            | Self::Threads { .. }
+            | Self::Mechanism(_)
+            | Self::Aggregation(_)
+            | Self::Account(_)
+            | Self::Student { .. } => 6,
+        }
+    }
+
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { action, path, source }
+    }
+}

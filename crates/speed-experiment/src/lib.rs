@@ -1,0 +1,23 @@
+//! Experiments of SPEED: a checked config, a graph of stages, a run store that resumes, and the paper's table.
+//!
+//! The way of the data is the order of [`run`]: images, teachers, votes, queries, aggregation and accounting for each
+//! row, students, table.
+
+pub mod config;
+mod environment;
+mod error;
+pub mod npy;
+mod progress;
+mod report;
+mod runner;
+mod stages;
+pub mod store;
+mod table;
+
+pub use config::{Config, ConfigError, Source};
+pub use environment::Environment;
+pub use error::ExperimentError;
+pub use progress::{Progress, Silent};
+pub use report::{Report, ReportRow, StageTime};
+pub use runner::{Options, Plan, plan, run};
+pub use table::Table;

@@ -1,0 +1,255 @@
+//! Votes and query indices as NumPy `.npy` files.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use npyz::{NpyFile, Order, WriterBuilder};
+use speed_teacher::{VoteCounts, Votes};
+
+use crate::ExperimentError;
+
+/// A matrix of whole numbers as a file holds it.
+struct Matrix {
+    shape: Vec<usize>,
+    values: Vec<i64>,
+}
+
+/// Reads votes: labels (teachers x pool) or histograms (pool or more rows x classes, every row summing to `teachers`).
+/// Histograms become an assignment of one-hot votes with the same sums, which no aggregator can tell from the real one.
+/// Only the first `pool` columns or rows are used.
+///
+/// # Errors
+/// If the file is not a two-dimensional array of whole numbers that fits, with the row and what was expected.
+pub fn read_votes(path: &Path, teachers: usize, pool: usize, classes: Option<usize>) -> Result<Votes, ExperimentError> {
+    let fail = |message: String| ExperimentError::Input { path: path.to_path_buf(), message };
+    let Matrix { shape, values } = read(path)?;
+    let &[rows, columns] = shape.as_slice() else {
+        return Err(fail(format!("expected two dimensions, found shape {shape:?}")));
+    };
+    if rows == teachers && columns >= pool && columns > 1 {
+        let classes = classes
+            .or_else(|| values.iter().max().and_then(|max| usize::try_from(*max).ok()).map(|max| max + 1))
+            .unwrap_or(2)
+            .max(2);
+        let mut labels = Vec::with_capacity(teachers * pool);
+        for (teacher, row) in values.chunks_exact(columns).enumerate() {
+            for (query, &label) in row.iter().take(pool).enumerate() {
+                let label = u8::try_from(label).ok().filter(|label| usize::from(*label) < classes).ok_or_else(|| {
+                    fail(format!("teacher {teacher}, image {query}: class {label}, expected 0 to {}", classes - 1))
+                })?;
+                labels.push(label);
+            }
+        }
+        return Votes::new(teachers, pool, classes, labels).map_err(|error| fail(error.to_string()));
+    }
+    if rows < pool {
+        return Err(fail(format!(
+            "shape {rows} x {columns} is neither labels of {teachers} teachers for {pool} pool images nor {pool} \
+             histograms: set ensemble.teachers and data.pool_images to what the file holds"
+        )));
+    }
+    if let Some(classes) = classes.filter(|classes| *classes != columns) {
+        return Err(fail(format!("histograms of {columns} classes, the data has {classes}")));
+    }
+    let mut counts = Vec::with_capacity(pool * columns);
+    for (row, histogram) in values.chunks_exact(columns).take(pool).enumerate() {
+        let votes: Option<Vec<u32>> = histogram.iter().map(|&count| u32::try_from(count).ok()).collect();
+        let votes = votes.ok_or_else(|| fail(format!("row {row}: a count is negative or too large")))?;
+        let sum: u64 = votes.iter().map(|&count| u64::from(count)).sum();
+        if sum != teachers as u64 {
+            return Err(fail(format!("row {row} sums to {sum}, expected ensemble.teachers = {teachers}")));
+        }
+        counts.extend(votes);
+    }
+    let counts = VoteCounts::new(teachers, pool, columns, counts).map_err(|error| fail(error.to_string()))?;
+    Ok(Votes::from_counts(&counts))
+}
+
+/// Reads `count` distinct pool indices.
+///
+/// # Errors
+/// If the file is not one row of `count` distinct indices below `pool`.
+pub fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec<usize>, ExperimentError> {
+    let fail = |message: String| ExperimentError::Input { path: path.to_path_buf(), message };
+    let Matrix { shape, values } = read(path)?;
+    if values.len() != count {
+        return Err(fail(format!("shape {shape:?}, expected queries.count = {count} indices")));
+    }
+    let mut seen = vec![false; pool];
+    let mut indices = Vec::with_capacity(count);
+    for (position, value) in values.into_iter().enumerate() {
+        let index = usize::try_from(value)
+            .ok()
+            .filter(|index| *index < pool)
+            .ok_or_else(|| fail(format!("entry {position}: index {value}, expected 0 to {}", pool - 1)))?;
+        if std::mem::replace(&mut seen[index], true) {
+            return Err(fail(format!("entry {position}: index {index} appears twice")));
+        }
+        indices.push(index);
+    }
+    Ok(indices)
+}
+
+/// The bytes of an `.npy` file with votes as labels, teachers x queries, unsigned bytes.
+///
+/// # Panics
+/// Never: writing to memory does not fail.
+#[must_use]
+pub fn votes_to_bytes(votes: &Votes) -> Vec<u8> {
+    to_bytes(&[votes.teachers() as u64, votes.queries() as u64], votes.labels().iter().copied())
+}
+
+/// The bytes of an `.npy` file with indices.
+///
+/// # Panics
+/// Never: writing to memory does not fail.
+#[must_use]
+pub fn indices_to_bytes(indices: &[usize]) -> Vec<u8> {
+    to_bytes(&[indices.len() as u64], indices.iter().map(|&index| index as u64))
+}
+
+fn to_bytes<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = T>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let write = |bytes: &mut Vec<u8>| -> std::io::Result<()> {
+        let mut writer = npyz::WriteOptions::new().default_dtype().shape(shape).writer(&mut *bytes).begin_nd()?;
+        writer.extend(values)?;
+        writer.finish()?;
+        bytes.flush()
+    };
+    write(&mut bytes).expect("writing to memory does not fail and the shape is the number of values");
+    bytes
+}
+
+fn read(path: &Path) -> Result<Matrix, ExperimentError> {
+    let bytes = std::fs::read(path).map_err(|error| ExperimentError::Input {
+        path: path.to_path_buf(),
+        message: format!("cannot read: {error}"),
+    })?;
+    parse(&bytes).map_err(|message| ExperimentError::Input { path: path.to_path_buf(), message })
+}
+
+fn parse(bytes: &[u8]) -> Result<Matrix, String> {
+    let not_npy = |error: std::io::Error| format!("not an .npy array: {error}");
+    let file = NpyFile::new(bytes).map_err(not_npy)?;
+    if file.order() != Order::C {
+        return Err("expected C order, found Fortran order: save it with numpy.ascontiguousarray".into());
+    }
+    let mut entries = 1usize;
+    let mut shape = Vec::new();
+    for &length in file.shape() {
+        let length = usize::try_from(length).map_err(|_| "the shape is too large".to_owned())?;
+        entries = entries.checked_mul(length).ok_or_else(|| "the shape is too large".to_owned())?;
+        shape.push(length);
+    }
+    // Every entry takes at least a byte: a header that promises more than the file holds is refused before anything
+    // of that size is allocated.
+    if entries > bytes.len() {
+        return Err(format!("truncated: the header promises {entries} entries, the file has {} bytes", bytes.len()));
+    }
+    let values = whole_numbers(file)?;
+    if values.len() != entries {
+        return Err(format!("expected {entries} entries, found {}", values.len()));
+    }
+    Ok(Matrix { shape, values })
+}
+
+fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, String> {
+    macro_rules! integers {
+        ($file:ident, $($kind:ty),+) => {$(
+            let $file = match $file.try_data::<$kind>() {
+                Ok(data) => {
+                    return data
+                        .map(|value| {
+                            let value = value.map_err(|error| format!("truncated: {error}"))?;
+                            i64::try_from(value).map_err(|_| format!("{value} is too large"))
+                        })
+                        .collect();
+                }
+                Err(file) => file,
+            };
+        )+};
+    }
+    macro_rules! floats {
+        ($file:ident, $($kind:ty),+) => {$(
+            let $file = match $file.try_data::<$kind>() {
+                Ok(data) => {
+                    return data
+                        .map(|value| whole(f64::from(value.map_err(|error| format!("truncated: {error}"))?)))
+                        .collect();
+                }
+                Err(file) => file,
+            };
+        )+};
+    }
+    integers!(file, u8, i8, u16, i16, u32, i32, u64, i64);
+    floats!(file, f32, f64);
+    Err(format!("expected numbers, found dtype {}", file.dtype().descr()))
+}
+
+fn whole(value: f64) -> Result<i64, String> {
+    const LARGEST: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= LARGEST {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
+        return Ok(value as i64);
+    }
+    Err(format!("expected whole numbers, found {value}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().expect("temporary file");
+        file.write_all(bytes).expect("write");
+        file
+    }
+
+    fn histograms(rows: &[[f64; 3]]) -> tempfile::NamedTempFile {
+        file(&to_bytes(&[rows.len() as u64, 3], rows.iter().flatten().copied()))
+    }
+
+    #[test]
+    fn labels_and_histograms_come_back() {
+        let labels = vec![0u8, 1, 2, 2, 1, 0, 0, 0];
+        let path = file(&to_bytes(&[2, 4], labels.iter().copied()));
+        let votes = read_votes(path.path(), 2, 4, Some(3)).expect("labels");
+        assert_eq!([votes.teacher(0), votes.teacher(1)].concat(), labels);
+        assert_eq!(votes_to_bytes(&votes), std::fs::read(path.path()).expect("bytes"));
+
+        let path = histograms(&[[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]);
+        let votes = read_votes(path.path(), 3, 2, None).expect("histograms");
+        assert_eq!(votes.counts(0), [2, 1, 0]);
+        assert_eq!(votes.counts(1), [0, 0, 3]);
+    }
+
+    #[test]
+    fn every_fault_is_named() {
+        let message = |result: Result<Votes, ExperimentError>| result.expect_err("must be refused").to_string();
+        let bad = file(&to_bytes(&[2, 4], [0u8, 1, 2, 3, 1, 0, 0, 0].into_iter()));
+        assert!(message(read_votes(bad.path(), 2, 4, Some(3))).contains("teacher 0, image 3: class 3, expected 0 to 2"));
+        let bad = histograms(&[[2.0, 1.0, 0.0], [0.0, 1.0, 3.0]]);
+        assert!(message(read_votes(bad.path(), 3, 2, None)).contains("row 1 sums to 4, expected ensemble.teachers = 3"));
+        let bad = histograms(&[[2.5, 0.5, 0.0]]);
+        assert!(message(read_votes(bad.path(), 3, 1, None)).contains("expected whole numbers, found 2.5"));
+        let bad = histograms(&[[4.0, -1.0, 0.0]]);
+        assert!(message(read_votes(bad.path(), 3, 1, None)).contains("row 0: a count is negative"));
+        assert!(message(read_votes(bad.path(), 3, 9, None)).contains("shape 1 x 3 is neither"));
+        let whole = to_bytes(&[2, 4], [0u8; 8].into_iter());
+        for length in 0..whole.len() {
+            let cut = file(&whole[..length]);
+            assert!(read_votes(cut.path(), 2, 4, Some(3)).is_err(), "cut to {length} bytes");
+        }
+    }
+
+    #[test]
+    fn indices_are_distinct_and_in_the_pool() {
+        let path = file(&indices_to_bytes(&[4, 2, 0]));
+        assert_eq!(read_indices(path.path(), 3, 5).expect("indices"), [4, 2, 0]);
+        let message = |count, pool| read_indices(path.path(), count, pool).expect_err("refused").to_string();
+        assert!(message(2, 5).contains("expected queries.count = 2"));
+        assert!(message(3, 4).contains("entry 0: index 4, expected 0 to 3"));
+        let twice = file(&indices_to_bytes(&[1, 1]));
+        assert!(read_indices(twice.path(), 2, 5).expect_err("refused").to_string().contains("index 1 appears twice"));
+    }
+}

@@ -1,0 +1,288 @@
+//! The table: our figures beside the paper's, with everything that is needed to make them again.
+
+use serde::{Deserialize, Serialize};
+use speed_accountant::{Account, round_up};
+
+use crate::config::{AggregationKind, Config, RowConfig};
+use crate::environment::Environment;
+use crate::stages::{Accounts, Aggregate, AggregateTimes, EnsembleQuality, StudentRun};
+use crate::table::Table;
+
+/// One line of the table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReportRow {
+    /// The row's name.
+    pub name: String,
+    /// How its labels were made.
+    pub aggregation: AggregationKind,
+    /// Ratio of teachers that added noise.
+    pub honest_ratio: f64,
+    /// Algorithm 1 for the integer noise, at these votes.
+    pub privacy: Option<Account>,
+    /// The same bound for any votes.
+    pub privacy_data_independent: Option<Account>,
+    /// Algorithm 1 with the paper's formulas for continuous noise, at these votes.
+    pub privacy_paper_formulas: Option<Account>,
+    /// Share of the answered queries whose label is right.
+    pub label_accuracy: Option<f64>,
+    /// Queries on which the released label is that of the clear-text argmax.
+    pub agreement: usize,
+    /// Queries answered.
+    pub queries: usize,
+    /// The students, one a repeat.
+    pub students: Vec<StudentRun>,
+    /// Mean accuracy of the students.
+    pub student_mean: Option<f64>,
+    /// Their sample standard deviation; none for one repeat.
+    pub student_deviation: Option<f64>,
+    /// The paper's own figures; 0 = it gives none.
+    pub paper: PaperFigures,
+}
+
+/// What the paper printed for a row.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PaperFigures {
+    /// Epsilon.
+    pub epsilon: f64,
+    /// Student accuracy, percent.
+    pub accuracy: f64,
+    /// Its deviation, percentage points.
+    pub deviation: f64,
+    /// Homomorphic time for all queries, minutes.
+    pub minutes: f64,
+}
+
+/// Wall-clock time of a stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StageTime {
+    /// The stage.
+    pub stage: String,
+    /// Seconds of the attempt that finished it.
+    pub seconds: f64,
+    /// Units of work left by earlier attempts, whose time is not in `seconds`.
+    pub resumed_units: usize,
+}
+
+/// A finished run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Experiment name.
+    pub experiment: String,
+    /// Run id.
+    pub run: String,
+    /// Whether noise and keys came from the seed: reproducible, not private.
+    pub simulation: bool,
+    /// The resolved config.
+    pub config: Config,
+    /// The ensemble on the pool.
+    pub(crate) ensemble: EnsembleQuality,
+    /// The lines.
+    pub rows: Vec<ReportRow>,
+    /// Machine and versions.
+    pub environment: Environment,
+    /// Times of the homomorphic part, by row.
+    pub(crate) encrypted_times: Vec<Option<AggregateTimes>>,
+    /// Times of the stages.
+    pub stage_times: Vec<StageTime>,
+}
+
+impl ReportRow {
+    pub(crate) fn new(row: &RowConfig, aggregate: &Aggregate, accounts: Option<Accounts>, students: Vec<StudentRun>) -> Self {
+        let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
+        let (student_mean, student_deviation) = mean_and_deviation(&accuracies);
+        let (privacy, data_independent, paper_formulas) = match accounts {
+            Some(accounts) => {
+                (Some(accounts.integer), Some(accounts.data_independent), Some(accounts.paper_formulas))
+            }
+            None => (None, None, None),
+        };
+        Self {
+            name: row.name.clone(),
+            aggregation: row.aggregation,
+            honest_ratio: row.honest_ratio,
+            privacy,
+            privacy_data_independent: data_independent,
+            privacy_paper_formulas: paper_formulas,
+            label_accuracy: aggregate.label_accuracy,
+            agreement: aggregate.agreement,
+            queries: aggregate.labels.len(),
+            students,
+            student_mean,
+            student_deviation,
+            paper: PaperFigures {
+                epsilon: row.paper_epsilon,
+                accuracy: row.paper_accuracy,
+                deviation: row.paper_deviation,
+                minutes: row.paper_minutes,
+            },
+        }
+    }
+
+    /// The cells that the config and the seed determine.
+    fn cells(&self) -> Vec<String> {
+        let percent = |value: f64| format!("{:.2}", 100.0 * value);
+        let epsilon = |account: &Option<Account>| account.as_ref().map_or_else(dash, |a| two_digits_up(a.epsilon));
+        vec![
+            self.name.clone(),
+            epsilon(&self.privacy),
+            epsilon(&self.privacy_paper_formulas),
+            optional(self.paper.epsilon, |value| format!("{value:.2}")),
+            self.label_accuracy.map_or_else(dash, percent),
+            self.student_mean.map_or_else(dash, |mean| plus_minus(100.0 * mean, self.student_deviation.map(|d| 100.0 * d))),
+            optional(self.paper.accuracy, |mean| {
+                plus_minus(mean, (self.paper.deviation > 0.0).then_some(self.paper.deviation))
+            }),
+            match self.aggregation {
+                AggregationKind::Encrypted => format!("{}/{}", self.agreement, self.queries),
+                AggregationKind::NonPrivate | AggregationKind::Trusted => dash(),
+            },
+        ]
+    }
+}
+
+const COLUMNS: [&str; 8] = [
+    "row",
+    "ε",
+    "ε (paper's formulas)",
+    "ε (paper)",
+    "labels right %",
+    "student %",
+    "student % (paper)",
+    "argmax = clear",
+];
+
+impl Report {
+    /// The table without times: the same bytes for the same config and seed.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(COLUMNS);
+        for row in &self.rows {
+            table.push(row.cells());
+        }
+        table
+    }
+
+    /// The table with the homomorphic times.
+    #[must_use]
+    pub fn table_with_times(&self) -> Table {
+        let mut table = Table::new(COLUMNS.into_iter().chain(["HE s", "HE s/query", "HE s (paper)"]));
+        for (row, times) in self.rows.iter().zip(&self.encrypted_times) {
+            let mut cells = row.cells();
+            match times {
+                Some(times) => {
+                    cells.push(format!("{:.1}", times.argmax_seconds));
+                    cells.push(format!("{:.2}", times.core_seconds_per_query()));
+                }
+                None => cells.extend([dash(), dash()]),
+            }
+            cells.push(optional(60.0 * row.paper.minutes, |seconds| format!("{seconds:.0}")));
+            table.push(cells);
+        }
+        table
+    }
+
+    /// What stands above and below the table: how to read it, and every claim in words.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        format!("{}\n{}\n{}", self.heading(), self.table_with_times().to_text(), self.notes())
+    }
+
+    /// The table and its conditions as Markdown.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let mut text = format!("# {}\n\n{}\n", self.experiment, self.heading());
+        text.push_str(&self.table_with_times().to_markdown());
+        text.push_str(&format!("\n{}\n## Stages\n\n", self.notes()));
+        let mut times = Table::new(["stage", "wall seconds", "units from earlier attempts"]);
+        for stage in &self.stage_times {
+            let seconds = format!("{:.1}", stage.seconds);
+            times.push(vec![stage.stage.clone(), seconds, stage.resumed_units.to_string()]);
+        }
+        text.push_str(&times.to_markdown());
+        text.push_str(&format!("\n## Config\n\n```toml\n{}```\n", self.config.to_toml()));
+        text
+    }
+
+    fn heading(&self) -> String {
+        let percent = |value: Option<f64>| value.map_or_else(dash, |value| format!("{:.2} %", 100.0 * value));
+        let environment = &self.environment;
+        let mut text = String::new();
+        if self.simulation {
+            text.push_str("SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n");
+        }
+        text.push_str(&format!(
+            "{} teachers (mean {}, plurality {} on {} pool images), {} queries, gamma {}, delta {}, seed {}.\n\
+             {}, {} processors, {}; speed {}, burn {}, tfhe {}.\n",
+            self.ensemble.teachers,
+            percent(self.ensemble.mean_accuracy),
+            percent(self.ensemble.plurality_accuracy),
+            self.ensemble.pool_images,
+            self.config.queries.count,
+            self.config.noise.gamma,
+            self.config.privacy.delta,
+            self.config.seed,
+            environment.processor,
+            environment.processors,
+            environment.system,
+            environment.speed,
+            environment.burn,
+            environment.tfhe,
+        ));
+        text
+    }
+
+    fn notes(&self) -> String {
+        let mut text = String::from(
+            "ε: Algorithm 1 for the integer noise that was added, at these votes, rounded up. ε (paper's formulas): the \
+             same with Theorem 2 and Proposition 4 for continuous Laplace noise. HE s: wall clock of the homomorphic \
+             argmax for all queries; HE s/query: seconds of one core.\n",
+        );
+        for row in &self.rows {
+            if let (Some(votes), Some(any)) = (&row.privacy, &row.privacy_data_independent) {
+                text.push_str(&format!("- {}: {}\n", row.name, votes.claim));
+                text.push_str(&format!("- {}, whatever the votes: {}\n", row.name, any.claim));
+            }
+        }
+        text
+    }
+}
+
+/// Mean, and sample standard deviation of two or more.
+fn mean_and_deviation(values: &[f64]) -> (Option<f64>, Option<f64>) {
+    if values.is_empty() {
+        return (None, None);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a handful of repeats")]
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (Some(mean), (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt()))
+}
+
+fn plus_minus(mean: f64, deviation: Option<f64>) -> String {
+    deviation.map_or_else(|| format!("{mean:.2}"), |deviation| format!("{mean:.2} ± {deviation:.2}"))
+}
+
+fn two_digits_up(epsilon: f64) -> String {
+    format!("{:.2}", round_up(epsilon, 2))
+}
+
+fn optional(value: f64, show: impl Fn(f64) -> String) -> String {
+    if value > 0.0 { show(value) } else { dash() }
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deviation_is_that_of_a_sample() {
+        assert_eq!(mean_and_deviation(&[]), (None, None));
+        assert_eq!(mean_and_deviation(&[0.5]), (Some(0.5), None));
+        assert_eq!(mean_and_deviation(&[1.0, 3.0]), (Some(2.0), Some(2f64.sqrt())));
+    }
+}

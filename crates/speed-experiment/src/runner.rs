@@ -1,0 +1,179 @@
+//! A run from config to table.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::json;
+use speed_random::Streams;
+
+use crate::ExperimentError;
+use crate::config::{AggregationKind, Config, VotesSource};
+use crate::environment::Environment;
+use crate::progress::Progress;
+use crate::report::{Report, ReportRow, StageTime};
+use crate::stages::{
+    Context, Keys, Labelling, account, aggregate, collect_votes, load_images, select_queries, slug, train_students,
+};
+use crate::store::{RunStore, StageRecord};
+
+/// What a run needs beside its config; none of it changes results.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Folder of all results.
+    pub results: PathBuf,
+    /// Folder of datasets, looked at first.
+    pub datasets: Option<PathBuf>,
+    /// Threads to use.
+    pub threads: usize,
+    /// Stages to do again although they are done; what they left is set aside.
+    pub force: Vec<String>,
+}
+
+/// Runs `config`, going on from whatever an earlier, interrupted run left.
+///
+/// # Errors
+/// See [`ExperimentError`]; finished work stays.
+pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Result<Report, ExperimentError> {
+    let store = RunStore::open(&options.results, config)?;
+    progress.note(&format!("run folder {}", store.folder().display()));
+    force(&store, config, &options.force)?;
+    let streams = Streams::new(config.seed);
+    let context = Context { config, store: &store, streams, threads: options.threads.max(1), progress };
+
+    let images = load_images(&context, options.datasets.as_deref())?;
+    let (votes, ensemble, votes_stage) = collect_votes(&context, images.as_ref())?;
+    let queries = select_queries(&context)?;
+    let counts: Vec<Vec<u32>> = queries.iter().map(|&image| votes.counts(image)).collect();
+
+    let keys = Keys::default();
+    let mut aggregates = Vec::new();
+    let mut accounts = Vec::new();
+    for row in &config.row {
+        aggregates.push(aggregate(&context, &keys, row, &votes, &votes_stage, &queries, images.as_ref())?);
+        accounts.push(account(&context, row, &counts)?);
+    }
+    let labellings: Vec<Labelling<'_>> = config
+        .row
+        .iter()
+        .zip(&aggregates)
+        .map(|(row, (aggregate, _))| Labelling { row: &row.name, queries: &queries, labels: &aggregate.labels })
+        .collect();
+    let students = match &images {
+        Some(images) => train_students(&context, images, &labellings)?,
+        None => vec![Vec::new(); labellings.len()],
+    };
+
+    let rows = config
+        .row
+        .iter()
+        .zip(&aggregates)
+        .zip(accounts)
+        .zip(students)
+        .map(|(((row, (aggregate, _)), accounts), students)| ReportRow::new(row, aggregate, accounts, students))
+        .collect();
+    let report = Report {
+        experiment: config.name.clone(),
+        run: store.folder().file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        simulation: config.is_simulation(),
+        config: config.clone(),
+        ensemble,
+        rows,
+        environment: Environment::current(),
+        encrypted_times: aggregates.into_iter().map(|(_, times)| times).collect(),
+        stage_times: stage_times(&store),
+    };
+    publish(&store, &report)?;
+    Ok(report)
+}
+
+/// Writes the tables: `table.*` holds what config and seed determine, `report.*` times and machine as well.
+fn publish(store: &RunStore, report: &Report) -> Result<(), ExperimentError> {
+    let table = report.table();
+    store.write("tables/table.md", table.to_markdown().as_bytes())?;
+    store.write("tables/table.csv", table.to_csv().as_bytes())?;
+    let rows = json!({ "simulation": report.simulation, "ensemble": report.ensemble, "rows": report.rows });
+    store.write("tables/table.json", format!("{rows:#}\n").as_bytes())?;
+    store.write("tables/report.md", report.to_markdown().as_bytes())?;
+    store.write("tables/report.csv", report.table_with_times().to_csv().as_bytes())?;
+    store.write("tables/report.json", format!("{:#}\n", json!(report)).as_bytes())
+}
+
+fn stage_times(store: &RunStore) -> Vec<StageTime> {
+    let mut records: Vec<StageRecord> = store
+        .stage_names()
+        .iter()
+        .filter_map(|name| {
+            let bytes = std::fs::read(store.folder().join("stages").join(name).join("stage.json")).ok()?;
+            serde_json::from_slice(&bytes).ok()
+        })
+        .collect();
+    records.sort_by_key(|record| record.finished_at);
+    records
+        .into_iter()
+        .map(|record| StageTime { stage: record.stage, seconds: record.seconds, resumed_units: record.resumed_units })
+        .collect()
+}
+
+fn force(store: &RunStore, config: &Config, stages: &[String]) -> Result<(), ExperimentError> {
+    for stage in stages {
+        let known = stage_names(config);
+        let there = store.stage_names();
+        let matching: Vec<&String> =
+            there.iter().filter(|name| *name == stage || name.starts_with(&format!("{stage}-"))).collect();
+        if matching.is_empty() && !known.contains(stage) {
+            return Err(ExperimentError::Mismatch(format!(
+                "--force {stage}: no such stage; this config has {}",
+                known.join(", ")
+            )));
+        }
+        for name in matching {
+            store.set_stage_aside(name)?;
+        }
+    }
+    Ok(())
+}
+
+/// Stages of a config in order. Students are one stage for each distinct set of labels, named by its hash, so only
+/// their common name is known before labels are.
+fn stage_names(config: &Config) -> Vec<String> {
+    let mut names = vec!["data".to_owned()];
+    if config.votes.source == VotesSource::Teachers {
+        names.push("teachers".into());
+    }
+    names.extend(["votes".into(), "queries".into()]);
+    for row in &config.row {
+        names.push(format!("aggregate-{}", slug(&row.name)));
+        if row.aggregation != AggregationKind::NonPrivate {
+            names.push(format!("account-{}", slug(&row.name)));
+        }
+    }
+    if config.table.repeats > 0 {
+        names.push("students".into());
+    }
+    names
+}
+
+/// What a run would do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// Where its results would go.
+    pub folder: PathBuf,
+    /// Its stages, and whether an earlier run left them finished.
+    pub stages: Vec<(String, bool)>,
+    /// The resolved config.
+    pub config: Config,
+}
+
+/// Says what [`run`] would do, and does nothing.
+#[must_use]
+pub fn plan(config: &Config, options: &Options) -> Plan {
+    let folder = RunStore::folder_of(&options.results, config);
+    let stages = stage_names(config)
+        .into_iter()
+        .map(|name| {
+            let done = folder.join("stages").join(&name).join("stage.json").exists();
+            (name, done)
+        })
+        .collect();
+    Plan { folder, stages, config: config.clone() }
+}

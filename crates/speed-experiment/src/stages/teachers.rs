@@ -1,0 +1,62 @@
+//! Training of the private ensemble: one unit of work a teacher, each saved when it is finished.
+
+use serde_json::json;
+use speed_data::partition;
+use speed_teacher::{TeacherMetrics, TrainedTeacher, train_ensemble};
+
+use super::{Context, Images};
+use crate::ExperimentError;
+use crate::store::Stage;
+
+const CODE_VERSION: u32 = 1;
+
+/// File name, without ending, of a teacher's weights and metrics.
+pub(super) fn unit(teacher: usize) -> String {
+    format!("teacher-{teacher:04}")
+}
+
+/// Trains the teachers that are not there yet.
+pub(crate) fn train(context: &Context<'_>, images: &Images) -> Result<Stage, ExperimentError> {
+    let config = context.config;
+    let teachers = config.ensemble.teachers;
+    let partitions = partition::blocks(images.train.len(), teachers)?;
+    let inputs = json!({
+        "images": Images::digest(&images.train),
+        "teachers": teachers,
+        "teacher": config.teacher,
+        "seed": config.seed,
+    });
+    context.stage("teachers", CODE_VERSION, &inputs, |folder| {
+        let todo: Vec<usize> =
+            (0..teachers).filter(|i| folder.read_unit::<TeacherMetrics>(&unit(*i)).is_none()).collect();
+        folder.resumed(teachers - todo.len());
+        context.progress.begin("train teachers", "teachers", teachers as u64, (teachers - todo.len()) as u64);
+        let finished = |trained: TrainedTeacher| -> Result<(), ExperimentError> {
+            let weights = trained.teacher.to_bytes()?;
+            folder.write_unit(&unit(trained.index), &weights, &trained.metrics)?;
+            let note = format!("teacher {} fits {:.1} % of its images", trained.index, 100.0 * trained.metrics.train_accuracy);
+            context.progress.advance(1, &note);
+            Ok(())
+        };
+        let (train, threads) = (&images.train, context.threads);
+        train_ensemble(&config.teacher, train, &partitions, &todo, &context.streams, threads, &finished)?;
+        let mut metrics = String::from("teacher,images,steps,final_loss,train_accuracy,validation_accuracy,seconds\n");
+        for (teacher, partition) in partitions.iter().enumerate() {
+            let Some((_, unit)) = folder.read_unit::<TeacherMetrics>(&unit(teacher)) else {
+                return Err(ExperimentError::Mismatch(format!("teacher {teacher} was saved and cannot be read back")));
+            };
+            let validation = unit.validation_accuracy.map_or_else(String::new, |accuracy| accuracy.to_string());
+            metrics.push_str(&format!(
+                "{teacher},{},{},{},{},{validation},{:.3}\n",
+                partition.len(),
+                unit.steps,
+                unit.final_loss,
+                unit.train_accuracy,
+                unit.seconds
+            ));
+        }
+        folder.write("metrics.csv", metrics.as_bytes())?;
+        context.progress.end(&format!("{teachers} teachers trained"));
+        Ok((0..teachers).map(|teacher| format!("{}.bin", unit(teacher))).collect())
+    })
+}

@@ -1,0 +1,104 @@
+//! Votes of every teacher on every pool image, from the trained ensemble or from a file.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use speed_teacher::{Teacher, Votes, ensemble_votes};
+
+use super::{Context, Images, teachers, train_teachers};
+use crate::config::VotesSource;
+use crate::store::{Fingerprint, Stage};
+use crate::{ExperimentError, npy};
+
+const CODE_VERSION: u32 = 1;
+
+/// How good the ensemble is on the pool; absent where the pool has no labels.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct EnsembleQuality {
+    pub(crate) teachers: usize,
+    pub(crate) pool_images: usize,
+    pub(crate) mean_accuracy: Option<f64>,
+    pub(crate) plurality_accuracy: Option<f64>,
+}
+
+/// The votes, what they are worth, and the stage that holds them.
+pub(crate) fn collect(
+    context: &Context<'_>,
+    images: Option<&Images>,
+) -> Result<(Votes, EnsembleQuality, Stage), ExperimentError> {
+    let config = context.config;
+    let stage = match (config.votes.source, images) {
+        (VotesSource::Teachers, Some(images)) => from_teachers(context, images)?,
+        _ => from_file(context, images)?,
+    };
+    let classes = images.map(|images| images.pool.classes());
+    let votes =
+        npy::read_votes(&stage.folder().join("votes.npy"), config.ensemble.teachers, config.data.pool_images, classes)?;
+    Ok((votes, stage.read_json("ensemble.json")?, stage))
+}
+
+fn from_teachers(context: &Context<'_>, images: &Images) -> Result<Stage, ExperimentError> {
+    let config = context.config;
+    let trained = train_teachers(context, images)?;
+    let inputs = json!({ "teachers": trained.outputs_hash(), "pool": Images::digest(&images.pool) });
+    context.stage("votes", CODE_VERSION, &inputs, |folder| {
+        let count = config.ensemble.teachers;
+        context.progress.begin("collect votes", "teachers", count as u64, 0);
+        let load = |teacher: usize| -> Result<Teacher, ExperimentError> {
+            let bytes = trained.read(&format!("{}.bin", teachers::unit(teacher)))?;
+            let pool = &images.pool;
+            let teacher = Teacher::from_bytes(&config.teacher, pool.shape(), pool.classes(), &bytes)?;
+            context.progress.advance(1, "");
+            Ok(teacher)
+        };
+        let votes = ensemble_votes(count, &load, &images.pool, context.threads)?;
+        finish(context, folder, &votes, Some(images))
+    })
+}
+
+fn from_file(context: &Context<'_>, images: Option<&Images>) -> Result<Stage, ExperimentError> {
+    let config = context.config;
+    let path = Path::new(&config.votes.file);
+    let content = std::fs::read(path).map_err(|error| ExperimentError::Input {
+        path: path.to_path_buf(),
+        message: format!("cannot read votes.file: {error}"),
+    })?;
+    let inputs = json!({
+        "file": Fingerprint::of_bytes(&content),
+        "teachers": config.ensemble.teachers,
+        "pool_images": config.data.pool_images,
+        "pool": images.map(|images| Images::digest(&images.pool)),
+    });
+    context.stage("votes", CODE_VERSION, &inputs, |folder| {
+        let classes = images.map(|images| images.pool.classes());
+        let votes = npy::read_votes(path, config.ensemble.teachers, config.data.pool_images, classes)?;
+        context.progress.begin("read votes", "files", 1, 0);
+        finish(context, folder, &votes, images)
+    })
+}
+
+fn finish(
+    context: &Context<'_>,
+    folder: &crate::store::StageFolder,
+    votes: &Votes,
+    images: Option<&Images>,
+) -> Result<Vec<String>, ExperimentError> {
+    let labels = images.map(|images| images.pool.labels());
+    let quality = EnsembleQuality {
+        teachers: votes.teachers(),
+        pool_images: votes.queries(),
+        mean_accuracy: labels.map(|labels| votes.mean_accuracy(labels)).transpose()?,
+        plurality_accuracy: labels.map(|labels| votes.plurality_accuracy(labels)).transpose()?,
+    };
+    folder.write("votes.npy", &npy::votes_to_bytes(votes))?;
+    folder.write_json("ensemble.json", &quality)?;
+    let percent = |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
+    context.progress.end(&format!(
+        "votes on {} pool images: mean teacher {}, plurality {}",
+        votes.queries(),
+        percent(quality.mean_accuracy),
+        percent(quality.plurality_accuracy)
+    ));
+    Ok(vec!["votes.npy".into(), "ensemble.json".into()])
+}

@@ -1,0 +1,23 @@
+//! Files that are either whole or absent.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::ExperimentError;
+
+/// Writes `bytes` to `path` through a temporary file in the same folder, synced before it is renamed: after a kill or
+/// a full disk the old file, or none, is there, never half a file.
+///
+/// # Errors
+/// If the folder cannot be written.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(".writing-").tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().map_err(ExperimentError::io("write", path))
+}

@@ -1,0 +1,11 @@
+//! The run store: one folder a run, stages with fingerprints, atomic files, a lock.
+
+mod atomic;
+mod fingerprint;
+mod run;
+mod stage;
+
+pub use atomic::write_atomic;
+pub use fingerprint::Fingerprint;
+pub use run::{RunStore, RunSummary, list_runs};
+pub use stage::{Stage, StageFolder, StageRecord, StageState};

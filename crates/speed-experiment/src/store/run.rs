@@ -1,0 +1,215 @@
+//! A run's folder: `RESULTS/EXPERIMENT/RUN-ID/{config.toml, env.json, stages/, tables/, run.lock}`.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::stage::{Stage, StageFolder, StageState, set_aside, write_json};
+use super::{Fingerprint, write_atomic};
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::config::Source;
+use crate::ExperimentError;
+
+/// The folder of one run, locked against a second process until dropped.
+pub struct RunStore {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl RunStore {
+    /// Opens or creates the folder of `config` below `results`, takes its lock, and saves the resolved config and the
+    /// machine's description before any work starts.
+    ///
+    /// # Errors
+    /// If another process works there, the folder belongs to another config, or it cannot be written.
+    pub fn open(results: &Path, config: &Config) -> Result<Self, ExperimentError> {
+        let folder = Self::folder_of(results, config);
+        fs::create_dir_all(folder.join("stages")).map_err(ExperimentError::io("create", &folder))?;
+        let lock = lock(&folder)?;
+        let path = folder.join("config.toml");
+        let text = config.to_toml();
+        match fs::read_to_string(&path) {
+            Ok(found) if found != text => {
+                return Err(ExperimentError::Results {
+                    path,
+                    message: "this results folder belongs to another config: move it away, or use another --results"
+                        .into(),
+                });
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => write_atomic(&path, text.as_bytes())?,
+            Err(error) => return Err(ExperimentError::io("read", path)(error)),
+        }
+        write_json(&folder.join("env.json"), &Environment::current())?;
+        Ok(Self { folder, _lock: lock })
+    }
+
+    /// Where the run of `config` lives: its id is the beginning of the config's fingerprint.
+    #[must_use]
+    pub fn folder_of(results: &Path, config: &Config) -> PathBuf {
+        let id = Fingerprint::of_bytes(config.to_toml().as_bytes());
+        results.join(&config.name).join(id.short())
+    }
+
+    /// The run's folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The stage `name` made from `fingerprint`: done here, done by another run of the experiment (then it is copied),
+    /// or to be done.
+    ///
+    /// # Errors
+    /// If the folder cannot be written.
+    pub fn stage(&self, name: &str, fingerprint: &Fingerprint) -> Result<StageState, ExperimentError> {
+        let folder = self.stage_folder(name);
+        if let Some(stage) = Stage::find(&folder, fingerprint) {
+            return Ok(StageState::Done(stage));
+        }
+        if let Some(sibling) = self.sibling_stage(name, fingerprint) {
+            if folder.exists() {
+                set_aside(&folder)?;
+            }
+            copy_folder(sibling.folder(), &folder)?;
+            if let Some(stage) = Stage::find(&folder, fingerprint) {
+                return Ok(StageState::Done(stage));
+            }
+        }
+        StageFolder::open(folder, name, fingerprint).map(StageState::Outstanding)
+    }
+
+    /// Sets a finished stage aside, so that it is done again.
+    ///
+    /// # Errors
+    /// If the folder cannot be renamed.
+    pub fn set_stage_aside(&self, name: &str) -> Result<bool, ExperimentError> {
+        let folder = self.stage_folder(name);
+        let there = folder.exists();
+        if there {
+            set_aside(&folder)?;
+        }
+        Ok(there)
+    }
+
+    /// Names of the stage folders that are there.
+    #[must_use]
+    pub fn stage_names(&self) -> Vec<String> {
+        names_in(&self.folder.join("stages")).into_iter().filter(|name| !name.contains('.')).collect()
+    }
+
+    /// Writes a table or figure of the run, replacing that of an earlier report of the same run.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
+        let path = self.folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(ExperimentError::io("create", parent))?;
+        }
+        write_atomic(&path, bytes)
+    }
+
+    fn stage_folder(&self, name: &str) -> PathBuf {
+        self.folder.join("stages").join(name)
+    }
+
+    fn sibling_stage(&self, name: &str, fingerprint: &Fingerprint) -> Option<Stage> {
+        let experiment = self.folder.parent()?;
+        names_in(experiment)
+            .into_iter()
+            .map(|run| experiment.join(run))
+            .filter(|run| *run != self.folder)
+            .find_map(|run| Stage::find(&run.join("stages").join(name), fingerprint))
+    }
+}
+
+fn lock(folder: &Path) -> Result<File, ExperimentError> {
+    let path = folder.join("run.lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(ExperimentError::io("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ExperimentError::Results {
+            path: folder.to_path_buf(),
+            message: "another `speed run` works in this folder: wait for it, or use another --results".into(),
+        }),
+        Err(TryLockError::Error(error)) => Err(ExperimentError::io("lock", path)(error)),
+    }
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Copies files next to the destination and renames the folder into place, so that it appears whole.
+fn copy_folder(from: &Path, to: &Path) -> Result<(), ExperimentError> {
+    let parent = to.parent().unwrap_or_else(|| Path::new("."));
+    let copy = || -> std::io::Result<()> {
+        let temporary = tempfile::Builder::new().prefix(".copying-").tempdir_in(parent)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            fs::copy(entry.path(), temporary.path().join(entry.file_name()))?;
+        }
+        fs::rename(temporary.keep(), to)
+    };
+    copy().map_err(ExperimentError::io("copy", from))
+}
+
+/// One line of `speed list`.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunSummary {
+    /// Experiment name.
+    pub experiment: String,
+    /// Run id.
+    pub run: String,
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// Whether its table is there.
+    pub finished: bool,
+    /// Whether noise and keys came from a seed.
+    pub simulation: bool,
+    /// Stages that are done.
+    pub stages_done: usize,
+}
+
+/// The runs below a results folder, by experiment and id. A folder without a readable config is no run.
+///
+pub fn list_runs(results: &Path) -> Vec<RunSummary> {
+    let mut runs = Vec::new();
+    for experiment in names_in(results) {
+        for run in names_in(&results.join(&experiment)) {
+            let folder = results.join(&experiment).join(&run);
+            let Ok(source) = Source::read(&folder.join("config.toml")) else { continue };
+            let Ok(config) = Config::load(&source) else { continue };
+            let stages = folder.join("stages");
+            let stages_done = names_in(&stages)
+                .iter()
+                .filter(|name| !name.contains('.') && stages.join(name).join("stage.json").exists())
+                .count();
+            runs.push(RunSummary {
+                experiment: experiment.clone(),
+                run,
+                finished: folder.join("tables/report.json").exists(),
+                simulation: config.is_simulation(),
+                stages_done,
+                folder,
+            });
+        }
+    }
+    runs
+}

@@ -1,0 +1,238 @@
+//! One stage of a run: its folder, its units of work, and the record that says it is done.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{Fingerprint, write_atomic};
+use crate::ExperimentError;
+
+const RECORD: &str = "stage.json";
+const FINGERPRINT: &str = "fingerprint";
+const FORMAT: u32 = 1;
+
+/// What a finished stage leaves in `stage.json`; the file is written last, its presence means done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StageRecord {
+    /// Version of this record.
+    pub format: u32,
+    /// Name of the stage.
+    pub stage: String,
+    /// What it was made from.
+    pub fingerprint: Fingerprint,
+    /// Every output that is determined by the fingerprint, with the SHA-256 of its content.
+    pub outputs: BTreeMap<String, Fingerprint>,
+    /// Wall-clock seconds of the attempt that finished.
+    pub seconds: f64,
+    /// Units of work that earlier, interrupted attempts had left; `seconds` does not count them.
+    pub resumed_units: usize,
+    /// Seconds since 1970 when it finished.
+    pub finished_at: u64,
+}
+
+/// A finished stage and its folder.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    folder: PathBuf,
+    /// The record.
+    pub record: StageRecord,
+}
+
+/// Where a stage stands.
+pub enum StageState {
+    /// Done with this fingerprint, every output present and unchanged.
+    Done(Stage),
+    /// To be done, perhaps with units that are there already.
+    Outstanding(StageFolder),
+}
+
+impl Stage {
+    /// The stage in `folder` if it is done with this fingerprint and its outputs are what the record says.
+    pub(super) fn find(folder: &Path, fingerprint: &Fingerprint) -> Option<Self> {
+        let record: StageRecord = serde_json::from_slice(&fs::read(folder.join(RECORD)).ok()?).ok()?;
+        let whole = record.format == FORMAT
+            && record.fingerprint == *fingerprint
+            && record.outputs.iter().all(|(name, hash)| {
+                fs::read(folder.join(name)).is_ok_and(|bytes| Fingerprint::of_bytes(&bytes) == *hash)
+            });
+        whole.then(|| Self { folder: folder.to_path_buf(), record })
+    }
+
+    /// Content of an output or side file.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, ExperimentError> {
+        let path = self.folder.join(name);
+        fs::read(&path).map_err(ExperimentError::io("read", path))
+    }
+
+    /// A JSON output or side file.
+    ///
+    /// # Errors
+    /// If it cannot be read or does not have the expected form.
+    pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T, ExperimentError> {
+        parse_json(&self.folder.join(name), &self.read(name)?)
+    }
+
+    /// The stage's folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// One hash over all outputs, for the fingerprints of stages that use them.
+    #[must_use]
+    pub fn outputs_hash(&self) -> Fingerprint {
+        Fingerprint::of(&serde_json::json!(self.record.outputs))
+    }
+}
+
+/// The folder of a stage that is not done yet.
+pub struct StageFolder {
+    name: String,
+    folder: PathBuf,
+    fingerprint: Fingerprint,
+    started: Instant,
+    resumed_units: usize,
+}
+
+/// A unit's metadata file: present and matching means that the unit is done.
+#[derive(Serialize, Deserialize)]
+struct Unit<M> {
+    payload_sha256: Fingerprint,
+    #[serde(flatten)]
+    meta: M,
+}
+
+impl StageFolder {
+    /// Opens the folder for work; what another fingerprint left there is renamed, never overwritten.
+    pub(super) fn open(folder: PathBuf, name: &str, fingerprint: &Fingerprint) -> Result<Self, ExperimentError> {
+        let mark = folder.join(FINGERPRINT);
+        if folder.exists() {
+            let ours = fs::read_to_string(&mark).is_ok_and(|text| text == fingerprint.as_str());
+            if !ours || folder.join(RECORD).exists() {
+                set_aside(&folder)?;
+            }
+        }
+        fs::create_dir_all(&folder).map_err(ExperimentError::io("create", &folder))?;
+        write_atomic(&mark, fingerprint.as_str().as_bytes())?;
+        Ok(Self {
+            name: name.to_owned(),
+            folder,
+            fingerprint: fingerprint.clone(),
+            started: Instant::now(),
+            resumed_units: 0,
+        })
+    }
+
+    /// Name of the stage.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Writes any file of the stage.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
+        write_atomic(&self.folder.join(name), bytes)
+    }
+
+    /// Writes a JSON file of the stage.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
+        write_json(&self.folder.join(name), value)
+    }
+
+    /// Saves a finished unit of work: the payload first, then the metadata that makes it count.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn write_unit<M: Serialize>(&self, name: &str, payload: &[u8], meta: &M) -> Result<(), ExperimentError> {
+        self.write(&format!("{name}.bin"), payload)?;
+        self.write_json(&format!("{name}.json"), &Unit { payload_sha256: Fingerprint::of_bytes(payload), meta })
+    }
+
+    /// A unit that an earlier attempt finished; one that is damaged counts as not done.
+    #[must_use]
+    pub fn read_unit<M: DeserializeOwned>(&self, name: &str) -> Option<(Vec<u8>, M)> {
+        let unit: Unit<M> = serde_json::from_slice(&self.read_partial(&format!("{name}.json"))?).ok()?;
+        let payload = self.read_partial(&format!("{name}.bin"))?;
+        (Fingerprint::of_bytes(&payload) == unit.payload_sha256).then_some((payload, unit.meta))
+    }
+
+    /// Any file that an earlier attempt left.
+    #[must_use]
+    pub fn read_partial(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.folder.join(name)).ok()
+    }
+
+    /// Removes a file that is no longer needed, a checkpoint for example.
+    pub fn remove(&self, name: &str) {
+        // A checkpoint that stays behind costs space and nothing else.
+        let _ = fs::remove_file(self.folder.join(name));
+    }
+
+    /// Says that units of earlier attempts are used.
+    pub fn resumed(&mut self, units: usize) {
+        self.resumed_units = units;
+    }
+
+    /// Writes the record. `outputs` name the files that the fingerprint determines; others may hold times.
+    ///
+    /// # Errors
+    /// If an output is missing or the disk refuses.
+    pub fn finish(self, outputs: &[String]) -> Result<Stage, ExperimentError> {
+        let mut hashes = BTreeMap::new();
+        for name in outputs {
+            let path = self.folder.join(name);
+            let bytes = fs::read(&path).map_err(ExperimentError::io("read", path))?;
+            hashes.insert(name.clone(), Fingerprint::of_bytes(&bytes));
+        }
+        let record = StageRecord {
+            format: FORMAT,
+            stage: self.name,
+            fingerprint: self.fingerprint,
+            outputs: hashes,
+            seconds: self.started.elapsed().as_secs_f64(),
+            resumed_units: self.resumed_units,
+            finished_at: std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0, |since| since.as_secs()),
+        };
+        write_json(&self.folder.join(RECORD), &record)?;
+        Ok(Stage { folder: self.folder, record })
+    }
+}
+
+/// Renames a folder to `NAME.superseded-K`, the first K that is free.
+pub(super) fn set_aside(folder: &Path) -> Result<(), ExperimentError> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let free = (1u32..)
+        .map(|k| folder.with_file_name(format!("{name}.superseded-{k}")))
+        .find(|path| !path.exists())
+        .expect("there are fewer than 2^32 superseded folders");
+    fs::rename(folder, &free).map_err(ExperimentError::io("rename", folder))
+}
+
+pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ExperimentError> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| ExperimentError::Results { path: path.to_path_buf(), message: error.to_string() })?;
+    text.push('\n');
+    write_atomic(path, text.as_bytes())
+}
+
+pub(super) fn parse_json<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, ExperimentError> {
+    serde_json::from_slice(bytes).map_err(|error| ExperimentError::Results {
+        path: path.to_path_buf(),
+        message: format!("not a file that this version wrote: {error}"),
+    })
+}

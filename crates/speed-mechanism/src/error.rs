@@ -1,0 +1,78 @@
+//! What can go wrong when a noise mechanism is specified or started.
+
+/// Why a noise mechanism could not be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MechanismError {
+    /// The inverse scale is not a number in the supported range.
+    #[error("inverse scale gamma is {found}, but it must be a number from {smallest} to {largest} (per vote)")]
+    InverseScale {
+        /// The refused value.
+        found: f64,
+        /// The smallest value allowed.
+        smallest: f64,
+        /// The largest value allowed.
+        largest: f64,
+    },
+    /// The ratio of teachers that add noise is not in (0, 1].
+    #[error("ratio tau is {found}, but it must be greater than 0 and at most 1")]
+    HonestRatio {
+        /// The refused value.
+        found: f64,
+    },
+    /// The ratio leaves nobody to add noise.
+    #[error(
+        "ratio tau = {tau} of {teachers} teachers is less than one teacher, so nobody would add noise: \
+         raise tau to at least 1/{teachers}"
+    )]
+    NoNoisyTeacher {
+        /// The ratio.
+        tau: f64,
+        /// How many teachers there are.
+        teachers: usize,
+    },
+    /// There are no teachers, or more than the arithmetic of the table covers.
+    #[error("number of teachers is {found}, but it must be from 1 to {largest}")]
+    Teachers {
+        /// The refused number.
+        found: usize,
+        /// The largest number allowed.
+        largest: usize,
+    },
+    /// The sampler's table would be too long.
+    #[error("inverse scale gamma is {found}, but sampling needs at least {smallest} (the table grows as 1/gamma)")]
+    NoiseTooWide {
+        /// The refused value.
+        found: f64,
+        /// The smallest value allowed.
+        smallest: f64,
+    },
+    /// The shape of a distribution is out of range.
+    #[error("shape is {found}, but it must be greater than 0 and at most {largest}")]
+    Shape {
+        /// The refused value.
+        found: f64,
+        /// The largest value allowed.
+        largest: f64,
+    },
+    /// A probability of failure is not in (0, 1).
+    #[error("probability of failure is {found}, but it must be greater than 0 and less than 1")]
+    Failure {
+        /// The refused value.
+        found: f64,
+    },
+    /// The certified distance between the sampler's table and the exact distribution is too large.
+    #[error("statistical distance of the noise table is {found:e}, more than the allowed {largest:e}")]
+    StatisticalDistance {
+        /// The distance of the table that was built.
+        found: f64,
+        /// The largest distance allowed.
+        largest: f64,
+    },
+    /// The operating system gave no random bytes.
+    #[error("operating system gave no random bytes: {reason}")]
+    Entropy {
+        /// What the operating system said.
+        reason: String,
+    },
+}

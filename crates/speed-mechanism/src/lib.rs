@@ -1,0 +1,46 @@
+//! Noise mechanisms of SPEED: what noise is added, who adds which share of it, and how likely it is to be large.
+//!
+//! The paper (section 3.2) lets every teacher add a share of Laplace noise to its one-hot vote, so that nobody knows
+//! the whole noise. Here the noise is an **integer** from the start: what is encrypted is an integer, so what is
+//! analysed is an integer too. Each of `n` teachers draws `A - B` with `A, B` negative binomial of shape `1/n`; the sum
+//! over all teachers is the discrete Laplace distribution, and over a ratio `tau` of them a generalised one of shape
+//! `tau`.
+//!
+//! ```
+//! use speed_mechanism::{InverseScale, NoiseShare, NoiseSource, noise_generator};
+//!
+//! let gamma = InverseScale::new(0.1)?;
+//! let share = NoiseShare::new(gamma, 250)?;
+//! let mut generator = noise_generator(NoiseSource::OperatingSystem)?;
+//! let noise: i64 = share.sample(&mut generator);
+//! assert!(noise.unsigned_abs() <= share.max_magnitude());
+//! assert!(share.statistical_distance() <= 2f64.powi(-100));
+//! # Ok::<(), speed_mechanism::MechanismError>(())
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | [`laplace`] | the paper's continuous noise, analytically (Theorem 2 and Proposition 4 are about it) |
+//! | [`discrete_laplace`] | the integer noise, analytically |
+//! | [`NoiseShare`] | the sampler of one teacher's integer share |
+//! | [`sum_tail`], [`sum_support_bound`] | how large the summed noise can get: the range an aggregation must hold |
+
+mod enclosure;
+mod error;
+mod fixed;
+mod parameters;
+mod share;
+mod share_pmf;
+mod source;
+mod tail;
+
+pub mod discrete_laplace;
+pub mod laplace;
+
+pub use discrete_laplace::DiscreteLaplace;
+pub use error::MechanismError;
+pub use laplace::GeneralisedLaplace;
+pub use parameters::{HonestRatio, InverseScale};
+pub use share::NoiseShare;
+pub use source::{NoiseGenerator, NoiseSource, noise_generator};
+pub use tail::{sum_support_bound, sum_tail};

@@ -1,0 +1,113 @@
+//! The two numbers that specify the noise: how wide it is, and how much of it is there.
+
+use serde::{Deserialize, Serialize};
+
+use crate::MechanismError;
+
+/// Inverse scale `gamma` of the noise, per vote: the summed noise of all teachers has scale `1/gamma` votes.
+///
+/// The paper's gamma (section 3.2, 0.1 in its tables). One query of all teachers' noise costs `2 gamma`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct InverseScale(f64);
+
+impl InverseScale {
+    /// The smallest value supported: noise of a hundred thousand votes, which the analysis still sums term by term.
+    pub const SMALLEST: f64 = 1e-5;
+    /// The largest value supported: there is no noise at all by then, and no exponent overflows.
+    pub const LARGEST: f64 = 1e6;
+
+    /// Checks and wraps `gamma`.
+    ///
+    /// # Errors
+    /// [`MechanismError::InverseScale`] if `gamma` is not a number from [`Self::SMALLEST`] to [`Self::LARGEST`].
+    pub fn new(gamma: f64) -> Result<Self, MechanismError> {
+        // A NaN is in no range.
+        if (Self::SMALLEST..=Self::LARGEST).contains(&gamma) {
+            Ok(Self(gamma))
+        } else {
+            Err(MechanismError::InverseScale { found: gamma, smallest: Self::SMALLEST, largest: Self::LARGEST })
+        }
+    }
+
+    /// The value, per vote.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for InverseScale {
+    type Error = MechanismError;
+
+    fn try_from(gamma: f64) -> Result<Self, Self::Error> {
+        Self::new(gamma)
+    }
+}
+
+impl From<InverseScale> for f64 {
+    fn from(gamma: InverseScale) -> Self {
+        gamma.0
+    }
+}
+
+/// Ratio `tau` of the teachers whose noise is present and secret, in (0, 1].
+///
+/// The paper's tau (Theorem 2). The accountant must use the ratio that a run really has, [`Self::effective`]: with 250
+/// teachers `tau = 0.999` means 249 noisy teachers, and so a ratio of 0.996.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct HonestRatio(f64);
+
+impl HonestRatio {
+    /// All teachers add noise.
+    pub const ALL: Self = Self(1.0);
+
+    /// Checks and wraps `tau`.
+    ///
+    /// # Errors
+    /// [`MechanismError::HonestRatio`] if `tau` is not a number in (0, 1].
+    pub fn new(tau: f64) -> Result<Self, MechanismError> {
+        if tau > 0.0 && tau <= 1.0 { Ok(Self(tau)) } else { Err(MechanismError::HonestRatio { found: tau }) }
+    }
+
+    /// The value.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
+    /// How many of `teachers` teachers add noise: `floor(tau * teachers)`, with the product taken as the decimal number
+    /// that was meant (0.7 of 250 is 175, whatever side the floating-point product falls on).
+    ///
+    /// # Errors
+    /// [`MechanismError::NoNoisyTeacher`] if that is no teacher at all.
+    pub fn noisy_teachers(self, teachers: usize) -> Result<usize, MechanismError> {
+        let product = self.0 * teachers as f64;
+        let nearest = product.round();
+        let noisy = if (product - nearest).abs() <= 1e-12 * nearest { nearest } else { product.floor() } as usize;
+        if noisy == 0 { Err(MechanismError::NoNoisyTeacher { tau: self.0, teachers }) } else { Ok(noisy) }
+    }
+
+    /// The ratio that `teachers` teachers really have: [`Self::noisy_teachers`] divided by `teachers`.
+    ///
+    /// # Errors
+    /// [`MechanismError::NoNoisyTeacher`] if no teacher adds noise.
+    pub fn effective(self, teachers: usize) -> Result<Self, MechanismError> {
+        Ok(Self(self.noisy_teachers(teachers)? as f64 / teachers as f64))
+    }
+}
+
+impl TryFrom<f64> for HonestRatio {
+    type Error = MechanismError;
+
+    fn try_from(tau: f64) -> Result<Self, Self::Error> {
+        Self::new(tau)
+    }
+}
+
+impl From<HonestRatio> for f64 {
+    fn from(tau: HonestRatio) -> Self {
+        tau.0
+    }
+}

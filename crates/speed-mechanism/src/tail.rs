@@ -1,0 +1,101 @@
+//! How large the summed noise of one class can get: what an aggregation must leave room for.
+
+use crate::{DiscreteLaplace, HonestRatio, InverseScale, MechanismError};
+
+/// What the logarithms may be off by, generously: the results are upper bounds.
+const MARGIN: f64 = 1e-9;
+
+/// Upper bound of the probability that the summed noise of one class exceeds `bound` votes in magnitude, where the
+/// teachers of ratio `tau` add integer noise of inverse scale `gamma`.
+#[must_use]
+pub fn sum_tail(gamma: InverseScale, tau: HonestRatio, bound: u64) -> f64 {
+    log_tail_bound(gamma, tau, bound).exp().min(1.0)
+}
+
+/// The smallest bound that `draws` sums (queries times classes) all respect, except with a probability of at most
+/// `failure`: by the union bound, `draws * sum_tail(gamma, tau, bound) <= failure`.
+///
+/// It is for the whole sum. A single share is never larger than
+/// [`NoiseShare::max_magnitude`](crate::NoiseShare::max_magnitude).
+///
+/// # Errors
+/// [`MechanismError::Failure`] if `failure` is not in (0, 1).
+pub fn sum_support_bound(
+    gamma: InverseScale,
+    tau: HonestRatio,
+    draws: u64,
+    failure: f64,
+) -> Result<u64, MechanismError> {
+    if !(failure > 0.0 && failure < 1.0) {
+        return Err(MechanismError::Failure { found: failure });
+    }
+    let allowed = failure.ln() - (draws.max(1) as f64).ln();
+    // log_tail_bound falls with the bound: double it until it is enough, then halve the gap.
+    let enough = |bound: u64| log_tail_bound(gamma, tau, bound) <= allowed;
+    let mut high = 1;
+    while !enough(high) {
+        high *= 2;
+    }
+    let mut low = 0;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if enough(middle) { high = middle } else { low = middle + 1 }
+    }
+    Ok(low)
+}
+
+/// `ln P[|X| > bound]`, rounded up.
+fn log_tail_bound(gamma: InverseScale, tau: HonestRatio, bound: u64) -> f64 {
+    let from = bound.saturating_add(1);
+    // For a shape of at most one P[X = k + 1] <= p P[X = k] (see `share_pmf`), so the tail falls at least by p a vote:
+    // that bounds what is too far out to be worth computing.
+    let computed = from.min((100.0 / gamma.get()).ceil() as u64);
+    let log_survival = DiscreteLaplace::of_class(gamma, tau).log_survival(computed as i64);
+    log_survival - gamma.get() * (from - computed) as f64 + std::f64::consts::LN_2 + MARGIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gamma() -> InverseScale {
+        InverseScale::new(0.1).expect("valid")
+    }
+
+    #[test]
+    fn full_noise_has_its_closed_form_near_and_far() {
+        let p = (-0.1f64).exp();
+        for bound in [0, 1, 7, 437, 999, 1_000, 5_000] {
+            // P[|X| > b] = 2 p^(b + 1) / (1 + p).
+            let exact = 2.0 * (-0.1 * (bound + 1) as f64).exp() / (1.0 + p);
+            let found = sum_tail(gamma(), HonestRatio::ALL, bound);
+            assert!(found >= exact && found <= exact * (1.0 + 1e-8), "bound {bound}: {found:e} against {exact:e}");
+        }
+        assert_eq!(sum_tail(gamma(), HonestRatio::ALL, u64::MAX), 0.0);
+    }
+
+    #[test]
+    fn the_support_bound_is_the_smallest_that_holds() {
+        for tau in [1.0, 0.7, 0.004] {
+            let tau = HonestRatio::new(tau).expect("valid");
+            let bound = sum_support_bound(gamma(), tau, 1_000, 2f64.powi(-64)).expect("valid");
+            assert!(1_000.0 * sum_tail(gamma(), tau, bound) <= 2f64.powi(-64) * (1.0 + 1e-12));
+            assert!(1_000.0 * sum_tail(gamma(), tau, bound - 1) > 2f64.powi(-64));
+        }
+    }
+
+    #[test]
+    fn the_bound_for_one_sided_failures_of_2_to_the_minus_64_is_that_of_the_errata() {
+        // Erratum 13: for the continuous noise e^{-gamma A} / 2 = 2^-64 at A = 436.7; two sides of it here.
+        let bound = sum_support_bound(gamma(), HonestRatio::ALL, 1, 2f64.powi(-63)).expect("valid");
+        assert!((436..=437).contains(&bound), "{bound}");
+    }
+
+    #[test]
+    fn refuses_a_failure_that_is_no_probability() {
+        for failure in [0.0, 1.0, -0.1, f64::NAN] {
+            let result = sum_support_bound(gamma(), HonestRatio::ALL, 1, failure);
+            assert!(matches!(result, Err(MechanismError::Failure { .. })), "{failure}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The sampler of noise shares: its table against independent computations, and its draws against the distribution that
+//! the accountant analyses.
+//!
+//! The statistical tests have a fixed seed, so they never flicker. Their threshold is a false-alarm rate of 10^-6: that
+//! is the chance that a correct sampler would be refused by a freshly chosen seed.
+
+use rand::Rng;
+use speed_mechanism::{
+    DiscreteLaplace, HonestRatio, InverseScale, MechanismError, NoiseGenerator, NoiseShare, NoiseSource,
+    noise_generator,
+};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+const FALSE_ALARM: f64 = 1e-6;
+
+fn gamma(value: f64) -> InverseScale {
+    InverseScale::new(value).expect("a valid scale")
+}
+
+fn generator(seed: u8) -> NoiseGenerator {
+    noise_generator(NoiseSource::Simulation { seed: [seed; 32] }).expect("a simulation needs no entropy")
+}
+
+/// p-value of Pearson's chi-square test of `draws` against `pmf`, with one cell for each integer in `-reach..=reach`
+/// and one for each side beyond.
+fn p_value(draws: &[i64], reach: i64, pmf: impl Fn(i64) -> f64) -> f64 {
+    let cell = |x: i64| (x.clamp(-reach - 1, reach + 1) + reach + 1) as usize;
+    let mut observed = vec![0.0; cell(reach + 1) + 1];
+    for &draw in draws {
+        observed[cell(draw)] += 1.0;
+    }
+    let mut expected = vec![0.0; observed.len()];
+    for x in -reach..=reach {
+        expected[cell(x)] = pmf(x) * draws.len() as f64;
+    }
+    let beyond = (draws.len() as f64 - expected.iter().sum::<f64>()) / 2.0;
+    expected[0] = beyond;
+    expected[cell(reach + 1)] = beyond;
+    assert!(expected.iter().all(|&count| count > 5.0), "a cell is too small for the chi-square approximation");
+    let statistic: f64 = observed.iter().zip(&expected).map(|(o, e)| (o - e) * (o - e) / e).sum();
+    ChiSquared::new((observed.len() - 1) as f64).expect("at least one degree of freedom").sf(statistic)
+}
+
+/// Sums of `noisy` shares of noise that is divided by 250.
+fn sums(count: usize, noisy: usize, seed: u8) -> Vec<i64> {
+    let share = NoiseShare::new(gamma(0.1), 250).expect("a valid share");
+    let mut rng = generator(seed);
+    let mut shares = vec![0; noisy];
+    (0..count)
+        .map(|_| {
+            share.fill(&mut rng, &mut shares);
+            shares.iter().sum()
+        })
+        .collect()
+}
+
+#[test]
+fn all_teachers_shares_sum_to_the_discrete_laplace() {
+    let draws = sums(20_000, 250, 1);
+    let p = (-0.1f64).exp();
+    let exact = |k: i64| (1.0 - p) / (1.0 + p) * p.powi(k.unsigned_abs() as i32);
+    assert!(p_value(&draws, 30, exact) > FALSE_ALARM);
+    // The test has the power to see noise of another width.
+    let wider = DiscreteLaplace::new(gamma(0.09), 1.0).expect("a valid shape");
+    assert!(p_value(&draws, 30, |k| wider.pmf(k)) < FALSE_ALARM);
+}
+
+#[test]
+fn a_ratio_of_the_teachers_sums_to_its_shape() {
+    let tau = HonestRatio::new(0.7).expect("a valid ratio");
+    let draws = sums(20_000, tau.noisy_teachers(250).expect("somebody"), 2);
+    let exact = DiscreteLaplace::of_class(gamma(0.1), tau);
+    let table: Vec<f64> = (0..=30).map(|k| exact.pmf(k)).collect();
+    assert!(p_value(&draws, 30, |k| table[k.unsigned_abs() as usize]) > FALSE_ALARM);
+    let full = DiscreteLaplace::of_class(gamma(0.1), HonestRatio::ALL);
+    assert!(p_value(&draws, 30, |k| full.pmf(k)) < FALSE_ALARM);
+}
+
+#[test]
+fn draws_follow_the_table() {
+    let share = NoiseShare::new(gamma(0.1), 20).expect("a valid share");
+    let mut draws = vec![0; 1_000_000];
+    share.fill(&mut generator(3), &mut draws);
+    assert!(p_value(&draws, 25, |k| share.pmf(k)) > FALSE_ALARM);
+}
+
+#[test]
+fn the_table_is_the_convolution_of_negative_binomials() {
+    for (scale, teachers) in [(0.1, 250), (0.1, 1), (0.05, 7), (1.0, 250), (10.0, 3)] {
+        let share = NoiseShare::new(gamma(scale), teachers).expect("a valid share");
+        let (p, shape) = (f64::exp(-scale), 1.0 / teachers as f64);
+        let mut a = vec![(1.0 - p).powf(shape)];
+        for j in 1..(60.0 / scale) as usize + 400 {
+            a.push(a[j - 1] * p * (j as f64 - 1.0 + shape) / j as f64);
+        }
+        // Single probabilities are differences of 128-bit numbers: compare to an absolute 2^-116 beside the relative
+        // error.
+        for k in (0..share.max_magnitude().min(300)).step_by(7) {
+            let direct: f64 = a.iter().zip(&a[k as usize..]).map(|(x, y)| x * y).sum();
+            for value in [k as i64, -(k as i64)] {
+                let off = (share.pmf(value) - direct).abs();
+                assert!(off <= 1e-12 * direct + 2f64.powi(-116), "gamma {scale}, n {teachers}, k {k}: off by {off:e}");
+            }
+        }
+        let total: f64 = (-(share.max_magnitude() as i64)..=share.max_magnitude() as i64).map(|k| share.pmf(k)).sum();
+        assert!((total - 1.0).abs() < 1e-13);
+        assert_eq!(share.pmf(share.max_magnitude() as i64 + 1), 0.0);
+    }
+}
+
+#[test]
+fn tables_are_certified_over_the_whole_range() {
+    for scale in [1e-3, 0.01, 0.05, 0.1, 0.5, 1.0, 3.3, 10.0, 127.0, 128.0, 1e6] {
+        for teachers in [1, 2, 250, 1_000_000] {
+            let share = NoiseShare::new(gamma(scale), teachers).expect("a certified table");
+            assert!(share.statistical_distance() > 0.0 && share.statistical_distance() <= 2f64.powi(-100));
+            // What the table leaves out is part of the distance, and stays below 2^-116.
+            assert!(share.statistical_distance() >= 2f64.powi(-140), "gamma {scale}, n {teachers}");
+        }
+    }
+    let share = NoiseShare::new(gamma(0.1), 250).expect("a certified table");
+    let run = share.distance_of_draws(100 * 10 * 250);
+    assert!(run >= 250_000.0 * share.statistical_distance() && run < 2f64.powi(-100));
+}
+
+#[test]
+fn a_draw_takes_the_same_number_of_random_words() {
+    let share = NoiseShare::new(gamma(0.1), 3).expect("a valid share");
+    let (mut sampled, mut plain) = (generator(4), generator(4));
+    for _ in 0..1_000 {
+        share.sample(&mut sampled);
+    }
+    for _ in 0..3_000 {
+        plain.next_u64();
+    }
+    assert_eq!(sampled.next_u64(), plain.next_u64());
+}
+
+#[test]
+fn seeds_repeat_and_differ_and_the_system_does_not_repeat() {
+    let words = |mut rng: NoiseGenerator| [rng.next_u64(), rng.next_u64(), u64::from(rng.next_u32())];
+    assert_eq!(words(generator(5)), words(generator(5)));
+    assert_ne!(words(generator(5)), words(generator(6)));
+    let system = || noise_generator(NoiseSource::OperatingSystem).expect("entropy");
+    // Equal with a probability of 2^-160.
+    assert_ne!(words(system()), words(system()));
+}
+
+#[test]
+fn debug_shows_no_secret() {
+    let source = NoiseSource::Simulation { seed: [77; 32] };
+    assert_eq!(format!("{source:?}"), "Simulation { .. }");
+    assert_eq!(format!("{:?}", NoiseSource::OperatingSystem), "OperatingSystem");
+    assert_eq!(format!("{:?}", generator(77)), "NoiseGenerator { .. }");
+}
+
+#[test]
+fn refuses_what_it_cannot_sample() {
+    assert!(matches!(NoiseShare::new(gamma(0.1), 0), Err(MechanismError::Teachers { found: 0, .. })));
+    assert!(matches!(NoiseShare::new(gamma(0.1), 1_000_001), Err(MechanismError::Teachers { .. })));
+    assert!(matches!(NoiseShare::new(gamma(0.000_9), 250), Err(MechanismError::NoiseTooWide { .. })));
+}

@@ -1,0 +1,92 @@
+//! Local response normalisation across channels (Krizhevsky et al. 2012, section 3.3), as a banded matrix product.
+//!
+//! The sum of squares over a window of channels is a product with a band matrix of ones, and the power 3/4 is two
+//! square roots: both several times faster on a CPU than the general pooling and power that `burn-nn` uses.
+
+use burn::tensor::{Device, Tensor, TensorData};
+
+/// TensorFlow's `lrn(depth_radius, bias = 1, alpha, beta = 0.75)`:
+/// `y_c = x_c / (1 + alpha * sum_{|d - c| <= radius} x_d^2)^0.75` over the channels `d` that exist.
+///
+/// `alpha` multiplies the sum, not the mean. Shapes: `[n, channels, height, width]` in and out.
+#[must_use]
+pub fn local_response_norm(maps: Tensor<4>, radius: usize, alpha: f32) -> Tensor<4> {
+    let [n, channels, height, width] = maps.dims();
+    // The band is a constant, but it must live on the same (autodiff) device as the maps.
+    let band = band(channels, radius, alpha, &maps.device());
+    let squares = maps.clone().square().reshape([n, channels, height * width]);
+    let scale = (band.expand([n, channels, channels]).matmul(squares) + 1.0).reshape([n, channels, height, width]);
+    let root = scale.sqrt();
+    maps / (root.clone() * root.sqrt())
+}
+
+/// `alpha` where row and column differ by at most `radius`, else 0; shape `[1, channels, channels]`.
+fn band(channels: usize, radius: usize, alpha: f32, device: &Device) -> Tensor<3> {
+    let values: Vec<f32> = (0..channels * channels)
+        .map(|i| if (i / channels).abs_diff(i % channels) <= radius { alpha } else { 0.0 })
+        .collect();
+    Tensor::from_data(TensorData::new(values, [1, channels, channels]), device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::init;
+    use speed_random::Streams;
+
+    fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+        tensor.into_data().try_to_vec().expect("f32")
+    }
+
+    /// The definition, in double precision.
+    fn oracle(maps: &[f32], dims: [usize; 4], radius: usize, alpha: f64) -> Vec<f64> {
+        let [_, channels, height, width] = dims;
+        let area = height * width;
+        let at = |i: usize| f64::from(maps[i]);
+        (0..maps.len())
+            .map(|i| {
+                let channel = i / area % channels;
+                let base = i - channel * area;
+                let window = channel.saturating_sub(radius)..=(channel + radius).min(channels - 1);
+                let sum: f64 = window.map(|d| at(base + d * area).powi(2)).sum();
+                at(i) / (1.0 + alpha * sum).powf(0.75)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn matches_its_definition() {
+        let mut stream = Streams::new(1).stream("lrn", 0);
+        // Fewer and more channels than the window of nine; large values, so that the denominator matters.
+        for dims in [[2, 3, 4, 5], [1, 12, 3, 3], [3, 9, 1, 2]] {
+            let maps = init::normal(dims, 30.0, &mut stream, &Device::flex());
+            let expected = oracle(&values(maps.clone()), dims, 4, 0.001 / 9.0);
+            let found = values(local_response_norm(maps, 4, 0.001 / 9.0));
+            for (f, e) in found.iter().zip(&expected) {
+                assert!((f64::from(*f) - e).abs() < 1e-5 * (1.0 + e.abs()), "{f} and {e}");
+            }
+        }
+    }
+
+    #[test]
+    fn gradient_matches_finite_differences_of_the_definition() {
+        let device = Device::flex().autodiff();
+        let mut stream = Streams::new(1).stream("lrn", 1);
+        let dims = [1, 11, 2, 2];
+        let maps = init::normal(dims, 20.0, &mut stream, &device).require_grad();
+        let weights = init::normal(dims, 1.0, &mut stream, &device);
+        let host: Vec<f32> = values(maps.clone().inner());
+        let weight: Vec<f32> = values(weights.clone().inner());
+        let loss = (local_response_norm(maps.clone(), 4, 0.01) * weights).sum();
+        let gradient = values(maps.grad(&loss.backward()).expect("maps require a gradient"));
+        let value = |maps: &[f32]| -> f64 {
+            oracle(maps, dims, 4, 0.01).iter().zip(&weight).map(|(y, w)| y * f64::from(*w)).sum()
+        };
+        for i in 0..host.len() {
+            let (mut up, mut down) = (host.clone(), host.clone());
+            (up[i], down[i]) = (host[i] + 0.01, host[i] - 0.01);
+            let expected = (value(&up) - value(&down)) / f64::from(up[i] - down[i]);
+            assert!((f64::from(gradient[i]) - expected).abs() < 1e-4, "{i}: {} and {expected}", gradient[i]);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Work shared out to threads so that results do not depend on how many there are.
+//!
+//! Measured: one model per thread, each inside its own one-thread rayon pool, scales; threads inside one small model
+//! do not. A one-thread pool also fixes the order of every sum, so that a model's bits are the same whatever else runs.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
+
+/// Why [`for_each`] ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum QueueError<E> {
+    /// The first error that the work returned.
+    #[error(transparent)]
+    Work(E),
+    /// A worker's thread pool could not be started.
+    #[error("cannot start a worker thread")]
+    Pool(#[source] ThreadPoolBuildError),
+}
+
+/// Does `work` for every item, up to `threads` (at least one) at a time, in the order of `items`.
+///
+/// Every worker runs inside its own one-thread rayon pool. After the first error no more items are started, the flag
+/// that `work` is given turns true so that long work may end early, and that error is returned.
+///
+/// # Errors
+/// The first error in time; [`QueueError::Pool`] when the system gives no thread.
+pub fn for_each<T: Sync, E: Send>(
+    items: &[T],
+    threads: usize,
+    work: impl Fn(&T, &AtomicBool) -> Result<(), E> + Sync,
+) -> Result<(), QueueError<E>> {
+    let (next, stop, failure) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
+    let fail = |error| {
+        let mut first = failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        first.get_or_insert(error);
+        stop.store(true, Ordering::Relaxed);
+    };
+    let worker = || {
+        while !stop.load(Ordering::Relaxed) {
+            let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+            if let Err(error) = work(item, &stop) {
+                fail(QueueError::Work(error));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, items.len().max(1)) {
+            match ThreadPoolBuilder::new().num_threads(1).build() {
+                Ok(pool) => drop(scope.spawn(move || pool.install(worker))),
+                Err(error) => fail(QueueError::Pool(error)),
+            }
+        }
+    });
+    failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_is_done_once_in_a_one_thread_pool() {
+        for threads in [0, 1, 3, 50] {
+            let items: Vec<usize> = (0..40).collect();
+            let done: Vec<AtomicUsize> = (0..40).map(|_| AtomicUsize::new(0)).collect();
+            let result: Result<(), QueueError<()>> = for_each(&items, threads, |&item, _| {
+                assert_eq!(rayon::current_num_threads(), 1);
+                done[item].fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            });
+            assert!(result.is_ok());
+            assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+        }
+        assert!(for_each(&[0; 0], 2, |_, _| Err(())).is_ok());
+    }
+
+    #[test]
+    fn the_first_error_stops_the_others() {
+        let items: Vec<usize> = (0..1000).collect();
+        let started = AtomicUsize::new(0);
+        let result = for_each(&items, 2, |&item, stop| {
+            started.fetch_add(1, Ordering::Relaxed);
+            if item == 5 {
+                return Err(item);
+            }
+            // Everything behind item 5 waits for the flag: without it this test would hang.
+            while item > 5 && !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+            Ok(())
+        });
+        assert!(matches!(result, Err(QueueError::Work(5))));
+        assert!(started.load(Ordering::Relaxed) < 10);
+    }
+}

@@ -1,0 +1,61 @@
+//! Which images a step sees.
+
+use rand::seq::SliceRandom;
+use speed_random::Stream;
+
+/// The order of one epoch: pool images for the discriminator and, in another order, for the generator, and positions
+/// in the list of labelled images, repeated in random order as often as the pool is longer.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) discriminator: Vec<usize>,
+    pub(crate) generator: Vec<usize>,
+    pub(crate) labelled: Vec<usize>,
+}
+
+impl Order {
+    /// Draws the order of an epoch over `pool` images, `labelled` (at least one) of them labelled.
+    pub(crate) fn draw(pool: usize, labelled: usize, stream: &mut Stream) -> Self {
+        let mut shuffled = |count: usize| {
+            let mut order: Vec<usize> = (0..count).collect();
+            order.shuffle(stream);
+            order
+        };
+        let (discriminator, generator) = (shuffled(pool), shuffled(pool));
+        let mut repeated = Vec::with_capacity(pool + labelled);
+        while repeated.len() < pool {
+            repeated.extend(shuffled(labelled));
+        }
+        Self { discriminator, generator, labelled: repeated }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use speed_random::Streams;
+
+    #[test]
+    fn every_image_comes_once_and_every_label_about_equally_often() {
+        let order = Order::draw(50, 7, &mut Streams::new(1).stream("order", 0));
+        for images in [&order.discriminator, &order.generator] {
+            let mut sorted = images.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..50).collect::<Vec<_>>());
+            assert_ne!(*images, sorted);
+        }
+        assert_ne!(order.discriminator, order.generator);
+        assert!(order.labelled.len() >= 50);
+        for pass in order.labelled.chunks(7) {
+            let mut sorted = pass.to_vec();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..7).collect::<Vec<_>>());
+        }
+        assert_ne!(order.labelled[..7], order.labelled[7..14]);
+    }
+
+    #[test]
+    fn more_labels_than_images_of_an_epoch() {
+        let order = Order::draw(3, 8, &mut Streams::new(1).stream("order", 0));
+        assert_eq!((order.discriminator.len(), order.labelled.len()), (3, 8));
+    }
+}

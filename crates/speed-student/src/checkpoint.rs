@@ -1,0 +1,250 @@
+//! A training between two epochs, as bytes.
+
+use sha2::{Digest, Sha256};
+
+use crate::EpochMetrics;
+use crate::bytes::{Reader, Short};
+
+const MAGIC: &[u8; 8] = b"SPEEDGAN";
+const VERSION: u32 = 1;
+const HASH: usize = 32;
+
+/// Everything that a training needs to go on after an epoch: both networks, optimiser state, averages and metrics.
+///
+/// No generator state: every epoch has a random stream of its own.
+#[derive(Clone, PartialEq)]
+pub struct Checkpoint {
+    /// What training this is a part of.
+    pub(crate) identity: [u8; HASH],
+    pub(crate) metrics: Vec<EpochMetrics>,
+    /// Optimiser steps of either network.
+    pub(crate) steps: u64,
+    pub(crate) arrays: Vec<Vec<f32>>,
+}
+
+/// Why a checkpoint cannot be continued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CheckpointError {
+    /// Not a student's checkpoint at all.
+    #[error("these bytes are no student checkpoint")]
+    Magic,
+    /// Written by another version of this program.
+    #[error("format version {found}, this program reads version {expected}")]
+    Version {
+        /// The version found.
+        found: u32,
+        /// The version that can be read.
+        expected: u32,
+    },
+    /// Cut off or changed.
+    #[error("the bytes are damaged or cut off")]
+    Damaged,
+    /// Of a training with other settings, data, labels or seed.
+    #[error("it belongs to a training with other settings, images, labels or seed")]
+    Other,
+    /// It has more epochs than were asked for.
+    #[error("it has {found} epochs, but only {asked} are asked for")]
+    Epochs {
+        /// Epochs of the checkpoint.
+        found: u32,
+        /// Epochs asked for.
+        asked: u32,
+    },
+}
+
+impl From<Short> for CheckpointError {
+    fn from(Short: Short) -> Self {
+        Self::Damaged
+    }
+}
+
+impl Checkpoint {
+    /// Epochs done.
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        self.metrics.last().map_or(0, |metrics| metrics.epoch)
+    }
+
+    /// Metrics of the epochs done.
+    #[must_use]
+    pub fn metrics(&self) -> &[EpochMetrics] {
+        &self.metrics
+    }
+
+    /// The checkpoint in a format of its own, with a checksum; for the networks of the paper 38 MB.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let values: usize = self.arrays.iter().map(Vec::len).sum();
+        let mut out = Vec::with_capacity(4 * values + 64 * self.metrics.len() + 8 * self.arrays.len() + 128);
+        out.extend(MAGIC);
+        out.extend(VERSION.to_le_bytes());
+        out.extend(self.identity);
+        out.extend(self.steps.to_le_bytes());
+        out.extend((self.metrics.len() as u64).to_le_bytes());
+        for metrics in &self.metrics {
+            write_metrics(&mut out, metrics);
+        }
+        out.extend((self.arrays.len() as u64).to_le_bytes());
+        for array in &self.arrays {
+            out.extend((array.len() as u64).to_le_bytes());
+            out.extend(array.iter().flat_map(|value| value.to_le_bytes()));
+        }
+        let hash = Sha256::digest(&out);
+        out.extend(hash);
+        out
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Magic`], [`CheckpointError::Version`] and [`CheckpointError::Damaged`], for any other bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, CheckpointError> {
+        let mut reader = Reader::new(bytes);
+        if reader.array().ok() != Some(*MAGIC) {
+            return Err(CheckpointError::Magic);
+        }
+        let version = reader.u32()?;
+        if version != VERSION {
+            return Err(CheckpointError::Version { found: version, expected: VERSION });
+        }
+        let (body, hash) = bytes.split_last_chunk::<HASH>().ok_or(CheckpointError::Damaged)?;
+        if Sha256::digest(body).as_slice() != hash {
+            return Err(CheckpointError::Damaged);
+        }
+        let (identity, steps) = (reader.array()?, reader.u64()?);
+        let mut metrics = Vec::new();
+        for _ in 0..reader.count(METRICS)? {
+            metrics.push(read_metrics(&mut reader)?);
+        }
+        let mut arrays = Vec::new();
+        for _ in 0..reader.count(8)? {
+            let length = reader.count(4)?;
+            let (values, _) = reader.take(4 * length)?.as_chunks();
+            arrays.push(values.iter().map(|&value| f32::from_le_bytes(value)).collect());
+        }
+        let consecutive = (1..).zip(&metrics).all(|(epoch, metrics): (u32, &EpochMetrics)| metrics.epoch == epoch);
+        if reader.remaining() != HASH || !consecutive {
+            return Err(CheckpointError::Damaged);
+        }
+        Ok(Self { identity, metrics, steps, arrays })
+    }
+}
+
+impl std::fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Checkpoint").field("epoch", &self.epoch()).finish_non_exhaustive()
+    }
+}
+
+/// Bytes of one epoch's metrics.
+const METRICS: usize = 4 + 6 * 8;
+
+fn write_metrics(out: &mut Vec<u8>, metrics: &EpochMetrics) {
+    let EpochMetrics {
+        epoch,
+        discriminator_loss,
+        generator_loss,
+        accuracy_raw,
+        accuracy_average,
+        accuracy_reference_average,
+        seconds,
+    } = *metrics;
+    out.extend(epoch.to_le_bytes());
+    // No accuracy is NaN, so NaN can stand for none.
+    let accuracies =
+        [accuracy_raw, accuracy_average, accuracy_reference_average].map(|accuracy| accuracy.unwrap_or(f64::NAN));
+    for value in [discriminator_loss, generator_loss, seconds].into_iter().chain(accuracies) {
+        out.extend(value.to_le_bytes());
+    }
+}
+
+fn read_metrics(reader: &mut Reader<'_>) -> Result<EpochMetrics, Short> {
+    let epoch = reader.u32()?;
+    let (discriminator_loss, generator_loss, seconds) = (reader.f64()?, reader.f64()?, reader.f64()?);
+    let mut accuracy = || reader.f64().map(|value| (!value.is_nan()).then_some(value));
+    Ok(EpochMetrics {
+        epoch,
+        discriminator_loss,
+        generator_loss,
+        seconds,
+        accuracy_raw: accuracy()?,
+        accuracy_average: accuracy()?,
+        accuracy_reference_average: accuracy()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checkpoint() -> Checkpoint {
+        let metrics = |epoch, accuracy| EpochMetrics {
+            epoch,
+            discriminator_loss: 0.5,
+            generator_loss: 0.25,
+            accuracy_raw: accuracy,
+            accuracy_average: accuracy.map(|a| a / 2.0),
+            accuracy_reference_average: accuracy.map(|a| a / 4.0),
+            seconds: 3.5,
+        };
+        Checkpoint {
+            identity: [7; 32],
+            metrics: vec![metrics(1, None), metrics(2, Some(0.75))],
+            steps: 180,
+            arrays: vec![vec![1.5, -2.0], vec![], vec![3.0]],
+        }
+    }
+
+    /// `body` with a correct checksum, as an attacker would have it.
+    fn sealed(body: &[u8]) -> Vec<u8> {
+        [body, Sha256::digest(body).as_slice()].concat()
+    }
+
+    #[test]
+    fn bytes_come_back_as_they_went() {
+        let checkpoint = checkpoint();
+        assert_eq!(Checkpoint::from_bytes(&checkpoint.to_bytes()), Ok(checkpoint.clone()));
+        assert_eq!(checkpoint.epoch(), 2);
+    }
+
+    #[test]
+    fn every_cut_and_every_changed_byte_is_an_error() {
+        let bytes = checkpoint().to_bytes();
+        for end in 0..bytes.len() {
+            assert!(Checkpoint::from_bytes(&bytes[..end]).is_err(), "cut at {end}");
+        }
+        for place in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[place] ^= 0x10;
+            assert!(Checkpoint::from_bytes(&changed).is_err(), "changed at {place}");
+        }
+    }
+
+    #[test]
+    fn hostile_bytes_with_a_right_checksum_are_errors() {
+        let bytes = checkpoint().to_bytes();
+        let body = &bytes[..bytes.len() - HASH];
+        assert_eq!(Checkpoint::from_bytes(&sealed(&[body, &[0]].concat())), Err(CheckpointError::Damaged));
+        // Every place that may hold a count gets a huge one; none may panic or reserve memory.
+        for place in 12..body.len() - 8 {
+            let mut changed = body.to_vec();
+            changed[place..place + 8].fill(0xff);
+            let _ = Checkpoint::from_bytes(&sealed(&changed));
+        }
+        let metrics_count = 8 + 4 + 32 + 8;
+        for huge in [1_u64 << 40, u64::MAX] {
+            let mut changed = body.to_vec();
+            changed[metrics_count..metrics_count + 8].copy_from_slice(&huge.to_le_bytes());
+            assert_eq!(Checkpoint::from_bytes(&sealed(&changed)), Err(CheckpointError::Damaged));
+        }
+    }
+
+    #[test]
+    fn other_files_and_versions_are_named() {
+        assert_eq!(Checkpoint::from_bytes(b"\x89PNG\r\n\x1a\n...."), Err(CheckpointError::Magic));
+        assert_eq!(Checkpoint::from_bytes(&[]), Err(CheckpointError::Magic));
+        let mut bytes = checkpoint().to_bytes();
+        bytes[8] = 9;
+        assert_eq!(Checkpoint::from_bytes(&bytes), Err(CheckpointError::Version { found: 9, expected: 1 }));
+    }
+}

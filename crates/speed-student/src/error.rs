@@ -1,0 +1,80 @@
+//! What can be wrong with a training.
+
+use crate::{CheckpointError, InvalidField};
+use speed_data::ImageShape;
+
+/// Why a student was not trained. `E` is the error of the caller's own report function.
+#[derive(Debug, thiserror::Error)]
+pub enum StudentError<E> {
+    /// A setting is impossible.
+    #[error("student settings: {0}")]
+    Config(#[source] InvalidField),
+    /// Images and labels do not fit together.
+    #[error("student data: {0}")]
+    Data(#[source] InvalidData),
+    /// The checkpoint cannot be continued.
+    #[error("student checkpoint: {0}")]
+    Checkpoint(#[source] CheckpointError),
+    /// A loss became infinite or not a number.
+    #[error("the {network}'s loss is {loss} at step {step} of epoch {epoch}: try a lower learning rate")]
+    NotFinite {
+        /// "discriminator" or "generator".
+        network: &'static str,
+        /// The loss.
+        loss: f64,
+        /// The epoch, from 1.
+        epoch: u32,
+        /// The step within the epoch, from 1.
+        step: usize,
+    },
+    /// The caller's report function ended the training.
+    #[error(transparent)]
+    Report(E),
+}
+
+/// Images and labels that no student can be trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidData {
+    /// Not one batch of unlabelled images.
+    #[error("the pool has {pool} images, fewer than one batch of {batch}")]
+    SmallPool {
+        /// Images in the pool.
+        pool: usize,
+        /// Images in a batch.
+        batch: usize,
+    },
+    /// No labelled image.
+    #[error("there is no labelled image")]
+    NoLabels,
+    /// A label of an image that is not in the pool.
+    #[error("label {position} is for image {index}, but the pool has {pool} images")]
+    Index {
+        /// Where in the list of labels.
+        position: usize,
+        /// The image it names.
+        index: usize,
+        /// Images in the pool.
+        pool: usize,
+    },
+    /// A label that is no class.
+    #[error("label {position} is {label}, but there are {classes} classes")]
+    Label {
+        /// Where in the list of labels.
+        position: usize,
+        /// The label.
+        label: u8,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// Pool and test images differ in size.
+    #[error("the pool's images are {pool}, the test images {test}")]
+    Shape {
+        /// Size of the pool's images.
+        pool: ImageShape,
+        /// Size of the test images.
+        test: ImageShape,
+    },
+    /// No image to test on.
+    #[error("there is no test image")]
+    NoTest,
+}

@@ -1,0 +1,110 @@
+//! Generated images to look at.
+
+use speed_data::ImageShape;
+use speed_nn::matrix::Matrix;
+
+/// Generated images as bytes, image after image in CHW order, as a split holds real ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Samples {
+    shape: ImageShape,
+    pixels: Vec<u8>,
+}
+
+/// A picture: `height * width * channels` bytes, row by row, the channels of a pixel side by side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Width in pixels.
+    pub width: usize,
+    /// Height in pixels.
+    pub height: usize,
+    /// Channels.
+    pub channels: usize,
+    /// Bytes of all pixels.
+    pub pixels: Vec<u8>,
+}
+
+impl Samples {
+    /// Takes images `[pixels, count]` with values within 0..=1.
+    pub(crate) fn from_columns(images: &Matrix, shape: ImageShape) -> Self {
+        let mut pixels = Vec::with_capacity(images.values().len());
+        for column in 0..images.columns() {
+            // A cast from f32 saturates, so that rounding cannot leave 0..=255.
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating on purpose")]
+            pixels.extend((0..images.rows()).map(|pixel| (images.row(pixel)[column] * 255.0).round() as u8));
+        }
+        Self { shape, pixels }
+    }
+
+    /// Number of images.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pixels.len() / self.shape.pixels().max(1)
+    }
+
+    /// Whether there is no image.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pixels.is_empty()
+    }
+
+    /// The size of every image.
+    #[must_use]
+    pub fn shape(&self) -> ImageShape {
+        self.shape
+    }
+
+    /// All pixels, image after image in CHW order.
+    #[must_use]
+    pub fn pixels(&self) -> &[u8] {
+        &self.pixels
+    }
+
+    /// The images side by side in rows of `columns` (at least one); places without an image are black.
+    #[must_use]
+    pub fn grid(&self, columns: usize) -> Grid {
+        let columns = columns.max(1);
+        let ImageShape { channels, height, width } = self.shape;
+        let mut grid = Grid {
+            width: columns * width,
+            height: self.len().div_ceil(columns) * height,
+            channels,
+            pixels: vec![0; self.len().div_ceil(columns) * columns * self.shape.pixels()],
+        };
+        for (image, pixels) in self.pixels.chunks_exact(self.shape.pixels()).enumerate() {
+            for (i, &pixel) in pixels.iter().enumerate() {
+                let (channel, y, x) = (i / (height * width), i / width % height, i % width);
+                let (y, x) = (image / columns * height + y, image % columns * width + x);
+                grid.pixels[(y * grid.width + x) * channels + channel] = pixel;
+            }
+        }
+        grid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_laid_out_in_rows() {
+        let shape = ImageShape { channels: 2, height: 1, width: 2 };
+        // Image n has the bytes 4 n .. 4 n + 4: two of channel 0, two of channel 1.
+        let mut images = Matrix::zeros(4, 3);
+        for (i, value) in images.values_mut().iter_mut().enumerate() {
+            *value = (i % 3 * 4 + i / 3) as f32 / 255.0;
+        }
+        let samples = Samples::from_columns(&images, shape);
+        assert_eq!((samples.len(), samples.pixels()), (3, &(0..12).collect::<Vec<u8>>()[..]));
+        let grid = samples.grid(2);
+        assert_eq!((grid.width, grid.height, grid.channels), (4, 2, 2));
+        assert_eq!(grid.pixels, [0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn values_beyond_the_range_saturate() {
+        let shape = ImageShape { channels: 1, height: 1, width: 1 };
+        let mut images = Matrix::zeros(1, 3);
+        images.values_mut().copy_from_slice(&[-0.1, 1.1, f32::NAN]);
+        assert_eq!(Samples::from_columns(&images, shape).pixels(), [0, 255, 0]);
+    }
+}

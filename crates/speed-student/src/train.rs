@@ -1,0 +1,415 @@
+//! The training of one student.
+
+use std::time::Instant;
+
+use speed_data::Split;
+use speed_random::Streams;
+
+use crate::batches::Order;
+use crate::checkpoint::Checkpoint;
+use crate::generator::GeneratorTrace;
+use crate::state::{State, Workspace, identity};
+use crate::{Discriminator, EpochMetrics, Images, InvalidData, Samples, StudentConfig, StudentError};
+
+/// Steps between two updates of the parameter averages, whose rate is compounded accordingly.
+const AVERAGE_EVERY: u32 = 10;
+
+/// Generated images in the outcome.
+const SAMPLES: usize = 100;
+
+/// An epoch that was just finished.
+#[derive(Debug)]
+pub struct EpochReport<'a> {
+    state: &'a State,
+    identity: [u8; 32],
+    metrics: EpochMetrics,
+}
+
+impl EpochReport<'_> {
+    /// Losses and accuracies of the epoch.
+    #[must_use]
+    pub fn metrics(&self) -> &EpochMetrics {
+        &self.metrics
+    }
+
+    /// The training after this epoch; costs a copy of everything (38 MB with the paper's networks), so take one as
+    /// often as you would save it.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        self.state.to_checkpoint(self.identity)
+    }
+}
+
+/// A trained student.
+#[derive(Clone, Debug)]
+pub struct StudentOutcome {
+    /// Metrics of every epoch.
+    pub metrics: Vec<EpochMetrics>,
+    /// Accuracy on the test images, with averaged parameters: the student's accuracy.
+    pub accuracy: f64,
+    /// Accuracy on the test images, with the parameters of the last step.
+    pub accuracy_raw: f64,
+    /// Generated images.
+    pub samples: Samples,
+    /// The student, with averaged parameters.
+    pub discriminator: Discriminator,
+}
+
+/// Trains a student on the images `pool`, the labels `labelled` (index in the pool, label) and nothing else.
+///
+/// The number of classes is that of `test`, whose labels serve for accuracy only. `streams` is this student's own
+/// family. With `resume` the training goes on after the checkpoint's last epoch and ends with the same bits as without
+/// the interruption. `on_epoch` sees every epoch and may save a checkpoint; its error ends the training. All work is
+/// done on the calling thread.
+///
+/// # Errors
+/// [`StudentError`]: bad settings, data that do not fit, a checkpoint of another training, a loss that is not finite,
+/// or the error of `on_epoch`.
+pub fn train<E>(
+    config: &StudentConfig,
+    pool: Images<'_>,
+    labelled: &[(usize, u8)],
+    test: &Split,
+    streams: &Streams,
+    resume: Option<Checkpoint>,
+    on_epoch: &mut dyn FnMut(&EpochReport<'_>) -> Result<(), E>,
+) -> Result<StudentOutcome, StudentError<E>> {
+    config.check().map_err(StudentError::Config)?;
+    check_data(config, pool, labelled, test).map_err(StudentError::Data)?;
+    let identity = identity(config, pool, test.classes(), labelled, streams);
+    let mut workspace = Workspace::new(streams);
+    let mut state = State::new(config, pool, test.classes(), streams, &mut workspace);
+    if let Some(checkpoint) = resume {
+        state.restore(config, identity, checkpoint).map_err(StudentError::Checkpoint)?;
+    }
+
+    let done = u32::try_from(state.metrics.len()).unwrap_or(u32::MAX);
+    for epoch in done + 1..=config.epochs {
+        let start = Instant::now();
+        let (discriminator_loss, generator_loss) =
+            run_epoch(config, pool, labelled, epoch, streams, &mut state, &mut workspace)?;
+        let evaluate = epoch % config.evaluate_every == 0 || epoch == config.epochs;
+        let accuracy_of = |network: &Discriminator| accuracy(network, test);
+        let metrics = EpochMetrics {
+            epoch,
+            discriminator_loss,
+            generator_loss,
+            accuracy_raw: evaluate.then(|| accuracy_of(&state.discriminator)),
+            accuracy_average: evaluate.then(|| accuracy_of(&state.averaged())),
+            accuracy_reference_average: evaluate.then(|| accuracy_of(&state.reference_averaged())),
+            seconds: start.elapsed().as_secs_f64(),
+        };
+        state.metrics.push(metrics);
+        on_epoch(&EpochReport { state: &state, identity, metrics }).map_err(StudentError::Report)?;
+    }
+
+    let mut trace = GeneratorTrace::default();
+    let samples = state.generator.forward(SAMPLES, &mut trace, &mut streams.stream("samples", 0));
+    let discriminator = state.averaged();
+    Ok(StudentOutcome {
+        accuracy: accuracy(&discriminator, test),
+        accuracy_raw: accuracy(&state.discriminator, test),
+        samples: Samples::from_columns(samples, pool.shape()),
+        discriminator,
+        metrics: state.metrics,
+    })
+}
+
+/// All steps of one epoch; returns the mean losses of discriminator and generator.
+fn run_epoch<E>(
+    config: &StudentConfig,
+    pool: Images<'_>,
+    labelled: &[(usize, u8)],
+    epoch: u32,
+    streams: &Streams,
+    state: &mut State,
+    workspace: &mut Workspace,
+) -> Result<(f64, f64), StudentError<E>> {
+    let mut stream = streams.stream("epoch", u64::from(epoch));
+    let order = Order::draw(pool.len(), labelled.len(), &mut stream);
+    let steps = pool.len() / config.batch;
+    let (mut discriminator_sum, mut generator_sum, mut steps_since_average) = (0.0, 0.0, 0);
+    for step in 0..steps {
+        let batch = step * config.batch..(step + 1) * config.batch;
+        let (indices, labels): (Vec<usize>, Vec<u8>) =
+            order.labelled[batch.clone()].iter().map(|&position| labelled[position]).unzip();
+        let check = |network, loss: f64| {
+            let step = step + 1;
+            if loss.is_finite() { Ok(loss) } else { Err(StudentError::NotFinite { network, loss, epoch, step }) }
+        };
+
+        let unlabelled = &order.discriminator[batch.clone()];
+        let weight = config.unlabelled_weight;
+        let loss = state.discriminator_step(pool, (&indices, &labels), unlabelled, weight, workspace, &mut stream);
+        discriminator_sum += check("discriminator", loss)?;
+
+        steps_since_average += 1;
+        if steps_since_average == AVERAGE_EVERY || step + 1 == steps {
+            state.update_averages(steps_since_average);
+            steps_since_average = 0;
+        }
+
+        let loss = state.generator_step(pool, &order.generator[batch], workspace, &mut stream);
+        generator_sum += check("generator", loss)?;
+    }
+    Ok((discriminator_sum / steps as f64, generator_sum / steps as f64))
+}
+
+fn accuracy(network: &Discriminator, test: &Split) -> f64 {
+    let right = network.predict(Images::of(test)).iter().zip(test.labels()).filter(|(a, b)| a == b).count();
+    right as f64 / test.len() as f64
+}
+
+fn check_data(
+    config: &StudentConfig,
+    pool: Images<'_>,
+    labelled: &[(usize, u8)],
+    test: &Split,
+) -> Result<(), InvalidData> {
+    let (images, classes) = (pool.len(), test.classes());
+    if pool.shape() != test.shape() {
+        return Err(InvalidData::Shape { pool: pool.shape(), test: test.shape() });
+    }
+    if test.is_empty() {
+        return Err(InvalidData::NoTest);
+    }
+    if images < config.batch {
+        return Err(InvalidData::SmallPool { pool: images, batch: config.batch });
+    }
+    if labelled.is_empty() {
+        return Err(InvalidData::NoLabels);
+    }
+    for (position, &(index, label)) in labelled.iter().enumerate() {
+        if index >= images {
+            return Err(InvalidData::Index { position, index, pool: images });
+        }
+        if usize::from(label) >= classes {
+            return Err(InvalidData::Label { position, label, classes });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CheckpointError;
+    use rand::RngExt;
+    use speed_data::ImageShape;
+
+    const SHAPE: ImageShape = ImageShape { channels: 1, height: 8, width: 8 };
+
+    fn config() -> StudentConfig {
+        StudentConfig {
+            epochs: 6,
+            batch: 20,
+            discriminator: vec![24, 16],
+            generator: vec![12, 10],
+            latent: 5,
+            initial_images: 50,
+            evaluate_every: 2,
+            ..StudentConfig::default()
+        }
+    }
+
+    /// Three classes of 8 x 8 images: a bright bar at the top, in the middle or at the bottom, and noise.
+    fn split(images: usize, index: u64) -> Split {
+        let mut stream = Streams::new(4).stream("images", index);
+        let labels: Vec<u8> = (0..images).map(|_| stream.random_range(0..3)).collect();
+        let mut pixels = Vec::new();
+        for &label in &labels {
+            for y in 0..8_usize {
+                let bright = y / 3 == usize::from(label);
+                pixels.extend((0..8).map(|_| stream.random_range(0..100) + if bright { 120 } else { 0_u8 }));
+            }
+        }
+        Split::new(SHAPE, 3, pixels, labels).expect("a split")
+    }
+
+    /// Two labels of each class.
+    fn labels(pool: &Split) -> Vec<(usize, u8)> {
+        let of = |class: u8| (0..pool.len()).filter(move |&i| pool.label(i) == class).take(2).map(move |i| (i, class));
+        [of(0), of(1), of(2)].into_iter().flatten().collect()
+    }
+
+    /// Metrics without times, and the final weights and samples.
+    #[derive(Debug, PartialEq)]
+    struct Bits {
+        metrics: Vec<EpochMetrics>,
+        discriminator: Discriminator,
+        samples: Samples,
+    }
+
+    impl From<StudentOutcome> for Bits {
+        fn from(outcome: StudentOutcome) -> Self {
+            let metrics = outcome.metrics.into_iter().map(|m| EpochMetrics { seconds: 0.0, ..m }).collect();
+            Self { metrics, discriminator: outcome.discriminator, samples: outcome.samples }
+        }
+    }
+
+    type Outcome = Result<StudentOutcome, StudentError<std::fmt::Error>>;
+
+    fn run(config: &StudentConfig, seed: u64, resume: Option<Checkpoint>) -> (Outcome, Vec<Checkpoint>) {
+        let (pool, test) = (split(100, 0), split(200, 1));
+        let mut checkpoints = Vec::new();
+        let mut on_epoch = |report: &EpochReport<'_>| {
+            checkpoints.push(report.checkpoint());
+            Ok(())
+        };
+        let streams = Streams::new(seed);
+        let outcome = train(config, Images::of(&pool), &labels(&pool), &test, &streams, resume, &mut on_epoch);
+        (outcome, checkpoints)
+    }
+
+    fn bits(outcome: Outcome) -> Bits {
+        outcome.expect("a training").into()
+    }
+
+    #[test]
+    fn a_student_learns_from_six_labels() {
+        let config = StudentConfig { epochs: 40, ..config() };
+        let outcome = run(&config, 1, None).0.expect("a training");
+        assert!(outcome.accuracy > 0.9, "accuracy {}", outcome.accuracy);
+        assert_eq!(outcome.metrics.len(), 40);
+        assert_eq!(outcome.metrics[0].accuracy_raw, None);
+        assert_eq!(outcome.metrics[39].accuracy_average, Some(outcome.accuracy));
+        assert_eq!(outcome.metrics[39].accuracy_raw, Some(outcome.accuracy_raw));
+        let test = split(200, 1);
+        let right = outcome.discriminator.predict(Images::of(&test));
+        let right = right.iter().zip(test.labels()).filter(|(a, b)| a == b).count();
+        assert_eq!(right as f64 / 200.0, outcome.accuracy);
+        assert_eq!((outcome.samples.len(), outcome.samples.shape()), (SAMPLES, SHAPE));
+    }
+
+    #[test]
+    fn a_resumed_training_ends_with_the_same_bits() {
+        let (whole, checkpoints) = run(&config(), 1, None);
+        let whole = bits(whole);
+        assert_eq!(checkpoints.len(), 6);
+        for checkpoint in checkpoints {
+            let saved = Checkpoint::from_bytes(&checkpoint.to_bytes()).expect("own bytes");
+            assert_eq!(bits(run(&config(), 1, Some(saved)).0), whole, "resumed after epoch {}", checkpoint.epoch());
+        }
+    }
+
+    #[test]
+    fn a_longer_training_begins_with_the_shorter_one() {
+        let (_, mut checkpoints) = run(&StudentConfig { epochs: 4, ..config() }, 1, None);
+        let resumed = run(&config(), 1, checkpoints.pop()).0;
+        assert_eq!(bits(resumed), bits(run(&config(), 1, None).0));
+    }
+
+    #[test]
+    fn results_depend_on_the_seed_and_not_on_what_runs_beside() {
+        let alone = bits(run(&config(), 1, None).0);
+        let beside: Vec<Bits> = std::thread::scope(|scope| {
+            let threads: Vec<_> = [1, 2].map(|seed| scope.spawn(move || bits(run(&config(), seed, None).0))).into();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert_eq!(beside[0], alone);
+        assert_ne!(beside[1].discriminator, alone.discriminator);
+    }
+
+    #[test]
+    fn pool_labels_are_not_used() {
+        let (pool, test) = (split(100, 0), split(200, 1));
+        let pixels: Vec<u8> = (0..pool.len()).flat_map(|i| pool.pixels(i).to_vec()).collect();
+        let other = Split::new(SHAPE, 3, pixels, vec![0; 100]).expect("a split");
+        let train_on = |images: &Split| {
+            let ignore = &mut |_: &EpochReport<'_>| Ok(());
+            bits(train(&config(), Images::of(images), &labels(&pool), &test, &Streams::new(1), None, ignore))
+        };
+        assert_eq!(train_on(&pool), train_on(&other));
+    }
+
+    #[test]
+    fn checkpoints_of_other_trainings_are_refused() {
+        let (_, checkpoints) = run(&StudentConfig { epochs: 3, ..config() }, 1, None);
+        let last = checkpoints.last().expect("three checkpoints").clone();
+        let refused = |config: StudentConfig, seed, checkpoint| match run(&config, seed, Some(checkpoint)).0 {
+            Err(StudentError::Checkpoint(error)) => error,
+            other => panic!("not refused: {other:?}"),
+        };
+        assert_eq!(refused(StudentConfig { batch: 10, ..config() }, 1, last.clone()), CheckpointError::Other);
+        assert_eq!(refused(config(), 2, last.clone()), CheckpointError::Other);
+        let short = StudentConfig { epochs: 2, ..config() };
+        assert_eq!(refused(short, 1, last.clone()), CheckpointError::Epochs { found: 3, asked: 2 });
+        let mut fewer = last.clone();
+        fewer.arrays.pop();
+        assert_eq!(refused(config(), 1, fewer), CheckpointError::Damaged);
+        let mut more = last.clone();
+        more.arrays.push(Vec::new());
+        assert_eq!(refused(config(), 1, more), CheckpointError::Damaged);
+        let mut longer = last;
+        longer.arrays[0].push(0.0);
+        assert_eq!(refused(config(), 1, longer), CheckpointError::Damaged);
+    }
+
+    #[test]
+    fn bad_data_are_named() {
+        let (pool, test) = (split(100, 0), split(200, 1));
+        let refused = |pool: &Split, labelled: &[(usize, u8)], test: &Split| {
+            let ignore = &mut |_: &EpochReport<'_>| Ok::<(), std::fmt::Error>(());
+            match train(&config(), Images::of(pool), labelled, test, &Streams::new(1), None, ignore) {
+                Err(StudentError::Data(error)) => error,
+                other => panic!("not refused: {other:?}"),
+            }
+        };
+        let good = labels(&pool);
+        assert_eq!(refused(&pool.slice(0..19), &good, &test), InvalidData::SmallPool { pool: 19, batch: 20 });
+        assert_eq!(refused(&pool, &[], &test), InvalidData::NoLabels);
+        let index = InvalidData::Index { position: 1, index: 100, pool: 100 };
+        assert_eq!(refused(&pool, &[(0, 1), (100, 1)], &test), index);
+        assert_eq!(refused(&pool, &[(0, 3)], &test), InvalidData::Label { position: 0, label: 3, classes: 3 });
+        assert_eq!(refused(&pool, &good, &test.slice(0..0)), InvalidData::NoTest);
+        let flat = ImageShape { channels: 1, height: 1, width: 2 };
+        let other = Split::new(flat, 3, vec![0, 0], vec![0]).expect("a split");
+        assert_eq!(refused(&pool, &good, &other), InvalidData::Shape { pool: SHAPE, test: flat });
+        let bad = StudentConfig { batch: 0, ..config() };
+        assert!(matches!(run(&bad, 1, None).0, Err(StudentError::Config(error)) if error.field == "batch"));
+    }
+
+    #[test]
+    fn few_repeated_and_partial_labels_are_trained_on() {
+        let (pool, test) = (split(47, 0), split(10, 1));
+        // One label, the same image twice with different labels, more labels than an epoch takes.
+        let many: Vec<(usize, u8)> = (0..90).map(|i| (i % 47, pool.label(i % 47))).collect();
+        for labelled in [&[(3, 1)][..], &[(3, 1), (3, 2)], &many] {
+            let ignore = &mut |_: &EpochReport<'_>| Ok::<(), std::fmt::Error>(());
+            let outcome = train(&config(), Images::of(&pool), labelled, &test, &Streams::new(1), None, ignore);
+            assert_eq!(outcome.expect("a training").metrics.len(), 6);
+        }
+    }
+
+    #[test]
+    fn a_loss_that_is_not_finite_names_network_epoch_and_step() {
+        let (_, checkpoints) = run(&StudentConfig { epochs: 2, ..config() }, 1, None);
+        let spoilt = |array: usize| {
+            let mut checkpoint = checkpoints[1].clone();
+            checkpoint.arrays[array][0] = f32::NAN;
+            match run(&config(), 1, Some(checkpoint)).0 {
+                Err(StudentError::NotFinite { network, epoch, step, loss }) => (network, epoch, step, loss.is_nan()),
+                other => panic!("not refused: {other:?}"),
+            }
+        };
+        // The first weight, and the first of Adam's moments of the generator's first layer, which spoils the
+        // generator in its first step and so the discriminator's second. Three arrays a layer of the discriminator.
+        assert_eq!(spoilt(0), ("discriminator", 3, 1, true));
+        let generator_arrays = 2 * 2 + 3;
+        assert_eq!(spoilt(9 + generator_arrays + 2 * 9), ("discriminator", 3, 2, true));
+    }
+
+    #[test]
+    fn the_callers_error_ends_the_training() {
+        let (pool, test) = (split(100, 0), split(200, 1));
+        let mut epochs = 0;
+        let mut on_epoch = |report: &EpochReport<'_>| {
+            epochs = report.metrics().epoch;
+            if epochs == 2 { Err("disk full") } else { Ok(()) }
+        };
+        let streams = Streams::new(1);
+        let outcome = train(&config(), Images::of(&pool), &labels(&pool), &test, &streams, None, &mut on_epoch);
+        assert!(matches!(outcome, Err(StudentError::Report("disk full"))));
+        assert_eq!(epochs, 2);
+    }
+}

@@ -1,0 +1,84 @@
+//! Chooses the teachers' hyper-parameters without a test image.
+//!
+//! Trains the first teachers of the paper's 250 partitions of MNIST with several settings and compares them on training
+//! images of partitions that belong to none of them. Usage: `select FOLDER [TEACHERS [IMAGES]]`, FOLDER holding the
+//! MNIST files.
+#![expect(clippy::print_stdout, reason = "a table is what this program is for")]
+
+use speed_data::{DataError, Split, mnist, partition};
+use speed_random::Streams;
+use speed_teacher::{
+    Architecture, OptimizerKind, Schedule, Teacher, TeacherConfig, TrainedTeacher, ensemble_votes, train_ensemble,
+};
+use std::convert::Infallible;
+use std::error::Error;
+use std::sync::Mutex;
+use std::time::Instant;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// learning rate, batch, steps, shift.
+const SETTINGS: [(f64, usize, usize, usize); 7] = [
+    (4e-3, 30, 200, 2),
+    (4e-3, 30, 300, 2),
+    (4e-3, 30, 300, 1),
+    (4e-3, 30, 300, 3),
+    (2e-3, 30, 300, 2),
+    (8e-3, 30, 300, 2),
+    (4e-3, 60, 300, 2),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let folder = arguments.get(1).ok_or("usage: select FOLDER [TEACHERS [IMAGES]]")?;
+    let teachers: usize = arguments.get(2).map_or(Ok(16), |a| a.parse())?;
+    let images: usize = arguments.get(3).map_or(Ok(2000), |a| a.parse())?;
+
+    let data = mnist::load(folder.as_ref())?.train;
+    let partitions = partition::blocks(data.len(), 250)?;
+    let pool = sample(&data, partitions.get(teachers).ok_or("at most 249 teachers")?.start, images)?;
+    let indices: Vec<usize> = (0..teachers).collect();
+
+    println!("learning rate | batch | steps | shift | mean accuracy | plurality | seconds a teacher, training | votes");
+    for (learning_rate, batch, steps, shift) in SETTINGS {
+        let config = TeacherConfig {
+            architecture: Architecture::Small,
+            optimizer: OptimizerKind::Adam,
+            learning_rate,
+            schedule: Schedule::Cosine,
+            decay_epochs: 350,
+            batch,
+            steps,
+            shift,
+            average: 0.0,
+            validation: 0.0,
+        };
+        let trained: Mutex<Vec<Option<Teacher>>> = Mutex::new(vec![None; teachers]);
+        let keep = |one: TrainedTeacher| -> Result<(), Infallible> {
+            trained.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[one.index] = Some(one.teacher);
+            Ok(())
+        };
+        let start = Instant::now();
+        train_ensemble(&config, &data, &partitions, &indices, &Streams::new(1), 1, &keep)?;
+        let training = start.elapsed().as_secs_f64() / teachers as f64;
+        let trained = trained.into_inner()?;
+        let load = |i: usize| trained[i].clone().ok_or_else(|| std::io::Error::other("not trained"));
+        let start = Instant::now();
+        let votes = ensemble_votes(teachers, &load, &pool, 1)?;
+        let voting = start.elapsed().as_secs_f64() / teachers as f64;
+        let (mean, plurality) = (votes.mean_accuracy(pool.labels())?, votes.plurality_accuracy(pool.labels())?);
+        println!(
+            "{learning_rate} | {batch} | {steps} | {shift} | {mean:.4} | {plurality:.4} | {training:.2} | {voting:.2}"
+        );
+    }
+    Ok(())
+}
+
+/// `images` images spread evenly over those from `start` on, which no teacher has seen.
+fn sample(data: &Split, start: usize, images: usize) -> Result<Split, DataError> {
+    let step = ((data.len() - start) / images.max(1)).max(1);
+    let chosen: Vec<usize> = (start..data.len()).step_by(step).take(images).collect();
+    let pixels = chosen.iter().flat_map(|&i| data.pixels(i)).copied().collect();
+    Split::new(data.shape(), data.classes(), pixels, chosen.iter().map(|&i| data.label(i)).collect())
+}

@@ -1,0 +1,88 @@
+//! All teachers: training and votes, several at a time, the same results for any number of threads.
+
+use crate::{Teacher, TeacherConfig, TeacherError, TrainedTeacher, Votes, VotesError, train_teacher};
+use speed_data::Split;
+use speed_nn::threads::{self, QueueError};
+use speed_random::Streams;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// Why an ensemble was not trained or did not vote; `E` is the error of the caller's own function.
+#[derive(Debug, thiserror::Error)]
+pub enum EnsembleError<E: std::error::Error + 'static> {
+    /// A teacher failed.
+    #[error(transparent)]
+    Teacher(#[from] TeacherError),
+    /// The caller's function failed.
+    #[error(transparent)]
+    Caller(E),
+    /// The votes are not a table of votes.
+    #[error(transparent)]
+    Votes(#[from] VotesError),
+    /// A thread could not be started.
+    #[error("cannot start a thread: {reason}")]
+    Threads {
+        /// The system's message.
+        reason: String,
+    },
+}
+
+impl<E: std::error::Error + 'static> From<QueueError<Self>> for EnsembleError<E> {
+    fn from(error: QueueError<Self>) -> Self {
+        match error {
+            QueueError::Work(error) => error,
+            QueueError::Pool(error) => Self::Threads { reason: error.to_string() },
+        }
+    }
+}
+
+/// Trains the teachers `todo` (indices into `partitions`; after a kill, those that were not finished), `threads` at a
+/// time, and hands each to `on_finished` as soon as it is done.
+///
+/// Teacher i draws from `streams.child("teacher", i)` and runs inside its own one-thread rayon pool, so it has the same
+/// bits whatever `threads` and `todo` are. `on_finished` is called from several threads, in order of completion.
+///
+/// # Errors
+/// The first error of a teacher or of `on_finished`; the others then stop at their next step.
+pub fn train_ensemble<E: std::error::Error + Send + 'static>(
+    config: &TeacherConfig,
+    data: &Split,
+    partitions: &[Range<usize>],
+    todo: &[usize],
+    streams: &Streams,
+    threads: usize,
+    on_finished: &(dyn Fn(TrainedTeacher) -> Result<(), E> + Sync),
+) -> Result<(), EnsembleError<E>> {
+    config.check().map_err(TeacherError::from)?;
+    if let Some(&teacher) = todo.iter().find(|&&teacher| teacher >= partitions.len()) {
+        return Err(TeacherError::NoSuchTeacher { teacher, teachers: partitions.len() }.into());
+    }
+    threads::for_each(todo, threads, |&index, stop| {
+        let family = streams.child("teacher", index as u64);
+        let trained = train_teacher(index, config, data, partitions[index].clone(), &family, stop)?;
+        on_finished(trained).map_err(EnsembleError::Caller)
+    })?;
+    Ok(())
+}
+
+/// The labels that each of `teachers` teachers gives to the images of `pool`. `load(i)` gives teacher i, for example from
+/// its file: only `threads` of them are in memory at a time.
+///
+/// # Errors
+/// The first error of `load` or of a prediction; [`EnsembleError::Votes`] for no teacher or an empty pool.
+pub fn ensemble_votes<E: std::error::Error + Send + 'static>(
+    teachers: usize,
+    load: &(dyn Fn(usize) -> Result<Teacher, E> + Sync),
+    pool: &Split,
+    threads: usize,
+) -> Result<Votes, EnsembleError<E>> {
+    let rows: Vec<Mutex<Vec<u8>>> = (0..teachers).map(|_| Mutex::default()).collect();
+    let indices: Vec<usize> = (0..teachers).collect();
+    threads::for_each(&indices, threads, |&index, _| {
+        let labels = load(index).map_err(EnsembleError::Caller)?.predict(pool)?;
+        *rows[index].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = labels;
+        Ok(())
+    })?;
+    let labels = rows.into_iter().flat_map(|row| row.into_inner().unwrap_or_default()).collect();
+    Ok(Votes::new(teachers, pool.len(), pool.classes(), labels)?)
+}

@@ -1,0 +1,162 @@
+//! What can go wrong with a teacher and with votes.
+
+use crate::InvalidField;
+use speed_data::ImageShape;
+use std::ops::Range;
+
+/// Why a teacher cannot be built, trained, read or asked.
+#[derive(Debug, thiserror::Error)]
+pub enum TeacherError {
+    /// The configuration fails its own check.
+    #[error("the teacher's configuration is not valid")]
+    Config(#[from] InvalidField),
+    /// The network's layers leave nothing of images of this size.
+    #[error("images of {shape} are too small for the {architecture} network, which needs at least {least}x{least}")]
+    ImageTooSmall {
+        /// The images' size.
+        shape: ImageShape,
+        /// The network's name in a configuration.
+        architecture: &'static str,
+        /// The least height and width.
+        least: usize,
+    },
+    /// The augmentation would push whole images out of the frame.
+    #[error("a shift of {shift} pixels is too large for images of {shape}")]
+    ShiftTooLarge {
+        /// The configured shift.
+        shift: usize,
+        /// The images' size.
+        shape: ImageShape,
+    },
+    /// A teacher's partition does not lie in the data, or is too small to train (and to validate) on.
+    #[error("teacher {teacher}: the partition {partition:?} of {images} images gives too few images to train on")]
+    Partition {
+        /// The teacher's index.
+        teacher: usize,
+        /// Its partition.
+        partition: Range<usize>,
+        /// Images in the data.
+        images: usize,
+    },
+    /// A teacher index without a partition.
+    #[error("there is no teacher {teacher}: the ensemble has {teachers}")]
+    NoSuchTeacher {
+        /// The index that was asked for.
+        teacher: usize,
+        /// The number of partitions.
+        teachers: usize,
+    },
+    /// The loss is not a finite number any more.
+    #[error("teacher {teacher} diverged: its loss is {loss} at step {step}; lower the learning rate")]
+    Diverged {
+        /// The teacher's index.
+        teacher: usize,
+        /// The step, from 1.
+        step: usize,
+        /// The loss.
+        loss: f32,
+    },
+    /// The training was told to stop.
+    #[error("the training of teacher {teacher} was stopped")]
+    Stopped {
+        /// The teacher's index.
+        teacher: usize,
+    },
+    /// Images of another size than the teacher was trained on.
+    #[error("the teacher reads images of {expected}, found {found}")]
+    ImageShape {
+        /// The teacher's.
+        expected: ImageShape,
+        /// The data's.
+        found: ImageShape,
+    },
+    /// Data with another number of classes than the teacher knows.
+    #[error("the teacher knows {expected} classes, the data has {found}")]
+    Classes {
+        /// The teacher's.
+        expected: usize,
+        /// The data's.
+        found: usize,
+    },
+    /// A number of classes that labels of one byte cannot hold.
+    #[error("a teacher needs 1 to 256 classes, found {found}")]
+    ClassCount {
+        /// The number.
+        found: usize,
+    },
+    /// Bytes that are not a teacher of the given configuration, image size and classes.
+    #[error("not a saved teacher: {reason}")]
+    Bytes {
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// A tensor's values could not be read back from the device.
+    #[error("cannot read values from the device: {reason}")]
+    Device {
+        /// Burn's own message.
+        reason: String,
+    },
+}
+
+impl TeacherError {
+    pub(crate) fn device(error: impl std::fmt::Debug) -> Self {
+        Self::Device { reason: format!("{error:?}") }
+    }
+}
+
+/// Why a table is not a table of votes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VotesError {
+    /// No teacher or no query.
+    #[error("votes need at least one teacher and one query, found {teachers} teachers and {queries} queries")]
+    Empty {
+        /// Teachers.
+        teachers: usize,
+        /// Queries.
+        queries: usize,
+    },
+    /// More classes than labels of one byte can tell apart, or none.
+    #[error("votes need 1 to 256 classes, found {found}")]
+    Classes {
+        /// The number.
+        found: usize,
+    },
+    /// The table's length is not the product of its sides.
+    #[error("expected {expected} values, found {found}")]
+    Length {
+        /// Rows times columns.
+        expected: usize,
+        /// Values given.
+        found: usize,
+    },
+    /// A vote for a class that does not exist.
+    #[error("teacher {teacher} votes for class {found} on query {query}, but there are {classes} classes")]
+    Label {
+        /// The teacher.
+        teacher: usize,
+        /// The query.
+        query: usize,
+        /// The vote.
+        found: u8,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// A histogram that does not hold one vote for each teacher.
+    #[error("query {query} has {found} votes, but there are {teachers} teachers")]
+    RowSum {
+        /// The query.
+        query: usize,
+        /// Sum of its row.
+        found: u64,
+        /// Number of teachers.
+        teachers: usize,
+    },
+    /// True labels that do not belong to these queries.
+    #[error("{found} labels for {expected} queries")]
+    Labels {
+        /// Queries.
+        expected: usize,
+        /// Labels given.
+        found: usize,
+    },
+}

@@ -1,0 +1,249 @@
+//! Training of teachers on a problem that a test can afford: where is the bright bar?
+
+use rand::RngExt;
+use speed_data::{ImageShape, Split, partition};
+use speed_random::Streams;
+use speed_teacher::{
+    Architecture, EnsembleError, OptimizerKind, Schedule, Teacher, TeacherConfig, TeacherError, TrainedTeacher,
+    VotesError, ensemble_votes, train_ensemble, train_teacher,
+};
+use std::convert::Infallible;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+const CLASSES: usize = 3;
+
+/// Noisy images of two channels with a bar: across (0), down (1) or along the diagonal (2).
+fn bars(images: usize, side: usize, seed: u64) -> Split {
+    let shape = ImageShape { channels: 2, height: side, width: side };
+    let mut stream = Streams::new(seed).stream("bars", 0);
+    let (mut pixels, mut labels) = (Vec::new(), Vec::new());
+    for image in 0..images {
+        let class = image % CLASSES;
+        let at = stream.random_range(side / 4..side - side / 4);
+        labels.push(class as u8);
+        for _ in 0..shape.channels {
+            for (y, x) in (0..side * side).map(|i| (i / side, i % side)) {
+                let on = [y.abs_diff(at) < 2, x.abs_diff(at) < 2, y.abs_diff(x) < 2][class];
+                pixels.push(stream.random_range(0..80) + if on { 150 } else { 0 });
+            }
+        }
+    }
+    Split::new(shape, CLASSES, pixels, labels).expect("a valid split")
+}
+
+fn small() -> TeacherConfig {
+    TeacherConfig {
+        architecture: Architecture::Small,
+        optimizer: OptimizerKind::Adam,
+        learning_rate: 4e-3,
+        schedule: Schedule::Cosine,
+        decay_epochs: 350,
+        batch: 15,
+        steps: 40,
+        shift: 1,
+        average: 0.0,
+        validation: 0.0,
+    }
+}
+
+fn train(config: &TeacherConfig, data: &Split) -> Result<TrainedTeacher, TeacherError> {
+    train_teacher(0, config, data, 0..data.len(), &Streams::new(9).child("teacher", 0), &AtomicBool::new(false))
+}
+
+fn accuracy(teacher: &Teacher, data: &Split) -> f64 {
+    let own = teacher.predict(data).expect("images of its size");
+    own.iter().zip(data.labels()).filter(|(a, b)| a == b).count() as f64 / data.len() as f64
+}
+
+/// Trains `todo` and returns index and bytes of what was finished, sorted by index.
+fn ensemble(data: &Split, todo: &[usize], threads: usize) -> Vec<(usize, Vec<u8>, f64)> {
+    let partitions = partition::blocks(data.len(), 4).expect("enough images");
+    let finished = Mutex::new(Vec::new());
+    let config = TeacherConfig { steps: 6, ..small() };
+    train_ensemble(&config, data, &partitions, todo, &Streams::new(5), threads, &|trained| {
+        let bytes = trained.teacher.to_bytes().expect("bytes");
+        finished.lock().expect("no panic").push((trained.index, bytes, trained.metrics.final_loss));
+        Ok::<(), Infallible>(())
+    })
+    .expect("an ensemble");
+    let mut finished = finished.into_inner().expect("no panic");
+    finished.sort_by_key(|entry| entry.0);
+    finished
+}
+
+#[test]
+fn a_small_teacher_learns() {
+    let (data, other) = (bars(90, 20, 1), bars(150, 20, 2));
+    let config = TeacherConfig { validation: 0.2, ..small() };
+    let trained = train(&config, &data).expect("trained");
+    assert!(accuracy(&trained.teacher, &other) > 0.8, "{}", accuracy(&trained.teacher, &other));
+    assert!(trained.metrics.train_accuracy > 0.8 && trained.metrics.final_loss < 0.5);
+    assert!(trained.metrics.validation_accuracy.expect("18 images held out") > 0.6);
+    assert_eq!(trained.metrics.steps, 40);
+    assert!(trained.metrics.seconds > 0.0);
+}
+
+#[test]
+fn the_reference_network_learns() {
+    // Its weights of 1e-4 make plain gradient descent wait for hundreds of steps, so Adam; the average has warmed up.
+    let (data, other) = (bars(30, 9, 1), bars(60, 9, 2));
+    let config = TeacherConfig {
+        architecture: Architecture::Reference,
+        learning_rate: 1e-3,
+        schedule: Schedule::Staircase,
+        steps: 60,
+        shift: 0,
+        average: 1e-4,
+        ..small()
+    };
+    let trained = train(&config, &data).expect("trained");
+    assert!(accuracy(&trained.teacher, &other) > 0.8, "{}", accuracy(&trained.teacher, &other));
+    assert_eq!(trained.metrics.validation_accuracy, None);
+}
+
+#[test]
+fn gradient_descent_and_the_average_change_the_teacher() {
+    let data = bars(30, 16, 1);
+    let bytes = |config: TeacherConfig| train(&config, &data).expect("trained").teacher.to_bytes().expect("bytes");
+    let base = TeacherConfig { steps: 3, schedule: Schedule::Constant, ..small() };
+    let all = [
+        base.clone(),
+        TeacherConfig { optimizer: OptimizerKind::Sgd, ..base.clone() },
+        TeacherConfig { average: 0.01, ..base.clone() },
+        TeacherConfig { schedule: Schedule::Cosine, ..base.clone() },
+        TeacherConfig { shift: 0, ..base.clone() },
+        TeacherConfig { validation: 0.1, ..base },
+    ]
+    .map(bytes);
+    for (i, one) in all.iter().enumerate() {
+        assert!(all[..i].iter().all(|other| other != one), "setting {i} has no effect");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_threads_or_resumption() {
+    let data = bars(60, 16, 1);
+    let one = ensemble(&data, &[0, 1, 2, 3], 1);
+    assert_eq!(one.len(), 4);
+    assert_eq!(ensemble(&data, &[0, 1, 2, 3], 3), one);
+    assert_eq!(ensemble(&data, &[3, 1], 2), [one[1].clone(), one[3].clone()]);
+    assert_eq!(ensemble(&data, &[], 2), []);
+    assert_ne!(one[0].1, one[1].1);
+}
+
+#[test]
+fn votes_are_the_teachers_predictions_for_any_number_of_threads() {
+    let (data, pool) = (bars(60, 16, 1), bars(25, 16, 2));
+    let saved = ensemble(&data, &[0, 1, 2, 3], 2);
+    let config = TeacherConfig { steps: 6, ..small() };
+    let load = |i: usize| Teacher::from_bytes(&config, pool.shape(), CLASSES, &saved[i].1);
+    let votes = ensemble_votes(4, &load, &pool, 1).expect("votes");
+    assert_eq!(ensemble_votes(4, &load, &pool, 3).expect("votes"), votes);
+    for i in 0..4 {
+        assert_eq!(votes.teacher(i), load(i).expect("a teacher").predict(&pool).expect("labels"));
+    }
+    let none = ensemble_votes(0, &load, &pool, 1);
+    assert!(matches!(none, Err(EnsembleError::Votes(VotesError::Empty { .. }))));
+    let damaged = |_| Teacher::from_bytes(&config, pool.shape(), CLASSES, b"");
+    assert!(matches!(ensemble_votes(4, &damaged, &pool, 2), Err(EnsembleError::Caller(TeacherError::Bytes { .. }))));
+}
+
+#[test]
+fn bytes_round_trip_and_hostile_bytes_are_errors() {
+    let (data, other) = (bars(30, 16, 1), bars(130, 16, 3));
+    let config = TeacherConfig { steps: 2, ..small() };
+    let teacher = train(&config, &data).expect("trained").teacher;
+    let bytes = teacher.to_bytes().expect("bytes");
+    let shape = data.shape();
+    let again = Teacher::from_bytes(&config, shape, CLASSES, &bytes).expect("its own bytes");
+    assert_eq!(again.predict(&other).expect("labels"), teacher.predict(&other).expect("labels"));
+    assert_eq!(again.to_bytes().expect("bytes"), bytes);
+
+    let rejected = |config: &TeacherConfig, shape, classes, bytes: &[u8]| {
+        matches!(Teacher::from_bytes(config, shape, classes, bytes), Err(TeacherError::Bytes { .. }))
+    };
+    for length in [0, 10, 16, 40, 48, 49, 300, bytes.len() - 1] {
+        assert!(rejected(&config, shape, CLASSES, &bytes[..length]), "cut to {length}");
+    }
+    assert!(rejected(&config, shape, CLASSES, &[bytes.as_slice(), b"x"].concat()));
+    for position in (0..bytes.len()).step_by(997).chain([0, 16, 48, 52, bytes.len() - 1]) {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 0x20;
+        assert!(rejected(&config, shape, CLASSES, &damaged), "damaged at {position}");
+    }
+    // A teacher of other sizes or of the other network.
+    assert!(rejected(&config, shape, CLASSES + 1, &bytes));
+    assert!(rejected(&config, ImageShape { channels: 1, ..shape }, CLASSES, &bytes));
+    let reference = TeacherConfig { architecture: Architecture::Reference, ..config };
+    assert!(rejected(&reference, shape, CLASSES, &bytes));
+}
+
+#[test]
+fn a_teacher_refuses_other_images() {
+    let data = bars(30, 16, 1);
+    let teacher = train(&TeacherConfig { steps: 1, ..small() }, &data).expect("trained").teacher;
+    assert!(matches!(teacher.predict(&bars(3, 17, 1)), Err(TeacherError::ImageShape { .. })));
+    let more = Split::new(data.shape(), 4, data.pixels(0).to_vec(), vec![0]).expect("a valid split");
+    assert!(matches!(teacher.predict(&more), Err(TeacherError::Classes { expected: 3, found: 4 })));
+    assert!(teacher.predict(&data.slice(0..0)).expect("nothing to do").is_empty());
+    assert_eq!(format!("{teacher:?}").matches("0.").count(), 0, "no weights in Debug");
+}
+
+#[test]
+fn what_cannot_be_trained_is_refused() {
+    let data = bars(30, 16, 1);
+    let error = |config: TeacherConfig, data: &Split| train(&config, data).expect_err("refused");
+    assert!(
+        matches!(error(TeacherConfig { steps: 0, ..small() }, &data), TeacherError::Config(e) if e.field == "steps")
+    );
+    assert!(matches!(error(small(), &bars(9, 15, 1)), TeacherError::ImageTooSmall { least: 16, .. }));
+    let shift = TeacherConfig { shift: 16, ..small() };
+    assert!(matches!(error(shift, &data), TeacherError::ShiftTooLarge { shift: 16, .. }));
+    assert!(matches!(error(small(), &data.slice(0..0)), TeacherError::Partition { .. }));
+    let held_out = TeacherConfig { validation: 0.4, ..small() };
+    assert!(matches!(error(held_out, &data.slice(0..1)), TeacherError::Partition { .. }));
+    let streams = Streams::new(1);
+    let outside = train_teacher(7, &small(), &data, 20..31, &streams, &AtomicBool::new(false));
+    assert!(matches!(outside, Err(TeacherError::Partition { teacher: 7, images: 30, .. })));
+    let stopped = train_teacher(7, &small(), &data, 0..30, &streams, &AtomicBool::new(true));
+    assert!(matches!(stopped, Err(TeacherError::Stopped { teacher: 7 })));
+}
+
+#[test]
+fn divergence_names_the_teacher_and_stops_the_ensemble() {
+    let data = bars(60, 16, 1);
+    let config = TeacherConfig {
+        optimizer: OptimizerKind::Sgd,
+        schedule: Schedule::Constant,
+        learning_rate: 1e12,
+        steps: 100_000_000,
+        ..small()
+    };
+    let partitions = [0..30, 30..60];
+    let result = train_ensemble(&config, &data, &partitions, &[1], &Streams::new(5), 2, &|_| Ok::<(), Infallible>(()));
+    match result.expect_err("diverged") {
+        EnsembleError::Teacher(error @ TeacherError::Diverged { teacher: 1, .. }) => {
+            assert!(error.to_string().starts_with("teacher 1 diverged"));
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn the_callers_error_stops_the_ensemble() {
+    let data = bars(60, 16, 1);
+    let config = TeacherConfig { steps: 1, ..small() };
+    let partitions: Vec<_> = (0..60).map(|i| i..i + 1).collect();
+    let todo: Vec<usize> = (0..60).collect();
+    let calls = Mutex::new(0);
+    let full = |_| {
+        *calls.lock().expect("no panic") += 1;
+        Err(std::io::Error::other("disk full"))
+    };
+    let result = train_ensemble(&config, &data, &partitions, &todo, &Streams::new(5), 2, &full);
+    assert!(matches!(result, Err(EnsembleError::Caller(error)) if error.to_string() == "disk full"));
+    assert!(*calls.lock().expect("no panic") <= 2);
+    let missing = train_ensemble(&small(), &data, &partitions, &[60], &Streams::new(5), 2, &full);
+    assert!(matches!(missing, Err(EnsembleError::Teacher(TeacherError::NoSuchTeacher { teacher: 60, teachers: 60 }))));
+}
