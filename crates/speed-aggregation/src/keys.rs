@@ -166,7 +166,7 @@ pub struct KeySet {
     pub evaluation: EvaluationKey,
 }
 
-/// Generates the keys of the three roles. Takes some ten core-seconds (in parallel on rayon's current pool); the result
+/// Generates the keys of the three roles. Takes five to ten core-seconds (partly in parallel, on rayon's current pool); the result
 /// does not depend on the number of threads.
 ///
 /// # Errors

@@ -32,7 +32,10 @@ pub(crate) fn line(text: &str) {
 impl Progress for Bar {
     fn begin(&self, stage: &str, unit: &str, units: u64, done: u64) {
         if !self.terminal {
-            line(&format!("{stage}: {units} {unit}{}", if done > 0 { format!(", {done} done") } else { String::new() }));
+            line(&format!(
+                "{stage}: {units} {unit}{}",
+                if done > 0 { format!(", {done} done") } else { String::new() }
+            ));
         }
         let bar = if self.terminal { ProgressBar::new(units) } else { ProgressBar::hidden() };
         let style = "{prefix:>15} {bar:28} {pos}/{len} {elapsed} left {eta} {wide_msg}";

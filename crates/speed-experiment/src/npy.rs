@@ -34,9 +34,10 @@ pub fn read_votes(path: &Path, teachers: usize, pool: usize, classes: Option<usi
         let mut labels = Vec::with_capacity(teachers * pool);
         for (teacher, row) in values.chunks_exact(columns).enumerate() {
             for (query, &label) in row.iter().take(pool).enumerate() {
-                let label = u8::try_from(label).ok().filter(|label| usize::from(*label) < classes).ok_or_else(|| {
-                    fail(format!("teacher {teacher}, image {query}: class {label}, expected 0 to {}", classes - 1))
-                })?;
+                let label =
+                    u8::try_from(label).ok().filter(|label| usize::from(*label) < classes).ok_or_else(|| {
+                        fail(format!("teacher {teacher}, image {query}: class {label}, expected 0 to {}", classes - 1))
+                    })?;
                 labels.push(label);
             }
         }
@@ -227,9 +228,13 @@ mod tests {
     fn every_fault_is_named() {
         let message = |result: Result<Votes, ExperimentError>| result.expect_err("must be refused").to_string();
         let bad = file(&to_bytes(&[2, 4], [0u8, 1, 2, 3, 1, 0, 0, 0].into_iter()));
-        assert!(message(read_votes(bad.path(), 2, 4, Some(3))).contains("teacher 0, image 3: class 3, expected 0 to 2"));
+        assert!(
+            message(read_votes(bad.path(), 2, 4, Some(3))).contains("teacher 0, image 3: class 3, expected 0 to 2")
+        );
         let bad = histograms(&[[2.0, 1.0, 0.0], [0.0, 1.0, 3.0]]);
-        assert!(message(read_votes(bad.path(), 3, 2, None)).contains("row 1 sums to 4, expected ensemble.teachers = 3"));
+        assert!(
+            message(read_votes(bad.path(), 3, 2, None)).contains("row 1 sums to 4, expected ensemble.teachers = 3")
+        );
         let bad = histograms(&[[2.5, 0.5, 0.0]]);
         assert!(message(read_votes(bad.path(), 3, 1, None)).contains("expected whole numbers, found 2.5"));
         let bad = histograms(&[[4.0, -1.0, 0.0]]);

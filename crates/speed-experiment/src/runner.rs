@@ -34,9 +34,9 @@ pub struct Options {
 /// # Errors
 /// See [`ExperimentError`]; finished work stays.
 pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Result<Report, ExperimentError> {
-    let store = RunStore::open(&options.results, config)?;
+    let mut store = RunStore::open(&options.results, config)?;
     progress.note(&format!("run folder {}", store.folder().display()));
-    force(&store, config, &options.force)?;
+    force(&mut store, config, &options.force)?;
     let streams = Streams::new(config.seed);
     let context = Context { config, store: &store, streams, threads: options.threads.max(1), progress };
 
@@ -114,27 +114,22 @@ fn stage_times(store: &RunStore) -> Vec<StageTime> {
         .collect()
 }
 
-fn force(store: &RunStore, config: &Config, stages: &[String]) -> Result<(), ExperimentError> {
+fn force(store: &mut RunStore, config: &Config, stages: &[String]) -> Result<(), ExperimentError> {
+    let known = stage_names(config);
     for stage in stages {
-        let known = stage_names(config);
-        let there = store.stage_names();
-        let matching: Vec<&String> =
-            there.iter().filter(|name| *name == stage || name.starts_with(&format!("{stage}-"))).collect();
-        if matching.is_empty() && !known.contains(stage) {
+        if !known.iter().any(|name| name == stage || name.starts_with(&format!("{stage}-"))) {
             return Err(ExperimentError::Mismatch(format!(
                 "--force {stage}: no such stage; this config has {}",
                 known.join(", ")
             )));
         }
-        for name in matching {
-            store.set_stage_aside(name)?;
-        }
+        store.force(stage)?;
     }
     Ok(())
 }
 
-/// Stages of a config in order. Students are one stage for each distinct set of labels, named by its hash, so only
-/// their common name is known before labels are.
+/// Stages of a config in order. Students are one stage for each distinct set of labels and repeat, named by the labels'
+/// hash, so only their common name is known before labels are.
 fn stage_names(config: &Config) -> Vec<String> {
     let mut names = vec!["data".to_owned()];
     if config.votes.source == VotesSource::Teachers {
@@ -148,7 +143,7 @@ fn stage_names(config: &Config) -> Vec<String> {
         }
     }
     if config.table.repeats > 0 {
-        names.push("students".into());
+        names.push("student".into());
     }
     names
 }

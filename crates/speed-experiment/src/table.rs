@@ -33,15 +33,16 @@ impl Table {
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let line = |cells: &[String]| {
-            let cells: Vec<String> =
-                self.align(cells).iter().map(|cell| cell.replace('|', "\\|")).collect();
+            let cells: Vec<String> = self.align(cells).iter().map(|cell| cell.replace('|', "\\|")).collect();
             format!("| {} |\n", cells.join(" | "))
         };
         let rule: Vec<String> = self
             .widths()
             .iter()
             .enumerate()
-            .map(|(column, width)| format!("{}{}", "-".repeat((*width).max(2) - 1), if column == 0 { '-' } else { ':' }))
+            .map(|(column, width)| {
+                format!("{}{}", "-".repeat((*width).max(2) - 1), if column == 0 { '-' } else { ':' })
+            })
             .collect();
         let mut text = line(&self.columns);
         text.push_str(&format!("| {} |\n", rule.join(" | ")));
@@ -53,7 +54,11 @@ impl Table {
     #[must_use]
     pub fn to_csv(&self) -> String {
         let quote = |cell: &String| {
-            if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.clone() }
+            if cell.contains([',', '"', '\n', '\r']) {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell.clone()
+            }
         };
         let line = |cells: &Vec<String>| format!("{}\n", cells.iter().map(quote).collect::<Vec<_>>().join(","));
         std::iter::once(&self.columns).chain(&self.rows).map(line).collect()
@@ -73,7 +78,11 @@ impl Table {
             .iter()
             .zip(self.widths())
             .enumerate()
-            .map(|(column, (cell, width))| if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") })
+            .map(
+                |(column, (cell, width))| {
+                    if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                },
+            )
             .collect()
     }
 

@@ -3,7 +3,7 @@
 //! Maps are stored image by image, row by row, pixel by pixel, channel by channel (NHWC), so that every window of a map
 //! is a few runs of consecutive values. The patches under the kernel are copied into one matrix, the convolution is a
 //! product with it, and since the four patches of one pooling window are neighbours, so are the four values that
-//! pooling compares. This takes about a third of the time of Burn's convolution, pooling and autodiff.
+//! pooling compares.
 
 use crate::matrix::{Matrix, multiply};
 

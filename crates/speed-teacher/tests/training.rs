@@ -175,8 +175,18 @@ fn bytes_round_trip_and_hostile_bytes_are_errors() {
     // A teacher of other sizes or of the other network.
     assert!(rejected(&config, shape, CLASSES + 1, &bytes));
     assert!(rejected(&config, ImageShape { channels: 1, ..shape }, CLASSES, &bytes));
-    let reference = TeacherConfig { architecture: Architecture::Reference, ..config };
+    let reference = TeacherConfig { architecture: Architecture::Reference, ..config.clone() };
     assert!(rejected(&reference, shape, CLASSES, &bytes));
+    // Sizes that no teacher has.
+    for classes in [0, 257] {
+        let error = Teacher::from_bytes(&config, shape, classes, &bytes);
+        assert!(matches!(error, Err(TeacherError::ClassCount { found }) if found == classes));
+    }
+    for config in [&config, &reference] {
+        let nothing = ImageShape { height: 0, ..shape };
+        let error = Teacher::from_bytes(config, nothing, CLASSES, &bytes);
+        assert!(matches!(error, Err(TeacherError::ImageTooSmall { .. })));
+    }
 }
 
 #[test]

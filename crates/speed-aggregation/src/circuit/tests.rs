@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use tfhe::core_crypto::prelude::*;
 
 use super::Circuit;
-use super::engine::{Engine, Lwe, add_constant, difference};
+use super::engine::{Engine, Lwe, Switched, add_constant, difference};
 use crate::keys::{KeySet, generate_with_small_key};
 use crate::noise::NoiseModel;
 use crate::parameters::Parameters;
@@ -52,10 +52,10 @@ fn error_in_buckets(small: &Lwe, expected: u64) -> f64 {
     let mut input = small.clone();
     add_constant(&mut input, expected.wrapping_neg());
     // Masks are untouched, so rounding errors are those of the real input; the body is moved by whole torus units.
-    let switched =
-        lwe_ciphertext_centered_binary_modulus_switch::<u64, usize, _>(input.as_view(), CiphertextModulusLog(12));
-    let selected = switched.mask().zip(keys().1.as_ref()).filter(|(_, key)| **key == 1).map(|(mask, _)| mask);
-    let turned = (switched.body() + 4096 * 1024 - selected.sum::<usize>()) % 4096;
+    let switched = Switched::new(&P, &input);
+    let key = keys().1.as_ref();
+    let selected: usize = switched.mask.iter().zip(key).filter(|(_, key)| **key == 1).map(|(mask, _)| mask).sum();
+    let turned = (switched.body + 4096 * 1024 - selected) % 4096;
     // Entry i of a table stands for phases from i to i + 1.
     let centred = if turned >= 2048 { turned as f64 - 4096.0 } else { turned as f64 };
     centred + 0.5
@@ -88,7 +88,7 @@ fn a_match_is_right_for_differences_around_zero_every_scale_boundary_and_the_ran
         let indices = (query % 15, 15 - query % 3);
         add_constant(&mut earlier, engine.encoding.index(indices.0));
         add_constant(&mut later, engine.encoding.index(indices.1));
-        let winner = engine.play(&earlier, &later);
+        let winner = engine.play_round(&[earlier, later]).remove(0);
         let (index, value) = if *d > 0 { (indices.1, counts[query][1]) } else { (indices.0, counts[query][0]) };
         let expected = engine.encoding.index(index).wrapping_add(engine.encoding.value(value));
         let error = phase(&winner).wrapping_sub(expected).cast_signed();
@@ -102,20 +102,23 @@ fn noise_at_the_inputs_of_a_comparison_follows_the_formula() {
     let model = NoiseModel::new(&P);
     let counts: Vec<Vec<i64>> = (0..40).map(|q| (0..10).map(|k| (q * 10 + k) * 7 % 9 - 4).collect()).collect();
     let ciphertexts = encrypt("inputs", &counts, 5);
-    for scale in 0..3 {
-        let (mut tournament, mut pairs) = (Vec::new(), Vec::new());
-        for (query, values) in ciphertexts.iter().enumerate() {
-            let switched: Vec<Lwe> = values.iter().map(|v| engine.at_scale(v, scale)).collect();
-            for k in 0..5 {
-                let d = counts[query][2 * k + 1] - counts[query][2 * k];
+    let (mut tournament, mut pairs) = ([const { Vec::new() }; 3], [const { Vec::new() }; 3]);
+    for (values, counts) in ciphertexts.iter().zip(&counts) {
+        let switched = engine.at_scales(values);
+        let leads: Vec<Lwe> = values.as_chunks::<2>().0.iter().map(|[a, b]| difference(b, a)).collect();
+        for (k, lead) in engine.at_scales(&leads).chunks_exact(3).enumerate() {
+            for scale in 0..3 {
+                let d = counts[2 * k + 1] - counts[2 * k];
                 let expected = engine.encoding.value(d).wrapping_mul(P.scales[scale]);
-                let lead = engine.at_scale(&difference(&values[2 * k + 1], &values[2 * k]), scale);
-                tournament.push(error_in_buckets(&lead, expected));
-                pairs.push(error_in_buckets(&difference(&switched[2 * k + 1], &switched[2 * k]), expected));
+                tournament[scale].push(error_in_buckets(&lead[scale], expected));
+                let pair = difference(&switched[3 * (2 * k + 1) + scale], &switched[3 * 2 * k + scale]);
+                pairs[scale].push(error_in_buckets(&pair, expected));
             }
         }
-        assert_noise("match", &tournament, model.match_input(P.scales[scale], 0, 5));
-        assert_noise("pair", &pairs, model.pair_input(P.scales[scale], 5));
+    }
+    for scale in 0..3 {
+        assert_noise("match", &tournament[scale], model.match_input(P.scales[scale], 0, 5));
+        assert_noise("pair", &pairs[scale], model.pair_input(P.scales[scale], 5));
     }
 }
 
@@ -126,17 +129,16 @@ fn noise_of_a_winner_and_of_an_answer_follow_the_formula() {
     let counts: Vec<Vec<i64>> = (0..60).map(|q| vec![q % 7, q % 5]).collect();
     let (mut selection, mut fine, mut combination, mut read_out) = (vec![], vec![], vec![], vec![]);
     for (values, counts) in encrypt("winner", &counts, 3).iter().zip(&counts) {
-        let winner = engine.play(&values[0], &values[1]);
+        let winner = engine.play_round(values);
         let value = *counts.iter().max().expect("not empty");
-        selection.push(phase(&winner).wrapping_sub(engine.encoding.value(value)).cast_signed() as f64);
-        let input = engine.key_switch(&winner);
-        read_out.push(error_in_buckets(&input, engine.encoding.value(value)));
+        selection.push(phase(&winner[0]).wrapping_sub(engine.encoding.value(value)).cast_signed() as f64);
+        read_out.push(error_in_buckets(&engine.key_switch(&winner)[0], engine.encoding.value(value)));
 
-        let lead = difference(&values[1], &values[0]);
-        let signs = engine.compare([0, 1, 2].map(|scale| engine.at_scale(&lead, scale)));
-        let coarse = phase(&signs).wrapping_add(1 << 58) >> 59 << 59;
-        combination.push(error_in_buckets(&engine.key_switch(&signs), coarse));
-        fine.push(phase(&signs).wrapping_sub(coarse).cast_signed() as f64);
+        let lead = engine.at_scales(&[difference(&values[1], &values[0])]);
+        let signs = engine.compare(lead);
+        let coarse = phase(&signs[0]).wrapping_add(1 << 58) >> 59 << 59;
+        combination.push(error_in_buckets(&engine.key_switch(&signs)[0], coarse));
+        fine.push(phase(&signs[0]).wrapping_sub(coarse).cast_signed() as f64);
     }
     // The errors of all selections share what depends on the key only; the mean is tested with the rest.
     assert_noise("selection", &selection, model.selection() + model.fresh_sum(3));

@@ -21,7 +21,11 @@ pub(super) fn execute(command: DataCommand) -> Result<(), Failure> {
 fn check(name: &str, datasets: Option<&Path>, json: bool) -> Result<(), Failure> {
     let folder = locate(name, datasets)?;
     let report = check_files(name, &folder)?;
-    if json { print_json(&check_json(&report))? } else { print(&check_text(&report))? }
+    if json {
+        print_json(&check_json(&report))?
+    } else {
+        print(&check_text(&report))?
+    }
     let faults: Vec<String> =
         report.files.iter().filter_map(|file| file.outcome.as_ref().err().map(ToString::to_string)).collect();
     if faults.is_empty() {
@@ -56,7 +60,9 @@ fn check_json(report: &CheckReport) -> serde_json::Value {
                 "file": file.name, "good": true, "path": good.path, "sha256": file.sha256,
                 "content_bytes": good.content_bytes, "images": good.images, "labels": good.labels,
             }),
-            Err(error) => json!({ "file": file.name, "good": false, "sha256": file.sha256, "error": error.to_string() }),
+            Err(error) => {
+                json!({ "file": file.name, "good": false, "sha256": file.sha256, "error": error.to_string() })
+            }
         })
         .collect();
     json!({ "dataset": report.name, "good": report.is_ok(), "files": files })
@@ -83,7 +89,10 @@ fn show(bytes: &ProgressBar, progress: &FetchProgress) {
         FetchEvent::Request { url, from } => {
             bytes.set_prefix(progress.file);
             bytes.set_position(*from);
-            bar::line(&format!("request {url}{}", if *from > 0 { format!(" from byte {from}") } else { String::new() }));
+            bar::line(&format!(
+                "request {url}{}",
+                if *from > 0 { format!(" from byte {from}") } else { String::new() }
+            ));
         }
         FetchEvent::Received { bytes: received, total } => {
             if let Some(total) = total {

@@ -9,9 +9,8 @@ use crate::options::RunOptions;
 pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let source = Source::read(&options.config)?.with_overrides(&options.overrides)?;
     let config = Config::load(&source)?;
-    let threads = options
-        .threads
-        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let threads =
+        options.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     let settings = Options {
         results: options.results.clone(),
         datasets: options.datasets.clone(),

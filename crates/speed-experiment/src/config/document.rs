@@ -136,11 +136,8 @@ impl Source {
     ) -> Result<(), ConfigError> {
         for (name, value) in from {
             let key = join(prefix, name.get_ref());
-            let fail = |message: String| ConfigError::Key {
-                place: self.place(&name.span()),
-                key: key.clone(),
-                message,
-            };
+            let fail =
+                |message: String| ConfigError::Key { place: self.place(&name.span()), key: key.clone(), message };
             if prefix.is_empty() && name.get_ref() == ROWS {
                 let rows = self.rows(value.get_ref(), row_template).map_err(|error| match error {
                     RowsError::NotRows => fail("expected [[row]] tables".into()),

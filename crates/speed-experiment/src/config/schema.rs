@@ -214,9 +214,7 @@ impl Config {
         if self.schema != SCHEMA_VERSION {
             return fault("schema", format!("found {}, this version reads {SCHEMA_VERSION}", self.schema));
         }
-        if self.name.is_empty()
-            || !self.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-        {
+        if self.name.is_empty() || !self.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
             return fault("name", format!("{:?}: use letters, digits, '-' and '_'", self.name));
         }
         self.check_data()?;
@@ -250,7 +248,10 @@ impl Config {
             if data.pool_images >= data.test_images {
                 return fault(
                     "data.pool_images",
-                    format!("{} of {} test images leave none to measure the student", data.pool_images, data.test_images),
+                    format!(
+                        "{} of {} test images leave none to measure the student",
+                        data.pool_images, data.test_images
+                    ),
                 );
             }
         }
@@ -301,8 +302,8 @@ impl Config {
             if self.row[..index].iter().any(|other| other.name == row.name) {
                 return fault(&key("name"), format!("{:?} names two rows", row.name));
             }
-            let noisy = HonestRatio::new(row.honest_ratio)
-                .and_then(|ratio| ratio.noisy_teachers(self.ensemble.teachers));
+            let noisy =
+                HonestRatio::new(row.honest_ratio).and_then(|ratio| ratio.noisy_teachers(self.ensemble.teachers));
             if let Err(error) = noisy {
                 return fault(&key("honest_ratio"), error.to_string());
             }

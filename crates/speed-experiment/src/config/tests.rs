@@ -25,7 +25,8 @@ fn the_defaults_are_a_config_and_survive_a_round_trip() {
 #[test]
 fn a_file_and_the_command_line_change_what_they_name() {
     let text = "name = \"x\"\n[student]\nepochs = 7\n[noise]\ngamma = 1\n[[row]]\nname = \"only\"\naggregation = \"trusted\"\n";
-    let config = load(text, &["student.epochs=9", "student.generator=[8, 8]", "queries.selection=first"]).expect("config");
+    let config =
+        load(text, &["student.epochs=9", "student.generator=[8, 8]", "queries.selection=first"]).expect("config");
     assert_eq!((config.student.epochs, config.noise.gamma, config.row.len()), (9, 1.0, 1));
     assert_eq!(config.row[0].honest_ratio, 1.0);
     assert_eq!(config.student.generator, [8, 8]);

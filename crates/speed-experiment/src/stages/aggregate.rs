@@ -17,6 +17,7 @@ use speed_teacher::Votes;
 use super::{Context, Images, slug};
 use crate::ExperimentError;
 use crate::config::{AggregationKind, RowConfig};
+use crate::environment::process_cpu_seconds;
 use crate::store::Stage;
 
 /// Probability that the noise of any class of any query leaves the range that the encoding is checked for.
@@ -48,26 +49,28 @@ pub(crate) struct AggregateTimes {
     /// Wall clock of the argmax of all queries.
     pub(crate) argmax_seconds: f64,
     pub(crate) threads: usize,
-    /// Seconds on one core, each query.
+    /// Wall clock of each query on its thread.
     pub(crate) query_seconds: Vec<f64>,
+    /// Processor time of all threads for the whole round, encryption, sum and decryption included.
+    pub(crate) core_seconds: Option<f64>,
 }
 
 impl AggregateTimes {
-    fn new(aggregated: &Aggregated, threads: usize) -> Self {
+    fn new(aggregated: &Aggregated, threads: usize, core_seconds: Option<f64>) -> Self {
         Self {
             key_generation_seconds: aggregated.key_generation.as_secs_f64(),
             encrypt_seconds: aggregated.encryption.as_secs_f64(),
             sum_seconds: aggregated.sum.as_secs_f64(),
             argmax_seconds: aggregated.argmax.as_secs_f64(),
             threads,
+            core_seconds,
             query_seconds: aggregated.query_times.iter().map(Duration::as_secs_f64).collect(),
         }
     }
 
-    pub(crate) fn core_seconds_per_query(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a count of queries")]
-        let queries = self.query_seconds.len().max(1) as f64;
-        self.query_seconds.iter().sum::<f64>() / queries
+    /// Processor time a query, everything included; unknown where the system does not tell it.
+    pub(crate) fn core_seconds_per_query(&self) -> Option<f64> {
+        self.core_seconds.map(|seconds| seconds / self.query_seconds.len().max(1) as f64)
     }
 }
 
@@ -94,8 +97,8 @@ pub(crate) fn aggregate(
     });
     let name = format!("aggregate-{}", slug(&row.name));
     let stage = context.stage(&name, CODE_VERSION, &inputs, |folder| {
-        let (aggregated, clear) = release(context, keys, row, votes, queries, noisy)?;
-        let times = AggregateTimes::new(&aggregated, context.threads);
+        let (aggregated, clear, core_seconds) = release(context, keys, row, votes, queries, noisy)?;
+        let times = AggregateTimes::new(&aggregated, context.threads, core_seconds);
         let labels = aggregated.winners;
         let aggregate = Aggregate {
             agreement: labels.iter().zip(&clear).filter(|(released, clear)| released == clear).count(),
@@ -142,7 +145,8 @@ impl Keys {
     }
 }
 
-/// The released labels with what they took, and the labels of the clear-text argmax of the same votes.
+/// The released labels with what they took, the labels of the clear-text argmax of the same votes, and the processor
+/// time of the encrypted round.
 fn release(
     context: &Context<'_>,
     keys: &Keys,
@@ -150,28 +154,32 @@ fn release(
     votes: &Votes,
     queries: &[usize],
     noisy: usize,
-) -> Result<(Aggregated, Vec<u8>), ExperimentError> {
+) -> Result<(Aggregated, Vec<u8>, Option<f64>), ExperimentError> {
     let title = format!("aggregate {}", row.name);
     context.progress.begin(&title, "queries", queries.len() as u64, 0);
     let on_query = |_: usize, _: Duration| context.progress.advance(1, "");
-    let (released, clear) = match row.aggregation {
+    let (released, clear, core_seconds) = match row.aggregation {
         AggregationKind::NonPrivate => {
             let winners: Vec<u8> = queries.iter().map(|&image| votes.plurality(image)).collect();
-            (Aggregated { winners: winners.clone(), ..Aggregated::default() }, winners)
+            (Aggregated { winners: winners.clone(), ..Aggregated::default() }, winners, None)
         }
         AggregationKind::Trusted => {
             let released = ClearText.aggregate(&noisy_votes(context, votes, queries, noisy)?, &on_query)?;
             let winners = released.winners.clone();
-            (released, winners)
+            (released, winners, None)
         }
         AggregationKind::Encrypted => {
             let noisy_votes = noisy_votes(context, votes, queries, noisy)?;
             let clear = ClearText.aggregate(&noisy_votes, &|_, _| {})?.winners;
-            (keys.get(context)?.aggregate(&noisy_votes, &on_query)?, clear)
+            let encrypted = keys.get(context)?;
+            let before = process_cpu_seconds();
+            let released = encrypted.aggregate(&noisy_votes, &on_query)?;
+            let spent = process_cpu_seconds().zip(before).map(|(after, before)| after - before);
+            (released, clear, spent)
         }
     };
     context.progress.end(&format!("{}: {} labels", row.name, released.winners.len()));
-    Ok((released, clear))
+    Ok((released, clear, core_seconds))
 }
 
 /// One-hot votes with each noisy teacher's own shares. In a simulation a teacher's shares are the same in every row.

@@ -19,10 +19,10 @@ pub(crate) use votes::{EnsembleQuality, collect as collect_votes};
 use serde_json::{Value, json};
 use speed_random::Streams;
 
+use crate::ExperimentError;
 use crate::config::Config;
 use crate::progress::Progress;
 use crate::store::{Fingerprint, RunStore, Stage, StageFolder, StageState};
-use crate::ExperimentError;
 
 /// What every stage sees.
 pub(crate) struct Context<'a> {
@@ -59,7 +59,8 @@ impl Context<'_> {
 
 /// A row's name as part of a folder name.
 pub(crate) fn slug(name: &str) -> String {
-    let mapped: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    let mapped: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     let parts: Vec<&str> = mapped.split('-').filter(|part| !part.is_empty()).collect();
     parts.join("-")
 }

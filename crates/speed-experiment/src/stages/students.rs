@@ -9,7 +9,9 @@ use image::{ExtendedColorType, ImageEncoder};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use speed_nn::threads::{self, QueueError};
-use speed_student::{Checkpoint, EpochReport, Images as Unlabelled, StudentError, StudentOutcome, train as train_student};
+use speed_student::{
+    Checkpoint, EpochReport, Images as Unlabelled, StudentError, StudentOutcome, train as train_student,
+};
 
 use super::{Context, Images};
 use crate::ExperimentError;
@@ -82,11 +84,7 @@ fn stage_name(labelling: &Labelling<'_>, repeat: usize) -> String {
 }
 
 /// The first error stops the others at their next epoch.
-fn train_all(
-    context: &Context<'_>,
-    images: &Images,
-    jobs: &[Job<'_>],
-) -> Result<Vec<StudentRun>, ExperimentError> {
+fn train_all(context: &Context<'_>, images: &Images, jobs: &[Job<'_>]) -> Result<Vec<StudentRun>, ExperimentError> {
     let finished = Mutex::new(Vec::new());
     threads::for_each(jobs, context.threads, |job, stop| {
         let run = train_one(context, images, job, stop)?;
@@ -118,11 +116,8 @@ fn train_one(
     });
     let stage = context.stage(&job.stage, CODE_VERSION, &inputs, |folder| {
         let outcome = train_in(context, images, job, folder, stop)?;
-        let run = StudentRun {
-            stage: job.stage.clone(),
-            accuracy: outcome.accuracy,
-            accuracy_raw: outcome.accuracy_raw,
-        };
+        let run =
+            StudentRun { stage: job.stage.clone(), accuracy: outcome.accuracy, accuracy_raw: outcome.accuracy_raw };
         folder.write("metrics.csv", metrics_csv(&outcome).as_bytes())?;
         folder.write("digits.png", &png(&outcome)?)?;
         folder.write_json("student.json", &run)?;
@@ -153,8 +148,9 @@ fn train_in(
             return Err(ExperimentError::Mismatch("stopped because another student failed".into()));
         }
         let metrics = report.metrics();
-        let accuracy =
-            metrics.accuracy_average.map_or_else(String::new, |accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
+        let accuracy = metrics
+            .accuracy_average
+            .map_or_else(String::new, |accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
         let note = format!("{} repeat {}: epoch {}{accuracy}", job.labelling.row, job.repeat, metrics.epoch);
         context.progress.advance(1, &note);
         if saved.elapsed() >= CHECKPOINT_EVERY {
@@ -165,12 +161,16 @@ fn train_in(
     };
     let student = &context.config.student;
     let pool = Unlabelled::of(&images.pool);
-    train_student(student, pool, &labelled, &images.test, &streams, resume, &mut on_epoch).map_err(|error| match error {
-        StudentError::Report(error) => error,
-        error => {
-            ExperimentError::Student { repeat: job.repeat, row: job.labelling.row.to_owned(), message: error.to_string() }
-        }
-    })
+    train_student(student, pool, &labelled, &images.test, &streams, resume, &mut on_epoch).map_err(
+        |error| match error {
+            StudentError::Report(error) => error,
+            error => ExperimentError::Student {
+                repeat: job.repeat,
+                row: job.labelling.row.to_owned(),
+                message: error.to_string(),
+            },
+        },
+    )
 }
 
 fn metrics_csv(outcome: &StudentOutcome) -> String {

@@ -34,7 +34,8 @@ pub(crate) fn train(context: &Context<'_>, images: &Images) -> Result<Stage, Exp
         let finished = |trained: TrainedTeacher| -> Result<(), ExperimentError> {
             let weights = trained.teacher.to_bytes()?;
             folder.write_unit(&unit(trained.index), &weights, &trained.metrics)?;
-            let note = format!("teacher {} fits {:.1} % of its images", trained.index, 100.0 * trained.metrics.train_accuracy);
+            let note =
+                format!("teacher {} fits {:.1} % of its images", trained.index, 100.0 * trained.metrics.train_accuracy);
             context.progress.advance(1, &note);
             Ok(())
         };

@@ -93,7 +93,8 @@ fn finish(
     };
     folder.write("votes.npy", &npy::votes_to_bytes(votes))?;
     folder.write_json("ensemble.json", &quality)?;
-    let percent = |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
+    let percent =
+        |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
     context.progress.end(&format!(
         "votes on {} pool images: mean teacher {}, plurality {}",
         votes.queries(),

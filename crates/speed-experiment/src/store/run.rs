@@ -7,14 +7,15 @@ use serde::Serialize;
 
 use super::stage::{Stage, StageFolder, StageState, set_aside, write_json};
 use super::{Fingerprint, write_atomic};
-use crate::config::Config;
-use crate::environment::Environment;
-use crate::config::Source;
 use crate::ExperimentError;
+use crate::config::Config;
+use crate::config::Source;
+use crate::environment::Environment;
 
 /// The folder of one run, locked against a second process until dropped.
 pub struct RunStore {
     folder: PathBuf,
+    forced: Vec<String>,
     _lock: File,
 }
 
@@ -43,7 +44,7 @@ impl RunStore {
             Err(error) => return Err(ExperimentError::io("read", path)(error)),
         }
         write_json(&folder.join("env.json"), &Environment::current())?;
-        Ok(Self { folder, _lock: lock })
+        Ok(Self { folder, forced: Vec::new(), _lock: lock })
     }
 
     /// Where the run of `config` lives: its id is the beginning of the config's fingerprint.
@@ -69,7 +70,7 @@ impl RunStore {
         if let Some(stage) = Stage::find(&folder, fingerprint) {
             return Ok(StageState::Done(stage));
         }
-        if let Some(sibling) = self.sibling_stage(name, fingerprint) {
+        if let Some(sibling) = self.sibling_stage(name, fingerprint).filter(|_| !self.is_forced(name)) {
             if folder.exists() {
                 set_aside(&folder)?;
             }
@@ -81,17 +82,22 @@ impl RunStore {
         StageFolder::open(folder, name, fingerprint).map(StageState::Outstanding)
     }
 
-    /// Sets a finished stage aside, so that it is done again.
+    /// Sets aside what the stages called `name`, or `name-...`, left here, and lets no other run answer for them.
     ///
     /// # Errors
-    /// If the folder cannot be renamed.
-    pub fn set_stage_aside(&self, name: &str) -> Result<bool, ExperimentError> {
-        let folder = self.stage_folder(name);
-        let there = folder.exists();
-        if there {
-            set_aside(&folder)?;
+    /// If a folder cannot be renamed.
+    pub fn force(&mut self, name: &str) -> Result<(), ExperimentError> {
+        self.forced.push(name.to_owned());
+        for stage in self.stage_names() {
+            if self.is_forced(&stage) {
+                set_aside(&self.stage_folder(&stage))?;
+            }
         }
-        Ok(there)
+        Ok(())
+    }
+
+    fn is_forced(&self, stage: &str) -> bool {
+        self.forced.iter().any(|name| stage == name || stage.starts_with(&format!("{name}-")))
     }
 
     /// Names of the stage folders that are there.

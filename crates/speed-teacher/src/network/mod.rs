@@ -32,11 +32,15 @@ impl Network {
         stream: &mut Stream,
         device: &Device,
     ) -> Result<Self, TeacherError> {
+        if !(1..=256).contains(&classes) {
+            return Err(TeacherError::ClassCount { found: classes });
+        }
         let too_small = |least| TeacherError::ImageTooSmall { shape, architecture: architecture.name(), least };
         let network = match architecture {
             Architecture::Small => Self::Small(
                 SmallNetwork::new(shape, classes, stream, device).ok_or_else(|| too_small(SmallNetwork::LEAST_SIZE))?,
             ),
+            Architecture::Reference if shape.pixels() == 0 => return Err(too_small(1)),
             Architecture::Reference => Self::Reference(ReferenceNetwork::new(shape, classes, stream, device)),
         };
         Ok(speed_nn::params::number_parameters(network))

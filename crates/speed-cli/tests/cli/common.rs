@@ -1,7 +1,5 @@
 //! A tiny experiment, and the binary as a user runs it.
 
-#![expect(dead_code, reason = "every test binary uses its own part")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +8,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// Everything from images to table in a few seconds, encryption included.
-pub const TINY: &str = r#"
+pub(crate) const TINY: &str = r#"
 name = "tiny"
 seed = 3
 
@@ -58,34 +56,34 @@ honest_ratio = 0.8
 "#;
 
 /// A folder with a config, in which the binary runs.
-pub struct Workplace {
+pub(crate) struct Workplace {
     folder: TempDir,
 }
 
 impl Workplace {
-    pub fn new(config: &str) -> Self {
+    pub(crate) fn new(config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("config.toml"), config).expect("a config");
         Self { folder }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_speed"));
         command.args(arguments).current_dir(self.folder.path()).env_remove("SPEED_DATASETS");
         command
     }
 
-    pub fn speed(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn speed(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("the binary starts")
     }
 
     /// Runs and expects success; standard output as text.
     #[track_caller]
-    pub fn succeeds(&self, arguments: &[&str]) -> String {
+    pub(crate) fn succeeds(&self, arguments: &[&str]) -> String {
         let output = self.speed(arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
@@ -93,13 +91,13 @@ impl Workplace {
 
     /// Runs and expects this exit code and these words in one clear message.
     #[track_caller]
-    pub fn fails(&self, arguments: &[&str], code: i32, words: &[&str]) {
+    pub(crate) fn fails(&self, arguments: &[&str], code: i32, words: &[&str]) {
         check_failure(&self.speed(arguments), code, words);
     }
 
     /// The folder of the only run of `experiment` in `results`.
     #[track_caller]
-    pub fn run_folder(&self, results: &str, experiment: &str) -> PathBuf {
+    pub(crate) fn run_folder(&self, results: &str, experiment: &str) -> PathBuf {
         let runs: Vec<PathBuf> = fs::read_dir(self.path(results).join(experiment))
             .expect("results")
             .map(|entry| entry.expect("entry").path())
@@ -110,7 +108,7 @@ impl Workplace {
 }
 
 #[track_caller]
-pub fn check_failure(output: &Output, code: i32, words: &[&str]) {
+pub(crate) fn check_failure(output: &Output, code: i32, words: &[&str]) {
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{message}");
     let errors = message.lines().filter(|line| line.starts_with("error: ")).count();
@@ -123,7 +121,7 @@ pub fn check_failure(output: &Output, code: i32, words: &[&str]) {
 
 /// Everything that config and seed determine: the tables, the labels, the students' results.
 #[track_caller]
-pub fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for name in ["tables/table.md", "tables/table.csv", "tables/table.json"] {
         files.insert(name.to_owned(), fs::read(run.join(name)).expect(name));

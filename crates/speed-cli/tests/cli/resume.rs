@@ -1,10 +1,8 @@
 //! Killed at any moment, a run goes on and ends with the same bytes; threads change nothing.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::{TINY, Workplace, determined};
+use crate::common::{TINY, Workplace, determined};
 
 #[test]
 fn kill_and_resume_give_the_bytes_of_an_undisturbed_run_on_any_number_of_threads() {
@@ -21,7 +19,8 @@ fn kill_and_resume_give_the_bytes_of_an_undisturbed_run_on_any_number_of_threads
     // Five kills, each a little later into the run than the last; every attempt goes on from the one before.
     for k in 1..=5u32 {
         let arguments = ["run", "config.toml", "--results", "killed", "--threads", "2"];
-        let mut child = place.command(&arguments).stderr(std::process::Stdio::null()).spawn().expect("the binary starts");
+        let mut child =
+            place.command(&arguments).stderr(std::process::Stdio::null()).spawn().expect("the binary starts");
         std::thread::sleep(Duration::from_millis(30) + duration * k / 12);
         child.kill().expect("kill -9");
         child.wait().expect("ended");
@@ -41,11 +40,9 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
     let run = place.run_folder("results", "tiny");
     let run = run.to_str().expect("text");
 
-    let started = Instant::now();
     let again = place.speed(&["run", "config.toml"]);
     assert!(String::from_utf8_lossy(&again.stderr).contains("teachers: done already"));
     assert_eq!(String::from_utf8_lossy(&again.stdout), place.succeeds(&["show", run]));
-    assert!(started.elapsed() < Duration::from_secs(20));
 
     let json: serde_json::Value = serde_json::from_str(&place.succeeds(&["show", run, "--json"])).expect("json");
     assert_eq!(json["simulation"], true);

@@ -1,14 +1,12 @@
 //! Every kind of bad input ends in one clear message and its exit code, and loses nothing.
 
-mod common;
-
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{TINY, Workplace, check_failure, determined};
+use crate::common::{TINY, Workplace, check_failure, determined};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -131,7 +129,8 @@ fn a_results_folder_of_another_config_is_left_alone() {
 #[test]
 fn two_runs_in_one_folder() {
     let place = Workplace::new(TINY);
-    let mut first = place.command(&["run", "config.toml"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("starts");
+    let mut first =
+        place.command(&["run", "config.toml"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("starts");
     let lock = loop {
         std::thread::sleep(Duration::from_millis(20));
         let found = fs::read_dir(place.path("results/tiny")).ok().and_then(|mut runs| runs.next()).and_then(Result::ok);

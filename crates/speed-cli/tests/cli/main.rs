@@ -1,0 +1,5 @@
+//! The binary as a user runs it.
+
+mod bad_input;
+mod common;
+mod resume;
