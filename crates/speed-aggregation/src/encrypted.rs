@@ -68,6 +68,14 @@ impl Encrypted {
         self
     }
 
+    /// The same keys for another round. Rounds need labels of their own: they bind messages to the round, and in a
+    /// simulation they keep the encryptions of two rounds apart.
+    #[must_use]
+    pub fn with_label(mut self, label: &[u8]) -> Self {
+        self.label = label.to_vec();
+        self
+    }
+
     /// The keys.
     #[must_use]
     pub fn keys(&self) -> &KeySet {

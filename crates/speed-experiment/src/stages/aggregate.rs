@@ -139,8 +139,7 @@ impl Keys {
             None => KeySource::OperatingSystem,
         };
         let threads = NonZeroUsize::new(context.threads).unwrap_or(NonZeroUsize::MIN);
-        let label = context.config.to_toml();
-        let keys = Encrypted::new(&Parameters::TOURNAMENT_128, source, label.as_bytes(), threads)?;
+        let keys = Encrypted::new(&Parameters::TOURNAMENT_128, source, b"", threads)?;
         Ok(self.0.get_or_init(|| keys))
     }
 }
@@ -171,7 +170,9 @@ fn release(
         AggregationKind::Encrypted => {
             let noisy_votes = noisy_votes(context, votes, queries, noisy)?;
             let clear = ClearText.aggregate(&noisy_votes, &|_, _| {})?.winners;
-            let encrypted = keys.get(context)?;
+            // A round belongs to one run and row: its label says which.
+            let label = format!("{}\n{}", context.config.to_toml(), row.name);
+            let encrypted = keys.get(context)?.clone().with_label(label.as_bytes());
             let before = process_cpu_seconds();
             let released = encrypted.aggregate(&noisy_votes, &on_query)?;
             let spent = process_cpu_seconds().zip(before).map(|(after, before)| after - before);

@@ -13,7 +13,12 @@ use crate::ExperimentError;
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     let write = || -> std::io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".writing-").tempfile_in(folder)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".writing-");
+        // Results are for sharing: the usual permissions, less the user's umask, instead of a temporary file's 0600.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)?;
