@@ -100,10 +100,10 @@ mod tests {
         let mut table = Table::new(["row", "ε"]);
         table.push(vec!["tau = 1".into(), "1.41".into()]);
         table.push(vec!["a,\"b\"|c".into()]);
-        assert_eq!(table.to_text(), "row         ε\n--------  ----\ntau = 1   1.41\na,\"b\"|c\n");
+        assert_eq!(table.to_text(), "row         ε\n-------  ----\ntau = 1  1.41\na,\"b\"|c\n");
         assert_eq!(
             table.to_markdown(),
-            "| row      |    ε |\n| -------- | ---: |\n| tau = 1  | 1.41 |\n| a,\"b\"\\|c |      |\n"
+            "| row     |    ε |\n| ------- | ---: |\n| tau = 1 | 1.41 |\n| a,\"b\"\\|c |      |\n"
         );
         assert_eq!(table.to_csv(), "row,ε\ntau = 1,1.41\n\"a,\"\"b\"\"|c\",\n");
     }

@@ -1,4 +1,13 @@
 //! Layers, initialisers and tensor plumbing that Burn lacks, shared by the model crates.
+//!
+//! | module | what | for |
+//! |---|---|---|
+//! | [`init`], [`params`] | initial weights from a caller's stream; parameters with fixed ids | every Burn model |
+//! | [`conv`], [`lrn`], [`dense`] | TensorFlow's padding and local response normalisation, in Burn | reference teacher |
+//! | [`pooled_conv`] | convolution and pooling in one pass, with its gradient | small teacher |
+//! | [`weight_norm`], [`batch_norm`], [`noise`], [`math`] | layers with their gradients written out | student |
+//! | [`matrix`], [`adam`], [`average`] | products, optimiser and parameter averages on plain arrays | both |
+//! | [`threads`] | a work queue whose workers each have a one-thread pool | ensembles and students |
 
 pub mod adam;
 pub mod average;
