@@ -24,8 +24,12 @@ First steps:
 A run that was killed goes on where it was: give the same command again.
 
 Exit codes:
-  0 done      2 config or command line      3 input data or votes      4 results folder in use or foreign
-  5 reading or writing failed (a full disk) 6 computation failed";
+  0  done
+  2  config or command line
+  3  input data or votes
+  4  results folder in use, or of another config
+  5  reading or writing failed, a full disk for example
+  6  computation failed";
 
 /// Private collaborative deep learning.
 #[derive(Debug, Parser)]
