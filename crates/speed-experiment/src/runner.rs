@@ -14,7 +14,7 @@ use crate::report::{Report, ReportRow, StageTime};
 use crate::stages::{
     Context, Keys, Labelling, account, aggregate, collect_votes, load_images, select_queries, slug, train_students,
 };
-use crate::store::{RunStore, StageRecord};
+use crate::store::{RunStore, StageRecord, is_called};
 
 /// What a run needs beside its config; none of it changes results.
 #[derive(Clone, Debug)]
@@ -117,7 +117,7 @@ fn stage_times(store: &RunStore) -> Vec<StageTime> {
 fn force(store: &mut RunStore, config: &Config, stages: &[String]) -> Result<(), ExperimentError> {
     let known = stage_names(config);
     for stage in stages {
-        if !known.iter().any(|name| name == stage || name.starts_with(&format!("{stage}-"))) {
+        if !known.iter().any(|name| is_called(name, stage)) {
             return Err(ExperimentError::Mismatch(format!(
                 "--force {stage}: no such stage; this config has {}",
                 known.join(", ")

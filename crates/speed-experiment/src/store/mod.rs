@@ -7,5 +7,6 @@ mod stage;
 
 pub use atomic::write_atomic;
 pub use fingerprint::Fingerprint;
+pub(crate) use run::is_called;
 pub use run::{RunStore, RunSummary, list_runs};
 pub use stage::{Stage, StageFolder, StageRecord, StageState};

@@ -70,7 +70,9 @@ impl RunStore {
         if let Some(stage) = Stage::find(&folder, fingerprint) {
             return Ok(StageState::Done(stage));
         }
-        if let Some(sibling) = self.sibling_stage(name, fingerprint).filter(|_| !self.is_forced(name)) {
+        if !self.is_forced(name)
+            && let Some(sibling) = self.sibling_stage(name, fingerprint)
+        {
             if folder.exists() {
                 set_aside(&folder)?;
             }
@@ -97,7 +99,7 @@ impl RunStore {
     }
 
     fn is_forced(&self, stage: &str) -> bool {
-        self.forced.iter().any(|name| stage == name || stage.starts_with(&format!("{name}-")))
+        self.forced.iter().any(|name| is_called(stage, name))
     }
 
     /// Names of the stage folders that are there.
@@ -130,6 +132,11 @@ impl RunStore {
             .filter(|run| *run != self.folder)
             .find_map(|run| Stage::find(&run.join("stages").join(name), fingerprint))
     }
+}
+
+/// Whether `name` means `stage`: its whole name, or the part before a `-`, as in `student` for every student.
+pub(crate) fn is_called(stage: &str, name: &str) -> bool {
+    stage.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 fn lock(folder: &Path) -> Result<File, ExperimentError> {
