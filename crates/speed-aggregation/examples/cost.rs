@@ -7,11 +7,14 @@ use std::error::Error;
 use std::num::NonZeroUsize;
 
 use rand::RngExt;
-use speed_aggregation::{Aggregator, Circuit, ClearText, Encrypted, KeySource, NoisyVotes, Parameters};
+use speed_aggregation::{
+    Aggregator, Circuit, ClearText, Encoding, Encrypted, KeySource, NoisyVotes, Parameters, VoteRange,
+};
 use speed_random::Streams;
 
 const TEACHERS: usize = 250;
 const CLASSES: usize = 10;
+const NOISE_BOUND: u64 = 1000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<NonZeroUsize>());
@@ -20,16 +23,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let parameters = Parameters::TOURNAMENT_128;
 
     let encrypted = Encrypted::new(&parameters, KeySource::Simulation([1; 32]), b"cost", threads)?;
-    let keys = encrypted.keys();
     println!("keys: {:.1?} on {threads} threads", encrypted.key_generation());
-    println!("public key {} B, evaluation key {} B", keys.public.size(), keys.evaluation.size());
+    println!("public key {} B, evaluation key {} B", encrypted.public_key().size(), encrypted.evaluation_key().size());
 
     let mut rng = Streams::new(1).stream("cost", 0);
     let mut values = vec![0; TEACHERS * queries * CLASSES];
     for vote in values.chunks_exact_mut(CLASSES) {
         vote[rng.random_range(0..CLASSES)] = 1;
     }
-    let votes = NoisyVotes::new(TEACHERS, queries, CLASSES, 1000, values)?;
+    let votes = NoisyVotes::new(TEACHERS, queries, CLASSES, NOISE_BOUND, values)?;
     let clear = ClearText.aggregate(&votes, &|_, _| {})?;
     for circuit in [Circuit::Tournament, Circuit::AllPairs] {
         let before = processor_seconds()?;
@@ -43,7 +45,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             "  message {} B, answers {} B; all encryptions {:.2?}, sum {:.3?}, opening {:.3?}",
             result.message_bytes, result.answer_bytes, result.encryption, result.sum, result.opening
         );
-        println!("  failure bound of a query: 2^{:.1}", parameters.failure(circuit, CLASSES, TEACHERS).query_log2);
+        let guarantee = Encoding::guarantee(&parameters, circuit, CLASSES, VoteRange::new(TEACHERS, NOISE_BOUND))?;
+        println!("  failure 2^{:.1} a query, leakage 2^{:.1}", guarantee.query_log2, guarantee.distance_log2);
     }
     if let Some(line) = std::fs::read_to_string("/proc/self/status")?.lines().find(|line| line.starts_with("VmHWM")) {
         println!("peak memory {}", line.trim_start_matches("VmHWM:").trim());

@@ -1,11 +1,8 @@
-//! The server's answer to one query, and the student who opens it.
-
-use tfhe::core_crypto::prelude::{CiphertextModulus, LweCiphertext, decrypt_lwe_ciphertext};
+//! The server's answer to one query.
 
 use crate::codec::{DecodeError, Kind, Reader, Writer};
-use crate::keys::{KeyId, SecretKey};
+use crate::keys::KeyId;
 use crate::parameters::Parameters;
-use crate::range::Encoding;
 use crate::round::{Round, RoundId};
 
 /// The encrypted winner of one query.
@@ -23,11 +20,11 @@ use crate::round::{Round, RoundId};
 /// (4), classes (4), 2049 words of 8 bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncryptedAnswer {
-    key: KeyId,
-    round: RoundId,
-    query: usize,
-    classes: usize,
-    words: Vec<u64>,
+    pub(crate) key: KeyId,
+    pub(crate) round: RoundId,
+    pub(crate) query: usize,
+    pub(crate) classes: usize,
+    pub(crate) words: Vec<u64>,
 }
 
 /// Why the student cannot open an answer.
@@ -54,7 +51,7 @@ pub enum OpenError {
 }
 
 /// Words of an answer. All parameter sets of format version 1 share it.
-const WORDS: usize = Parameters::TOURNAMENT_128.polynomial_size + 1;
+pub(crate) const WORDS: usize = Parameters::TOURNAMENT_128.polynomial_size + 1;
 
 impl EncryptedAnswer {
     pub(crate) fn new(key: KeyId, round: RoundId, query: usize, classes: usize, words: Vec<u64>) -> Self {
@@ -96,7 +93,7 @@ impl EncryptedAnswer {
         let round = RoundId::from_bytes(reader.array()?);
         let query = reader.bounded("query", 0, Round::MAX_VALUES - 1)?;
         let classes = reader.bounded("classes", 2, Round::MAX_CLASSES)?;
-        let words = reader.words(WORDS)?;
+        let words = reader.words(WORDS * if classes <= 16 { 1 } else { 2 })?;
         Ok(Self { key, round, query, classes, words })
     }
 }
@@ -104,28 +101,5 @@ impl EncryptedAnswer {
 impl std::fmt::Debug for EncryptedAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "EncryptedAnswer(round {}, query {}, {} classes, ..)", self.round, self.query, self.classes)
-    }
-}
-
-impl SecretKey {
-    /// Decrypts an answer: the winning class.
-    ///
-    /// # Errors
-    /// If the answer was made under another key, or decrypts to a class that the round does not have.
-    pub fn open(&self, answer: &EncryptedAnswer) -> Result<u8, OpenError> {
-        if answer.key != self.id {
-            return Err(OpenError::Key { expected: self.id, found: answer.key });
-        }
-        let class = Encoding::answer_class(&self.parameters, self.phase(answer));
-        match u8::try_from(class) {
-            Ok(label) if class < answer.classes => Ok(label),
-            _ => Err(OpenError::Class { query: answer.query, class, classes: answer.classes }),
-        }
-    }
-
-    /// The decrypted phase: code and error.
-    fn phase(&self, answer: &EncryptedAnswer) -> u64 {
-        let ciphertext = LweCiphertext::from_container(answer.words.as_slice(), CiphertextModulus::new_native());
-        decrypt_lwe_ciphertext(&self.big, &ciphertext).0
     }
 }

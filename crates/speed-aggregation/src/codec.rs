@@ -4,7 +4,7 @@
 //! offset  bytes  content
 //! 0       8      "SPEEDAGG"
 //! 8       2      version, 1
-//! 10      2      kind: 1 message of a teacher, 2 answer of the server
+//! 10      2      kind: 1 message of a teacher, 2 answer of the server, 3 secret key, 4 public key, 5 evaluation key
 //! 12      ..     content
 //! end-16  16     first half of SHA-256 of all before
 //! ```
@@ -22,6 +22,9 @@ const HEADER: usize = 12;
 pub(crate) enum Kind {
     Message = 1,
     Answer = 2,
+    SecretKey = 3,
+    PublicKey = 4,
+    EvaluationKey = 5,
 }
 
 /// Bytes that are not a well-formed message or answer.
@@ -145,13 +148,24 @@ impl<'a> Reader<'a> {
         Ok(found as usize)
     }
 
-    /// All that is left, which must be exactly `count` words.
-    pub(crate) fn words(self, count: usize) -> Result<Vec<u64>, DecodeError> {
+    /// The next `count` words.
+    pub(crate) fn take_words(&mut self, count: usize) -> Result<Vec<u64>, DecodeError> {
         let expected = count.saturating_mul(size_of::<u64>());
-        if self.0.len() != expected {
-            return Err(DecodeError::Length { expected, found: self.0.len() });
-        }
-        let (words, _) = self.0.as_chunks::<8>();
+        let short = DecodeError::Length { expected, found: self.0.len() };
+        let (head, tail) = self.0.split_at_checked(expected).ok_or(short)?;
+        self.0 = tail;
+        let (words, _) = head.as_chunks::<8>();
         Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+
+    /// All that is left, which must be exactly `count` words.
+    pub(crate) fn words(mut self, count: usize) -> Result<Vec<u64>, DecodeError> {
+        let words = self.take_words(count)?;
+        self.end().map(|()| words)
+    }
+
+    /// Checks that nothing is left.
+    pub(crate) fn end(self) -> Result<(), DecodeError> {
+        if self.0.is_empty() { Ok(()) } else { Err(DecodeError::Length { expected: 0, found: self.0.len() }) }
     }
 }

@@ -9,13 +9,14 @@ use rayon::prelude::*;
 use crate::aggregator::{Aggregated, AggregationError, Aggregator};
 use crate::answer::EncryptedAnswer;
 use crate::circuit::Circuit;
-use crate::keys::{KeySet, generate_keys};
+use crate::keys::{EvaluationKey, PublicKey};
 use crate::message::Message;
 use crate::parameters::Parameters;
 use crate::random::KeySource;
 use crate::range::{Encoding, RangeError};
 use crate::round::Round;
 use crate::server::Server;
+use crate::student::{SecretKey, generate_keys};
 use crate::teacher::Teacher;
 use crate::votes::NoisyVotes;
 
@@ -23,7 +24,9 @@ use crate::votes::NoisyVotes;
 /// threads are shared).
 #[derive(Clone)]
 pub struct Encrypted {
-    keys: Arc<KeySet>,
+    secret: Arc<SecretKey>,
+    public: PublicKey,
+    evaluation: EvaluationKey,
     key_generation: Duration,
     source: KeySource,
     circuit: Circuit,
@@ -48,10 +51,15 @@ impl Encrypted {
             .build()
             .map_err(|error| AggregationError::Threads { threads, reason: error.to_string() })?;
         let start = Instant::now();
-        let keys = Arc::new(pool.install(|| generate_keys(parameters, source.clone()))?);
+        let (secret, public, evaluation) = pool.install(|| {
+            let keys = generate_keys(parameters, &source)?;
+            Ok::<_, AggregationError>((Arc::new(keys.secret), keys.public, keys.evaluation.expand()))
+        })?;
         let key_generation = start.elapsed();
         Ok(Self {
-            keys,
+            secret,
+            public,
+            evaluation,
             key_generation,
             source,
             circuit: Circuit::default(),
@@ -76,13 +84,25 @@ impl Encrypted {
         self
     }
 
-    /// The keys.
+    /// The student's key.
     #[must_use]
-    pub fn keys(&self) -> &KeySet {
-        &self.keys
+    pub fn secret_key(&self) -> &SecretKey {
+        &self.secret
     }
 
-    /// Time that the generation of the keys took.
+    /// The teachers' key.
+    #[must_use]
+    pub fn public_key(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// The server's key.
+    #[must_use]
+    pub fn evaluation_key(&self) -> &EvaluationKey {
+        &self.evaluation
+    }
+
+    /// Time that the generation and expansion of the keys took.
     #[must_use]
     pub fn key_generation(&self) -> Duration {
         self.key_generation
@@ -90,7 +110,7 @@ impl Encrypted {
 
     /// Here, unlike in the protocol, the counts are known: noise beyond its bound is an error, not a wrong label.
     fn check_range(&self, votes: &NoisyVotes) -> Result<(), AggregationError> {
-        let supported = self.keys.public.parameters().range();
+        let supported = self.public.parameters().range();
         for (query, counts) in votes.counts().chunks_exact(votes.classes()).enumerate() {
             let (low, high) = counts.iter().fold((0, 0), |(low, high), &x| (x.min(low), x.max(high)));
             let needed = high.abs_diff(low);
@@ -118,7 +138,7 @@ impl Encrypted {
                     .into_par_iter()
                     .map(|teacher| {
                         Teacher::new(teacher)
-                            .answer(&self.keys.public, round, votes.teacher(teacher), &self.source)
+                            .answer(&self.public, round, votes.teacher(teacher), &self.source)
                             .map(|message| message.to_bytes())
                             .map_err(|source| AggregationError::Teacher { teacher, source })
                     })
@@ -145,9 +165,9 @@ impl Aggregator for Encrypted {
         on_query: &(dyn Fn(usize, Duration) + Sync),
     ) -> Result<Aggregated, AggregationError> {
         let round = Round::new(&self.label, votes.queries(), votes.classes(), votes.teachers(), votes.noise_bound())?;
-        Encoding::new(self.keys.public.parameters(), round.classes(), round.range())?;
+        Encoding::new(self.public.parameters(), round.classes(), round.range())?;
         self.check_range(votes)?;
-        let mut server = Server::new(self.keys.evaluation.clone(), round.clone())?
+        let mut server = Server::new(self.evaluation.clone(), round.clone())?
             .with_circuit(self.circuit)
             .with_source(self.source.clone());
         let (message_bytes, encryption, sum) = self.collect(votes, &round, &mut server)?;
@@ -168,7 +188,7 @@ impl Aggregator for Encrypted {
         for answer in answers {
             let bytes = answer.to_bytes();
             answer_bytes += bytes.len();
-            winners.push(self.keys.secret.open(&EncryptedAnswer::from_bytes(&bytes)?)?);
+            winners.push(self.secret.open(&EncryptedAnswer::from_bytes(&bytes)?)?);
         }
         Ok(Aggregated {
             winners,
@@ -186,6 +206,6 @@ impl Aggregator for Encrypted {
 
 impl std::fmt::Debug for Encrypted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Encrypted({:?}, {:?}, {} threads)", self.keys.public, self.circuit, self.threads)
+        write!(f, "Encrypted({:?}, {:?}, {} threads)", self.public, self.circuit, self.threads)
     }
 }

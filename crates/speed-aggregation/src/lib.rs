@@ -8,8 +8,8 @@
 //! | [`Server`] | [`EvaluationKey`] | adds messages, computes the argmax, sends [`EncryptedAnswer`]s |
 //!
 //! The keys are different types, so the server cannot be handed a secret key. The argmax is exact, with a failure
-//! probability below 2^-128 a query ([`Parameters::failure`]), as long as counts stay in a [`VoteRange`] that the
-//! parameters support; a round outside it is refused. Ties go to the lowest class.
+//! probability below 2^-128 a query ([`Encoding::guarantee`]), as long as counts stay in their [`VoteRange`]; a round for
+//! which that cannot be had is refused. Ties go to the lowest class.
 //!
 //! [`Aggregator`] is the same for the protocol in one process ([`Encrypted`]) and for its clear-text twin
 //! ([`ClearText`]):
@@ -41,6 +41,7 @@ mod aggregator;
 mod answer;
 mod circuit;
 mod codec;
+#[cfg(feature = "student")]
 mod encrypted;
 mod keys;
 mod message;
@@ -50,6 +51,8 @@ mod random;
 mod range;
 mod round;
 mod server;
+#[cfg(feature = "student")]
+mod student;
 mod teacher;
 mod votes;
 
@@ -57,14 +60,17 @@ pub use aggregator::{Aggregated, AggregationError, Aggregator, ClearText};
 pub use answer::{EncryptedAnswer, OpenError};
 pub use circuit::Circuit;
 pub use codec::DecodeError;
+#[cfg(feature = "student")]
 pub use encrypted::Encrypted;
-pub use keys::{EvaluationKey, KeyId, KeySet, PublicKey, SecretKey, generate_keys};
+pub use keys::{EvaluationKey, KeyId, PublicKey, SeededEvaluationKey};
 pub use message::Message;
-pub use noise::FailureBound;
+pub use noise::Guarantee;
 pub use parameters::Parameters;
 pub use random::{EntropyError, KeySource};
 pub use range::{Encoding, EncodingError, RangeError, VoteRange};
 pub use round::{Round, RoundError, RoundId};
 pub use server::{Server, ServerError};
+#[cfg(feature = "student")]
+pub use student::{KeySet, SecretKey, generate_keys};
 pub use teacher::{Teacher, TeacherError};
 pub use votes::{NoisyVotes, VotesError};

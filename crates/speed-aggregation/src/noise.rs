@@ -4,64 +4,73 @@
 //! keys, one mask polynomial, and TUniform(b) noise, whose variance is `(2^(2b+1) + 1) / 6`. They are those of tfhe-rs
 //! (core_crypto::commons::noise_formulas), written out for this crate's keys; a test compares the two.
 
-use crate::circuit::Circuit;
+use crate::circuit::{Circuit, FAN_IN, READ_OUTS, SUM_STEP};
 use crate::parameters::{Decomposition, Parameters};
+use crate::range::{DEAD_ZONE, Encoding, VoteRange};
 
-const TORUS: f64 = 18_446_744_073_709_551_616.0;
-
-/// Upper bounds on failure, as base-2 logarithms of probabilities, from the noise model: phase errors are Gaussian with
-/// the variances of the formulas (as in tfhe's own parameter sets).
+/// What is guaranteed of a query, as base-2 logarithms of probabilities, from the noise model: phase errors are Gaussian
+/// with the variances of the formulas (as in tfhe's own parameter sets).
+///
+/// # Failure
 ///
 /// With `s_j` the standard deviation at the input of scale `j` in buckets, `x_j = D u_j` the noiseless phase of a
-/// difference `D` at its unit `u_j`, dead zone `t`, half-circle `N`, and `Q` the Gaussian tail, a comparison errs only
-/// if the coarsest scale has the wrong sign, or does not know while the middle one has the wrong sign, or neither knows
-/// and the finest is wrong. Without assuming independence,
+/// difference `D` at its unit `u_j`, dead zone `t_j` (0 for the finest, `j = 0`), half-circle `N`, and `Q` the Gaussian
+/// tail, a comparison errs only if the coarsest scale has the wrong sign, or does not know while the next finer one errs
+/// in the same sense, and so on. Without assuming independence,
 ///
 /// ```text
-/// P(D)    <= W_2 + min(Z_2, W_1 + min(Z_1, W_0)) + C
-/// W_j     =  Q((x_j + t_j) / s_j) + Q((N + t_j - x_j) / s_j)     wrong sign     (t_0 = 0; finest: Q(x/s) + Q((N-x)/s))
+/// E_0     =  W_0
+/// E_j     =  W_j + min(Z_j, E_(j-1))
+/// P(D)   <=  E_last + C
+/// W_j     =  Q((x_j + t_j) / s_j) + Q((N + t_j - x_j) / s_j)     wrong sign
 /// Z_j     =  Q((x_j - t_j) / s_j) + Q((N - t_j - x_j) / s_j)     not the right sign
-/// C       =  2 Q(128 / s_c)                                      the sum of the three signs is misread
+/// C       =  2 Q(64 / s_c)                                       the sum of the signs is misread
 /// ```
-/// and `comparison` is the maximum over all `D` from 1/2 to `range + 1/2`; in a tournament, in the last round, where
-/// noise is largest. The winner takes part in `log2 K` matches, but every match can be lost for it only once, and a query
-/// has `K - 1` matches: `query` is the union bound over `K - 1` comparisons and the read-out. In all pairs, the result is
-/// right if the winner's `K - 1` comparisons and the `K` thresholds are.
+/// and `comparison` is the maximum over all `D` from 1/2 to the largest difference of the round plus 1/2; in a tournament,
+/// in the last round, where noise is largest. Every match can be lost for the winner only once, and a query has `K - 1`
+/// matches: `query` is the union bound over `K - 1` comparisons and the read-outs. In all pairs, the result is right if the
+/// winner's `K - 1` comparisons and all `K` thresholds are.
+///
+/// # Distance
+/// What an answer tells beyond its winner: see [`crate::EncryptedAnswer`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FailureBound {
+pub struct Guarantee {
     /// log2 of the failure probability of one comparison, for the worst difference in the worst round.
     pub comparison_log2: f64,
-    /// log2 of the failure probability of the read-out: of the winner's index (tournament), or of the thresholds on the
-    /// numbers of wins (all pairs).
+    /// log2 of the failure probability of all that follows comparisons: thresholds on numbers of wins (all pairs), the
+    /// read-outs, and the opening of the answer.
     pub read_out_log2: f64,
     /// log2 of the failure probability of one query: union bound over comparisons and read-out.
     pub query_log2: f64,
+    /// log2 of a bound on the statistical distance between the answers to two queries with the same winner.
+    pub distance_log2: f64,
 }
 
-/// Variances of one parameter set.
+/// Variances of one encoding under one parameter set.
 pub(crate) struct NoiseModel<'a> {
     p: &'a Parameters,
+    encoding: Encoding,
+    range: VoteRange,
 }
 
 impl<'a> NoiseModel<'a> {
-    pub(crate) fn new(p: &'a Parameters) -> Self {
-        Self { p }
+    pub(crate) fn new(p: &'a Parameters, encoding: Encoding, range: VoteRange) -> Self {
+        Self { p, encoding, range }
     }
 
     fn ring(&self) -> f64 {
         self.p.polynomial_size as f64
     }
 
-    /// One bucket in torus units.
-    pub(crate) fn bucket(&self) -> f64 {
-        TORUS / (2.0 * self.ring())
+    fn bucket(&self) -> f64 {
+        self.p.bucket() as f64
     }
 
-    /// A sum of `teachers` public-key encryptions `(A r + e_1, B r + e_2 + m)` with `B = A s + e`: the phase error is
-    /// `e r + e_2 - e_1 s`. The binary `r` has mean 1/2, which makes `e r` biased by a number that depends on the key
-    /// (through `e`) and adds up over teachers; over keys its variance is `N/4` that of `e`.
-    pub(crate) fn fresh_sum(&self, teachers: usize) -> f64 {
-        let n = teachers as f64;
+    /// A sum of public-key encryptions `(A r + e_1, B r + e_2 + m)` with `B = A s + e`, one of each teacher: the phase
+    /// error is `e r + e_2 - e_1 s`. The binary `r` has mean 1/2, which makes `e r` biased by a number that depends on
+    /// the key (through `e`) and adds up over teachers; over keys its variance is `N/4` that of `e`.
+    pub(crate) fn fresh_sum(&self) -> f64 {
+        let n = self.range.teachers() as f64;
         let noise = t_uniform(self.p.glwe_noise_log);
         let ring = self.ring();
         n * n * ring / 4.0 * noise + n * noise * (ring / 4.0 + ring / 2.0 + 1.0)
@@ -75,31 +84,37 @@ impl<'a> NoiseModel<'a> {
     }
 
     /// The centred modulus switch to `2N` buckets: every mask element is rounded, against key bits of +-1/2 after
-    /// centring. In torus units.
+    /// centring.
     pub(crate) fn modulus_switch(&self) -> f64 {
         self.p.lwe_dimension as f64 / 48.0 * self.bucket().powi(2)
     }
 
     /// The output of a bootstrap: `n` external products, each with `2 l N` digit times noise products, unreached parts
-    /// of body and mask (half of the key bits, and half of the `n` rotations happen), and the rounding of the 53-bit
-    /// Fourier transform (tfhe's fit).
+    /// of body and mask (half of the key bits, and half of the `n` rotations happen), and the rounding of the Fourier
+    /// transform.
     pub(crate) fn bootstrap(&self, d: Decomposition) -> f64 {
         let (n, ring, levels) = (self.p.lwe_dimension as f64, self.ring(), d.levels as f64);
-        let fourier = 0.00705
-            * 2_f64.powi(2 * (64 - 53 + d.base_log as i32))
-            * levels.powf(1.01827)
-            * ring.powf(2.22003)
-            * 2_f64.powf(1.01827);
         let key = 2.0 * levels * ring * digit(d) * t_uniform(self.p.glwe_noise_log);
-        n * (fourier + key + unreached(d) / 2.0 * (1.0 + ring / 2.0))
+        n * (self.fourier(d) + key + unreached(d) / 2.0 * (1.0 + ring / 2.0))
     }
 
-    /// The packing of a ciphertext into a look-up table of `N/2` equal entries: noise of the ring elements adds up over
-    /// the window, the unreached part (in the constant coefficient) does not.
+    /// The rounding of the 53-bit Fourier transforms of one external product (tfhe's fit).
+    fn fourier(&self, d: Decomposition) -> f64 {
+        let base = 2_f64.powi(2 * (64 - 53 + d.base_log as i32));
+        0.00705 * base * (d.levels as f64).powf(1.01827) * self.ring().powf(2.22003) * 2_f64.powf(1.01827)
+    }
+
+    /// An entry of a packed table of `N/4` (four scales: `N/2`) equal entries. The noise of step `k` of the trace is doubled
+    /// by each of the steps after it and ends on the `2^k` multiples of `N / 2^k`; an entry sums over those in its window.
     pub(crate) fn packing(&self) -> f64 {
-        let d = self.p.packing;
+        let d = self.p.trace;
         let ring = self.ring();
-        ring * (ring / 2.0 * d.levels as f64 * digit(d) * t_uniform(self.p.glwe_noise_log) + unreached(d) / 2.0)
+        let step = ring * d.levels as f64 * digit(d) * t_uniform(self.p.glwe_noise_log)
+            + unreached(d) * (1.0 + ring / 2.0)
+            + self.fourier(d);
+        let steps = self.p.polynomial_size.trailing_zeros() as i32;
+        let window = if self.encoding.scales().len() < 4 { 0.25 } else { 0.5 };
+        (1..=steps).map(|k| step * 4_f64.powi(steps - k) * (window * 2_f64.powi(k)).max(1.0)).sum()
     }
 
     /// What one match adds to the noise of the winner that it passes on.
@@ -107,89 +122,118 @@ impl<'a> NoiseModel<'a> {
         self.bootstrap(self.p.select) + self.packing()
     }
 
-    /// A contestant after `rounds` matches.
-    pub(crate) fn contestant(&self, rounds: usize, teachers: usize) -> f64 {
-        self.fresh_sum(teachers) + rounds as f64 * self.selection()
+    /// Rounds of a tournament.
+    fn rounds(&self) -> usize {
+        self.encoding.outcomes().next_power_of_two().trailing_zeros() as usize
+    }
+
+    /// A contestant's count after `rounds` matches.
+    pub(crate) fn contestant(&self, rounds: usize) -> f64 {
+        self.fresh_sum() + rounds as f64 * self.selection()
     }
 
     /// Variance at the input of the bootstrap of one scale in a tournament, in buckets squared, between two contestants
     /// that have won `rounds` matches each.
-    pub(crate) fn match_input(&self, scale: u64, rounds: usize, teachers: usize) -> f64 {
+    pub(crate) fn match_input(&self, scale: u64, rounds: usize) -> f64 {
         // The two sums share their bias only in part; twice the variance is the safe side.
-        let difference = 2.0 * self.contestant(rounds, teachers);
+        let difference = 2.0 * self.contestant(rounds);
         let scaled = difference * (scale as f64).powi(2);
         (scaled + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
     }
 
     /// The same in all pairs, where both counts have been key-switched before they are subtracted.
-    pub(crate) fn pair_input(&self, scale: u64, teachers: usize) -> f64 {
-        self.match_input(scale, 0, teachers) + self.key_switch() / self.bucket().powi(2)
+    pub(crate) fn pair_input(&self, scale: u64) -> f64 {
+        self.match_input(scale, 0) + self.key_switch() / self.bucket().powi(2)
     }
 
-    /// Variance at the input of the combining bootstrap, in buckets squared: three signs.
-    pub(crate) fn combination_input(&self) -> f64 {
-        (3.0 * self.bootstrap(self.p.bootstrap) + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
+    /// Variance at the input of a bootstrap of a sum of outputs of `summands` coarse bootstraps, in buckets squared.
+    pub(crate) fn sum_input(&self, summands: usize) -> f64 {
+        let sum = summands as f64 * self.bootstrap(self.p.bootstrap);
+        (sum + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
     }
 
-    /// Variance at the input of the read-out bootstrap of a tournament, in buckets squared.
-    pub(crate) fn read_out_input(&self, rounds: usize, teachers: usize) -> f64 {
-        (self.contestant(rounds, teachers) + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
-    }
-
-    /// Variance at the input of a threshold of all pairs, in buckets squared: `K - 1` outcomes.
-    pub(crate) fn threshold_input(&self, classes: usize) -> f64 {
-        let outcomes = (classes - 1) as f64 * self.bootstrap(self.p.bootstrap);
-        (outcomes + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
-    }
-
-    pub(crate) fn failure(&self, circuit: Circuit, classes: usize, teachers: usize) -> FailureBound {
-        let p = self.p;
-        let classes = classes.max(2);
-        let rounds = classes.next_power_of_two().trailing_zeros() as usize;
-        let (comparison, read_out) = match circuit {
-            Circuit::Tournament => {
-                // The winner's index sits in a slot of 2N / 16 buckets, off its centre by at most range votes.
-                let slot = 2.0 * self.ring() / p.max_classes() as f64;
-                let reach = p.range as f64 * 2_f64.powi(p.unit_log.cast_signed()) / self.bucket();
-                let deviation = self.read_out_input(rounds, teachers).sqrt();
-                let variances = p.scales.map(|scale| self.match_input(scale, rounds - 1, teachers));
-                (self.comparison(variances), 2.0 * tail((slot / 2.0 - reach) / deviation))
-            }
-            Circuit::AllPairs => {
-                let step = self.ring() / 2.0 / (classes - 1) as f64;
-                let deviation = self.threshold_input(classes).sqrt();
-                let variances = p.scales.map(|scale| self.pair_input(scale, teachers));
-                (self.comparison(variances), classes as f64 * tail(step / deviation))
-            }
-        };
-        FailureBound {
-            comparison_log2: comparison.log2(),
-            read_out_log2: read_out.log2(),
-            query_log2: (comparison * (classes - 1) as f64 + read_out).log2(),
+    /// Variance of a digit of the winner, before it is read out.
+    pub(crate) fn winner(&self, circuit: Circuit) -> f64 {
+        match circuit {
+            Circuit::Tournament => self.rounds() as f64 * self.selection(),
+            Circuit::AllPairs => self.encoding.outcomes() as f64 * self.bootstrap(self.p.select),
         }
     }
 
-    /// The failure bound of one comparison with these variances at its three inputs (buckets squared).
-    fn comparison(&self, variances: [f64; 3]) -> f64 {
-        let p = self.p;
+    /// Variance at the input of a read-out of a digit of variance `digit`, in buckets squared, without the flooding.
+    pub(crate) fn read_out_input(&self, digit: f64) -> f64 {
+        (digit + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
+    }
+
+    pub(crate) fn guarantee(&self, circuit: Circuit) -> Guarantee {
+        let matches = (self.encoding.outcomes() - 1) as f64;
+        let scales = self.encoding.scales();
+        let (variances, thresholds): (Vec<f64>, f64) = match circuit {
+            Circuit::Tournament => (scales.map(|scale| self.match_input(scale, self.rounds() - 1)).collect(), 0.0),
+            Circuit::AllPairs => {
+                // Each class has a threshold on up to FAN_IN outcomes, and on flags of such thresholds.
+                let flags = matches / (FAN_IN - 1) as f64 + 1.0;
+                let margin = SUM_STEP as f64 / self.bucket();
+                let threshold = 2.0 * tail(margin / self.sum_input(FAN_IN).sqrt());
+                (scales.map(|scale| self.pair_input(scale)).collect(), (matches + 1.0) * flags * threshold)
+            }
+        };
+        let comparison = self.comparison(&variances);
+        let read_outs = thresholds + self.encoding.digit_count() as f64 * self.read_outs(circuit);
+        Guarantee {
+            comparison_log2: comparison.log2(),
+            read_out_log2: read_outs.log2(),
+            query_log2: (comparison * matches + read_outs).log2(),
+            distance_log2: self.distance_log2(circuit),
+        }
+    }
+
+    /// The failure bound of the read-outs and the opening of one digit, which lies half a sixteenth of the torus from its
+    /// neighbours, less the flooding.
+    fn read_outs(&self, circuit: Circuit) -> f64 {
+        let half_slot = self.ring() / 16.0;
+        let flooding = |log: u32| 2_f64.powi(log as i32) / self.bucket();
+        let margin = half_slot - flooding(self.p.read_out_flooding_log);
+        let bootstrap = self.bootstrap(self.p.select);
+        let first = 2.0 * tail(margin / self.read_out_input(self.winner(circuit)).sqrt());
+        let next = 2.0 * tail(margin / self.read_out_input(bootstrap).sqrt());
+        let opening = 2.0 * tail((half_slot - flooding(self.p.flooding_log)) * self.bucket() / bootstrap.sqrt());
+        first + (READ_OUTS - 1) as f64 * next + opening
+    }
+
+    /// The failure bound of one comparison with these variances at its inputs (buckets squared), finest scale first.
+    fn comparison(&self, variances: &[f64]) -> f64 {
         let half_circle = self.ring();
-        let units = p.scales.map(|scale| scale as f64 * 2_f64.powi(p.unit_log.cast_signed()) / self.bucket());
-        let deviations = variances.map(f64::sqrt);
-        let zones = [0.0, p.dead_zone as f64, p.dead_zone as f64];
-        let wrong = |j: usize, d: f64| {
-            let x = units[j] * d;
-            tail((x + zones[j]) / deviations[j]) + tail((half_circle + zones[j] - x) / deviations[j])
+        let scales: Vec<(f64, f64, f64)> = (self.encoding.scales().zip(variances).enumerate())
+            .map(|(j, (scale, variance))| {
+                let zone = if j == 0 { 0.0 } else { DEAD_ZONE as f64 };
+                (self.encoding.unit() as f64 * scale as f64 / self.bucket(), zone, variance.sqrt())
+            })
+            .collect();
+        let error = |d: f64| {
+            scales.iter().enumerate().fold(1.0_f64, |finer, (j, &(unit, zone, deviation))| {
+                let x = unit * d;
+                let wrong = tail((x + zone) / deviation) + tail((half_circle + zone - x) / deviation);
+                let unknown = tail((x - zone) / deviation) + tail((half_circle - zone - x) / deviation);
+                if j == 0 { wrong } else { wrong + unknown.min(finer) }
+            })
         };
-        let unknown = |j: usize, d: f64| {
-            let x = units[j] * d;
-            tail((x - zones[j]) / deviations[j]) + tail((half_circle - zones[j] - x) / deviations[j])
+        let sum = 2.0 * tail(SUM_STEP as f64 / self.bucket() / self.sum_input(scales.len()).sqrt());
+        (0..=self.range.difference()).map(|d| error(d as f64 + 0.5)).fold(0.0, f64::max) + sum
+    }
+
+    /// Flooding that is uniform on an interval of length `L` hides errors `e, e'` up to a distance of `E|e - e'| / L`, and
+    /// what one stage does not hide meets the next.
+    fn distance_log2(&self, circuit: Circuit) -> f64 {
+        // E|e - e'| of two independent Gaussian errors is 2 / sqrt(pi) standard deviations.
+        let stage = |variance: f64, log: u32| {
+            (2.0 / std::f64::consts::PI.sqrt() * variance.sqrt() / 2_f64.powi(log as i32 + 1)).log2()
         };
-        // Sums of signs are 1/16 of the torus apart, and 1/32 from the threshold.
-        let combination = 2.0 * tail(half_circle / 16.0 / self.combination_input().sqrt());
-        (0..=p.range)
-            .map(|d| d as f64 + 0.5)
-            .map(|d| wrong(2, d) + unknown(2, d).min(wrong(1, d) + unknown(1, d).min(wrong(0, d))) + combination)
-            .fold(0.0, f64::max)
+        let bootstrap = self.bootstrap(self.p.select);
+        let first = stage(self.winner(circuit), self.p.read_out_flooding_log);
+        let next = stage(bootstrap, self.p.read_out_flooding_log);
+        let last = stage(bootstrap, self.p.flooding_log);
+        first + (READ_OUTS - 1) as f64 * next + last + (self.encoding.digit_count() as f64).log2()
     }
 }
 
@@ -222,7 +266,11 @@ mod tests {
     use tfhe::core_crypto::commons::noise_formulas as reference;
     use tfhe::core_crypto::prelude::GlweDimension;
 
-    const P: Parameters = Parameters::TOURNAMENT_128;
+    const TORUS: f64 = 18_446_744_073_709_551_616.0;
+
+    fn model(p: &Parameters, outcomes: usize, range: VoteRange) -> NoiseModel<'_> {
+        NoiseModel::new(p, Encoding::new(p, outcomes, range).expect("valid"), range)
+    }
 
     fn assert_close(what: &str, ours: f64, theirs: f64, tolerance: f64) {
         assert!((ours / theirs - 1.0).abs() < tolerance, "{what}: ours 2^{}, tfhe's 2^{}", ours.log2(), theirs.log2());
@@ -230,35 +278,39 @@ mod tests {
 
     #[test]
     fn bootstrap_variances_agree_with_tfhe() {
-        for d in [P.bootstrap, P.select] {
-            let theirs = reference::lwe_programmable_bootstrap::pbs_variance_132_bits_security_tuniform_fft_mul(
-                P.small_dimension(),
-                GlweDimension(1),
-                P.ring(),
-                d.base(),
-                d.level_count(),
-                53.0,
-                TORUS,
-            );
-            assert_close("bootstrap", NoiseModel::new(&P).bootstrap(d), theirs.0 * TORUS * TORUS, 0.02);
+        for p in Parameters::ALL {
+            for d in [p.bootstrap, p.select] {
+                let theirs = reference::lwe_programmable_bootstrap::pbs_variance_132_bits_security_tuniform_fft_mul(
+                    p.small_dimension(),
+                    GlweDimension(1),
+                    p.ring(),
+                    d.base(),
+                    d.level_count(),
+                    53.0,
+                    TORUS,
+                );
+                let ours = model(&p, 10, VoteRange::new(250, 0)).bootstrap(d);
+                assert_close("bootstrap", ours, theirs.0 * TORUS * TORUS, 0.02);
+            }
         }
     }
 
     #[test]
     fn key_switch_and_modulus_switch_variances_agree_with_tfhe() {
-        let model = NoiseModel::new(&P);
+        let p = Parameters::TOURNAMENT_128;
+        let model = model(&p, 10, VoteRange::new(250, 0));
         let key_switch = reference::lwe_keyswitch::keyswitch_additive_variance_132_bits_security_tuniform(
-            P.big_dimension(),
-            P.small_dimension(),
-            P.key_switch.base(),
-            P.key_switch.level_count(),
+            p.big_dimension(),
+            p.small_dimension(),
+            p.key_switch.base(),
+            p.key_switch.level_count(),
             TORUS,
             TORUS,
         );
         assert_close("key switch", model.key_switch(), key_switch.0 * TORUS * TORUS, 0.02);
         let switch =
             reference::centered_mean_shifted_modulus_switch::centered_binary_shifted_modulus_switch_additive_variance(
-                P.small_dimension(),
+                p.small_dimension(),
                 TORUS,
                 4096.0,
             );
@@ -266,23 +318,41 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_failure_bounds_hold() {
-        for (classes, teachers) in [(2, 2), (10, 250), (16, 2544)] {
-            for (circuit, bound) in [(Circuit::Tournament, -136.0), (Circuit::AllPairs, -130.0)] {
-                let failure = P.failure(circuit, classes, teachers);
-                assert!(failure.query_log2 < bound, "{circuit:?}, {classes} classes: {failure:?}");
-                assert!(failure.query_log2 >= failure.comparison_log2);
+    fn the_documented_bounds_hold() {
+        let [narrow, wide] = Parameters::ALL;
+        for (p, outcomes, range) in [
+            (narrow, 2, VoteRange::new(2, 0)),
+            (narrow, 10, VoteRange::new(250, 444)),
+            (narrow, 100, VoteRange::new(2544, 0)),
+            (wide, 10, VoteRange::new(5000, 500)),
+            (wide, 128, VoteRange::new(5000, 12_500)),
+        ] {
+            let model = model(&p, outcomes, range);
+            for circuit in [Circuit::Tournament, Circuit::AllPairs] {
+                let guarantee = model.guarantee(circuit);
+                assert!(guarantee.query_log2 < -128.0, "{circuit:?}, {outcomes} outcomes: {guarantee:?}");
+                assert!(guarantee.query_log2 >= guarantee.comparison_log2);
+                assert!(guarantee.distance_log2 < -40.0, "{circuit:?}, {outcomes} outcomes: {guarantee:?}");
             }
         }
     }
 
     #[test]
-    fn a_wider_range_or_other_scales_would_fail() {
-        // The bound is no constant: it sees both ends of the range and the gaps between scales.
-        let comparison = |p: Parameters| p.failure(Circuit::Tournament, 10, 250).comparison_log2;
-        assert!(comparison(Parameters { range: 2600, ..P }) > -100.0);
-        assert!(comparison(Parameters { scales: [400 << 4, P.scales[1], P.scales[2]], ..P }) > -100.0);
-        assert!(comparison(Parameters { scales: [P.scales[0], 30 << 4, P.scales[2]], ..P }) > -100.0);
-        assert!(comparison(Parameters { dead_zone: 40, ..P }) > -100.0);
+    fn a_wider_range_or_less_precision_would_fail() {
+        // The bound is no constant: it sees both ends of the range, the gaps between scales, and every kind of noise.
+        let p = Parameters::TOURNAMENT_128;
+        let range = VoteRange::new(250, 1147);
+        let encoding = Encoding::new(&p, 10, range).expect("valid");
+        let comparison = |p: Parameters, range: VoteRange| {
+            NoiseModel::new(&p, encoding, range).guarantee(Circuit::Tournament).comparison_log2
+        };
+        assert!(comparison(p, range) < -128.0);
+        assert!(comparison(p, VoteRange::new(250, 1200)) > -100.0);
+        assert!(comparison(Parameters { select: Decomposition { base_log: 12, levels: 2 }, ..p }, range) > -100.0);
+        assert!(comparison(Parameters { key_switch: Decomposition { base_log: 4, levels: 3 }, ..p }, range) > -100.0);
+        assert!(comparison(Parameters { trace: Decomposition { base_log: 8, levels: 3 }, ..p }, range) > -100.0);
+        let narrow = Encoding::new(&p, 10, VoteRange::new(100, 0)).expect("two scales");
+        let gap = NoiseModel::new(&p, narrow, range).guarantee(Circuit::Tournament).comparison_log2;
+        assert!(gap > -100.0);
     }
 }

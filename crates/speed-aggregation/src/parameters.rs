@@ -3,8 +3,7 @@
 use tfhe::core_crypto::commons::math::random::DynamicDistribution;
 use tfhe::core_crypto::prelude::{DecompositionBaseLog, DecompositionLevelCount, LweDimension, PolynomialSize};
 
-use crate::circuit::Circuit;
-use crate::noise::{FailureBound, NoiseModel};
+use crate::codec::{DecodeError, Reader};
 
 /// A gadget decomposition: `levels` digits of `base_log` bits each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +22,15 @@ impl Decomposition {
     }
 }
 
-/// A complete, named set of parameters for keys, encoding and circuits. There is no public constructor: security and
-/// exactness hold for the named constants only ([`Parameters::TOURNAMENT_128`]).
+/// A complete, named set of cryptographic parameters. There is no public constructor: security and exactness hold for the
+/// named constants only. How counts lie on the torus is not part of it; that is computed for each round ([`crate::Encoding`]).
 ///
 /// The torus is `Z / 2^64`. A bootstrap sees the phase in *buckets*: `2N = 4096` of them, `2^52` torus units each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     pub(crate) name: &'static str,
+    /// Number of the set in files.
+    pub(crate) code: u32,
     /// Dimension `n` of the small key, over which bootstraps read their input.
     pub(crate) lwe_dimension: usize,
     /// Degree `N` of the ring; with one mask polynomial (`k = 1`) also the dimension of the big key.
@@ -41,91 +42,70 @@ pub struct Parameters {
     pub(crate) bootstrap: Decomposition,
     pub(crate) select: Decomposition,
     pub(crate) key_switch: Decomposition,
-    pub(crate) packing: Decomposition,
-    /// One vote is `2^unit_log` on the torus.
-    pub(crate) unit_log: u32,
-    /// One step of the class index is `2^index_log` on the torus.
-    pub(crate) index_log: u32,
-    /// Multipliers of the three scales of a comparison, finest first, each times `2^(64 - index_log)` so that the index
-    /// vanishes modulo `2^64`.
-    pub(crate) scales: [u64; 3],
-    /// Half-width in buckets of the zone around zero in which the two coarser scales answer "don't know".
-    pub(crate) dead_zone: usize,
-    /// Largest `|difference|` of two noisy counts for which a comparison is right.
-    pub(crate) range: u64,
+    pub(crate) trace: Decomposition,
+    /// Most scales at which a comparison reads a difference.
+    pub(crate) scales: usize,
+    /// Flooding noise before each read-out: TUniform on `[-2^b, 2^b]`.
+    pub(crate) read_out_flooding_log: u32,
     /// Flooding noise of an answer: TUniform on `[-2^b, 2^b]`.
     pub(crate) flooding_log: u32,
 }
 
 impl Parameters {
-    /// Exact argmax of 2 to 16 classes at 128-bit security.
+    /// Exact argmax of noisy counts that differ by at most 2544 votes, at 128-bit security: for hundreds of teachers.
     ///
     /// | | |
     /// |---|---|
-    /// | security | 128 bits: dimension, noise and ring are those of tfhe-rs 1.8 `PARAM_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M128` (n = 918, N = 2048, k = 1, binary keys) |
-    /// | range | two noisy counts of one query differ by at most 2544 ([`Parameters::range`]) |
-    /// | failure | ten classes, 250 teachers, by [`Parameters::failure`]: tournament 2^-140 a comparison and 2^-137 a query, all pairs 2^-134 and 2^-131; 16 classes and 2544 teachers: 2^-136 and 2^-130 a query. Below 2^-128, tfhe's own condition for publishing decryptions (IND-CPA^D) |
-    /// | cost, ten classes | tournament: 37 bootstraps (10 of them with the finer key), 37 key switches, 9 packings a query; all pairs: 190 (10) and 85 |
-    /// | memory | evaluation key about 0.5 GB, public key 33 kB |
-    ///
-    /// # Encoding
-    /// A class with index `i` and noisy count `v` travels as `v * 2^46 + i * 2^60` (modulo 2^64). A comparison
-    /// multiplies the difference of two such values by `16 * 584`, `16 * 40` and `16 * 3`: the index part becomes a
-    /// multiple of 2^64 and vanishes, so that it costs no precision, and one vote becomes 146, 10 and 0.75 buckets.
-    ///
-    /// # Margins
-    /// Write `D = |d - 1/2|` for the difference `d` of the later minus the earlier class. In buckets of 4096:
-    /// - finest scale (sign): `D = 1/2` lies 73 from the wrong answer, and `D <= 13.5` at least 73 from the wrap-around
-    ///   at 2048.
-    /// - middle scale (sign, but 0 within 70 of zero and of 2048): 75 or more from the wrong sign; from `D = 14.5` on,
-    ///   75 from "don't know".
-    /// - coarsest scale (same table): 70 from the wrong sign; around `D = 190` it takes over from the middle one: for
-    ///   every `D` one of the two is 72 or more from "don't know"; at `D = 2544.5` it is 69.6 from giving up.
-    /// - sum of the three answers with weights 1, 2, 4: 128 buckets to the next value.
-    ///
-    /// The noise has a standard deviation of about 4.8 buckets in the first round and 5.3 in the fourth (finest
-    /// scale). No bound assumes that the errors of two scales are independent.
+    /// | security | 128 bits: dimension, noise and ring are those of tfhe-rs 1.8 `PARAM_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M128` (n = 918, N = 2048, k = 1, binary keys); its noise curves aim at 132 |
+    /// | failure | below 2^-128 a query, tfhe's own condition for publishing decryptions (IND-CPA^D); a round that would not reach it is refused |
+    /// | cost, ten classes | tournament: 38 bootstraps (11 of them with the finer key), 38 key switches, 9 packings a query; all pairs: 192 (12) and 87 |
+    /// | memory | evaluation key 94 MB on disk, 230 MB in use; public key 33 kB |
     pub const TOURNAMENT_128: Self = Self {
         name: "TOURNAMENT_128",
+        code: 1,
         lwe_dimension: 918,
         polynomial_size: 2048,
         lwe_noise_log: 45,
         glwe_noise_log: 17,
         bootstrap: Decomposition { base_log: 23, levels: 1 },
-        select: Decomposition { base_log: 12, levels: 3 },
-        key_switch: Decomposition { base_log: 4, levels: 4 },
-        packing: Decomposition { base_log: 12, levels: 3 },
-        unit_log: 46,
-        index_log: 60,
-        scales: [584 << 4, 40 << 4, 3 << 4],
-        dead_zone: 70,
-        range: 2544,
+        select: Decomposition { base_log: 15, levels: 2 },
+        key_switch: Decomposition { base_log: 3, levels: 5 },
+        trace: Decomposition { base_log: 8, levels: 5 },
+        scales: 3,
+        read_out_flooding_log: 57,
         flooding_log: 58,
     };
 
-    /// The constant's name, as written into messages, tables and logs.
+    /// As [`Parameters::TOURNAMENT_128`], for differences of up to 30,000 votes: thousands of teachers. The fourth scale
+    /// and a finer key for selection cost about 1.6 times the time.
+    pub const WIDE_128: Self = Self {
+        name: "WIDE_128",
+        code: 2,
+        select: Decomposition { base_log: 12, levels: 3 },
+        trace: Decomposition { base_log: 7, levels: 6 },
+        scales: 4,
+        ..Self::TOURNAMENT_128
+    };
+
+    /// All named sets, the fastest first.
+    pub const ALL: [Self; 2] = [Self::TOURNAMENT_128, Self::WIDE_128];
+
+    /// The constant's name, as written into tables and logs.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Largest `|difference|` of two noisy counts of one query for which the comparison is exact.
+    /// Largest `|difference|` of two noisy counts of one query for which a comparison is exact.
     #[must_use]
     pub fn range(&self) -> u64 {
-        self.range
+        crate::range::reach(self.scales)
     }
 
-    /// Largest number of classes: the steps of the index that fit on the torus.
-    #[must_use]
-    pub fn max_classes(&self) -> usize {
-        1 << (u64::BITS - self.index_log)
-    }
-
-    /// Upper bounds on the failure probability of a comparison and of a query with `classes` classes, for sums of
-    /// `teachers` public-key encryptions. See [`FailureBound`] for the formulas.
-    #[must_use]
-    pub fn failure(&self, circuit: Circuit, classes: usize, teachers: usize) -> FailureBound {
-        NoiseModel::new(self).failure(circuit, classes, teachers)
+    /// The parameter set with this number in a file.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let code = reader.bounded("parameter set", 1, Self::ALL.len())?;
+        Ok(Self::ALL[code - 1])
     }
 
     pub(crate) fn small_dimension(&self) -> LweDimension {
@@ -148,12 +128,29 @@ impl Parameters {
         DynamicDistribution::new_t_uniform(self.glwe_noise_log)
     }
 
-    pub(crate) fn flooding_noise(&self) -> DynamicDistribution<u64> {
-        DynamicDistribution::new_t_uniform(self.flooding_log)
-    }
-
     /// Number of buckets that a bootstrap distinguishes, as a power of two.
     pub(crate) fn bucket_count_log(&self) -> usize {
         self.polynomial_size.trailing_zeros() as usize + 1
+    }
+
+    /// One bucket in torus units.
+    pub(crate) fn bucket(&self) -> u64 {
+        1 << (u64::BITS as usize - self.bucket_count_log())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_set_is_found_by_its_number_and_has_the_noise_that_its_dimension_needs() {
+        use tfhe::core_crypto::commons::noise_formulas::secure_noise::minimal_lwe_bound_for_132_bits_security_tuniform;
+        let least = |dimension| minimal_lwe_bound_for_132_bits_security_tuniform(dimension, 2_f64.powi(64));
+        for (position, p) in Parameters::ALL.iter().enumerate() {
+            assert_eq!(p.code as usize, position + 1);
+            assert!(p.lwe_noise_log >= least(p.small_dimension()), "{}: small key", p.name);
+            assert!(p.glwe_noise_log >= least(p.big_dimension()), "{}: ring key", p.name);
+        }
     }
 }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use tfhe::core_crypto::commons::generators::NoiseRandomGenerator;
-use tfhe::core_crypto::commons::math::random::DefaultRandomGenerator;
+use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, DynamicDistribution};
 use tfhe::core_crypto::prelude::*;
 
 use crate::answer::EncryptedAnswer;
-use crate::circuit::{Circuit, Engine, Lwe, add};
+use crate::circuit::{Circuit, Engine, Lwe, READ_OUTS, add};
 use crate::keys::EvaluationKey;
 use crate::message::Message;
 use crate::random::{EntropyError, KeySource};
@@ -118,6 +118,9 @@ pub enum ServerError {
 }
 
 impl Server {
+    /// Queries that a thread computes together.
+    pub const GROUP: usize = 4;
+
     /// A server for one round: tournament circuit, randomness of the operating system.
     ///
     /// # Errors
@@ -219,25 +222,42 @@ impl Server {
             .build()
             .map_err(|error| ServerError::Threads { threads: threads.get(), reason: error.to_string() })?;
         pool.install(|| {
-            (0..self.round.queries())
-                .into_par_iter()
+            let queries: Vec<usize> = (0..self.round.queries()).collect();
+            let groups: Vec<Vec<EncryptedAnswer>> = queries
+                .par_chunks(Self::GROUP)
                 .with_max_len(1)
-                .map(|query| {
+                .map(|group| {
                     let start = Instant::now();
-                    let answer = self.answer(query);
-                    on_query(query, start.elapsed());
-                    answer
+                    let answers = self.evaluate_group(group)?;
+                    let time = start.elapsed() / u32::try_from(group.len()).expect("a group is small");
+                    group.iter().for_each(|&query| on_query(query, time));
+                    Ok(answers)
                 })
-                .collect()
+                .collect::<Result<_, ServerError>>()?;
+            Ok(groups.concat())
         })
     }
 
-    /// The encrypted winner of one query.
-    fn answer(&self, query: usize) -> Result<EncryptedAnswer, ServerError> {
+    /// The encrypted winners of a few queries, computed in lockstep: every key is read once for all of them.
+    fn evaluate_group(&self, queries: &[usize]) -> Result<Vec<EncryptedAnswer>, ServerError> {
         let mut engine = Engine::new(&self.key, self.encoding);
-        let mut answer = engine.argmax(self.circuit, &self.counts(query));
-        add(&mut answer, &self.encrypted_zero(query)?);
-        Ok(EncryptedAnswer::new(self.key.id(), self.id, query, self.round.classes(), answer.into_container()))
+        let counts: Vec<Vec<Lwe>> = queries.iter().map(|&query| self.counts(query)).collect();
+        let winners = engine.argmax(self.circuit, &counts);
+        let places = self.encoding.digit_count();
+        let mut digits: Vec<Lwe> = winners.into_iter().flatten().collect();
+        for stage in 0..=READ_OUTS {
+            for (position, digit) in digits.iter_mut().enumerate() {
+                add(digit, &self.encrypted_zero(queries[position / places], position % places, stage)?);
+            }
+            if stage < READ_OUTS {
+                digits = engine.read_out(&digits);
+            }
+        }
+        let answers = queries.iter().zip(digits.chunks_exact(places)).map(|(&query, digits)| {
+            let words = digits.iter().flat_map(|digit| digit.as_ref()).copied().collect();
+            EncryptedAnswer::new(self.key.id(), self.id, query, self.round.classes(), words)
+        });
+        Ok(answers.collect())
     }
 
     /// The summed counts of a query, one ciphertext a class.
@@ -246,10 +266,12 @@ impl Server {
         (query * classes..(query + 1) * classes).map(|value| unpack(&self.sum, value)).collect()
     }
 
-    /// A fresh public-key encryption of zero with flooding noise in its body.
-    pub(crate) fn encrypted_zero(&self, query: usize) -> Result<Lwe, EntropyError> {
+    /// A fresh public-key encryption of zero with flooding noise in its body: that of a read-out, or the last.
+    pub(crate) fn encrypted_zero(&self, query: usize, place: usize, stage: usize) -> Result<Lwe, EntropyError> {
         let p = self.key.parameters();
-        let mut seeder = self.source.seeder("re-randomise", query as u64, self.id.as_bytes())?;
+        let context = [self.id.as_bytes().as_slice(), &[place as u8, stage as u8]].concat();
+        let mut seeder = self.source.seeder("re-randomise", query as u64, &context)?;
+        let flooding = if stage < READ_OUTS { p.read_out_flooding_log } else { p.flooding_log };
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
         let mut zero = LweCompactCiphertextList::new(
             0,
@@ -262,7 +284,7 @@ impl Server {
             &mut zero,
             &PlaintextList::new(0, PlaintextCount(1)),
             p.glwe_noise(),
-            p.flooding_noise(),
+            DynamicDistribution::new_t_uniform(flooding),
             &mut generator,
         );
         Ok(unpack(&zero, 0))

@@ -1,44 +1,71 @@
 //! Argmax by all pairs: the winner is the class that beats all others.
 
-use super::engine::{Engine, Lwe, Precision, add, add_constant, difference, subtract, table};
+use super::engine::{Engine, Lwe, Precision, add, add_constant, difference, negated, table};
+use super::{FAN_IN, SUM_STEP};
 
 impl Engine<'_> {
-    pub(super) fn all_pairs(&mut self, values: &[Lwe]) -> Lwe {
-        let classes = values.len();
-        // A win is worth +step, a loss -step; the winner of all has (K - 1) step = a quarter of the torus.
-        let step = (1_u64 << 62) / (classes as u64 - 1);
+    /// The digits of the winner of one query.
+    pub(super) fn all_pairs(&mut self, counts: &[Lwe]) -> Vec<Lwe> {
+        let classes = counts.len();
         // Key switches are linear: once for each class and scale, not for each pair.
-        let switched = self.at_scales(values);
-        let switched: Vec<&[Lwe]> = switched.chunks_exact(3).collect();
-        let mut scores = vec![self.zero(); classes];
+        let switched = self.at_scales(counts);
+        let switched: Vec<&[Lwe]> = switched.chunks_exact(self.encoding.scales().len()).collect();
+        let mut outcomes = vec![Vec::with_capacity(classes - 1); classes];
         // One later class at a time, which bounds memory.
         for later in 1..classes {
             let earlier = &switched[..later];
             let leads = earlier.iter().flat_map(|e| switched[later].iter().zip(*e).map(|(l, e)| difference(l, e)));
             let signs = self.compare(leads.collect());
-            let signs = self.key_switch(&signs);
-            let outcomes = self.bootstrap(&signs, &vec![table(self.p, |_| step); later], Precision::Coarse);
-            for (earlier, outcome) in outcomes.iter().enumerate() {
-                add(&mut scores[later], outcome);
-                subtract(&mut scores[earlier], outcome);
+            for (earlier, outcome) in self.signs(&signs).into_iter().enumerate() {
+                outcomes[earlier].push(negated(&outcome));
+                outcomes[later].push(outcome);
             }
         }
-        for score in &mut scores {
-            // The best loser has at most (K - 3) steps: the threshold lies one step from both.
-            add_constant(score, (step * (classes as u64 - 2)).wrapping_neg());
+        let won: Vec<Lwe> = outcomes.into_iter().map(|outcomes| self.all_positive(outcomes)).collect();
+        self.digits_of_the_one(&won)
+    }
+
+    /// Plus or minus [`SUM_STEP`], as the sign of the input.
+    fn signs(&mut self, inputs: &[Lwe]) -> Vec<Lwe> {
+        let switched = self.key_switch(inputs);
+        self.bootstrap(&switched, &vec![table(self.p, |_| SUM_STEP); inputs.len()], Precision::Coarse)
+    }
+
+    /// From signs of plus or minus one step, a ciphertext that is one step if all are positive, and at most minus one if
+    /// not, without wrapping around.
+    fn all_positive(&mut self, mut signs: Vec<Lwe>) -> Lwe {
+        while signs.len() > FAN_IN {
+            let sums: Vec<Lwe> = signs.chunks(FAN_IN).map(|signs| self.sum_less_all_but_one(signs)).collect();
+            signs = self.signs(&sums);
         }
-        // Codes are odd multiples of 2^59 as signed numbers, so half of one is exact: +half + half = code for the
-        // winner, -half + half = 0 for the others.
-        let halves: Vec<u64> =
-            (0..classes).map(|class| (self.encoding.answer_code(class).cast_signed() / 2).cast_unsigned()).collect();
-        let tables: Vec<_> = halves.iter().map(|&half| table(self.p, |_| half)).collect();
-        let scores = self.key_switch(&scores);
-        let codes = self.bootstrap(&scores, &tables, Precision::Fine);
-        let mut answer = self.zero();
-        for (code, half) in codes.iter().zip(halves) {
-            add(&mut answer, code);
-            add_constant(&mut answer, half);
-        }
-        answer
+        self.sum_less_all_but_one(&signs)
+    }
+
+    /// The sum of signs, less all but one of them: one step if all are positive, and two less for each that is not.
+    fn sum_less_all_but_one(&self, signs: &[Lwe]) -> Lwe {
+        let mut sum = self.constant((signs.len() as u64 - 1).wrapping_mul(SUM_STEP).wrapping_neg());
+        signs.iter().for_each(|sign| add(&mut sum, sign));
+        sum
+    }
+
+    /// The digits of the one class whose input is positive.
+    fn digits_of_the_one(&mut self, won: &[Lwe]) -> Vec<Lwe> {
+        let won = self.key_switch(won);
+        (0..self.encoding.digit_count())
+            .map(|place| {
+                // Half a code if the class won and minus half if not, plus half: the code of the winner, or 0.
+                let halves: Vec<u64> = (0..won.len())
+                    .filter_map(|class| self.encoding.digits(class).nth(place))
+                    .map(|code| code / 2)
+                    .collect();
+                let tables: Vec<_> = halves.iter().map(|&half| table(self.p, |_| half)).collect();
+                let mut digit = self.constant(0);
+                for (code, half) in self.bootstrap(&won, &tables, Precision::Fine).iter().zip(halves) {
+                    add(&mut digit, code);
+                    add_constant(&mut digit, half);
+                }
+                digit
+            })
+            .collect()
     }
 }

@@ -1,14 +1,13 @@
-//! Key switches, packings and bootstraps in batches, and the linear algebra between them.
+//! Key switches and bootstraps in batches, and the linear algebra between them.
 //!
-//! Keys are large (60 MB to 200 MB) and every operation reads one from end to end: memory, not arithmetic, sets the
-//! pace. So each operation takes a batch and reads its key once for up to [`BATCH`] ciphertexts.
+//! Keys are large (40 MB to 180 MB) and every operation reads one from end to end: memory, not arithmetic, would set the
+//! pace. So each operation takes a batch and reads its key once for many ciphertexts.
 
-use tfhe::core_crypto::algorithms::slice_algorithms::slice_wrapping_sub_scalar_mul_assign;
 use tfhe::core_crypto::fft_impl::fft64::crypto::bootstrap::batch_blind_rotate_assign_scratch;
 use tfhe::core_crypto::prelude::*;
 
 use crate::keys::{EvaluationKey, EvaluationParts};
-use crate::parameters::{Decomposition, Parameters};
+use crate::parameters::Parameters;
 use crate::range::Encoding;
 
 /// A ciphertext under the big or the small key.
@@ -30,9 +29,9 @@ pub(crate) enum Precision {
 pub(crate) struct Engine<'a> {
     pub(super) p: &'a Parameters,
     pub(super) encoding: Encoding,
-    keys: &'a EvaluationParts,
-    fft: Fft,
-    buffers: ComputationBuffers,
+    pub(super) keys: &'a EvaluationParts,
+    pub(super) fft: Fft,
+    pub(super) buffers: ComputationBuffers,
 }
 
 impl<'a> Engine<'a> {
@@ -40,36 +39,31 @@ impl<'a> Engine<'a> {
         let p = key.parameters();
         let fft = Fft::new(p.ring());
         let mut buffers = ComputationBuffers::new();
-        let need =
+        let bootstraps =
             batch_blind_rotate_assign_scratch::<u64>(GlweSize(2), p.ring(), CiphertextCount(BATCH), fft.as_view());
-        buffers.resize(need.unaligned_bytes_required());
+        buffers.resize(bootstraps.unaligned_bytes_required().max(Self::packing_scratch(p, &fft)));
         Self { p, encoding, keys: &key.parts, fft, buffers }
     }
 
     /// From the big key to the small one.
     pub(crate) fn key_switch(&self, inputs: &[Lwe]) -> Vec<Lwe> {
-        let size = self.p.small_dimension().to_lwe_size();
-        let mut outputs = vec![LweCiphertext::new(0, size, CiphertextModulus::new_native()); inputs.len()];
-        for (output, input) in outputs.iter_mut().zip(inputs) {
-            *output.get_mut_body().data = *input.get_body().data;
-        }
-        subtract_digits(self.keys.key_switch.as_ref(), self.p.key_switch, inputs, &mut outputs);
-        outputs
-    }
-
-    /// Ring ciphertexts whose constant coefficients are the inputs.
-    pub(super) fn pack(&self, inputs: &[Lwe]) -> Vec<Glwe> {
-        let mut outputs = vec![table(self.p, |_| 0); inputs.len()];
-        for (output, input) in outputs.iter_mut().zip(inputs) {
-            output.get_mut_body().as_mut()[0] = *input.get_body().data;
-        }
-        subtract_digits(self.keys.packing.as_ref(), self.p.packing, inputs, &mut outputs);
-        outputs
+        self.keys.key_switch.switch(self.p, inputs)
     }
 
     /// Reads each table at the phase of its input (small key). Entry `i` of a table stands for phases from `i` to
     /// `i + 1` buckets, and its negative for the opposite half-circle. The outputs are under the big key.
     pub(super) fn bootstrap(&mut self, inputs: &[Lwe], tables: &[Glwe], precision: Precision) -> Vec<Lwe> {
+        self.bootstrap_at(inputs, tables, precision, [0]).into_iter().map(|[output]| output).collect()
+    }
+
+    /// As [`Self::bootstrap`], but reads each table in several places, each so many entries after the phase.
+    pub(super) fn bootstrap_at<const PLACES: usize>(
+        &mut self,
+        inputs: &[Lwe],
+        tables: &[Glwe],
+        precision: Precision,
+        places: [usize; PLACES],
+    ) -> Vec<[Lwe; PLACES]> {
         let key = match precision {
             Precision::Coarse => &self.keys.bootstrap,
             Precision::Fine => &self.keys.select,
@@ -87,17 +81,21 @@ impl<'a> Engine<'a> {
                 self.buffers.stack(),
             );
             for table in turned.iter() {
-                let mut output = self.zero();
-                extract_lwe_sample_from_glwe_ciphertext(&table, &mut output, MonomialDegree(0));
-                outputs.push(output);
+                outputs.push(places.map(|place| {
+                    let mut output = self.constant(0);
+                    extract_lwe_sample_from_glwe_ciphertext(&table, &mut output, MonomialDegree(place));
+                    output
+                }));
             }
         }
         outputs
     }
 
-    /// A trivial encryption of zero under the big key.
-    pub(super) fn zero(&self) -> Lwe {
-        LweCiphertext::new(0, self.p.big_dimension().to_lwe_size(), CiphertextModulus::new_native())
+    /// A trivial encryption of a torus element under the big key.
+    pub(crate) fn constant(&self, value: u64) -> Lwe {
+        let mut output = LweCiphertext::new(0, self.p.big_dimension().to_lwe_size(), CiphertextModulus::new_native());
+        add_constant(&mut output, value);
+        output
     }
 }
 
@@ -136,22 +134,6 @@ impl ModulusSwitchedLweCiphertext<usize> for Switched {
     }
 }
 
-/// The inner part of a key switch and of a packing: for every input, `output -= digit * row` over all digits of all mask
-/// elements. `key` holds a block for each mask element, with one row for each digit. (tfhe's own functions do the same
-/// for one input at a time.)
-fn subtract_digits<T: AsMut<[u64]>>(key: &[u64], decomposition: Decomposition, inputs: &[Lwe], outputs: &mut [T]) {
-    let decomposer = SignedDecomposer::new(decomposition.base(), decomposition.level_count());
-    let Some(row) = outputs.first_mut().map(|output| output.as_mut().len()) else { return };
-    for (position, block) in key.chunks_exact(row * decomposition.levels).enumerate() {
-        for (input, output) in inputs.iter().zip(&mut *outputs) {
-            let digits = decomposer.decompose(decomposer.closest_representable(input.as_ref()[position]));
-            for (row, digit) in block.chunks_exact(row).zip(digits) {
-                slice_wrapping_sub_scalar_mul_assign(output.as_mut(), row, digit.value());
-            }
-        }
-    }
-}
-
 /// A look-up table in clear: `entry(i)` for `i` in `0..N`.
 pub(super) fn table(p: &Parameters, entry: impl Fn(usize) -> u64) -> Glwe {
     let mut table = GlweCiphertext::new(0, GlweSize(2), p.ring(), CiphertextModulus::new_native());
@@ -167,12 +149,6 @@ pub(crate) fn add(to: &mut Lwe, other: &Lwe) {
     }
 }
 
-pub(super) fn subtract(from: &mut Lwe, other: &Lwe) {
-    for (a, b) in from.as_mut().iter_mut().zip(other.as_ref()) {
-        *a = a.wrapping_sub(*b);
-    }
-}
-
 pub(super) fn add_constant(to: &mut Lwe, constant: u64) {
     let body = to.get_mut_body().data;
     *body = body.wrapping_add(constant);
@@ -180,8 +156,14 @@ pub(super) fn add_constant(to: &mut Lwe, constant: u64) {
 
 pub(super) fn difference(a: &Lwe, b: &Lwe) -> Lwe {
     let mut output = a.clone();
-    subtract(&mut output, b);
+    for (a, b) in output.as_mut().iter_mut().zip(b.as_ref()) {
+        *a = a.wrapping_sub(*b);
+    }
     output
+}
+
+pub(super) fn negated(input: &Lwe) -> Lwe {
+    scaled(input, u64::MAX)
 }
 
 pub(super) fn scaled(input: &Lwe, factor: u64) -> Lwe {

@@ -1,37 +1,53 @@
 //! The argmax circuits on ciphertexts.
 //!
-//! Both compare two counts exactly at three scales (`compare`). The tournament (`tournament`) lets the winner of a
-//! match go on with its index in its high bits; all pairs (`all_pairs`) counts every class's wins.
+//! Both compare two counts exactly at a few scales (`compare`). The tournament (`tournament`) lets the winner of a match go
+//! on with the digits of its class; all pairs (`all_pairs`) asks which class beats all others. Both give the digits of the
+//! winner, which `read_out` then writes anew, so that nothing but the winner is left in them.
 
 mod all_pairs;
 mod compare;
 mod engine;
+mod key_switch;
+mod packing;
+mod read_out;
 mod tournament;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use engine::{Engine, Lwe, add};
+pub(crate) use key_switch::KeySwitchKey;
+pub(crate) use packing::TraceKey;
+#[cfg(feature = "student")]
+pub(crate) use packing::rotate;
+pub(crate) use read_out::READ_OUTS;
+
+/// The unit of sums of signs: 64 buckets, a 64th of the torus. Eight of them make an eighth of the torus, so that the
+/// signs of three scales (7 steps at most) leave room for a second table entry, and the signs of four (15) for one.
+pub(crate) const SUM_STEP: u64 = 1 << 58;
+
+/// Most signs that can be added before their sum is read: twice as many steps fill half the torus.
+pub(crate) const FAN_IN: usize = 16;
 
 /// Which circuit computes the argmax. Both are exact on the same range and give the same winners; ties go to the lowest
 /// class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Circuit {
-    /// `K - 1` matches in `log2 K` rounds: fewest bootstraps (37 for ten classes). The default.
+    /// `K - 1` matches in `log2 K` rounds: fewest bootstraps (38 for ten classes). The default.
     #[default]
     Tournament,
-    /// Every class against every other, then a count of wins: more work (190 bootstraps for ten classes), but only
-    /// three bootstraps deep.
+    /// Every class against every other, then a count of wins: more work (192 bootstraps for ten classes), but only
+    /// three bootstraps deep before the read-out.
     AllPairs,
 }
 
 impl Engine<'_> {
-    /// The argmax of the encrypted counts of one query (`values[k]` encrypts the count of class `k` under the big key),
-    /// as a ciphertext whose phase is [`crate::Encoding`]'s code of the winner.
-    pub(crate) fn argmax(&mut self, circuit: Circuit, values: &[Lwe]) -> Lwe {
+    /// The argmax of the encrypted counts of several queries (under the big key, one ciphertext a class), each as the
+    /// digits of its winner, least significant first.
+    pub(crate) fn argmax(&mut self, circuit: Circuit, queries: &[Vec<Lwe>]) -> Vec<Vec<Lwe>> {
         match circuit {
-            Circuit::Tournament => self.tournament(values),
-            Circuit::AllPairs => self.all_pairs(values),
+            Circuit::Tournament => self.tournament(queries),
+            Circuit::AllPairs => queries.iter().map(|counts| self.all_pairs(counts)).collect(),
         }
     }
 }

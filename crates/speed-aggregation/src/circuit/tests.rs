@@ -5,34 +5,57 @@ use std::sync::OnceLock;
 
 use tfhe::core_crypto::prelude::*;
 
-use super::Circuit;
 use super::engine::{Engine, Lwe, Switched, add_constant, difference};
-use crate::keys::{KeySet, generate_with_small_key};
+use super::{Circuit, READ_OUTS, SUM_STEP};
+use crate::keys::{EvaluationKey, PublicKey};
 use crate::noise::NoiseModel;
 use crate::parameters::Parameters;
 use crate::random::KeySource;
-use crate::range::{Encoding, VoteRange};
+use crate::range::{Encoding, VoteRange, digit_code};
 use crate::round::Round;
 use crate::server::Server;
+use crate::student::{SecretKey, generate_with_small_key};
 use crate::teacher::Teacher;
 
 const P: Parameters = Parameters::TOURNAMENT_128;
 const SOURCE: KeySource = KeySource::Simulation([3; 32]);
 
-fn keys() -> &'static (KeySet, LweSecretKeyOwned<u64>) {
-    static KEYS: OnceLock<(KeySet, LweSecretKeyOwned<u64>)> = OnceLock::new();
-    KEYS.get_or_init(|| generate_with_small_key(&P, &SOURCE).expect("a simulation needs no entropy"))
+struct Keys {
+    secret: SecretKey,
+    small: LweSecretKeyOwned<u64>,
+    public: PublicKey,
+    evaluation: EvaluationKey,
 }
 
-fn engine(classes: usize) -> Engine<'static> {
-    let encoding = Encoding::new(&P, classes, VoteRange::new(1, 0)).expect("valid");
-    Engine::new(&keys().0.evaluation, encoding)
+impl Keys {
+    fn generate(p: &Parameters) -> Self {
+        let (keys, small) = generate_with_small_key(p, &SOURCE).expect("a simulation needs no entropy");
+        Self { secret: keys.secret, small, public: keys.public, evaluation: keys.evaluation.expand() }
+    }
+}
+
+fn keys() -> &'static Keys {
+    static KEYS: OnceLock<Keys> = OnceLock::new();
+    KEYS.get_or_init(|| Keys::generate(&P))
+}
+
+fn wide_keys() -> &'static Keys {
+    static KEYS: OnceLock<Keys> = OnceLock::new();
+    KEYS.get_or_init(|| Keys::generate(&Parameters::WIDE_128))
+}
+
+/// The engine of a round of so many teachers, with counts in the widest range of the keys.
+fn engine(keys: &Keys, outcomes: usize, teachers: usize) -> (Engine<'_>, NoiseModel<'_>) {
+    let p = keys.evaluation.parameters();
+    let range = VoteRange::new(teachers, (p.range() - teachers as u64) / 2);
+    let encoding = Encoding::new(p, outcomes, range).expect("valid");
+    (Engine::new(&keys.evaluation, encoding), NoiseModel::new(p, encoding, range))
 }
 
 /// Encrypts the rows of counts under the public key, as `teachers` teachers would, and sums.
-fn encrypt(label: &str, counts: &[Vec<i64>], teachers: usize) -> Vec<Vec<Lwe>> {
-    let keys = &keys().0;
-    let round = Round::new(label.as_bytes(), counts.len(), counts[0].len(), teachers, 0).expect("valid");
+fn encrypt(keys: &Keys, label: &str, counts: &[Vec<i64>], teachers: usize) -> Vec<Vec<Lwe>> {
+    let noise = (keys.public.parameters().range() - teachers as u64) / 2;
+    let round = Round::new(label.as_bytes(), counts.len(), counts[0].len(), teachers, noise).expect("valid");
     let mut server = Server::new(keys.evaluation.clone(), round.clone()).expect("valid");
     for teacher in 0..teachers {
         // The first sends all counts, the others zero.
@@ -43,17 +66,22 @@ fn encrypt(label: &str, counts: &[Vec<i64>], teachers: usize) -> Vec<Vec<Lwe>> {
     (0..counts.len()).map(|query| server.counts(query)).collect()
 }
 
-fn phase(ciphertext: &Lwe) -> u64 {
-    decrypt_lwe_ciphertext(&keys().0.secret.big, ciphertext).0
+fn phase(keys: &Keys, ciphertext: &Lwe) -> u64 {
+    decrypt_lwe_ciphertext(&keys.secret.big, ciphertext).0
+}
+
+/// The phase of a ciphertext less what it should be.
+fn error(keys: &Keys, ciphertext: &Lwe, expected: u64) -> f64 {
+    phase(keys, ciphertext).wrapping_sub(expected).cast_signed() as f64
 }
 
 /// The phase in buckets that a bootstrap sees, relative to `expected` (torus units).
-fn error_in_buckets(small: &Lwe, expected: u64) -> f64 {
+fn error_in_buckets(keys: &Keys, small: &Lwe, expected: u64) -> f64 {
     let mut input = small.clone();
     add_constant(&mut input, expected.wrapping_neg());
     // Masks are untouched, so rounding errors are those of the real input; the body is moved by whole torus units.
     let switched = Switched::new(&P, &input);
-    let key = keys().1.as_ref();
+    let key = keys.small.as_ref();
     let selected: usize = switched.mask.iter().zip(key).filter(|(_, key)| **key == 1).map(|(mask, _)| mask).sum();
     let turned = (switched.body + 4096 * 1024 - selected) % 4096;
     // Entry i of a table stands for phases from i to i + 1.
@@ -75,33 +103,56 @@ fn assert_noise(what: &str, errors: &[f64], variance: f64) {
     );
 }
 
-#[test]
-fn a_match_is_right_for_differences_around_zero_every_scale_boundary_and_the_range() {
-    let mut engine = engine(16);
-    // 13 and 14: the finest scale wraps around; 185 to 196: the middle one; 2544: end of the range.
-    let magnitudes = [0, 1, 2, 7, 8, 13, 14, 15, 27, 28, 93, 94, 185, 190, 191, 196, 198, 409, 1500, 2543, 2544];
+/// A class with this number, as it enters a tournament.
+fn contestant(engine: &Engine<'_>, count: &Lwe, class: usize) -> Vec<Lwe> {
+    std::iter::once(count.clone()).chain(engine.encoding.digits(class).map(|digit| engine.constant(digit))).collect()
+}
+
+/// Plays matches of two classes with the differences, and checks count and digits of each winner.
+fn assert_matches(keys: &Keys, outcomes: usize, magnitudes: &[i64]) {
+    let (mut engine, _) = engine(keys, outcomes, 2);
     let differences: Vec<i64> = magnitudes.iter().flat_map(|&d| [d, -d]).collect();
     let counts: Vec<Vec<i64>> = differences.iter().map(|d| vec![-d / 2, d - d / 2]).collect();
-    for (query, (d, pair)) in differences.iter().zip(encrypt("sweep", &counts, 2)).enumerate() {
-        let (mut earlier, mut later) = (pair[0].clone(), pair[1].clone());
-        // Any two indices: they must not disturb the comparison.
-        let indices = (query % 15, 15 - query % 3);
-        add_constant(&mut earlier, engine.encoding.index(indices.0));
-        add_constant(&mut later, engine.encoding.index(indices.1));
-        let winner = engine.play_round(&[earlier, later]).remove(0);
-        let (index, value) = if *d > 0 { (indices.1, counts[query][1]) } else { (indices.0, counts[query][0]) };
-        let expected = engine.encoding.index(index).wrapping_add(engine.encoding.value(value));
-        let error = phase(&winner).wrapping_sub(expected).cast_signed();
-        assert!(error.unsigned_abs() < 1 << 44, "difference {d}: off by {error}");
+    let pairs = encrypt(keys, "sweep", &counts, 2);
+    let indices = |query: usize| [query % (outcomes - 1), outcomes - 1 - query % 3];
+    let brackets: Vec<Vec<Vec<Lwe>>> = (0..)
+        .zip(&pairs)
+        .map(|(query, pair)| pair.iter().zip(indices(query)).map(|(c, class)| contestant(&engine, c, class)).collect())
+        .collect();
+    for (query, winner) in engine.play_round(brackets).into_iter().flatten().enumerate() {
+        let later = usize::from(differences[query] > 0);
+        let expected = std::iter::once(engine.encoding.value(counts[query][later]))
+            .chain(engine.encoding.digits(indices(query)[later]));
+        assert_eq!(winner.len(), 1 + engine.encoding.digit_count());
+        for (part, expected) in winner.iter().zip(expected) {
+            let error = error(keys, part, expected);
+            assert!(error.abs() < 2_f64.powi(46), "difference {}: off by {error}", differences[query]);
+        }
     }
 }
 
 #[test]
+fn a_match_is_right_for_differences_around_zero_every_scale_boundary_and_the_range() {
+    // 13 and 14: the finest scale wraps around; 185 to 196: the second one; 2544: end of the range.
+    let magnitudes = [0, 1, 2, 7, 8, 13, 14, 15, 27, 28, 93, 94, 185, 190, 191, 196, 198, 409, 1500, 2543, 2544];
+    assert_matches(keys(), 16, &magnitudes);
+}
+
+#[test]
+fn a_match_is_right_with_four_scales_and_with_two_digits() {
+    let magnitudes = [0, 1, 13, 14, 190, 191, 2519, 2520, 2521, 2544, 2545, 2660, 9000, 29_999, 30_000];
+    assert_matches(wide_keys(), 16, &magnitudes);
+    assert_matches(wide_keys(), 128, &[0, 1, 191, 2545, 30_000]);
+    assert_matches(keys(), 100, &[0, 1, 14, 191, 2544]);
+}
+
+#[test]
 fn noise_at_the_inputs_of_a_comparison_follows_the_formula() {
-    let engine = engine(10);
-    let model = NoiseModel::new(&P);
+    let keys = keys();
+    let (engine, model) = engine(keys, 10, 5);
+    let scales: Vec<u64> = engine.encoding.scales().collect();
     let counts: Vec<Vec<i64>> = (0..40).map(|q| (0..10).map(|k| (q * 10 + k) * 7 % 9 - 4).collect()).collect();
-    let ciphertexts = encrypt("inputs", &counts, 5);
+    let ciphertexts = encrypt(keys, "inputs", &counts, 5);
     let (mut tournament, mut pairs) = ([const { Vec::new() }; 3], [const { Vec::new() }; 3]);
     for (values, counts) in ciphertexts.iter().zip(&counts) {
         let switched = engine.at_scales(values);
@@ -109,89 +160,144 @@ fn noise_at_the_inputs_of_a_comparison_follows_the_formula() {
         for (k, lead) in engine.at_scales(&leads).chunks_exact(3).enumerate() {
             for scale in 0..3 {
                 let d = counts[2 * k + 1] - counts[2 * k];
-                let expected = engine.encoding.value(d).wrapping_mul(P.scales[scale]);
-                tournament[scale].push(error_in_buckets(&lead[scale], expected));
+                let expected = engine.encoding.value(d).wrapping_mul(scales[scale]);
+                tournament[scale].push(error_in_buckets(keys, &lead[scale], expected));
                 let pair = difference(&switched[3 * (2 * k + 1) + scale], &switched[3 * 2 * k + scale]);
-                pairs[scale].push(error_in_buckets(&pair, expected));
+                pairs[scale].push(error_in_buckets(keys, &pair, expected));
             }
         }
     }
     for scale in 0..3 {
-        assert_noise("match", &tournament[scale], model.match_input(P.scales[scale], 0, 5));
-        assert_noise("pair", &pairs[scale], model.pair_input(P.scales[scale], 5));
+        assert_noise("match", &tournament[scale], model.match_input(scales[scale], 0));
+        assert_noise("pair", &pairs[scale], model.pair_input(scales[scale]));
     }
 }
 
-#[test]
-fn noise_of_a_winner_and_of_an_answer_follow_the_formula() {
-    let mut engine = engine(2);
-    let model = NoiseModel::new(&P);
-    let counts: Vec<Vec<i64>> = (0..60).map(|q| vec![q % 7, q % 5]).collect();
-    let (mut selection, mut fine, mut combination, mut read_out) = (vec![], vec![], vec![], vec![]);
-    for (values, counts) in encrypt("winner", &counts, 3).iter().zip(&counts) {
-        let winner = engine.play_round(values);
-        let value = *counts.iter().max().expect("not empty");
-        selection.push(phase(&winner[0]).wrapping_sub(engine.encoding.value(value)).cast_signed() as f64);
-        read_out.push(error_in_buckets(&engine.key_switch(&winner)[0], engine.encoding.value(value)));
-
-        let lead = engine.at_scales(&[difference(&values[1], &values[0])]);
-        let signs = engine.compare(lead);
-        let coarse = phase(&signs[0]).wrapping_add(1 << 58) >> 59 << 59;
-        combination.push(error_in_buckets(&engine.key_switch(&signs)[0], coarse));
-        fine.push(phase(&signs[0]).wrapping_sub(coarse).cast_signed() as f64);
+/// Noise of selection, of sums of signs, and at the inputs that they go to.
+fn assert_selection_noise(keys: &Keys, queries: i64) {
+    let (mut engine, model) = engine(keys, 16, 3);
+    let counts: Vec<Vec<i64>> = (0..queries).map(|q| vec![q % 7, q % 5]).collect();
+    let pairs = encrypt(keys, "winner", &counts, 3);
+    let brackets: Vec<Vec<Vec<Lwe>>> =
+        pairs.iter().map(|pair| (0..2).map(|k| contestant(&engine, &pair[k], 9 * k)).collect()).collect();
+    let (mut count, mut digit) = (vec![], vec![]);
+    for (winner, counts) in engine.play_round(brackets).iter().zip(&counts) {
+        let class = usize::from(counts[1] > counts[0]);
+        count.push(error(keys, &winner[0][0], engine.encoding.value(counts[class])));
+        digit.push(error(keys, &winner[0][1], digit_code(9 * class)));
     }
     // The errors of all selections share what depends on the key only; the mean is tested with the rest.
-    assert_noise("selection", &selection, model.selection() + model.fresh_sum(3));
-    assert_noise("three signs", &fine, 3.0 * model.bootstrap(P.bootstrap));
-    assert_noise("combination", &combination, model.combination_input());
-    assert_noise("read-out", &read_out, model.read_out_input(1, 3));
+    assert_noise("selected counts", &count, model.selection() + model.fresh_sum());
+    assert_noise("selected digits", &digit, model.selection());
+
+    let leads: Vec<Lwe> = pairs.iter().map(|pair| difference(&pair[1], &pair[0])).collect();
+    let signs = engine.compare(engine.at_scales(&leads));
+    let scales = engine.encoding.scales().len();
+    let coarse = |sum: &Lwe| phase(keys, sum).wrapping_add(SUM_STEP / 2) / SUM_STEP * SUM_STEP;
+    let fine: Vec<f64> = signs.iter().map(|sum| error(keys, sum, coarse(sum))).collect();
+    assert_noise("sums of signs", &fine, scales as f64 * model.bootstrap(keys.public.parameters().bootstrap));
+    let inputs = engine.key_switch(&signs);
+    let switched: Vec<f64> =
+        inputs.iter().zip(&signs).map(|(input, sum)| error_in_buckets(keys, input, coarse(sum))).collect();
+    assert_noise("inputs of a selection", &switched, model.sum_input(scales));
+}
+
+#[test]
+fn noise_of_a_selection_follows_the_formula() {
+    assert_selection_noise(keys(), 80);
+    assert_selection_noise(wide_keys(), 40);
+}
+
+#[test]
+fn noise_of_a_read_out_follows_the_formula() {
+    let keys = keys();
+    let (mut engine, model) = engine(keys, 16, 1);
+    let zeros = encrypt(keys, "read-out", &vec![vec![0; 16]; 8], 1);
+    let mut digits: Vec<Lwe> = zeros.concat();
+    let code = |position: usize| digit_code(position % 16);
+    (0..).zip(&mut digits).for_each(|(position, digit)| add_constant(digit, code(position)));
+    let inputs = engine.key_switch(&digits);
+    let input: Vec<f64> = (0..).zip(&inputs).map(|(k, input)| error_in_buckets(keys, input, code(k))).collect();
+    assert_noise("input", &input, model.read_out_input(model.fresh_sum()));
+    for _ in 0..READ_OUTS {
+        digits = engine.read_out(&digits);
+    }
+    let output: Vec<f64> = (0..).zip(&digits).map(|(position, digit)| error(keys, digit, code(position))).collect();
+    assert_noise("output", &output, model.bootstrap(P.select));
+}
+
+#[test]
+fn packing_puts_two_messages_in_their_places_and_nothing_elsewhere() {
+    let keys = keys();
+    let (mut engine, _) = engine(keys, 10, 1);
+    let values = encrypt(keys, "packing", &[vec![5, -3, 0]], 1).remove(0);
+    for second in [None, Some(&values[1])] {
+        let packed = engine.pack(&values[0], second);
+        for place in [0, 1, 2, 511, 1023, 1024, 1025, 2047] {
+            let mut coefficient = engine.constant(0);
+            extract_lwe_sample_from_glwe_ciphertext(&packed, &mut coefficient, MonomialDegree(place));
+            let expected = match (place, second) {
+                (0, _) => engine.encoding.value(5),
+                (1024, Some(_)) => engine.encoding.value(-3),
+                _ => 0,
+            };
+            let error = error(keys, &coefficient, expected);
+            assert!(error.abs() < 2_f64.powi(44), "coefficient {place}: off by {error}");
+        }
+    }
 }
 
 #[test]
 fn noise_of_a_sum_of_public_key_encryptions_stays_below_the_formula() {
     // The bias depends on the key, one draw: so an upper bound, at 5 standard deviations.
+    let keys = keys();
     let teachers = 250;
-    let counts = vec![vec![0; 10]; 20];
-    let sums = encrypt("fresh", &counts, teachers);
-    let bound = 5.0 * NoiseModel::new(&P).fresh_sum(teachers).sqrt();
+    let sums = encrypt(keys, "fresh", &vec![vec![0; 10]; 20], teachers);
+    let bound = 5.0 * engine(keys, 10, teachers).1.fresh_sum().sqrt();
     for ciphertext in sums.iter().flatten() {
-        let error = phase(ciphertext).cast_signed() as f64;
+        let error = error(keys, ciphertext, 0);
         assert!(error.abs() < bound, "error {error}, bound {bound}");
     }
 }
 
 #[test]
-fn both_circuits_write_a_clean_code() {
-    // Before flooding, the answer is the code up to the noise of fine bootstraps: 2^44 is 64 standard deviations.
-    let mut engine = engine(3);
-    let counts = vec![vec![5, 9, 9], vec![-1, -2, -3]];
-    for (values, class) in encrypt("code", &counts, 1).iter().zip([1, 0]) {
+fn both_circuits_give_the_same_digits() {
+    // 2^46 is ten standard deviations or more of what either leaves.
+    let keys = keys();
+    for (counts, class) in [(vec![5, 9, 9], 1), (vec![-1, -2, -3], 0), ((0..19).map(|k| k * k % 19).collect(), 6)] {
+        let (mut engine, _) = engine(keys, counts.len(), 1);
+        let ciphertexts = encrypt(keys, "digits", &[counts], 1);
         for circuit in [Circuit::Tournament, Circuit::AllPairs] {
-            let answer = engine.argmax(circuit, values);
-            let error = phase(&answer).wrapping_sub(engine.encoding.answer_code(class)).cast_signed();
-            assert!(error.unsigned_abs() < 1 << 44, "{circuit:?}: error {error}");
+            let digits = engine.argmax(circuit, &ciphertexts).remove(0);
+            assert_eq!(digits.len(), engine.encoding.digit_count());
+            for (digit, code) in digits.iter().zip(engine.encoding.digits(class)) {
+                let error = error(keys, digit, code);
+                assert!(error.abs() < 2_f64.powi(46), "{circuit:?}: error {error}");
+            }
         }
     }
 }
 
 #[test]
-fn flooding_noise_is_uniform_up_to_half_a_slot() {
+fn flooding_noise_is_uniform() {
     // Kolmogorov-Smirnov: for uniform errors, a distance of 2.4 / sqrt(n) or more has probability 2 exp(-2 * 2.4^2),
     // a false alarm once in 50,000 seeds.
-    let keys = &keys().0;
+    let keys = keys();
     let round = Round::new(b"flooding", 1, 2, 1, 0).expect("valid");
     let server = Server::new(keys.evaluation.clone(), round).expect("valid").with_source(SOURCE);
-    let reach = 2_f64.powi(58);
-    let mut positions: Vec<f64> = (0..300)
-        .map(|query| {
-            let zero = server.encrypted_zero(query).expect("a simulation needs no entropy");
-            (phase(&zero).cast_signed() as f64 / reach + 1.0) / 2.0
-        })
-        .collect();
-    positions.sort_by(f64::total_cmp);
-    let n = positions.len() as f64;
-    let distance = (1..).zip(&positions).map(|(i, x)| (f64::from(i) / n - x).abs()).fold(0.0, f64::max);
-    // The public-key noise under it, about 2^22, may reach beyond the edge by that much.
-    assert!(positions[0] > -1e-9 && positions[positions.len() - 1] < 1.0 + 1e-9);
-    assert!(distance < 2.4 / n.sqrt(), "distance {distance}");
+    for (stage, log) in [(0, P.read_out_flooding_log), (READ_OUTS, P.flooding_log)] {
+        let reach = 2_f64.powi(log as i32);
+        let mut positions: Vec<f64> = (0..300)
+            .map(|query| {
+                let zero = server.encrypted_zero(query, 0, stage).expect("a simulation needs no entropy");
+                (error(keys, &zero, 0) / reach + 1.0) / 2.0
+            })
+            .collect();
+        positions.sort_by(f64::total_cmp);
+        let n = positions.len() as f64;
+        let distance = (1..).zip(&positions).map(|(i, x)| (f64::from(i) / n - x).abs()).fold(0.0, f64::max);
+        // The public-key noise under it, about 2^22, may reach beyond the edge by that much.
+        assert!(positions[0] > -1e-9 && positions[positions.len() - 1] < 1.0 + 1e-9);
+        assert!(distance < 2.4 / n.sqrt(), "distance {distance}");
+    }
 }

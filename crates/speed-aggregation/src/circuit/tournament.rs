@@ -1,73 +1,92 @@
-//! Argmax by a knock-out tournament that carries each winner's count and index in one ciphertext.
+//! Argmax by a knock-out tournament: the winner of a match goes on with its count and the digits of its class.
 
-use super::engine::{Engine, Glwe, Lwe, Precision, add, add_constant, difference, table};
+use super::SUM_STEP;
+use super::engine::{Engine, Glwe, Lwe, Precision, add, difference};
+
+/// What a class brings to a match: its count, then the digits of its number, least significant first.
+type Contestant = Vec<Lwe>;
 
 impl Engine<'_> {
-    pub(super) fn tournament(&mut self, values: &[Lwe]) -> Lwe {
-        let mut contestants: Vec<Lwe> = values.to_vec();
-        for (class, contestant) in contestants.iter_mut().enumerate() {
-            add_constant(contestant, self.encoding.index(class));
+    /// For each query (a list of encrypted counts, the same number in each), the digits of the winner.
+    pub(super) fn tournament(&mut self, queries: &[Vec<Lwe>]) -> Vec<Vec<Lwe>> {
+        let enter = |(class, count): (usize, &Lwe)| {
+            let digits = self.encoding.digits(class).map(|digit| self.constant(digit));
+            std::iter::once(count.clone()).chain(digits).collect()
+        };
+        let mut brackets: Vec<Vec<Contestant>> =
+            queries.iter().map(|counts| counts.iter().enumerate().map(enter).collect()).collect();
+        while brackets.iter().any(|bracket| bracket.len() > 1) {
+            brackets = self.play_round(brackets);
         }
-        while contestants.len() > 1 {
-            contestants = self.play_round(&contestants);
-        }
-        self.read_out(&contestants[0])
+        brackets.into_iter().flatten().map(|mut winner| winner.split_off(1)).collect()
     }
 
-    /// One round: neighbours meet, and the one with the larger count goes on; the earlier on a tie. An odd last one goes
-    /// on without a match. Contestants keep their order, so that "earlier" always means "lower classes".
-    pub(super) fn play_round(&mut self, contestants: &[Lwe]) -> Vec<Lwe> {
-        let (pairs, odd) = contestants.as_chunks::<2>();
-        let leads: Vec<Lwe> = pairs.iter().map(|[earlier, later]| difference(later, earlier)).collect();
-        let differences = self.at_scales(&leads);
-        let signs = self.compare(differences);
-        let gains = self.select(&signs, &leads);
-        let mut winners: Vec<Lwe> = pairs.iter().map(|[earlier, _]| earlier.clone()).collect();
-        for (winner, gain) in winners.iter_mut().zip(&gains) {
-            add(winner, gain);
-        }
-        winners.extend_from_slice(odd);
-        winners
+    /// One round of all brackets: neighbours meet, and the one with the larger count goes on; the earlier on a tie. An
+    /// odd last one goes on without a match. Contestants keep their order, so that "earlier" always means "lower classes".
+    pub(super) fn play_round(&mut self, brackets: Vec<Vec<Contestant>>) -> Vec<Vec<Contestant>> {
+        let pairs = brackets.iter().flat_map(|bracket| bracket.as_chunks::<2>().0);
+        let leads: Vec<Contestant> = pairs
+            .map(|[earlier, later]| {
+                later.iter().zip(earlier).map(|(later, earlier)| difference(later, earlier)).collect()
+            })
+            .collect();
+        let differences: Vec<Lwe> = leads.iter().map(|lead| lead[0].clone()).collect();
+        let signs = self.compare(self.at_scales(&differences));
+        let mut gains = self.select(&signs, &leads).into_iter();
+        brackets
+            .into_iter()
+            .map(|bracket| {
+                let matches = bracket.len() / 2;
+                let mut winners: Vec<Contestant> = bracket.into_iter().step_by(2).collect();
+                for (winner, gain) in winners.iter_mut().take(matches).zip(&mut gains) {
+                    winner.iter_mut().zip(&gain).for_each(|(winner, gain)| add(winner, gain));
+                }
+                winners
+            })
+            .collect()
     }
 
-    /// For each match the lead if the sum of signs is positive, else an encryption of zero: one bootstrap compares and
-    /// selects, because its table is itself encrypted and holds the lead where the sum is positive.
-    fn select(&mut self, signs: &[Lwe], leads: &[Lwe]) -> Vec<Lwe> {
-        let mut inputs = self.key_switch(signs);
-        for input in &mut inputs {
-            // A quarter turn moves the sums from (-1/4, 1/4) to (0, 1/2), where a table is free (not negacyclic).
-            add_constant(input, 1 << 62);
-        }
-        let tables: Vec<Glwe> = self.pack(leads).into_iter().map(|packed| self.half_table(packed)).collect();
-        self.bootstrap(&inputs, &tables, Precision::Fine)
-    }
-
-    /// An encrypted table that is 0 in its first half and `packed`'s constant coefficient in its second: the product
-    /// with `X^(N/2) + .. + X^(N-1)` modulo `X^N + 1`.
-    fn half_table(&self, mut packed: Glwe) -> Glwe {
+    /// For each match the lead if the sum of signs is positive, else encryptions of zero. One bootstrap compares and
+    /// selects, because its table is itself encrypted and holds the lead where the sum is positive. Where the sums leave
+    /// room for it, a table holds two parts of a lead, half a table apart.
+    fn select(&mut self, signs: &[Lwe], leads: &[Contestant]) -> Vec<Contestant> {
+        let inputs = self.key_switch(signs);
         let n = self.p.polynomial_size;
-        let half = n / 2;
-        for polynomial in packed.as_mut().chunks_exact_mut(n) {
-            let input = polynomial.to_vec();
-            // Entry j is the sum over a window of N/2 entries, j - N + 1 to j - N/2, which wrap around with a change of
-            // sign.
-            let mut window = input[1..=half].iter().fold(0_u64, |sum, x| sum.wrapping_sub(*x));
-            for j in 0..n {
-                polynomial[j] = window;
-                let entering = if j + 1 >= half { input[j + 1 - half] } else { input[j + 1 + half].wrapping_neg() };
-                let leaving = if j + 1 < n { input[j + 1].wrapping_neg() } else { input[0] };
-                window = window.wrapping_add(entering).wrapping_sub(leaving);
+        // Sums reach 2^scales - 1 steps to each side, and need as many entries and a step of room.
+        let length = (SUM_STEP / self.p.bucket()) as usize * (1 << self.encoding.scales().len());
+        let parts_per_table = if 4 * length <= n { 2 } else { 1 };
+        let parts = 1 + self.encoding.digit_count();
+        let mut gains = vec![Vec::with_capacity(parts); leads.len()];
+        for first in (0..parts).step_by(parts_per_table) {
+            let parts = first..parts.min(first + parts_per_table);
+            let tables: Vec<Glwe> = leads
+                .iter()
+                .map(|lead| {
+                    let part = &lead[parts.clone()];
+                    spread(self.pack(&part[0], part.get(1)), n, length.max(n / 4))
+                })
+                .collect();
+            let outputs = self.bootstrap_at(&inputs, &tables, Precision::Fine, [0, n / 2]);
+            for (gain, outputs) in gains.iter_mut().zip(outputs) {
+                gain.extend(outputs.into_iter().take(parts.len()));
             }
         }
-        packed
+        gains
     }
+}
 
-    /// The answer code of a contestant's index. Its count stays behind: it only moves the phase within a table entry.
-    fn read_out(&mut self, winner: &Lwe) -> Lwe {
-        let mut inputs = self.key_switch(std::slice::from_ref(winner));
-        add_constant(&mut inputs[0], self.encoding.half_slot());
-        let width = 2 * self.p.polynomial_size / self.p.max_classes();
-        let codes = table(self.p, |i| self.encoding.answer_code(i / width));
-        self.bootstrap(&inputs, &[codes], Precision::Fine).remove(0)
+/// The table with `length` equal entries from each packed coefficient on: the product with `1 + X + .. + X^(length-1)`.
+fn spread(mut packed: Glwe, n: usize, length: usize) -> Glwe {
+    for polynomial in packed.as_mut().chunks_exact_mut(n) {
+        let input = polynomial.to_vec();
+        // The polynomial from X^-N on: what lies before the start comes back with a change of sign.
+        let at = |i: usize| if i < n { input[i].wrapping_neg() } else { input[i - n] };
+        let mut window = (n - length + 1..n).fold(0_u64, |sum, i| sum.wrapping_add(at(i)));
+        for (i, output) in (n..).zip(polynomial) {
+            window = window.wrapping_add(at(i));
+            *output = window;
+            window = window.wrapping_sub(at(i + 1 - length));
+        }
     }
+    packed
 }

@@ -1,0 +1,150 @@
+//! Packing of ciphertexts into a ring ciphertext, by automorphisms (Chen, Dai, Kim, Song: Efficient Homomorphic
+//! Conversion Between (Ring) LWE Ciphertexts, <https://eprint.iacr.org/2020/015>, algorithm 2).
+//!
+//! A ciphertext becomes a ring ciphertext whose constant coefficient is its message; the other coefficients are
+//! garbage. The trace, a sum over all automorphisms `X -> X^t` in `log2 N` steps of doubling, removes the garbage and
+//! multiplies the message by `N`. Torus elements cannot be divided by `N`, but ciphertexts can: after all words are
+//! divided, the message is `m / N` plus an unknown multiple of `2^64 / N`, and the multiplication by `N` makes that
+//! vanish. A packing costs about 4 % of a bootstrap; a table of key switching keys for the same task would take 200 MB
+//! and as long as a bootstrap.
+
+use tfhe::core_crypto::fft_impl::fft64::crypto::ggsw::{
+    add_external_product_assign, add_external_product_assign_scratch,
+};
+use tfhe::core_crypto::prelude::*;
+
+use super::engine::{Engine, Glwe, Lwe};
+use crate::keys::{Seeded, trace_rotations};
+use crate::parameters::Parameters;
+
+/// For each automorphism of the trace, the key that takes a ciphertext under the rotated key back to the ring key: an
+/// encryption in GGSW form whose mask rows hold the rotated key and whose body rows are plain.
+pub(crate) struct TraceKey {
+    /// tfhe's bootstrapping key is a list of GGSW ciphertexts; here one for each automorphism.
+    keys: FourierLweBootstrapKeyOwned,
+}
+
+impl TraceKey {
+    pub(crate) fn expand(p: &Parameters, seeded: Seeded) -> Self {
+        let modulus = CiphertextModulus::new_native();
+        let seed = seeded.compression_seed();
+        let rows = SeededGlweCiphertextList::from_container(seeded.bodies, GlweSize(2), p.ring(), seed, modulus)
+            .decompress_into_glwe_ciphertext_list();
+        let n = p.polynomial_size;
+        let count = trace_rotations(p).count();
+        let mut words = Vec::with_capacity(count * p.trace.levels * 4 * n);
+        for (position, row) in rows.as_ref().chunks_exact(2 * n).enumerate() {
+            words.extend_from_slice(row);
+            // The row of the body, without noise: the level's weight. Levels go from the last to the first.
+            let level = p.trace.levels - position % p.trace.levels;
+            let body = words.len() + n;
+            words.resize(words.len() + 2 * n, 0);
+            words[body] = 1 << (64 - p.trace.base_log * level);
+        }
+        let standard = LweBootstrapKey::from_container(
+            words,
+            GlweSize(2),
+            p.ring(),
+            p.trace.base(),
+            p.trace.level_count(),
+            modulus,
+        );
+        let mut keys = FourierLweBootstrapKeyOwned::new(
+            standard.input_lwe_dimension(),
+            GlweSize(2),
+            p.ring(),
+            p.trace.base(),
+            p.trace.level_count(),
+        );
+        par_convert_standard_lwe_bootstrap_key_to_fourier(&standard, &mut keys);
+        Self { keys }
+    }
+
+    /// Size in memory, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        size_of_val(self.keys.as_view().data())
+    }
+}
+
+impl Engine<'_> {
+    /// A ring ciphertext with the message of `first` as its constant coefficient and, if given, that of `second` as its
+    /// coefficient of `X^(N/2)`; all others are 0.
+    pub(super) fn pack(&mut self, first: &Lwe, second: Option<&Lwe>) -> Glwe {
+        let p = self.p;
+        let mut packed = embed(p, first);
+        // (first + X^(N/2) second) + tau(first - X^(N/2) second): tau turns X^(N/2) into its negative.
+        let mut rotated = packed.clone();
+        if let Some(second) = second {
+            let turned = turn_by_half(&embed(p, second), p.polynomial_size);
+            for ((a, b), c) in packed.as_mut().iter_mut().zip(rotated.as_mut()).zip(turned) {
+                *a = a.wrapping_add(c);
+                *b = b.wrapping_sub(c);
+            }
+        }
+        let keys = self.keys.trace.keys.as_view();
+        for (step, (exponent, key)) in trace_rotations(p).zip(keys.into_ggsw_iter()).enumerate() {
+            let source = if step == 0 { &rotated } else { &packed };
+            let mut automorphic = source.clone();
+            for (output, input) in automorphic
+                .as_mut()
+                .chunks_exact_mut(p.polynomial_size)
+                .zip(source.as_ref().chunks_exact(p.polynomial_size))
+            {
+                output.copy_from_slice(&rotate(input, exponent));
+            }
+            add_external_product_assign(
+                packed.as_mut_view(),
+                key,
+                automorphic.as_view(),
+                self.fft.as_view(),
+                self.buffers.stack(),
+            );
+        }
+        packed
+    }
+
+    /// What [`Self::pack`] needs of the engine's buffer.
+    pub(super) fn packing_scratch(p: &Parameters, fft: &Fft) -> usize {
+        add_external_product_assign_scratch::<u64>(GlweSize(2), p.ring(), fft.as_view()).unaligned_bytes_required()
+    }
+}
+
+/// The ring ciphertext whose constant coefficient is the message, all divided by `N`.
+fn embed(p: &Parameters, input: &Lwe) -> Glwe {
+    let n = p.polynomial_size;
+    let log = n.trailing_zeros();
+    let divide = |word: u64| (word >> log).wrapping_add(word >> (log - 1) & 1);
+    let (mask, body) = input.as_ref().split_at(n);
+    let mut words = vec![0; 2 * n];
+    // The constant coefficient of mask times key is the scalar product, if the mask is laid out backwards.
+    words[0] = divide(mask[0]);
+    for (i, &word) in mask.iter().enumerate().skip(1) {
+        words[n - i] = divide(word).wrapping_neg();
+    }
+    words[n] = divide(body[0]);
+    GlweCiphertext::from_container(words, p.ring(), CiphertextModulus::new_native())
+}
+
+/// All polynomials times `X^(N/2)`.
+fn turn_by_half(input: &Glwe, n: usize) -> Vec<u64> {
+    let turn = |polynomial: &[u64]| {
+        let (low, high) = polynomial.split_at(n / 2);
+        high.iter().map(|x| x.wrapping_neg()).chain(low.iter().copied()).collect::<Vec<u64>>()
+    };
+    input.as_ref().chunks_exact(n).flat_map(turn).collect()
+}
+
+/// The polynomial `f(X^exponent)` modulo `X^N + 1`, for an odd exponent.
+pub(crate) fn rotate(polynomial: &[u64], exponent: usize) -> Vec<u64> {
+    let n = polynomial.len();
+    let mut rotated = vec![0; n];
+    for (i, &coefficient) in polynomial.iter().enumerate() {
+        let position = i * exponent % (2 * n);
+        if position < n {
+            rotated[position] = coefficient;
+        } else {
+            rotated[position - n] = coefficient.wrapping_neg();
+        }
+    }
+    rotated
+}

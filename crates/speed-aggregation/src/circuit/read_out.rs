@@ -1,0 +1,19 @@
+//! The read-out of a digit: from a ciphertext that may still carry traces of the counts to a fresh one.
+
+use super::engine::{Engine, Glwe, Lwe, Precision, table};
+use crate::range::digit_code;
+
+/// Read-outs of every digit, one after another, with re-randomisation and flooding before and between and after them.
+/// Their number is even: a table is negacyclic, so one read-out maps the upper eight digits backwards, and the next one
+/// puts them right again.
+pub(crate) const READ_OUTS: usize = 2;
+
+impl Engine<'_> {
+    /// Writes each digit anew (all under the big key).
+    pub(crate) fn read_out(&mut self, digits: &[Lwe]) -> Vec<Lwe> {
+        let inputs = self.key_switch(digits);
+        let slot = self.p.polynomial_size / 8;
+        let tables: Vec<Glwe> = vec![table(self.p, |i| digit_code(i / slot)); digits.len()];
+        self.bootstrap(&inputs, &tables, Precision::Fine)
+    }
+}

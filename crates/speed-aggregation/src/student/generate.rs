@@ -1,0 +1,145 @@
+//! Generation of the keys of the three roles.
+
+use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, Seeder as _};
+use tfhe::core_crypto::prelude::*;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::SecretKey;
+use crate::circuit::rotate;
+use crate::keys::{PublicKey, Seeded, SeededEvaluationKey, SeededParts, trace_rotations};
+use crate::parameters::{Decomposition, Parameters};
+use crate::random::{EntropyError, KeySource, Seeder};
+
+/// The keys of one student, to be split up: each goes to one role.
+#[derive(Debug)]
+pub struct KeySet {
+    /// Stays with the student.
+    pub secret: SecretKey,
+    /// Goes to every teacher.
+    pub public: PublicKey,
+    /// Goes to the server, which [expands](SeededEvaluationKey::expand) it.
+    pub evaluation: SeededEvaluationKey,
+}
+
+/// Generates the keys of the three roles. Takes some core-seconds (in parallel, on rayon's current pool); the result
+/// does not depend on the number of threads.
+///
+/// # Errors
+/// If the operating system gives no randomness.
+pub fn generate_keys(parameters: &Parameters, source: &KeySource) -> Result<KeySet, EntropyError> {
+    let (keys, mut small) = generate_with_small_key(parameters, source)?;
+    small.as_mut().zeroize();
+    Ok(keys)
+}
+
+/// As [`generate_keys`], but also returns the small secret key, which nobody needs after generation (but noise tests
+/// do).
+pub(crate) fn generate_with_small_key(
+    parameters: &Parameters,
+    source: &KeySource,
+) -> Result<(KeySet, LweSecretKeyOwned<u64>), EntropyError> {
+    let p = parameters;
+    let mut seeder = source.seeder("keys", 0, p.name.as_bytes())?;
+    let mut secret_generator = SecretRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
+    let mut generator = EncryptionRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed(), &mut seeder);
+
+    let small = allocate_and_generate_new_binary_lwe_secret_key(p.small_dimension(), &mut secret_generator);
+    let mut ring = allocate_and_generate_new_binary_glwe_secret_key(GlweDimension(1), p.ring(), &mut secret_generator);
+    let big = ring.clone().into_lwe_secret_key();
+    let public = PublicKey::new(
+        p,
+        allocate_and_generate_new_lwe_compact_public_key(
+            &big,
+            p.glwe_noise(),
+            CiphertextModulus::new_native(),
+            &mut generator,
+        ),
+    );
+    let parts = SeededParts {
+        key_switch: key_switch_key(p, &big, &small, &mut seeder),
+        bootstrap: bootstrap_key(p, p.bootstrap, &small, &ring, &mut seeder),
+        select: bootstrap_key(p, p.select, &small, &ring, &mut seeder),
+        trace: trace_key(p, &ring, &mut seeder),
+    };
+    ring.as_mut().zeroize();
+
+    let keys = KeySet {
+        secret: SecretKey { parameters: *p, id: public.id(), big },
+        evaluation: SeededEvaluationKey { public: public.clone(), parts },
+        public,
+    };
+    Ok((keys, small))
+}
+
+fn key_switch_key(
+    p: &Parameters,
+    big: &LweSecretKeyOwned<u64>,
+    small: &LweSecretKeyOwned<u64>,
+    seeder: &mut Seeder,
+) -> Seeded {
+    let seed = seeder.seed();
+    let mut key = SeededLweKeyswitchKey::new(
+        0,
+        p.key_switch.base(),
+        p.key_switch.level_count(),
+        p.big_dimension(),
+        p.small_dimension(),
+        seed.into(),
+        CiphertextModulus::new_native(),
+    );
+    generate_seeded_lwe_keyswitch_key(big, small, &mut key, p.lwe_noise(), seeder);
+    Seeded { seed: seed.0, bodies: key.into_container() }
+}
+
+fn bootstrap_key(
+    p: &Parameters,
+    d: Decomposition,
+    small: &LweSecretKeyOwned<u64>,
+    ring: &GlweSecretKeyOwned<u64>,
+    seeder: &mut Seeder,
+) -> Seeded {
+    let seed = seeder.seed();
+    let mut key = SeededLweBootstrapKey::new(
+        0,
+        GlweSize(2),
+        p.ring(),
+        d.base(),
+        d.level_count(),
+        p.small_dimension(),
+        seed.into(),
+        CiphertextModulus::new_native(),
+    );
+    par_generate_seeded_lwe_bootstrap_key(small, ring, &mut key, p.glwe_noise(), seeder);
+    Seeded { seed: seed.0, bodies: key.into_container() }
+}
+
+/// For each automorphism `X -> X^t` of the trace and each level of the decomposition, from the last to the first, an
+/// encryption of `-s(X^t)` times the level's weight.
+fn trace_key(p: &Parameters, ring: &GlweSecretKeyOwned<u64>, seeder: &mut Seeder) -> Seeded {
+    let seed = seeder.seed();
+    let mut plaintexts = Zeroizing::new(Vec::new());
+    for exponent in trace_rotations(p) {
+        let rotated = Zeroizing::new(rotate(ring.as_ref(), exponent));
+        for level in (1..=p.trace.levels).rev() {
+            let weight = (1_u64 << (64 - p.trace.base_log * level)).wrapping_neg();
+            plaintexts.extend(rotated.iter().map(|&bit| bit.wrapping_mul(weight)));
+        }
+    }
+    let count = plaintexts.len() / p.polynomial_size;
+    let mut list = SeededGlweCiphertextList::new(
+        0,
+        GlweSize(2),
+        p.ring(),
+        GlweCiphertextCount(count),
+        seed.into(),
+        CiphertextModulus::new_native(),
+    );
+    encrypt_seeded_glwe_ciphertext_list(
+        ring,
+        &mut list,
+        &PlaintextList::from_container(plaintexts.as_slice()),
+        p.glwe_noise(),
+        seeder,
+    );
+    Seeded { seed: seed.0, bodies: list.into_container() }
+}
