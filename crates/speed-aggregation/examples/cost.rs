@@ -45,6 +45,16 @@ fn main() -> Result<(), Box<dyn Error>> {
             "  message {} B, answers {} B; all encryptions {:.2?}, sum {:.3?}, opening {:.3?}",
             result.message_bytes, result.answer_bytes, result.encryption, result.sum, result.opening
         );
+        let work = result.work;
+        for (name, operations) in [
+            ("coarse bootstraps", work.coarse_bootstraps),
+            ("fine bootstraps", work.fine_bootstraps),
+            ("key switches", work.key_switches),
+            ("packings", work.packings),
+        ] {
+            let each = operations.time.checked_div(operations.count as u32).unwrap_or_default();
+            println!("  {name}: {} of {each:.2?}, {:.2?} in all", operations.count, operations.time);
+        }
         let guarantee = Encoding::guarantee(&parameters, circuit, CLASSES, VoteRange::new(TEACHERS, NOISE_BOUND))?;
         println!("  failure 2^{:.1} a query, leakage 2^{:.1}", guarantee.query_log2, guarantee.distance_log2);
     }

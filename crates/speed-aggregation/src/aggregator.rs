@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use crate::answer::OpenError;
+use crate::circuit::Work;
 use crate::codec::DecodeError;
 use crate::random::EntropyError;
 use crate::range::{EncodingError, RangeError};
@@ -47,6 +48,8 @@ pub struct Aggregated {
     pub argmax: Duration,
     /// The student's decryptions.
     pub opening: Duration,
+    /// What the argmax circuits did, by kind of operation; nothing in the clear.
+    pub work: Work,
 }
 
 /// Why an aggregation failed.

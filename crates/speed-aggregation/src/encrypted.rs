@@ -200,6 +200,7 @@ impl Aggregator for Encrypted {
             sum,
             argmax,
             opening: start.elapsed(),
+            work: server.work(),
         })
     }
 }

@@ -58,7 +58,7 @@ mod votes;
 
 pub use aggregator::{Aggregated, AggregationError, Aggregator, ClearText};
 pub use answer::{EncryptedAnswer, OpenError};
-pub use circuit::Circuit;
+pub use circuit::{Circuit, Operations, Work};
 pub use codec::DecodeError;
 #[cfg(feature = "student")]
 pub use encrypted::Encrypted;

@@ -1,6 +1,7 @@
 //! The server's role: sum the teachers' messages and compute the argmax, on ciphertexts only.
 
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
@@ -9,7 +10,7 @@ use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, DynamicDi
 use tfhe::core_crypto::prelude::*;
 
 use crate::answer::EncryptedAnswer;
-use crate::circuit::{Circuit, Engine, Lwe, READ_OUTS, add};
+use crate::circuit::{Circuit, Engine, Lwe, READ_OUTS, Work, add};
 use crate::keys::EvaluationKey;
 use crate::message::Message;
 use crate::random::{EntropyError, KeySource};
@@ -43,6 +44,7 @@ pub struct Server {
     circuit: Circuit,
     source: KeySource,
     sum: LweCompactCiphertextListOwned<u64>,
+    work: Mutex<Work>,
     received: Vec<bool>,
 }
 
@@ -142,6 +144,7 @@ impl Server {
             round,
             encoding,
             sum,
+            work: Mutex::default(),
         })
     }
 
@@ -163,6 +166,12 @@ impl Server {
     #[must_use]
     pub fn round_id(&self) -> RoundId {
         self.id
+    }
+
+    /// What the argmax circuits have done so far.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        *self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Number of teachers that have answered.
@@ -253,6 +262,7 @@ impl Server {
                 digits = engine.read_out(&digits);
             }
         }
+        *self.work.lock().unwrap_or_else(PoisonError::into_inner) += engine.work;
         let answers = queries.iter().zip(digits.chunks_exact(places)).map(|(&query, digits)| {
             let words = digits.iter().flat_map(|digit| digit.as_ref()).copied().collect();
             EncryptedAnswer::new(self.key.id(), self.id, query, self.round.classes(), words)

@@ -11,7 +11,7 @@ use crate::range::DEAD_ZONE;
 
 impl Engine<'_> {
     /// Counts at all scales of the round, finest first, under the small key: as many outputs an input.
-    pub(super) fn at_scales(&self, counts: &[Lwe]) -> Vec<Lwe> {
+    pub(super) fn at_scales(&mut self, counts: &[Lwe]) -> Vec<Lwe> {
         let scales = self.encoding.scales();
         let scaled: Vec<Lwe> =
             counts.iter().flat_map(|count| scales.clone().map(|scale| scaled(count, scale))).collect();

@@ -3,9 +3,12 @@
 //! Keys are large (40 MB to 180 MB) and every operation reads one from end to end: memory, not arithmetic, would set the
 //! pace. So each operation takes a batch and reads its key once for many ciphertexts.
 
+use std::time::Instant;
+
 use tfhe::core_crypto::fft_impl::fft64::crypto::bootstrap::batch_blind_rotate_assign_scratch;
 use tfhe::core_crypto::prelude::*;
 
+use super::work::Work;
 use crate::keys::{EvaluationKey, EvaluationParts};
 use crate::parameters::Parameters;
 use crate::range::Encoding;
@@ -32,6 +35,8 @@ pub(crate) struct Engine<'a> {
     pub(super) keys: &'a EvaluationParts,
     pub(super) fft: Fft,
     pub(super) buffers: ComputationBuffers,
+    /// What has been done so far.
+    pub(crate) work: Work,
 }
 
 impl<'a> Engine<'a> {
@@ -42,12 +47,15 @@ impl<'a> Engine<'a> {
         let bootstraps =
             batch_blind_rotate_assign_scratch::<u64>(GlweSize(2), p.ring(), CiphertextCount(BATCH), fft.as_view());
         buffers.resize(bootstraps.unaligned_bytes_required().max(Self::packing_scratch(p, &fft)));
-        Self { p, encoding, keys: &key.parts, fft, buffers }
+        Self { p, encoding, keys: &key.parts, fft, buffers, work: Work::default() }
     }
 
     /// From the big key to the small one.
-    pub(crate) fn key_switch(&self, inputs: &[Lwe]) -> Vec<Lwe> {
-        self.keys.key_switch.switch(self.p, inputs)
+    pub(crate) fn key_switch(&mut self, inputs: &[Lwe]) -> Vec<Lwe> {
+        let start = Instant::now();
+        let outputs = self.keys.key_switch.switch(self.p, inputs);
+        self.work.key_switches.record(inputs.len(), start);
+        outputs
     }
 
     /// Reads each table at the phase of its input (small key). Entry `i` of a table stands for phases from `i` to
@@ -64,9 +72,10 @@ impl<'a> Engine<'a> {
         precision: Precision,
         places: [usize; PLACES],
     ) -> Vec<[Lwe; PLACES]> {
-        let key = match precision {
-            Precision::Coarse => &self.keys.bootstrap,
-            Precision::Fine => &self.keys.select,
+        let start = Instant::now();
+        let (key, work) = match precision {
+            Precision::Coarse => (&self.keys.bootstrap, &mut self.work.coarse_bootstraps),
+            Precision::Fine => (&self.keys.select, &mut self.work.fine_bootstraps),
         };
         let mut outputs = Vec::with_capacity(inputs.len());
         for (inputs, tables) in inputs.chunks(BATCH).zip(tables.chunks(BATCH)) {
@@ -82,12 +91,14 @@ impl<'a> Engine<'a> {
             );
             for table in turned.iter() {
                 outputs.push(places.map(|place| {
-                    let mut output = self.constant(0);
+                    let size = self.p.big_dimension().to_lwe_size();
+                    let mut output = LweCiphertext::new(0, size, CiphertextModulus::new_native());
                     extract_lwe_sample_from_glwe_ciphertext(&table, &mut output, MonomialDegree(place));
                     output
                 }));
             }
         }
+        work.record(inputs.len(), start);
         outputs
     }
 

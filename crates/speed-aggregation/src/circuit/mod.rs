@@ -11,6 +11,7 @@ mod key_switch;
 mod packing;
 mod read_out;
 mod tournament;
+mod work;
 
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ pub(crate) use packing::TraceKey;
 #[cfg(feature = "student")]
 pub(crate) use packing::rotate;
 pub(crate) use read_out::READ_OUTS;
+pub use work::{Operations, Work};
 
 /// The unit of sums of signs: 64 buckets, a 64th of the torus. Eight of them make an eighth of the torus, so that the
 /// signs of three scales (7 steps at most) leave room for a second table entry, and the signs of four (15) for one.

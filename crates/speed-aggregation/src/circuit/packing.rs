@@ -8,6 +8,8 @@
 //! vanish. A packing costs about 4 % of a bootstrap; a table of key switching keys for the same task would take 200 MB
 //! and as long as a bootstrap.
 
+use std::time::Instant;
+
 use tfhe::core_crypto::fft_impl::fft64::crypto::ggsw::{
     add_external_product_assign, add_external_product_assign_scratch,
 };
@@ -70,6 +72,7 @@ impl Engine<'_> {
     /// A ring ciphertext with the message of `first` as its constant coefficient and, if given, that of `second` as its
     /// coefficient of `X^(N/2)`; all others are 0.
     pub(super) fn pack(&mut self, first: &Lwe, second: Option<&Lwe>) -> Glwe {
+        let start = Instant::now();
         let p = self.p;
         let mut packed = embed(p, first);
         // (first + X^(N/2) second) + tau(first - X^(N/2) second): tau turns X^(N/2) into its negative.
@@ -100,6 +103,7 @@ impl Engine<'_> {
                 self.buffers.stack(),
             );
         }
+        self.work.packings.record(1, start);
         packed
     }
 

@@ -149,7 +149,7 @@ fn a_match_is_right_with_four_scales_and_with_two_digits() {
 #[test]
 fn noise_at_the_inputs_of_a_comparison_follows_the_formula() {
     let keys = keys();
-    let (engine, model) = engine(keys, 10, 5);
+    let (mut engine, model) = engine(keys, 10, 5);
     let scales: Vec<u64> = engine.encoding.scales().collect();
     let counts: Vec<Vec<i64>> = (0..40).map(|q| (0..10).map(|k| (q * 10 + k) * 7 % 9 - 4).collect()).collect();
     let ciphertexts = encrypt(keys, "inputs", &counts, 5);
@@ -191,7 +191,8 @@ fn assert_selection_noise(keys: &Keys, queries: i64) {
     assert_noise("selected digits", &digit, model.selection());
 
     let leads: Vec<Lwe> = pairs.iter().map(|pair| difference(&pair[1], &pair[0])).collect();
-    let signs = engine.compare(engine.at_scales(&leads));
+    let scaled = engine.at_scales(&leads);
+    let signs = engine.compare(scaled);
     let scales = engine.encoding.scales().len();
     let coarse = |sum: &Lwe| phase(keys, sum).wrapping_add(SUM_STEP / 2) / SUM_STEP * SUM_STEP;
     let fine: Vec<f64> = signs.iter().map(|sum| error(keys, sum, coarse(sum))).collect();

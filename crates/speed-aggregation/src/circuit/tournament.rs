@@ -31,7 +31,8 @@ impl Engine<'_> {
             })
             .collect();
         let differences: Vec<Lwe> = leads.iter().map(|lead| lead[0].clone()).collect();
-        let signs = self.compare(self.at_scales(&differences));
+        let scaled = self.at_scales(&differences);
+        let signs = self.compare(scaled);
         let mut gains = self.select(&signs, &leads).into_iter();
         brackets
             .into_iter()
