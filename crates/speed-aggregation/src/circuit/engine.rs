@@ -5,9 +5,10 @@
 
 use std::time::Instant;
 
-use tfhe::core_crypto::fft_impl::fft64::crypto::bootstrap::batch_blind_rotate_assign_scratch;
+use aligned_vec::AVec;
 use tfhe::core_crypto::prelude::*;
 
+use super::external_product::{ExternalProduct, Rotation};
 use super::work::Work;
 use crate::keys::{EvaluationKey, EvaluationParts};
 use crate::parameters::Parameters;
@@ -33,8 +34,7 @@ pub(crate) struct Engine<'a> {
     pub(super) p: &'a Parameters,
     pub(super) encoding: Encoding,
     pub(super) keys: &'a EvaluationParts,
-    pub(super) fft: Fft,
-    pub(super) buffers: ComputationBuffers,
+    pub(super) products: ExternalProduct,
     /// What has been done so far.
     pub(crate) work: Work,
 }
@@ -42,12 +42,9 @@ pub(crate) struct Engine<'a> {
 impl<'a> Engine<'a> {
     pub(crate) fn new(key: &'a EvaluationKey, encoding: Encoding) -> Self {
         let p = key.parameters();
-        let fft = Fft::new(p.ring());
-        let mut buffers = ComputationBuffers::new();
-        let bootstraps =
-            batch_blind_rotate_assign_scratch::<u64>(GlweSize(2), p.ring(), CiphertextCount(BATCH), fft.as_view());
-        buffers.resize(bootstraps.unaligned_bytes_required().max(Self::packing_scratch(p, &fft)));
-        Self { p, encoding, keys: &key.parts, fft, buffers, work: Work::default() }
+        let levels = p.bootstrap.levels.max(p.select.levels).max(p.trace.levels);
+        let products = ExternalProduct::new(p.polynomial_size, levels);
+        Self { p, encoding, keys: &key.parts, products, work: Work::default() }
     }
 
     /// From the big key to the small one.
@@ -79,17 +76,11 @@ impl<'a> Engine<'a> {
         };
         let mut outputs = Vec::with_capacity(inputs.len());
         for (inputs, tables) in inputs.chunks(BATCH).zip(tables.chunks(BATCH)) {
-            let switched: Vec<Switched> = inputs.iter().map(|input| Switched::new(self.p, input)).collect();
-            let words = tables.iter().flat_map(|table| table.as_ref()).copied().collect::<Vec<u64>>();
-            let mut turned =
-                GlweCiphertextList::from_container(words, GlweSize(2), self.p.ring(), CiphertextModulus::new_native());
-            key.as_view().batch_blind_rotate_assign(
-                turned.as_mut_view(),
-                &switched,
-                self.fft.as_view(),
-                self.buffers.stack(),
-            );
-            for table in turned.iter() {
+            let rotations: Vec<Rotation> = inputs.iter().map(|input| rounded(self.p, input)).collect();
+            let mut turned: Vec<AVec<u64>> = tables.iter().map(|table| AVec::from_slice(64, table.as_ref())).collect();
+            self.products.blind_rotate(&mut turned, &rotations, key);
+            for words in &turned {
+                let table = GlweCiphertext::from_container(&**words, self.p.ring(), CiphertextModulus::new_native());
                 outputs.push(places.map(|place| {
                     let size = self.p.big_dimension().to_lwe_size();
                     let mut output = LweCiphertext::new(0, size, CiphertextModulus::new_native());
@@ -110,39 +101,14 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// An input of a bootstrap, rounded to buckets.
-pub(super) struct Switched {
-    pub(super) mask: Vec<usize>,
-    pub(super) body: usize,
-    log_modulus: CiphertextModulusLog,
-}
-
-impl Switched {
-    /// The centred modulus switch. It also subtracts half a bucket, so that an exact phase lies between two entries.
-    pub(super) fn new(p: &Parameters, input: &Lwe) -> Self {
-        let log_modulus = CiphertextModulusLog(p.bucket_count_log());
-        let lazy = lwe_ciphertext_centered_binary_modulus_switch::<u64, usize, _>(input.as_view(), log_modulus);
-        // Collected, because a batch looks up mask elements by position.
-        Self { mask: lazy.mask().collect(), body: lazy.body(), log_modulus }
-    }
-}
-
-impl ModulusSwitchedLweCiphertext<usize> for Switched {
-    fn log_modulus(&self) -> CiphertextModulusLog {
-        self.log_modulus
-    }
-
-    fn lwe_dimension(&self) -> LweDimension {
-        LweDimension(self.mask.len())
-    }
-
-    fn body(&self) -> usize {
-        self.body
-    }
-
-    fn mask(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
-        self.mask.iter().copied()
-    }
+/// An input of a bootstrap, rounded to buckets by the centred modulus switch. It also subtracts half a bucket, so that an
+/// exact phase lies between two entries.
+pub(super) fn rounded(p: &Parameters, input: &Lwe) -> Rotation {
+    let switched = lwe_ciphertext_centered_binary_modulus_switch::<u64, usize, _>(
+        input.as_view(),
+        CiphertextModulusLog(p.bucket_count_log()),
+    );
+    Rotation { mask: switched.mask().collect(), body: switched.body() }
 }
 
 /// A look-up table in clear: `entry(i)` for `i` in `0..N`.

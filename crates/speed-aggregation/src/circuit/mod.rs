@@ -7,6 +7,8 @@
 mod all_pairs;
 mod compare;
 mod engine;
+mod external_product;
+mod fourier;
 mod key_switch;
 mod packing;
 mod read_out;
@@ -17,8 +19,9 @@ mod work;
 mod tests;
 
 pub(crate) use engine::{Engine, Lwe, add};
+pub(crate) use external_product::GgswList;
 pub(crate) use key_switch::KeySwitchKey;
-pub(crate) use packing::TraceKey;
+pub(crate) use packing::expand_trace_key;
 #[cfg(feature = "student")]
 pub(crate) use packing::rotate;
 pub(crate) use read_out::READ_OUTS;

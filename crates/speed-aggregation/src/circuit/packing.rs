@@ -10,62 +10,31 @@
 
 use std::time::Instant;
 
-use tfhe::core_crypto::fft_impl::fft64::crypto::ggsw::{
-    add_external_product_assign, add_external_product_assign_scratch,
-};
 use tfhe::core_crypto::prelude::*;
 
 use super::engine::{Engine, Glwe, Lwe};
+use super::external_product::GgswList;
 use crate::keys::{Seeded, trace_rotations};
 use crate::parameters::Parameters;
 
 /// For each automorphism of the trace, the key that takes a ciphertext under the rotated key back to the ring key: an
 /// encryption in GGSW form whose mask rows hold the rotated key and whose body rows are plain.
-pub(crate) struct TraceKey {
-    /// tfhe's bootstrapping key is a list of GGSW ciphertexts; here one for each automorphism.
-    keys: FourierLweBootstrapKeyOwned,
-}
-
-impl TraceKey {
-    pub(crate) fn expand(p: &Parameters, seeded: Seeded) -> Self {
-        let modulus = CiphertextModulus::new_native();
-        let seed = seeded.compression_seed();
-        let rows = SeededGlweCiphertextList::from_container(seeded.bodies, GlweSize(2), p.ring(), seed, modulus)
-            .decompress_into_glwe_ciphertext_list();
-        let n = p.polynomial_size;
-        let count = trace_rotations(p).count();
-        let mut words = Vec::with_capacity(count * p.trace.levels * 4 * n);
-        for (position, row) in rows.as_ref().chunks_exact(2 * n).enumerate() {
-            words.extend_from_slice(row);
-            // The row of the body, without noise: the level's weight. Levels go from the last to the first.
-            let level = p.trace.levels - position % p.trace.levels;
-            let body = words.len() + n;
-            words.resize(words.len() + 2 * n, 0);
-            words[body] = 1 << (64 - p.trace.base_log * level);
-        }
-        let standard = LweBootstrapKey::from_container(
-            words,
-            GlweSize(2),
-            p.ring(),
-            p.trace.base(),
-            p.trace.level_count(),
-            modulus,
-        );
-        let mut keys = FourierLweBootstrapKeyOwned::new(
-            standard.input_lwe_dimension(),
-            GlweSize(2),
-            p.ring(),
-            p.trace.base(),
-            p.trace.level_count(),
-        );
-        par_convert_standard_lwe_bootstrap_key_to_fourier(&standard, &mut keys);
-        Self { keys }
+pub(crate) fn expand_trace_key(p: &Parameters, seeded: Seeded) -> GgswList {
+    let modulus = CiphertextModulus::new_native();
+    let seed = seeded.compression_seed();
+    let rows = SeededGlweCiphertextList::from_container(seeded.bodies, GlweSize(2), p.ring(), seed, modulus)
+        .decompress_into_glwe_ciphertext_list();
+    let n = p.polynomial_size;
+    let mut words = Vec::with_capacity(2 * rows.as_ref().len());
+    for (position, row) in rows.as_ref().chunks_exact(2 * n).enumerate() {
+        words.extend_from_slice(row);
+        // The row of the body, without noise: the level's weight. Levels go from the last to the first.
+        let level = p.trace.levels - position % p.trace.levels;
+        let body = words.len() + n;
+        words.resize(words.len() + 2 * n, 0);
+        words[body] = 1 << (64 - p.trace.base_log * level);
     }
-
-    /// Size in memory, in bytes.
-    pub(crate) fn size(&self) -> usize {
-        size_of_val(self.keys.as_view().data())
-    }
+    GgswList::new(n, p.trace, &words)
 }
 
 impl Engine<'_> {
@@ -84,32 +53,17 @@ impl Engine<'_> {
                 *b = b.wrapping_sub(c);
             }
         }
-        let keys = self.keys.trace.keys.as_view();
-        for (step, (exponent, key)) in trace_rotations(p).zip(keys.into_ggsw_iter()).enumerate() {
+        let n = p.polynomial_size;
+        let mut automorphic = vec![0; 2 * n];
+        for (step, (exponent, key)) in trace_rotations(p).zip(self.keys.trace.iter()).enumerate() {
             let source = if step == 0 { &rotated } else { &packed };
-            let mut automorphic = source.clone();
-            for (output, input) in automorphic
-                .as_mut()
-                .chunks_exact_mut(p.polynomial_size)
-                .zip(source.as_ref().chunks_exact(p.polynomial_size))
-            {
+            for (output, input) in automorphic.chunks_exact_mut(n).zip(source.as_ref().chunks_exact(n)) {
                 output.copy_from_slice(&rotate(input, exponent));
             }
-            add_external_product_assign(
-                packed.as_mut_view(),
-                key,
-                automorphic.as_view(),
-                self.fft.as_view(),
-                self.buffers.stack(),
-            );
+            self.products.add(packed.as_mut(), &self.keys.trace, key, &automorphic);
         }
         self.work.packings.record(1, start);
         packed
-    }
-
-    /// What [`Self::pack`] needs of the engine's buffer.
-    pub(super) fn packing_scratch(p: &Parameters, fft: &Fft) -> usize {
-        add_external_product_assign_scratch::<u64>(GlweSize(2), p.ring(), fft.as_view()).unaligned_bytes_required()
     }
 }
 

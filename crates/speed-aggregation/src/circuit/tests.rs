@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use tfhe::core_crypto::prelude::*;
 
-use super::engine::{Engine, Lwe, Switched, add_constant, difference};
+use super::engine::{Engine, Lwe, add_constant, difference, rounded};
 use super::{Circuit, READ_OUTS, SUM_STEP};
 use crate::keys::{EvaluationKey, PublicKey};
 use crate::noise::NoiseModel;
@@ -80,7 +80,7 @@ fn error_in_buckets(keys: &Keys, small: &Lwe, expected: u64) -> f64 {
     let mut input = small.clone();
     add_constant(&mut input, expected.wrapping_neg());
     // Masks are untouched, so rounding errors are those of the real input; the body is moved by whole torus units.
-    let switched = Switched::new(&P, &input);
+    let switched = rounded(&P, &input);
     let key = keys.small.as_ref();
     let selected: usize = switched.mask.iter().zip(key).filter(|(_, key)| **key == 1).map(|(mask, _)| mask).sum();
     let turned = (switched.body + 4096 * 1024 - selected) % 4096;
@@ -301,4 +301,33 @@ fn flooding_noise_is_uniform() {
         assert!(positions[0] > -1e-9 && positions[positions.len() - 1] < 1.0 + 1e-9);
         assert!(distance < 2.4 / n.sqrt(), "distance {distance}");
     }
+}
+
+#[test]
+fn an_answer_does_not_tell_the_losing_count() {
+    // What is left in a digit after the read-outs, before any flooding, from a clear win and from a close one. Two-sample
+    // Kolmogorov-Smirnov: for equal distributions a distance of 2.7 sqrt(2 / n) or more has probability below 1e-6.
+    let keys = keys();
+    let range = VoteRange::new(13, 0);
+    let encoding = Encoding::new(&P, 2, range).expect("one scale");
+    let mut engine = Engine::new(&keys.evaluation, encoding);
+    let n = 120;
+    let mut errors = |label: &str, counts: [i64; 2]| {
+        let round = Round::new(label.as_bytes(), n, 2, 1, 6).expect("valid");
+        let mut server = Server::new(keys.evaluation.clone(), round.clone()).expect("valid");
+        let message = Teacher::new(0).answer(&keys.public, &round, &counts.repeat(n), &SOURCE).expect("valid");
+        server.add(0, &message).expect("valid");
+        let queries: Vec<Vec<Lwe>> = (0..n).map(|query| server.counts(query)).collect();
+        let mut digits = engine.argmax(Circuit::Tournament, &queries).concat();
+        for _ in 0..READ_OUTS {
+            digits = engine.read_out(&digits);
+        }
+        let mut errors: Vec<f64> = digits.iter().map(|digit| error(keys, digit, digit_code(1))).collect();
+        errors.sort_by(f64::total_cmp);
+        errors
+    };
+    let (clear, close) = (errors("clear", [0, 13]), errors("close", [12, 13]));
+    let below = |errors: &[f64], x: f64| errors.partition_point(|&e| e <= x) as f64 / n as f64;
+    let distance = clear.iter().chain(&close).map(|&x| (below(&clear, x) - below(&close, x)).abs()).fold(0.0, f64::max);
+    assert!(distance < 2.7 * (2.0 / n as f64).sqrt(), "distance {distance}");
 }

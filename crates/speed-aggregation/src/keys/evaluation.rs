@@ -6,7 +6,7 @@ use tfhe::core_crypto::commons::math::random::{CompressionSeed, Seed};
 use tfhe::core_crypto::prelude::*;
 
 use super::{KeyId, PublicKey};
-use crate::circuit::{KeySwitchKey, TraceKey};
+use crate::circuit::{GgswList, KeySwitchKey, expand_trace_key};
 use crate::codec::{DecodeError, Kind, Reader, Writer};
 use crate::parameters::{Decomposition, Parameters};
 
@@ -115,9 +115,9 @@ impl SeededEvaluationKey {
         let SeededParts { key_switch, bootstrap, select, trace } = self.parts;
         let parts = EvaluationParts {
             key_switch: KeySwitchKey::expand(&p, key_switch),
-            bootstrap: fourier_bootstrap_key(&p, p.bootstrap, bootstrap),
-            select: fourier_bootstrap_key(&p, p.select, select),
-            trace: TraceKey::expand(&p, trace),
+            bootstrap: expand_bootstrap_key(&p, p.bootstrap, bootstrap),
+            select: expand_bootstrap_key(&p, p.select, select),
+            trace: expand_trace_key(&p, trace),
         };
         EvaluationKey { public: self.public, parts: Arc::new(parts) }
     }
@@ -140,9 +140,9 @@ pub struct EvaluationKey {
 /// [`SeededParts`] in the forms in which they are used: an integer matrix, and Fourier transforms.
 pub(crate) struct EvaluationParts {
     pub(crate) key_switch: KeySwitchKey,
-    pub(crate) bootstrap: FourierLweBootstrapKeyOwned,
-    pub(crate) select: FourierLweBootstrapKeyOwned,
-    pub(crate) trace: TraceKey,
+    pub(crate) bootstrap: GgswList,
+    pub(crate) select: GgswList,
+    pub(crate) trace: GgswList,
 }
 
 impl EvaluationKey {
@@ -168,11 +168,7 @@ impl EvaluationKey {
     #[must_use]
     pub fn size(&self) -> usize {
         let parts = &self.parts;
-        parts.key_switch.size()
-            + size_of_val(parts.bootstrap.as_view().data())
-            + size_of_val(parts.select.as_view().data())
-            + parts.trace.size()
-            + self.public.size()
+        parts.key_switch.size() + parts.bootstrap.size() + parts.select.size() + parts.trace.size() + self.public.size()
     }
 }
 
@@ -182,8 +178,8 @@ impl std::fmt::Debug for EvaluationKey {
     }
 }
 
-/// A bootstrapping key in the Fourier domain.
-fn fourier_bootstrap_key(p: &Parameters, d: Decomposition, seeded: Seeded) -> FourierLweBootstrapKeyOwned {
+/// A bootstrapping key, transformed.
+fn expand_bootstrap_key(p: &Parameters, d: Decomposition, seeded: Seeded) -> GgswList {
     let seed = seeded.compression_seed();
     let key = SeededLweBootstrapKey::from_container(
         seeded.bodies,
@@ -195,13 +191,5 @@ fn fourier_bootstrap_key(p: &Parameters, d: Decomposition, seeded: Seeded) -> Fo
         CiphertextModulus::new_native(),
     )
     .par_decompress_into_lwe_bootstrap_key();
-    let mut fourier = FourierLweBootstrapKeyOwned::new(
-        key.input_lwe_dimension(),
-        key.glwe_size(),
-        key.polynomial_size(),
-        key.decomposition_base_log(),
-        key.decomposition_level_count(),
-    );
-    par_convert_standard_lwe_bootstrap_key_to_fourier(&key, &mut fourier);
-    fourier
+    GgswList::new(p.polynomial_size, d, key.as_ref())
 }
