@@ -1,6 +1,7 @@
 //! What a query can end with.
 
 use crate::codec::DecodeError;
+use crate::range::Encoding;
 
 /// The result of one query, as the student reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +26,7 @@ impl Outcome {
 /// The possible outcomes of a round's queries: its classes, and, if the round has a threshold, "no answer".
 ///
 /// Their codes are the classes from 0, and the number of classes for "no answer". A code travels as digits to the base
-/// 16, one ciphertext each, lowest first: one digit for up to 16 outcomes, two for up to 256.
+/// 16, one ciphertext each, lowest first: one digit for up to 16 outcomes, two beyond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcomes {
     classes: usize,
@@ -34,7 +35,7 @@ pub struct Outcomes {
 
 impl Outcomes {
     /// Most outcomes.
-    pub const MAX: usize = 256;
+    pub const MAX: usize = Encoding::MAX_OUTCOMES;
     /// Outcomes that one digit tells apart.
     const RADIX: usize = 16;
 
@@ -100,7 +101,7 @@ mod tests {
     #[test]
     fn codes_and_outcomes_are_one_to_one() {
         for (classes, no_answer, digits) in
-            [(2, false, 1), (15, true, 1), (16, false, 1), (16, true, 2), (255, true, 2), (256, false, 2)]
+            [(2, false, 1), (15, true, 1), (16, false, 1), (16, true, 2), (127, true, 2), (128, false, 2)]
         {
             let outcomes = Outcomes::checked(classes, no_answer).expect("valid");
             assert_eq!(outcomes.digits(), digits, "{classes} {no_answer}");
@@ -111,6 +112,6 @@ mod tests {
             }
             assert_eq!(outcomes.from_code(outcomes.count()), None);
         }
-        assert!(Outcomes::checked(256, true).is_err());
+        assert!(Outcomes::checked(128, true).is_err());
     }
 }

@@ -391,7 +391,7 @@ mod tests {
         for found in [-7, 12, i64::MIN, i64::MAX] {
             assert_eq!(base().with_threshold(found), Err(RoundError::Threshold { found, min: -6, max: 11 }));
         }
-        assert!(matches!(round(b"", 1, 256, 5, 6).with_threshold(0), Err(RoundError::Outcomes { classes: 256, .. })));
+        assert!(matches!(round(b"", 1, 128, 5, 6).with_threshold(0), Err(RoundError::Outcomes { classes: 128, .. })));
         assert!(base().with_noise(NoisePlace::Server, &"x".repeat(257)).is_err());
     }
 

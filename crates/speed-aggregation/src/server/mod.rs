@@ -99,6 +99,12 @@ impl Server {
         self.id
     }
 
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &EvaluationKey {
+        &self.key
+    }
+
     /// The round.
     #[must_use]
     pub fn round(&self) -> &Round {
