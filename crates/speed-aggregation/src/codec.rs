@@ -13,7 +13,7 @@
 
 use sha2::{Digest, Sha256};
 
-const MAGIC: &[u8; 8] = b"SPEEDAGG";
+pub(crate) const MAGIC: &[u8; 8] = b"SPEEDAGG";
 pub(crate) const VERSION: u16 = 2;
 const CHECKSUM: usize = 16;
 const HEADER: usize = 12;

@@ -87,6 +87,9 @@ impl Message {
         &self.list
     }
 
+    /// The first bytes of every message, as of all files of this crate.
+    pub const MAGIC: &[u8; 8] = crate::codec::MAGIC;
+
     /// Bytes of a message of `queries` queries and `classes` classes.
     #[must_use]
     pub fn size(queries: usize, classes: usize) -> usize {
