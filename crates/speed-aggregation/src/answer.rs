@@ -2,6 +2,7 @@
 
 use crate::codec::{DecodeError, Kind, Reader, Writer};
 use crate::keys::KeyId;
+use crate::outcome::Outcomes;
 use crate::parameters::Parameters;
 use crate::round::{Round, RoundId};
 
@@ -17,13 +18,14 @@ use crate::round::{Round, RoundId};
 /// honest-but-curious setting, not a cryptographic one.
 ///
 /// Content on the wire (after the envelope of 12 bytes, before the checksum of 16): key id (32), round id (32), query
-/// (4), classes (4), 2049 words of 8 bytes.
+/// (4), classes (4), flags (4; bit 0: "no answer" is possible), 2049 words of 8 bytes for each digit of the outcome
+/// (see [`Outcomes`]).
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncryptedAnswer {
     pub(crate) key: KeyId,
     pub(crate) round: RoundId,
     pub(crate) query: usize,
-    pub(crate) classes: usize,
+    pub(crate) outcomes: Outcomes,
     pub(crate) words: Vec<u64>,
 }
 
@@ -38,24 +40,37 @@ pub enum OpenError {
         /// The answer's key.
         found: KeyId,
     },
-    /// The answer decrypts to a class that does not exist.
-    #[error("query {query} decrypts to class {class} of {classes}: the answer was damaged or not made by the circuit")]
-    Class {
+    /// The answer decrypts to an outcome that does not exist.
+    #[error(
+        "query {query} decrypts to outcome {code} of {outcomes}: the answer was damaged or not made by the circuit"
+    )]
+    Outcome {
         /// The query.
         query: usize,
-        /// The class found.
-        class: usize,
-        /// Number of classes.
-        classes: usize,
+        /// The code found.
+        code: usize,
+        /// Number of outcomes.
+        outcomes: usize,
     },
 }
 
-/// Words of an answer. All parameter sets of format version 1 share it.
+/// Words of one ciphertext of an answer. All parameter sets of this format version share it.
 pub(crate) const WORDS: usize = Parameters::TOURNAMENT_128.polynomial_size + 1;
 
+/// The flag for [`Outcomes::no_answer`].
+pub(crate) const NO_ANSWER: u32 = 1;
+
 impl EncryptedAnswer {
-    pub(crate) fn new(key: KeyId, round: RoundId, query: usize, classes: usize, words: Vec<u64>) -> Self {
-        Self { key, round, query, classes, words }
+    /// `words` holds one ciphertext for each digit of the outcome.
+    pub(crate) fn new(key: KeyId, round: RoundId, query: usize, outcomes: Outcomes, words: Vec<u64>) -> Self {
+        debug_assert_eq!(words.len(), outcomes.digits() * WORDS);
+        Self { key, round, query, outcomes, words }
+    }
+
+    /// The key under which it is encrypted.
+    #[must_use]
+    pub fn key(&self) -> KeyId {
+        self.key
     }
 
     /// The round that the answer belongs to.
@@ -70,15 +85,27 @@ impl EncryptedAnswer {
         self.query
     }
 
+    /// The outcomes that it can have.
+    #[must_use]
+    pub fn outcomes(&self) -> Outcomes {
+        self.outcomes
+    }
+
+    /// Bytes of an answer.
+    #[must_use]
+    pub fn size(outcomes: Outcomes) -> usize {
+        crate::codec::ENVELOPE + 76 + outcomes.digits() * WORDS * size_of::<u64>()
+    }
+
     /// The bytes that travel.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut writer = Writer::new(Kind::Answer, 72 + size_of_val(self.words.as_slice()));
+        let mut writer = Writer::new(Kind::Answer, 76 + size_of_val(self.words.as_slice()));
         writer.bytes(self.key.as_bytes());
         writer.bytes(self.round.as_bytes());
-        for number in [self.query, self.classes] {
-            writer.u32(u32::try_from(number).expect("the limits of Round are below 2^32"));
-        }
+        writer.count(self.query);
+        writer.count(self.outcomes.classes());
+        writer.u32(if self.outcomes.no_answer() { NO_ANSWER } else { 0 });
         writer.words(&self.words);
         writer.finish()
     }
@@ -91,15 +118,17 @@ impl EncryptedAnswer {
         let mut reader = Reader::new(bytes, Kind::Answer)?;
         let key = KeyId::from_bytes(reader.array()?);
         let round = RoundId::from_bytes(reader.array()?);
-        let query = reader.bounded("query", 0, Round::MAX_VALUES - 1)?;
+        let query = reader.bounded("query", 0, Round::MAX_QUERIES - 1)?;
         let classes = reader.bounded("classes", 2, Round::MAX_CLASSES)?;
-        let words = reader.words(WORDS * if classes <= 16 { 1 } else { 2 })?;
-        Ok(Self { key, round, query, classes, words })
+        let outcomes = Outcomes::checked(classes, reader.flags("flags", NO_ANSWER)? != 0)?;
+        let words = reader.words(WORDS * outcomes.digits())?;
+        Ok(Self { key, round, query, outcomes, words })
     }
 }
 
 impl std::fmt::Debug for EncryptedAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "EncryptedAnswer(round {}, query {}, {} classes, ..)", self.round, self.query, self.classes)
+        let (query, count) = (self.query, self.outcomes.count());
+        write!(f, "EncryptedAnswer(round {}, query {query}, {count} outcomes, ..)", self.round)
     }
 }

@@ -3,8 +3,9 @@
 //! ```text
 //! offset  bytes  content
 //! 0       8      "SPEEDAGG"
-//! 8       2      version, 1
-//! 10      2      kind: 1 message of a teacher, 2 answer of the server, 3 secret key, 4 public key, 5 evaluation key
+//! 8       2      version, 2
+//! 10      2      kind: 1 message of a teacher, 2 answer to one query, 3 list of a round's answers, 4 state of a server,
+//!                5 secret key, 6 public key, 7 evaluation key
 //! 12      ..     content
 //! end-16  16     first half of SHA-256 of all before
 //! ```
@@ -12,19 +13,24 @@
 
 use sha2::{Digest, Sha256};
 
-const MAGIC: &[u8; 8] = b"SPEEDAGG";
-const VERSION: u16 = 1;
+pub(crate) const MAGIC: &[u8; 8] = b"SPEEDAGG";
+pub(crate) const VERSION: u16 = 2;
 const CHECKSUM: usize = 16;
 const HEADER: usize = 12;
+
+/// Bytes of an envelope beside its content.
+pub(crate) const ENVELOPE: usize = HEADER + CHECKSUM;
 
 /// What an envelope holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Message = 1,
     Answer = 2,
-    SecretKey = 3,
-    PublicKey = 4,
-    EvaluationKey = 5,
+    AnswerList = 3,
+    ServerState = 4,
+    SecretKey = 5,
+    PublicKey = 6,
+    EvaluationKey = 7,
 }
 
 /// Bytes that are not a well-formed message or answer.
@@ -56,6 +62,16 @@ pub enum DecodeError {
         expected: u16,
         /// The kind found.
         found: u16,
+    },
+    /// A bit that this version does not know is set.
+    #[error("{field} has bits {found:#x}, known are {known:#x}")]
+    Flags {
+        /// The name of the field.
+        field: &'static str,
+        /// The bits found.
+        found: u32,
+        /// The bits that this program knows.
+        known: u32,
     },
     /// The content was changed on its way.
     #[error("checksum mismatch: the content was damaged")]
@@ -91,6 +107,11 @@ impl Writer {
 
     pub(crate) fn u32(&mut self, value: u32) {
         self.bytes(&value.to_le_bytes());
+    }
+
+    /// A number below `2^32`, as all limits of a round are.
+    pub(crate) fn count(&mut self, count: usize) {
+        self.u32(u32::try_from(count).expect("the limits of Round are below 2^32"));
     }
 
     pub(crate) fn words(&mut self, words: &[u64]) {
@@ -132,11 +153,25 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
+    /// The content of bytes that begin like an envelope of this kind, without any other check.
+    pub(crate) fn unchecked(bytes: &'a [u8], kind: Kind) -> Option<&'a [u8]> {
+        let rest = bytes.strip_prefix(MAGIC.as_slice())?.strip_prefix(&VERSION.to_le_bytes())?;
+        rest.strip_prefix(&(kind as u16).to_le_bytes())
+    }
+
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let (head, tail) =
             self.0.split_first_chunk::<N>().ok_or(DecodeError::Length { expected: N, found: self.0.len() })?;
         self.0 = tail;
         Ok(*head)
+    }
+
+    /// The next `count` bytes.
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let short = DecodeError::Length { expected: count, found: self.0.len() };
+        let (head, tail) = self.0.split_at_checked(count).ok_or(short)?;
+        self.0 = tail;
+        Ok(head)
     }
 
     /// A field with limits (inclusive).
@@ -148,20 +183,25 @@ impl<'a> Reader<'a> {
         Ok(found as usize)
     }
 
+    /// A field of bits, of which only those in `known` may be set.
+    pub(crate) fn flags(&mut self, field: &'static str, known: u32) -> Result<u32, DecodeError> {
+        let found = u32::from_le_bytes(self.array()?);
+        if found & !known == 0 { Ok(found) } else { Err(DecodeError::Flags { field, found, known }) }
+    }
+
     /// The next `count` words.
     pub(crate) fn take_words(&mut self, count: usize) -> Result<Vec<u64>, DecodeError> {
-        let expected = count.saturating_mul(size_of::<u64>());
-        let short = DecodeError::Length { expected, found: self.0.len() };
-        let (head, tail) = self.0.split_at_checked(expected).ok_or(short)?;
-        self.0 = tail;
-        let (words, _) = head.as_chunks::<8>();
+        let (words, _) = self.take(count.saturating_mul(size_of::<u64>()))?.as_chunks::<8>();
         Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 
     /// All that is left, which must be exactly `count` words.
     pub(crate) fn words(mut self, count: usize) -> Result<Vec<u64>, DecodeError> {
-        let words = self.take_words(count)?;
-        self.end().map(|()| words)
+        let expected = count.saturating_mul(size_of::<u64>());
+        if self.0.len() != expected {
+            return Err(DecodeError::Length { expected, found: self.0.len() });
+        }
+        self.take_words(count)
     }
 
     /// Checks that nothing is left.

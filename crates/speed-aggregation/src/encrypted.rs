@@ -188,7 +188,8 @@ impl Aggregator for Encrypted {
         for answer in answers {
             let bytes = answer.to_bytes();
             answer_bytes += bytes.len();
-            winners.push(self.secret.open(&EncryptedAnswer::from_bytes(&bytes)?)?);
+            let outcome = self.secret.open(&EncryptedAnswer::from_bytes(&bytes)?)?;
+            winners.push(outcome.label().expect("a round without a threshold answers every query"));
         }
         Ok(Aggregated {
             winners,

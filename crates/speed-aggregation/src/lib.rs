@@ -39,18 +39,22 @@
 
 mod aggregator;
 mod answer;
+mod answer_list;
 mod circuit;
 mod codec;
 #[cfg(feature = "student")]
 mod encrypted;
+mod hex;
 mod keys;
 mod message;
 mod noise;
+mod outcome;
 mod parameters;
 mod random;
 mod range;
 mod round;
 mod server;
+mod status;
 #[cfg(feature = "student")]
 mod student;
 mod teacher;
@@ -58,18 +62,22 @@ mod votes;
 
 pub use aggregator::{Aggregated, AggregationError, Aggregator, ClearText};
 pub use answer::{EncryptedAnswer, OpenError};
+pub use answer_list::{AnswerList, AnswerListError};
 pub use circuit::{Circuit, Operations, Work};
 pub use codec::DecodeError;
 #[cfg(feature = "student")]
 pub use encrypted::Encrypted;
+pub use hex::IdError;
 pub use keys::{EvaluationKey, KeyId, PublicKey, SeededEvaluationKey};
 pub use message::Message;
 pub use noise::Guarantee;
+pub use outcome::{Outcome, Outcomes};
 pub use parameters::Parameters;
 pub use random::{EntropyError, KeySource};
 pub use range::{Encoding, EncodingError, RangeError, VoteRange};
-pub use round::{Round, RoundError, RoundId};
+pub use round::{NoisePlace, Round, RoundError, RoundId};
 pub use server::{Server, ServerError};
+pub use status::TeacherStatus;
 #[cfg(feature = "student")]
 pub use student::{KeySet, SecretKey, generate_keys};
 pub use teacher::{Teacher, TeacherError};

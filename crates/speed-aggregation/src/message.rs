@@ -5,7 +5,8 @@ use tfhe::core_crypto::prelude::{
     lwe_compact_ciphertext_list_size,
 };
 
-use crate::codec::{DecodeError, Kind, Reader, Writer};
+use crate::codec::{DecodeError, ENVELOPE, Kind, Reader, Writer};
+use crate::keys::KeyId;
 use crate::parameters::Parameters;
 use crate::round::{Round, RoundId};
 
@@ -15,6 +16,7 @@ use crate::round::{Round, RoundId};
 ///
 /// ```text
 /// bytes  content
+/// 32     key id
 /// 32     round id
 /// 4      teacher
 /// 4      queries
@@ -22,9 +24,10 @@ use crate::round::{Round, RoundId};
 /// 8 N c  masks: one ring element of N = 2048 words for every 2048 values begun
 /// 8 Q K  bodies: one word a value, queries in order, classes in order within a query
 /// ```
-/// One query of ten classes takes 16,536 bytes, a hundred queries 24,456.
+/// One query of ten classes takes 16,568 bytes, a hundred queries 24,488.
 #[derive(Clone)]
 pub struct Message {
+    key: KeyId,
     round: RoundId,
     teacher: usize,
     queries: usize,
@@ -32,18 +35,28 @@ pub struct Message {
     list: LweCompactCiphertextListOwned<u64>,
 }
 
-/// The dimension of messages on the wire. All parameter sets of format version 1 share it.
+/// The dimension of messages on the wire. All parameter sets of this format version share it.
 const DIMENSION: LweDimension = LweDimension(Parameters::TOURNAMENT_128.polynomial_size);
+
+/// Bytes between the envelope and the masks.
+const FIXED: usize = 76;
 
 impl Message {
     pub(crate) fn new(
+        key: KeyId,
         round: RoundId,
         teacher: usize,
         queries: usize,
         classes: usize,
         list: LweCompactCiphertextListOwned<u64>,
     ) -> Self {
-        Self { round, teacher, queries, classes, list }
+        Self { key, round, teacher, queries, classes, list }
+    }
+
+    /// The key under which it is encrypted.
+    #[must_use]
+    pub fn key(&self) -> KeyId {
+        self.key
     }
 
     /// The round that the message belongs to.
@@ -52,7 +65,7 @@ impl Message {
         self.round
     }
 
-    /// The teacher that claims to have sent it. (A claim: version 1 carries no signature.)
+    /// The teacher that claims to have sent it. (A claim: messages carry no signature.)
     #[must_use]
     pub fn teacher(&self) -> usize {
         self.teacher
@@ -74,14 +87,34 @@ impl Message {
         &self.list
     }
 
+    /// The first bytes of every message, as of all files of this crate.
+    pub const MAGIC: &[u8; 8] = crate::codec::MAGIC;
+
+    /// Bytes of a message of `queries` queries and `classes` classes.
+    #[must_use]
+    pub fn size(queries: usize, classes: usize) -> usize {
+        let words = lwe_compact_ciphertext_list_size(DIMENSION, LweCiphertextCount(queries * classes));
+        ENVELOPE + FIXED + words * size_of::<u64>()
+    }
+
+    /// The teacher that the first bytes of a file name, whatever follows: enough to say whose file is refused. Nothing
+    /// but the envelope's first bytes is checked.
+    #[must_use]
+    pub fn claimed_teacher(start: &[u8]) -> Option<usize> {
+        let header = Reader::unchecked(start, Kind::Message)?;
+        let teacher = u32::from_le_bytes(*header.get(64..)?.first_chunk()?) as usize;
+        (teacher < Round::MAX_TEACHERS).then_some(teacher)
+    }
+
     /// The bytes that travel.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let words = self.list.as_ref();
-        let mut writer = Writer::new(Kind::Message, 44 + size_of_val(words));
+        let mut writer = Writer::new(Kind::Message, FIXED + size_of_val(words));
+        writer.bytes(self.key.as_bytes());
         writer.bytes(self.round.as_bytes());
         for number in [self.teacher, self.queries, self.classes] {
-            writer.u32(u32::try_from(number).expect("the limits of Round are below 2^32"));
+            writer.count(number);
         }
         writer.words(words);
         writer.finish()
@@ -93,11 +126,12 @@ impl Message {
     /// If the bytes are not exactly one well-formed message of this version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes, Kind::Message)?;
+        let key = KeyId::from_bytes(reader.array()?);
         let round = RoundId::from_bytes(reader.array()?);
         let teacher = reader.bounded("teacher", 0, Round::MAX_TEACHERS - 1)?;
-        let queries = reader.bounded("queries", 1, Round::MAX_VALUES)?;
+        let queries = reader.bounded("queries", 1, Round::MAX_QUERIES)?;
         let classes = reader.bounded("classes", 1, Round::MAX_CLASSES)?;
-        // At most 2^28 values: no overflow on the way to the comparison with the length at hand.
+        // At most 2^24 values: no overflow on the way to the comparison with the length at hand.
         let count = LweCiphertextCount(queries * classes);
         let words = reader.words(lwe_compact_ciphertext_list_size(DIMENSION, count))?;
         let list = LweCompactCiphertextListOwned::from_container(
@@ -106,7 +140,7 @@ impl Message {
             count,
             CiphertextModulus::new_native(),
         );
-        Ok(Self { round, teacher, queries, classes, list })
+        Ok(Self { key, round, teacher, queries, classes, list })
     }
 }
 

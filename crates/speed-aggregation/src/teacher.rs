@@ -76,7 +76,7 @@ impl Teacher {
         values: &[i64],
         source: &KeySource,
     ) -> Result<Message, TeacherError> {
-        let encoding = Encoding::new(&key.parameters, round.classes(), round.range())?;
+        let encoding = Encoding::new(&key.parameters, round.outcomes().count(), round.range())?;
         if self.index >= round.teachers() {
             return Err(TeacherError::Unknown { index: self.index, teachers: round.teachers() });
         }
@@ -107,6 +107,6 @@ impl Teacher {
             key.parameters.glwe_noise(),
             &mut generator,
         );
-        Ok(Message::new(id, self.index, round.queries(), round.classes(), list))
+        Ok(Message::new(key.id(), id, self.index, round.queries(), round.classes(), list))
     }
 }

@@ -3,6 +3,9 @@
 mod data;
 mod run;
 mod runs;
+mod server;
+mod student;
+mod teacher;
 
 use std::io::Write;
 
@@ -17,6 +20,8 @@ use crate::options::Command;
 pub(crate) enum Failure {
     /// With a message and the exit code of its kind.
     Experiment(ExperimentError),
+    /// A role's program, likewise.
+    Roles(speed_roles::RolesError),
     /// The reader of standard output went away, as `| head` does: no failure of ours.
     OutputClosed,
 }
@@ -25,13 +30,16 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Experiment(error) => error.exit_code(),
+            Self::Roles(error) => error.exit_code(),
             Self::OutputClosed => 0,
         }
     }
 
     pub(crate) fn report(&self) {
-        if let Self::Experiment(error) = self {
-            bar::line(&format!("error: {error}"));
+        match self {
+            Self::Experiment(error) => bar::line(&format!("error: {error}")),
+            Self::Roles(error) => bar::line(&format!("error: {error}")),
+            Self::OutputClosed => {}
         }
     }
 }
@@ -39,6 +47,12 @@ impl Failure {
 impl From<ExperimentError> for Failure {
     fn from(error: ExperimentError) -> Self {
         Self::Experiment(error)
+    }
+}
+
+impl From<speed_roles::RolesError> for Failure {
+    fn from(error: speed_roles::RolesError) -> Self {
+        Self::Roles(error)
     }
 }
 
@@ -60,7 +74,18 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::List { results, json } => runs::list(&results, json),
         Command::Show { run, json } => runs::show(&run, json),
         Command::Data(command) => data::execute(command),
+        Command::Student(command) => student::execute(command),
+        Command::Teacher(command) => teacher::execute(command),
+        Command::Server(command) => server::execute(command),
     }
+}
+
+/// What stands above the text of every simulated output.
+const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy\n";
+
+/// The mark of a simulation, or nothing.
+fn mark(simulation: bool) -> &'static str {
+    if simulation { SIMULATION } else { "" }
 }
 
 /// Writes a result to standard output.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const ABOUT: &str = "Private collaborative deep learning: SPEED (Grivet Sébert et al.) in Rust";
 
@@ -21,13 +21,20 @@ First steps:
   speed list                                  what has been run
   speed show results/mnist/RUN --json         a finished run, for a program
 
+A labelling round between parties that trust each other with nothing (docs/protocol.md):
+  speed student keygen --out keys             keys: secret.key stays, public.key to teachers, evaluation.key to the server
+  speed student round ... --out round.toml    what all agree on: to everyone
+  speed teacher answer ... --out FILE         each teacher: noisy votes, encrypted; to the server
+  speed server aggregate ... --out result     the server: encrypted winners; to the student
+  speed student open ... --out labels.csv     labels
+
 A run that was killed goes on where it was: give the same command again.
 
 Exit codes:
   0  done
-  2  config or command line
-  3  input data or votes
-  4  results folder in use, or of another config
+  2  config, round or command line
+  3  input data, votes, keys or messages; too few teachers
+  4  results folder in use, or of another config; a file that would be overwritten
   5  reading or writing failed, a full disk for example
   6  computation failed";
 
@@ -64,6 +71,15 @@ pub(crate) enum Command {
     /// Check or fetch datasets
     #[command(subcommand)]
     Data(DataCommand),
+    /// The student of a labelling round: keys, terms, labels
+    #[command(subcommand)]
+    Student(StudentCommand),
+    /// A teacher of a labelling round
+    #[command(subcommand)]
+    Teacher(TeacherCommand),
+    /// The server of a labelling round
+    #[command(subcommand)]
+    Server(ServerCommand),
 }
 
 #[derive(Debug, Args)]
@@ -117,4 +133,184 @@ pub(crate) enum DataCommand {
         #[arg(long, value_name = "URL")]
         mirror: Vec<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StudentCommand {
+    /// Generate the keys of all roles: secret.key (mode 0600), public.key, evaluation.key
+    Keygen {
+        /// Folder of the keys; existing keys are never overwritten
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Range of noisy counts: narrow up to a difference of 2544 votes, wide up to 30000
+        #[arg(long, value_enum, default_value_t = KeyRange::Narrow)]
+        range: KeyRange,
+        /// Keys from a seed, for simulations: whoever knows it knows the secret key
+        #[arg(long, value_name = "SEED")]
+        simulation: Option<u64>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write the file of a round, which goes to everyone
+    Round(RoundOptions),
+    /// Decrypt a round's result
+    Open {
+        /// The student's secret.key
+        #[arg(long, value_name = "FILE")]
+        secret_key: PathBuf,
+        /// The server's result
+        #[arg(long, value_name = "FILE")]
+        result: PathBuf,
+        /// The round's file, to check that the result is that round's
+        #[arg(long, value_name = "FILE")]
+        round: Option<PathBuf>,
+        /// Labels to write: query,label with an empty label for no answer
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum KeyRange {
+    Narrow,
+    Wide,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum NoiseBy {
+    Teachers,
+    Server,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CircuitName {
+    Tournament,
+    AllPairs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RoundOptions {
+    /// The public.key that teachers will encrypt under
+    #[arg(long, value_name = "FILE")]
+    pub(crate) public_key: PathBuf,
+    /// Name of the round; two rounds of one key need different names
+    #[arg(long)]
+    pub(crate) name: String,
+    /// Number of queries
+    #[arg(long, value_name = "N")]
+    pub(crate) queries: usize,
+    /// A file that lists the queries in order; its SHA-256 enters the round's id
+    #[arg(long, value_name = "FILE")]
+    pub(crate) query_list: Option<PathBuf>,
+    /// Number of classes
+    #[arg(long, value_name = "K")]
+    pub(crate) classes: usize,
+    /// Number of teachers
+    #[arg(long, value_name = "N")]
+    pub(crate) teachers: usize,
+    /// Number of teachers that must answer [default: all]
+    #[arg(long, value_name = "M")]
+    pub(crate) min_teachers: Option<usize>,
+    /// Mechanism of the noise
+    #[arg(long, default_value = "discrete-laplace")]
+    pub(crate) mechanism: String,
+    /// Inverse scale of the noise, per vote
+    #[arg(long)]
+    pub(crate) gamma: f64,
+    /// Who adds the noise: every teacher a share, or the server all of it (docs/threat-models.md)
+    #[arg(long, value_enum, default_value_t = NoiseBy::Teachers)]
+    pub(crate) noise: NoiseBy,
+    /// No answer where the noisy maximum is below so many votes
+    #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
+    pub(crate) threshold: Option<i64>,
+    /// A round whose keys or noise come from a seed: no privacy
+    #[arg(long)]
+    pub(crate) simulation: bool,
+    /// The round's file to write
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TeacherCommand {
+    /// Encrypt this teacher's noisy votes for a round
+    Answer(AnswerOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AnswerOptions {
+    /// The student's public.key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) public_key: PathBuf,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) round: PathBuf,
+    /// This teacher's votes, one label a query: .npy, or text with a label or `query,label` a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) votes: PathBuf,
+    /// This teacher's index, from 0
+    #[arg(long, value_name = "I")]
+    pub(crate) teacher: usize,
+    /// The mechanism that this teacher agrees to; a round with another is refused
+    #[arg(long, requires = "gamma")]
+    pub(crate) mechanism: Option<String>,
+    /// The inverse scale that this teacher agrees to; a round with another is refused
+    #[arg(long, requires = "mechanism")]
+    pub(crate) gamma: Option<f64>,
+    /// Noise and encryption from a seed, in rounds that are simulations
+    #[arg(long, value_name = "SEED")]
+    pub(crate) simulation: Option<u64>,
+    /// The message to write; the name teacher-I.msg lets the server name its teacher even if it is damaged
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServerCommand {
+    /// Sum the teachers' messages and compute the encrypted winners; killed, it goes on where it was
+    Aggregate(AggregateOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AggregateOptions {
+    /// The student's evaluation.key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) evaluation_key: PathBuf,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) round: PathBuf,
+    /// Folder of the teachers' messages
+    #[arg(long, value_name = "DIR")]
+    pub(crate) answers: PathBuf,
+    /// The result to write
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Number of teachers that must answer, if more than the round says
+    #[arg(long, value_name = "M")]
+    pub(crate) min_teachers: Option<usize>,
+    /// Where to keep the sum and the answers until all is done [default: OUT.state]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// The circuit of the argmax; both give the same winners
+    #[arg(long, value_enum, default_value_t = CircuitName::Tournament)]
+    pub(crate) circuit: CircuitName,
+    /// Threads; results do not depend on it [default: all processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Randomness from a seed, in rounds that are simulations
+    #[arg(long, value_name = "SEED")]
+    pub(crate) simulation: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }

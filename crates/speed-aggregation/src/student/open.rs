@@ -4,22 +4,21 @@ use tfhe::core_crypto::prelude::{CiphertextModulus, LweCiphertext, decrypt_lwe_c
 
 use super::SecretKey;
 use crate::answer::{EncryptedAnswer, OpenError, WORDS};
+use crate::outcome::Outcome;
 use crate::range::Encoding;
 
 impl SecretKey {
-    /// Decrypts an answer: the winning class.
+    /// Decrypts an answer.
     ///
     /// # Errors
-    /// If the answer was made under another key, or decrypts to a class that the round does not have.
-    pub fn open(&self, answer: &EncryptedAnswer) -> Result<u8, OpenError> {
+    /// If the answer was made under another key, or decrypts to an outcome that the round does not have.
+    pub fn open(&self, answer: &EncryptedAnswer) -> Result<Outcome, OpenError> {
         if answer.key != self.id {
             return Err(OpenError::Key { expected: self.id, found: answer.key });
         }
-        let class = Encoding::outcome(answer.words.chunks_exact(WORDS).map(|words| self.phase(words)));
-        match u8::try_from(class) {
-            Ok(label) if class < answer.classes => Ok(label),
-            _ => Err(OpenError::Class { query: answer.query, class, classes: answer.classes }),
-        }
+        let code = Encoding::outcome(answer.words.chunks_exact(WORDS).map(|words| self.phase(words)));
+        let (query, outcomes) = (answer.query, answer.outcomes.count());
+        answer.outcomes.from_code(code).ok_or(OpenError::Outcome { query, code, outcomes })
     }
 
     /// The decrypted phase: code and error.

@@ -1,0 +1,129 @@
+//! Why the server refuses.
+
+use crate::codec::DecodeError;
+use crate::keys::KeyId;
+use crate::random::EntropyError;
+use crate::range::EncodingError;
+use crate::round::RoundId;
+use crate::status::TeacherStatus;
+
+/// Why the server refuses.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The teacher is not one of the round's.
+    #[error("teacher {teacher} in a round of {teachers} teachers (counted from 0)")]
+    UnknownTeacher {
+        /// The teacher's index.
+        teacher: usize,
+        /// Number of teachers of the round.
+        teachers: usize,
+    },
+    /// The message names another teacher as its sender.
+    #[error("the message of teacher {teacher} says that it comes from teacher {found}")]
+    WrongTeacher {
+        /// The teacher that delivered it.
+        teacher: usize,
+        /// The teacher that it names.
+        found: usize,
+    },
+    /// The teacher has answered already.
+    #[error("teacher {teacher} answered twice")]
+    Duplicate {
+        /// The teacher.
+        teacher: usize,
+    },
+    /// The message is encrypted under another key.
+    #[error("teacher {teacher} encrypted under key {found}, this round's key is {expected}")]
+    WrongKey {
+        /// The teacher.
+        teacher: usize,
+        /// This round's key.
+        expected: KeyId,
+        /// The message's key.
+        found: KeyId,
+    },
+    /// The message came after the sum was closed.
+    #[error("the message of teacher {teacher} came too late: the sum was closed without it")]
+    Late {
+        /// The teacher.
+        teacher: usize,
+    },
+    /// The message is for another round or another run.
+    #[error("teacher {teacher} answered round {found}, this is round {expected}")]
+    WrongRound {
+        /// The teacher.
+        teacher: usize,
+        /// This round.
+        expected: RoundId,
+        /// The message's round.
+        found: RoundId,
+    },
+    /// The message holds another number of queries or classes.
+    #[error(
+        "teacher {teacher} answered {} queries of {} classes, expected {} of {}", found.0, found.1, expected.0, expected.1
+    )]
+    Shape {
+        /// The teacher.
+        teacher: usize,
+        /// Queries and classes of the round.
+        expected: (usize, usize),
+        /// Queries and classes of the message.
+        found: (usize, usize),
+    },
+    /// Too few teachers have answered.
+    #[error(
+        "{} of {teachers} teachers have not answered, the first of them teacher {}; at least {minimum} must", missing.len(),
+        missing[0]
+    )]
+    Missing {
+        /// The teachers that have not answered.
+        missing: Vec<usize>,
+        /// Number of teachers of the round.
+        teachers: usize,
+        /// Number of teachers that must answer.
+        minimum: usize,
+    },
+    /// The server's noise is not asked for, is there already, or is missing.
+    #[error("{0}")]
+    Noise(&'static str),
+    /// The bytes are not the state of a server.
+    #[error("state of a server: {0}")]
+    State(#[from] DecodeError),
+    /// The state belongs to another round.
+    #[error("state of round {found}, this is round {expected}")]
+    StateOfRound {
+        /// This round.
+        expected: RoundId,
+        /// The round of the state.
+        found: RoundId,
+    },
+    /// The round has no exact encoding.
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
+    /// The operating system gave no randomness.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
+    /// The threads could not be started.
+    #[error("cannot start {threads} threads: {reason}")]
+    Threads {
+        /// Number of threads asked for.
+        threads: usize,
+        /// What rayon says.
+        reason: String,
+    },
+}
+
+impl ServerError {
+    /// What this refusal of a message makes of its teacher; `None` if the teacher's earlier message stays in the sum, or
+    /// the refusal is not about a message.
+    #[must_use]
+    pub fn status(&self) -> Option<TeacherStatus> {
+        match self {
+            Self::WrongKey { .. } => Some(TeacherStatus::WrongKey),
+            Self::WrongRound { .. } => Some(TeacherStatus::WrongRound),
+            Self::WrongTeacher { .. } => Some(TeacherStatus::WrongTeacher),
+            Self::Shape { .. } => Some(TeacherStatus::WrongShape),
+            _ => None,
+        }
+    }
+}

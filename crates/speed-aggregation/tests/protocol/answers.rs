@@ -1,0 +1,84 @@
+//! Answers and results on the wire, and their opening.
+
+use speed_aggregation::{
+    AnswerList, AnswerListError, DecodeError, EncryptedAnswer, NoisePlace, OpenError, Outcome, Round, Server, Teacher,
+    TeacherStatus,
+};
+
+use crate::common::{SOURCE, protocol, sealed, threads, with_field};
+
+#[test]
+fn an_answer_survives_the_wire_and_opens_with_its_key_only() {
+    let keys = protocol();
+    let round = Round::new(b"answer", 1, 3, 1, 0).expect("valid");
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
+    server
+        .add(0, &Teacher::new(0).answer(keys.public_key(), &round, &[0, 0, 1], &SOURCE).expect("valid"))
+        .expect("valid");
+    let answer = server.argmax(threads(1), &|_, _| {}).expect("complete").remove(0);
+    let bytes = answer.to_bytes();
+    let read = EncryptedAnswer::from_bytes(&bytes).expect("intact");
+    assert_eq!(read, answer);
+    assert_eq!((read.query(), read.round()), (0, server.round_id()));
+    assert_eq!(keys.secret_key().open(&read), Ok(Outcome::Label(2)));
+    assert!(EncryptedAnswer::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+
+    let forge = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut forged = bytes.clone();
+        change(&mut forged);
+        keys.secret_key().open(&EncryptedAnswer::from_bytes(&sealed(forged)).expect("well-formed"))
+    };
+    assert!(matches!(forge(&|b| b[12] ^= 1), Err(OpenError::Key { .. })));
+    // The last body byte before the checksum: adds half a turn.
+    let body = bytes.len() - 17;
+    assert_eq!(
+        forge(&|b| b[body] = b[body].wrapping_add(0x10)),
+        Err(OpenError::Outcome { query: 0, code: 3, outcomes: 3 })
+    );
+}
+
+#[test]
+fn a_result_survives_the_wire_with_what_became_of_the_teachers() {
+    let keys = protocol();
+    let round = Round::new(b"result", 2, 3, 4, 10)
+        .and_then(|round| round.with_min_teachers(1))
+        .and_then(|round| round.with_threshold(1))
+        .expect("valid")
+        .as_simulation();
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_source(SOURCE);
+    let message = Teacher::new(2).answer(keys.public_key(), &round, &[0, 1, 0, 0, 0, 0], &SOURCE).expect("valid");
+    server.add(2, &message).expect("valid");
+    server.note(0, TeacherStatus::Oversized);
+    let answers = server.argmax(threads(2), &|_, _| {}).expect("enough");
+    let statuses = server.statuses().to_vec();
+    let list = AnswerList::new(&round, server.key().id(), statuses.clone(), &answers).expect("complete");
+    let bytes = list.to_bytes();
+    assert_eq!(bytes.len(), AnswerList::size(&round));
+    let read = AnswerList::from_bytes(&bytes).expect("intact");
+    assert_eq!(read, list);
+    assert_eq!(read.statuses(), statuses);
+    assert_eq!((read.counted(), read.honest_ratio(), read.noise_place()), (1, 0.25, NoisePlace::Teachers));
+    assert!(read.is_simulation() && read.outcomes().no_answer() && read.round() == round.id(server.key().id()));
+    let outcomes: Vec<_> = read.answers().map(|answer| keys.secret_key().open(&answer)).collect();
+    assert_eq!(outcomes, [Ok(Outcome::Label(1)), Ok(Outcome::NoAnswer)]);
+
+    // Answers that are not all of the round, in order.
+    let fails = |answers: &[EncryptedAnswer]| AnswerList::new(&round, server.key().id(), statuses.clone(), answers);
+    assert_eq!(fails(&answers[..1]), Err(AnswerListError { query: 1 }));
+    assert_eq!(fails(&[answers[1].clone(), answers[0].clone()]), Err(AnswerListError { query: 0 }));
+    assert_eq!(fails(&[answers.clone(), answers.clone()].concat()), Err(AnswerListError { query: 2 }));
+
+    // Fields that lie, with a correct checksum.
+    for (offset, value) in
+        [(76, 0), (76, 3), (76, 5), (76, 1 << 21), (80, 0), (80, 3), (84, 1), (84, 257), (88, 9), (88, 16)]
+    {
+        let error = AnswerList::from_bytes(&with_field(&bytes, offset, value)).expect_err("forged");
+        assert!(!matches!(error, DecodeError::Checksum), "{offset} {value}: {error}");
+    }
+    let mut unknown = bytes.clone();
+    unknown[92] = 11;
+    assert!(matches!(AnswerList::from_bytes(&sealed(unknown)), Err(DecodeError::Field { field: "status", .. })));
+    for length in [0, 28, 91, 92, 96, bytes.len() - 1] {
+        assert!(AnswerList::from_bytes(&bytes[..length]).is_err(), "{length}");
+    }
+}

@@ -1,0 +1,91 @@
+//! Keys, made once for the whole process, and small rounds.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, OnceLock};
+
+use rand::RngExt;
+use sha2::{Digest, Sha256};
+use speed_aggregation::{Aggregator, ClearText, Encrypted, KeySource, Message, NoisyVotes, Parameters, Round, Teacher};
+use speed_random::Stream;
+
+pub(crate) const P: Parameters = Parameters::TOURNAMENT_128;
+pub(crate) const SOURCE: KeySource = KeySource::Simulation([7; 32]);
+
+pub(crate) fn threads(n: usize) -> NonZeroUsize {
+    NonZeroUsize::new(n).expect("not zero")
+}
+
+pub(crate) fn protocol() -> &'static Encrypted {
+    static PROTOCOL: OnceLock<Encrypted> = OnceLock::new();
+    PROTOCOL.get_or_init(|| Encrypted::new(&P, SOURCE, b"tests", threads(2)).expect("a simulation needs no entropy"))
+}
+
+/// Splits the counts of each query over teachers: the last teacher sends what is missing.
+pub(crate) fn votes(counts: &[Vec<i64>], teachers: usize, noise_bound: u64, rng: &mut Stream) -> NoisyVotes {
+    let classes = counts[0].len();
+    let flat: Vec<i64> = counts.concat();
+    let mut rest = flat.clone();
+    let mut values = Vec::new();
+    for _ in 1..teachers {
+        for left in &mut rest {
+            let share = rng.random_range(-30..=30);
+            *left -= share;
+            values.push(share);
+        }
+    }
+    values.extend(rest);
+    NoisyVotes::new(teachers, counts.len(), classes, noise_bound, values).expect("valid")
+}
+
+pub(crate) fn assert_same_winners(aggregator: &Encrypted, votes: &NoisyVotes, what: &str) {
+    let seen = Mutex::new(vec![0; votes.queries()]);
+    let clear = ClearText.aggregate(votes, &|_, _| {}).expect("clear text cannot fail");
+    let encrypted =
+        aggregator.aggregate(votes, &|query, _| seen.lock().expect("no panic")[query] += 1).expect("in range");
+    assert_eq!(encrypted.winners, clear.winners, "{what}");
+    assert!(seen.lock().expect("no panic").iter().all(|&times| times == 1), "{what}: progress");
+    assert!(encrypted.query_times.iter().all(|time| !time.is_zero()), "{what}: times");
+}
+
+/// A histogram of 250 votes with noise, as real ensembles give: a clear plurality, or `uniform` votes.
+pub(crate) fn histogram(uniform: bool, rng: &mut Stream) -> Vec<i64> {
+    let mut counts = vec![0; 10];
+    let favourite = rng.random_range(0..10);
+    let agreement = rng.random_range(0.4..0.95);
+    for _ in 0..250 {
+        let class = if uniform || rng.random::<f64>() > agreement { rng.random_range(0..10) } else { favourite };
+        counts[class] += 1;
+    }
+    // Geometric steps of scale 10 both ways: about the noise of the paper.
+    for count in &mut counts {
+        *count += (rng.random::<f64>().ln() * -10.0) as i64 - (rng.random::<f64>().ln() * -10.0) as i64;
+    }
+    counts
+}
+
+pub(crate) fn round(label: &str) -> Round {
+    Round::new(label.as_bytes(), 2, 3, 3, 100).expect("valid")
+}
+
+pub(crate) fn message(label: &str, teacher: usize) -> Message {
+    Teacher::new(teacher).answer(protocol().public_key(), &round(label), &[1, 2, 3, 4, 5, 6], &SOURCE).expect("valid")
+}
+
+/// The same bytes with the checksum that belongs to them, as a forger would make it.
+pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let end = bytes.len() - 16;
+    let digest = Sha256::digest(&bytes[..end]);
+    bytes[end..].copy_from_slice(&digest[..16]);
+    bytes
+}
+
+/// The same bytes with another number in the field of four bytes at `offset`.
+pub(crate) fn with_field(bytes: &[u8], offset: usize, value: u32) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[offset..offset + 4].copy_from_slice(&value.to_le_bytes());
+    sealed(bytes)
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

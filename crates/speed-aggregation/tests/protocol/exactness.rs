@@ -1,0 +1,137 @@
+//! The encrypted argmax is the clear one, on any number of threads.
+
+use rand::RngExt;
+use speed_aggregation::{
+    Circuit, EncryptedAnswer, EvaluationKey, KeySource, NoisePlace, Outcome, PublicKey, Round, Server, ServerError,
+    Teacher, generate_keys,
+};
+use speed_random::Streams;
+
+use crate::common::{P, SOURCE, assert_same_winners, histogram, protocol, threads, votes};
+
+#[test]
+fn the_encrypted_argmax_agrees_with_the_clear_one_on_all_kinds_of_counts() {
+    let mut rng = Streams::new(11).stream("exactness", 0);
+    let mut counts = Vec::new();
+    counts.extend((0..9).map(|_| histogram(false, &mut rng)));
+    counts.extend((0..9).map(|_| histogram(true, &mut rng)));
+    // Ties: of all, of neighbours, of first and last, between the halves of the bracket, below zero; off by one.
+    counts.push(vec![3; 10]);
+    counts.push(vec![0, 0, 40, 40, 0, 0, 0, 0, 0, 0]);
+    counts.push(vec![125, 0, 0, 0, 0, 0, 0, 0, 0, 125]);
+    counts.push(vec![0, 0, 0, 0, 0, 60, 0, 60, 60, 0]);
+    counts.push(vec![-9, -5, -6, -5, -7, -8, -5, -9, -9, -9]);
+    counts.push(vec![24, 25, 24, 25, 24, 25, 24, 26, 25, 26]);
+    // The edges of the range: 250 + 2 * 1147 = 2544.
+    counts.push(vec![-1147, 1397, -1147, 1397, -1147, -1147, -1147, -1147, -1147, 1396]);
+    counts.push(vec![1397, -1147, 0, 0, 0, 0, 0, 0, -1147, 1397]);
+    counts.push(vec![-1147, 1396, 0, -1147, 0, 0, 0, 0, 1397, 1397]);
+    assert_same_winners(protocol(), &votes(&counts, 250, 1147, &mut rng), "ten classes");
+}
+
+#[test]
+fn other_numbers_of_classes_agree_too() {
+    let mut rng = Streams::new(12).stream("classes", 0);
+    for classes in [2, 3, 7, 16, 17, 40] {
+        let mut counts: Vec<Vec<i64>> =
+            vec![(0..classes).map(|_| rng.random_range(-20..=20)).collect(), vec![1; classes]];
+        counts[1][classes - 1] = 2;
+        assert_same_winners(protocol(), &votes(&counts, 2, 200, &mut rng), &format!("{classes} classes"));
+    }
+}
+
+#[test]
+fn all_pairs_agrees_too() {
+    let mut rng = Streams::new(13).stream("all pairs", 0);
+    let aggregator = protocol().clone().with_circuit(Circuit::AllPairs);
+    let counts = vec![histogram(true, &mut rng), vec![7, 9, 9, -3, 9, 8, 0, 1, 9, 2], vec![-9; 10]];
+    assert_same_winners(&aggregator, &votes(&counts, 3, 200, &mut rng), "all pairs");
+    let counts = vec![vec![-1, 3], vec![4, 4]];
+    assert_same_winners(&aggregator, &votes(&counts, 3, 200, &mut rng), "all pairs, two classes");
+}
+
+#[test]
+fn a_simulation_gives_the_same_bytes_on_one_and_two_threads() {
+    let run = |public: &PublicKey, evaluation: &EvaluationKey, count: usize| {
+        let round = Round::new(b"determinism", 2, 3, 1, 10).expect("valid");
+        let mut server = Server::new(evaluation.clone(), round.clone()).expect("valid").with_source(SOURCE);
+        let message = Teacher::new(0).answer(public, &round, &[1, 0, 0, 0, 1, 0], &SOURCE).expect("valid");
+        server.add(0, &message).expect("valid");
+        let answers = server.argmax(threads(count), &|_, _| {}).expect("complete");
+        (message.to_bytes(), answers.iter().map(EncryptedAnswer::to_bytes).collect::<Vec<_>>())
+    };
+    // The shared keys were made on two threads. Answers depend on every bit of the keys that made them.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
+    let (public, evaluation) = pool.install(|| {
+        let keys = generate_keys(&P, &SOURCE).expect("simulated");
+        (keys.public, keys.evaluation.expand())
+    });
+    let shared = protocol();
+    assert!(run(&public, &evaluation, 1) == run(shared.public_key(), shared.evaluation_key(), 2), "bytes differ");
+}
+
+#[test]
+fn the_operating_system_gives_fresh_bytes_every_time() {
+    let keys = protocol();
+    let round = Round::new(b"fresh", 1, 2, 1, 0).expect("valid");
+    let answer = || {
+        Teacher::new(0)
+            .answer(keys.public_key(), &round, &[0, 1], &KeySource::OperatingSystem)
+            .expect("entropy")
+            .to_bytes()
+    };
+    assert_ne!(answer(), answer());
+}
+
+#[test]
+fn a_threshold_gives_no_answer_exactly_when_the_maximum_is_below_it() {
+    let keys = protocol();
+    // With 15 classes "no answer" is the last outcome of one digit, with 16 the first that needs two.
+    for classes in [3, 15, 16] {
+        let maxima = [6, 7, 8, -5];
+        let round = Round::new(b"threshold", maxima.len(), classes, 2, 20).expect("valid");
+        let round = round.with_threshold(7).expect("in range");
+        assert_eq!(round.outcomes().digits(), if classes < 16 { 1 } else { 2 });
+        let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_source(SOURCE);
+        for teacher in 0..2 {
+            let mut values = vec![-3; round.values()];
+            for (query, maximum) in maxima.into_iter().enumerate() {
+                // The last class wins, and its votes are split between the two.
+                values[query * classes..(query + 1) * classes].fill(-3);
+                values[(query + 1) * classes - 1] = if teacher == 0 { maximum - 2 } else { 2 };
+            }
+            let message = Teacher::new(teacher).answer(keys.public_key(), &round, &values, &SOURCE).expect("valid");
+            server.add(teacher, &message).expect("valid");
+        }
+        let answers = server.argmax(threads(2), &|_, _| {}).expect("complete");
+        let outcomes: Vec<Outcome> =
+            answers.iter().map(|answer| keys.secret_key().open(answer).expect("an outcome")).collect();
+        let last = Outcome::Label(classes as u8 - 1);
+        assert_eq!(outcomes, [Outcome::NoAnswer, last, last, Outcome::NoAnswer], "{classes} classes");
+    }
+}
+
+#[test]
+fn noise_of_the_server_is_added_to_the_votes() {
+    let keys = protocol();
+    let round = Round::new(b"central", 2, 3, 2, 50)
+        .and_then(|round| round.with_noise(NoisePlace::Server, "test"))
+        .expect("valid");
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_source(SOURCE);
+    for teacher in 0..2 {
+        let votes = Teacher::new(teacher).answer(keys.public_key(), &round, &[1, 0, 0, 1, 0, 0], &SOURCE);
+        server.add(teacher, &votes.expect("valid")).expect("valid");
+    }
+    assert!(matches!(server.close(2), Err(ServerError::Noise(_))));
+    assert!(matches!(server.argmax(threads(1), &|_, _| {}), Err(ServerError::Noise(_))));
+    assert!(matches!(server.add_noise(&[0; 5]), Err(ServerError::Noise(_))));
+    server.add_noise(&[-4, -2, -1, 1, 0, 2]).expect("once");
+    assert!(matches!(server.add_noise(&[0; 6]), Err(ServerError::Noise(_))));
+    let answers = server.argmax(threads(1), &|_, _| {}).expect("complete");
+    let labels: Vec<_> = answers.iter().map(|answer| keys.secret_key().open(answer)).collect();
+    assert_eq!(labels, [Ok(Outcome::Label(2)), Ok(Outcome::Label(0))]);
+
+    let plain = Round::new(b"distributed", 2, 3, 2, 50).expect("valid");
+    let mut server = Server::new(keys.evaluation_key().clone(), plain).expect("valid");
+    assert!(matches!(server.add_noise(&[0; 6]), Err(ServerError::Noise(_))));
+}

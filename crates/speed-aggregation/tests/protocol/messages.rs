@@ -1,0 +1,81 @@
+//! Messages on the wire.
+
+use speed_aggregation::{DecodeError, EncryptedAnswer, Message, Round, Teacher};
+
+use crate::common::{SOURCE, message, protocol, with_field};
+
+#[test]
+fn a_message_survives_the_wire_and_has_the_documented_size() {
+    let original = message("wire", 1);
+    let bytes = original.to_bytes();
+    let read = Message::from_bytes(&bytes).expect("intact");
+    assert_eq!((read.teacher(), read.queries(), read.classes(), read.round()), (1, 2, 3, original.round()));
+    assert_eq!(read.key(), protocol().public_key().id());
+    assert_eq!(read.to_bytes(), bytes);
+    let size = |queries, classes| {
+        let round = Round::new(b"size", queries, classes, 1, 0).expect("valid");
+        let values = vec![0; round.values()];
+        Teacher::new(0).answer(protocol().public_key(), &round, &values, &SOURCE).expect("valid").to_bytes().len()
+    };
+    for (queries, classes) in [(1, 10), (100, 10), (204, 10), (205, 10), (7, 128)] {
+        assert_eq!(size(queries, classes), Message::size(queries, classes));
+    }
+    assert_eq!(size(1, 10), 16_568);
+    assert_eq!(size(100, 10), 24_488);
+    assert_eq!(size(300, 10), 104 + 2 * 8 * 2048 + 8 * 3000);
+}
+
+#[test]
+fn damaged_bytes_are_refused() {
+    let bytes = message("damage", 0).to_bytes();
+    for length in [0, 1, 8, 12, 27, 28, 60, 87, 88, bytes.len() - 17, bytes.len() - 1] {
+        assert!(Message::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
+    }
+    let longer = [bytes.clone(), vec![0]].concat();
+    assert!(matches!(Message::from_bytes(&longer), Err(DecodeError::Checksum)));
+    // One bit in every header byte, and in some of the others.
+    for position in (0..88).chain((88..bytes.len()).step_by(997)).chain([bytes.len() - 1]) {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 1 << (position % 8);
+        assert!(Message::from_bytes(&damaged).is_err(), "byte {position}");
+    }
+    assert!(matches!(EncryptedAnswer::from_bytes(&bytes), Err(DecodeError::Kind { expected: 2, found: 1 })));
+    let mut newer = bytes.clone();
+    newer[8] = 3;
+    assert!(matches!(Message::from_bytes(&newer), Err(DecodeError::Version { expected: 2, found: 3 })));
+}
+
+#[test]
+fn a_lying_header_with_a_correct_checksum_is_refused_without_allocating() {
+    let bytes = message("header", 0).to_bytes();
+    for (field, value) in
+        [(76, u32::MAX), (80, u32::MAX), (80, 0), (80, 1 << 16), (80, 3), (84, 257), (84, 0), (84, 256)]
+    {
+        let error = Message::from_bytes(&with_field(&bytes, field, value)).expect_err("forged");
+        assert!(matches!(error, DecodeError::Field { .. } | DecodeError::Length { .. }), "{field}: {error}");
+    }
+}
+
+#[test]
+fn the_start_of_a_damaged_message_still_names_its_teacher() {
+    let bytes = message("claim", 2).to_bytes();
+    for length in [80, 100, bytes.len()] {
+        assert_eq!(Message::claimed_teacher(&bytes[..length]), Some(2));
+    }
+    assert_eq!(Message::claimed_teacher(&bytes[..79]), None);
+    assert_eq!(
+        Message::claimed_teacher(b"not a message, but long enough to hold all the fields of a header........."),
+        None
+    );
+    assert_eq!(Message::claimed_teacher(&with_field(&bytes, 76, u32::MAX)), None);
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let keys = protocol();
+    assert!(format!("{:?}", keys.secret_key()).ends_with(", ..)"));
+    assert_eq!(format!("{SOURCE:?}"), "Simulation(..)");
+    for text in [format!("{:?}", message("debug", 0)), format!("{:?}", protocol())] {
+        assert!(text.len() < 200, "{text}");
+    }
+}

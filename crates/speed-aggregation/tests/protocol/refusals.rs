@@ -1,0 +1,95 @@
+//! What server, teacher and aggregator refuse.
+
+use speed_aggregation::{
+    AggregationError, Aggregator, EncodingError, Message, NoisyVotes, Outcome, RangeError, Round, Server, ServerError,
+    Teacher, TeacherError, TeacherStatus,
+};
+
+use crate::common::{SOURCE, message, protocol, round, sealed, threads, with_field};
+
+#[test]
+fn the_server_refuses_and_names_the_teacher_and_keeps_its_sum() {
+    let keys = protocol();
+    let mut server = Server::new(keys.evaluation_key().clone(), round("refusals")).expect("valid");
+    let good = message("refusals", 0);
+    server.add(0, &good).expect("valid");
+    assert!(matches!(server.add(0, &good), Err(ServerError::Duplicate { teacher: 0 })));
+    assert!(matches!(server.add(1, &good), Err(ServerError::WrongTeacher { teacher: 1, found: 0 })));
+    assert!(matches!(server.add(3, &good), Err(ServerError::UnknownTeacher { teacher: 3, teachers: 3 })));
+    let other = message("another round", 1);
+    assert!(matches!(server.add(1, &other), Err(ServerError::WrongRound { teacher: 1, .. })));
+    assert_eq!(server.received(), 1);
+    let error = server.argmax(threads(1), &|_, _| {}).expect_err("incomplete");
+    assert!(matches!(&error, ServerError::Missing { missing, teachers: 3, minimum: 3 } if *missing == [1, 2]));
+    assert_eq!(error.to_string(), "2 of 3 teachers have not answered, the first of them teacher 1; at least 3 must");
+
+    // A header that claims another shape of the same length for the same round.
+    let forged = with_field(&with_field(&message("refusals", 1).to_bytes(), 80, 3), 84, 2);
+    let forged = Message::from_bytes(&forged).expect("well-formed");
+    assert!(matches!(server.add(1, &forged), Err(ServerError::Shape { teacher: 1, expected: (2, 3), found: (3, 2) })));
+    // Another key, said openly.
+    let mut forged = message("refusals", 1).to_bytes();
+    forged[12] ^= 1;
+    let forged = Message::from_bytes(&sealed(forged)).expect("well-formed");
+    assert!(matches!(server.add(1, &forged), Err(ServerError::WrongKey { teacher: 1, .. })));
+    // The refused teacher may still answer properly.
+    server.add(1, &message("refusals", 1)).expect("valid");
+}
+
+#[test]
+fn a_teacher_refuses_what_it_cannot_encrypt() {
+    let key = protocol().public_key();
+    let answer = |teacher, round: &Round, values: &[i64]| Teacher::new(teacher).answer(key, round, values, &SOURCE);
+    let round = round("teacher");
+    assert!(matches!(answer(3, &round, &[0; 6]), Err(TeacherError::Unknown { index: 3, teachers: 3 })));
+    assert!(matches!(answer(0, &round, &[0; 5]), Err(TeacherError::Shape { found: 5, queries: 2, classes: 3 })));
+    let error = answer(0, &round, &[0, 0, 0, 0, i64::MIN, 0]).expect_err("too large");
+    assert!(matches!(error, TeacherError::Value { query: 1, class: 1, max: 8192 }));
+    let wide = Round::new(b"wide", 1, 2, 300, 1123).expect("a round, but not for these parameters");
+    let expected = EncodingError::Range(RangeError { needed: 2546, supported: 2544 });
+    assert!(matches!(answer(0, &wide, &[0; 2]), Err(TeacherError::Encoding(error)) if error == expected));
+}
+
+#[test]
+fn a_round_out_of_range_is_refused_by_the_server_and_the_aggregator() {
+    let keys = protocol();
+    let expected = EncodingError::Range(RangeError { needed: 2546, supported: 2544 });
+    let wide = Round::new(b"wide", 1, 2, 300, 1123).expect("a round");
+    assert!(matches!(Server::new(keys.evaluation_key().clone(), wide), Err(ServerError::Encoding(e)) if e == expected));
+    let votes = NoisyVotes::new(300, 1, 2, 1123, vec![0; 600]).expect("valid");
+    let error = protocol().aggregate(&votes, &|_, _| {}).expect_err("out of range");
+    assert!(matches!(error, AggregationError::Encoding(e) if e == expected));
+}
+
+#[test]
+fn noise_beyond_its_bound_is_an_error_and_not_a_wrong_label() {
+    let votes = NoisyVotes::new(1, 2, 3, 5, vec![0, 1, 0, 1500, -1045, 0]).expect("valid");
+    let error = protocol().aggregate(&votes, &|_, _| {}).expect_err("too noisy");
+    assert!(matches!(
+        error,
+        AggregationError::NoiseBound { query: 1, source: RangeError { needed: 2545, supported: 2544 } }
+    ));
+}
+
+#[test]
+fn a_round_goes_on_without_some_teachers_and_refuses_them_afterwards() {
+    let keys = protocol();
+    let round = round("quorum").with_min_teachers(2).expect("two of three");
+    let message =
+        |teacher, values| Teacher::new(teacher).answer(keys.public_key(), &round, values, &SOURCE).expect("valid");
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_source(SOURCE);
+    server.add(2, &message(2, &[1, 0, 0, 0, 0, 1])).expect("valid");
+    assert!(matches!(server.close(1), Err(ServerError::Missing { minimum: 2, .. })));
+    server.note(1, TeacherStatus::Damaged);
+    server.note(2, TeacherStatus::Damaged);
+    server.add(0, &message(0, &[1, 0, 0, 0, 0, 1])).expect("valid");
+    assert!(matches!(server.close(3), Err(ServerError::Missing { minimum: 3, .. })));
+    server.close(2).expect("two of three");
+    server.note(1, TeacherStatus::Truncated);
+    assert_eq!(server.statuses(), [TeacherStatus::Counted, TeacherStatus::Damaged, TeacherStatus::Counted]);
+    assert!(matches!(server.add(1, &message(1, &[0, 9, 0, 0, 9, 0])), Err(ServerError::Late { teacher: 1 })));
+    assert!(matches!(server.add(0, &message(0, &[0, 9, 0, 0, 9, 0])), Err(ServerError::Duplicate { teacher: 0 })));
+    let answers = server.argmax(threads(2), &|_, _| {}).expect("enough");
+    let labels: Vec<_> = answers.iter().map(|answer| keys.secret_key().open(answer)).collect();
+    assert_eq!(labels, [Ok(Outcome::Label(0)), Ok(Outcome::Label(2))]);
+}

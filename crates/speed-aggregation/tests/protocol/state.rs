@@ -1,0 +1,102 @@
+//! A server that is interrupted and goes on.
+
+use std::sync::Mutex;
+
+use speed_aggregation::{EncryptedAnswer, NoisePlace, Round, Server, ServerError, Teacher, TeacherStatus};
+
+use crate::common::{SOURCE, protocol, threads, with_field};
+
+fn round(label: &[u8]) -> Round {
+    Round::new(label, 5, 3, 3, 30)
+        .and_then(|round| round.with_min_teachers(2))
+        .and_then(|round| round.with_noise(NoisePlace::Server, "test"))
+        .expect("valid")
+}
+
+/// Two of three teachers in the sum, and the server's noise.
+fn server(round: &Round) -> Server {
+    let keys = protocol();
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_source(SOURCE);
+    for teacher in [0, 2] {
+        let values: Vec<i64> = (0..15).map(|value| i64::from(value % 3 == (value / 3 + 1) % 3)).collect();
+        let message = Teacher::new(teacher).answer(keys.public_key(), round, &values, &SOURCE).expect("valid");
+        server.add(teacher, &message).expect("valid");
+    }
+    server.note(1, TeacherStatus::WrongRound);
+    server.add_noise(&[2, -1, 0, 1, 1, 1, 5, -5, 0, 0, 0, 0, 3, 3, -7]).expect("once");
+    server.close(2).expect("enough");
+    server
+}
+
+#[test]
+fn a_resumed_server_gives_the_same_bytes_and_refuses_what_is_late() {
+    let keys = protocol();
+    let round = round(b"resume");
+    let first = server(&round);
+    let expected = first.argmax(threads(2), &|_, _| {}).expect("complete");
+    let state = first.state().expect("closed");
+    assert_eq!(state.len(), Server::state_size(&round, keys.evaluation_key()));
+
+    let resume = |round: &Round, state: &[u8]| Server::resume(keys.evaluation_key().clone(), round.clone(), state);
+    let mut second = resume(&round, &state).expect("intact").with_source(SOURCE);
+    assert_eq!(second.statuses(), first.statuses());
+    assert_eq!(second.state().expect("closed"), state);
+    // Only the queries that are left, in groups of another size.
+    let answers = Mutex::new(Vec::new());
+    second
+        .answer::<ServerError>(threads(1), &[1, 2, 4], &|group, _| {
+            answers.lock().expect("no panic").extend(group);
+            Ok(())
+        })
+        .expect("complete");
+    let mut answers = answers.into_inner().expect("no panic");
+    answers.sort_by_key(EncryptedAnswer::query);
+    assert!(answers == [1, 2, 4].map(|query| expected[query].clone()), "bytes differ");
+
+    let late = Teacher::new(1).answer(keys.public_key(), &round, &[0; 15], &SOURCE).expect("valid");
+    assert!(matches!(second.add(1, &late), Err(ServerError::Late { teacher: 1 })));
+    assert!(matches!(second.add_noise(&[0; 15]), Err(ServerError::Noise(_))));
+}
+
+#[test]
+fn a_state_of_another_round_or_with_too_few_teachers_is_refused() {
+    let keys = protocol();
+    let round = round(b"state");
+    let state = server(&round).state().expect("closed");
+    let resume = |round: &Round, state: &[u8]| {
+        Server::resume(keys.evaluation_key().clone(), round.clone(), state).expect_err("refused")
+    };
+    let other = self::round(b"another");
+    assert!(matches!(resume(&other, &state), ServerError::StateOfRound { .. }));
+    for length in [0, 28, 87, 91, state.len() - 1] {
+        assert!(matches!(resume(&round, &state[..length]), ServerError::State(_)), "{length}");
+    }
+    for (offset, value) in [(76, 4), (80, 4), (84, 4), (88, u32::from_le_bytes([0, 0, 99, 0]))] {
+        assert!(matches!(resume(&round, &with_field(&state, offset, value)), ServerError::State(_)), "{offset}");
+    }
+    // One teacher counted, two missing.
+    let alone = with_field(&state, 87, u32::from_le_bytes([state[87], 0, 1, 1]));
+    assert!(matches!(resume(&round, &alone), ServerError::Missing { minimum: 2, .. }));
+    // An open sum has no state.
+    let open = Server::new(keys.evaluation_key().clone(), round).expect("valid");
+    assert!(open.state().is_err());
+}
+
+#[test]
+fn the_first_error_of_the_receiver_stops_the_work() {
+    #[derive(Debug)]
+    struct Full;
+    impl From<ServerError> for Full {
+        fn from(_: ServerError) -> Self {
+            Self
+        }
+    }
+    let round = round(b"full disk");
+    let groups = Mutex::new(0);
+    let result = server(&round).answer(threads(1), &[0, 1, 2, 3, 4], &|_, _| {
+        *groups.lock().expect("no panic") += 1;
+        Err(Full)
+    });
+    assert!(result.is_err());
+    assert_eq!(groups.into_inner().expect("no panic"), 1);
+}

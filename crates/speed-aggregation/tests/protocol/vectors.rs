@@ -1,0 +1,47 @@
+//! Test vectors of docs/protocol.md.
+//!
+//! Keys, encryption and the sum use integers only, so a simulation gives these bytes on every machine. (Answers do not:
+//! they come out of Fourier transforms in floating point.) A change means that the format, a derivation of seeds or a
+//! parameter changed: raise the format's version, and change the document.
+
+use speed_aggregation::{Parameters, Round, Server, Teacher, generate_keys};
+
+use crate::common::{P, SOURCE, protocol, sha256};
+
+/// 3 queries, 4 classes, 2 teachers; the threshold and the list of queries are part of the id only.
+fn example() -> Round {
+    Round::new(b"example", 3, 4, 2, 40)
+        .and_then(|round| round.with_threshold(1))
+        .expect("valid")
+        .with_query_list([7; 32])
+        .as_simulation()
+}
+
+#[test]
+fn the_documented_bytes() {
+    let document = include_str!("../../../../docs/protocol.md");
+    let keys = generate_keys(&P, &SOURCE).expect("a simulation needs no entropy");
+    let round = example();
+    let mut server = Server::new(protocol().evaluation_key().clone(), round.clone()).expect("valid");
+    let values = [[1, 0, 0, 0, -2, 1, 0, 3, 0, 0, 1, 0], [0, 1, 0, 0, 0, 1, 5, -9, 0, 0, 0, 1]];
+    let messages: Vec<_> = (0..2)
+        .map(|teacher| Teacher::new(teacher).answer(&keys.public, &round, &values[teacher], &SOURCE).expect("valid"))
+        .collect();
+    messages.iter().enumerate().for_each(|(teacher, message)| server.add(teacher, message).expect("valid"));
+    server.close(2).expect("all");
+    let wide = generate_keys(&Parameters::WIDE_128, &SOURCE).expect("a simulation needs no entropy");
+    let vectors = [
+        ("key id", keys.public.id().to_hex()),
+        ("round id", round.id(keys.public.id()).to_hex()),
+        ("secret key", sha256(&keys.secret.to_bytes())),
+        ("public key", sha256(&keys.public.to_bytes())),
+        ("evaluation key", sha256(&keys.evaluation.to_bytes())),
+        ("evaluation key, wide", sha256(&wide.evaluation.to_bytes())),
+        ("message of teacher 0", sha256(&messages[0].to_bytes())),
+        ("message of teacher 1", sha256(&messages[1].to_bytes())),
+        ("state", sha256(&server.state().expect("closed"))),
+    ];
+    let lines = vectors.map(|(what, digest)| format!("| {what} | `{digest}` |"));
+    let missing: Vec<String> = lines.into_iter().filter(|line| !document.contains(line)).collect();
+    assert!(missing.is_empty(), "docs/protocol.md lacks:\n{}", missing.join("\n"));
+}

@@ -1,0 +1,85 @@
+//! `speed server aggregate`
+
+use std::num::NonZeroUsize;
+
+use speed_aggregation::Circuit;
+use speed_experiment::Progress as _;
+use speed_roles::Simulation;
+use speed_roles::server::{self, Progress, Refusal, Report};
+
+use super::{Failure, mark, print, print_json};
+use crate::bar::{self, Bar};
+use crate::options::{AggregateOptions, CircuitName, ServerCommand};
+
+pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
+    let ServerCommand::Aggregate(options) = command;
+    aggregate(options)
+}
+
+struct Shown(Bar);
+
+impl Progress for Shown {
+    fn refused(&self, refusal: &Refusal) {
+        bar::line(&refusal.to_string());
+    }
+
+    fn begin(&self, queries: usize, done: usize) {
+        self.0.begin("argmax", "queries", queries as u64, done as u64);
+    }
+
+    fn advance(&self, queries: usize) {
+        self.0.advance(queries as u64, "");
+    }
+}
+
+fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
+    let threads = options.threads.map_or_else(
+        || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        |threads| NonZeroUsize::new(threads.into()).unwrap_or(NonZeroUsize::MIN),
+    );
+    let shown = Shown(Bar::new());
+    let report = server::aggregate(
+        &server::Options {
+            evaluation_key: options.evaluation_key,
+            round: options.round,
+            answers: options.answers,
+            out: options.out,
+            min_teachers: options.min_teachers,
+            state: options.state,
+            circuit: match options.circuit {
+                CircuitName::Tournament => Circuit::Tournament,
+                CircuitName::AllPairs => Circuit::AllPairs,
+            },
+            threads,
+            simulation: options.simulation.map(Simulation::new),
+        },
+        &shown,
+    )?;
+    shown.0.end(&format!("{} queries answered", report.queries));
+    if options.json { print_json(&report) } else { print(&text(&report)) }
+}
+
+fn text(report: &Report) -> String {
+    let mut text = format!(
+        "{}round {:?}: {} of {} teachers counted, at least {} had to answer\n",
+        mark(report.simulation),
+        report.name,
+        report.counted,
+        report.teachers,
+        report.minimum,
+    );
+    for refusal in &report.refused {
+        text.push_str(&format!("{refusal}\n"));
+    }
+    if !report.missing.is_empty() {
+        let missing: Vec<String> = report.missing.iter().map(ToString::to_string).collect();
+        text.push_str(&format!("missing: teachers {}\n", missing.join(", ")));
+    }
+    text.push_str(&if report.noise_by_server {
+        "honest ratio for the accountant: 1, against everyone but this server\n".to_owned()
+    } else {
+        format!("honest ratio for the accountant: at most {}\n", report.honest_ratio)
+    });
+    text.push_str(&format!("{} queries in {} ({} bytes)\n", report.queries, report.out.display(), report.bytes));
+    text
+}

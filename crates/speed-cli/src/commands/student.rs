@@ -1,0 +1,106 @@
+//! `speed student keygen`, `speed student round` and `speed student open`
+
+use std::path::Path;
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use speed_aggregation::{NoisePlace, Parameters};
+use speed_roles::{Mechanism, RolesError, Simulation, Terms, student};
+
+use super::{Failure, mark, print, print_json};
+use crate::options::{KeyRange, NoiseBy, RoundOptions, StudentCommand};
+
+pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
+    match command {
+        StudentCommand::Keygen { out, range, simulation, json } => keygen(&out, range, simulation, json),
+        StudentCommand::Round(options) => round(&options),
+        StudentCommand::Open { secret_key, result, round, out, json } => {
+            open(&secret_key, &result, round.as_deref(), &out, json)
+        }
+    }
+}
+
+fn keygen(out: &Path, range: KeyRange, simulation: Option<u64>, json: bool) -> Result<(), Failure> {
+    let parameters = match range {
+        KeyRange::Narrow => Parameters::TOURNAMENT_128,
+        KeyRange::Wide => Parameters::WIDE_128,
+    };
+    let report = student::keygen(out, &parameters, simulation.map(Simulation::new))?;
+    if json {
+        return print_json(&report);
+    }
+    let mut text = format!("{}key {} ({})\n", mark(report.simulation), report.key, report.parameters);
+    let whose = ["stays with the student", "goes to every teacher", "goes to the server"];
+    for ((path, bytes), whose) in report.files.iter().zip(whose) {
+        text.push_str(&format!("{} ({bytes} bytes) {whose}\n", path.display()));
+    }
+    print(&text)
+}
+
+fn round(options: &RoundOptions) -> Result<(), Failure> {
+    let query_list = options.query_list.as_deref().map(hash_file).transpose()?;
+    let terms = Terms {
+        name: options.name.clone(),
+        queries: options.queries,
+        query_list,
+        classes: options.classes,
+        teachers: options.teachers,
+        min_teachers: options.min_teachers.unwrap_or(options.teachers),
+        mechanism: Mechanism::new(&options.mechanism, options.gamma)?,
+        place: match options.noise {
+            NoiseBy::Teachers => NoisePlace::Teachers,
+            NoiseBy::Server => NoisePlace::Server,
+        },
+        threshold: options.threshold,
+        simulation: options.simulation,
+    };
+    let file = student::round(&terms, &options.public_key, &options.out)?;
+    if options.json {
+        return print_json(&json!({
+            "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(),
+            "simulation": options.simulation, "noise": file.mechanism().description(),
+            "noise_bound": file.round().range().noise_bound(), "out": options.out,
+        }));
+    }
+    print(&format!("{}round {} in {}\n", mark(options.simulation), file.id().to_hex(), options.out.display()))
+}
+
+/// SHA-256 of a file, read in pieces.
+fn hash_file(path: &Path) -> Result<[u8; 32], RolesError> {
+    let fail = |error: std::io::Error| RolesError::Input {
+        path: path.to_path_buf(),
+        message: format!("cannot read: {error}"),
+    };
+    let mut hash = Sha256::new();
+    std::fs::File::open(path).and_then(|mut file| std::io::copy(&mut file, &mut hash)).map_err(fail)?;
+    Ok(hash.finalize().into())
+}
+
+fn open(secret_key: &Path, result: &Path, round: Option<&Path>, out: &Path, json: bool) -> Result<(), Failure> {
+    let report = student::open(secret_key, result, round, out)?;
+    if json {
+        return print_json(&report);
+    }
+    let mut text = format!(
+        "{}{} of {} queries labelled in {}\n{} of {} teachers counted\n",
+        mark(report.simulation),
+        report.labelled,
+        report.queries,
+        report.out.display(),
+        report.counted,
+        report.teachers,
+    );
+    for (teacher, why) in &report.excluded {
+        text.push_str(&format!("teacher {teacher} not counted: {why}\n"));
+    }
+    text.push_str(&if report.noise_by_server {
+        "honest ratio for the accountant: 1, against everyone but the server, who knows the noise\n".to_owned()
+    } else {
+        format!(
+            "honest ratio for the accountant: {}, less one {}th for each counted teacher that may not keep its noise \
+             secret\n",
+            report.honest_ratio, report.teachers
+        )
+    });
+    print(&text)
+}

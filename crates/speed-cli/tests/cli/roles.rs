@@ -1,0 +1,230 @@
+//! Teacher, server and student as separate programs in folders that hold only their own files.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use speed_aggregation::{Aggregator, ClearText, Encrypted, KeySource, NoisyVotes, Parameters};
+use speed_roles::{RoundFile, Simulation, teacher};
+use tempfile::TempDir;
+
+use crate::common::check_failure;
+
+/// Folders of the parties. What one sends to another is copied by the test, as a courier would.
+struct Parties(TempDir);
+
+impl Parties {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn path(&self, party: &str, file: &str) -> PathBuf {
+        let folder = self.0.path().join(party);
+        fs::create_dir_all(&folder).expect("a folder");
+        folder.join(file)
+    }
+
+    fn send(&self, (from, file): (&str, &str), (to, name): (&str, &str)) {
+        fs::copy(self.path(from, file), self.path(to, name)).expect("a copy");
+    }
+
+    /// A command of a party, in its folder.
+    fn command(&self, party: &str, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_speed"));
+        command.args(line.split(' ')).current_dir(self.path(party, ""));
+        command
+    }
+
+    fn run(&self, party: &str, line: &str) -> Output {
+        self.command(party, line).output().expect("the binary starts")
+    }
+
+    #[track_caller]
+    fn succeeds(&self, party: &str, line: &str) -> String {
+        let output = self.run(party, line);
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    fn files(&self, party: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(party, "")).expect("a folder");
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Keys and a round of four classes, handed to everyone.
+    fn agree(&self, queries: usize, teachers: usize, terms: &str) {
+        assert!(self.succeeds("student", "student keygen --out . --simulation 5").starts_with("SIMULATION"));
+        let line = format!(
+            "student round --public-key public.key --name test --queries {queries} --classes 4 --teachers {teachers} \
+             --simulation --out round.toml {terms}"
+        );
+        self.succeeds("student", &line);
+        self.send(("student", "evaluation.key"), ("server", "evaluation.key"));
+        self.send(("student", "round.toml"), ("server", "round.toml"));
+        for teacher in 0..teachers {
+            let party = format!("teacher {teacher}");
+            self.send(("student", "public.key"), (&party, "public.key"));
+            self.send(("student", "round.toml"), (&party, "round.toml"));
+        }
+    }
+
+    /// A teacher answers, and its message goes to the server.
+    fn answer(&self, teacher: usize, labels: &[u8]) {
+        let party = format!("teacher {teacher}");
+        let votes: String = labels.iter().map(|label| format!("{label}\n")).collect();
+        fs::write(self.path(&party, "votes.csv"), votes).expect("votes");
+        let line = format!(
+            "teacher answer --public-key public.key --round round.toml --votes votes.csv --teacher {teacher} \
+             --simulation 8 --out message"
+        );
+        assert!(self.succeeds(&party, &line).starts_with("SIMULATION"));
+        self.send((&party, "message"), ("server/inbox", &format!("teacher-{teacher}.msg")));
+    }
+}
+
+const AGGREGATE: &str = "server aggregate --evaluation-key evaluation.key --round round.toml --answers inbox --out result \
+                         --simulation 13";
+
+fn labels(teacher: usize, queries: usize) -> Vec<u8> {
+    (0..queries).map(|query| ((query * 5 + teacher * (query % 3)) % 4) as u8).collect()
+}
+
+#[test]
+fn four_programs_give_the_labels_of_the_in_process_path() {
+    let (queries, teachers) = (10, 3);
+    let parties = Parties::new();
+    parties.agree(queries, teachers, "--mechanism discrete-laplace --gamma 0.4");
+    for teacher in 0..teachers {
+        parties.answer(teacher, &labels(teacher, queries));
+    }
+    let text = parties.succeeds("server", AGGREGATE);
+    assert!(text.starts_with("SIMULATION") && text.contains("3 of 3 teachers"), "{text}");
+    parties.send(("server", "result"), ("student", "result"));
+    let line = "student open --secret-key secret.key --result result --round round.toml --out labels.csv --json";
+    let report: serde_json::Value = serde_json::from_str(&parties.succeeds("student", line)).expect("json");
+    assert_eq!((&report["simulation"], &report["honest_ratio"]), (&true.into(), &1.0.into()));
+    let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
+
+    // Each holds only what it may hold.
+    let own = ["SIMULATION.txt", "evaluation.key", "labels.csv", "public.key", "result", "round.toml", "secret.key"];
+    assert_eq!(parties.files("student"), own);
+    assert_eq!(parties.files("server"), ["evaluation.key", "inbox", "result", "round.toml"]);
+    assert_eq!(parties.files("teacher 1"), ["message", "public.key", "round.toml", "votes.csv"]);
+    let secret = fs::read(parties.path("student", "secret.key")).expect("a key");
+    let bits = &secret[secret.len() - 16 - 64..secret.len() - 16];
+    for (party, file) in [
+        ("student", "public.key"),
+        ("server", "evaluation.key"),
+        ("server", "result"),
+        ("server/inbox", "teacher-1.msg"),
+        ("student", "round.toml"),
+    ] {
+        let bytes = fs::read(parties.path(party, file)).expect("a file");
+        assert!(!bytes.windows(bits.len()).any(|window| window == bits), "{file} holds bits of the secret key");
+    }
+
+    // The same votes and noise through one process, with other keys.
+    let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
+    let values = (0..teachers).flat_map(|teacher| {
+        let values = teacher::values(&file, &labels(teacher, queries), teacher, Some(Simulation::new(8)));
+        values.expect("a simulation").to_vec()
+    });
+    let bound = file.round().range().noise_bound();
+    let votes = NoisyVotes::new(teachers, queries, 4, bound, values.collect()).expect("valid");
+    let threads = NonZeroUsize::new(2).expect("not zero");
+    let encrypted = Encrypted::new(&Parameters::TOURNAMENT_128, KeySource::Simulation([1; 32]), b"in process", threads)
+        .expect("a simulation");
+    let winners = encrypted.aggregate(&votes, &|_, _| {}).expect("in range").winners;
+    assert_eq!(winners, ClearText.aggregate(&votes, &|_, _| {}).expect("in range").winners);
+    let expected: String = winners.iter().enumerate().map(|(query, label)| format!("{query},{label}\n")).collect();
+    assert_eq!(written, format!("query,label\n{expected}"));
+}
+
+/// Starts the server and kills it as soon as so many bytes of answers are on the disk, or at once.
+fn kill_when(parties: &Parties, party: &str, bytes: u64) {
+    let answers = parties.path(party, "result.state/answers");
+    let mut child = parties
+        .command(party, &format!("{AGGREGATE} --threads 1"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    while fs::metadata(&answers).map_or(0, |meta| meta.len()) < bytes {
+        assert!(child.try_wait().expect("a child").is_none(), "the server ended before it was killed");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().expect("kill -9");
+    child.wait().expect("ended");
+}
+
+#[test]
+fn a_server_that_is_killed_goes_on_to_the_same_bytes() {
+    let queries = 14;
+    let parties = Parties::new();
+    parties.agree(queries, 3, "--min-teachers 2 --gamma 0.3 --noise server --threshold 2");
+    for teacher in 0..2 {
+        parties.answer(teacher, &labels(teacher, queries));
+    }
+    let undisturbed = parties.succeeds("server", &format!("{AGGREGATE} --json"));
+    let undisturbed: serde_json::Value = serde_json::from_str(&undisturbed).expect("json");
+    assert_eq!(undisturbed["missing"], serde_json::json!([2]));
+    let expected = fs::read(parties.path("server", "result")).expect("a result");
+
+    for file in ["evaluation.key", "round.toml"] {
+        parties.send(("server", file), ("killed", file));
+    }
+    for file in ["teacher-0.msg", "teacher-1.msg"] {
+        parties.send(("server/inbox", file), ("killed/inbox", file));
+    }
+    kill_when(&parties, "killed", 0);
+    let mut done = 0;
+    for _ in 0..3 {
+        kill_when(&parties, "killed", done + 1);
+        done = fs::metadata(parties.path("killed", "result.state/answers")).expect("answers").len();
+        assert!(!parties.path("killed", "result").exists());
+    }
+    // What comes now is late; the rest is done as before.
+    parties.answer(2, &labels(2, queries));
+    parties.send(("server/inbox", "teacher-2.msg"), ("killed/inbox", "teacher-2.msg"));
+    let report = parties.succeeds("killed", &format!("{AGGREGATE} --json"));
+    let report: serde_json::Value = serde_json::from_str(&report).expect("json");
+    assert!(report["resumed"].as_u64().is_some_and(|resumed| resumed >= 3), "{report}");
+    assert_eq!((&report["refused"][0]["teacher"], &report["refused"][0]["reason"]), (&2.into(), &"late".into()));
+    assert!(fs::read(parties.path("killed", "result")).expect("a result") == expected, "bytes differ");
+}
+
+#[test]
+fn mistakes_end_in_one_message_and_the_documented_code() {
+    let parties = Parties::new();
+    parties.agree(2, 2, "--gamma 1.0");
+    let student = |line: &str, code, words: &[&str]| check_failure(&parties.run("student", line), code, words);
+    student("student keygen --out .", 4, &["secret.key", "is there already"]);
+    let round = "student round --public-key public.key --name n --queries 2 --classes 4 --teachers 2 --out other.toml";
+    student(&format!("{round} --gamma 0"), 2, &["gamma is 0"]);
+    student(&format!("{round} --gamma 1 --mechanism gaussian"), 2, &["gaussian", "discrete-laplace"]);
+    student(&format!("{round} --gamma 1 --min-teachers 3"), 2, &["3 teachers must answer"]);
+    student(&format!("{round} --gamma 1 --threshold -999"), 2, &["threshold -999"]);
+    student(&format!("{round} --gamma 0.01"), 2, &["keys for a wider range"]);
+    student(&format!("{round} --gamma 1 --query-list absent"), 3, &["absent", "cannot read"]);
+    student("student open --secret-key public.key --result x --out l", 3, &["public.key", "kind 6, expected kind 5"]);
+    student("student open --secret-key secret.key --result round.toml --out l", 3, &["round.toml", "magic"]);
+    let votes = |text: &str| fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");
+    let answer = "teacher answer --public-key public.key --round round.toml --votes votes.csv --out m --teacher 0";
+    let teacher = |line: &str, code, words: &[&str]| check_failure(&parties.run("teacher 0", line), code, words);
+    votes("1\n9\n");
+    teacher(answer, 2, &["--simulation SEED"]);
+    teacher(&format!("{answer} --simulation 1"), 3, &["votes.csv", "query 1: label 9, expected 0 to 3"]);
+    votes("1\n3\n");
+    let other = format!("{answer} --simulation 1 --mechanism discrete-laplace --gamma 0.5");
+    teacher(&other, 2, &["gamma=0.5", "gamma=1"]);
+    fs::create_dir(parties.path("server", "inbox")).expect("an inbox");
+    fs::write(parties.path("server/inbox", "teacher-1.msg"), "nonsense").expect("inbox");
+    let too_few = parties.run("server", AGGREGATE);
+    check_failure(&too_few, 3, &["0 of 2 teachers", "teacher 1 refused as not-a-message"]);
+    assert!(!Path::new(&parties.path("server", "result")).exists());
+}

@@ -1,0 +1,159 @@
+//! Files: read only up to a limit, written whole or not at all, and never over another.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use crate::RolesError;
+
+/// Limits on what is read into memory, in bytes. Real sizes are in docs/protocol.md.
+pub(crate) const MAX_KEY: u64 = 64 << 10;
+pub(crate) const MAX_EVALUATION_KEY: u64 = 512 << 20;
+pub(crate) const MAX_VOTES: u64 = 16 << 20;
+pub(crate) const MAX_ROUND: u64 = 64 << 10;
+
+/// Who may read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Its owner only.
+    Owner,
+    /// Whomever the user's umask lets.
+    Shared,
+}
+
+/// Why a file was not read.
+#[derive(Debug)]
+pub(crate) enum ReadFault {
+    /// It is longer than allowed; nothing of it was read.
+    TooLong(u64),
+    /// It is no regular file, or reading failed.
+    Unreadable(String),
+}
+
+/// The whole content of a regular file of at most `max` bytes. Its length is checked before anything is read, and again
+/// while reading, since it may grow.
+pub(crate) fn read_up_to(path: &Path, max: u64) -> Result<Vec<u8>, ReadFault> {
+    let unreadable = |error: std::io::Error| ReadFault::Unreadable(format!("cannot read: {error}"));
+    let length = regular_length(path)?;
+    if length > max {
+        return Err(ReadFault::TooLong(length));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
+    File::open(path).and_then(|file| file.take(max + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > max { Err(ReadFault::TooLong(bytes.len() as u64)) } else { Ok(bytes) }
+}
+
+/// The first bytes of a regular file, at most `count`.
+pub(crate) fn read_start(path: &Path, count: u64) -> Result<Vec<u8>, ReadFault> {
+    regular_length(path)?;
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(count).read_to_end(&mut bytes));
+    read.map(|_| bytes).map_err(|error| ReadFault::Unreadable(format!("cannot read: {error}")))
+}
+
+/// The length of a regular file. (Opening a pipe or a device could block for ever.)
+fn regular_length(path: &Path) -> Result<u64, ReadFault> {
+    let meta = fs::metadata(path).map_err(|error| ReadFault::Unreadable(format!("cannot read: {error}")))?;
+    if meta.is_file() { Ok(meta.len()) } else { Err(ReadFault::Unreadable("not a regular file".into())) }
+}
+
+/// As [`read_up_to`], with an error for the user.
+pub(crate) fn read_input(path: &Path, max: u64) -> Result<Vec<u8>, RolesError> {
+    read_up_to(path, max).map_err(|fault| {
+        let message = match fault {
+            ReadFault::TooLong(found) => format!("{found} bytes, expected at most {max}"),
+            ReadFault::Unreadable(message) => message,
+        };
+        RolesError::Input { path: path.to_path_buf(), message }
+    })
+}
+
+/// Refuses a path at which something is.
+pub(crate) fn expect_absent(path: &Path) -> Result<(), RolesError> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Err(exists(path)),
+        Err(_) => Ok(()),
+    }
+}
+
+fn exists(path: &Path) -> RolesError {
+    RolesError::Results {
+        path: path.to_path_buf(),
+        message: "is there already, and nothing is overwritten: move it away, or give another name".into(),
+    }
+}
+
+/// Writes a new file through a temporary one in the same folder, synced before it takes its name: after a kill or a full
+/// disk it is whole or absent.
+///
+/// # Errors
+/// If something has that name already, or writing fails.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(), RolesError> {
+    expect_absent(path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let write = || -> std::io::Result<Result<(), tempfile::PersistError>> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".writing-");
+        #[cfg(unix)]
+        {
+            let mode = if access == Access::Owner { 0o600 } else { 0o666 };
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+        }
+        let mut file = builder.tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        Ok(file.persist_noclobber(path).map(drop))
+    };
+    let persisted = write().map_err(RolesError::io("write", path))?;
+    persisted.map_err(|error| match error.error.kind() {
+        std::io::ErrorKind::AlreadyExists => exists(path),
+        _ => RolesError::io("write", path)(error.error),
+    })
+}
+
+/// Takes the lock of a folder until the file is dropped.
+pub(crate) fn lock(path: &Path) -> Result<File, RolesError> {
+    let file = File::options().create(true).append(true).open(path).map_err(RolesError::io("open", path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(RolesError::Results {
+            path: path.to_path_buf(),
+            message: "another `speed server aggregate` works on this round".into(),
+        }),
+        Err(TryLockError::Error(error)) => Err(RolesError::io("lock", path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_read_up_to_their_limit_and_never_overwritten() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("file");
+        write_new(&path, b"12345", Access::Owner).expect("new");
+        assert!(matches!(write_new(&path, b"6", Access::Shared), Err(RolesError::Results { .. })));
+        assert_eq!(read_up_to(&path, 5).expect("short"), b"12345");
+        assert_eq!(read_start(&path, 2).expect("short"), b"12");
+        assert!(matches!(read_up_to(&path, 4), Err(ReadFault::TooLong(5))));
+        assert!(matches!(read_up_to(folder.path(), 4), Err(ReadFault::Unreadable(_))));
+        assert!(matches!(read_up_to(&folder.path().join("absent"), 4), Err(ReadFault::Unreadable(_))));
+        assert_eq!(fs::read_dir(folder.path()).expect("folder").count(), 1, "no temporary file is left");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&path).expect("file").permissions().mode() & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn a_lock_is_held_by_one() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("lock");
+        let held = lock(&path).expect("free");
+        assert!(matches!(lock(&path), Err(RolesError::Results { .. })));
+        drop(held);
+        lock(&path).expect("free again");
+    }
+}

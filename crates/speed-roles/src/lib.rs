@@ -1,0 +1,35 @@
+//! The three roles of a labelling round as programs that exchange files.
+//!
+//! | role | reads | writes |
+//! |---|---|---|
+//! | [`student`](mod@student) | results, with its secret key | keys, the round's file, labels |
+//! | [`teacher`] | public key, round, its own votes | one message |
+//! | [`server`] | evaluation key, round, a folder of messages | the result |
+//!
+//! A [`RoundFile`] is what all of them agree on; its id binds every message to it. docs/protocol.md specifies the files
+//! byte by byte, docs/threat-models.md says against whom which command protects.
+//!
+//! Without the feature `student` the type of a secret key does not exist in this crate or in `speed-aggregation`: a
+//! teacher or a server that is built so cannot name it.
+//!
+//! ```compile_fail,E0433
+//! // Nothing in these modules can reach a secret key.
+//! let key = speed_roles::server::SecretKey::from_bytes(&[]);
+//! ```
+
+mod error;
+mod files;
+mod mechanism;
+mod round_file;
+pub mod server;
+mod simulation;
+#[cfg(feature = "student")]
+pub mod student;
+pub mod teacher;
+mod votes;
+
+pub use error::RolesError;
+pub use mechanism::Mechanism;
+pub use round_file::{RoundFile, Terms};
+pub use simulation::Simulation;
+pub use votes::parse_labels;

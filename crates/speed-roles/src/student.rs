@@ -1,0 +1,155 @@
+//! The student's programs: keys, rounds, and the opening of results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use speed_aggregation::{
+    AnswerList, NoisePlace, Outcome, Parameters, PublicKey, SecretKey, TeacherStatus, generate_keys,
+};
+use zeroize::Zeroizing;
+
+use crate::files::{Access, MAX_KEY, expect_absent, read_input, write_new};
+use crate::{RolesError, RoundFile, Simulation, Terms};
+
+/// Names of the files that [`keygen`] writes: the student's, the teachers' and the server's.
+pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "evaluation.key"];
+
+/// What a generation of keys made.
+#[derive(Clone, Debug, Serialize)]
+pub struct KeygenReport {
+    /// The identifier of the key set.
+    pub key: String,
+    /// The name of its parameter set.
+    pub parameters: &'static str,
+    /// Whether the keys come from a seed.
+    pub simulation: bool,
+    /// Files and their lengths in bytes.
+    pub files: Vec<(PathBuf, usize)>,
+}
+
+/// Generates the keys of the three roles into `folder`, which is made if it is not there. The secret key's file can be read
+/// by its owner only.
+///
+/// # Errors
+/// If one of the files is there already, writing fails, or the operating system gives no randomness.
+pub fn keygen(
+    folder: &Path,
+    parameters: &Parameters,
+    simulation: Option<Simulation>,
+) -> Result<KeygenReport, RolesError> {
+    let paths = KEY_FILES.map(|name| folder.join(name));
+    paths.iter().try_for_each(|path| expect_absent(path))?;
+    fs::create_dir_all(folder).map_err(RolesError::io("create", folder))?;
+    let keys = generate_keys(parameters, &Simulation::key_source(simulation))?;
+    let [secret, public, evaluation] = &paths;
+    if simulation.is_some() {
+        let text = b"SIMULATION: these keys come from a seed. Whoever knows it knows the secret key.\n";
+        write_new(&folder.join("SIMULATION.txt"), text, Access::Shared)?;
+    }
+    let mut files = Vec::new();
+    let mut write = |path: &PathBuf, bytes: &[u8], access| {
+        files.push((path.clone(), bytes.len()));
+        write_new(path, bytes, access)
+    };
+    write(secret, &keys.secret.to_bytes(), Access::Owner)?;
+    write(public, &keys.public.to_bytes(), Access::Shared)?;
+    write(evaluation, &keys.evaluation.to_bytes(), Access::Shared)?;
+    Ok(KeygenReport {
+        key: keys.public.id().to_hex(),
+        parameters: parameters.name(),
+        simulation: simulation.is_some(),
+        files,
+    })
+}
+
+/// Writes the file of a round under a public key.
+///
+/// # Errors
+/// If the terms make no round under this key, or the file is there already.
+pub fn round(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, RolesError> {
+    expect_absent(out)?;
+    let key = PublicKey::from_bytes(&read_input(public_key, MAX_KEY)?)
+        .map_err(|error| RolesError::Input { path: public_key.to_path_buf(), message: error.to_string() })?;
+    let file = RoundFile::new(terms, &key)?;
+    write_new(out, file.to_toml().as_bytes(), Access::Shared)?;
+    Ok(file)
+}
+
+/// What a student read from a result.
+#[derive(Clone, Debug, Serialize)]
+pub struct OpenReport {
+    /// The round's id.
+    pub round: String,
+    /// Whether the round is a simulation.
+    pub simulation: bool,
+    /// Number of queries.
+    pub queries: usize,
+    /// Number of queries with a label; the others got no answer.
+    pub labelled: usize,
+    /// Number of teachers of the round.
+    pub teachers: usize,
+    /// Number of teachers in the sum.
+    pub counted: usize,
+    /// The largest honest ratio that an accountant may use: see [`AnswerList::honest_ratio`].
+    pub honest_ratio: f64,
+    /// Whether the server added the noise.
+    pub noise_by_server: bool,
+    /// Teachers that are not in the sum, and why.
+    pub excluded: Vec<(usize, &'static str)>,
+    /// The labels' file.
+    pub out: PathBuf,
+}
+
+/// Opens a result and writes `query,label` lines, with an empty label for no answer. With the round's file the result must
+/// be that round's.
+///
+/// # Errors
+/// If an input is missing or damaged, the result is not for this key or round, or the labels are there already.
+pub fn open(secret_key: &Path, result: &Path, round: Option<&Path>, out: &Path) -> Result<OpenReport, RolesError> {
+    expect_absent(out)?;
+    let input = |path: &Path, message: String| RolesError::Input { path: path.to_path_buf(), message };
+    let key = Zeroizing::new(read_input(secret_key, MAX_KEY)?);
+    let key = SecretKey::from_bytes(&key).map_err(|error| input(secret_key, error.to_string()))?;
+    let list = AnswerList::from_bytes(&read_input(result, AnswerList::MAX_BYTES as u64)?)
+        .map_err(|error| input(result, error.to_string()))?;
+    if let Some(path) = round {
+        let file = RoundFile::read(path)?;
+        let expected = file.round();
+        if list.round() != file.id() {
+            return Err(input(result, format!("is of round {}, expected round {}", list.round(), file.id())));
+        }
+        if list.statuses().len() != expected.teachers()
+            || list.answers().len() != expected.queries()
+            || list.outcomes() != expected.outcomes()
+            || list.is_simulation() != expected.is_simulation()
+            || list.noise_place() != expected.noise_place()
+        {
+            return Err(input(result, "says other things of the round than the round's file".into()));
+        }
+    }
+    let mut labels = String::from("query,label\n");
+    let mut labelled = 0;
+    for answer in list.answers() {
+        let label = match key.open(&answer).map_err(|error| input(result, error.to_string()))? {
+            Outcome::Label(label) => label.to_string(),
+            Outcome::NoAnswer => String::new(),
+        };
+        labelled += usize::from(!label.is_empty());
+        labels.push_str(&format!("{},{label}\n", answer.query()));
+    }
+    write_new(out, labels.as_bytes(), Access::Shared)?;
+    let excluded = list.statuses().iter().enumerate().filter(|(_, status)| **status != TeacherStatus::Counted);
+    Ok(OpenReport {
+        round: list.round().to_hex(),
+        simulation: list.is_simulation(),
+        queries: list.answers().len(),
+        labelled,
+        teachers: list.statuses().len(),
+        counted: list.counted(),
+        honest_ratio: list.honest_ratio(),
+        noise_by_server: list.noise_place() == NoisePlace::Server,
+        excluded: excluded.map(|(teacher, status)| (teacher, status.name())).collect(),
+        out: out.to_path_buf(),
+    })
+}

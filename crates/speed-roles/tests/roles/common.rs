@@ -1,0 +1,123 @@
+//! Keys, made once for the whole process, and small simulated rounds.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use speed_aggregation::{Circuit, NoisePlace, Parameters};
+use speed_roles::server::{self, Progress, Refusal, Report};
+use speed_roles::{Mechanism, RolesError, RoundFile, Simulation, Terms, student, teacher};
+use tempfile::TempDir;
+
+pub(crate) const SEED: Simulation = Simulation::new(7);
+
+/// A folder with the student's keys.
+pub(crate) fn keys() -> &'static Path {
+    static KEYS: OnceLock<TempDir> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        student::keygen(folder.path(), &Parameters::TOURNAMENT_128, Some(SEED)).expect("an empty folder");
+        folder
+    })
+    .path()
+}
+
+/// The terms of a simulated round of 3 classes, which one teacher's answer is enough for.
+pub(crate) fn terms(name: &str, queries: usize, teachers: usize) -> Terms {
+    Terms {
+        name: name.into(),
+        queries,
+        query_list: None,
+        classes: 3,
+        teachers,
+        min_teachers: 1,
+        mechanism: Mechanism::new("discrete-laplace", 5.0).expect("valid"),
+        place: NoisePlace::Teachers,
+        threshold: None,
+        simulation: true,
+    }
+}
+
+/// A round's folder: its file, an inbox of messages, the server's result.
+pub(crate) struct Place {
+    folder: TempDir,
+    pub(crate) file: RoundFile,
+}
+
+/// Nobody watches.
+pub(crate) struct Silent;
+
+impl Progress for Silent {
+    fn refused(&self, _: &Refusal) {}
+    fn begin(&self, _: usize, _: usize) {}
+    fn advance(&self, _: usize) {}
+}
+
+impl Place {
+    pub(crate) fn new(terms: &Terms) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = student::round(terms, &keys().join("public.key"), &folder.path().join("round.toml")).expect("valid");
+        fs::create_dir(folder.path().join("inbox")).expect("an inbox");
+        Self { folder, file }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn inbox(&self, name: &str) -> PathBuf {
+        self.path("inbox").join(name)
+    }
+
+    /// A teacher's message for this round, written to `out`.
+    pub(crate) fn answer(&self, teacher: usize, labels: &[u8], out: &Path) {
+        self.try_answer(teacher, labels, out).expect("valid");
+    }
+
+    pub(crate) fn try_answer(&self, teacher: usize, labels: &[u8], out: &Path) -> Result<teacher::Report, RolesError> {
+        let votes = self.path("votes.csv");
+        fs::write(&votes, labels.iter().map(|label| format!("{label}\n")).collect::<String>()).expect("votes");
+        teacher::answer(&teacher::Options {
+            public_key: keys().join("public.key"),
+            round: self.path("round.toml"),
+            votes,
+            teacher,
+            out: out.to_path_buf(),
+            mechanism: None,
+            simulation: Some(SEED),
+        })
+    }
+
+    pub(crate) fn options(&self) -> server::Options {
+        server::Options {
+            evaluation_key: keys().join("evaluation.key"),
+            round: self.path("round.toml"),
+            answers: self.path("inbox"),
+            out: self.path("result"),
+            min_teachers: None,
+            state: None,
+            circuit: Circuit::Tournament,
+            threads: NonZeroUsize::new(2).expect("not zero"),
+            simulation: Some(SEED),
+        }
+    }
+
+    pub(crate) fn aggregate(&self) -> Result<Report, RolesError> {
+        server::aggregate(&self.options(), &Silent)
+    }
+
+    /// The labels' file of the result.
+    pub(crate) fn labels(&self) -> String {
+        let out = self.path("labels.csv");
+        let _ = fs::remove_file(&out);
+        student::open(&keys().join("secret.key"), &self.path("result"), Some(&self.path("round.toml")), &out)
+            .expect("a result");
+        fs::read_to_string(out).expect("labels")
+    }
+}
+
+/// Reason and teacher of every refusal, in order.
+pub(crate) fn reasons(report: &Report) -> Vec<(Option<usize>, &'static str)> {
+    report.refused.iter().map(|refusal| (refusal.teacher, refusal.reason)).collect()
+}

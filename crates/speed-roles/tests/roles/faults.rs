@@ -1,0 +1,210 @@
+//! Every fault of a message is refused with the teacher's name, and the rest goes on.
+
+use std::fs;
+
+use speed_aggregation::{NoisePlace, TeacherStatus};
+use speed_roles::server::{self};
+use speed_roles::{RolesError, student};
+
+use crate::common::{Place, SEED, Silent, keys, reasons, terms};
+
+/// Replaces the checksum by the one that belongs to the bytes.
+fn seal(bytes: &mut [u8]) {
+    use sha2::{Digest, Sha256};
+    let end = bytes.len() - 16;
+    let digest = Sha256::digest(&bytes[..end]);
+    bytes[end..].copy_from_slice(&digest[..16]);
+}
+
+#[test]
+fn every_fault_is_refused_with_its_teacher_and_the_rest_goes_on() {
+    let place = Place::new(&terms("faults", 2, 20));
+    let good = |teacher: usize| {
+        let path = place.path("message");
+        let _ = fs::remove_file(&path);
+        place.answer(teacher, &[2, 1], &path);
+        fs::read(path).expect("a message")
+    };
+    let put = |name: &str, bytes: &[u8]| fs::write(place.inbox(name), bytes).expect("inbox");
+
+    put("teacher-00.msg", &good(0));
+    put("teacher-01.msg", &good(1));
+    // 2: missing.
+    // 3: duplicated, once byte by byte and once as another answer.
+    put("teacher-03.msg", &good(3));
+    put("teacher-03-again.msg", &good(3));
+    // 4: replayed from an earlier round.
+    let earlier = Place::new(&terms("earlier round", 2, 20));
+    earlier.answer(4, &[2, 1], &place.inbox("teacher-04.msg"));
+    // 5: truncated.
+    let bytes = good(5);
+    put("teacher-05.msg", &bytes[..bytes.len() - 1]);
+    // 6: one bit flipped in a ciphertext; 7: in the header's teacher, so that only the name tells.
+    let mut bytes = good(6);
+    bytes[9_999] ^= 8;
+    put("teacher-06.msg", &bytes);
+    let mut bytes = good(7);
+    bytes[76] ^= 1;
+    put("teacher-07.msg", &bytes);
+    // 8: encrypted for another key.
+    let other_keys = place.path("other keys");
+    student::keygen(&other_keys, &speed_aggregation::Parameters::TOURNAMENT_128, None).expect("an empty folder");
+    let other_round = place.path("other-round.toml");
+    student::round(&terms("faults", 2, 20), &other_keys.join("public.key"), &other_round).expect("valid");
+    speed_roles::teacher::answer(&speed_roles::teacher::Options {
+        public_key: other_keys.join("public.key"),
+        round: other_round,
+        votes: place.path("votes.csv"),
+        teacher: 8,
+        out: place.inbox("teacher-08.msg"),
+        mechanism: None,
+        simulation: Some(SEED),
+    })
+    .expect("valid");
+    // 9: oversized by one byte; 10: by far, and sparse, so that reading it would take a while and much memory.
+    put("teacher-09.msg", &[good(9), vec![0]].concat());
+    put("teacher-10.msg", &good(10));
+    let file = fs::File::options().append(true).open(place.inbox("teacher-10.msg")).expect("the message");
+    file.set_len(1 << 40).expect("a sparse file");
+    // 11: a shape of the same length, with a correct checksum.
+    let mut bytes = good(11);
+    bytes[80..84].copy_from_slice(&3_u32.to_le_bytes());
+    bytes[84..88].copy_from_slice(&2_u32.to_le_bytes());
+    seal(&mut bytes);
+    put("teacher-11.msg", &bytes);
+    // 12: not readable, since it is a folder. 13: no message. 14: empty. 15: a file of the protocol, but another kind.
+    fs::create_dir(place.inbox("teacher-12.msg")).expect("a folder");
+    put("teacher-13.msg", b"dear server, here is my answer");
+    put("teacher-14.msg", b"");
+    put("teacher-15.msg", &fs::read(keys().join("secret.key")).expect("a key"));
+    // 16: the message of teacher 1 under the name of teacher 16.
+    put("teacher-16.msg", &good(1));
+    // 17: a header beyond its limits, with a correct checksum.
+    let mut bytes = good(17);
+    bytes[80..84].copy_from_slice(&u32::MAX.to_le_bytes());
+    seal(&mut bytes);
+    put("teacher-17.msg", &bytes);
+    // 18: a version that is not known. 19: good under a name that says nothing, and again: the header tells.
+    let mut bytes = good(18);
+    bytes[8] = 9;
+    put("teacher-18.msg", &bytes);
+    put("hospital.msg", &good(19));
+    put("hospital-copy.msg", &good(19));
+    // Beyond the round's teachers. And a hidden file, as an unfinished upload is, which is left alone.
+    let mut bytes = good(0);
+    bytes[76] = 20;
+    seal(&mut bytes);
+    put("teacher-20.msg", &bytes);
+    put(".writing-xyz", b"unfinished");
+
+    let report = place.aggregate().expect("enough teachers");
+    let expected = [
+        (Some(19), "duplicate"),
+        (Some(3), "duplicate"),
+        (Some(4), "wrong-round"),
+        (Some(5), "truncated"),
+        (Some(6), "damaged"),
+        (Some(7), "damaged"),
+        (Some(8), "wrong-key"),
+        (Some(9), "oversized"),
+        (Some(10), "oversized"),
+        (Some(11), "wrong-shape"),
+        (Some(12), "unreadable"),
+        (Some(13), "not-a-message"),
+        (Some(14), "truncated"),
+        (Some(15), "not-a-message"),
+        (Some(16), "wrong-teacher"),
+        (Some(17), "damaged"),
+        (Some(18), "not-a-message"),
+        (Some(20), "unknown-teacher"),
+    ];
+    assert_eq!(reasons(&report), expected, "{:#?}", report.refused);
+    assert_eq!((report.counted, report.teachers, &report.missing[..]), (4, 20, &[2][..]));
+    assert_eq!(report.honest_ratio, 0.2);
+    for refusal in &report.refused {
+        assert!(refusal.to_string().contains(&format!("teacher {}", refusal.teacher.expect("named"))), "{refusal}");
+    }
+    assert_eq!(place.labels(), "query,label\n0,2\n1,1\n");
+
+    // The student reads the same from the result alone.
+    let open = student::open(&keys().join("secret.key"), &place.path("result"), None, &place.path("labels-2.csv"));
+    let open = open.expect("a result");
+    assert_eq!((open.counted, open.honest_ratio, open.simulation), (4, 0.2, true));
+    let mut excluded: Vec<_> = expected[2..17].iter().map(|&(teacher, why)| (teacher.expect("named"), why)).collect();
+    excluded.insert(0, (2, "missing"));
+    assert_eq!(open.excluded, excluded);
+}
+
+#[test]
+fn too_few_answers_close_nothing_and_name_the_refused() {
+    let mut terms = terms("too few", 1, 3);
+    terms.min_teachers = 2;
+    let place = Place::new(&terms);
+    place.answer(0, &[1], &place.inbox("teacher-0.msg"));
+    fs::write(place.inbox("teacher-1.msg"), b"SPEEDAGG but cut").expect("inbox");
+    let error = place.aggregate().expect_err("too few");
+    assert!(matches!(error, RolesError::TooFew { counted: 1, teachers: 3, minimum: 2, .. }), "{error}");
+    assert_eq!(error.exit_code(), 3);
+    let text = error.to_string();
+    assert!(text.contains("teacher 1 refused as truncated: teacher-1.msg: 16 bytes"), "{text}");
+
+    // A good answer comes, and a larger minimum is respected; a smaller one than the round's is refused.
+    fs::remove_file(place.inbox("teacher-1.msg")).expect("removed");
+    place.answer(1, &[1], &place.inbox("teacher-1.msg"));
+    let with = |min_teachers| {
+        let options = server::Options { min_teachers: Some(min_teachers), ..place.options() };
+        server::aggregate(&options, &Silent)
+    };
+    assert!(matches!(with(3), Err(RolesError::TooFew { counted: 2, minimum: 3, .. })));
+    assert!(matches!(with(1), Err(RolesError::Options(_))));
+    assert!(matches!(with(4), Err(RolesError::Options(_))));
+    let report = with(2).expect("enough");
+    assert_eq!((report.counted, &report.missing[..]), (2, &[2][..]));
+    assert_eq!(place.labels(), "query,label\n0,1\n");
+
+    // Too late, now that the sum is closed; another message of a counted teacher is a duplicate.
+    place.answer(2, &[0], &place.inbox("teacher-2.msg"));
+    place.answer(0, &[0], &place.inbox("teacher-0-again.msg"));
+    let before = fs::read(place.path("result")).expect("a result");
+    let report = with(2).expect("done already");
+    assert_eq!(reasons(&report), [(Some(0), "duplicate"), (Some(2), "late")]);
+    assert_eq!((report.counted, report.resumed), (2, 1));
+    assert_eq!(fs::read(place.path("result")).expect("a result"), before);
+}
+
+#[test]
+fn central_noise_is_drawn_by_the_server_and_decides() {
+    // Noise so wide that it decides nearly every query, and votes that all agree.
+    let mut terms = terms("central", 6, 2);
+    (terms.place, terms.mechanism) =
+        (NoisePlace::Server, speed_roles::Mechanism::new("discrete-laplace", 0.05).expect("valid"));
+    let place = Place::new(&terms);
+    for teacher in 0..2 {
+        place.answer(teacher, &[1; 6], &place.inbox(&format!("teacher-{teacher}.msg")));
+    }
+    let report = place.aggregate().expect("all");
+    assert!(report.noise_by_server);
+    assert_eq!(report.honest_ratio, 1.0);
+    let noise = place
+        .file
+        .mechanism()
+        .draw(1, 18, speed_roles::Simulation::server_noise(Some(SEED), place.file.id()))
+        .expect("a simulation");
+    let mut expected = String::from("query,label\n");
+    for (query, noise) in noise.chunks(3).enumerate() {
+        let counts = [noise[0], noise[1] + 2, noise[2]];
+        let best = (0..3).rev().max_by_key(|&class| counts[class]).expect("three classes");
+        expected.push_str(&format!("{query},{best}\n"));
+    }
+    assert_eq!(place.labels(), expected);
+    assert!(expected.contains(",0") || expected.contains(",2"), "the noise decided nothing: {expected}");
+}
+
+#[test]
+fn statuses_have_the_names_of_reports() {
+    let names: Vec<_> = TeacherStatus::ALL.iter().map(|status| status.name()).collect();
+    let mut unique = names.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), names.len());
+}
