@@ -42,11 +42,14 @@ mod answer;
 mod circuit;
 mod codec;
 #[cfg(feature = "student")]
+pub mod comparison;
+#[cfg(feature = "student")]
 mod encrypted;
 mod keys;
 mod message;
 mod noise;
 mod parameters;
+mod processor_time;
 mod random;
 mod range;
 mod round;
@@ -66,6 +69,7 @@ pub use keys::{EvaluationKey, KeyId, PublicKey, SeededEvaluationKey};
 pub use message::Message;
 pub use noise::Guarantee;
 pub use parameters::Parameters;
+pub use processor_time::processor_time;
 pub use random::{EntropyError, KeySource};
 pub use range::{Encoding, EncodingError, RangeError, VoteRange};
 pub use round::{Round, RoundError, RoundId};

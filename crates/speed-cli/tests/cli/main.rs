@@ -1,5 +1,6 @@
 //! The binary as a user runs it.
 
 mod bad_input;
+mod circuits;
 mod common;
 mod resume;
