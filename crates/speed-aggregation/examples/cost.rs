@@ -1,74 +1,178 @@
-//! What an encrypted round costs: `cargo run --release -p speed-aggregation --example cost -- [QUERIES] [THREADS]`.
+//! What an argmax under encryption costs: 250 teachers, ten classes, votes and keys from fixed seeds.
 //!
-//! 250 teachers, ten classes, keys and votes from fixed seeds. Peak memory is of the whole process: all roles.
+//! ```console
+//! $ cargo run --release --workspace --example cost -- tournament --queries 8 --threads 2
+//! $ cargo run --release --workspace --example cost -- sizes
+//! ```
+//!
+//! Peak memory is of the whole process: all roles, and the generation of keys. `scripts/bench-argmax` compares.
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
 use std::error::Error;
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
+use clap::{Parser, ValueEnum};
 use rand::RngExt;
+use serde_json::{Value, json};
+use speed_aggregation::comparison::PaperArgmax;
 use speed_aggregation::{
-    Aggregator, Circuit, ClearText, Encoding, Encrypted, KeySource, NoisyVotes, Parameters, VoteRange,
+    Aggregator, Circuit, ClearText, Encoding, Encrypted, KeySource, NoisyVotes, Operations, Parameters, Round, Teacher,
+    VoteRange, generate_keys, processor_time,
 };
 use speed_random::Streams;
 
 const TEACHERS: usize = 250;
 const CLASSES: usize = 10;
 const NOISE_BOUND: u64 = 1000;
+const PARAMETERS: Parameters = Parameters::TOURNAMENT_128;
+const KEYS: KeySource = KeySource::Simulation([1; 32]);
+
+/// Measures an encrypted argmax.
+#[derive(Parser)]
+struct Options {
+    /// What to measure.
+    #[arg(default_value = "tournament")]
+    what: What,
+    /// Queries of the round; the server works on groups of four.
+    #[arg(long, default_value = "8")]
+    queries: NonZeroUsize,
+    /// Threads of the argmax.
+    #[arg(long, default_value = "1")]
+    threads: NonZeroUsize,
+    /// One line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum What {
+    /// The tournament, in a whole round.
+    Tournament,
+    /// All pairs, in a whole round.
+    AllPairs,
+    /// The paper's circuit with its parameters: the argmax only.
+    Paper,
+    /// Bytes of keys and messages.
+    Sizes,
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<NonZeroUsize>());
-    let queries = arguments.next().transpose()?.map_or(10, NonZeroUsize::get);
-    let threads = arguments.next().transpose()?.unwrap_or(NonZeroUsize::MIN);
-    let parameters = Parameters::TOURNAMENT_128;
-
-    let encrypted = Encrypted::new(&parameters, KeySource::Simulation([1; 32]), b"cost", threads)?;
-    println!("keys: {:.1?} on {threads} threads", encrypted.key_generation());
-    println!("public key {} B, evaluation key {} B", encrypted.public_key().size(), encrypted.evaluation_key().size());
-
-    let mut rng = Streams::new(1).stream("cost", 0);
-    let mut values = vec![0; TEACHERS * queries * CLASSES];
-    for vote in values.chunks_exact_mut(CLASSES) {
-        vote[rng.random_range(0..CLASSES)] = 1;
-    }
-    let votes = NoisyVotes::new(TEACHERS, queries, CLASSES, NOISE_BOUND, values)?;
-    let clear = ClearText.aggregate(&votes, &|_, _| {})?;
-    for circuit in [Circuit::Tournament, Circuit::AllPairs] {
-        let before = processor_seconds()?;
-        let result = encrypted.clone().with_circuit(circuit).aggregate(&votes, &|_, _| {})?;
-        let agree = result.winners.iter().zip(&clear.winners).filter(|(a, b)| a == b).count();
-        let core = (processor_seconds()? - before) / queries as f64;
-        let fastest = result.query_times.iter().min().copied().unwrap_or_default();
-        println!("{circuit:?}: {agree} of {queries} agree; argmax {:.1?} in all", result.argmax);
-        println!("  a query: {core:.2} core-seconds with its share of everything; fastest {fastest:.3?} on its thread");
-        println!(
-            "  message {} B, answers {} B; all encryptions {:.2?}, sum {:.3?}, opening {:.3?}",
-            result.message_bytes, result.answer_bytes, result.encryption, result.sum, result.opening
-        );
-        let work = result.work;
-        for (name, operations) in [
-            ("coarse bootstraps", work.coarse_bootstraps),
-            ("fine bootstraps", work.fine_bootstraps),
-            ("key switches", work.key_switches),
-            ("packings", work.packings),
-        ] {
-            let each = operations.time.checked_div(operations.count as u32).unwrap_or_default();
-            println!("  {name}: {} of {each:.2?}, {:.2?} in all", operations.count, operations.time);
-        }
-        let guarantee = Encoding::guarantee(&parameters, circuit, CLASSES, VoteRange::new(TEACHERS, NOISE_BOUND))?;
-        println!("  failure 2^{:.1} a query, leakage 2^{:.1}", guarantee.query_log2, guarantee.distance_log2);
-    }
-    if let Some(line) = std::fs::read_to_string("/proc/self/status")?.lines().find(|line| line.starts_with("VmHWM")) {
-        println!("peak memory {}", line.trim_start_matches("VmHWM:").trim());
-    }
+    let options = Options::parse();
+    let figures = match options.what {
+        What::Tournament => round(Circuit::Tournament, &options)?,
+        What::AllPairs => round(Circuit::AllPairs, &options)?,
+        What::Paper => paper(&options)?,
+        What::Sizes => sizes()?,
+    };
+    println!("{}", if options.json { figures.to_string() } else { format!("{figures:#}") });
     Ok(())
 }
 
-/// Processor time of all threads of this process so far, in seconds (Linux).
-fn processor_seconds() -> Result<f64, Box<dyn Error>> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // Fields 14 and 15, counted from 1, in hundredths; the second field may hold spaces but ends with a bracket.
-    let fields: Vec<&str> = stat.rsplit_once(')').ok_or("unreadable /proc/self/stat")?.1.split_whitespace().collect();
-    let ticks = fields.get(11).zip(fields.get(12)).ok_or("short /proc/self/stat")?;
-    Ok((ticks.0.parse::<f64>()? + ticks.1.parse::<f64>()?) / 100.0)
+/// A round of the protocol: the argmax by kind of operation, and the other steps beside it.
+fn round(circuit: Circuit, options: &Options) -> Result<Value, Box<dyn Error>> {
+    let encrypted = Encrypted::new(&PARAMETERS, KEYS, b"cost", options.threads)?.with_circuit(circuit);
+    let votes = votes(options.queries.get())?;
+    let clear = ClearText.aggregate(&votes, &|_, _| {})?;
+    let result = encrypted.aggregate(&votes, &|_, _| {})?;
+    let agree = result.winners.iter().zip(&clear.winners).filter(|(a, b)| a == b).count();
+    let guarantee = Encoding::guarantee(&PARAMETERS, circuit, CLASSES, VoteRange::new(TEACHERS, NOISE_BOUND))?;
+    let queries = options.queries.get() as f64;
+    let operations = |operations: Operations| {
+        let count = operations.count as f64;
+        json!({ "a_query": count / queries, "milliseconds_each": 1e3 * operations.time.as_secs_f64() / count.max(1.0) })
+    };
+    Ok(json!({
+        "parameters": PARAMETERS.name(),
+        "queries": options.queries,
+        "threads": options.threads,
+        "agree": agree,
+        "failure_log2": guarantee.query_log2,
+        "leakage_log2": guarantee.distance_log2,
+        "core_seconds_per_query": result.argmax_processor.map(|time| time.as_secs_f64() / queries),
+        "wall_seconds_per_query": result.argmax.as_secs_f64() / queries,
+        "work": {
+            "coarse bootstraps": operations(result.work.coarse_bootstraps),
+            "fine bootstraps": operations(result.work.fine_bootstraps),
+            "key switches": operations(result.work.key_switches),
+            "packings": operations(result.work.packings),
+        },
+        "seconds": {
+            "keys": result.key_generation.as_secs_f64(),
+            "all encryptions": result.encryption.as_secs_f64(),
+            "sum": result.sum.as_secs_f64(),
+            "argmax": result.argmax.as_secs_f64(),
+            "opening": result.opening.as_secs_f64(),
+        },
+        "evaluation_key_memory_bytes": encrypted.evaluation_key().size(),
+        "peak_memory_bytes": peak_memory_bytes()?,
+    }))
+}
+
+/// The paper's circuit on the sums of the same votes.
+fn paper(options: &Options) -> Result<Value, Box<dyn Error>> {
+    let paper = PaperArgmax::new(KEYS, TEACHERS)?;
+    let votes = votes(options.queries.get())?;
+    let clear = ClearText.aggregate(&votes, &|_, _| {})?;
+    let start = (std::time::Instant::now(), processor_time());
+    let answers = paper.aggregate(&votes, options.threads, &|_, _| {})?;
+    let (wall, core) = (start.0.elapsed(), processor_time().zip(start.1).map(|(end, start)| end - start));
+    let agree =
+        answers.iter().zip(&clear.winners).filter(|(a, b)| a.winner().is_some_and(|winner| winner == **b as usize));
+    let queries = options.queries.get() as f64;
+    let bootstraps: usize = answers.iter().map(|answer| answer.bootstraps).sum();
+    let time: Duration = answers.iter().map(|answer| answer.time).sum();
+    Ok(json!({
+        "parameters": "the paper's, 110 bits",
+        "queries": options.queries,
+        "threads": options.threads,
+        "agree": agree.count(),
+        "core_seconds_per_query": core.map(|time| time.as_secs_f64() / queries),
+        "wall_seconds_per_query": wall.as_secs_f64() / queries,
+        "work": {
+            "coarse bootstraps": {
+                "a_query": bootstraps as f64 / queries,
+                "milliseconds_each": 1e3 * time.as_secs_f64() / bootstraps as f64,
+            },
+        },
+        "evaluation_key_memory_bytes": paper.bootstrapping_key_size(),
+        "peak_memory_bytes": peak_memory_bytes()?,
+        // One ciphertext a count; nothing is packed.
+        "message_bytes": { "1": CLASSES * PaperArgmax::ciphertext_size(), "100": 100 * CLASSES * PaperArgmax::ciphertext_size() },
+    }))
+}
+
+/// What travels, as it does.
+fn sizes() -> Result<Value, Box<dyn Error>> {
+    let keys = generate_keys(&PARAMETERS, &KEYS)?;
+    let message = |queries: usize| -> Result<usize, Box<dyn Error>> {
+        let round = Round::new(b"cost", queries, CLASSES, TEACHERS, NOISE_BOUND)?;
+        let values = vec![0; queries * CLASSES];
+        Ok(Teacher::new(0).answer(&keys.public, &round, &values, &KEYS)?.to_bytes().len())
+    };
+    Ok(json!({
+        "message_bytes": { "1": message(1)?, "100": message(100)? },
+        "public_key_bytes": keys.public.to_bytes().len(),
+        "evaluation_key_bytes": keys.evaluation.to_bytes().len(),
+    }))
+}
+
+/// Seven teachers of ten vote for the same class and the others at random, so that every circuit can find it. The time does
+/// not depend on votes.
+fn votes(queries: usize) -> Result<NoisyVotes, Box<dyn Error>> {
+    let mut rng = Streams::new(1).stream("cost", 0);
+    let mut values = vec![0; TEACHERS * queries * CLASSES];
+    for (answer, vote) in values.chunks_exact_mut(CLASSES).enumerate() {
+        let right = answer % queries % CLASSES;
+        let class = if rng.random_bool(0.7) { right } else { rng.random_range(0..CLASSES) };
+        vote[class] = 1;
+    }
+    Ok(NoisyVotes::new(TEACHERS, queries, CLASSES, NOISE_BOUND, values)?)
+}
+
+/// The most memory that this process has held so far (Linux).
+fn peak_memory_bytes() -> Result<u64, Box<dyn Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/self/status")?;
+    Ok(1024 * line.trim().trim_end_matches(" kB").parse::<u64>()?)
 }

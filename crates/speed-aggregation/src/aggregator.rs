@@ -46,6 +46,8 @@ pub struct Aggregated {
     pub sum: Duration,
     /// The argmax of all queries.
     pub argmax: Duration,
+    /// Processor time of the process during the argmax, where the system tells it; none in the clear.
+    pub argmax_processor: Option<Duration>,
     /// The student's decryptions.
     pub opening: Duration,
     /// What the argmax circuits did, by kind of operation; nothing in the clear.

@@ -12,6 +12,7 @@ use crate::circuit::Circuit;
 use crate::keys::{EvaluationKey, PublicKey};
 use crate::message::Message;
 use crate::parameters::Parameters;
+use crate::processor_time::processor_time;
 use crate::random::KeySource;
 use crate::range::{Encoding, RangeError};
 use crate::round::Round;
@@ -172,7 +173,7 @@ impl Aggregator for Encrypted {
             .with_source(self.source.clone());
         let (message_bytes, encryption, sum) = self.collect(votes, &round, &mut server)?;
 
-        let start = Instant::now();
+        let (start, processor_start) = (Instant::now(), processor_time());
         let times = Mutex::new(vec![Duration::ZERO; votes.queries()]);
         let answers = server.argmax(self.threads, &|query, time| {
             // A panic in another caller's on_query must not hide its own message behind a poisoned lock.
@@ -180,6 +181,7 @@ impl Aggregator for Encrypted {
             on_query(query, time);
         })?;
         let argmax = start.elapsed();
+        let argmax_processor = processor_time().zip(processor_start).map(|(end, start)| end - start);
         let query_times = times.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
 
         let start = Instant::now();
@@ -200,6 +202,7 @@ impl Aggregator for Encrypted {
             encryption,
             sum,
             argmax,
+            argmax_processor,
             opening: start.elapsed(),
             work: server.work(),
         })

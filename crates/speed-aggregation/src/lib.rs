@@ -43,6 +43,8 @@ mod answer_list;
 mod circuit;
 mod codec;
 #[cfg(feature = "student")]
+pub mod comparison;
+#[cfg(feature = "student")]
 mod encrypted;
 mod hex;
 mod keys;
@@ -50,6 +52,7 @@ mod message;
 mod noise;
 mod outcome;
 mod parameters;
+mod processor_time;
 mod random;
 mod range;
 mod round;
@@ -73,6 +76,7 @@ pub use message::Message;
 pub use noise::Guarantee;
 pub use outcome::{Outcome, Outcomes};
 pub use parameters::Parameters;
+pub use processor_time::processor_time;
 pub use random::{EntropyError, KeySource};
 pub use range::{Encoding, EncodingError, RangeError, VoteRange};
 pub use round::{NoisePlace, Round, RoundError, RoundId};

@@ -39,16 +39,6 @@ impl Environment {
     }
 }
 
-/// Processor seconds that all threads of this process have used, where the system tells it.
-pub(crate) fn process_cpu_seconds() -> Option<f64> {
-    // Linux: fields 14 and 15 of /proc/self/stat, user and system time, in hundredths of a second on every architecture.
-    // The second field is the program's name in parentheses and may hold anything.
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let ticks = fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?;
-    Some(ticks / 100.0)
-}
-
 /// The version that this binary was built with.
 fn locked_version(package: &str) -> String {
     let lock = include_str!("../../../Cargo.lock");
@@ -67,20 +57,6 @@ fn field_of(file: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn work_shows_in_the_processor_time() {
-        let started = std::time::Instant::now();
-        let before = process_cpu_seconds().expect("Linux tells it");
-        let mut x = 1u64;
-        while started.elapsed().as_secs_f64() < 0.3 {
-            x = std::hint::black_box(x.wrapping_mul(3));
-        }
-        let spent = process_cpu_seconds().expect("Linux tells it") - before;
-        // Other tests of this process run beside it: more is possible, none is not.
-        assert!(spent > 0.02, "{spent}");
-    }
 
     #[test]
     fn versions_come_from_the_lock_file() {

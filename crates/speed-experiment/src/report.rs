@@ -27,7 +27,10 @@ pub struct ReportRow {
     pub label_accuracy: Option<f64>,
     /// Queries on which the released label is that of the clear-text argmax.
     pub agreement: usize,
-    /// Queries answered.
+    /// Queries without one winner, for the paper's circuit; no other leaves any.
+    #[serde(default)]
+    pub unresolved: Option<usize>,
+    /// Queries asked.
     pub queries: usize,
     /// The students, one a repeat.
     pub students: Vec<StudentRun>,
@@ -108,6 +111,7 @@ impl ReportRow {
             privacy_paper_formulas: paper_formulas,
             label_accuracy: aggregate.label_accuracy,
             agreement: aggregate.agreement,
+            unresolved: aggregate.unresolved,
             queries: aggregate.labels.len(),
             students,
             student_mean,
@@ -152,19 +156,36 @@ impl Report {
     /// The table without times: the same bytes for the same config and seed.
     #[must_use]
     pub fn table(&self) -> Table {
-        let mut table = Table::new(COLUMNS);
+        let mut table = Table::new(self.columns());
         for row in &self.rows {
-            table.push(row.cells());
+            table.push(self.cells(row));
         }
         table
+    }
+
+    /// "unresolved" only where a row can have such queries.
+    fn columns(&self) -> impl Iterator<Item = &'static str> {
+        COLUMNS.into_iter().chain(self.has_unresolved().then_some("unresolved"))
+    }
+
+    fn cells(&self, row: &ReportRow) -> Vec<String> {
+        let mut cells = row.cells();
+        if self.has_unresolved() {
+            cells.push(row.unresolved.map_or_else(dash, |count| format!("{count}/{}", row.queries)));
+        }
+        cells
+    }
+
+    fn has_unresolved(&self) -> bool {
+        self.rows.iter().any(|row| row.unresolved.is_some())
     }
 
     /// The table with the homomorphic times.
     #[must_use]
     pub fn table_with_times(&self) -> Table {
-        let mut table = Table::new(COLUMNS.into_iter().chain(["HE s", "core-s/query", "paper s"]));
+        let mut table = Table::new(self.columns().chain(["HE s", "core-s/query", "paper s"]));
         for (row, times) in self.rows.iter().zip(&self.encrypted_times) {
-            let mut cells = row.cells();
+            let mut cells = self.cells(row);
             match times {
                 Some(times) => {
                     cells.push(format!("{:.1}", times.argmax_seconds));
@@ -181,7 +202,7 @@ impl Report {
     /// The table with its conditions above and how to read it below.
     #[must_use]
     pub fn to_text(&self) -> String {
-        format!("{}\n{}\n{NOTES}", self.heading(), self.table_with_times().to_text())
+        format!("{}\n{}\n{}", self.heading(), self.table_with_times().to_text(), self.notes())
     }
 
     /// The table and its conditions as Markdown.
@@ -189,7 +210,7 @@ impl Report {
     pub fn to_markdown(&self) -> String {
         let mut text = format!("# {}\n\n{}\n", self.experiment, self.heading());
         text.push_str(&self.table_with_times().to_markdown());
-        text.push_str(&format!("\n```text\n{NOTES}```\n\n## Claims\n\n{}\n## Stages\n\n", self.claims()));
+        text.push_str(&format!("\n```text\n{}```\n\n## Claims\n\n{}\n## Stages\n\n", self.notes(), self.claims()));
         let mut times = Table::new(["stage", "wall seconds", "units from earlier attempts"]);
         for stage in &self.stage_times {
             let seconds = format!("{:.1}", stage.seconds);
@@ -198,6 +219,10 @@ impl Report {
         text.push_str(&times.to_markdown());
         text.push_str(&format!("\n## Config\n\n```toml\n{}```\n", self.config.to_toml()));
         text
+    }
+
+    fn notes(&self) -> String {
+        if self.has_unresolved() { format!("{NOTES}{UNRESOLVED_NOTE}") } else { NOTES.to_owned() }
     }
 
     fn heading(&self) -> String {
@@ -253,6 +278,11 @@ const NOTES: &str = "\
 labels %     right labels among the answered queries. student %: accuracy on test images, mean ± deviation of repeats.
 HE = clear   queries on which the homomorphic argmax gives the label of the clear-text one.
 HE s         wall clock of the homomorphic argmax, all queries. core-s/query: processor time of the whole round.
+";
+
+const UNRESOLVED_NOTE: &str = "\
+unresolved   queries for which the paper's circuit found no winner or several; they stay without a label. Of tied
+             counts the clear-text argmax takes the lowest class, the paper's circuit any.
 ";
 
 /// Mean, and sample standard deviation of two or more.

@@ -7,7 +7,7 @@ use serde_json::json;
 use speed_random::Streams;
 
 use crate::ExperimentError;
-use crate::config::{AggregationKind, Config, VotesSource};
+use crate::config::{AggregationKind, Config, RowConfig, VotesSource};
 use crate::environment::Environment;
 use crate::progress::Progress;
 use crate::report::{Report, ReportRow, StageTime};
@@ -46,17 +46,26 @@ pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Resul
     let counts: Vec<Vec<u32>> = queries.iter().map(|&image| votes.counts(image)).collect();
 
     let keys = Keys::default();
+    let asked = |row: &RowConfig| row.query_count(queries.len());
     let mut aggregates = Vec::new();
     let mut accounts = Vec::new();
     for row in &config.row {
-        aggregates.push(aggregate(&context, &keys, row, &votes, &votes_stage, &queries, images.as_ref())?);
-        accounts.push(account(&context, row, &counts)?);
+        aggregates.push(aggregate(
+            &context,
+            &keys,
+            row,
+            &votes,
+            &votes_stage,
+            &queries[..asked(row)],
+            images.as_ref(),
+        )?);
+        accounts.push(account(&context, row, &counts[..asked(row)])?);
     }
     let labellings: Vec<Labelling<'_>> = config
         .row
         .iter()
         .zip(&aggregates)
-        .map(|(row, (aggregate, _))| Labelling { row: &row.name, queries: &queries, labels: &aggregate.labels })
+        .map(|(row, (aggregate, _))| aggregate.labelling(&row.name, &queries))
         .collect();
     let students = match &images {
         Some(images) => train_students(&context, images, &labellings)?,

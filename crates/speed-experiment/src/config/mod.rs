@@ -9,6 +9,7 @@ mod tests;
 pub use document::{DEFAULTS, Source};
 pub use error::ConfigError;
 pub use schema::{
-    AggregationKind, Config, DataConfig, DataSource, EnsembleConfig, NoiseConfig, NoiseMechanism, NoiseSourceKind,
-    PrivacyConfig, QueriesConfig, QuerySelection, RowConfig, SCHEMA_VERSION, TableConfig, VotesConfig, VotesSource,
+    AggregationKind, CircuitKind, Config, DataConfig, DataSource, EnsembleConfig, NoiseConfig, NoiseMechanism,
+    NoiseSourceKind, PrivacyConfig, QueriesConfig, QuerySelection, RowConfig, SCHEMA_VERSION, TableConfig, VotesConfig,
+    VotesSource,
 };

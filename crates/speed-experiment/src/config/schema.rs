@@ -90,6 +90,8 @@ pub enum VotesSource {
     Teachers,
     /// Read labels or histograms.
     File,
+    /// Every teacher votes for a class at random.
+    Uniform,
 }
 
 /// `[queries]`
@@ -165,6 +167,11 @@ pub struct TableConfig {
 pub struct RowConfig {
     pub name: String,
     pub aggregation: AggregationKind,
+    // Reports of earlier versions lack the next two.
+    #[serde(default)]
+    pub circuit: CircuitKind,
+    #[serde(default)]
+    pub queries: usize,
     pub honest_ratio: f64,
     pub paper_epsilon: f64,
     pub paper_accuracy: f64,
@@ -182,6 +189,27 @@ pub enum AggregationKind {
     Trusted,
     /// Noise, and a server that sees ciphertexts only.
     Encrypted,
+}
+
+/// `row.circuit`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CircuitKind {
+    /// Exact: matches in rounds.
+    #[default]
+    Tournament,
+    /// Exact: every class against every other.
+    AllPairs,
+    /// The paper's own, with its parameters: for comparison only.
+    Paper,
+}
+
+impl RowConfig {
+    /// How many of `all` queries the row answers: the first so many.
+    #[must_use]
+    pub fn query_count(&self, all: usize) -> usize {
+        if self.queries == 0 { all } else { self.queries.min(all) }
+    }
 }
 
 /// A value that is not allowed: the key and what is.
@@ -267,11 +295,14 @@ impl Config {
             VotesSource::File if file_missing => {
                 return fault("votes.file", "votes.source = \"file\" needs the path of an .npy file");
             }
-            VotesSource::Teachers if !file_missing => {
+            VotesSource::Teachers | VotesSource::Uniform if !file_missing => {
                 return fault("votes.file", "is read only with votes.source = \"file\"");
             }
             VotesSource::Teachers if self.data.source == DataSource::None => {
-                return fault("votes.source", "data.source = \"none\" leaves teachers without images: use \"file\"");
+                return fault(
+                    "votes.source",
+                    "data.source = \"none\" leaves teachers without images: use \"file\" or \"uniform\"",
+                );
             }
             _ => {}
         }
@@ -306,6 +337,15 @@ impl Config {
                 HonestRatio::new(row.honest_ratio).and_then(|ratio| ratio.noisy_teachers(self.ensemble.teachers));
             if let Err(error) = noisy {
                 return fault(&key("honest_ratio"), error.to_string());
+            }
+            if row.circuit != CircuitKind::Tournament && row.aggregation != AggregationKind::Encrypted {
+                return fault(&key("circuit"), "is read only with aggregation = \"encrypted\": leave it out");
+            }
+            if row.queries > self.queries.count {
+                return fault(
+                    &key("queries"),
+                    format!("found {}, expected 0 (all) to queries.count = {}", row.queries, self.queries.count),
+                );
             }
             if row.aggregation == AggregationKind::NonPrivate && row.honest_ratio < 1.0 {
                 return fault(&key("honest_ratio"), "a non-private row has no noise to be honest about: leave it out");

@@ -42,7 +42,7 @@ fn every_preset_is_a_config() {
         Config::load(&Source::read(&path).expect("readable")).unwrap_or_else(|error| panic!("{error}"));
         presets += 1;
     }
-    assert!(presets >= 4, "default, quickstart, mnist, mnist-paper");
+    assert!(presets >= 4, "default, quickstart, mnist, mnist-paper, ...");
 }
 
 #[test]
@@ -54,6 +54,7 @@ fn syntax_unknown_keys_and_types_name_file_line_and_key() {
     refused("[teacher]\nsteps = 1.5\n", &[], &["test.toml:2", "`teacher.steps`", "expected integer, found float"]);
     refused("[teacher]\nsteps = -1\n", &[], &["test.toml:2", "`teacher.steps`"]);
     refused("[teacher]\noptimizer = \"sdg\"\n", &[], &["test.toml:2", "`teacher.optimizer`", "sdg", "adam", "sgd"]);
+    refused("[[row]]\nname = \"a\"\ncircuit = \"all\"\n", &[], &["test.toml:3", "tournament", "all-pairs", "paper"]);
     refused("[[row]]\nname = \"a\"\naggregation = \"trust\"\n", &[], &["test.toml:3", "trust", "trusted", "encrypted"]);
     refused("[[row]]\nnom = \"a\"\n", &[], &["test.toml:2", "`row.0.nom`", "honest_ratio"]);
     refused("row = 3\n", &[], &["test.toml:1", "[[row]]"]);
@@ -90,5 +91,14 @@ fn keys_that_contradict_each_other_are_refused() {
     refused("[votes]\nfile = \"x.npy\"\n", &[], &["test.toml:2", "`votes.file`", "source = \"file\""]);
     refused("[queries]\nselection = \"file\"\n", &[], &["`queries.file`"]);
     refused("[data]\nsource = \"none\"\n", &[], &["`table.repeats`", "must be 0"]);
-    refused("[data]\nsource = \"none\"\n[table]\nrepeats = 0\n", &[], &["`votes.source`", "without images"]);
+    refused("[data]\nsource = \"none\"\n[table]\nrepeats = 0\n", &[], &["`votes.source`", "without images", "uniform"]);
+    refused("[votes]\nsource = \"uniform\"\nfile = \"x.npy\"\n", &[], &["test.toml:3", "`votes.file`"]);
+    for circuit in ["paper", "all-pairs"] {
+        let row = format!("[[row]]\nname = \"a\"\naggregation = \"trusted\"\ncircuit = \"{circuit}\"\n");
+        refused(&row, &[], &["test.toml:4", "`row.0.circuit`", "encrypted"]);
+    }
+    let row = "[[row]]\nname = \"a\"\naggregation = \"encrypted\"\nqueries = 101\n";
+    refused(row, &[], &["test.toml:4", "`row.0.queries`", "found 101", "queries.count = 100"]);
+    refused(row, &["queries.count=100"], &["`row.0.queries`"]);
+    assert_eq!(load(row, &["queries.count=101"]).expect("as many as there are").row[0].query_count(101), 101);
 }

@@ -2,42 +2,54 @@
 
 use std::cell::OnceCell;
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use speed_aggregation::comparison::{PaperAnswer, PaperArgmax};
 use speed_aggregation::{
-    Aggregated, AggregationError, Aggregator, ClearText, Encrypted, KeySource, NoisyVotes, Parameters,
+    Aggregated, AggregationError, Aggregator, Circuit, ClearText, Encrypted, KeySource, NoisyVotes, Parameters,
+    processor_time,
 };
 use speed_mechanism::{HonestRatio, InverseScale, NoiseShare, NoiseSource, noise_generator, sum_support_bound};
 use speed_teacher::Votes;
 
-use super::{Context, Images, slug};
+use super::{Context, Images, Labelling, slug};
 use crate::ExperimentError;
-use crate::config::{AggregationKind, RowConfig};
-use crate::environment::process_cpu_seconds;
+use crate::config::{AggregationKind, CircuitKind, RowConfig};
 use crate::store::Stage;
 
 /// Probability that the noise of any class of any query leaves the range that the encoding is checked for.
 const RANGE_FAILURE: f64 = 1.0 / (1u128 << 64) as f64;
 
-const CODE_VERSION: u32 = 1;
+const CODE_VERSION: u32 = 2;
 
 /// The labels of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Aggregate {
-    /// One label a query.
-    pub(crate) labels: Vec<u8>,
+    /// One label a query; none where the circuit found no winner or several.
+    pub(crate) labels: Vec<Option<u8>>,
     /// Queries on which they are those of the clear-text argmax of the same noisy votes.
     pub(crate) agreement: usize,
+    /// Queries without a label, for the circuit that can leave one without.
+    pub(crate) unresolved: Option<usize>,
     /// Share of right labels; unknown without images.
     pub(crate) label_accuracy: Option<f64>,
     /// Teachers that added noise.
     pub(crate) noisy_teachers: usize,
     /// Bytes that each teacher sends for all queries; 0 in clear text.
     pub(crate) message_bytes: usize,
+}
+
+impl Aggregate {
+    /// The queries that have a label, of `queries` or the first of them, and their labels.
+    pub(crate) fn labelling<'a>(&self, row: &'a str, queries: &[usize]) -> Labelling<'a> {
+        let labelled = queries.iter().zip(&self.labels).filter_map(|(&query, &label)| Some((query, label?)));
+        let (queries, labels) = labelled.unzip();
+        Labelling { row, queries, labels }
+    }
 }
 
 /// Times of the homomorphic part, in seconds.
@@ -56,14 +68,15 @@ pub(crate) struct AggregateTimes {
 }
 
 impl AggregateTimes {
-    fn new(aggregated: &Aggregated, threads: usize, core_seconds: Option<f64>) -> Self {
+    fn new(release: &Release, threads: usize) -> Self {
+        let Release { aggregated, core_seconds, .. } = release;
         Self {
             key_generation_seconds: aggregated.key_generation.as_secs_f64(),
             encrypt_seconds: aggregated.encryption.as_secs_f64(),
             sum_seconds: aggregated.sum.as_secs_f64(),
             argmax_seconds: aggregated.argmax.as_secs_f64(),
             threads,
-            core_seconds,
+            core_seconds: *core_seconds,
             query_seconds: aggregated.query_times.iter().map(Duration::as_secs_f64).collect(),
         }
     }
@@ -90,6 +103,7 @@ pub(crate) fn aggregate(
         "votes": votes_stage.outputs_hash(),
         "queries": queries,
         "aggregation": row.aggregation,
+        "circuit": row.circuit,
         "noisy_teachers": noisy,
         "noise": config.noise,
         "seed": config.seed,
@@ -97,18 +111,21 @@ pub(crate) fn aggregate(
     });
     let name = format!("aggregate-{}", slug(&row.name));
     let stage = context.stage(&name, CODE_VERSION, &inputs, |folder| {
-        let (aggregated, clear, core_seconds) = release(context, keys, row, votes, queries, noisy)?;
-        let times = AggregateTimes::new(&aggregated, context.threads, core_seconds);
-        let labels = aggregated.winners;
+        let released = release(context, keys, row, votes, queries, noisy)?;
+        let times = AggregateTimes::new(&released, context.threads);
+        let Release { labels, clear, aggregated, .. } = released;
         let aggregate = Aggregate {
-            agreement: labels.iter().zip(&clear).filter(|(released, clear)| released == clear).count(),
-            label_accuracy: images.map(|images| share_right(&labels, queries, images)),
+            agreement: labels.iter().zip(&clear).filter(|(released, clear)| **released == Some(**clear)).count(),
+            unresolved: (row.circuit == CircuitKind::Paper)
+                .then(|| labels.iter().filter(|label| label.is_none()).count()),
+            label_accuracy: images.and_then(|images| share_right(&labels, queries, images)),
             noisy_teachers: if row.aggregation == AggregationKind::NonPrivate { 0 } else { noisy },
             message_bytes: aggregated.message_bytes,
             labels,
         };
         let mut csv = String::from("query,pool_image,label\n");
         for (query, (image, label)) in queries.iter().zip(&aggregate.labels).enumerate() {
+            let label = label.map_or_else(String::new, |label| label.to_string());
             csv.push_str(&format!("{query},{image},{label}\n"));
         }
         folder.write("labels.csv", csv.as_bytes())?;
@@ -127,25 +144,59 @@ pub(crate) fn aggregate(
 
 /// The keys of a run, made when the first encrypted row needs them.
 #[derive(Default)]
-pub(crate) struct Keys(OnceCell<Encrypted>);
+pub(crate) struct Keys {
+    encrypted: OnceCell<Encrypted>,
+    paper: OnceCell<(PaperArgmax, Duration)>,
+}
 
 impl Keys {
-    fn get(&self, context: &Context<'_>) -> Result<&Encrypted, AggregationError> {
-        if let Some(keys) = self.0.get() {
+    fn encrypted(&self, context: &Context<'_>) -> Result<&Encrypted, AggregationError> {
+        if let Some(keys) = self.encrypted.get() {
             return Ok(keys);
         }
-        let source = match simulation_seed(context, "keys", 0) {
-            Some(seed) => KeySource::Simulation(seed),
-            None => KeySource::OperatingSystem,
-        };
-        let threads = NonZeroUsize::new(context.threads).unwrap_or(NonZeroUsize::MIN);
-        let keys = Encrypted::new(&Parameters::TOURNAMENT_128, source, b"", threads)?;
-        Ok(self.0.get_or_init(|| keys))
+        let keys = Encrypted::new(&Parameters::TOURNAMENT_128, key_source(context), b"", thread_count(context))?;
+        Ok(self.encrypted.get_or_init(|| keys))
+    }
+
+    /// The keys of the paper's circuit and the time that they took.
+    fn paper(&self, context: &Context<'_>) -> Result<&(PaperArgmax, Duration), AggregationError> {
+        if let Some(keys) = self.paper.get() {
+            return Ok(keys);
+        }
+        let start = Instant::now();
+        let keys = PaperArgmax::new(key_source(context), context.config.ensemble.teachers)?;
+        Ok(self.paper.get_or_init(|| (keys, start.elapsed())))
     }
 }
 
-/// The released labels with what they took, the labels of the clear-text argmax of the same votes, and the processor
-/// time of the encrypted round.
+fn key_source(context: &Context<'_>) -> KeySource {
+    simulation_seed(context, "keys", 0).map_or(KeySource::OperatingSystem, KeySource::Simulation)
+}
+
+fn thread_count(context: &Context<'_>) -> NonZeroUsize {
+    NonZeroUsize::new(context.threads).unwrap_or(NonZeroUsize::MIN)
+}
+
+/// What a row's aggregation gave.
+struct Release {
+    /// One a query; none where the circuit found no winner or several.
+    labels: Vec<Option<u8>>,
+    /// Labels of the clear-text argmax of the same votes.
+    clear: Vec<u8>,
+    /// What it took.
+    aggregated: Aggregated,
+    /// Processor time of the encrypted round.
+    core_seconds: Option<f64>,
+}
+
+impl Release {
+    /// Of an aggregation that always has a winner.
+    fn exact(aggregated: Aggregated, clear: Option<Vec<u8>>, core_seconds: Option<f64>) -> Self {
+        let clear = clear.unwrap_or_else(|| aggregated.winners.clone());
+        Self { labels: aggregated.winners.iter().copied().map(Some).collect(), clear, aggregated, core_seconds }
+    }
+}
+
 fn release(
     context: &Context<'_>,
     keys: &Keys,
@@ -153,34 +204,65 @@ fn release(
     votes: &Votes,
     queries: &[usize],
     noisy: usize,
-) -> Result<(Aggregated, Vec<u8>, Option<f64>), ExperimentError> {
+) -> Result<Release, ExperimentError> {
     let title = format!("aggregate {}", row.name);
     context.progress.begin(&title, "queries", queries.len() as u64, 0);
     let on_query = |_: usize, _: Duration| context.progress.advance(1, "");
-    let (released, clear, core_seconds) = match row.aggregation {
+    let released = match row.aggregation {
         AggregationKind::NonPrivate => {
             let winners: Vec<u8> = queries.iter().map(|&image| votes.plurality(image)).collect();
-            (Aggregated { winners: winners.clone(), ..Aggregated::default() }, winners, None)
+            Release::exact(Aggregated { winners, ..Aggregated::default() }, None, None)
         }
         AggregationKind::Trusted => {
-            let released = ClearText.aggregate(&noisy_votes(context, votes, queries, noisy)?, &on_query)?;
-            let winners = released.winners.clone();
-            (released, winners, None)
+            let noisy_votes = noisy_votes(context, votes, queries, noisy)?;
+            Release::exact(ClearText.aggregate(&noisy_votes, &on_query)?, None, None)
         }
         AggregationKind::Encrypted => {
             let noisy_votes = noisy_votes(context, votes, queries, noisy)?;
             let clear = ClearText.aggregate(&noisy_votes, &|_, _| {})?.winners;
+            let circuit = match row.circuit {
+                CircuitKind::Tournament => Circuit::Tournament,
+                CircuitKind::AllPairs => Circuit::AllPairs,
+                CircuitKind::Paper => return paper_release(context, keys, &noisy_votes, clear, &on_query),
+            };
             // A round belongs to one run and row: its label says which.
             let label = format!("{}\n{}", context.config.to_toml(), row.name);
-            let encrypted = keys.get(context)?.clone().with_label(label.as_bytes());
-            let before = process_cpu_seconds();
+            let encrypted = keys.encrypted(context)?.clone().with_circuit(circuit).with_label(label.as_bytes());
+            let before = processor_time();
             let released = encrypted.aggregate(&noisy_votes, &on_query)?;
-            let spent = process_cpu_seconds().zip(before).map(|(after, before)| after - before);
-            (released, clear, spent)
+            Release::exact(released, Some(clear), seconds_since(before))
         }
     };
-    context.progress.end(&format!("{}: {} labels", row.name, released.winners.len()));
-    Ok((released, clear, core_seconds))
+    context.progress.end(&format!("{}: {} labels", row.name, released.labels.len()));
+    Ok(released)
+}
+
+/// The paper's circuit on counts that are summed in the clear: only the argmax is on ciphertexts.
+fn paper_release(
+    context: &Context<'_>,
+    keys: &Keys,
+    votes: &NoisyVotes,
+    clear: Vec<u8>,
+    on_query: &(dyn Fn(usize, Duration) + Sync),
+) -> Result<Release, ExperimentError> {
+    let (paper, key_generation) = keys.paper(context)?;
+    let (start, before) = (Instant::now(), processor_time());
+    let answers = paper.aggregate(votes, thread_count(context), on_query)?;
+    let aggregated = Aggregated {
+        query_times: answers.iter().map(|answer| answer.time).collect(),
+        key_generation: *key_generation,
+        argmax: start.elapsed(),
+        ..Aggregated::default()
+    };
+    let core_seconds = seconds_since(before);
+    let label = |answer: &PaperAnswer| answer.winner().and_then(|winner| u8::try_from(winner).ok());
+    let labels: Vec<Option<u8>> = answers.iter().map(label).collect();
+    context.progress.end(&format!("{} labels of {} queries", labels.iter().flatten().count(), labels.len()));
+    Ok(Release { labels, clear, aggregated, core_seconds })
+}
+
+fn seconds_since(before: Option<Duration>) -> Option<f64> {
+    Some((processor_time()? - before?).as_secs_f64())
 }
 
 /// One-hot votes with each noisy teacher's own shares. In a simulation a teacher's shares are the same in every row.
@@ -228,7 +310,8 @@ fn simulation_seed(context: &Context<'_>, name: &str, index: u64) -> Option<[u8;
     context.config.is_simulation().then(|| context.streams.stream(name, index).random())
 }
 
-fn share_right(labels: &[u8], queries: &[usize], images: &Images) -> f64 {
-    let right = labels.iter().zip(queries).filter(|(label, image)| **label == images.pool.label(**image)).count();
-    right as f64 / labels.len() as f64
+fn share_right(labels: &[Option<u8>], queries: &[usize], images: &Images) -> Option<f64> {
+    let right = labels.iter().zip(queries).filter(|(label, image)| **label == Some(images.pool.label(**image))).count();
+    let answered = labels.iter().flatten().count();
+    (answered > 0).then(|| right as f64 / answered as f64)
 }

@@ -21,11 +21,11 @@ const CODE_VERSION: u32 = 1;
 const CHECKPOINT: &str = "checkpoint.bin";
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
-/// The labels that a row bought.
+/// The labels that a row bought, and for which queries.
 pub(crate) struct Labelling<'a> {
     pub(crate) row: &'a str,
-    pub(crate) queries: &'a [usize],
-    pub(crate) labels: &'a [u8],
+    pub(crate) queries: Vec<usize>,
+    pub(crate) labels: Vec<u8>,
 }
 
 /// What became of one student.

@@ -1,7 +1,8 @@
-//! Votes of every teacher on every pool image, from the trained ensemble or from a file.
+//! Votes of every teacher on every pool image: from the trained ensemble, from a file, or at random.
 
 use std::path::Path;
 
+use rand::RngExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use speed_teacher::{Teacher, Votes, ensemble_votes};
@@ -12,6 +13,9 @@ use crate::store::{Fingerprint, Stage};
 use crate::{ExperimentError, npy};
 
 const CODE_VERSION: u32 = 1;
+
+/// Classes of votes at random where no images say how many there are.
+const UNIFORM_CLASSES: usize = 10;
 
 /// How good the ensemble is on the pool; absent where the pool has no labels.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,9 +34,13 @@ pub(crate) fn collect(
     let config = context.config;
     let stage = match (config.votes.source, images) {
         (VotesSource::Teachers, Some(images)) => from_teachers(context, images)?,
+        (VotesSource::Uniform, _) => uniform(context, images)?,
         _ => from_file(context, images)?,
     };
-    let classes = images.map(|images| images.pool.classes());
+    let classes = match config.votes.source {
+        VotesSource::Uniform => Some(uniform_classes(images)),
+        VotesSource::Teachers | VotesSource::File => images.map(|images| images.pool.classes()),
+    };
     let votes =
         npy::read_votes(&stage.folder().join("votes.npy"), config.ensemble.teachers, config.data.pool_images, classes)?;
     Ok((votes, stage.read_json("ensemble.json")?, stage))
@@ -76,6 +84,32 @@ fn from_file(context: &Context<'_>, images: Option<&Images>) -> Result<Stage, Ex
         context.progress.begin("read votes", "files", 1, 0);
         finish(context, folder, &votes, images)
     })
+}
+
+/// Every teacher votes for each image with a generator of its own, by the seed.
+fn uniform(context: &Context<'_>, images: Option<&Images>) -> Result<Stage, ExperimentError> {
+    let config = context.config;
+    let (teachers, pool, classes) = (config.ensemble.teachers, config.data.pool_images, uniform_classes(images));
+    let inputs = json!({
+        "uniform": classes,
+        "seed": config.seed,
+        "teachers": teachers,
+        "pool_images": pool,
+        "pool": images.map(|images| Images::digest(&images.pool)),
+    });
+    context.stage("votes", CODE_VERSION, &inputs, |folder| {
+        context.progress.begin("draw votes", "teachers", teachers as u64, 0);
+        let mut labels = Vec::with_capacity(teachers * pool);
+        for teacher in 0..teachers {
+            let mut generator = context.streams.stream("uniform votes", teacher as u64);
+            labels.extend((0..pool).map(|_| generator.random_range(0..classes) as u8));
+        }
+        finish(context, folder, &Votes::new(teachers, pool, classes, labels)?, images)
+    })
+}
+
+fn uniform_classes(images: Option<&Images>) -> usize {
+    images.map_or(UNIFORM_CLASSES, |images| images.pool.classes())
 }
 
 fn finish(

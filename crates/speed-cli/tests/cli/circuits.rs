@@ -1,0 +1,99 @@
+//! Rows with different circuits, on votes at random, which need no data.
+
+use std::fs;
+
+use crate::common::{Workplace, determined};
+
+const UNIFORM: &str = r#"
+name = "circuits"
+seed = 3
+
+[data]
+source = "none"
+pool_images = 50
+
+[ensemble]
+teachers = 20
+
+[votes]
+source = "uniform"
+
+[queries]
+count = 4
+
+[noise]
+gamma = 1.0
+source = "simulation"
+
+[table]
+repeats = 0
+
+[[row]]
+name = "Trusted"
+aggregation = "trusted"
+"#;
+
+const CIRCUITS: &str = r#"
+[[row]]
+name = "tournament"
+aggregation = "encrypted"
+
+[[row]]
+name = "all pairs"
+aggregation = "encrypted"
+circuit = "all-pairs"
+queries = 2
+
+[[row]]
+name = "paper"
+aggregation = "encrypted"
+circuit = "paper"
+queries = 3
+"#;
+
+#[test]
+fn exact_circuits_agree_and_the_papers_says_what_it_left_unresolved() {
+    let place = Workplace::new(&format!("{UNIFORM}{CIRCUITS}"));
+    let table = place.succeeds(&["run", "config.toml", "--results", "one", "--threads", "1"]);
+    for part in ["4/4", "2/2", "unresolved"] {
+        assert!(table.contains(part), "{part} is not in {table}");
+    }
+    let run = place.run_folder("one", "circuits");
+    let labels = |row: &str| -> Vec<String> {
+        let text = fs::read_to_string(run.join(format!("stages/aggregate-{row}/labels.csv"))).expect("labels");
+        text.lines().skip(1).map(str::to_owned).collect()
+    };
+    assert_eq!(labels("tournament"), labels("trusted"));
+    assert_eq!(labels("all-pairs"), labels("trusted")[..2]);
+
+    let table: serde_json::Value =
+        serde_json::from_slice(&fs::read(run.join("tables/table.json")).expect("table")).expect("json");
+    let rows = table["rows"].as_array().expect("rows");
+    let counts: Vec<_> = rows.iter().map(|row| (row["queries"].as_u64(), row["unresolved"].as_u64())).collect();
+    assert_eq!(counts[..3], [(Some(4), None), (Some(4), None), (Some(2), None)]);
+    let without_label = labels("paper").iter().filter(|line| line.ends_with(',')).count() as u64;
+    assert_eq!(counts[3], (Some(3), Some(without_label)));
+    assert!(rows[3]["agreement"].as_u64().is_some_and(|agreement| agreement + without_label <= 3));
+
+    place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "2"]);
+    assert_eq!(determined(&place.run_folder("two", "circuits")), determined(&run), "threads changed the results");
+}
+
+#[test]
+fn votes_at_random_follow_the_seed_and_the_table_has_no_column_for_what_cannot_happen() {
+    let place = Workplace::new(UNIFORM);
+    let table = place.succeeds(&["run", "config.toml", "--results", "one"]);
+    assert!(table.contains("Trusted") && !table.contains("unresolved"), "{table}");
+    place.succeeds(&["run", "config.toml", "--results", "two"]);
+    place.succeeds(&["run", "config.toml", "--results", "three", "--set", "seed=4"]);
+    let votes =
+        |results: &str| fs::read(place.run_folder(results, "circuits").join("stages/votes/votes.npy")).expect("votes");
+    assert_eq!(votes("one"), votes("two"));
+    assert_ne!(votes("one"), votes("three"));
+    // 1000 votes, one byte each behind the header: every class about 100 times, within six standard deviations.
+    let labels = votes("one").split_off(votes("one").len() - 1000);
+    for class in 0..10 {
+        let count = labels.iter().filter(|label| **label == class).count();
+        assert!((43..=157).contains(&count), "class {class}: {count} of 1000");
+    }
+}
