@@ -9,13 +9,16 @@ use speed_aggregation::{
 };
 use speed_roles::{Mechanism, RoundFile, Terms, parse_labels};
 
+/// Decodes, and says whether that went well.
+type Decoder = Box<dyn Fn(&[u8]) -> bool>;
+
 pub(crate) struct Target {
     /// After how many inputs the clock is read.
     pub(crate) stride: u64,
     pub(crate) inputs: Vec<Vec<u8>>,
     /// Whether files end with a checksum.
     pub(crate) sealed: bool,
-    pub(crate) decode: Box<dyn Fn(&[u8]) -> bool>,
+    pub(crate) decode: Decoder,
     /// Most bytes that decoding an input of so many bytes may allocate.
     pub(crate) limit: fn(usize) -> usize,
 }
@@ -73,8 +76,11 @@ fn binary(inputs: Vec<Vec<u8>>, decode: impl Fn(&[u8]) -> bool + 'static) -> Tar
     Target { stride: 16, inputs, sealed: true, decode: Box::new(decode), limit: copied_once }
 }
 
-/// Names of the targets, and how to make them.
-pub(crate) const ALL: [(&str, fn() -> Target); 9] = [
+/// The name of a target, and how to make it.
+type Named = (&'static str, fn() -> Target);
+
+/// All targets.
+pub(crate) const ALL: [Named; 9] = [
     ("message", messages),
     ("answer", answers),
     ("result", results),
