@@ -28,6 +28,7 @@ pub(crate) enum Kind {
     Answer = 2,
     AnswerList = 3,
     ServerState = 4,
+    #[cfg(feature = "student")]
     SecretKey = 5,
     PublicKey = 6,
     EvaluationKey = 7,

@@ -25,13 +25,19 @@ impl Mechanism {
     /// The mechanism with this name and inverse scale.
     ///
     /// # Errors
-    /// If there is no such mechanism, or `gamma` is out of range.
+    /// If there is no such mechanism, or `gamma` is out of the range that can be sampled.
     pub fn new(name: &str, gamma: f64) -> Result<Self, crate::RolesError> {
         if name != Self::NAMES[0] {
             let known = Self::NAMES.join(", ");
             return Err(crate::RolesError::Options(format!("mechanism {name:?}: expected one of {known}")));
         }
-        Ok(Self::DiscreteLaplace { gamma: InverseScale::new(gamma)? })
+        let gamma = InverseScale::new(gamma)?;
+        // Work grows as 1/gamma: a file of a stranger must not be able to ask for hours.
+        if gamma.get() < NoiseShare::SMALLEST_SCALE {
+            let smallest = NoiseShare::SMALLEST_SCALE;
+            return Err(MechanismError::NoiseTooWide { found: gamma.get(), smallest }.into());
+        }
+        Ok(Self::DiscreteLaplace { gamma })
     }
 
     /// The name in commands and files.

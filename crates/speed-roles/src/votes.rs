@@ -23,7 +23,29 @@ pub fn parse_labels(bytes: &[u8], queries: usize, classes: usize) -> Result<Vec<
     labels.into_iter().enumerate().map(label).collect()
 }
 
+/// The header, whose length is two bytes in version 1 and four from version 2 on; none if it is longer than the file.
+fn header(bytes: &[u8]) -> Option<&[u8]> {
+    let (length, start) = match bytes.get(6)? {
+        1 => (bytes.get(8..10)?, 10),
+        _ => (bytes.get(8..12)?, 12),
+    };
+    let length = length.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte));
+    bytes.get(start..)?.get(..length)
+}
+
+/// Checks the header before `npyz` parses it: it allocates the header's length before it reads, and takes time exponential
+/// in the depth of nested brackets. An array of numbers has one dictionary, with one tuple in it.
+fn check_header(bytes: &[u8]) -> Result<(), String> {
+    let header = header(bytes).ok_or("not an .npy array: the header is longer than the file")?;
+    let count = |bracket| header.iter().filter(|&&byte| byte == bracket).count();
+    if count(b'{') > 1 || count(b'(') > 1 || count(b'[') > 0 {
+        return Err("expected whole numbers, found a structured array".into());
+    }
+    Ok(())
+}
+
 fn npy(bytes: &[u8]) -> Result<Vec<i64>, String> {
+    check_header(bytes)?;
     let file = NpyFile::new(bytes).map_err(|error| format!("not an .npy array: {error}"))?;
     let shape = file.shape().to_vec();
     if shape.iter().filter(|&&length| length != 1).count() > 1 || (shape.len() > 1 && file.order() != Order::C) {
@@ -106,6 +128,15 @@ mod tests {
                 assert!(parse_labels(&bytes[..length], 3, 3).is_err(), "{shape:?} cut to {length}");
             }
         }
+    }
+
+    #[test]
+    fn headers_that_would_take_memory_or_time_are_refused() {
+        // Both found by fuzzing.
+        assert!(parse_labels(b"\x93NUMPY\x02\x00\xff\xff\xff\x7f{'descr'", 3, 3).is_err());
+        let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': (3, ), {}", "{".repeat(60));
+        let bytes = [b"\x93NUMPY\x01\x00", [header.len() as u8, 0].as_slice(), header.as_bytes()].concat();
+        assert!(parse_labels(&bytes, 3, 3).expect_err("refused").contains("structured"));
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn an_interrupted_server_goes_on_to_the_same_bytes() {
     // Other threads finish what they have begun. Leave two answers and half of a third, as a kill could.
     let record = EncryptedAnswer::size(place.file.round().outcomes());
     let journal = fs::read(state.join("answers")).expect("answers");
-    assert!(journal.len() >= 3 * record && journal.len() % record == 0);
+    assert!(journal.len() >= 3 * record && journal.len().is_multiple_of(record));
     fs::write(state.join("answers"), &journal[..2 * record + record / 2]).expect("answers");
     // A message that comes now is late, and changes nothing.
     place.answer(2, &[2, 2, 2, 2, 2], &place.inbox("teacher-2.msg"));

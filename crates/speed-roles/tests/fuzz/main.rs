@@ -1,0 +1,144 @@
+//! Fuzzing of every decoder: mutations of valid files must neither panic nor make a decoder allocate beyond its limit.
+//!
+//! ```text
+//! cargo test --release --workspace --test fuzz -- [--seconds N] [--seed S] [TARGET...]
+//! ```
+//! runs every target (or those whose names contain one of the words) for `N` seconds of processor time, by default 1. A run
+//! depends on its seed only, up to where the time ends; a finding names seed and iteration. So does an input that takes
+//! more than [`MOST_SECONDS`].
+
+mod limit;
+mod mutate;
+mod targets;
+
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use mutate::Mutator;
+use targets::Target;
+
+/// Most time that an input may take: thousands of times what a valid one takes, or ten times for evaluation keys.
+const MOST_SECONDS: f64 = 5.0;
+
+#[global_allocator]
+static ALLOCATOR: limit::Counting = limit::Counting;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (mut seconds, mut seed, mut words) = (1.0, 1, Vec::new());
+    while let Some(argument) = arguments.next() {
+        let mut number = || arguments.next().and_then(|value| value.parse::<f64>().ok());
+        match argument.as_str() {
+            "--seconds" => seconds = number().expect("--seconds needs a number"),
+            "--seed" => seed = number().expect("--seed needs a number") as u64,
+            // Options of the usual test harness, which `cargo test` hands to every test.
+            option if option.starts_with("--") => {}
+            word => words.push(word.to_owned()),
+        }
+    }
+    let mut good = true;
+    for (name, make) in targets::ALL {
+        if words.is_empty() || words.iter().any(|word| name.contains(word.as_str())) {
+            good &= fuzz(name, &make(), seconds, seed);
+        }
+    }
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn say(text: &str) {
+    // Nobody is left to tell if that fails.
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+fn fuzz(name: &str, target: &Target, seconds: f64, seed: u64) -> bool {
+    // Whoever refused every input would pass: the valid ones must be accepted.
+    assert!(target.inputs.iter().all(|input| (target.decode)(input)), "{name}: a valid input is refused");
+    let mut mutator = Mutator::new(seed, &target.inputs);
+    let clock = Clock::start();
+    let watched = Watched::start(name, seed);
+    let (mut runs, mut accepted, mut most) = (0_u64, 0_u64, 0.0_f64);
+    let mut input = Vec::new();
+    while runs % target.stride != 0 || clock.seconds() < seconds {
+        mutator.next(&mut input, target.sealed);
+        let limit = (target.limit)(input.len());
+        watched.iteration.store(runs, Relaxed);
+        let (before, begun) = (limit::start(), Instant::now());
+        let result = catch_unwind(AssertUnwindSafe(|| (target.decode)(&input)));
+        let peak = limit::peak_since(before);
+        most = most.max(peak as f64 / limit as f64);
+        let took = begun.elapsed().as_secs_f64();
+        match result {
+            Ok(good) if peak <= limit && took <= MOST_SECONDS => accepted += u64::from(good),
+            outcome => {
+                let what =
+                    if outcome.is_err() { "panic".to_owned() } else { format!("{peak} bytes of {limit}, {took:.1} s") };
+                say(&format!("FOUND {name}: seed {seed}, iteration {runs}, {} bytes of input: {what}", input.len()));
+                return false;
+            }
+        }
+        runs += 1;
+    }
+    watched.iteration.store(u64::MAX, Relaxed);
+    say(&format!(
+        "{name:<16} {runs:>10} inputs in {:>6.1} s, {accepted:>8} accepted, at most {:>5.1} % of the memory allowed",
+        clock.seconds(),
+        100.0 * most
+    ));
+    true
+}
+
+/// Ends the process with a finding if one input takes a minute.
+struct Watched {
+    iteration: Arc<AtomicU64>,
+}
+
+impl Watched {
+    fn start(name: &str, seed: u64) -> Self {
+        let iteration = Arc::new(AtomicU64::new(0));
+        let (watched, name) = (Arc::clone(&iteration), name.to_owned());
+        std::thread::spawn(move || {
+            let mut last = None;
+            loop {
+                let now = watched.load(Relaxed);
+                if now == u64::MAX {
+                    return;
+                }
+                if last == Some(now) {
+                    say(&format!("FOUND {name}: seed {seed}, iteration {now}: no end within a minute"));
+                    std::process::exit(1);
+                }
+                last = Some(now);
+                std::thread::sleep(Duration::from_secs(60));
+            }
+        });
+        Self { iteration }
+    }
+}
+
+/// Processor time of this thread where the system tells it (Linux), or else time on the wall.
+struct Clock {
+    wall: Instant,
+    processor: Option<f64>,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { wall: Instant::now(), processor: processor_seconds() }
+    }
+
+    fn seconds(&self) -> f64 {
+        match (self.processor, processor_seconds()) {
+            (Some(start), Some(now)) => now - start,
+            _ => self.wall.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+fn processor_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
+}
