@@ -53,6 +53,8 @@ mod noise;
 mod outcome;
 mod parameters;
 mod processor_time;
+#[cfg(feature = "proofs")]
+mod proof;
 mod random;
 mod range;
 mod round;
@@ -77,6 +79,8 @@ pub use noise::Guarantee;
 pub use outcome::{Outcome, Outcomes};
 pub use parameters::Parameters;
 pub use processor_time::processor_time;
+#[cfg(feature = "proofs")]
+pub use proof::{Proof, ProofError, ProofKey};
 pub use random::{EntropyError, KeySource};
 pub use range::{Encoding, EncodingError, RangeError, VoteRange};
 pub use round::{NoisePlace, Round, RoundError, RoundId};

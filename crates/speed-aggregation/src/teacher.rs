@@ -14,7 +14,7 @@ use crate::round::Round;
 /// One teacher of a round, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Teacher {
-    index: usize,
+    pub(crate) index: usize,
 }
 
 /// Why a teacher cannot answer.
@@ -77,17 +77,7 @@ impl Teacher {
         source: &KeySource,
     ) -> Result<Message, TeacherError> {
         let encoding = Encoding::new(&key.parameters, round.outcomes().count(), round.range())?;
-        if self.index >= round.teachers() {
-            return Err(TeacherError::Unknown { index: self.index, teachers: round.teachers() });
-        }
-        if values.len() != round.values() {
-            let (queries, classes) = (round.queries(), round.classes());
-            return Err(TeacherError::Shape { found: values.len(), queries, classes });
-        }
-        let max = encoding.max_share();
-        if let Some(bad) = values.iter().position(|value| value.unsigned_abs() > max) {
-            return Err(TeacherError::Value { query: bad / round.classes(), class: bad % round.classes(), max });
-        }
+        self.check(round, values, encoding.max_share())?;
         let id = round.id(key.id());
         let mut seeder = source.seeder("answer", self.index as u64, id.as_bytes())?;
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
@@ -108,5 +98,20 @@ impl Teacher {
             &mut generator,
         );
         Ok(Message::new(key.id(), id, self.index, round.queries(), round.classes(), list))
+    }
+
+    /// Checks that the teacher is in the round and has a value for each query and class, none beyond `max`.
+    pub(crate) fn check(&self, round: &Round, values: &[i64], max: u64) -> Result<(), TeacherError> {
+        if self.index >= round.teachers() {
+            return Err(TeacherError::Unknown { index: self.index, teachers: round.teachers() });
+        }
+        if values.len() != round.values() {
+            let (queries, classes) = (round.queries(), round.classes());
+            return Err(TeacherError::Shape { found: values.len(), queries, classes });
+        }
+        match values.iter().position(|value| value.unsigned_abs() > max) {
+            Some(bad) => Err(TeacherError::Value { query: bad / round.classes(), class: bad % round.classes(), max }),
+            None => Ok(()),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! One row's labels: noise shares, then plurality, clear-text argmax, or the homomorphic one.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use speed_aggregation::comparison::{PaperAnswer, PaperArgmax};
 use speed_aggregation::{
-    Aggregated, AggregationError, Aggregator, Circuit, ClearText, Encrypted, KeySource, NoisyVotes, Parameters,
-    processor_time,
+    Aggregated, AggregationError, Aggregator, Circuit, ClearText, Encoding, Encrypted, KeySource, NoisyVotes,
+    VoteRange, processor_time,
 };
 use speed_mechanism::{HonestRatio, InverseScale, NoiseShare, NoiseSource, noise_generator, sum_support_bound};
 use speed_teacher::Votes;
@@ -145,17 +145,22 @@ pub(crate) fn aggregate(
 /// The keys of a run, made when the first encrypted row needs them.
 #[derive(Default)]
 pub(crate) struct Keys {
-    encrypted: OnceCell<Encrypted>,
+    encrypted: RefCell<Option<Encrypted>>,
     paper: OnceCell<(PaperArgmax, Duration)>,
 }
 
 impl Keys {
-    fn encrypted(&self, context: &Context<'_>) -> Result<&Encrypted, AggregationError> {
-        if let Some(keys) = self.encrypted.get() {
-            return Ok(keys);
+    /// Keys of the fastest parameter set for the range of these votes; the last ones, if they serve.
+    fn encrypted(&self, context: &Context<'_>, votes: &NoisyVotes) -> Result<Encrypted, AggregationError> {
+        let range = VoteRange::new(votes.teachers(), votes.noise_bound());
+        let serves = |keys: &Encrypted| Encoding::new(keys.public_key().parameters(), votes.classes(), range).is_ok();
+        let mut last = self.encrypted.borrow_mut();
+        if let Some(keys) = last.as_ref().filter(|keys| serves(keys)) {
+            return Ok(keys.clone());
         }
-        let keys = Encrypted::new(&Parameters::TOURNAMENT_128, key_source(context), b"", thread_count(context))?;
-        Ok(self.encrypted.get_or_init(|| keys))
+        let parameters = Encoding::choose_parameters(votes.classes(), range)?;
+        let keys = Encrypted::new(&parameters, key_source(context), b"", thread_count(context))?;
+        Ok(last.insert(keys).clone())
     }
 
     /// The keys of the paper's circuit and the time that they took.
@@ -227,7 +232,7 @@ fn release(
             };
             // A round belongs to one run and row: its label says which.
             let label = format!("{}\n{}", context.config.to_toml(), row.name);
-            let encrypted = keys.encrypted(context)?.clone().with_circuit(circuit).with_label(label.as_bytes());
+            let encrypted = keys.encrypted(context, &noisy_votes)?.with_circuit(circuit).with_label(label.as_bytes());
             let before = processor_time();
             let released = encrypted.aggregate(&noisy_votes, &on_query)?;
             Release::exact(released, Some(clear), seconds_since(before))

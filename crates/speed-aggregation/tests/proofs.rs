@@ -1,0 +1,69 @@
+//! Proofs of well-formed messages: honest ones convince, and nothing else does. Needs the feature `proofs`:
+//! `cargo test --release -p speed-aggregation --features proofs --test proofs -- --nocapture` also prints what they cost.
+
+use std::time::Instant;
+
+use speed_aggregation::{
+    Encrypted, KeySource, Message, Parameters, Proof, ProofError, ProofKey, Round, Server, Teacher, TeacherError,
+};
+
+const SOURCE: KeySource = KeySource::Simulation([5; 32]);
+
+#[test]
+fn honest_messages_convince_and_nothing_else_does() {
+    let threads = std::num::NonZeroUsize::MIN;
+    let keys = Encrypted::new(&Parameters::TOURNAMENT_128, SOURCE, b"proofs", threads).expect("a simulation");
+    let public = keys.public_key();
+    let round = Round::new(b"proofs", 1, 10, 3, 400).expect("valid");
+    let values = [1, -200, 0, 3, 511, -511, 7, 0, 0, 90];
+
+    let timed = Instant::now();
+    let proof_key = ProofKey::generate(public.parameters(), &round, 10, &SOURCE).expect("valid");
+    println!("proof key {:.2?}", timed.elapsed());
+    let timed = Instant::now();
+    let answer = |teacher| Teacher::new(teacher).answer_with_proof(public, &round, &values, &proof_key, &SOURCE);
+    let (message, proof) = answer(0).expect("in range");
+    println!("proof {:.2?}", timed.elapsed());
+    let bytes = proof.to_bytes().expect("small");
+    println!("{} bytes", bytes.len());
+    let proof = Proof::from_bytes(&bytes).expect("intact");
+    let timed = Instant::now();
+    proof_key.verify(public, &round, &message, &proof).expect("honest");
+    println!("verification {:.2?}", timed.elapsed());
+
+    let invalid = |message: &Message, proof: &Proof| {
+        matches!(proof_key.verify(public, &round, message, proof), Err(ProofError::Invalid { .. }))
+    };
+    // Another teacher's proof, and a message without one: the same values, encrypted as without proofs.
+    let (other, other_proof) = answer(1).expect("in range");
+    assert!(invalid(&message, &other_proof) && invalid(&other, &proof));
+    let plain = Teacher::new(0).answer(public, &round, &values, &SOURCE).expect("valid");
+    assert!(invalid(&plain, &proof));
+    // A message that was changed after its proof: one more vote for the last class.
+    let mut changed = message.to_bytes();
+    let body = changed.len() - 16 - 2;
+    changed[body] = changed[body].wrapping_add(4);
+    let end = changed.len() - 16;
+    let digest = <sha2::Sha256 as sha2::Digest>::digest(&changed[..end]);
+    changed[end..].copy_from_slice(&digest[..16]);
+    assert!(invalid(&Message::from_bytes(&changed).expect("well-formed"), &proof));
+    // A value beyond the range cannot be proved.
+    let error =
+        Teacher::new(0).answer_with_proof(public, &round, &[512; 10], &proof_key, &SOURCE).expect_err("too wide");
+    assert!(matches!(error, ProofError::Teacher(TeacherError::Value { max: 511, .. })));
+    // Damaged bytes are refused, or do not convince.
+    for position in (0..bytes.len()).step_by(37) {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 1;
+        if let Ok(damaged) = Proof::from_bytes(&damaged) {
+            assert!(invalid(&message, &damaged), "byte {position}");
+        }
+    }
+    assert!(Proof::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
+    server.add_proven(0, &message, &proof, &proof_key).expect("honest");
+    assert!(matches!(server.add_proven(1, &other, &proof, &proof_key), Err(ProofError::Invalid { teacher: 1 })));
+    assert_eq!(server.received(), 1);
+    server.add_proven(1, &other, &other_proof, &proof_key).expect("the refused teacher may still answer properly");
+}
