@@ -24,15 +24,15 @@ pub use error::ServerError;
 ///
 /// ```no_run
 /// # use speed_aggregation::{generate_keys, KeySource, Parameters, Round, Server};
-/// let keys = generate_keys(&Parameters::TOURNAMENT_128, KeySource::OperatingSystem)?;
+/// let keys = generate_keys(&Parameters::TOURNAMENT_128, &KeySource::OperatingSystem)?;
 /// let round = Round::new(b"run 1", 100, 10, 250, 900)?;
-/// let server = Server::new(keys.evaluation, round)?;
+/// let server = Server::new(keys.evaluation.expand(), round)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// ```compile_fail,E0308
 /// # use speed_aggregation::{generate_keys, KeySource, Parameters, Round, Server};
-/// let keys = generate_keys(&Parameters::TOURNAMENT_128, KeySource::OperatingSystem)?;
+/// let keys = generate_keys(&Parameters::TOURNAMENT_128, &KeySource::OperatingSystem)?;
 /// let round = Round::new(b"run 1", 100, 10, 250, 900)?;
 /// let server = Server::new(keys.secret, round)?; // expected `EvaluationKey`, found `SecretKey`
 /// # Ok::<(), Box<dyn std::error::Error>>(())
