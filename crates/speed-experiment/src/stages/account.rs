@@ -48,11 +48,11 @@ pub(crate) fn account(
         let classes = counts.first().map_or(0, Vec::len);
         let draws = (noisy * counts.len() * classes) as u64;
         let sampling = NoiseShare::new(gamma, teachers)?.distance_of_draws(draws);
-        let integer = PrivacyEvent::new(Noise::DiscreteLaplace, gamma, tau).with_sampling_distance(sampling)?;
+        let integer = PrivacyEvent::new(Noise::discrete_laplace(gamma), tau).with_sampling_distance(sampling)?;
         let accounts = Accounts {
             integer: compose(counts, integer, delta)?,
             data_independent: account_data_independent(counts.len(), integer, delta)?,
-            paper_formulas: compose(counts, PrivacyEvent::new(Noise::Laplace, gamma, tau), delta)?,
+            paper_formulas: compose(counts, PrivacyEvent::new(Noise::laplace(gamma), tau), delta)?,
         };
         folder.write_json("account.json", &accounts)?;
         Ok(vec!["account.json".into()])
