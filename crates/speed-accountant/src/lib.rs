@@ -33,7 +33,7 @@
 //! | what can so many queries cost | [`Accountant::account_queries`] |
 //! | how private is one query | [`per_query`]: Theorem 2, [`per_query::log_sup_g`], [`per_query::epsilon_star`] |
 //! | how likely is another answer | [`q`], [`q_pairs`], [`q_exact`] |
-//! | moments of one query | [`moment`], [`pure_moment`], [`outcome_moment`], [`gnmax_rdp`] |
+//! | moments of one query | [`moment`], [`pure_moment`], [`outcome_moment`], [`collusion_moment`], [`gnmax_rdp`] |
 //! | composition | [`composition`]: optimal (Kairouz, Oh, Viswanath), Gaussian, conversions |
 
 pub mod composition;
@@ -57,7 +57,7 @@ pub use account::{Account, Accountant, LARGEST_ORDER, account, account_data_inde
 pub use assumption::{Assume, Bound, Directions};
 pub use error::AccountError;
 pub use event::{Delta, Noise, PrivacyEvent};
-pub use moments::{exact_outcome_moment, moment, outcome_moment, pure_moment};
+pub use moments::{collusion_moment, exact_outcome_moment, moment, outcome_moment, pure_moment};
 pub use outcome::{q, q_exact, q_pairs};
 pub use per_query::per_query_epsilon;
 pub use renyi::{gaussian_rdp, gnmax_rdp, skellam_rdp};

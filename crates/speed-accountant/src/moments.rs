@@ -83,6 +83,14 @@ fn below_the_cap(epsilon: f64, log_q: f64, l: f64) -> f64 {
     less.max(more).max(0.0)
 }
 
+/// The worst moment where the adversary knows the other teachers' noise: `epsilon` is that of one query for the secret
+/// noise, `e^log_q` bounds the probability of another outcome **with all noise unknown** (see docs/privacy.md,
+/// "Collusion").
+#[must_use]
+pub fn collusion_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
+    known_noise_moment(Family::Exact, epsilon, log_q, l)
+}
+
 /// Which of the two worst cases per outcome a mixture is bounded with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {

@@ -72,10 +72,12 @@ fn the_sampler_is_charged_to_delta() {
 #[test]
 fn claims_say_what_they_cover() {
     let counts = vec![vec![240, 10, 0]; 3];
-    let noises: [(fn(InverseScale) -> Noise, &str); 2] =
-        [(Noise::laplace, "continuous Laplace"), (Noise::discrete_laplace, "integer (discrete Laplace)")];
+    let gamma = InverseScale::new(0.1).expect("a valid scale");
+    let noises =
+        [(Noise::laplace(gamma), "continuous Laplace"), (Noise::discrete_laplace(gamma), "integer (discrete Laplace)")];
     for (noise, name) in noises {
-        let spent = account(&counts, event(noise), delta()).expect("valid votes");
+        let spent = account(&counts, PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a valid ratio")), delta())
+            .expect("valid votes");
         for part in [
             "differ in one teacher's vote",
             "dropout",
@@ -88,7 +90,12 @@ fn claims_say_what_they_cover() {
             assert!(spent.claim.contains(part), "\"{part}\" is missing: {}", spent.claim);
         }
         assert_eq!(spent.data_dependent_queries, 3);
-        let worst = account_data_independent(3, event(noise), delta()).expect("some queries");
+        let worst = account_data_independent(
+            3,
+            PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a valid ratio")),
+            delta(),
+        )
+        .expect("some queries");
         for part in ["differ in one teacher's vote", "collusion", "both directions", "may be published", name] {
             assert!(worst.claim.contains(part), "\"{part}\" is missing: {}", worst.claim);
         }
