@@ -34,12 +34,19 @@
 //! | how private is one query | [`per_query`]: Theorem 2, [`per_query::log_sup_g`], [`per_query::epsilon_star`] |
 //! | how likely is another answer | [`q`], [`q_pairs`], [`q_exact`] |
 //! | moments of one query | [`moment`], [`pure_moment`], [`outcome_moment`], [`collusion_moment`], [`gnmax_rdp`] |
+//! | how much noise for a target, how many queries for a budget | [`calibrate`] |
+//! | what was answered so far, and is there budget left | [`ledger`] |
+//! | what do runs of the mechanism say | [`mod@audit`] |
 //! | composition | [`composition`]: optimal (Kairouz, Oh, Viswanath), Gaussian, conversions |
 
+pub mod audit;
+pub mod calibrate;
 pub mod composition;
+pub mod ledger;
 pub mod per_query;
 
 mod account;
+mod argmax;
 mod assumption;
 mod claim;
 mod costs;
