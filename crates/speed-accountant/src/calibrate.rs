@@ -38,6 +38,28 @@ pub enum NoiseKind {
     Skellam,
 }
 
+impl std::fmt::Display for NoiseKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Laplace => "laplace",
+            Self::DiscreteLaplace => "discrete-laplace",
+            Self::Gaussian => "gaussian",
+            Self::Skellam => "skellam",
+        })
+    }
+}
+
+impl std::str::FromStr for NoiseKind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        [Self::Laplace, Self::DiscreteLaplace, Self::Gaussian, Self::Skellam]
+            .into_iter()
+            .find(|kind| kind.to_string() == name)
+            .ok_or_else(|| format!("expected laplace, discrete-laplace, gaussian or skellam, found {name:?}"))
+    }
+}
+
 impl NoiseKind {
     /// The noise with this gamma or sigma.
     ///

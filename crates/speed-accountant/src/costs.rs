@@ -9,7 +9,7 @@ use crate::renyi::{SkellamCurve, gaussian_rdp, theorem_6};
 use crate::{Assume, Bound, Directions, Noise, PrivacyEvent};
 
 /// Rows whose outcome is less likely than this to change are not worth their exact distributions.
-const WORTH_DISTRIBUTIONS: f64 = -18.0;
+const WORTH_DISTRIBUTIONS: f64 = -11.0;
 /// Orders at which the neighbours that a search follows are chosen.
 const LEADING_ORDERS: [f64; 5] = [0.5, 3.0, 12.0, 30.0, 90.0];
 
@@ -105,12 +105,13 @@ impl Costs {
         assume: Assume,
         directions: Directions,
         bound: Bound,
+        integrals: bool,
         rows: &[(Gaps, &[u32])],
     ) -> Self {
         // With known noise what counts is q with all of the noise unknown.
         let judged = if assume == Assume::Collusion { event.with_all_noise() } else { *event };
         let all: Vec<Gaps> = rows.iter().map(|(gaps, _)| gaps.clone()).collect();
-        let mut outcome = OutcomeBound::new(&judged, bound, &all);
+        let mut outcome = OutcomeBound::new(&judged, bound, integrals, &all);
         let exact =
             if bound == Bound::Tight && assume != Assume::Collusion { ExactNoise::new(event, epsilon) } else { None };
         let law = Law::new(event, epsilon, assume, bound);

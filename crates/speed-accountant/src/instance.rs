@@ -9,10 +9,10 @@ use speed_mechanism::DiscreteLaplace;
 use crate::{Noise, PrivacyEvent};
 
 /// Tails beyond `e^-CUT` are left out of sums.
-const CUT: f64 = 52.0;
+const CUT: f64 = 45.0;
 /// Answers less likely than this, at the votes and by at most `e^epsilon` at a neighbour, are not summed: they count with
 /// this probability and the worst ratio.
-const NEGLIGIBLE: f64 = 1e-17;
+const NEGLIGIBLE: f64 = 1e-13;
 /// Relative margin for rounding in the sums.
 const ROUNDING: f64 = 1e-11;
 

@@ -37,11 +37,13 @@
 //! | how much noise for a target, how many queries for a budget | [`calibrate`] |
 //! | what was answered so far, and is there budget left | [`ledger`] |
 //! | what do runs of the mechanism say | [`mod@audit`] |
+//! | the paper's figures | [`figure`] |
 //! | composition | [`composition`]: optimal (Kairouz, Oh, Viswanath), Gaussian, conversions |
 
 pub mod audit;
 pub mod calibrate;
 pub mod composition;
+pub mod figure;
 pub mod ledger;
 pub mod per_query;
 

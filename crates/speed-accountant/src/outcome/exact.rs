@@ -3,14 +3,14 @@
 use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Skellam};
 
 use super::Gaps;
-use crate::quadrature::line;
+use crate::quadrature::{Quality, line};
 use crate::{Noise, PrivacyEvent};
 
 /// The noise of one class, ready to be evaluated many times.
 pub(crate) enum ClassNoise {
     Laplace { table: Box<LaplaceTable>, scale: f64 },
     Gaussian(Gaussian),
-    Integer(Lattice),
+    Integer { lattice: Lattice, log_below: Vec<f64> },
 }
 
 /// Tails beyond this exponent do not count.
@@ -30,23 +30,37 @@ impl ClassNoise {
             Noise::DiscreteLaplace { gamma } => {
                 let reach =
                     (NEGLIGIBLE / gamma.get()).ceil() as usize + largest_gap.clamp(0, FURTHEST_GAP) as usize + 8;
-                Self::Integer(DiscreteLaplace::of_class(gamma, tau).lattice(reach))
+                Self::integer(DiscreteLaplace::of_class(gamma, tau).lattice(reach))
             }
             Noise::Skellam { sigma } => {
                 let noise = Skellam::of_class(sigma, tau);
                 let reach = reach_of_variance(noise.variance()) + largest_gap.clamp(0, FURTHEST_GAP) as usize + 8;
-                Self::Integer(noise.lattice(reach))
+                Self::integer(noise.lattice(reach))
             }
         }
     }
 
+    fn integer(lattice: Lattice) -> Self {
+        let reach = lattice.reach() as i64;
+        let log_below = (-reach..=reach).map(|k| (-lattice.log_survival(k).exp()).ln_1p()).collect();
+        Self::Integer { lattice, log_below }
+    }
+
     /// `ln q`, for the winner of `gaps`. In a tie of integer noise the winner loses.
-    pub(crate) fn log_q(&self, gaps: &Gaps, threshold: Option<f64>) -> f64 {
+    pub(crate) fn log_q(&self, gaps: &Gaps, threshold: Option<f64>, quality: Quality) -> f64 {
         match self {
             Self::Laplace { table, scale } => {
                 let mut breaks: Vec<f64> = gaps.gaps.iter().map(|&gap| -gap as f64).collect();
                 breaks.push(0.0);
-                continuous(gaps, threshold, breaks, *scale, |r| table.log_density(r), |r| table.log_survival(r))
+                continuous(
+                    gaps,
+                    threshold,
+                    breaks,
+                    *scale,
+                    |r| table.log_density(r),
+                    |r| table.log_survival(r),
+                    quality,
+                )
             }
             Self::Gaussian(noise) => {
                 // No cusps; steps of a few deviations suit the half lines of the quadrature.
@@ -55,9 +69,17 @@ impl ClassNoise {
                 let steps = ((furthest / (4.0 * sigma)).ceil() as usize).min(12);
                 let mut breaks: Vec<f64> = (0..=steps).map(|i| -4.0 * sigma * i as f64).collect();
                 breaks.extend([4.0 * sigma, -gaps.gaps[0] as f64 / 2.0]);
-                continuous(gaps, threshold, breaks, sigma / 3.0, |r| noise.log_density(r), |r| noise.log_survival(r))
+                continuous(
+                    gaps,
+                    threshold,
+                    breaks,
+                    sigma / 3.0,
+                    |r| noise.log_density(r),
+                    |r| noise.log_survival(r),
+                    quality,
+                )
             }
-            Self::Integer(lattice) => integer(lattice, gaps, threshold),
+            Self::Integer { lattice, log_below } => integer(lattice, log_below, gaps, threshold),
         }
     }
 }
@@ -74,6 +96,7 @@ fn continuous(
     scale: f64,
     log_density: impl Fn(f64) -> f64,
     log_survival: impl Fn(f64) -> f64,
+    quality: Quality,
 ) -> f64 {
     let enough = threshold.map(|threshold| threshold - gaps.winner as f64);
     breaks.extend(enough);
@@ -81,7 +104,7 @@ fn continuous(
     breaks.dedup();
     let distinct = runs(&gaps.gaps);
     let mut total = 0.0;
-    for (place, weight) in line(&breaks, scale) {
+    for (place, weight) in line(&breaks, scale, quality) {
         let r = place.from(0.0);
         let density = log_density(r);
         if density < -700.0 {
@@ -104,17 +127,18 @@ fn continuous(
     total.ln()
 }
 
-fn integer(lattice: &Lattice, gaps: &Gaps, threshold: Option<f64>) -> f64 {
+fn integer(lattice: &Lattice, log_below: &[f64], gaps: &Gaps, threshold: Option<f64>) -> f64 {
     let enough = threshold.map(|threshold| (threshold - gaps.winner as f64) as i64);
     let distinct = runs(&gaps.gaps);
     let reach = lattice.reach() as i64;
+    // ln P[r' < k]; beyond the table that at its end, where almost nothing is left.
+    let below = |k: i64| log_below[(k.clamp(-reach, reach) + reach) as usize];
     let mut total = 0.0;
     for r in -reach..=reach {
         let loses = if enough.is_some_and(|enough| r < enough) {
             1.0
         } else {
-            let stays: f64 =
-                distinct.iter().map(|&(gap, times)| times * (-lattice.log_survival(r + gap).exp()).ln_1p()).sum();
+            let stays: f64 = distinct.iter().map(|&(gap, times)| times * below(r + gap)).sum();
             -stays.exp_m1()
         };
         total += lattice.log_pmf(r).exp() * loses;

@@ -11,10 +11,13 @@ pub(crate) use exact::{ClassNoise, reach_of_variance};
 pub(crate) use gaps::Gaps;
 use pairs::Pairs;
 
+use crate::quadrature::Quality;
 use crate::{AccountError, Bound, PrivacyEvent};
 
 /// Union bounds below this are not worth an integral: it would change the sum of moments in a digit that does not show.
-const WORTH_INTEGRATING: f64 = -7.0;
+const WORTH_INTEGRATING: f64 = -4.0;
+/// What a coarse integral may be off by, relative to it.
+const COARSE: f64 = 1e-6;
 
 /// Upper bound `q` of the probability that the query's answer is not the class with most votes (one of them, in a tie),
 /// from its vote counts: that of the paper for [`Noise::Laplace`](crate::Noise::Laplace), exact pairs otherwise.
@@ -31,7 +34,7 @@ const WORTH_INTEGRATING: f64 = -7.0;
 /// [`AccountError::TooFewClasses`] for fewer than two counts, [`AccountError::NoVotes`] if all are zero.
 pub fn q(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
     let gaps = Gaps::of(0, counts)?;
-    Ok(OutcomeBound::new(event, Bound::Paper, std::slice::from_ref(&gaps)).log_winner(&gaps).exp())
+    Ok(OutcomeBound::new(event, Bound::Paper, false, std::slice::from_ref(&gaps)).log_winner(&gaps).exp())
 }
 
 /// The union bound over exact pairs of classes, for every noise: `sum over k of S_{2 tau}(gamma gap_k)` in the
@@ -52,7 +55,7 @@ pub fn q_pairs(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError
 pub fn q_exact(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
     let gaps = Gaps::of(0, counts)?;
     let noise = ClassNoise::new(event, gaps.gaps.last().copied().unwrap_or(0));
-    Ok(noise.log_q(&gaps, event.threshold()).exp())
+    Ok(noise.log_q(&gaps, event.threshold(), Quality::Fine).exp())
 }
 
 /// `ln q` for rows of one run; what does not depend on the row is computed once.
@@ -65,11 +68,13 @@ pub(crate) struct OutcomeBound {
 
 impl OutcomeBound {
     /// Prepares for these rows and their neighbours.
-    pub(crate) fn new(event: &PrivacyEvent, bound: Bound, rows: &[Gaps]) -> Self {
+    pub(crate) fn new(event: &PrivacyEvent, bound: Bound, integrals: bool, rows: &[Gaps]) -> Self {
         let largest = rows.iter().filter_map(|gaps| gaps.gaps.last()).max().copied().unwrap_or(0);
         let (pairs, exact) = match bound {
             Bound::Paper => (Pairs::paper(event, rows), None),
-            Bound::Outcome | Bound::Tight => (Pairs::exact(event, rows), Some(ClassNoise::new(event, largest))),
+            Bound::Outcome | Bound::Tight => {
+                (Pairs::exact(event, rows), integrals.then(|| ClassNoise::new(event, largest)))
+            }
         };
         Self { pairs, exact, threshold: event.threshold(), known: HashMap::new() }
     }
@@ -87,8 +92,18 @@ impl OutcomeBound {
         if silent {
             return self.pairs.log_any_answer_of_neighbours(gaps);
         }
-        let neighbours: Vec<Gaps> = gaps.worst_neighbours().collect();
-        neighbours.iter().map(|gaps| self.log_winner(gaps)).fold(f64::NEG_INFINITY, f64::max)
+        // By falling union bound: once that is below what was found, no neighbour that is left is worse.
+        let mut neighbours: Vec<(f64, Gaps)> =
+            gaps.worst_neighbours().map(|gaps| (self.pairs.log_union(&gaps), gaps)).collect();
+        neighbours.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut worst = f64::NEG_INFINITY;
+        for (union, gaps) in neighbours {
+            if union <= worst {
+                break;
+            }
+            worst = worst.max(self.log_winner(&gaps));
+        }
+        worst
     }
 
     /// `ln q` for the outcome "the winner".
@@ -98,7 +113,9 @@ impl OutcomeBound {
         }
         let union = self.pairs.log_union(gaps);
         let log_q = match &self.exact {
-            Some(exact) if union > WORTH_INTEGRATING => union.min(exact.log_q(gaps, self.threshold)),
+            Some(exact) if union > WORTH_INTEGRATING => {
+                union.min(exact.log_q(gaps, self.threshold, Quality::Coarse) + COARSE)
+            }
             _ => union,
         };
         self.known.insert(gaps.clone(), log_q);

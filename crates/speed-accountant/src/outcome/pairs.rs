@@ -1,6 +1,6 @@
 //! The union bound: the winner loses if any other class beats it, or if it stays below the threshold.
 
-use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, Lattice, Skellam};
+use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Skellam};
 
 use super::Gaps;
 use super::proposition4::Proposition4;
@@ -51,18 +51,8 @@ impl Pairs {
             |lattice: Lattice| Difference::Table((-2..=largest).map(|gap| lattice.log_survival(gap)).collect());
         let difference = match event.noise() {
             Noise::Laplace { gamma } => {
-                let noise = GeneralisedLaplace::of_difference(gamma, tau);
-                // Only gaps that occur, and what a neighbour makes of them.
-                let mut wanted = vec![false; largest as usize + 3];
-                for gap in rows.iter().flat_map(|gaps| &gaps.gaps) {
-                    for moved in 0..=2 {
-                        wanted[(*gap.min(&largest) - moved + 2) as usize] = true;
-                    }
-                }
-                let tail = |index: usize| noise.log_survival(index as f64 - 2.0);
-                Difference::Table(
-                    wanted.iter().enumerate().map(|(i, &wanted)| if wanted { tail(i) } else { f64::NAN }).collect(),
-                )
+                let noise = LaplaceTable::new(GeneralisedLaplace::of_difference(gamma, tau));
+                Difference::Table((-2..=largest).map(|gap| noise.log_survival(gap as f64)).collect())
             }
             Noise::DiscreteLaplace { gamma } => {
                 from_lattice(DiscreteLaplace::of_difference(gamma, tau).lattice(largest as usize + 3))

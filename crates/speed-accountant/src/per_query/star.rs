@@ -9,7 +9,7 @@
 use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable};
 
 use super::search::simplex;
-use crate::quadrature::{Place, half_line, interval};
+use crate::quadrature::{Place, Quality, half_line, interval};
 use crate::{Noise, PrivacyEvent};
 
 /// Beyond this inverse scale the lemma is as good, and probabilities underflow.
@@ -44,16 +44,16 @@ fn continuous(noise: &LaplaceTable, gamma: f64) -> f64 {
     };
     let far = (FURTHEST / gamma).asinh();
     let mut best = (f64::NEG_INFINITY, [0.0, 0.0]);
-    for a in [-0.8, -0.4, -0.15, 0.0] {
-        for i in -9..=6 {
-            let u = if i < 0 { far / 9.0 * f64::from(i) } else { 0.15 * f64::from(i) };
+    for a in [-0.5, -0.15, 0.0] {
+        for i in -7..=4 {
+            let u = if i < 0 { far / 7.0 * f64::from(i) } else { 0.2 * f64::from(i) };
             let value = ratio([a, u]);
             if value > best.0 {
                 best = (value, [a, u]);
             }
         }
     }
-    let refined = simplex(best.1, [0.05, far / 60.0], 70, |[a, u]| ratio([a, u.clamp(-far, far)]));
+    let refined = simplex(best.1, [0.05, far / 60.0], 55, |[a, u]| ratio([a, u.clamp(-far, far)]));
     refined.max(best.0)
 }
 
@@ -68,11 +68,11 @@ fn log_j(noise: &LaplaceTable, gamma: f64, a: f64, d: f64) -> f64 {
     let mut sum = 0.0;
     for cut in [first, second] {
         if cut > from {
-            sum += interval(from, cut).map(density).sum::<f64>();
+            sum += interval(from, cut, Quality::Coarse).map(density).sum::<f64>();
             from = cut;
         }
     }
-    (sum + half_line(from, 1.0 / gamma).map(density).sum::<f64>()).ln()
+    (sum + half_line(from, 1.0 / gamma, Quality::Coarse).map(density).sum::<f64>()).ln()
 }
 
 fn integer(noise: &DiscreteLaplace, gamma: f64) -> f64 {
