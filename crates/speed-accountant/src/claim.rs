@@ -47,21 +47,26 @@ impl Claim<'_> {
 
     fn others(&self) -> String {
         let tau = self.event.tau().get();
-        let others = match self.teachers {
-            Some(teachers) => format!("up to {} of {teachers} teachers", ((1.0 - tau) * teachers as f64).round()),
-            None => format!(
-                "up to a ratio {} of the teachers",
-                format!("{:.6}", 1.0 - tau).trim_end_matches('0').trim_end_matches('.')
-            ),
+        if self.assume == Assume::Central {
+            return "A trusted aggregator adds the noise (central).".to_owned();
+        }
+        if tau == 1.0 {
+            return "All teachers' noise is present and secret.".to_owned();
+        }
+        let Some(teachers) = self.teachers else {
+            return format!(
+                "Noise of a ratio {:.4} of the teachers may be missing (dropout) or known to the adversary (collusion).",
+                1.0 - tau
+            );
         };
-        match (self.assume, self.teachers) {
-            (Assume::Central, _) => "A trusted aggregator adds the noise (central).".to_owned(),
-            (_, None) => format!("Noise of {others} may be missing (dropout) or known to the adversary (collusion)."),
-            (Assume::Dropout, _) => format!("Noise of {others} is missing (dropout); nobody knows any of the rest."),
-            (Assume::Collusion, _) => {
+        let others = ((1.0 - tau) * teachers as f64).round();
+        match self.assume {
+            Assume::Collusion => {
+                format!("Up to {others} colluders of {teachers} teachers: their noise may be known (collusion).")
+            }
+            Assume::Dropout | Assume::Central => {
                 format!(
-                    "Noise of {others} may be known to the adversary (collusion, {others_short} colluders).",
-                    others_short = others.trim_end_matches(" teachers")
+                    "Noise of up to {others} of {teachers} teachers is missing (dropout); nobody knows any of the rest."
                 )
             }
         }

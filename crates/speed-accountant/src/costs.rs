@@ -108,6 +108,8 @@ impl Costs {
         integrals: bool,
         rows: &[(Gaps, &[u32])],
     ) -> Self {
+        // Nobody is left to collude where everybody's noise is secret.
+        let assume = if event.tau().get() == 1.0 { Assume::Dropout } else { assume };
         // With known noise what counts is q with all of the noise unknown.
         let judged = if assume == Assume::Collusion { event.with_all_noise() } else { *event };
         let all: Vec<Gaps> = rows.iter().map(|(gaps, _)| gaps.clone()).collect();

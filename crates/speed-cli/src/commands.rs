@@ -1,6 +1,7 @@
 //! What each command does: parse, call, print. Results go to standard output, everything else to standard error.
 
 mod data;
+mod privacy;
 mod run;
 mod runs;
 
@@ -60,6 +61,11 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::List { results, json } => runs::list(&results, json),
         Command::Show { run, json } => runs::show(&run, json),
         Command::Data(command) => data::execute(command),
+        Command::Account(options) => privacy::account(&options),
+        Command::Calibrate(options) => privacy::calibrate(&options),
+        Command::Audit(options) => privacy::audit(&options),
+        Command::Ledger(command) => privacy::ledger(&command),
+        Command::Figure(command) => privacy::figure(&command),
     }
 }
 
