@@ -1,14 +1,23 @@
-//! Algorithm 1: from votes to epsilon.
+//! From votes to epsilon.
 
 use serde::{Deserialize, Serialize};
-use speed_mechanism::{HonestRatio, InverseScale};
+use speed_mechanism::HonestRatio;
 
-use crate::moments::{Moment, data_independent_moment};
-use crate::outcome::{Gaps, OutcomeBound};
-use crate::{AccountError, Delta, Noise, PrivacyEvent, claim, per_query_epsilon};
+use crate::claim::Claim;
+use crate::composition::{gaussian_epsilon, improved_epsilon, optimal_epsilon, tail_bound_epsilon};
+use crate::costs::Costs;
+use crate::moments::{paper_without_votes, pure_moment};
+use crate::orders::{Best, LARGEST_REAL, best_real, best_whole};
+use crate::outcome::Gaps;
+use crate::per_query::{per_query_epsilon, tight_per_query_epsilon};
+use crate::renyi::{SkellamCurve, gaussian_rdp};
+use crate::{AccountError, Assume, Bound, Delta, Directions, Noise, PrivacyEvent};
 
 /// The largest moment order of the paper: "it captures the best moments accountant in every case" (Algorithm 1).
 pub const LARGEST_ORDER: u32 = 25;
+
+/// What rounding may have cost an epsilon of the tight bounds, relative to it.
+const ROUNDING: f64 = 1e-9;
 
 /// What a run of queries costs, and what that means.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,24 +26,47 @@ pub struct Account {
     pub epsilon: f64,
     /// Delta of the claim, in full: what the sampler costs is already inside.
     pub delta: f64,
-    /// The moment order that gave `epsilon`.
-    pub order: u32,
+    /// The moment order that gave `epsilon`; none where it does not come from moments.
+    pub order: Option<f64>,
     /// Whether that is the smallest or largest order that was tried, so that another might be better.
     pub order_at_edge: bool,
-    /// Epsilon of one query, from no votes (Theorem 2).
+    /// Epsilon of one query, from no votes; for Gaussian and Skellam noise that of one query at `delta`.
     pub per_query_epsilon: f64,
     /// How many queries were accounted.
     pub queries: usize,
     /// How many of them the votes made cheaper, at the chosen order; 0 for a data-independent account.
     pub data_dependent_queries: usize,
     /// Which noise was accounted.
+    #[serde(flatten)]
     pub noise: Noise,
-    /// Its inverse scale, per vote.
-    pub gamma: InverseScale,
-    /// The ratio of teachers whose noise is present.
+    /// The ratio of teachers whose noise is present and secret.
     pub tau: HonestRatio,
+    /// The noisy votes that an answer needs.
+    #[serde(default)]
+    pub threshold: Option<f64>,
+    /// Which formulas.
+    #[serde(default = "paper")]
+    pub bound: Bound,
+    /// What became of the other teachers' noise.
+    #[serde(default)]
+    pub assume: Assume,
+    /// Which directions of the inequality.
+    #[serde(default = "one")]
+    pub directions: Directions,
+    /// Whether the value may be published as it is: it looked at no votes.
+    #[serde(default)]
+    pub publishable: bool,
     /// The claim in words: between whom, under which assumption, in which direction, and whether it may be published.
     pub claim: String,
+}
+
+// What accounts that were written before these fields existed mean.
+fn paper() -> Bound {
+    Bound::Paper
+}
+
+fn one() -> Directions {
+    Directions::One
 }
 
 /// Algorithm 1 with its errata: Theorem 3 for each query and order, the sum over queries, and the tail bound
@@ -44,10 +76,9 @@ pub struct Account {
 /// [`Account::claim`] before publishing it.
 ///
 /// # Errors
-/// [`AccountError`] if there are no rows, if rows differ in length or in the number of votes, if there are fewer than
-/// two classes or no votes, or if the sampler's distance uses up delta.
+/// Those of [`Accountant::account`].
 pub fn account(counts: &[Vec<u32>], event: PrivacyEvent, delta: Delta) -> Result<Account, AccountError> {
-    account_up_to(counts, event, delta, LARGEST_ORDER)
+    Accountant::paper(event, delta).account(counts)
 }
 
 /// [`account`] with moment orders `1..=largest_order`.
@@ -60,31 +91,267 @@ pub fn account_up_to(
     delta: Delta,
     largest_order: u32,
 ) -> Result<Account, AccountError> {
-    let gaps = checked_gaps(counts)?;
-    let epsilon = per_query_epsilon(&event);
-    let mut bound = OutcomeBound::new(&event, gaps.iter().map(Gaps::largest).max().unwrap_or(0));
-    let log_qs: Vec<f64> = gaps.iter().map(|gaps| bound.log_q(gaps)).collect();
-    let total = |order| {
-        let moments = log_qs.iter().map(|&log_q| Moment::of(epsilon, log_q, order));
-        moments.fold((0.0, 0), |(sum, dependent), moment| {
-            (sum + moment.value, dependent + usize::from(moment.data_dependent))
-        })
-    };
-    finish(counts.len(), &event, delta, largest_order, epsilon, total, claim::data_dependent)
+    Accountant::paper(event, delta).with_largest_order(f64::from(largest_order)).account(counts)
 }
 
 /// The same composition without votes: only the branches of Theorem 3 that do not depend on them. Holds in both
 /// directions and under collusion, and may be published.
 ///
 /// # Errors
-/// [`AccountError::NoQueries`] for no queries, [`AccountError::DeltaUsedUp`] if the sampler's distance uses up delta.
+/// Those of [`Accountant::account_queries`].
 pub fn account_data_independent(queries: usize, event: PrivacyEvent, delta: Delta) -> Result<Account, AccountError> {
-    if queries == 0 {
-        return Err(AccountError::NoQueries);
+    Accountant::paper(event, delta).account_queries(queries)
+}
+
+/// Accounts for queries: which noise, which delta, and under which assumptions.
+///
+/// The default is the tightest valid claim at given votes: [`Bound::Tight`], [`Directions::Both`], [`Assume::Dropout`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Accountant {
+    event: PrivacyEvent,
+    delta: Delta,
+    assume: Assume,
+    directions: Directions,
+    bound: Bound,
+    largest_order: Option<f64>,
+    integrals: bool,
+}
+
+/// An epsilon and how it came about.
+struct Outcome {
+    best: Best,
+    from_moments: bool,
+    dependent: usize,
+}
+
+impl Accountant {
+    /// The tightest valid bounds.
+    #[must_use]
+    pub fn new(event: PrivacyEvent, delta: Delta) -> Self {
+        Self {
+            event,
+            delta,
+            assume: Assume::default(),
+            directions: Directions::default(),
+            bound: Bound::default(),
+            largest_order: None,
+            integrals: true,
+        }
     }
-    let epsilon = per_query_epsilon(&event);
-    let total = |order| (queries as f64 * data_independent_moment(epsilon, order), 0);
-    finish(queries, &event, delta, LARGEST_ORDER, epsilon, total, claim::data_independent)
+
+    /// The paper's Algorithm 1: one direction, noise of the others missing.
+    #[must_use]
+    pub fn paper(event: PrivacyEvent, delta: Delta) -> Self {
+        Self { directions: Directions::One, bound: Bound::Paper, ..Self::new(event, delta) }
+    }
+
+    /// With another assumption about the other teachers' noise.
+    #[must_use]
+    pub fn with_assume(self, assume: Assume) -> Self {
+        Self { assume, ..self }
+    }
+
+    /// In one or both directions.
+    #[must_use]
+    pub fn with_directions(self, directions: Directions) -> Self {
+        Self { directions, ..self }
+    }
+
+    /// With other formulas.
+    #[must_use]
+    pub fn with_bound(self, bound: Bound) -> Self {
+        Self { bound, ..self }
+    }
+
+    /// With moment orders up to `largest`: whole ones for [`Bound::Paper`] (25 by default), real ones otherwise (4096).
+    #[must_use]
+    pub fn with_largest_order(self, largest: f64) -> Self {
+        Self { largest_order: Some(largest), ..self }
+    }
+
+    /// Whether `q` of close votes is integrated, or bounded by pairs of classes: faster by an order of magnitude, and
+    /// larger by a few percent.
+    #[must_use]
+    pub fn with_integrals(self, integrals: bool) -> Self {
+        Self { integrals, ..self }
+    }
+
+    /// Epsilon of one query from no votes: that of the chosen bound, between `classes` classes. For Gaussian and Skellam
+    /// noise, which have no pure epsilon, that at delta.
+    #[must_use]
+    pub fn per_query_epsilon(&self, classes: usize) -> f64 {
+        if self.event.noise().gamma().is_none() {
+            return self.renyi_without_votes(1, self.delta.get()).map_or(f64::INFINITY, |outcome| outcome.best.epsilon);
+        }
+        match self.bound {
+            Bound::Paper => per_query_epsilon(&self.event),
+            Bound::Outcome | Bound::Tight => tight_per_query_epsilon(&self.event, classes),
+        }
+    }
+
+    /// Accounts for queries with these votes: a row for each query, a column for each class.
+    ///
+    /// # Errors
+    /// [`AccountError`] if there are no rows, if rows differ in length or in the number of votes, if there are fewer than
+    /// two classes or no votes, if no order is allowed, if a trusted aggregator is assumed and `tau` is not 1, or if the
+    /// sampler's distance uses up delta.
+    pub fn account(&self, counts: &[Vec<u32>]) -> Result<Account, AccountError> {
+        self.check()?;
+        let gaps = checked_gaps(counts)?;
+        let classes = counts.first().map_or(2, Vec::len);
+        let teachers = counts.first().map_or(0, |row| row.iter().copied().map(u64::from).sum());
+        let epsilon = self.per_query_epsilon(classes);
+        let rows: Vec<(Gaps, &[u32])> = gaps.into_iter().zip(counts.iter().map(Vec::as_slice)).collect();
+        let costs = Costs::new(&self.event, epsilon, self.assume, self.directions, self.bound, self.integrals, &rows);
+        let best = |delta: f64| {
+            let with_votes = self.of_moments(delta, |l| costs.estimate(l), |l| costs.total(l).alpha)?;
+            let dependent = costs.total(with_votes.order).dependent;
+            let with_votes = Outcome { best: with_votes, from_moments: true, dependent };
+            if self.bound == Bound::Paper {
+                return Ok(with_votes);
+            }
+            // A bound that looks at no votes holds at these as well.
+            let without = self.without_votes(counts.len(), epsilon, delta)?;
+            Ok(if without.best.epsilon < with_votes.best.epsilon { without } else { with_votes })
+        };
+        self.finish(counts.len(), epsilon, best, Some(teachers))
+    }
+
+    /// Accounts for `queries` queries whatever the votes are, between any number of classes. Holds in both directions
+    /// and with known noise, and may be published.
+    ///
+    /// # Errors
+    /// [`AccountError::NoQueries`] for no queries, [`AccountError::NoOrders`] if no order is allowed,
+    /// [`AccountError::CentralRatio`] and [`AccountError::DeltaUsedUp`] as for [`Self::account`].
+    pub fn account_queries(&self, queries: usize) -> Result<Account, AccountError> {
+        self.check()?;
+        if queries == 0 {
+            return Err(AccountError::NoQueries);
+        }
+        let epsilon = self.per_query_epsilon(usize::MAX);
+        self.finish(queries, epsilon, |delta| self.without_votes(queries, epsilon, delta), None)
+    }
+
+    fn check(&self) -> Result<(), AccountError> {
+        let tau = self.event.tau().get();
+        if self.assume == Assume::Central && tau != 1.0 {
+            return Err(AccountError::CentralRatio { tau });
+        }
+        Ok(())
+    }
+
+    /// The best order of some moments; `estimate` may be cheaper than `total` and is only followed.
+    fn of_moments(
+        &self,
+        delta: f64,
+        estimate: impl Fn(f64) -> f64,
+        total: impl Fn(f64) -> f64,
+    ) -> Result<Best, AccountError> {
+        if self.bound == Bound::Paper {
+            let largest = self.largest_order.unwrap_or(f64::from(LARGEST_ORDER));
+            return best_whole(largest.max(0.0) as u32, |l| tail_bound_epsilon(total(l), l, delta))
+                .ok_or(AccountError::NoOrders);
+        }
+        let largest = self.largest_order.unwrap_or(LARGEST_REAL);
+        let best = best_real(largest, |l| improved_epsilon(estimate(l), l, delta)).ok_or(AccountError::NoOrders)?;
+        let epsilon = improved_epsilon(total(best.order), best.order, delta) * (1.0 + ROUNDING);
+        Ok(Best { epsilon, ..best })
+    }
+
+    fn without_votes(&self, queries: usize, epsilon: f64, delta: f64) -> Result<Outcome, AccountError> {
+        let k = queries as f64;
+        if self.event.noise().gamma().is_none() {
+            return self.renyi_without_votes(queries, delta);
+        }
+        if self.bound == Bound::Paper {
+            let total = |l| k * paper_without_votes(epsilon, l);
+            let best = self.of_moments(delta, total, total)?;
+            return Ok(Outcome { best, from_moments: true, dependent: 0 });
+        }
+        // Optimal for a pure epsilon, so no order can do better; but it is a sum over the queries.
+        if queries > 2_000_000 {
+            let total = |l| k * pure_moment(epsilon, l);
+            return Ok(Outcome { best: self.of_moments(delta, total, total)?, from_moments: true, dependent: 0 });
+        }
+        let epsilon = optimal_epsilon(epsilon, queries, delta) * (1.0 + ROUNDING);
+        Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, from_moments: false, dependent: 0 })
+    }
+
+    fn renyi_without_votes(&self, queries: usize, delta: f64) -> Result<Outcome, AccountError> {
+        let (k, tau) = (queries as f64, self.event.tau());
+        match self.event.noise() {
+            Noise::Gaussian { sigma } if self.bound != Bound::Paper => {
+                let mu = (2.0 * k / tau.get()).sqrt() / sigma.get();
+                let epsilon = gaussian_epsilon(mu, delta) * (1.0 + ROUNDING);
+                Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, from_moments: false, dependent: 0 })
+            }
+            Noise::Gaussian { sigma } => {
+                let total = |l: f64| k * l * gaussian_rdp(sigma, tau, l + 1.0);
+                Ok(Outcome { best: self.of_moments(delta, total, total)?, from_moments: true, dependent: 0 })
+            }
+            Noise::Skellam { sigma } => {
+                let curve = SkellamCurve::new(sigma, tau);
+                let total = |l: f64| k * l * curve.rdp(l + 1.0);
+                Ok(Outcome { best: self.of_moments(delta, total, total)?, from_moments: true, dependent: 0 })
+            }
+            Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => Err(AccountError::NoOrders),
+        }
+    }
+
+    /// Charges the sampler to delta and writes the claim.
+    fn finish(
+        &self,
+        queries: usize,
+        per_query_epsilon: f64,
+        best: impl Fn(f64) -> Result<Outcome, AccountError>,
+        teachers: Option<u64>,
+    ) -> Result<Account, AccountError> {
+        let delta = self.delta.get();
+        let mut outcome = best(delta)?;
+        let distance = self.event.sampling_distance();
+        if distance > 0.0 {
+            // A mechanism within a total variation of `d` of an (epsilon, delta')-private one is (epsilon, delta' + (1 +
+            // e^epsilon) d) -private. Set aside what that costs for an epsilon of at most one more than without.
+            let ceiling = outcome.best.epsilon + 1.0;
+            let charge = (1.0 + ceiling.exp()) * distance * (1.0 + 4.0 * f64::EPSILON);
+            let used_up = AccountError::DeltaUsedUp { charge, delta };
+            let left = (delta - charge).next_down();
+            if left.is_nan() || left <= 0.0 {
+                return Err(used_up);
+            }
+            outcome = best(left)?;
+            if outcome.best.epsilon > ceiling {
+                return Err(used_up);
+            }
+        }
+        let epsilon = outcome.best.epsilon;
+        let claim = Claim {
+            event: &self.event,
+            assume: self.assume,
+            directions: if teachers.is_some() { self.directions } else { Directions::Both },
+            bound: self.bound,
+            teachers,
+            epsilon,
+            delta,
+        };
+        Ok(Account {
+            epsilon,
+            delta,
+            order: outcome.from_moments.then_some(outcome.best.order),
+            order_at_edge: outcome.from_moments && outcome.best.at_edge,
+            per_query_epsilon,
+            queries,
+            data_dependent_queries: outcome.dependent,
+            noise: self.event.noise(),
+            tau: self.event.tau(),
+            threshold: self.event.threshold(),
+            bound: self.bound,
+            assume: self.assume,
+            directions: claim.directions,
+            publishable: teachers.is_none(),
+            claim: claim.in_words(),
+        })
+    }
 }
 
 fn checked_gaps(counts: &[Vec<u32>]) -> Result<Vec<Gaps>, AccountError> {
@@ -105,52 +372,4 @@ fn checked_gaps(counts: &[Vec<u32>]) -> Result<Vec<Gaps>, AccountError> {
             Gaps::of(row, counts)
         })
         .collect()
-}
-
-/// The tail bound: the order with the least epsilon. `total` gives the sum of moments of an order, and how many depend
-/// on votes.
-fn finish(
-    queries: usize,
-    event: &PrivacyEvent,
-    delta: Delta,
-    largest_order: u32,
-    per_query_epsilon: f64,
-    total: impl Fn(u32) -> (f64, usize),
-    claim: impl Fn(&PrivacyEvent, f64, f64) -> String,
-) -> Result<Account, AccountError> {
-    let totals: Vec<(u32, f64, usize)> =
-        (1..=largest_order).map(|l| (l, total(l))).map(|(l, (alpha, dependent))| (l, alpha, dependent)).collect();
-    let best = |delta: f64| {
-        let epsilons = totals.iter().map(|&(l, alpha, dependent)| ((alpha - delta.ln()) / f64::from(l), l, dependent));
-        epsilons.min_by(|a, b| a.0.total_cmp(&b.0)).ok_or(AccountError::NoOrders)
-    };
-    let (mut epsilon, mut order, mut data_dependent_queries) = best(delta.get())?;
-    if event.sampling_distance() > 0.0 {
-        // A mechanism within a total variation of `d` of an (epsilon, delta')-private one is (epsilon, delta' + (1 +
-        // e^epsilon) d) -private. Set aside what that costs for an epsilon of at most one more than without.
-        let ceiling = epsilon + 1.0;
-        let charge = (1.0 + ceiling.exp()) * event.sampling_distance() * (1.0 + 4.0 * f64::EPSILON);
-        let used_up = AccountError::DeltaUsedUp { charge, delta: delta.get() };
-        let left = (delta.get() - charge).next_down();
-        if left <= 0.0 {
-            return Err(used_up);
-        }
-        (epsilon, order, data_dependent_queries) = best(left)?;
-        if epsilon > ceiling {
-            return Err(used_up);
-        }
-    }
-    Ok(Account {
-        epsilon,
-        delta: delta.get(),
-        order,
-        order_at_edge: order == 1 || order == largest_order,
-        per_query_epsilon,
-        queries,
-        data_dependent_queries,
-        noise: event.noise(),
-        gamma: event.gamma(),
-        tau: event.tau(),
-        claim: claim(event, epsilon, delta.get()),
-    })
 }

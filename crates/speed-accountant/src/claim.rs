@@ -1,39 +1,95 @@
 //! What an epsilon means, in words.
 
-use crate::PrivacyEvent;
+use crate::{Assume, Bound, Directions, PrivacyEvent};
 
-/// The claim of a data-dependent account.
-pub(crate) fn data_dependent(event: &PrivacyEvent, epsilon: f64, delta: f64) -> String {
-    format!(
-        "(epsilon, delta) = ({epsilon}, {delta:e}) differential privacy of the published labels, from the votes \
-         (Algorithm 1). Neighbours differ in one teacher's vote. {}. The ratio tau is read as dropout: noise of the \
-         others is missing, not known to an adversary (with known noise the data-dependent part does not hold). The \
-         bound covers one direction, from these votes to a neighbour's, not back. It depends on the votes, so \
-         publishing it as it is can itself leak; a release needs smooth sensitivity",
-        noise(event)
-    )
+/// Everything that a claim names.
+pub(crate) struct Claim<'a> {
+    pub(crate) event: &'a PrivacyEvent,
+    pub(crate) assume: Assume,
+    pub(crate) directions: Directions,
+    pub(crate) bound: Bound,
+    /// How many teachers voted; none for a claim that looked at no votes.
+    pub(crate) teachers: Option<u64>,
+    pub(crate) epsilon: f64,
+    pub(crate) delta: f64,
 }
 
-/// The claim of an account that used no votes.
-pub(crate) fn data_independent(event: &PrivacyEvent, epsilon: f64, delta: f64) -> String {
-    format!(
-        "(epsilon, delta) = ({epsilon}, {delta:e}) differential privacy of the published labels, without looking at \
-         the votes. Neighbours differ in one teacher's vote. {}. The ratio tau may be read as dropout or as collusion: \
-         noise of the others may be missing or known. The bound covers both directions and may be published",
-        noise(event)
-    )
-}
+impl Claim<'_> {
+    pub(crate) fn in_words(&self) -> String {
+        let sentences = [self.what(), self.noise(), self.others(), self.formulas(), self.publication()];
+        sentences.join(" ")
+    }
 
-fn noise(event: &PrivacyEvent) -> String {
-    let sampler = if event.sampling_distance() > 0.0 {
-        format!(", sampled within a statistical distance of {:e} that delta includes", event.sampling_distance())
-    } else {
-        String::new()
-    };
-    format!(
-        "The noise is {} of inverse scale gamma = {} a vote, from a ratio tau = {} of the teachers{sampler}",
-        event.noise(),
-        event.gamma().get(),
-        event.tau().get()
-    )
+    fn what(&self) -> String {
+        let scope = if self.teachers.is_some() { "at these votes" } else { "whatever the votes are" };
+        let directions = match self.directions {
+            Directions::Both => "in both directions",
+            Directions::One => "in one direction only, from these votes to a neighbour's and not back",
+        };
+        format!(
+            "({}, {:e})-DP of the answers {scope}, {directions}; neighbours differ in one teacher's vote on every query.",
+            self.epsilon, self.delta
+        )
+    }
+
+    fn noise(&self) -> String {
+        let event = self.event;
+        let threshold = event.threshold().map_or_else(String::new, |threshold| {
+            format!(", with \"no answer\" where no noisy count reaches {threshold}")
+        });
+        let sampler = if event.sampling_distance() > 0.0 {
+            format!(", sampled within a statistical distance of {:e} that delta includes", event.sampling_distance())
+        } else {
+            String::new()
+        };
+        format!("Noise: {} a vote, tau = {}{threshold}{sampler}.", event.noise(), event.tau().get())
+    }
+
+    fn others(&self) -> String {
+        let tau = self.event.tau().get();
+        if self.assume == Assume::Central {
+            return "A trusted aggregator adds the noise (central).".to_owned();
+        }
+        if tau == 1.0 {
+            return "All teachers' noise is present and secret.".to_owned();
+        }
+        let Some(teachers) = self.teachers else {
+            return format!(
+                "Noise of a ratio {:.4} of the teachers may be missing (dropout) or known to the adversary (collusion).",
+                1.0 - tau
+            );
+        };
+        let others = ((1.0 - tau) * teachers as f64).round();
+        match self.assume {
+            Assume::Collusion => {
+                format!("Up to {others} colluders of {teachers} teachers: their noise may be known (collusion).")
+            }
+            Assume::Dropout | Assume::Central => {
+                format!(
+                    "Noise of up to {others} of {teachers} teachers is missing (dropout); nobody knows any of the rest."
+                )
+            }
+        }
+    }
+
+    fn formulas(&self) -> String {
+        match self.bound {
+            Bound::Paper => "Formulas: the paper's (Algorithm 1, with its errata).",
+            Bound::Outcome => {
+                "Formulas: exact worst case given epsilon and q of each query; numeric epsilon with a margin."
+            }
+            Bound::Tight => "Formulas: the tightest known here (docs/privacy.md).",
+        }
+        .to_owned()
+    }
+
+    fn publication(&self) -> String {
+        if self.teachers.is_some() {
+            "Not publishable as is: it depends on the votes, so the value can itself leak; a release needs smooth \
+             sensitivity."
+        } else {
+            "It looks at no votes and may be published."
+        }
+        .to_owned()
+    }
 }

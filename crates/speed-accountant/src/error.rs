@@ -64,4 +64,24 @@ pub enum AccountError {
         /// What was allowed in all.
         delta: f64,
     },
+    /// A threshold is no number of votes.
+    #[error("threshold is {found}, but it must be a finite number of votes, and a whole one with integer noise")]
+    Threshold {
+        /// The refused value.
+        found: f64,
+    },
+    /// A trusted aggregator adds all of the noise.
+    #[error("honest ratio is {tau} with a trusted aggregator, who adds all of the noise: it must be 1")]
+    CentralRatio {
+        /// The ratio.
+        tau: f64,
+    },
+    /// A target cannot be reached.
+    #[error("{what} cannot be reached: {why}")]
+    Unreachable {
+        /// What was asked for.
+        what: String,
+        /// Why not.
+        why: String,
+    },
 }

@@ -3,26 +3,89 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use speed_mechanism::{HonestRatio, InverseScale};
+use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation};
 
 use crate::AccountError;
 
-/// Which noise the teachers add.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// Which noise the teachers add, and how wide the sum over all of them is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "noise", rename_all = "snake_case")]
 pub enum Noise {
-    /// The paper's continuous Laplace noise, and the paper's formulas for it (Theorem 2, Proposition 4).
-    Laplace,
-    /// The integer noise that this project encrypts, and formulas for that.
-    DiscreteLaplace,
+    /// The paper's continuous Laplace noise.
+    Laplace {
+        /// Inverse scale, per vote.
+        gamma: InverseScale,
+    },
+    /// The integer noise that this project encrypts: a difference of negative binomial variables.
+    DiscreteLaplace {
+        /// Inverse scale, per vote.
+        gamma: InverseScale,
+    },
+    /// Gaussian noise, as in PATE 2018.
+    Gaussian {
+        /// Standard deviation, in votes.
+        sigma: NoiseDeviation,
+    },
+    /// Skellam noise, the integer twin of the Gaussian.
+    Skellam {
+        /// Standard deviation, in votes.
+        sigma: NoiseDeviation,
+    },
+}
+
+impl Noise {
+    /// Continuous Laplace noise.
+    #[must_use]
+    pub fn laplace(gamma: InverseScale) -> Self {
+        Self::Laplace { gamma }
+    }
+
+    /// Integer (discrete Laplace) noise.
+    #[must_use]
+    pub fn discrete_laplace(gamma: InverseScale) -> Self {
+        Self::DiscreteLaplace { gamma }
+    }
+
+    /// Gaussian noise.
+    #[must_use]
+    pub fn gaussian(sigma: NoiseDeviation) -> Self {
+        Self::Gaussian { sigma }
+    }
+
+    /// Skellam noise.
+    #[must_use]
+    pub fn skellam(sigma: NoiseDeviation) -> Self {
+        Self::Skellam { sigma }
+    }
+
+    /// Whether the noise is an integer number of votes.
+    #[must_use]
+    pub fn is_integer(&self) -> bool {
+        matches!(self, Self::DiscreteLaplace { .. } | Self::Skellam { .. })
+    }
+
+    /// Inverse scale of Laplace noise.
+    #[must_use]
+    pub fn gamma(&self) -> Option<InverseScale> {
+        match *self {
+            Self::Laplace { gamma } | Self::DiscreteLaplace { gamma } => Some(gamma),
+            Self::Gaussian { .. } | Self::Skellam { .. } => None,
+        }
+    }
 }
 
 impl fmt::Display for Noise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Laplace => "continuous Laplace noise",
-            Self::DiscreteLaplace => "integer (discrete Laplace) noise",
-        })
+        match self {
+            Self::Laplace { gamma } => write!(f, "continuous Laplace noise of inverse scale gamma = {}", gamma.get()),
+            Self::DiscreteLaplace { gamma } => {
+                write!(f, "integer (discrete Laplace) noise of inverse scale gamma = {}", gamma.get())
+            }
+            Self::Gaussian { sigma } => write!(f, "Gaussian noise of standard deviation sigma = {}", sigma.get()),
+            Self::Skellam { sigma } => {
+                write!(f, "integer (Skellam) noise of standard deviation sigma = {}", sigma.get())
+            }
+        }
     }
 }
 
@@ -32,17 +95,32 @@ impl fmt::Display for Noise {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyEvent {
     noise: Noise,
-    gamma: InverseScale,
     tau: HonestRatio,
+    threshold: Option<f64>,
     sampling_distance: f64,
 }
 
 impl PrivacyEvent {
-    /// A query with `noise` of inverse scale `gamma`, present and secret for a ratio `tau` of the teachers: the ratio
-    /// that the run really has, [`HonestRatio::effective`].
+    /// A query with `noise`, present and secret for a ratio `tau` of the teachers: the ratio that the run really has,
+    /// [`HonestRatio::effective`].
     #[must_use]
-    pub fn new(noise: Noise, gamma: InverseScale, tau: HonestRatio) -> Self {
-        Self { noise, gamma, tau, sampling_distance: 0.0 }
+    pub fn new(noise: Noise, tau: HonestRatio) -> Self {
+        Self { noise, tau, threshold: None, sampling_distance: 0.0 }
+    }
+
+    /// Answers only if the largest noisy count is at least `threshold` votes, and says "no answer" otherwise. The noise
+    /// of the check is that of the argmax, not drawn anew: the query is then an argmax over one candidate more, a
+    /// constant without noise (docs/privacy.md, "Threshold").
+    ///
+    /// # Errors
+    /// [`AccountError::Threshold`] if `threshold` is not finite, or no whole number with integer noise.
+    pub fn with_threshold(self, threshold: f64) -> Result<Self, AccountError> {
+        let whole = threshold.fract() == 0.0 && threshold.abs() <= 1e15;
+        if threshold.is_finite() && (whole || !self.noise.is_integer()) {
+            Ok(Self { threshold: Some(threshold), ..self })
+        } else {
+            Err(AccountError::Threshold { found: threshold })
+        }
     }
 
     /// Charges the imperfection of the sampler to delta: `distance` bounds the statistical distance of **all** draws of
@@ -64,22 +142,27 @@ impl PrivacyEvent {
         self.noise
     }
 
-    /// Inverse scale of the noise, per vote.
-    #[must_use]
-    pub fn gamma(&self) -> InverseScale {
-        self.gamma
-    }
-
     /// Ratio of the teachers whose noise is present and secret.
     #[must_use]
     pub fn tau(&self) -> HonestRatio {
         self.tau
     }
 
+    /// The noisy votes that an answer needs.
+    #[must_use]
+    pub fn threshold(&self) -> Option<f64> {
+        self.threshold
+    }
+
     /// Statistical distance of all draws of the run from the exact noise.
     #[must_use]
     pub fn sampling_distance(&self) -> f64 {
         self.sampling_distance
+    }
+
+    /// The same query with the noise of all teachers.
+    pub(crate) fn with_all_noise(self) -> Self {
+        Self { tau: HonestRatio::ALL, ..self }
     }
 }
 

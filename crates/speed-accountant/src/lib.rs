@@ -1,40 +1,73 @@
-//! Privacy accounting for the noisy argmax with distributed noise: the paper's Algorithm 1, with its errata.
+//! Privacy accounting for noisy-argmax aggregation with distributed noise.
 //!
-//! The accountant sees vote counts and the specification of the noise, nothing else: no learning, no cryptography.
+//! Teachers vote, each adds its share of noise to its vote, and only the class with the largest noisy count is released
+//! (PATE; SPEED). This crate says what that costs: for the paper's continuous Laplace noise, for the integer noise that
+//! can be encrypted, and for Gaussian and Skellam noise. It sees vote counts and the specification of the noise, nothing
+//! else: no learning, no cryptography.
 //!
 //! ```
-//! use speed_accountant::{Delta, Noise, PrivacyEvent, account, account_data_independent, round_up};
+//! use speed_accountant::{Accountant, Assume, Delta, Noise, PrivacyEvent, round_up};
 //! use speed_mechanism::{HonestRatio, InverseScale};
 //!
-//! let event = PrivacyEvent::new(Noise::DiscreteLaplace, InverseScale::new(0.1)?, HonestRatio::new(0.9)?);
+//! let event = PrivacyEvent::new(Noise::discrete_laplace(InverseScale::new(0.1)?), HonestRatio::new(0.9)?);
+//! let accountant = Accountant::new(event, Delta::new(1e-5)?);
+//!
+//! // At given votes: tight, and not to be published.
 //! let counts = vec![vec![240, 10, 0], vec![30, 25, 195]];
-//! let spent = account(&counts, event, Delta::new(1e-5)?)?;
-//! let worst = account_data_independent(2, event, Delta::new(1e-5)?)?;
-//! assert!(spent.epsilon <= worst.epsilon);
-//! println!("epsilon {} ({})", round_up(spent.epsilon, 2), spent.claim);
+//! let spent = accountant.account(&counts)?;
+//! // The other teachers collude instead of dropping out: another claim, and a larger value.
+//! let colluding = accountant.with_assume(Assume::Collusion).account(&counts)?;
+//! // Whatever the votes are: may be published.
+//! let worst = accountant.account_queries(2)?;
+//! assert!(spent.epsilon <= colluding.epsilon && colluding.epsilon <= worst.epsilon);
+//! assert!(worst.publishable && !spent.publishable);
+//! println!("epsilon {}: {}", round_up(spent.epsilon, 2), spent.claim);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | step of Algorithm 1 | function |
+//! Every value carries its claim in words. docs/privacy.md of the project states and proves or cites every bound.
+//!
+//! | question | function |
 //! |---|---|
-//! | privacy of one query (Theorem 2) | [`per_query_epsilon`] |
-//! | probability of another outcome (Proposition 4) | [`q`] |
-//! | moments of one query (Theorem 3) | [`moment`] |
-//! | composition and tail bound | [`account`], [`account_data_independent`] |
+//! | what did these queries cost | [`Accountant::account`], [`account`] with the paper's formulas |
+//! | what can so many queries cost | [`Accountant::account_queries`] |
+//! | how private is one query | [`per_query`]: Theorem 2, [`per_query::log_sup_g`], [`per_query::epsilon_star`] |
+//! | how likely is another answer | [`q`], [`q_pairs`], [`q_exact`] |
+//! | moments of one query | [`moment`], [`pure_moment`], [`outcome_moment`], [`collusion_moment`], [`gnmax_rdp`] |
+//! | how much noise for a target, how many queries for a budget | [`calibrate`] |
+//! | what was answered so far, and is there budget left | [`ledger`] |
+//! | what do runs of the mechanism say | [`mod@audit`] |
+//! | the paper's figures | [`figure`] |
+//! | composition | [`composition`]: optimal (Kairouz, Oh, Viswanath), Gaussian, conversions |
+
+pub mod audit;
+pub mod calibrate;
+pub mod composition;
+pub mod figure;
+pub mod ledger;
+pub mod per_query;
 
 mod account;
+mod argmax;
+mod assumption;
 mod claim;
+mod costs;
 mod error;
 mod event;
+mod instance;
 mod moments;
+mod orders;
 mod outcome;
-mod per_query;
+mod quadrature;
+mod renyi;
 mod rounding;
 
-pub use account::{Account, LARGEST_ORDER, account, account_data_independent, account_up_to};
+pub use account::{Account, Accountant, LARGEST_ORDER, account, account_data_independent, account_up_to};
+pub use assumption::{Assume, Bound, Directions};
 pub use error::AccountError;
 pub use event::{Delta, Noise, PrivacyEvent};
-pub use moments::moment;
-pub use outcome::q;
+pub use moments::{collusion_moment, exact_outcome_moment, moment, outcome_moment, pure_moment};
+pub use outcome::{q, q_exact, q_pairs};
 pub use per_query::per_query_epsilon;
+pub use renyi::{gaussian_rdp, gnmax_rdp, skellam_rdp};
 pub use rounding::round_up;

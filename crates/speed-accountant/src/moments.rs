@@ -1,4 +1,5 @@
-//! Moments of the privacy loss of one query.
+//! Moments of the privacy loss of one query: `alpha(l) = ln E[e^{l loss}]`, which is `l` times the Rényi divergence of
+//! order `l + 1`.
 
 /// Theorem 3: upper bound of the moment of order `l` of the privacy loss of one query that is (`epsilon`,
 /// 0)-differentially private and answers something else than its likeliest class with a probability of at most
@@ -10,41 +11,133 @@
 /// be unsound: `e^{epsilon l}` may be larger than `1/q` (erratum 17).
 #[must_use]
 pub fn moment(epsilon: f64, log_q: f64, l: u32) -> f64 {
-    Moment::of(epsilon, log_q, l).value
+    theorem_3(epsilon, log_q, f64::from(l))
 }
 
-/// The moment without votes: the least of the first two branches.
-pub(crate) fn data_independent_moment(epsilon: f64, l: u32) -> f64 {
-    let l = f64::from(l);
+/// [`moment`] for real orders.
+pub(crate) fn theorem_3(epsilon: f64, log_q: f64, l: f64) -> f64 {
+    let value = paper_without_votes(epsilon, l);
+    if log_q >= -log_one_plus_exp(epsilon) { value } else { value.min(theorem_3_branch(epsilon, log_q, l)) }
+}
+
+/// The branches of Theorem 3 that do not look at votes.
+pub(crate) fn paper_without_votes(epsilon: f64, l: f64) -> f64 {
     (epsilon * l).min(epsilon * epsilon * l * (l + 1.0) / 2.0)
 }
 
-/// A moment, and whether the votes made it smaller.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Moment {
-    pub(crate) value: f64,
-    pub(crate) data_dependent: bool,
+/// The branch that does, for `q < 1/(e^epsilon + 1)`.
+fn theorem_3_branch(epsilon: f64, log_q: f64, l: f64) -> f64 {
+    let stays = (l + 1.0) * (-log_q.exp()).ln_1p() - l * (-(epsilon + log_q).exp()).ln_1p();
+    log_sum(stays, log_q + epsilon * l)
 }
 
-impl Moment {
-    pub(crate) fn of(epsilon: f64, log_q: f64, l: u32) -> Self {
-        let value = data_independent_moment(epsilon, l);
-        // ln(1 + e^epsilon), without overflow.
-        let log_one_plus_exp = epsilon + (-epsilon).exp().ln_1p();
-        if log_q >= -log_one_plus_exp {
-            return Self { value, data_dependent: false };
-        }
-        let l = f64::from(l);
-        let stays = (l + 1.0) * (-log_q.exp()).ln_1p() - l * (-(epsilon + log_q).exp()).ln_1p();
-        let leaves = log_q + epsilon * l;
-        let dependent = log_sum(stays, leaves);
-        Self { value: value.min(dependent), data_dependent: dependent < value }
+/// The exact worst moment of order `l > 0` of any (`epsilon`, 0)-differentially private mechanism: that of randomised
+/// response, `ln((e^{(l+1) epsilon} + e^{-l epsilon}) / (1 + e^epsilon))`. Both directions.
+#[must_use]
+pub fn pure_moment(epsilon: f64, l: f64) -> f64 {
+    if l * epsilon < 0.5 {
+        // The numerator less the denominator, without cancellation.
+        let excess = (l * epsilon).exp_m1() * (epsilon.exp() - (-l * epsilon).exp());
+        return (excess / (1.0 + epsilon.exp())).ln_1p();
     }
+    l * epsilon + (-(2.0 * l + 1.0) * epsilon).exp().ln_1p() - (-epsilon).exp().ln_1p()
+}
+
+/// The exact worst moment of order `l > 0` of an (`epsilon`, 0)-differentially private mechanism that answers something
+/// else than one given outcome with probability **exactly** `q = e^log_q`, from that distribution to a neighbour's.
+///
+/// Of all neighbours, with `q'` for the outcome's complement, the moment is largest where every other outcome has the
+/// ratio `e^epsilon` or `e^-epsilon`; it is convex in `q'`, so `q'` is at an end of its range (docs/privacy.md).
+#[must_use]
+pub fn exact_outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
+    let q = log_q.exp();
+    if q < 1.0 / (1.0 + epsilon.exp()) {
+        return below_the_cap(epsilon, log_q, l);
+    }
+    let (up, down) = (epsilon.exp(), (-epsilon).exp());
+    let (least, most) = ((q * down).max(1.0 - (1.0 - q) * up), (q * up).min(1.0 - (1.0 - q) * down));
+    let at = |q_there: f64| {
+        let share = ((q * up - q_there) / (up - down)).clamp(0.0, q);
+        let stays = (l + 1.0) * (1.0 - q).ln() - l * (1.0 - q_there).ln();
+        let terms = [stays, share.ln() + epsilon * l, (q - share).ln() - epsilon * l];
+        let largest = terms.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        largest + terms.into_iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
+    };
+    let worst = if q < 1.0 { at(least).max(at(most)) } else { epsilon * l };
+    worst.clamp(0.0, pure_moment(epsilon, l))
+}
+
+/// The worst moment given an **upper bound** of `q`: below `1/(1 + e^epsilon)` the exact one, which grows with `q`, and
+/// beyond it [`pure_moment`].
+#[must_use]
+pub fn outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
+    let any = pure_moment(epsilon, l);
+    if log_q >= -log_one_plus_exp(epsilon) { any } else { below_the_cap(epsilon, log_q, l).min(any) }
+}
+
+fn below_the_cap(epsilon: f64, log_q: f64, l: f64) -> f64 {
+    let stays = (l + 1.0) * (-log_q.exp()).ln_1p();
+    // All other outcomes become less likely at the neighbour, or all become likelier.
+    let less = log_sum(stays - l * (-(log_q - epsilon).exp()).ln_1p(), log_q + epsilon * l);
+    let more = log_sum(stays - l * (-(log_q + epsilon).exp()).ln_1p(), log_q - epsilon * l);
+    less.max(more).max(0.0)
+}
+
+/// The worst moment where the adversary knows the other teachers' noise: `epsilon` is that of one query for the secret
+/// noise, `e^log_q` bounds the probability of another outcome **with all noise unknown** (see docs/privacy.md,
+/// "Collusion").
+#[must_use]
+pub fn collusion_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
+    known_noise_moment(Family::Exact, epsilon, log_q, l)
+}
+
+/// Which of the two worst cases per outcome a mixture is bounded with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Theorem 3.
+    Paper,
+    /// [`outcome_moment`].
+    Exact,
+}
+
+/// The moment where the adversary knows a part of the noise: on average over that part, given `ln q_1`, the probability
+/// that the outcome is another, **with all noise unknown**.
+///
+/// For each value `c` of the known noise the moment is that of a `q_c`, with `E[q_c] = q_1`. In terms of `e^moment` the
+/// bound is convex up to `q_0`, where it reaches its cap `M`, and flat beyond: its concave envelope is the chord `1 + (M
+/// - 1) q / q_0`, and Jensen's inequality puts `q_1` in place of `q` (design note; docs/privacy.md).
+pub(crate) fn known_noise_moment(family: Family, epsilon: f64, log_q1: f64, l: f64) -> f64 {
+    let (cap, log_q0) = match family {
+        Family::Exact => (pure_moment(epsilon, l), -log_one_plus_exp(epsilon)),
+        Family::Paper => {
+            let cap = paper_without_votes(epsilon, l);
+            (cap, log_q_at(|log_q| theorem_3_branch(epsilon, log_q, l), -log_one_plus_exp(epsilon), cap))
+        }
+    };
+    // ln(M - 1), without overflow.
+    let log_rise = if cap > 30.0 { cap } else { cap.exp_m1().ln() };
+    log_sum(0.0, log_rise + (log_q1 - log_q0).min(0.0)).min(cap)
+}
+
+/// The `ln q` below `end` at which a rising function reaches `cap`; rounded down, which makes the chord larger.
+fn log_q_at(moment: impl Fn(f64) -> f64, end: f64, cap: f64) -> f64 {
+    let (mut low, mut high) = (end - 2_000.0, end);
+    for _ in 0..80 {
+        let middle = 0.5 * (low + high);
+        // At the end itself the branch diverges.
+        if moment(middle) >= cap { high = middle } else { low = middle }
+    }
+    low
+}
+
+/// `ln(1 + e^epsilon)`, without overflow.
+fn log_one_plus_exp(epsilon: f64) -> f64 {
+    epsilon + (-epsilon).exp().ln_1p()
 }
 
 /// `ln(e^a + e^b)` with full relative accuracy also where the result is close to zero: `a` close to zero, `b` very
 /// negative.
-fn log_sum(a: f64, b: f64) -> f64 {
+pub(crate) fn log_sum(a: f64, b: f64) -> f64 {
     if a.abs() < 0.5 && b < 0.5 {
         return (a.exp_m1() + b.exp()).ln_1p();
     }

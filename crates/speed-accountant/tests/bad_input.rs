@@ -3,12 +3,9 @@
 use speed_accountant::{AccountError, Delta, Noise, PrivacyEvent, account, account_data_independent, account_up_to, q};
 use speed_mechanism::{HonestRatio, InverseScale, NoiseShare};
 
-fn event(noise: Noise) -> PrivacyEvent {
-    PrivacyEvent::new(
-        noise,
-        InverseScale::new(0.1).expect("a valid scale"),
-        HonestRatio::new(0.9).expect("a valid ratio"),
-    )
+fn event(noise: fn(InverseScale) -> Noise) -> PrivacyEvent {
+    let gamma = InverseScale::new(0.1).expect("a valid scale");
+    PrivacyEvent::new(noise(gamma), HonestRatio::new(0.9).expect("a valid ratio"))
 }
 
 fn delta() -> Delta {
@@ -16,7 +13,7 @@ fn delta() -> Delta {
 }
 
 fn refused(counts: &[Vec<u32>]) -> AccountError {
-    account(counts, event(Noise::DiscreteLaplace), delta()).expect_err("bad votes")
+    account(counts, event(Noise::discrete_laplace), delta()).expect_err("bad votes")
 }
 
 #[test]
@@ -33,8 +30,8 @@ fn bad_votes_are_refused_with_their_row() {
         refused(&[vec![most, most], vec![most, most - 1]]),
         AccountError::Votes { row: 1, found: 2 * u64::from(most) - 1, expected: 2 * u64::from(most) }
     );
-    assert!(account(&[vec![most, 0]], event(Noise::DiscreteLaplace), delta()).is_ok());
-    assert_eq!(q(&[3], &event(Noise::Laplace)), Err(AccountError::TooFewClasses { row: 0, found: 1 }));
+    assert!(account(&[vec![most, 0]], event(Noise::discrete_laplace), delta()).is_ok());
+    assert_eq!(q(&[3], &event(Noise::laplace)), Err(AccountError::TooFewClasses { row: 0, found: 1 }));
     let message = refused(&[vec![2, 1], vec![3, 0], vec![2, 2]]).to_string();
     assert_eq!(message, "row 2 has 4 votes, but row 0 has 3: every teacher votes once in every query");
 }
@@ -45,11 +42,11 @@ fn bad_parameters_are_refused() {
         assert!(matches!(Delta::new(value), Err(AccountError::Delta { .. })), "{value}");
     }
     assert!(serde_json::from_str::<Delta>("0").is_err());
-    assert_eq!(account_data_independent(0, event(Noise::Laplace), delta()), Err(AccountError::NoQueries));
-    let none = account_up_to(&[vec![2, 1]], event(Noise::Laplace), delta(), 0);
+    assert_eq!(account_data_independent(0, event(Noise::laplace), delta()), Err(AccountError::NoQueries));
+    let none = account_up_to(&[vec![2, 1]], event(Noise::laplace), delta(), 0);
     assert_eq!(none, Err(AccountError::NoOrders));
     for distance in [-1e-30, 1.0, f64::NAN] {
-        let result = event(Noise::DiscreteLaplace).with_sampling_distance(distance);
+        let result = event(Noise::discrete_laplace).with_sampling_distance(distance);
         assert!(matches!(result, Err(AccountError::SamplingDistance { .. })), "{distance}");
     }
 }
@@ -57,8 +54,8 @@ fn bad_parameters_are_refused() {
 #[test]
 fn the_sampler_is_charged_to_delta() {
     let counts = vec![vec![200, 40, 10]; 50];
-    let exact = event(Noise::DiscreteLaplace);
-    let share = NoiseShare::new(exact.gamma(), 250).expect("a certified table");
+    let exact = event(Noise::discrete_laplace);
+    let share = NoiseShare::new(InverseScale::new(0.1).expect("a valid scale"), 250).expect("a certified table");
     let plain = account(&counts, exact, delta()).expect("valid votes");
     let charged = exact.with_sampling_distance(share.distance_of_draws(50 * 3 * 225)).expect("a distance");
     let charged = account(&counts, charged, delta()).expect("valid votes");
@@ -75,10 +72,12 @@ fn the_sampler_is_charged_to_delta() {
 #[test]
 fn claims_say_what_they_cover() {
     let counts = vec![vec![240, 10, 0]; 3];
-    for (noise, name) in
-        [(Noise::Laplace, "continuous Laplace"), (Noise::DiscreteLaplace, "integer (discrete Laplace)")]
-    {
-        let spent = account(&counts, event(noise), delta()).expect("valid votes");
+    let gamma = InverseScale::new(0.1).expect("a valid scale");
+    let noises =
+        [(Noise::laplace(gamma), "continuous Laplace"), (Noise::discrete_laplace(gamma), "integer (discrete Laplace)")];
+    for (noise, name) in noises {
+        let spent = account(&counts, PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a valid ratio")), delta())
+            .expect("valid votes");
         for part in [
             "differ in one teacher's vote",
             "dropout",
@@ -91,7 +90,12 @@ fn claims_say_what_they_cover() {
             assert!(spent.claim.contains(part), "\"{part}\" is missing: {}", spent.claim);
         }
         assert_eq!(spent.data_dependent_queries, 3);
-        let worst = account_data_independent(3, event(noise), delta()).expect("some queries");
+        let worst = account_data_independent(
+            3,
+            PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a valid ratio")),
+            delta(),
+        )
+        .expect("some queries");
         for part in ["differ in one teacher's vote", "collusion", "both directions", "may be published", name] {
             assert!(worst.claim.contains(part), "\"{part}\" is missing: {}", worst.claim);
         }
@@ -101,7 +105,7 @@ fn claims_say_what_they_cover() {
 
 #[test]
 fn accounts_serialise() {
-    let spent = account(&[vec![240, 10, 0]], event(Noise::DiscreteLaplace), delta()).expect("valid votes");
+    let spent = account(&[vec![240, 10, 0]], event(Noise::discrete_laplace), delta()).expect("valid votes");
     let value = serde_json::to_value(&spent).expect("serialisable");
     assert_eq!(value["noise"], "discrete_laplace");
     assert_eq!(value["gamma"], 0.1);

@@ -1,6 +1,7 @@
 //! What each command does: parse, call, print. Results go to standard output, everything else to standard error.
 
 mod data;
+mod privacy;
 mod run;
 mod runs;
 mod server;
@@ -77,6 +78,11 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Student(command) => student::execute(command),
         Command::Teacher(command) => teacher::execute(command),
         Command::Server(command) => server::execute(command),
+        Command::Account(options) => privacy::account(&options),
+        Command::Calibrate(options) => privacy::calibrate(&options),
+        Command::Audit(options) => privacy::audit(&options),
+        Command::Ledger(command) => privacy::ledger(&command),
+        Command::Figure(command) => privacy::figure(&command),
     }
 }
 

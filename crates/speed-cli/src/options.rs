@@ -1,8 +1,15 @@
 //! The command line.
 
+mod privacy;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use privacy::{
+    AccountOptions, AuditOptions, CalibrateOptions, FigureCommand, FigureOptions, LedgerCommand, NoiseOptions,
+    QueryOptions, ShareKind,
+};
 
 const ABOUT: &str = "Private collaborative deep learning: SPEED (Grivet Sébert et al.) in Rust";
 
@@ -20,6 +27,7 @@ First steps:
   speed run configs/mnist.toml                the paper's table
   speed list                                  what has been run
   speed show results/mnist/RUN --json         a finished run, for a program
+  speed account --votes VOTES.npy --gamma 0.1 --delta 1e-5    what a run of queries cost
 
 A labelling round between parties that trust each other with nothing (docs/protocol.md):
   speed student keygen --out keys             keys: secret.key stays, public.key to teachers, evaluation.key to the server
@@ -80,6 +88,18 @@ pub(crate) enum Command {
     /// The server of a labelling round
     #[command(subcommand)]
     Server(ServerCommand),
+    /// Say what answered queries cost in privacy, with the claim in words
+    Account(AccountOptions),
+    /// Find the noise for a target epsilon, or the number of queries for a budget
+    Calibrate(CalibrateOptions),
+    /// Run the mechanism on neighbouring votes: a lower bound on epsilon that no claim may be below
+    Audit(AuditOptions),
+    /// Keep a record of answered queries with a budget
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
+    /// Draw the paper's figures of epsilon, as SVG and CSV
+    #[command(subcommand)]
+    Figure(FigureCommand),
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use speed_accountant::ledger::LedgerError;
+
 use crate::config::ConfigError;
 
 /// An experiment that stopped. [`ExperimentError::exit_code`] is what the command line returns.
@@ -63,6 +65,12 @@ pub enum ExperimentError {
     /// The accountant refused.
     #[error(transparent)]
     Account(#[from] speed_accountant::AccountError),
+    /// The ledger refused.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// An audit refuted a claim.
+    #[error("{0}")]
+    Audit(String),
     /// A student failed.
     #[error("student repeat {repeat} on the labels of row {row:?}: {message}")]
     Student {
@@ -96,12 +104,19 @@ impl ExperimentError {
             Self::Data(_) | Self::Input { .. } | Self::Mismatch(_) => 3,
             Self::Results { .. } => 4,
             Self::Io { .. } => 5,
+            Self::Ledger(error) => match error {
+                LedgerError::Refused { .. } => 2,
+                LedgerError::Damaged { .. } => 3,
+                LedgerError::Io { .. } => 5,
+                _ => 6,
+            },
             Self::Teacher(_)
             | Self::Votes(_)
             | Self::Threads { .. }
             | Self::Mechanism(_)
             | Self::Aggregation(_)
             | Self::Account(_)
+            | Self::Audit(_)
             | Self::Student { .. } => 6,
         }
     }

@@ -91,6 +91,41 @@ pub fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec<usize>
     Ok(indices)
 }
 
+/// Reads vote histograms: a row for each query, a column for each class.
+///
+/// # Errors
+/// If the file is not a two-dimensional array of counts, with the row and what was expected.
+pub fn read_histograms(path: &Path) -> Result<Vec<Vec<u32>>, ExperimentError> {
+    let fail = |message: String| ExperimentError::Input { path: path.to_path_buf(), message };
+    let Matrix { shape, values } = read(path)?;
+    let &[rows, columns] = shape.as_slice() else {
+        return Err(fail(format!("expected two dimensions (queries x classes), found shape {shape:?}")));
+    };
+    if columns < 2 || rows == 0 {
+        return Err(fail(format!("expected at least one row of at least two classes, found shape {rows} x {columns}")));
+    }
+    let histogram = |(row, counts): (usize, &[i64])| {
+        let counts: Option<Vec<u32>> = counts.iter().map(|&count| u32::try_from(count).ok()).collect();
+        counts.ok_or_else(|| fail(format!("row {row}: a count is negative or too large")))
+    };
+    values.chunks_exact(columns).enumerate().map(histogram).collect()
+}
+
+/// Reads indices of rows; a row may be asked for more than once.
+///
+/// # Errors
+/// If the file is not one row of indices below `rows`.
+pub fn read_row_indices(path: &Path, rows: usize) -> Result<Vec<usize>, ExperimentError> {
+    let Matrix { values, .. } = read(path)?;
+    let index = |(position, value): (usize, i64)| {
+        usize::try_from(value).ok().filter(|index| *index < rows).ok_or_else(|| ExperimentError::Input {
+            path: path.to_path_buf(),
+            message: format!("entry {position}: index {value}, expected 0 to {}", rows - 1),
+        })
+    };
+    values.into_iter().enumerate().map(index).collect()
+}
+
 /// The bytes of an `.npy` file with votes as labels, teachers x queries, unsigned bytes.
 ///
 /// # Panics

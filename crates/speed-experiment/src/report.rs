@@ -17,9 +17,12 @@ pub struct ReportRow {
     pub aggregation: AggregationKind,
     /// Ratio of teachers that added noise.
     pub honest_ratio: f64,
-    /// Algorithm 1 for the integer noise, at these votes.
+    /// The tightest valid claim for the integer noise, at these votes.
     pub privacy: Option<Account>,
-    /// The same bound for any votes.
+    /// The same where the other teachers' noise is known to the adversary.
+    #[serde(default)]
+    pub privacy_collusion: Option<Account>,
+    /// The tightest claim for any votes.
     pub privacy_data_independent: Option<Account>,
     /// Algorithm 1 with the paper's formulas for continuous noise, at these votes.
     pub privacy_paper_formulas: Option<Account>,
@@ -98,15 +101,18 @@ impl ReportRow {
     ) -> Self {
         let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
         let (student_mean, student_deviation) = mean_and_deviation(&accuracies);
-        let (privacy, data_independent, paper_formulas) = match accounts {
-            Some(accounts) => (Some(accounts.integer), Some(accounts.data_independent), Some(accounts.paper_formulas)),
-            None => (None, None, None),
+        let (privacy, collusion, data_independent, paper_formulas) = match accounts {
+            Some(Accounts { tight, collusion, data_independent, paper_formulas }) => {
+                (Some(tight), Some(collusion), Some(data_independent), Some(paper_formulas))
+            }
+            None => (None, None, None, None),
         };
         Self {
             name: row.name.clone(),
             aggregation: row.aggregation,
             honest_ratio: row.honest_ratio,
             privacy,
+            privacy_collusion: collusion,
             privacy_data_independent: data_independent,
             privacy_paper_formulas: paper_formulas,
             label_accuracy: aggregate.label_accuracy,
@@ -132,6 +138,7 @@ impl ReportRow {
         vec![
             self.name.clone(),
             epsilon(&self.privacy),
+            epsilon(&self.privacy_collusion),
             epsilon(&self.privacy_data_independent),
             epsilon(&self.privacy_paper_formulas),
             optional(self.paper.epsilon, |value| format!("{value:.2}")),
@@ -149,8 +156,18 @@ impl ReportRow {
     }
 }
 
-const COLUMNS: [&str; 9] =
-    ["row", "ε", "ε any votes", "ε formulas", "ε paper", "labels %", "student %", "paper %", "HE = clear"];
+const COLUMNS: [&str; 10] = [
+    "row",
+    "ε",
+    "ε collusion",
+    "ε any votes",
+    "ε formulas",
+    "ε paper",
+    "labels %",
+    "student %",
+    "paper %",
+    "HE = clear",
+];
 
 impl Report {
     /// The table without times: the same bytes for the same config and seed.
@@ -258,7 +275,9 @@ impl Report {
         let mut text = String::new();
         for row in &self.rows {
             for account in
-                [&row.privacy, &row.privacy_data_independent, &row.privacy_paper_formulas].into_iter().flatten()
+                [&row.privacy, &row.privacy_collusion, &row.privacy_data_independent, &row.privacy_paper_formulas]
+                    .into_iter()
+                    .flatten()
             {
                 text.push_str(&format!("- **{}**, {}: {}.\n", row.name, two_digits_up(account.epsilon), account.claim));
             }
@@ -269,11 +288,12 @@ impl Report {
 
 /// How to read the columns.
 const NOTES: &str = "\
-ε            Algorithm 1 for the integer noise that was added, at these votes, rounded up. Neighbours differ in one
-             teacher's vote; noise of the teachers beyond tau is missing, not known; one direction; depends on the
-             votes, so not for publication as it is.
-ε any votes  the same without looking at the votes: both directions, may be published.
-ε formulas   Algorithm 1 with the paper's formulas for continuous noise, at these votes.
+ε            the tightest valid claim for the integer noise that was added, at these votes, rounded up: both
+             directions; neighbours differ in one teacher's vote; noise of the teachers beyond tau is missing, not
+             known (dropout; central for Trusted); depends on the votes, so not for publication as it is.
+ε collusion  the same where that noise is known to the adversary.
+ε any votes  without looking at the votes: both directions, dropout or collusion, may be published.
+ε formulas   Algorithm 1 with the paper's formulas for continuous noise, at these votes: one direction, dropout.
 ε paper      what the paper printed. Its accuracies stand under \"paper %\", its homomorphic time under \"paper s\".
 labels %     right labels among the answered queries. student %: accuracy on test images, mean ± deviation of repeats.
 HE = clear   queries on which the homomorphic argmax gives the label of the clear-text one.

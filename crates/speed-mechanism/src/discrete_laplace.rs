@@ -10,7 +10,7 @@
 //! and the tails from `R_k = P[X >= k] / P_k = 1 + p c_{k+1} R_{k+1}`; `P_0 = 1 / (2 R_0 - 1)` by symmetry. Logarithms
 //! are kept throughout, so nothing underflows.
 
-use crate::{HonestRatio, InverseScale, MechanismError};
+use crate::{HonestRatio, InverseScale, Lattice, MechanismError};
 
 /// Distribution of the summed integer noise of a ratio `tau` of the teachers (shape `tau`), or of the difference of two
 /// such sums (shape `2 tau`).
@@ -97,6 +97,18 @@ impl DiscreteLaplace {
             log_pmf += c.ln() - self.gamma;
         }
         survivals
+    }
+
+    /// Probabilities and tails up to `reach` votes, in time proportional to `reach + 1/gamma`.
+    #[must_use]
+    pub fn lattice(&self, reach: usize) -> Lattice {
+        let mut entries = vec![(0.0, 1.0); reach + 1];
+        self.descend(reach as u64, |k, c, r| {
+            if let Some(entry) = usize::try_from(k).ok().and_then(|k| entries.get_mut(k)) {
+                *entry = (c.ln() - self.gamma, r);
+            }
+        });
+        Lattice::from_ratios(entries)
     }
 
     /// Logarithms of `P[X = k]` and `P[X >= k]`.

@@ -14,6 +14,16 @@ pub enum MechanismError {
         /// The largest value allowed.
         largest: f64,
     },
+    /// The standard deviation is not a number in the supported range.
+    #[error("standard deviation sigma is {found}, but it must be a number from {smallest} to {largest} (in votes)")]
+    Deviation {
+        /// The refused value.
+        found: f64,
+        /// The smallest value allowed.
+        smallest: f64,
+        /// The largest value allowed.
+        largest: f64,
+    },
     /// The ratio of teachers that add noise is not in (0, 1].
     #[error("ratio tau is {found}, but it must be greater than 0 and at most 1")]
     HonestRatio {

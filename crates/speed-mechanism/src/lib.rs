@@ -26,8 +26,10 @@
 //! | [`sum_tail`], [`sum_support_bound`] | how large the summed noise can get: the range an aggregation must hold |
 
 mod enclosure;
+mod erfc;
 mod error;
 mod fixed;
+mod lattice;
 mod parameters;
 mod share;
 mod share_pmf;
@@ -35,12 +37,20 @@ mod source;
 mod tail;
 
 pub mod discrete_laplace;
+pub mod gaussian;
 pub mod laplace;
+pub mod laplace_table;
+pub mod skellam;
 
 pub use discrete_laplace::DiscreteLaplace;
+pub use erfc::log_normal_survival;
 pub use error::MechanismError;
+pub use gaussian::Gaussian;
 pub use laplace::GeneralisedLaplace;
-pub use parameters::{HonestRatio, InverseScale};
+pub use laplace_table::LaplaceTable;
+pub use lattice::Lattice;
+pub use parameters::{HonestRatio, InverseScale, NoiseDeviation};
 pub use share::NoiseShare;
+pub use skellam::Skellam;
 pub use source::{NoiseGenerator, NoiseSource, noise_generator};
 pub use tail::{sum_support_bound, sum_tail};

@@ -51,6 +51,50 @@ impl From<InverseScale> for f64 {
     }
 }
 
+/// Standard deviation `sigma` of Gaussian or Skellam noise, in votes, where all teachers add theirs.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct NoiseDeviation(f64);
+
+impl NoiseDeviation {
+    /// The smallest value supported.
+    pub const SMALLEST: f64 = 1e-2;
+    /// The largest value supported: tables of integer noise grow with it.
+    pub const LARGEST: f64 = 1e6;
+
+    /// Checks and wraps `sigma`.
+    ///
+    /// # Errors
+    /// [`MechanismError::Deviation`] if `sigma` is not a number from [`Self::SMALLEST`] to [`Self::LARGEST`].
+    pub fn new(sigma: f64) -> Result<Self, MechanismError> {
+        if (Self::SMALLEST..=Self::LARGEST).contains(&sigma) {
+            Ok(Self(sigma))
+        } else {
+            Err(MechanismError::Deviation { found: sigma, smallest: Self::SMALLEST, largest: Self::LARGEST })
+        }
+    }
+
+    /// The value, in votes.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for NoiseDeviation {
+    type Error = MechanismError;
+
+    fn try_from(sigma: f64) -> Result<Self, Self::Error> {
+        Self::new(sigma)
+    }
+}
+
+impl From<NoiseDeviation> for f64 {
+    fn from(sigma: NoiseDeviation) -> Self {
+        sigma.0
+    }
+}
+
 /// Ratio `tau` of the teachers whose noise is present and secret, in (0, 1].
 ///
 /// The paper's tau (Theorem 2). The accountant must use the ratio that a run really has, [`Self::effective`]: with 250

@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 /// An `.npy` file of unsigned bytes.
-fn npy(path: &Path, shape: &str, values: &[u8]) {
+pub(crate) fn npy(path: &Path, shape: &str, values: &[u8]) {
     let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({shape}), }}");
     while (header.len() + 11) % 64 != 0 {
         header.push(' ');

@@ -3,5 +3,6 @@
 mod bad_input;
 mod circuits;
 mod common;
+mod privacy;
 mod resume;
 mod roles;

@@ -2,21 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use speed_accountant::{Account, Delta, Noise, PrivacyEvent, account as compose, account_data_independent};
+use speed_accountant::{Account, Accountant, Assume, Delta, Noise, PrivacyEvent};
 use speed_mechanism::{HonestRatio, InverseScale, NoiseShare};
 
 use super::{Context, slug};
 use crate::ExperimentError;
 use crate::config::{AggregationKind, RowConfig};
 
-const CODE_VERSION: u32 = 1;
+const CODE_VERSION: u32 = 2;
 
 /// The bounds of one row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Accounts {
-    /// Algorithm 1 for the integer noise that was added, at these votes.
-    pub(crate) integer: Account,
-    /// The same for any votes: valid in both directions and fit to be published.
+    /// The tightest valid claim at these votes for the integer noise that was added, in both directions: dropout, or for
+    /// a trusted aggregator central noise.
+    pub(crate) tight: Account,
+    /// The same where the adversary knows the other teachers' noise.
+    pub(crate) collusion: Account,
+    /// The tightest claim for any votes: valid in both directions, under collusion, and fit to be published.
     pub(crate) data_independent: Account,
     /// Algorithm 1 with the paper's formulas for continuous Laplace noise, at these votes: comparable with its tables.
     pub(crate) paper_formulas: Account,
@@ -48,11 +51,15 @@ pub(crate) fn account(
         let classes = counts.first().map_or(0, Vec::len);
         let draws = (noisy * counts.len() * classes) as u64;
         let sampling = NoiseShare::new(gamma, teachers)?.distance_of_draws(draws);
-        let integer = PrivacyEvent::new(Noise::DiscreteLaplace, gamma, tau).with_sampling_distance(sampling)?;
+        let integer = PrivacyEvent::new(Noise::discrete_laplace(gamma), tau).with_sampling_distance(sampling)?;
+        let trusted = row.aggregation == AggregationKind::Trusted && tau.get() == 1.0;
+        let tight = Accountant::new(integer, delta);
+        let tight = tight.with_assume(if trusted { Assume::Central } else { Assume::Dropout });
         let accounts = Accounts {
-            integer: compose(counts, integer, delta)?,
-            data_independent: account_data_independent(counts.len(), integer, delta)?,
-            paper_formulas: compose(counts, PrivacyEvent::new(Noise::Laplace, gamma, tau), delta)?,
+            tight: tight.account(counts)?,
+            collusion: tight.with_assume(Assume::Collusion).account(counts)?,
+            data_independent: tight.account_queries(counts.len())?,
+            paper_formulas: Accountant::paper(PrivacyEvent::new(Noise::laplace(gamma), tau), delta).account(counts)?,
         };
         folder.write_json("account.json", &accounts)?;
         Ok(vec!["account.json".into()])

@@ -1,43 +1,25 @@
-//! How private one query is, whatever the votes are.
+//! The lemma behind Theorem 2: fix the noise of all classes but one.
+//!
+//! That class wins from some noise `t` on, and a neighbour moves `t` by at most 2. So the mechanism is private for the
+//! supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]`.
 
-use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace};
+use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, HonestRatio, InverseScale};
 
-use crate::{Noise, PrivacyEvent};
+use super::search::golden_section;
 
 /// What the computed logarithms may be off by, generously, relative to a result that they add up to.
 const MARGIN: f64 = 1e-12;
 
-/// The `epsilon` for which one query is (epsilon, 0)-differentially private, for neighbours that differ in one
-/// teacher's vote. It needs no votes, holds in both directions, and also when the other teachers' noise is known
-/// (collusion).
-///
-/// - [`Noise::Laplace`]: Theorem 2, the smaller of its two expressions (the second needs `tau > 1/2`).
-/// - [`Noise::DiscreteLaplace`]: the same lemma for integers, `max over t of ln P[X >= t] / P[X >= t + 2]`: fix the
-///   noise of all classes but one; that class wins from some integer noise `t` on, whatever the rule for ties, and a
-///   neighbour moves `t` by at most 2. Rounded up.
-///
-/// With the noise of all teachers (`tau = 1`) both are exactly `2 gamma`. (Erratum 4: both are sound but not tight.)
-#[must_use]
-pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
-    let gamma = event.gamma().get();
-    if event.tau().get() == 1.0 {
-        return 2.0 * gamma;
-    }
-    match event.noise() {
-        Noise::Laplace => theorem_2(event),
-        Noise::DiscreteLaplace => integer_lemma(event),
-    }
-}
-
 /// Theorem 2, `epsilon'`, in terms of `S(x) = P[noise >= x / gamma]` and the density `f` per unit of `x`:
 /// `ln(1 + 2 (1/2 - S(gamma)) / S(2 gamma))`, and for `tau > 1/2` also `ln(g(0) - g'(0))`, where
 /// `g(0) = 1/(2 S(2 gamma))` and `g'(0) = gamma (f(2 gamma)/2 - S(2 gamma) f(0)) / S(2 gamma)^2`.
-fn theorem_2(event: &PrivacyEvent) -> f64 {
-    let noise = GeneralisedLaplace::of_class(event.gamma(), event.tau());
+#[must_use]
+pub fn theorem_2(gamma: InverseScale, tau: HonestRatio) -> f64 {
+    let noise = GeneralisedLaplace::of_class(gamma, tau);
     // One and two votes are x = gamma and x = 2 gamma.
     let log_s2 = noise.log_survival(2.0);
     let first = ((1.0 - 2.0 * noise.survival(1.0)) + log_s2.exp()).ln() - log_s2;
-    if event.tau().get() <= 0.5 {
+    if tau.get() <= 0.5 {
         return first;
     }
     // Densities here are per vote: f(u) du = f(x) dx, so gamma f(x) is the density at u.
@@ -51,26 +33,37 @@ fn theorem_2(event: &PrivacyEvent) -> f64 {
 /// The maximum is at `t = 0` or `t = 1`. For `t <= -1` going one down makes the ratio `1 + (P_t + P_{t+1}) / P[X >= t +
 /// 2]` smaller, since the probabilities are symmetric and fall away from 0, and at `t = 0` it is at least that at `t =
 /// -1`. From `t = 1` on, `P[X >= t] / P[X >= t + 1]` does not rise: for `tau <= 1` the probabilities are log-convex
-/// there (sums of the log-convex negative binomial ones).
-fn integer_lemma(event: &PrivacyEvent) -> f64 {
-    let noise = DiscreteLaplace::of_class(event.gamma(), event.tau());
+/// there (sums of the log-convex negative binomial ones). Rounded up; for shapes up to 1.
+pub(super) fn integer(noise: &DiscreteLaplace) -> f64 {
     let tails = noise.log_survivals(3);
     let worst = (tails[0] - tails[2]).max(tails[1] - tails[3]);
     worst * (1.0 + MARGIN) + 4.0 * f64::EPSILON
 }
 
+/// The exact supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]` for a shape of at most 1. It lies in [-1, 0]
+/// (the paper's appendix A.2), where a grid and a golden section look for it.
+#[must_use]
+pub fn log_sup_g(noise: &GeneralisedLaplace) -> f64 {
+    let ratio = |t: f64| noise.log_survival(t) - noise.log_survival(t + 2.0);
+    // The cusp at 0 of shapes up to 1/2 wants points close to it.
+    let grid =
+        [0.0, -1e-9, -1e-6, -1e-4, -1e-3, -0.01, -0.05, -0.1, -0.2, -0.3, -0.4, -0.5, -0.6, -0.7, -0.8, -0.9, -1.0];
+    let best = (0..grid.len()).max_by(|&i, &j| ratio(grid[i]).total_cmp(&ratio(grid[j]))).unwrap_or(0);
+    let (high, low) = (grid[best.saturating_sub(1)], grid[(best + 1).min(grid.len() - 1)]);
+    golden_section(low, high, 1e-11, ratio).1.max(ratio(grid[best]))
+}
+
 #[cfg(test)]
 mod tests {
-    use speed_mechanism::{HonestRatio, InverseScale};
-
     use super::*;
+    use crate::{Noise, PrivacyEvent, per_query_epsilon};
 
     #[test]
     fn the_integer_lemma_looks_where_the_maximum_is() {
         for gamma in [0.01, 0.1, 1.0, 3.3] {
             for tau in [0.004, 0.3, 0.5, 0.7, 0.9, 0.996] {
                 let (gamma, tau) = (InverseScale::new(gamma).expect("valid"), HonestRatio::new(tau).expect("valid"));
-                let event = PrivacyEvent::new(Noise::DiscreteLaplace, gamma, tau);
+                let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), tau);
                 let noise = DiscreteLaplace::of_class(gamma, tau);
                 let worst = (-40..400)
                     .map(|t| noise.log_survival(t) - noise.log_survival(t + 2))
@@ -83,23 +76,23 @@ mod tests {
 
     #[test]
     fn full_noise_costs_exactly_two_gamma_and_the_limit_is_continuous() {
-        for noise in [Noise::Laplace, Noise::DiscreteLaplace] {
+        for noise in [Noise::laplace as fn(InverseScale) -> Noise, Noise::discrete_laplace] {
             let gamma = InverseScale::new(0.1).expect("valid");
-            assert_eq!(per_query_epsilon(&PrivacyEvent::new(noise, gamma, HonestRatio::ALL)), 0.2);
+            assert_eq!(per_query_epsilon(&PrivacyEvent::new(noise(gamma), HonestRatio::ALL)), 0.2);
             let nearly = HonestRatio::new(1.0 - 1e-9).expect("valid");
-            let found = per_query_epsilon(&PrivacyEvent::new(noise, gamma, nearly));
-            assert!((found - 0.2).abs() < 1e-8, "{noise}: {found}");
+            let found = per_query_epsilon(&PrivacyEvent::new(noise(gamma), nearly));
+            assert!((found - 0.2).abs() < 1e-8, "{found}");
         }
     }
 
     #[test]
     fn less_noise_costs_more() {
-        for noise in [Noise::Laplace, Noise::DiscreteLaplace] {
+        for noise in [Noise::laplace as fn(InverseScale) -> Noise, Noise::discrete_laplace] {
             let epsilons = [1.0, 0.9, 0.7, 0.5, 0.3, 0.1].map(|tau| {
                 let (gamma, tau) = (InverseScale::new(0.1).expect("valid"), HonestRatio::new(tau).expect("valid"));
-                per_query_epsilon(&PrivacyEvent::new(noise, gamma, tau))
+                per_query_epsilon(&PrivacyEvent::new(noise(gamma), tau))
             });
-            assert!(epsilons.windows(2).all(|pair| pair[0] < pair[1]), "{noise}: {epsilons:?}");
+            assert!(epsilons.windows(2).all(|pair| pair[0] < pair[1]), "{epsilons:?}");
         }
     }
 }

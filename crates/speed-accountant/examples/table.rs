@@ -1,0 +1,75 @@
+//! The paper's epsilons beside the tight valid ones, as Markdown: `table FOLDER` with the votes that PATE's authors
+//! published (gamma 0.1, delta 1e-5; rounded up).
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+use speed_accountant::{Account, Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, round_up};
+use speed_mechanism::{HonestRatio, InverseScale};
+
+const HEAD: &str = "\
+| votes | tau | paper, printed | paper | paper, both directions | outcome, dropout | outcome, collusion | exact, dropout | \
+integer, collusion | any votes |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
+
+#[expect(clippy::print_stdout, reason = "a program that prints a table")]
+fn run() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args().nth(1).ok_or("usage: table FOLDER")?;
+    let folder = Path::new(&folder);
+    let all = histograms(&folder.join("mnist_250_teachers.npy"))?;
+    let indices: Vec<i64> = read(&folder.join("mnist_250_teachers_100_indices_used_by_student.npy"))?;
+    let mnist: Vec<Vec<u32>> = indices.iter().map(|&index| all[index as usize].clone()).collect();
+    let mut svhn = histograms(&folder.join("svhn_250_teachers.npy"))?;
+    svhn.truncate(500);
+    println!("{HEAD}");
+    for (name, counts, printed) in
+        [("MNIST, 100", &mnist, [1.41, 1.66, 2.37]), ("SVHN, 500", &svhn, [4.73, 5.59, 8.16])]
+    {
+        for (tau, printed) in [1.0, 0.9, 0.7].into_iter().zip(printed) {
+            let values: Vec<String> =
+                accounts(counts, tau)?.iter().map(|account| format!("{:.2}", round_up(account.epsilon, 2))).collect();
+            println!("| {name} | {tau} | {printed} | {} |", values.join(" | "));
+        }
+    }
+    Ok(())
+}
+
+fn accounts(counts: &[Vec<u32>], tau: f64) -> Result<Vec<Account>, Box<dyn Error>> {
+    let (gamma, tau, delta) = (InverseScale::new(0.1)?, HonestRatio::new(tau)?, Delta::new(1e-5)?);
+    let continuous = PrivacyEvent::new(Noise::laplace(gamma), tau);
+    let integer = PrivacyEvent::new(Noise::discrete_laplace(gamma), tau);
+    let paper = Accountant::paper(continuous, delta);
+    let outcome = Accountant::new(continuous, delta).with_bound(Bound::Outcome);
+    let exact = Accountant::new(integer, delta);
+    Ok(vec![
+        paper.account(counts)?,
+        paper.with_directions(Directions::Both).account(counts)?,
+        outcome.account(counts)?,
+        outcome.with_assume(Assume::Collusion).account(counts)?,
+        exact.account(counts)?,
+        exact.with_assume(Assume::Collusion).account(counts)?,
+        exact.account_queries(counts.len())?,
+    ])
+}
+
+fn histograms(path: &Path) -> Result<Vec<Vec<u32>>, Box<dyn Error>> {
+    let votes: Vec<f64> = read(path)?;
+    Ok(votes.chunks(10).map(|row| row.iter().map(|&count| count as u32).collect()).collect())
+}
+
+fn read<T: npyz::Deserialize>(path: &Path) -> Result<Vec<T>, Box<dyn Error>> {
+    let bytes = std::fs::read(path)?;
+    Ok(npyz::NpyFile::new(&bytes[..])?.into_vec()?)
+}
+
+#[expect(clippy::print_stderr, reason = "a program that says why it stopped")]
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

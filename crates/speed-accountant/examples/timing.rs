@@ -1,0 +1,59 @@
+//! How long the accountant takes on real votes, warm: `timing VOTES.npy A..B`. Processor time of one thread.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use speed_accountant::calibrate::NoiseKind;
+use speed_accountant::figure::FigureRequest;
+use speed_accountant::{Accountant, Assume, Bound, Delta, Noise, PrivacyEvent};
+use speed_mechanism::{HonestRatio, InverseScale};
+
+#[expect(clippy::print_stdout, reason = "a program that prints a table")]
+fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let (votes, rows) = arguments.next().zip(arguments.next()).ok_or("usage: timing VOTES.npy A..B")?;
+    let (from, to) = rows.split_once("..").ok_or("expected A..B")?;
+    let bytes = std::fs::read(votes)?;
+    let file = npyz::NpyFile::new(&bytes[..])?;
+    let classes = *file.shape().last().ok_or("no columns")? as usize;
+    let all: Vec<f64> = file.into_vec()?;
+    let all: Vec<Vec<u32>> = all.chunks(classes).map(|row| row.iter().map(|&count| count as u32).collect()).collect();
+    let counts = all.get(from.parse()?..to.parse()?).ok_or("rows out of range")?;
+    let (gamma, tau, delta) = (InverseScale::new(0.1)?, HonestRatio::new(0.9)?, Delta::new(1e-5)?);
+    println!("{} queries, gamma 0.1, tau 0.9, delta 1e-5; the fastest of five", counts.len());
+    for noise in [Noise::laplace(gamma), Noise::discrete_laplace(gamma)] {
+        let accountant = Accountant::new(PrivacyEvent::new(noise, tau), delta);
+        for bound in [Bound::Paper, Bound::Outcome, Bound::Tight] {
+            for assume in [Assume::Dropout, Assume::Collusion] {
+                let accountant = accountant.with_bound(bound).with_assume(assume);
+                let mut best = f64::INFINITY;
+                let mut epsilon = 0.0;
+                for _ in 0..5 {
+                    let start = Instant::now();
+                    epsilon = accountant.account(counts)?.epsilon;
+                    best = best.min(start.elapsed().as_secs_f64());
+                }
+                println!("{noise:<62} {bound:>8} {assume:>10}: {epsilon:.4} in {:.1} ms", 1e3 * best);
+            }
+        }
+    }
+    for kind in [NoiseKind::Laplace, NoiseKind::DiscreteLaplace] {
+        let request = FigureRequest { counts, kind, delta, assume: Assume::Dropout, bound: Bound::Outcome };
+        let start = Instant::now();
+        request.over_gamma(tau)?;
+        request.over_tau(gamma)?;
+        println!("both figures, {kind}: {:.2} s", start.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "a program that says why it stopped")]
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

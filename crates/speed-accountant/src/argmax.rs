@@ -1,0 +1,92 @@
+//! The mechanism that is audited: teachers' votes, each teacher's own share of noise, the noisy argmax.
+
+use rand::CryptoRng;
+use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, MechanismError, NoiseShare};
+
+/// Where each teacher's noise comes from in an audit.
+#[derive(Clone, Debug)]
+pub enum ShareNoise {
+    /// The project's certified sampler.
+    Exact(Box<NoiseShare>),
+    /// The paper's published code (erratum 14): continuous noise, cut to an integer before it is scaled. Not private as
+    /// claimed; for audits only.
+    Truncated(TruncatedShare),
+}
+
+/// A share of continuous Laplace noise, truncated towards zero: the law of `(int)` applied to it, without the erased votes
+/// that the published code has as well.
+#[derive(Clone, Debug)]
+pub struct TruncatedShare {
+    /// `P[|share| <= m]` for `m = 0, 1, ...`.
+    cumulative: Vec<f64>,
+}
+
+impl TruncatedShare {
+    /// The share of one of `teachers` teachers of noise with inverse scale `gamma`.
+    ///
+    /// # Errors
+    /// [`MechanismError::Teachers`] for no teacher.
+    pub fn new(gamma: InverseScale, teachers: usize) -> Result<Self, MechanismError> {
+        if teachers == 0 {
+            return Err(MechanismError::Teachers { found: 0, largest: NoiseShare::MOST_TEACHERS });
+        }
+        let noise = GeneralisedLaplace::new(gamma, 1.0 / teachers as f64)?;
+        let last = (40.0 / gamma.get()).ceil() as u32 + 1;
+        Ok(Self { cumulative: (1..=last).map(|m| 1.0 - 2.0 * noise.survival(f64::from(m))).collect() })
+    }
+
+    /// Probability of `value`.
+    #[must_use]
+    pub fn pmf(&self, value: i64) -> f64 {
+        let m = value.unsigned_abs() as usize;
+        let below = |m: usize| self.cumulative.get(m).copied().unwrap_or(1.0);
+        if m == 0 { below(0) } else { (below(m) - below(m - 1)) / 2.0 }
+    }
+
+    fn sample(&self, rng: &mut impl CryptoRng) -> i64 {
+        let uniform = (rng.next_u64() >> 11) as f64 * 2f64.powi(-53);
+        let magnitude = self.cumulative.partition_point(|&below| below <= uniform) as i64;
+        if rng.next_u64() & 1 == 1 { -magnitude } else { magnitude }
+    }
+}
+
+/// One row of votes as it is answered: every noisy teacher draws its share of every class's noise.
+#[derive(Clone, Debug)]
+pub struct NoisyArgmax {
+    noise: ShareNoise,
+    noisy_teachers: usize,
+    threshold: Option<i64>,
+}
+
+impl NoisyArgmax {
+    /// `teachers` teachers, a ratio `tau` of whom add noise; with a threshold the answer after the last class is "no
+    /// answer".
+    ///
+    /// # Errors
+    /// [`MechanismError::NoNoisyTeacher`] if nobody would add noise.
+    pub fn new(
+        noise: ShareNoise,
+        teachers: usize,
+        tau: HonestRatio,
+        threshold: Option<i64>,
+    ) -> Result<Self, MechanismError> {
+        Ok(Self { noise, noisy_teachers: tau.noisy_teachers(teachers)?, threshold })
+    }
+
+    /// Draws all shares and answers: the lowest class with the largest noisy count, or `counts.len()` for no answer.
+    pub fn answer(&self, counts: &[i64], rng: &mut impl CryptoRng) -> usize {
+        let mut best = (i64::MIN, counts.len());
+        for (class, count) in counts.iter().enumerate() {
+            let noise: i64 = (0..self.noisy_teachers)
+                .map(|_| match &self.noise {
+                    ShareNoise::Exact(share) => share.sample(rng),
+                    ShareNoise::Truncated(share) => share.sample(rng),
+                })
+                .sum();
+            if count + noise > best.0 {
+                best = (count + noise, class);
+            }
+        }
+        if self.threshold.is_some_and(|threshold| best.0 < threshold) { counts.len() } else { best.1 }
+    }
+}

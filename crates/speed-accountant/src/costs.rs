@@ -1,0 +1,183 @@
+//! What the rows of a run cost at one order of moments.
+
+use std::collections::HashMap;
+
+use crate::instance::{ExactNoise, Instance};
+use crate::moments::{Family, known_noise_moment, outcome_moment, paper_without_votes, pure_moment, theorem_3};
+use crate::outcome::{Gaps, OutcomeBound};
+use crate::renyi::{SkellamCurve, gaussian_rdp, theorem_6};
+use crate::{Assume, Bound, Directions, Noise, PrivacyEvent};
+
+/// Rows whose outcome is less likely than this to change are not worth their exact distributions.
+const WORTH_DISTRIBUTIONS: f64 = -11.0;
+/// Orders at which the neighbours that a search follows are chosen.
+const LEADING_ORDERS: [f64; 5] = [0.5, 3.0, 12.0, 30.0, 90.0];
+
+/// How the moment of a row follows from its `q`.
+enum Law {
+    /// Pure epsilon of one query.
+    Pure { epsilon: f64, family: Family, known_noise: bool },
+    /// A Rényi curve; `with_votes` says whether Theorem 6 of PATE 2018 applies.
+    Renyi { curve: Curve, variance: f64, with_votes: bool },
+}
+
+enum Curve {
+    Gaussian(PrivacyEvent),
+    Skellam(Box<SkellamCurve>),
+}
+
+/// Rows that cost the same, once.
+struct Row {
+    times: f64,
+    log_q: f64,
+    log_q_back: f64,
+    instance: Option<Instance>,
+    leaders: Option<Instance>,
+}
+
+/// The sum of moments of all rows as a function of the order.
+pub(crate) struct Costs {
+    law: Law,
+    rows: Vec<Row>,
+    directions: Directions,
+}
+
+/// A sum of moments, and how many rows the votes made cheaper.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Total {
+    pub(crate) alpha: f64,
+    pub(crate) dependent: usize,
+}
+
+impl Law {
+    fn new(event: &PrivacyEvent, epsilon: f64, assume: Assume, bound: Bound) -> Self {
+        let family = if bound == Bound::Paper { Family::Paper } else { Family::Exact };
+        let known_noise = assume == Assume::Collusion;
+        let (curve, sigma) = match event.noise() {
+            Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => {
+                return Self::Pure { epsilon, family, known_noise };
+            }
+            Noise::Gaussian { sigma } => (Curve::Gaussian(*event), sigma),
+            Noise::Skellam { sigma } => (Curve::Skellam(Box::new(SkellamCurve::new(sigma, event.tau()))), sigma),
+        };
+        let variance = sigma.get() * sigma.get() * event.tau().get();
+        Self::Renyi { curve, variance, with_votes: !known_noise }
+    }
+
+    fn without_votes(&self, l: f64) -> f64 {
+        match self {
+            Self::Pure { epsilon, family: Family::Paper, .. } => paper_without_votes(*epsilon, l),
+            Self::Pure { epsilon, family: Family::Exact, .. } => pure_moment(*epsilon, l),
+            Self::Renyi { curve, .. } => l * curve.rdp(l + 1.0),
+        }
+    }
+
+    fn with_votes(&self, log_q: f64, l: f64) -> f64 {
+        match self {
+            Self::Pure { epsilon, family, known_noise: true } => known_noise_moment(*family, *epsilon, log_q, l),
+            Self::Pure { epsilon, family: Family::Paper, .. } => theorem_3(*epsilon, log_q, l),
+            Self::Pure { epsilon, family: Family::Exact, .. } => outcome_moment(*epsilon, log_q, l),
+            Self::Renyi { curve, variance, with_votes: true } => {
+                l * theorem_6(log_q, *variance, l + 1.0, |order| curve.rdp(order))
+            }
+            Self::Renyi { .. } => self.without_votes(l),
+        }
+    }
+}
+
+impl Curve {
+    fn rdp(&self, order: f64) -> f64 {
+        match self {
+            Self::Gaussian(event) => match event.noise() {
+                Noise::Gaussian { sigma } => gaussian_rdp(sigma, event.tau(), order),
+                _ => f64::INFINITY,
+            },
+            Self::Skellam(curve) => curve.rdp(order),
+        }
+    }
+}
+
+impl Costs {
+    /// Prepares rows of votes; `epsilon` is that of one query.
+    pub(crate) fn new(
+        event: &PrivacyEvent,
+        epsilon: f64,
+        assume: Assume,
+        directions: Directions,
+        bound: Bound,
+        integrals: bool,
+        rows: &[(Gaps, &[u32])],
+    ) -> Self {
+        // Nobody is left to collude where everybody's noise is secret.
+        let assume = if event.tau().get() == 1.0 { Assume::Dropout } else { assume };
+        // With known noise what counts is q with all of the noise unknown.
+        let judged = if assume == Assume::Collusion { event.with_all_noise() } else { *event };
+        let all: Vec<Gaps> = rows.iter().map(|(gaps, _)| gaps.clone()).collect();
+        let mut outcome = OutcomeBound::new(&judged, bound, integrals, &all);
+        let exact =
+            if bound == Bound::Tight && assume != Assume::Collusion { ExactNoise::new(event, epsilon) } else { None };
+        let law = Law::new(event, epsilon, assume, bound);
+        // The order of the classes matters only where ties are resolved.
+        let mut distinct: HashMap<Vec<u32>, (usize, &Gaps)> = HashMap::new();
+        let mut order: Vec<Vec<u32>> = Vec::new();
+        for (gaps, counts) in rows {
+            let mut key = counts.to_vec();
+            if exact.is_none() {
+                key.sort_unstable();
+            }
+            let entry = distinct.entry(key.clone()).or_insert((0, gaps));
+            if entry.0 == 0 {
+                order.push(key);
+            }
+            entry.0 += 1;
+        }
+        let rows = order
+            .iter()
+            .filter_map(|key| distinct.get(key).map(|&(times, gaps)| (key, times, gaps)))
+            .map(|(counts, times, gaps)| {
+                let log_q = outcome.log_q(gaps);
+                let log_q_back =
+                    if directions == Directions::Both { outcome.log_q_of_neighbours(gaps).max(log_q) } else { log_q };
+                let worth = log_q_back > WORTH_DISTRIBUTIONS;
+                let instance = exact.as_ref().filter(|_| worth).map(|exact| exact.instance(counts));
+                let leaders = instance.as_ref().map(|instance| instance.leaders(&LEADING_ORDERS));
+                Row { times: times as f64, log_q, log_q_back, instance, leaders }
+            })
+            .collect();
+        Self { law, rows, directions }
+    }
+
+    /// The certified sum of moments of order `l`: over all neighbours, in the worse direction.
+    pub(crate) fn total(&self, l: f64) -> Total {
+        self.sum(l, |row| row.instance.as_ref())
+    }
+
+    /// The same without neighbours that are unlikely to matter: to look for a good order with.
+    pub(crate) fn estimate(&self, l: f64) -> f64 {
+        self.sum(l, |row| row.leaders.as_ref()).alpha
+    }
+
+    fn sum(&self, l: f64, instance: impl Fn(&Row) -> Option<&Instance>) -> Total {
+        let without = self.law.without_votes(l);
+        let (mut there, mut back, mut dependent) = (0.0, 0.0, 0);
+        for row in &self.rows {
+            let exact = instance(row).map(|instance| instance.moments(l));
+            let least = |log_q: f64, exact: Option<f64>| {
+                let moment = self.law.with_votes(log_q, l).min(without);
+                exact.map_or(moment, |exact| moment.min(exact))
+            };
+            let moment = least(row.log_q, exact.map(|exact| exact.0));
+            let moment_back = if self.directions == Directions::Both {
+                least(row.log_q_back, exact.map(|exact| exact.1))
+            } else {
+                moment
+            };
+            there += row.times * moment;
+            back += row.times * moment_back;
+            if moment.max(moment_back) < without {
+                dependent += row.times as usize;
+            }
+        }
+        Total { alpha: f64::max(there, back), dependent }
+    }
+}

@@ -1,0 +1,175 @@
+//! The paper's two figures, with the tight valid curve beside its own: epsilon of the same votes as a function of gamma, and
+//! of tau.
+
+mod svg;
+
+use speed_mechanism::{HonestRatio, InverseScale};
+
+use crate::calibrate::NoiseKind;
+use crate::{AccountError, Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent};
+
+/// Points of each curve.
+pub const POINTS: usize = 60;
+
+/// What both figures need.
+#[derive(Clone, Debug)]
+pub struct FigureRequest<'a> {
+    /// A row for each query.
+    pub counts: &'a [Vec<u32>],
+    /// Laplace noise of which kind carries the tight curve; the paper's curve is that of its continuous noise.
+    pub kind: NoiseKind,
+    /// Delta of all values.
+    pub delta: Delta,
+    /// What became of the other teachers' noise, for the tight curve.
+    pub assume: Assume,
+    /// Which formulas the tight curve uses: [`Bound::Outcome`], with `q` from pairs of classes, takes a second for both
+    /// figures, [`Bound::Tight`] a minute.
+    pub bound: Bound,
+}
+
+/// Curves over a common x, ready to be drawn or written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    title: String,
+    x_label: String,
+    x_is_logarithmic: bool,
+    curves: Vec<Curve>,
+    /// A horizontal line that the curves tend to, with its name.
+    asymptote: Option<(f64, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Curve {
+    name: String,
+    column: &'static str,
+    points: Vec<(f64, f64)>,
+}
+
+impl FigureRequest<'_> {
+    /// The paper's Figure 2: epsilon for gamma from 0.01 to 100 at one `tau`, with the limit of the paper's curve.
+    ///
+    /// # Errors
+    /// Those of [`Accountant::account`].
+    pub fn over_gamma(&self, tau: HonestRatio) -> Result<Figure, AccountError> {
+        let gammas = (0..POINTS).map(|i| 0.01 * 10f64.powf(4.0 * i as f64 / (POINTS - 1) as f64));
+        let curves = self.curves(gammas, |gamma| Ok((scale(gamma)?, tau)))?;
+        let limit = self.limit()?;
+        Ok(Figure {
+            title: format!(
+                "Epsilon of {} queries, tau = {}, delta = {:e}",
+                self.counts.len(),
+                tau.get(),
+                self.delta.get()
+            ),
+            x_label: "inverse scale of the noise gamma (per vote)".into(),
+            x_is_logarithmic: true,
+            curves,
+            asymptote: Some((limit, format!("limit of the paper's curve, {limit:.3}"))),
+        })
+    }
+
+    /// The paper's Figure 3: epsilon for tau from 0.1 to 1 at one `gamma`.
+    ///
+    /// # Errors
+    /// Those of [`Accountant::account`].
+    pub fn over_tau(&self, gamma: InverseScale) -> Result<Figure, AccountError> {
+        let taus = (0..POINTS).map(|i| 0.1 + 0.9 * i as f64 / (POINTS - 1) as f64);
+        let curves = self.curves(taus, |tau| Ok((gamma, ratio(tau.min(1.0))?)))?;
+        Ok(Figure {
+            title: format!(
+                "Epsilon of {} queries, gamma = {}, delta = {:e}",
+                self.counts.len(),
+                gamma.get(),
+                self.delta.get()
+            ),
+            x_label: "ratio tau of the teachers whose noise is present and secret".into(),
+            x_is_logarithmic: false,
+            curves,
+            asymptote: None,
+        })
+    }
+
+    fn curves(
+        &self,
+        xs: impl Iterator<Item = f64>,
+        noise: impl Fn(f64) -> Result<(InverseScale, HonestRatio), AccountError>,
+    ) -> Result<Vec<Curve>, AccountError> {
+        let (mut paper, mut tight) = (Vec::new(), Vec::new());
+        for x in xs {
+            let (gamma, tau) = noise(x)?;
+            let event = PrivacyEvent::new(Noise::laplace(gamma), tau);
+            paper.push((x, Accountant::paper(event, self.delta).account(self.counts)?.epsilon));
+            let noise = if self.kind == NoiseKind::DiscreteLaplace {
+                Noise::discrete_laplace(gamma)
+            } else {
+                Noise::laplace(gamma)
+            };
+            let accountant = Accountant::new(PrivacyEvent::new(noise, tau), self.delta)
+                .with_bound(self.bound)
+                .with_integrals(self.bound == Bound::Tight)
+                .with_directions(Directions::Both)
+                .with_assume(self.assume);
+            tight.push((x, accountant.account(self.counts)?.epsilon));
+        }
+        let integer = if self.kind == NoiseKind::DiscreteLaplace { "integer" } else { "continuous" };
+        Ok(vec![
+            Curve { name: "paper (continuous noise, dropout, one direction)".into(), column: "paper", points: paper },
+            Curve {
+                name: format!("tight and valid ({integer} noise, {}, both directions)", self.assume),
+                column: "tight",
+                points: tight,
+            },
+        ])
+    }
+
+    /// What the paper's curve tends to for gamma to infinity: nothing but ties costs anything, and the best order is the
+    /// largest at which the votes still help.
+    fn limit(&self) -> Result<f64, AccountError> {
+        let event = PrivacyEvent::new(Noise::laplace(scale(1e5)?), ratio(0.9)?);
+        Ok(Accountant::paper(event, self.delta).account(self.counts)?.epsilon)
+    }
+}
+
+fn scale(gamma: f64) -> Result<InverseScale, AccountError> {
+    InverseScale::new(gamma)
+        .map_err(|error| AccountError::Unreachable { what: format!("gamma {gamma}"), why: error.to_string() })
+}
+
+fn ratio(tau: f64) -> Result<HonestRatio, AccountError> {
+    HonestRatio::new(tau)
+        .map_err(|error| AccountError::Unreachable { what: format!("tau {tau}"), why: error.to_string() })
+}
+
+impl Figure {
+    /// Comma-separated values: x, and epsilon of each curve, not rounded.
+    #[must_use]
+    pub fn to_csv(&self) -> String {
+        let x = if self.x_is_logarithmic { "gamma" } else { "tau" };
+        let names: Vec<&str> = self.curves.iter().map(|curve| curve.column).collect();
+        let mut text = format!("{x},{}\n", names.join(","));
+        let rows = self.curves.first().map_or(0, |curve| curve.points.len());
+        for row in 0..rows {
+            let values: Vec<String> = self.curves.iter().map(|curve| curve.points[row].1.to_string()).collect();
+            text.push_str(&format!("{},{}\n", self.curves[0].points[row].0, values.join(",")));
+        }
+        text
+    }
+
+    /// A drawing. Curves differ by dashes and width as well as by shade.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        svg::draw(self)
+    }
+
+    /// The points of each curve with its name, and the asymptote.
+    #[must_use]
+    pub fn curves(&self) -> Vec<(&str, &[(f64, f64)])> {
+        self.curves.iter().map(|curve| (curve.column, curve.points.as_slice())).collect()
+    }
+
+    /// The line that the curves tend to.
+    #[must_use]
+    pub fn asymptote(&self) -> Option<f64> {
+        self.asymptote.as_ref().map(|(value, _)| *value)
+    }
+}

@@ -1,0 +1,329 @@
+//! A record of answered queries with a budget: append-only, checksummed, safe after a crash and between processes.
+//!
+//! A ledger is a text file with one JSON object a line. The first line holds the budget; each further line charges queries
+//! of one kind. Every line ends with the SHA-256 of the line and of the checksum before it, so that a line that was changed,
+//! removed or put elsewhere is found. A charge is written and synced **before** the queries are answered: after a crash
+//! the ledger may count an answer that was not given, never the other way round. The file is locked while it is read and
+//! extended, so two processes cannot spend the same budget.
+//!
+//! Charges are composed without votes, in the worst case (optimal composition of different pure epsilons): the ledger may
+//! be published, and refusing a query reveals nothing about votes.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use speed_mechanism::HonestRatio;
+
+use crate::composition::optimal_epsilon_of;
+use crate::per_query::tight_per_query_epsilon;
+use crate::{AccountError, Delta, Noise, PrivacyEvent};
+
+const FORMAT: u32 = 1;
+
+/// What may be spent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Epsilon for everything that is ever charged.
+    pub epsilon: f64,
+    /// Delta for everything that is ever charged, samplers included.
+    pub delta: Delta,
+}
+
+/// Queries of one kind that were charged together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Charge {
+    /// What they were for, in the caller's words.
+    pub label: String,
+    /// How many.
+    pub queries: usize,
+    /// Their noise.
+    #[serde(flatten)]
+    pub noise: Noise,
+    /// The ratio of teachers whose noise is present and secret.
+    pub tau: HonestRatio,
+    /// Statistical distance of all their draws from exact noise.
+    pub sampling_distance: f64,
+    /// Pure epsilon of one of them.
+    pub per_query_epsilon: f64,
+}
+
+/// What a ledger says at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Statement {
+    /// The budget.
+    pub budget: Budget,
+    /// Everything charged, in order.
+    pub charges: Vec<Charge>,
+    /// How many queries that is.
+    pub queries: usize,
+    /// Epsilon of all of it, at the budget's delta.
+    pub spent_epsilon: f64,
+    /// What that means.
+    pub claim: String,
+}
+
+/// Why a ledger refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// Reading, writing or locking failed.
+    #[error("cannot {action} ledger {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The operating system's word.
+        source: std::io::Error,
+    },
+    /// A line is not what was written.
+    #[error("ledger {}, line {line}: {message}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Expected and found.
+        message: String,
+    },
+    /// The queries would pass the budget. Nothing was charged.
+    #[error(
+        "ledger {}: {queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} \
+         ({spent:.6} is spent); nothing was charged",
+        path.display()
+    )]
+    OverBudget {
+        /// The file.
+        path: PathBuf,
+        /// How many queries were asked for.
+        queries: usize,
+        /// Epsilon with them.
+        would_be: f64,
+        /// Epsilon of the budget.
+        budget: f64,
+        /// Delta of the budget.
+        delta: f64,
+        /// Epsilon without them.
+        spent: f64,
+    },
+    /// The queries cannot be charged.
+    #[error("ledger {}: {message}", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// The accountant refused.
+    #[error(transparent)]
+    Account(#[from] AccountError),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+enum Entry {
+    Open {
+        format: u32,
+        #[serde(flatten)]
+        budget: Budget,
+    },
+    Charge(Charge),
+}
+
+/// A ledger file.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    path: PathBuf,
+}
+
+/// A ledger that was read: its entries, the checksum of the last, and where the last whole line ends.
+struct State {
+    budget: Budget,
+    charges: Vec<Charge>,
+    checksum: String,
+    end: u64,
+}
+
+impl Ledger {
+    /// Starts a ledger; the file must not exist.
+    ///
+    /// # Errors
+    /// [`LedgerError::Io`] if the file exists or cannot be written, [`LedgerError::Refused`] for a budget that is no
+    /// positive finite epsilon.
+    pub fn create(path: &Path, budget: Budget) -> Result<Self, LedgerError> {
+        let ledger = Self { path: path.to_path_buf() };
+        if !(budget.epsilon > 0.0 && budget.epsilon.is_finite()) {
+            return Err(
+                ledger.refused(format!("budget epsilon is {}, expected a finite number above 0", budget.epsilon))
+            );
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(ledger.io("create"))?;
+        file.lock().map_err(ledger.io("lock"))?;
+        let line = ledger.line(&Entry::Open { format: FORMAT, budget }, "")?;
+        file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(ledger.io("write"))?;
+        sync_folder(path);
+        Ok(ledger)
+    }
+
+    /// Opens a ledger and checks all of it.
+    ///
+    /// # Errors
+    /// [`LedgerError::Io`] if it cannot be read, [`LedgerError::Damaged`] if a line is not what was written.
+    pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        let ledger = Self { path: path.to_path_buf() };
+        ledger.statement()?;
+        Ok(ledger)
+    }
+
+    /// What it says now.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn statement(&self) -> Result<Statement, LedgerError> {
+        let mut file = File::open(&self.path).map_err(self.io("open"))?;
+        file.lock_shared().map_err(self.io("lock"))?;
+        let state = self.read(&mut file)?;
+        let spent_epsilon = spent(&state.budget, &state.charges);
+        let queries = state.charges.iter().map(|charge| charge.queries).sum();
+        let claim = format!(
+            "({spent_epsilon}, {:e})-DP of the {queries} answers charged, whatever the votes are, in both directions; \
+             neighbours differ in one teacher's vote on every query. Noise of the other teachers may be missing or known. \
+             Optimal composition; may be published.",
+            state.budget.delta.get()
+        );
+        Ok(Statement { budget: state.budget, charges: state.charges, queries, spent_epsilon, claim })
+    }
+
+    /// Charges `queries` queries between `classes` classes, before they are answered. If this returns, they may be
+    /// answered.
+    ///
+    /// # Errors
+    /// [`LedgerError::OverBudget`] if they would pass the budget: nothing is charged. [`LedgerError::Refused`] for no
+    /// queries and for noise without a pure epsilon; [`LedgerError::Io`] and [`LedgerError::Damaged`] as above.
+    pub fn charge(
+        &self,
+        label: &str,
+        event: &PrivacyEvent,
+        classes: usize,
+        queries: usize,
+    ) -> Result<Statement, LedgerError> {
+        let per_query_epsilon = tight_per_query_epsilon(event, classes);
+        if queries == 0 || !per_query_epsilon.is_finite() {
+            return Err(self.refused(format!(
+                "expected at least one query of Laplace noise, found {queries} of {}",
+                event.noise()
+            )));
+        }
+        let charge = Charge {
+            label: label.to_owned(),
+            queries,
+            noise: event.noise(),
+            tau: event.tau(),
+            sampling_distance: event.sampling_distance(),
+            per_query_epsilon,
+        };
+        let mut file = OpenOptions::new().read(true).write(true).open(&self.path).map_err(self.io("open"))?;
+        file.lock().map_err(self.io("lock"))?;
+        let mut state = self.read(&mut file)?;
+        let before = spent(&state.budget, &state.charges);
+        state.charges.push(charge.clone());
+        let after = spent(&state.budget, &state.charges);
+        if after.is_nan() || after > state.budget.epsilon {
+            return Err(LedgerError::OverBudget {
+                path: self.path.clone(),
+                queries,
+                would_be: after,
+                budget: state.budget.epsilon,
+                delta: state.budget.delta.get(),
+                spent: before,
+            });
+        }
+        // Half a line of a crash is cut off: its queries were never answered.
+        file.set_len(state.end).map_err(self.io("write"))?;
+        file.seek(SeekFrom::Start(state.end)).map_err(self.io("write"))?;
+        let line = self.line(&Entry::Charge(charge), &state.checksum)?;
+        file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(self.io("write"))?;
+        drop(file);
+        self.statement()
+    }
+
+    fn read(&self, file: &mut File) -> Result<State, LedgerError> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(self.io("read"))?;
+        // What follows the last line end is a write that a crash cut short.
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+        let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| self.damaged(1, error.to_string()))?;
+        let (mut budget, mut charges, mut checksum) = (None, Vec::new(), String::new());
+        for (number, line) in text.lines().enumerate() {
+            let damaged = |message: String| self.damaged(number + 1, message);
+            let (entry, written) =
+                line.rsplit_once(' ').ok_or_else(|| damaged("expected an entry and a checksum".into()))?;
+            let expected = chained(&checksum, entry);
+            if written != expected {
+                return Err(damaged(format!(
+                    "checksum is {written}, expected {expected}: a line was changed or is missing"
+                )));
+            }
+            checksum = expected;
+            match serde_json::from_str(entry).map_err(|error| damaged(error.to_string()))? {
+                Entry::Open { format: FORMAT, budget: opened } if number == 0 => budget = Some(opened),
+                Entry::Open { format, .. } => {
+                    return Err(damaged(format!(
+                        "expected one opening line of format {FORMAT}, found format {format}"
+                    )));
+                }
+                Entry::Charge(charge) => charges.push(charge),
+            }
+        }
+        let budget = budget.ok_or_else(|| self.damaged(1, "expected an opening line with the budget".into()))?;
+        Ok(State { budget, charges, checksum, end: whole as u64 })
+    }
+
+    fn line(&self, entry: &Entry, before: &str) -> Result<String, LedgerError> {
+        let entry = serde_json::to_string(entry).map_err(|error| self.refused(error.to_string()))?;
+        Ok(format!("{entry} {}\n", chained(before, &entry)))
+    }
+
+    fn io(&self, action: &'static str) -> impl Fn(std::io::Error) -> LedgerError + '_ {
+        move |source| LedgerError::Io { action, path: self.path.clone(), source }
+    }
+
+    fn damaged(&self, line: usize, message: String) -> LedgerError {
+        LedgerError::Damaged { path: self.path.clone(), line, message }
+    }
+
+    fn refused(&self, message: String) -> LedgerError {
+        LedgerError::Refused { path: self.path.clone(), message }
+    }
+}
+
+/// Epsilon of all charges at the budget's delta, samplers included; infinite if they use up delta.
+fn spent(budget: &Budget, charges: &[Charge]) -> f64 {
+    let queries: Vec<(f64, usize)> = charges.iter().map(|charge| (charge.per_query_epsilon, charge.queries)).collect();
+    let distance: f64 = charges.iter().map(|charge| charge.sampling_distance).sum();
+    let delta = budget.delta.get();
+    if distance == 0.0 {
+        return optimal_epsilon_of(&queries, delta);
+    }
+    // As in the account: what the samplers cost at the budget's epsilon or at what is spent, if that is more.
+    let ceiling = optimal_epsilon_of(&queries, delta) + 1.0;
+    let left = delta - (1.0 + ceiling.exp()) * distance * (1.0 + 4.0 * f64::EPSILON);
+    let epsilon = if left > 0.0 { optimal_epsilon_of(&queries, left) } else { f64::INFINITY };
+    if epsilon <= ceiling { epsilon } else { f64::INFINITY }
+}
+
+fn chained(before: &str, entry: &str) -> String {
+    let digest = Sha256::new().chain_update(before).chain_update("\n").chain_update(entry).finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A new file is durable when its folder is; where that cannot be done the file itself still is.
+fn sync_folder(path: &Path) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Ok(folder) = File::open(folder) {
+        drop(folder.sync_all());
+    }
+}

@@ -1,0 +1,62 @@
+//! Which order of moments gives the least epsilon.
+
+/// The best order, and whether it is the first or last that was tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Best {
+    pub(crate) order: f64,
+    pub(crate) epsilon: f64,
+    pub(crate) at_edge: bool,
+}
+
+/// The smallest order tried where orders are real.
+const SMALLEST: f64 = 0.02;
+/// The largest by default.
+pub(crate) const LARGEST_REAL: f64 = 4_096.0;
+
+/// Whole orders from 1 to `largest`, as the paper.
+pub(crate) fn best_whole(largest: u32, epsilon: impl Fn(f64) -> f64) -> Option<Best> {
+    let all = (1..=largest).map(|l| (f64::from(l), epsilon(f64::from(l))));
+    all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(order, epsilon)| Best {
+        order,
+        epsilon,
+        at_edge: order == 1.0 || order == f64::from(largest),
+    })
+}
+
+/// Real orders up to `largest`: a geometric grid, then a golden section around its best. Every order gives a valid bound,
+/// so a better one that is missed costs tightness only.
+pub(crate) fn best_real(largest: f64, epsilon: impl Fn(f64) -> f64) -> Option<Best> {
+    if largest.is_nan() || largest <= 0.0 {
+        return None;
+    }
+    let smallest = SMALLEST.min(largest);
+    let steps = ((largest / smallest).log2() * 3.0).ceil().max(1.0) as i32;
+    let at = |i: i32| {
+        if i == steps { largest } else { smallest * (largest / smallest).powf(f64::from(i) / f64::from(steps)) }
+    };
+    let grid: Vec<(f64, f64)> = (0..=steps).map(|i| (at(i), epsilon(at(i)))).collect();
+    let best = (0..grid.len()).min_by(|&i, &j| grid[i].1.total_cmp(&grid[j].1))?;
+    let (mut low, mut high) = (grid[best.saturating_sub(1)].0.ln(), grid[(best + 1).min(grid.len() - 1)].0.ln());
+    let golden = (5f64.sqrt() - 1.0) / 2.0;
+    let mut found = grid[best];
+    let (mut a, mut b) = (high - golden * (high - low), low + golden * (high - low));
+    let (mut fa, mut fb) = (epsilon(a.exp()), epsilon(b.exp()));
+    for _ in 0..22 {
+        if fa <= fb {
+            (high, b, fb) = (b, a, fa);
+            a = high - golden * (high - low);
+            fa = epsilon(a.exp());
+        } else {
+            (low, a, fa) = (a, b, fb);
+            b = low + golden * (high - low);
+            fb = epsilon(b.exp());
+        }
+        for (place, value) in [(a, fa), (b, fb)] {
+            if value < found.1 {
+                found = (place.exp(), value);
+            }
+        }
+    }
+    let at_edge = found.0 <= smallest * 1.000_001 || found.0 >= largest * 0.999_999;
+    Some(Best { order: found.0, epsilon: found.1, at_edge })
+}

@@ -1,0 +1,160 @@
+//! The probability that the winner does not win, by integration over its own noise.
+
+use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Skellam};
+
+use super::Gaps;
+use crate::quadrature::{Quality, line};
+use crate::{Noise, PrivacyEvent};
+
+/// The noise of one class, ready to be evaluated many times.
+pub(crate) enum ClassNoise {
+    Laplace { table: Box<LaplaceTable>, scale: f64 },
+    Gaussian(Gaussian),
+    Integer { lattice: Lattice, log_below: Vec<f64> },
+}
+
+/// Tails beyond this exponent do not count.
+const NEGLIGIBLE: f64 = 50.0;
+/// Larger gaps take the tail at this one beyond the rest, an upper bound.
+const FURTHEST_GAP: i64 = 1 << 12;
+
+impl ClassNoise {
+    pub(crate) fn new(event: &PrivacyEvent, largest_gap: i64) -> Self {
+        let tau = event.tau();
+        match event.noise() {
+            Noise::Laplace { gamma } => Self::Laplace {
+                table: Box::new(LaplaceTable::new(GeneralisedLaplace::of_class(gamma, tau))),
+                scale: 1.0 / gamma.get(),
+            },
+            Noise::Gaussian { sigma } => Self::Gaussian(Gaussian::of_class(sigma, tau)),
+            Noise::DiscreteLaplace { gamma } => {
+                let reach =
+                    (NEGLIGIBLE / gamma.get()).ceil() as usize + largest_gap.clamp(0, FURTHEST_GAP) as usize + 8;
+                Self::integer(DiscreteLaplace::of_class(gamma, tau).lattice(reach))
+            }
+            Noise::Skellam { sigma } => {
+                let noise = Skellam::of_class(sigma, tau);
+                let reach = reach_of_variance(noise.variance()) + largest_gap.clamp(0, FURTHEST_GAP) as usize + 8;
+                Self::integer(noise.lattice(reach))
+            }
+        }
+    }
+
+    fn integer(lattice: Lattice) -> Self {
+        let reach = lattice.reach() as i64;
+        let log_below = (-reach..=reach).map(|k| (-lattice.log_survival(k).exp()).ln_1p()).collect();
+        Self::Integer { lattice, log_below }
+    }
+
+    /// `ln q`, for the winner of `gaps`. In a tie of integer noise the winner loses.
+    pub(crate) fn log_q(&self, gaps: &Gaps, threshold: Option<f64>, quality: Quality) -> f64 {
+        match self {
+            Self::Laplace { table, scale } => {
+                let mut breaks: Vec<f64> = gaps.gaps.iter().map(|&gap| -gap as f64).collect();
+                breaks.push(0.0);
+                continuous(
+                    gaps,
+                    threshold,
+                    breaks,
+                    *scale,
+                    |r| table.log_density(r),
+                    |r| table.log_survival(r),
+                    quality,
+                )
+            }
+            Self::Gaussian(noise) => {
+                // No cusps; steps of a few deviations suit the half lines of the quadrature.
+                let sigma = noise.deviation();
+                let furthest = gaps.gaps.last().copied().unwrap_or(0) as f64;
+                let steps = ((furthest / (4.0 * sigma)).ceil() as usize).min(12);
+                let mut breaks: Vec<f64> = (0..=steps).map(|i| -4.0 * sigma * i as f64).collect();
+                breaks.extend([4.0 * sigma, -gaps.gaps[0] as f64 / 2.0]);
+                continuous(
+                    gaps,
+                    threshold,
+                    breaks,
+                    sigma / 3.0,
+                    |r| noise.log_density(r),
+                    |r| noise.log_survival(r),
+                    quality,
+                )
+            }
+            Self::Integer { lattice, log_below } => integer(lattice, log_below, gaps, threshold),
+        }
+    }
+}
+
+pub(crate) fn reach_of_variance(variance: f64) -> usize {
+    ((2.0 * NEGLIGIBLE * variance).sqrt() + NEGLIGIBLE).ceil() as usize
+}
+
+/// `ln integral f(r) (1 - prod F(r + gap)) dr`, where the winner also loses below the threshold.
+fn continuous(
+    gaps: &Gaps,
+    threshold: Option<f64>,
+    mut breaks: Vec<f64>,
+    scale: f64,
+    log_density: impl Fn(f64) -> f64,
+    log_survival: impl Fn(f64) -> f64,
+    quality: Quality,
+) -> f64 {
+    let enough = threshold.map(|threshold| threshold - gaps.winner as f64);
+    breaks.extend(enough);
+    breaks.sort_by(f64::total_cmp);
+    breaks.dedup();
+    let distinct = runs(&gaps.gaps);
+    let mut total = 0.0;
+    for (place, weight) in line(&breaks, scale, quality) {
+        let r = place.from(0.0);
+        let density = log_density(r);
+        if density < -700.0 {
+            continue;
+        }
+        let loses = if enough.is_some_and(|enough| place.from(enough) < 0.0) {
+            1.0
+        } else {
+            let stays: f64 = distinct
+                .iter()
+                .map(|&(gap, times)| {
+                    let beaten = log_survival(place.from(-gap as f64)).exp();
+                    times * (-beaten).ln_1p()
+                })
+                .sum();
+            -stays.exp_m1()
+        };
+        total += weight * density.exp() * loses;
+    }
+    total.ln()
+}
+
+fn integer(lattice: &Lattice, log_below: &[f64], gaps: &Gaps, threshold: Option<f64>) -> f64 {
+    let enough = threshold.map(|threshold| (threshold - gaps.winner as f64) as i64);
+    let distinct = runs(&gaps.gaps);
+    let reach = lattice.reach() as i64;
+    // ln P[r' < k]; beyond the table that at its end, where almost nothing is left.
+    let below = |k: i64| log_below[(k.clamp(-reach, reach) + reach) as usize];
+    let mut total = 0.0;
+    for r in -reach..=reach {
+        let loses = if enough.is_some_and(|enough| r < enough) {
+            1.0
+        } else {
+            let stays: f64 = distinct.iter().map(|&(gap, times)| times * below(r + gap)).sum();
+            -stays.exp_m1()
+        };
+        total += lattice.log_pmf(r).exp() * loses;
+    }
+    // What lies beyond the table, on the winner's low side.
+    (total + lattice.log_survival(reach).exp()).ln()
+}
+
+/// Each gap with how many classes have it.
+fn runs(gaps: &[i64]) -> Vec<(i64, f64)> {
+    let mut distinct: Vec<(i64, f64)> = Vec::new();
+    for &gap in gaps {
+        match distinct.last_mut() {
+            Some((last, times)) if *last == gap => *times += 1.0,
+            _ => distinct.push((gap, 1.0)),
+        }
+    }
+    distinct
+}

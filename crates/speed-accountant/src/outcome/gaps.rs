@@ -1,0 +1,46 @@
+//! Votes as the gaps between the winner and the others.
+
+use crate::AccountError;
+
+/// Gaps between the winner's votes and every other class's, in increasing order, and the winner's votes: all that a
+/// bound of `q` depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Gaps {
+    pub(crate) gaps: Vec<i64>,
+    pub(crate) winner: i64,
+}
+
+impl Gaps {
+    /// The gaps of one row of votes; `row` is for the error message.
+    pub(crate) fn of(row: usize, counts: &[u32]) -> Result<Self, AccountError> {
+        if counts.len() < 2 {
+            return Err(AccountError::TooFewClasses { row, found: counts.len() });
+        }
+        let most = counts.iter().copied().max().unwrap_or(0);
+        if most == 0 {
+            return Err(AccountError::NoVotes { row });
+        }
+        let mut gaps: Vec<i64> = counts.iter().map(|&count| i64::from(most) - i64::from(count)).collect();
+        gaps.sort_unstable();
+        // The smallest is the winner's own.
+        gaps.remove(0);
+        Ok(Self { gaps, winner: i64::from(most) })
+    }
+
+    pub(crate) fn classes(&self) -> usize {
+        self.gaps.len() + 1
+    }
+
+    /// The gaps at every neighbour that can be worst for the winner: it loses a vote, and one other class gains it.
+    ///
+    /// The probability that the winner wins falls with its own votes and with the others', so no other neighbour has a
+    /// larger `q`.
+    pub(crate) fn worst_neighbours(&self) -> impl Iterator<Item = Self> + '_ {
+        (0..self.gaps.len()).filter(|&i| i == 0 || self.gaps[i] != self.gaps[i - 1]).map(|gains| {
+            let mut gaps: Vec<i64> = self.gaps.iter().map(|gap| gap - 1).collect();
+            gaps[gains] -= 1;
+            gaps.sort_unstable();
+            Self { gaps, winner: self.winner - 1 }
+        })
+    }
+}

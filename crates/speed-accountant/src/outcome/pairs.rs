@@ -1,0 +1,155 @@
+//! The union bound: the winner loses if any other class beats it, or if it stays below the threshold.
+
+use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Skellam};
+
+use super::Gaps;
+use super::proposition4::Proposition4;
+use super::reach_of_variance;
+use crate::{Noise, PrivacyEvent};
+
+/// Gaps beyond this are treated as if they were this: the tail there is an upper bound of theirs.
+const LARGEST_GAP: i64 = 1 << 20;
+
+/// Tails of the difference of two classes' noise, and of one class's.
+pub(crate) struct Pairs {
+    difference: Difference,
+    class: Class,
+    threshold: Option<f64>,
+    /// With continuous noise the class with most votes is the likeliest.
+    winner_is_likeliest: bool,
+}
+
+enum Difference {
+    Proposition4(Proposition4),
+    /// Logarithms of the tails at gaps from -2 upwards.
+    Table(Vec<f64>),
+    Gaussian(Gaussian),
+}
+
+enum Class {
+    Laplace(GeneralisedLaplace),
+    Gaussian(Gaussian),
+    Integer(Option<Lattice>),
+}
+
+impl Pairs {
+    /// The paper's Proposition 4 where it applies.
+    pub(crate) fn paper(event: &PrivacyEvent, rows: &[Gaps]) -> Self {
+        match event.noise() {
+            Noise::Laplace { gamma } => {
+                Self::with(event, rows, Difference::Proposition4(Proposition4::new(gamma.get(), event.tau().get())))
+            }
+            _ => Self::exact(event, rows),
+        }
+    }
+
+    /// Exact tails of differences.
+    pub(crate) fn exact(event: &PrivacyEvent, rows: &[Gaps]) -> Self {
+        let tau = event.tau();
+        let largest = rows.iter().filter_map(|gaps| gaps.gaps.last()).max().copied().unwrap_or(0).min(LARGEST_GAP);
+        let from_lattice =
+            |lattice: Lattice| Difference::Table((-2..=largest).map(|gap| lattice.log_survival(gap)).collect());
+        let difference = match event.noise() {
+            Noise::Laplace { gamma } => {
+                let noise = LaplaceTable::new(GeneralisedLaplace::of_difference(gamma, tau));
+                Difference::Table((-2..=largest).map(|gap| noise.log_survival(gap as f64)).collect())
+            }
+            Noise::DiscreteLaplace { gamma } => {
+                from_lattice(DiscreteLaplace::of_difference(gamma, tau).lattice(largest as usize + 3))
+            }
+            Noise::Gaussian { sigma } => Difference::Gaussian(Gaussian::of_difference(sigma, tau)),
+            Noise::Skellam { sigma } => from_lattice(Skellam::of_difference(sigma, tau).lattice(largest as usize + 3)),
+        };
+        Self::with(event, rows, difference)
+    }
+
+    fn with(event: &PrivacyEvent, rows: &[Gaps], difference: Difference) -> Self {
+        let tau = event.tau();
+        // How far a count can be from the threshold.
+        let reach = event.threshold().map(|threshold| {
+            let furthest = rows.iter().map(|gaps| gaps.winner + 2).max().unwrap_or(0) as f64;
+            (threshold.abs() + furthest).min(LARGEST_GAP as f64) as usize + 2
+        });
+        let class = match event.noise() {
+            Noise::Laplace { gamma } => Class::Laplace(GeneralisedLaplace::of_class(gamma, tau)),
+            Noise::Gaussian { sigma } => Class::Gaussian(Gaussian::of_class(sigma, tau)),
+            Noise::DiscreteLaplace { gamma } => {
+                Class::Integer(reach.map(|reach| DiscreteLaplace::of_class(gamma, tau).lattice(reach)))
+            }
+            Noise::Skellam { sigma } => Class::Integer(reach.map(|reach| {
+                let noise = Skellam::of_class(sigma, tau);
+                noise.lattice(reach.max(reach_of_variance(noise.variance())))
+            })),
+        };
+        let winner_is_likeliest = !event.noise().is_integer() && event.threshold().is_none();
+        Self { difference, class, threshold: event.threshold(), winner_is_likeliest }
+    }
+
+    /// `ln` of the union bound for the outcome "the winner".
+    pub(crate) fn log_union(&self, gaps: &Gaps) -> f64 {
+        let terms = gaps.gaps.iter().map(|&gap| self.log_term(gap));
+        // Below the threshold the winner does not answer: P[r < t] = P[r > -t].
+        let silent = self.threshold.map(|threshold| self.log_below(threshold - gaps.winner as f64));
+        let log_sum = log_sum_exp(terms.chain(silent));
+        let ahead = gaps.gaps.first().is_some_and(|&gap| gap >= 0);
+        let cap = if self.winner_is_likeliest && ahead { (-1.0 / gaps.classes() as f64).ln_1p() } else { 0.0 };
+        log_sum.min(cap)
+    }
+
+    /// `ln P[some count reaches the threshold]`, the `q` of the outcome "no answer".
+    pub(crate) fn log_any_answer(&self, gaps: &Gaps) -> f64 {
+        let Some(threshold) = self.threshold else { return 0.0 };
+        let counts = std::iter::once(gaps.winner).chain(gaps.gaps.iter().map(|gap| gaps.winner - gap));
+        // Independent counts: 1 - prod (1 - p).
+        let none: f64 = counts.map(|count| self.log_below(threshold - count as f64)).sum();
+        if none == 0.0 { f64::NEG_INFINITY } else { (-none.exp_m1()).ln() }
+    }
+
+    /// The same at the worst neighbour. Every way to move a vote is tried.
+    pub(crate) fn log_any_answer_of_neighbours(&self, gaps: &Gaps) -> f64 {
+        let counts: Vec<i64> =
+            std::iter::once(gaps.winner).chain(gaps.gaps.iter().map(|gap| gaps.winner - gap)).collect();
+        let mut worst = f64::NEG_INFINITY;
+        for from in 0..counts.len() {
+            for to in (0..counts.len()).filter(|&to| to != from) {
+                let mut moved = counts.clone();
+                moved[from] -= 1;
+                moved[to] += 1;
+                let most = moved.iter().copied().max().unwrap_or(0);
+                let mut others: Vec<i64> = moved.iter().map(|count| most - count).collect();
+                others.sort_unstable();
+                others.remove(0);
+                worst = worst.max(self.log_any_answer(&Gaps { gaps: others, winner: most }));
+            }
+        }
+        worst
+    }
+
+    fn log_term(&self, gap: i64) -> f64 {
+        match &self.difference {
+            Difference::Proposition4(bound) => bound.log_term(gap),
+            Difference::Table(tails) => tails[((gap + 2).max(0) as usize).min(tails.len() - 1)],
+            Difference::Gaussian(noise) => noise.log_survival(gap as f64),
+        }
+    }
+
+    /// `ln P[r < t]`.
+    fn log_below(&self, t: f64) -> f64 {
+        match &self.class {
+            Class::Laplace(noise) => noise.log_survival(-t),
+            Class::Gaussian(noise) => noise.log_survival(-t),
+            // r <= t - 1 is -r >= 1 - t.
+            Class::Integer(lattice) => lattice.as_ref().map_or(0.0, |lattice| lattice.log_survival(1 - t as i64)),
+        }
+    }
+}
+
+/// `ln sum e^term`.
+fn log_sum_exp(terms: impl Iterator<Item = f64>) -> f64 {
+    let terms: Vec<f64> = terms.collect();
+    let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return largest;
+    }
+    largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
+}

@@ -1,0 +1,77 @@
+//! How private one query is, whatever the votes are: pure epsilons of Laplace noise.
+//!
+//! Neighbours differ in one teacher's vote: one class loses a vote and one gains it. No bound here looks at votes, so
+//! all hold in both directions, also when the other teachers' noise is known (collusion: it is a shift of the votes),
+//! and also with a threshold (docs/privacy.md).
+
+mod lemma;
+mod search;
+mod star;
+
+pub use lemma::{log_sup_g, theorem_2};
+pub use star::epsilon_star;
+
+use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace};
+
+use crate::{Noise, PrivacyEvent};
+
+/// What the numeric searches may have missed: [`epsilon_star`] and [`log_sup_g`] are suprema that are searched for, not
+/// proved (docs/privacy.md, "Numeric").
+pub const SEARCH_MARGIN: f64 = 1.001;
+
+/// The `epsilon` for which one query is (epsilon, 0)-differentially private by the paper's argument.
+///
+/// - [`Noise::Laplace`]: Theorem 2, the smaller of its two expressions (the second needs `tau > 1/2`).
+/// - [`Noise::DiscreteLaplace`]: the same lemma for integers, `max over t of ln P[X >= t] / P[X >= t + 2]`: fix the
+///   noise of all classes but one; that class wins from some integer noise `t` on, whatever the rule for ties, and a
+///   neighbour moves `t` by at most 2. Rounded up.
+/// - [`Noise::Gaussian`], [`Noise::Skellam`]: infinite; these are private in the sense of Rényi only.
+///
+/// With the noise of all teachers (`tau = 1`) Laplace noise of both kinds costs exactly `2 gamma`. (Erratum 4: both are
+/// sound but not tight.)
+#[must_use]
+pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
+    match event.noise() {
+        Noise::Laplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
+        Noise::DiscreteLaplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
+        Noise::Laplace { gamma } => theorem_2(gamma, event.tau()),
+        Noise::DiscreteLaplace { gamma } => lemma::integer(&DiscreteLaplace::of_class(gamma, event.tau())),
+        Noise::Gaussian { .. } | Noise::Skellam { .. } => f64::INFINITY,
+    }
+}
+
+/// The least `epsilon` known here for which one query between `classes` classes is (epsilon, 0)-differentially private.
+///
+/// - `tau = 1`: `2 gamma` (Dwork and Roth 2014, Claim 3.9, for neighbours that move two counts).
+/// - Two classes and no threshold: the answer depends on one difference of noise, of shape `2 tau`. From shape 1 on its
+///   tail is log-concave, so the ratio of tails at distance 2 rises to `e^{2 gamma}`; below, the lemma at that shape.
+/// - Otherwise the lemma's exact supremum, or [`epsilon_star`] if that is less, each with [`SEARCH_MARGIN`].
+#[must_use]
+pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
+    let tau = event.tau();
+    let Some(gamma) = event.noise().gamma() else { return f64::INFINITY };
+    let two_gamma = 2.0 * gamma.get();
+    if tau.get() == 1.0 {
+        return two_gamma;
+    }
+    let least = per_query_epsilon(event);
+    if classes == 2 && event.threshold().is_none() {
+        let two_classes = if tau.get() >= 0.5 {
+            two_gamma
+        } else if event.noise().is_integer() {
+            lemma::integer(&DiscreteLaplace::of_difference(gamma, tau))
+        } else {
+            SEARCH_MARGIN * log_sup_g(&GeneralisedLaplace::of_difference(gamma, tau))
+        };
+        return least.min(two_classes);
+    }
+    let least = if event.noise().is_integer() {
+        least
+    } else {
+        least.min(SEARCH_MARGIN * log_sup_g(&GeneralisedLaplace::of_class(gamma, tau)))
+    };
+    match epsilon_star(event) {
+        Some(star) => least.min(SEARCH_MARGIN * star.max(two_gamma)),
+        None => least,
+    }
+}

@@ -1,0 +1,354 @@
+//! Every bound against the privacy loss itself, by brute force: small ensembles, every vote, every neighbour, every value
+//! of the noise. Nothing here uses the crate's probabilities but for the continuous tails, which have their own tests.
+
+use std::collections::HashMap;
+
+use speed_accountant::per_query::{epsilon_star, tight_per_query_epsilon};
+use speed_accountant::{
+    Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, collusion_moment, moment, outcome_moment,
+    per_query_epsilon, pure_moment, q, q_exact, q_pairs,
+};
+use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable};
+
+/// What sums over noise leave out, and roundings.
+const SLACK: f64 = 1e-9;
+
+/// Probabilities of `A - B` at `-reach..=reach`, `A` and `B` negative binomial of shape `shape`, by convolution.
+fn pmf(gamma: f64, shape: f64, reach: i64) -> Vec<f64> {
+    let p = (-gamma).exp();
+    let terms = (60.0 / gamma) as usize + reach as usize;
+    let mut one = vec![(1.0 - p).powf(shape)];
+    for k in 1..=terms {
+        let last = one[k - 1];
+        one.push(last * p * (k as f64 - 1.0 + shape) / k as f64);
+    }
+    let at = |k: i64| -> f64 { (0..=terms - k as usize).map(|j| one[j] * one[j + k as usize]).sum() };
+    let half: Vec<f64> = (0..=reach).map(at).collect();
+    (-reach..=reach).map(|k| half[k.unsigned_abs() as usize]).collect()
+}
+
+/// Probabilities of every answer, "no answer" last, over all values of the noise; ties go to the lowest class.
+fn answers(counts: &[i64], pmf: &[f64], threshold: Option<i64>) -> Vec<f64> {
+    let reach = (pmf.len() / 2) as i64;
+    let mut answers = vec![0.0; counts.len() + 1];
+    let mut noise = vec![-reach; counts.len()];
+    loop {
+        let probability: f64 = noise.iter().map(|&r| pmf[(r + reach) as usize]).product();
+        let noisy = |k: usize| counts[k] + noise[k];
+        let winner = (1..counts.len()).fold(0, |best, k| if noisy(k) > noisy(best) { k } else { best });
+        let silent = threshold.is_some_and(|threshold| noisy(winner) < threshold);
+        answers[if silent { counts.len() } else { winner }] += probability;
+        let Some(next) = (0..counts.len()).find(|&k| noise[k] < reach) else { return answers };
+        noise[next] += 1;
+        noise[..next].fill(-reach);
+    }
+}
+
+/// All ways to distribute votes.
+fn histograms(classes: usize, votes: i64) -> Vec<Vec<i64>> {
+    if classes == 1 {
+        return vec![vec![votes]];
+    }
+    (0..=votes)
+        .flat_map(|first| {
+            histograms(classes - 1, votes - first).into_iter().map(move |mut rest| {
+                rest.insert(0, first);
+                rest
+            })
+        })
+        .collect()
+}
+
+fn neighbours(counts: &[i64]) -> Vec<Vec<i64>> {
+    let mut all = Vec::new();
+    for from in (0..counts.len()).filter(|&k| counts[k] > 0) {
+        for to in (0..counts.len()).filter(|&k| k != from) {
+            let mut moved = counts.to_vec();
+            moved[from] -= 1;
+            moved[to] += 1;
+            all.push(moved);
+        }
+    }
+    all
+}
+
+/// The least delta of `queries` times the same pair of distributions: over all counts of answers.
+fn delta_of(here: &[f64], there: &[f64], queries: usize, epsilon: f64) -> f64 {
+    fn walk(here: &[f64], there: &[f64], left: usize, log_ways: f64, logs: (f64, f64), epsilon: f64) -> f64 {
+        if here.len() == 1 {
+            let add = |log: f64, p: f64| if left == 0 { log } else { log + left as f64 * p.ln() };
+            let (p, p_there) = (add(logs.0, here[0]), add(logs.1, there[0]));
+            return ((log_ways + p).exp() - (log_ways + epsilon + p_there).exp()).max(0.0);
+        }
+        (0..=left)
+            .map(|times| {
+                let choose: f64 = (0..times).map(|i| ((left - i) as f64 / (times - i) as f64).ln()).sum();
+                let add = |log: f64, p: f64| if times == 0 { log } else { log + times as f64 * p.ln() };
+                let logs = (add(logs.0, here[0]), add(logs.1, there[0]));
+                walk(&here[1..], &there[1..], left - times, log_ways + choose, logs, epsilon)
+            })
+            .sum()
+    }
+    walk(here, there, queries, 0.0, (0.0, 0.0), epsilon)
+}
+
+/// `sum p^{l+1} / p'^l`, in logarithms.
+fn exact_moment(here: &[f64], there: &[f64], l: f64) -> f64 {
+    let pairs = here.iter().zip(there).filter(|(p, _)| **p > 0.0);
+    pairs.map(|(p, p_there)| p * (p / p_there).powf(l)).sum::<f64>().ln()
+}
+
+fn event(gamma: f64, tau: f64, threshold: Option<i64>) -> PrivacyEvent {
+    let gamma = InverseScale::new(gamma).expect("a valid scale");
+    let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::new(tau).expect("a valid ratio"));
+    match threshold {
+        Some(threshold) => event.with_threshold(threshold as f64).expect("a threshold"),
+        None => event,
+    }
+}
+
+fn votes(counts: &[i64]) -> Vec<u32> {
+    counts.iter().map(|&count| count as u32).collect()
+}
+
+/// Every bound that is called valid, for all votes of an ensemble.
+fn check_ensemble(gamma: f64, tau: f64, classes: usize, teachers: i64, threshold: Option<i64>, queries: &[usize]) {
+    let reach = (32.0 / gamma) as i64;
+    let noise = pmf(gamma, tau, reach);
+    let event = event(gamma, tau, threshold);
+    let epsilon = tight_per_query_epsilon(&event, classes);
+    let mut known: HashMap<Vec<i64>, Vec<f64>> = HashMap::new();
+    let mut distribution =
+        |counts: &[i64]| known.entry(counts.to_vec()).or_insert_with(|| answers(counts, &noise, threshold)).clone();
+    let what = format!("gamma {gamma}, tau {tau}, {classes} classes, {teachers} teachers, threshold {threshold:?}");
+    for counts in histograms(classes, teachers) {
+        let row = votes(&counts);
+        let here = distribution(&counts);
+        let winner = (0..classes).fold(0, |best, k| if counts[k] > counts[best] { k } else { best });
+        let lost = 1.0 - here[winner];
+        for (bound, name) in
+            [(q(&row, &event), "q"), (q_pairs(&row, &event), "q over exact pairs"), (q_exact(&row, &event), "exact q")]
+        {
+            let bound = bound.expect("votes");
+            assert!(bound >= lost - SLACK, "{what}, {counts:?}: {name} {bound} below {lost}");
+        }
+        let pairs: Vec<Vec<f64>> = neighbours(&counts).iter().map(|counts| distribution(counts)).collect();
+        for there in &pairs {
+            for (p, p_there) in here.iter().zip(there).filter(|(p, _)| **p > 1e-12) {
+                let loss = (p / p_there).ln().abs();
+                assert!(loss <= epsilon + SLACK, "{what}, {counts:?}: loss {loss} above {epsilon}");
+                assert!(loss <= per_query_epsilon(&event) + SLACK);
+            }
+        }
+        for &k in queries {
+            for delta in [1e-2, 1e-5] {
+                check_claims(&event, &row, (&here, &pairs), k, delta, &format!("{what}, {counts:?}, {k} queries"));
+            }
+        }
+    }
+}
+
+fn check_claims(
+    event: &PrivacyEvent,
+    row: &[u32],
+    (here, pairs): (&[f64], &[Vec<f64>]),
+    queries: usize,
+    delta: f64,
+    what: &str,
+) {
+    let accountant = Accountant::new(*event, Delta::new(delta).expect("a delta"));
+    let rows = vec![row.to_vec(); queries];
+    let mut claims = vec![accountant.account_queries(queries).expect("queries")];
+    for bound in [Bound::Tight, Bound::Outcome, Bound::Paper] {
+        for directions in [Directions::One, Directions::Both] {
+            for assume in [Assume::Dropout, Assume::Collusion] {
+                let accountant = accountant.with_bound(bound).with_directions(directions).with_assume(assume);
+                claims.push(accountant.account(&rows).expect("votes"));
+            }
+        }
+    }
+    for claim in claims {
+        for there in pairs {
+            let found = delta_of(here, there, queries, claim.epsilon);
+            assert!(found <= delta * (1.0 + 1e-6), "{what}: delta {found} above {delta}: {}", claim.claim);
+            if claim.directions == Directions::Both {
+                let back = delta_of(there, here, queries, claim.epsilon);
+                assert!(back <= delta * (1.0 + 1e-6), "{what}: delta {back} back above {delta}: {}", claim.claim);
+            }
+        }
+    }
+}
+
+#[test]
+fn two_classes_dropout() {
+    for gamma in [0.3, 1.0] {
+        for tau in [1.0, 0.7, 0.3] {
+            check_ensemble(gamma, tau, 2, 12, None, &[1, 8, 40]);
+        }
+    }
+}
+
+#[test]
+fn three_classes_dropout() {
+    for tau in [1.0, 0.6] {
+        check_ensemble(0.8, tau, 3, 5, None, &[1, 7]);
+    }
+}
+
+#[test]
+fn a_threshold_costs_no_more() {
+    // Thresholds that are always, sometimes and hardly ever reached; "no answer" is likely at the last.
+    for threshold in [-20, 2, 5, 9, 40] {
+        for tau in [1.0, 0.7, 0.4] {
+            check_ensemble(0.5, tau, 2, 6, Some(threshold), &[1, 12]);
+        }
+    }
+    for threshold in [3, 8] {
+        check_ensemble(0.8, 0.7, 3, 4, Some(threshold), &[1, 5]);
+    }
+}
+
+/// Two classes where the adversary knows a part of the noise: differences of two classes' noise, by enumeration.
+struct KnownNoise {
+    reach: i64,
+    /// `P[secret >= k]` for `k = reach, reach - 1, ...`.
+    suffix: Vec<f64>,
+    known: Vec<f64>,
+}
+
+impl KnownNoise {
+    fn new(gamma: f64, tau: f64) -> Self {
+        // Tails are needed far beyond the known noise: their ratio is the loss.
+        let (reach, furthest) = ((130.0 / gamma) as i64, (36.0 / gamma) as i64);
+        let secret = pmf(gamma, 2.0 * tau, reach);
+        let suffix = secret
+            .iter()
+            .rev()
+            .scan(0.0, |sum, p| {
+                *sum += p;
+                Some(*sum)
+            })
+            .collect();
+        Self { reach, suffix, known: pmf(gamma, 2.0 * (1.0 - tau), furthest) }
+    }
+
+    /// Probabilities of the first and second class at this lead of the first, known noise included; the first wins ties.
+    fn both(&self, lead: i64) -> [f64; 2] {
+        let wins = |lead: i64| self.suffix[(self.reach + lead).clamp(0, 2 * self.reach) as usize];
+        [wins(lead), wins(-lead - 1)]
+    }
+
+    fn moment(&self, gap: i64, moved: i64, l: f64) -> f64 {
+        let furthest = (self.known.len() / 2) as i64;
+        let of = |c: i64| exact_moment(&self.both(gap + c), &self.both(gap + moved + c), l).exp();
+        self.known.iter().zip(-furthest..).map(|(p, c)| p * of(c)).sum::<f64>().ln()
+    }
+}
+
+#[test]
+fn known_noise_is_covered_by_the_collusion_bound() {
+    for gamma in [0.1, 0.5] {
+        for tau in [0.9, 0.7, 0.4] {
+            let event = event(gamma, tau, None);
+            let truth = KnownNoise::new(gamma, tau);
+            let all = event_with_all_noise(gamma);
+            let epsilon = tight_per_query_epsilon(&event, 2);
+            for gap in [0, 1, 2, 5, 12, 30, 60] {
+                let row = [200 + gap, 200];
+                // At the neighbour the gap is two votes less.
+                let worst = [200 + gap, 202];
+                let log_q = q_pairs(&votes(&row), &all).expect("votes").ln();
+                let log_q_back = if gap >= 2 { q_pairs(&votes(&worst), &all).expect("votes").ln() } else { 0.0 };
+                for l in [0.5, 1.0, 8.0, 25.0] {
+                    for moved in [-2, 2] {
+                        let there = truth.moment(gap, moved, l);
+                        let bound = collusion_moment(epsilon, log_q, l);
+                        assert!(there <= bound + SLACK, "{gamma} {tau} {gap} {l}: {there} above {bound}");
+                        let back = truth.moment(gap + moved, -moved, l);
+                        let bound = collusion_moment(epsilon, log_q.max(log_q_back), l);
+                        assert!(back <= bound + SLACK, "{gamma} {tau} {gap} {l}: back {back} above {bound}");
+                        assert!(there.max(back) <= pure_moment(epsilon, l) + SLACK);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn event_with_all_noise(gamma: f64) -> PrivacyEvent {
+    event(gamma, 1.0, None)
+}
+
+/// The same for continuous noise, by integration over the known part.
+struct ContinuousKnownNoise {
+    secret: LaplaceTable,
+    /// Values of the known part and their weights.
+    known: Vec<(f64, f64)>,
+}
+
+impl ContinuousKnownNoise {
+    fn new(gamma: f64, tau: f64) -> Self {
+        let scale = InverseScale::new(gamma).expect("a scale");
+        let noise = |shape: f64| LaplaceTable::new(GeneralisedLaplace::new(scale, shape).expect("a shape"));
+        let known = noise(2.0 * (1.0 - tau));
+        // The known part has a cusp at zero: c = t^3.
+        let (steps, last) = (3_000, (60.0 / gamma).cbrt());
+        let nodes = (-steps..steps).map(|i| (f64::from(i) + 0.5) / f64::from(steps) * last).map(|t| {
+            let c = t.powi(3);
+            (c, known.log_density(c).exp() * 3.0 * t * t * last / f64::from(steps))
+        });
+        Self { known: nodes.collect(), secret: noise(2.0 * tau) }
+    }
+
+    fn moment(&self, gap: f64, moved: f64, l: f64) -> f64 {
+        let both = |lead: f64| [self.secret.log_survival(-lead).exp(), self.secret.log_survival(lead).exp()];
+        let of = |c: f64| exact_moment(&both(gap + c), &both(gap + moved + c), l).exp_m1();
+        self.known.iter().map(|&(c, weight)| weight * of(c)).sum::<f64>().ln_1p()
+    }
+}
+
+#[test]
+fn a_tight_epsilon_with_the_raw_q_claims_too_little_under_collusion() {
+    // The design note's case: tau = 0.7, a gap of 60 votes that grows by two, order 8, epsilon* of three classes and more.
+    let (gamma, tau, l) = (0.1, 0.7, 8.0);
+    let truth = ContinuousKnownNoise::new(gamma, tau).moment(60.0, 2.0, l);
+    let scale = InverseScale::new(gamma).expect("a scale");
+    let dropout = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::new(tau).expect("a ratio"));
+    let row = [155, 95];
+    let log_q = q_pairs(&row, &dropout).expect("votes").ln();
+    let star = epsilon_star(&dropout).expect("a scale");
+    let claimed = outcome_moment(star, log_q, l);
+    assert!((truth - 0.009_695).abs() < 5e-7 && (claimed - 0.007_188).abs() < 5e-7, "{truth} and {claimed}");
+    assert!(truth > claimed);
+    // The paper's own formula holds there: its epsilon and its q are loose enough.
+    let paper = moment(per_query_epsilon(&dropout), q(&row, &dropout).expect("votes").ln(), 8);
+    assert!(truth <= paper, "{truth} above the paper's {paper}");
+    // So does the collusion bound, by construction.
+    let all = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::ALL);
+    let bound = collusion_moment(star, q_pairs(&row, &all).expect("votes").ln(), l);
+    assert!(truth <= bound, "{truth} above {bound}");
+}
+
+#[test]
+fn the_paper_s_numbers_hold_thanks_to_their_slack() {
+    // Theorem 3 with Theorem 2's epsilon and Proposition 4's q at the raw votes, where the argument fails for known noise:
+    // the value is still above the exact loss of two classes at the scale, ratios and orders of the paper's tables.
+    let gamma = 0.1;
+    let scale = InverseScale::new(gamma).expect("a scale");
+    for tau in [0.9, 0.7] {
+        let event = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::new(tau).expect("a ratio"));
+        let epsilon = per_query_epsilon(&event);
+        let noise = ContinuousKnownNoise::new(gamma, tau);
+        for gap in [0u32, 6, 14, 30, 44, 60, 100, 150] {
+            let row = [300 + gap, 300];
+            let log_q = q(&row, &event).expect("votes").ln();
+            for l in [1, 5, 10, 15, 20, 25] {
+                for moved in [-2.0, 2.0] {
+                    let truth = noise.moment(f64::from(gap), moved, f64::from(l));
+                    let paper = moment(epsilon, log_q, l);
+                    assert!(truth <= paper, "tau {tau}, gap {gap}, order {l}: {truth} above {paper}");
+                }
+            }
+        }
+    }
+}

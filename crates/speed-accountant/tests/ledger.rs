@@ -1,0 +1,139 @@
+//! The ledger: budget, checksums, crashes, and two writers at once.
+
+use std::io::Write;
+use std::path::Path;
+
+use speed_accountant::composition::optimal_epsilon;
+use speed_accountant::ledger::{Budget, Ledger, LedgerError};
+use speed_accountant::{Delta, Noise, PrivacyEvent};
+use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation};
+
+fn event(tau: f64) -> PrivacyEvent {
+    let gamma = InverseScale::new(0.1).expect("a scale");
+    PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::new(tau).expect("a ratio"))
+}
+
+fn budget(epsilon: f64) -> Budget {
+    Budget { epsilon, delta: Delta::new(1e-5).expect("a delta") }
+}
+
+fn fresh(folder: &Path, epsilon: f64) -> Ledger {
+    Ledger::create(&folder.join("ledger"), budget(epsilon)).expect("a new ledger")
+}
+
+#[test]
+fn queries_are_charged_until_the_budget_is_spent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = fresh(folder.path(), 10.0);
+    let first = ledger.charge("the paper's hundred", &event(1.0), 10, 100).expect("within budget");
+    assert!((first.spent_epsilon - optimal_epsilon(0.2, 100, 1e-5)).abs() < 1e-9);
+    assert!(first.claim.contains("may be published"));
+    // 9.748 is spent. How many more fit is what optimal composition says.
+    let fit = (1..).take_while(|&more| optimal_epsilon(0.2, 100 + more, 1e-5) <= 10.0).count();
+    let error = ledger.charge("too many", &event(1.0), 10, fit + 1).expect_err("over budget");
+    assert!(matches!(error, LedgerError::OverBudget { .. }), "{error}");
+    assert_eq!(ledger.statement().expect("readable").queries, 100);
+    ledger.charge("the rest", &event(1.0), 10, fit).expect("just within budget");
+    // Another kind of query goes through the grid, which rounds up.
+    let error = ledger.charge("another kind", &event(0.9), 10, 1).expect_err("over budget");
+    assert!(error.to_string().contains("nothing was charged"), "{error}");
+    let reopened = Ledger::open(&folder.path().join("ledger")).expect("readable");
+    assert_eq!(reopened.statement().expect("readable").charges.len(), 2);
+}
+
+#[test]
+fn different_queries_compose() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = fresh(folder.path(), 20.0);
+    ledger.charge("all noise", &event(1.0), 10, 60).expect("within budget");
+    let mixed = ledger.charge("less noise", &event(0.7), 10, 40).expect("within budget").spent_epsilon;
+    let (least, most) = (optimal_epsilon(0.2, 100, 1e-5), optimal_epsilon(0.216_867, 100, 1e-5));
+    assert!(mixed > least && mixed < most, "{mixed} between {least} and {most}");
+}
+
+#[test]
+fn a_changed_or_missing_line_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = fresh(folder.path(), 50.0);
+    for label in ["one", "two", "three"] {
+        ledger.charge(label, &event(1.0), 10, 10).expect("within budget");
+    }
+    let path = folder.path().join("ledger");
+    let good = std::fs::read_to_string(&path).expect("a ledger");
+    let lines: Vec<&str> = good.lines().collect();
+    let changed = good.replace("\"queries\":10", "\"queries\":1");
+    let missing = [lines[0], lines[1], lines[3]].join("\n") + "\n";
+    let exchanged = [lines[0], lines[2], lines[1], lines[3]].join("\n") + "\n";
+    let budget = good.replacen("50.0", "90.0", 1);
+    let headless = lines[1..].join("\n") + "\n";
+    for (bad, line) in [(changed, 2), (missing, 3), (exchanged, 2), (budget, 1), (headless, 1), (String::new(), 1)] {
+        std::fs::write(&path, bad).expect("a bad ledger");
+        let error = Ledger::open(&path).expect_err("damaged");
+        assert!(matches!(error, LedgerError::Damaged { line: found, .. } if found == line), "line {line}: {error}");
+        assert!(ledger.charge("more", &event(1.0), 10, 1).is_err());
+    }
+}
+
+#[test]
+fn a_write_that_a_crash_cut_short_is_no_charge() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = fresh(folder.path(), 50.0);
+    ledger.charge("one", &event(1.0), 10, 10).expect("within budget");
+    let path = folder.path().join("ledger");
+    let good = std::fs::read(&path).expect("a ledger");
+    ledger.charge("two", &event(1.0), 10, 10).expect("within budget");
+    let longer = std::fs::read(&path).expect("a ledger");
+    for cut in good.len()..longer.len() {
+        std::fs::write(&path, &longer[..cut]).expect("a cut ledger");
+        assert_eq!(ledger.statement().expect("readable").queries, 10, "cut at byte {cut}");
+    }
+    let after = ledger.charge("three", &event(1.0), 10, 5).expect("within budget");
+    assert_eq!(after.queries, 15);
+    assert_eq!(Ledger::open(&path).expect("whole again").statement().expect("readable").queries, 15);
+}
+
+#[test]
+fn writers_at_once_do_not_spend_the_same_budget() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger");
+    Ledger::create(&path, budget(3.0)).expect("a new ledger");
+    let allowed = (1..).take_while(|&k| optimal_epsilon(0.2, k, 1e-5) <= 3.0).count();
+    let charged: usize = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let path = &path;
+                scope.spawn(move || {
+                    let ledger = Ledger::open(path).expect("readable");
+                    (0..20).filter(|i| ledger.charge(&format!("{writer}.{i}"), &event(1.0), 10, 1).is_ok()).count()
+                })
+            })
+            .collect();
+        writers.into_iter().map(|writer| writer.join().expect("a writer")).sum()
+    });
+    assert_eq!(charged, allowed);
+    let statement = Ledger::open(&path).expect("readable").statement().expect("readable");
+    assert_eq!(statement.queries, allowed);
+    assert!(statement.spent_epsilon <= 3.0);
+}
+
+#[test]
+fn refusals_say_why() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger");
+    for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(Ledger::create(&path, budget(epsilon)), Err(LedgerError::Refused { .. })));
+    }
+    let ledger = fresh(folder.path(), 1.0);
+    assert!(matches!(Ledger::create(&path, budget(1.0)), Err(LedgerError::Io { .. })), "never overwritten");
+    assert!(matches!(ledger.charge("none", &event(1.0), 10, 0), Err(LedgerError::Refused { .. })));
+    let gaussian = Noise::gaussian(NoiseDeviation::new(40.0).expect("valid"));
+    let gaussian = PrivacyEvent::new(gaussian, HonestRatio::ALL);
+    assert!(matches!(ledger.charge("gaussian", &gaussian, 10, 1), Err(LedgerError::Refused { .. })));
+    // A sampler so bad that it uses up delta passes every budget.
+    let bad = event(1.0).with_sampling_distance(1e-5).expect("a distance");
+    assert!(matches!(ledger.charge("bad sampler", &bad, 10, 1), Err(LedgerError::OverBudget { .. })));
+    assert!(matches!(Ledger::open(&folder.path().join("nothing")), Err(LedgerError::Io { .. })));
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("the ledger");
+    file.write_all(b"nonsense without checksum\n").expect("written");
+    assert!(matches!(ledger.statement(), Err(LedgerError::Damaged { line: 2, .. })));
+}

@@ -1,0 +1,269 @@
+//! What must hold for any input: order relations, limits, and no panic, NaN or negative epsilon.
+
+use proptest::prelude::*;
+use speed_accountant::calibrate::{NoiseKind, Target, calibrate_noise, calibrate_queries};
+use speed_accountant::composition::{optimal_delta, optimal_epsilon, optimal_epsilon_of};
+use speed_accountant::per_query::{SEARCH_MARGIN, epsilon_star, log_sup_g, tight_per_query_epsilon};
+use speed_accountant::{
+    Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, gaussian_rdp, per_query_epsilon, q, q_exact,
+    q_pairs, skellam_rdp,
+};
+use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale};
+
+fn tau(value: f64) -> HonestRatio {
+    HonestRatio::new(value).expect("a ratio")
+}
+
+fn delta(value: f64) -> Delta {
+    Delta::new(value).expect("a delta")
+}
+
+/// Scales from one end of their range to the other, evenly in the logarithm.
+fn log_range(low: f64, high: f64) -> impl Strategy<Value = f64> {
+    (low.ln()..high.ln()).prop_map(f64::exp)
+}
+
+fn kinds() -> impl Strategy<Value = NoiseKind> {
+    prop_oneof![
+        Just(NoiseKind::Laplace),
+        Just(NoiseKind::DiscreteLaplace),
+        Just(NoiseKind::Gaussian),
+        Just(NoiseKind::Skellam)
+    ]
+}
+
+/// Noise whose scale is in the range that every formula must be right in.
+fn noises() -> impl Strategy<Value = Noise> {
+    (kinds(), log_range(1e-4, 100.0)).prop_map(|(kind, gamma)| {
+        let scale = if kind.is_inverse() { gamma } else { (1.0 / gamma).clamp(0.02, 3e3) };
+        kind.with_scale(scale).expect("in range")
+    })
+}
+
+/// Rows with the same number of votes each, gaps up to a hundred thousand.
+fn rows() -> impl Strategy<Value = Vec<Vec<u32>>> {
+    (2usize..6, 1u32..100_000).prop_flat_map(|(classes, teachers)| {
+        let row = proptest::collection::vec(0.0f64..1.0, classes - 1).prop_map(move |cuts| {
+            let mut cuts: Vec<u32> = cuts.iter().map(|cut| (cut * f64::from(teachers)) as u32).collect();
+            cuts.sort_unstable();
+            cuts.push(teachers);
+            let mut before = 0;
+            cuts.into_iter().map(|cut| cut - std::mem::replace(&mut before, cut)).collect::<Vec<u32>>()
+        });
+        proptest::collection::vec(row, 1..4)
+    })
+}
+
+/// A few in every run; `PROPTEST_CASES=1000` for many.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_account_is_a_number_and_ordered(
+        noise in noises(),
+        ratio in prop_oneof![0.05f64..1.0, Just(1.0)],
+        rows in rows(),
+        log_delta in -40.0f64..-0.1,
+        threshold in proptest::option::of(-10i32..2_000),
+    ) {
+        let mut event = PrivacyEvent::new(noise, tau(ratio));
+        if let Some(threshold) = threshold {
+            event = event.with_threshold(f64::from(threshold)).expect("whole");
+        }
+        let accountant = Accountant::new(event, delta(log_delta.exp()));
+        let of = |bound, directions, assume| {
+            let accountant = accountant.with_bound(bound).with_directions(directions).with_assume(assume);
+            let account = accountant.account(&rows).expect("valid votes");
+            assert!(account.epsilon >= 0.0 && account.epsilon.is_finite(), "{}", account.claim);
+            assert!(account.per_query_epsilon >= 0.0 && !account.claim.is_empty());
+            account.epsilon
+        };
+        let tight = of(Bound::Tight, Directions::Both, Assume::Dropout);
+        let tight_one = of(Bound::Tight, Directions::One, Assume::Dropout);
+        let outcome = of(Bound::Outcome, Directions::Both, Assume::Dropout);
+        let collusion = of(Bound::Tight, Directions::Both, Assume::Collusion);
+        let paper = of(Bound::Paper, Directions::One, Assume::Dropout);
+        let paper_both = of(Bound::Paper, Directions::Both, Assume::Dropout);
+        let any = accountant.account_queries(rows.len()).expect("queries").epsilon;
+        let above = |more: f64, less: f64| more >= less * (1.0 - 1e-6) - 1e-9;
+        prop_assert!(above(tight, tight_one) && above(outcome, tight) && above(paper_both, paper));
+        prop_assert!(above(collusion, tight), "collusion {collusion} below dropout {tight}");
+        prop_assert!(above(any, collusion), "{any} whatever the votes, {collusion} at these");
+        prop_assert!(above(paper_both, tight), "paper {paper_both} below tight {tight}");
+    }
+
+    #[test]
+    fn probabilities_are_ordered(
+        gamma in log_range(1e-3, 20.0),
+        ratio in prop_oneof![0.05f64..1.0, Just(1.0)],
+        rows in rows(),
+        integer in any::<bool>(),
+    ) {
+        let gamma = InverseScale::new(gamma).expect("in range");
+        let noise = if integer { Noise::discrete_laplace(gamma) } else { Noise::laplace(gamma) };
+        let event = PrivacyEvent::new(noise, tau(ratio));
+        for row in &rows {
+            let (paper, pairs, exact) =
+                (q(row, &event).expect("votes"), q_pairs(row, &event).expect("votes"), q_exact(row, &event).expect("votes"));
+            prop_assert!((0.0..=1.0).contains(&paper) && (0.0..=1.0).contains(&pairs) && (0.0..=1.0 + 1e-9).contains(&exact));
+            prop_assert!(pairs <= paper * (1.0 + 1e-9), "{pairs} above Proposition 4's {paper}");
+            // Below the accuracy of sums over the noise the union bound is used.
+            prop_assert!(exact <= pairs * (1.0 + 1e-7) + 1e-18, "{exact} above the union {pairs}");
+        }
+    }
+
+    #[test]
+    fn one_query_is_monotone_and_tight_is_below_paper(
+        gamma in log_range(1e-3, 50.0),
+        ratio in 0.05f64..0.999,
+        integer in any::<bool>(),
+    ) {
+        let at = |gamma: f64, ratio: f64| {
+            let gamma = InverseScale::new(gamma).expect("in range");
+            let noise = if integer { Noise::discrete_laplace(gamma) } else { Noise::laplace(gamma) };
+            PrivacyEvent::new(noise, tau(ratio))
+        };
+        let here = at(gamma, ratio);
+        let (paper, tight) = (per_query_epsilon(&here), tight_per_query_epsilon(&here, 10));
+        prop_assert!(tight <= paper * (1.0 + 1e-9) && tight >= 2.0 * gamma * (1.0 - 1e-12));
+        for more in [at(gamma * 1.05, ratio), at(gamma, (ratio * 0.95).max(0.05))] {
+            // The search's margin is the grain of monotonicity.
+            prop_assert!(tight_per_query_epsilon(&more, 10) * SEARCH_MARGIN >= tight);
+            prop_assert!(per_query_epsilon(&more) >= paper * (1.0 - 1e-9));
+        }
+        prop_assert!(tight_per_query_epsilon(&here, 2) <= tight * (1.0 + 1e-9));
+    }
+
+    #[test]
+    fn worst_case_composition_is_monotone(
+        kind in kinds(),
+        gamma in log_range(1e-2, 3.0),
+        ratio in 0.3f64..1.0,
+        queries in 1usize..300,
+        log_delta in -30.0f64..-1.0,
+    ) {
+        let at = |gamma: f64, ratio: f64, queries: usize, log_delta: f64| {
+            let scale = if kind.is_inverse() { gamma } else { 1.0 / gamma };
+            let event = PrivacyEvent::new(kind.with_scale(scale).expect("in range"), tau(ratio));
+            Accountant::new(event, delta(log_delta.exp())).account_queries(queries).expect("queries").epsilon
+        };
+        let here = at(gamma, ratio, queries, log_delta);
+        // A percent is more than the margin of the search.
+        for more in [
+            at(gamma * 1.01, ratio, queries, log_delta),
+            at(gamma, ratio * 0.98, queries, log_delta),
+            at(gamma, ratio, queries + 1, log_delta),
+            at(gamma, ratio, queries, log_delta - 0.5),
+        ] {
+            prop_assert!(more * (SEARCH_MARGIN + 1e-6) >= here, "{more} below {here}");
+        }
+    }
+
+    #[test]
+    fn optimal_composition_is_below_the_sum_and_the_grid_above_it(
+        epsilons in proptest::collection::vec((log_range(1e-3, 3.0), 1usize..30), 1..4),
+        log_delta in -30.0f64..-1.0,
+    ) {
+        let delta = log_delta.exp();
+        let mixed = optimal_epsilon_of(&epsilons, delta);
+        let sum: f64 = epsilons.iter().map(|&(epsilon, times)| epsilon * times as f64).sum();
+        let times: usize = epsilons.iter().map(|&(_, times)| times).sum();
+        let most = epsilons.iter().map(|&(epsilon, _)| epsilon).fold(0.0, f64::max);
+        prop_assert!(mixed >= 0.0 && mixed <= sum * (1.0 + 1e-9));
+        prop_assert!(mixed <= optimal_epsilon(most, times, delta) + sum * 1e-4);
+        for &(epsilon, times) in &epsilons {
+            prop_assert!(mixed + 1e-9 >= optimal_epsilon(epsilon, times, delta));
+        }
+        // Halves of one kind, told apart by a hair, go through the grid and come close to the exact sum.
+        let (epsilon, times) = epsilons[0];
+        let exact = optimal_epsilon(epsilon, 2 * times, delta);
+        let grid = optimal_epsilon_of(&[(epsilon, times), (epsilon * (1.0 + 1e-12), times)], delta);
+        prop_assert!(grid >= exact * (1.0 - 1e-9) && grid <= exact + sum * 1e-3, "{grid} against {exact}");
+        prop_assert!(optimal_delta(epsilon, times, exact) <= delta * (1.0 + 1e-6) || exact == 0.0);
+    }
+}
+
+#[test]
+fn limits() {
+    let laplace = |gamma: f64, ratio: f64| {
+        PrivacyEvent::new(Noise::laplace(InverseScale::new(gamma).expect("a scale")), tau(ratio))
+    };
+    // tau -> 1 gives 2 gamma.
+    for gamma in [0.01, 0.1, 1.0] {
+        let near = per_query_epsilon(&laplace(gamma, 1.0 - 1e-9));
+        assert!((near / (2.0 * gamma) - 1.0).abs() < 1e-6, "{near}");
+        let tight = tight_per_query_epsilon(&laplace(gamma, 1.0 - 1e-9), 10);
+        assert!(tight <= 2.0 * gamma * SEARCH_MARGIN, "{tight}");
+    }
+    // gamma -> 0 gives 0.
+    for ratio in [0.05, 0.3, 0.5, 0.9] {
+        let tight: Vec<f64> =
+            [1e-2, 1e-3, 1e-4].iter().map(|&gamma| tight_per_query_epsilon(&laplace(gamma, ratio), 10)).collect();
+        assert!(tight[0] > tight[1] && tight[1] > tight[2], "{tight:?}");
+    }
+    // Skellam noise of many votes is Gaussian noise.
+    let sigma = speed_mechanism::NoiseDeviation::new(300.0).expect("valid");
+    let ratio = skellam_rdp(sigma, HonestRatio::ALL, 8.0) / gaussian_rdp(sigma, HonestRatio::ALL, 8.0);
+    assert!((ratio - 1.0).abs() < 1e-4, "{ratio}");
+}
+
+#[test]
+fn the_searches_find_the_largest_ratio_of_a_grid() {
+    // Brute force over places: J(A, D) by a plain sum of midpoints in each tenth of a vote.
+    for (gamma, ratio) in [(0.3, 0.3), (0.3, 0.6), (1.0, 0.75)] {
+        let scale = InverseScale::new(gamma).expect("a scale");
+        let event = PrivacyEvent::new(Noise::laplace(scale), tau(ratio));
+        let noise = GeneralisedLaplace::of_class(scale, tau(ratio));
+        let found = epsilon_star(&event).expect("a scale").max(2.0 * gamma);
+        let (step, reach) = (0.1, 400i32);
+        // Mass of each cell exactly, from tails.
+        let tails: Vec<f64> = (-2 * reach..=2 * reach).map(|i| noise.survival(f64::from(i) * step)).collect();
+        let tail = |i: i32| tails[(i.clamp(-2 * reach, 2 * reach) + 2 * reach) as usize];
+        let j = |a: i32, d: i32| -> (f64, f64) {
+            let cells = (a..reach).map(|i| (tail(i) - tail(i + 1), i));
+            cells.fold((0.0, 0.0), |(low, high), (mass, i)| {
+                (low + mass * (1.0 - tail(i + d)), high + mass * (1.0 - tail(i + 1 + d)))
+            })
+        };
+        for a in (-20..=20).step_by(2) {
+            for d in (-100..=30).step_by(5) {
+                // A lower bound of the ratio, whatever the cells hide.
+                let lower = (j(a, d).0 / j(a + 10, d - 20).1).ln();
+                assert!(lower <= found + 1e-9, "gamma {gamma}, tau {ratio}, {a} {d}: {lower} above {found}");
+            }
+        }
+        let supremum = log_sup_g(&noise);
+        for t in -300..=300 {
+            let t = f64::from(t) * 0.01;
+            assert!(noise.log_survival(t) - noise.log_survival(t + 2.0) <= supremum + 1e-12);
+        }
+    }
+}
+
+#[test]
+fn calibration_meets_its_target_and_no_less_noise_does() {
+    let target =
+        Target { epsilon: 5.0, delta: delta(1e-5), tau: tau(0.9), assume: Assume::Collusion, bound: Bound::Tight };
+    for kind in [NoiseKind::Laplace, NoiseKind::DiscreteLaplace, NoiseKind::Gaussian, NoiseKind::Skellam] {
+        let found = calibrate_noise(kind, 100, &target).expect("reachable");
+        assert!(found.account.epsilon <= 5.0 && found.account.epsilon > 4.99, "{kind:?}: {}", found.account.epsilon);
+        assert!(found.account.publishable);
+        let less = if kind.is_inverse() { found.scale * 1.01 } else { found.scale * 0.99 };
+        let event = PrivacyEvent::new(kind.with_scale(less).expect("in range"), tau(0.9));
+        let cost = Accountant::new(event, delta(1e-5)).account_queries(100).expect("queries").epsilon;
+        assert!(cost > 5.0, "{kind:?}: {cost}");
+        let noise = kind.with_scale(found.scale).expect("in range");
+        let queries = calibrate_queries(noise, &target).expect("reachable");
+        assert_eq!(queries.queries, 100, "{kind:?}");
+    }
+    for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(calibrate_noise(NoiseKind::Laplace, 1, &Target { epsilon, ..target }).is_err());
+    }
+    assert!(calibrate_noise(NoiseKind::Laplace, 1_000_000, &Target { epsilon: 1e-3, ..target }).is_err());
+    let weak = NoiseKind::Laplace.with_scale(50.0).expect("in range");
+    assert!(calibrate_queries(weak, &target).is_err());
+}

@@ -1,0 +1,172 @@
+//! `speed account`, `speed calibrate`, `speed audit`, `speed ledger` and `speed figure`
+
+mod figure;
+mod ledger;
+
+use serde_json::json;
+use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit as run_audit};
+use speed_accountant::calibrate::{Calibration, NoiseKind, Target, calibrate_noise, calibrate_queries};
+use speed_accountant::per_query::tight_per_query_epsilon;
+use speed_accountant::{Account, AccountError, Accountant, Bound, Directions, Noise, PrivacyEvent, round_up};
+use speed_experiment::npy::{read_histograms, read_row_indices};
+use speed_experiment::{ConfigError, ExperimentError};
+use speed_mechanism::{InverseScale, MechanismError, NoiseShare, NoiseSource, noise_generator};
+
+pub(super) use figure::figure;
+pub(super) use ledger::ledger;
+
+use super::{Failure, print, print_json};
+use crate::options::{AccountOptions, AuditOptions, CalibrateOptions, NoiseOptions, QueryOptions, ShareKind};
+
+pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
+    let counts = counts(&options.queries)?;
+    let teachers = counts.first().map_or(0, |row| row.iter().map(|&count| count as usize).sum());
+    let tau = options.noise.honest_ratio.effective(teachers).map_err(|error| flag("honest-ratio", &error))?;
+    let mut event = PrivacyEvent::new(noise(&options.noise)?, tau);
+    if let Some(threshold) = options.threshold {
+        event = event.with_threshold(threshold).map_err(|error| flag("threshold", &error))?;
+    }
+    let both = options.both_directions || (options.bound != Bound::Paper && !options.one_direction);
+    let mut accountant = Accountant::new(event, options.delta)
+        .with_bound(options.bound)
+        .with_assume(options.assume)
+        .with_directions(if both { Directions::Both } else { Directions::One });
+    if let Some(orders) = options.orders {
+        accountant = accountant.with_largest_order(f64::from(orders));
+    }
+    let spent = if options.any_votes { accountant.account_queries(counts.len()) } else { accountant.account(&counts) };
+    let spent = spent.map_err(|error| match error {
+        AccountError::CentralRatio { .. } => flag("honest-ratio", &error),
+        error => {
+            Failure::from(ExperimentError::Input { path: options.queries.votes.clone(), message: error.to_string() })
+        }
+    })?;
+    if options.json { print_json(&spent) } else { print(&account_text(&spent)) }
+}
+
+fn account_text(account: &Account) -> String {
+    let mut text =
+        format!("epsilon {:.4} at delta {:e}\n{}\n", round_up(account.epsilon, 4), account.delta, account.claim);
+    if let Some(order) = account.order {
+        text.push_str(&format!(
+            "Moment order {order:.2}; {} of {} queries are cheaper for their votes; epsilon of one query {:.6}.\n",
+            account.data_dependent_queries, account.queries, account.per_query_epsilon
+        ));
+    }
+    if account.order_at_edge {
+        text.push_str("Warning: the best order is at the edge of those tried; another may give a smaller epsilon.\n");
+    }
+    text
+}
+
+pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
+    let target = Target {
+        epsilon: options.epsilon,
+        delta: options.delta,
+        tau: options.noise.honest_ratio,
+        assume: options.assume,
+        bound: options.bound,
+    };
+    let found = match options.queries {
+        Some(queries) => calibrate_noise(options.noise.mechanism, queries, &target),
+        None => calibrate_queries(noise(&options.noise)?, &target),
+    };
+    let found = found.map_err(|error| flag("epsilon", &error))?;
+    if options.json { print_json(&found) } else { print(&calibration_text(options.noise.mechanism, &found)) }
+}
+
+fn calibration_text(kind: NoiseKind, found: &Calibration) -> String {
+    let scale = if kind.is_inverse() { "gamma" } else { "sigma" };
+    format!(
+        "{} queries with {kind} noise of {scale} {}: epsilon {:.4}\n{}\n",
+        found.queries,
+        found.scale,
+        round_up(found.account.epsilon, 4),
+        found.account.claim
+    )
+}
+
+pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
+    let gamma = InverseScale::new(options.gamma).map_err(|error| flag("gamma", &error))?;
+    let teachers: usize = options.votes.iter().map(|&count| count as usize).sum();
+    let tau = options.honest_ratio.effective(teachers).map_err(|error| flag("honest-ratio", &error))?;
+    let here: Vec<i64> = options.votes.iter().map(|&count| i64::from(count)).collect();
+    if here.len() < 2 || here[0] == 0 {
+        return Err(usage("votes", "expected at least two classes and a vote for the first".into()));
+    }
+    if !(options.confidence > 0.0 && options.confidence < 1.0) {
+        return Err(usage("confidence", format!("found {}, expected more than 0 and less than 1", options.confidence)));
+    }
+    let mut there = here.clone();
+    there[0] -= 1;
+    there[1] += 1;
+    let threshold = (!options.no_threshold).then(|| options.threshold.unwrap_or(here[0]));
+    let share = match options.noise {
+        ShareKind::Exact => NoiseShare::new(gamma, teachers).map(|share| ShareNoise::Exact(Box::new(share))),
+        ShareKind::Truncated => TruncatedShare::new(gamma, teachers).map(ShareNoise::Truncated),
+    };
+    let share = share.map_err(|error| flag("gamma", &error))?;
+    let mechanism = NoisyArgmax::new(share, teachers, tau, threshold).map_err(|error| flag("honest-ratio", &error))?;
+    let mut event = PrivacyEvent::new(Noise::discrete_laplace(gamma), tau);
+    if let Some(threshold) = threshold {
+        event = event.with_threshold(threshold as f64).map_err(|error| flag("threshold", &error))?;
+    }
+    let claim = tight_per_query_epsilon(&event, here.len());
+    let mut generator = noise_generator(NoiseSource::OperatingSystem).map_err(mechanism_failure)?;
+    let run = |neighbour: bool| mechanism.answer(if neighbour { &there } else { &here }, &mut generator);
+    let found = run_audit(here.len() + 1, options.runs, options.confidence, run);
+    let refuted = found.lower_bound > claim;
+    if options.json {
+        print_json(&json!({
+            "lower_bound": found.lower_bound, "claim": claim, "refuted": refuted, "confidence": found.confidence,
+            "runs": found.runs, "answer": found.answer, "counts": found.counts, "gamma": options.gamma,
+            "tau": tau.get(), "votes": here, "neighbour": there, "threshold": threshold,
+        }))?;
+    } else {
+        print(&format!(
+            "One query costs at least epsilon {:.4} (confidence {}, answer {} came {} and {} times in {} runs each); \
+             claimed: {claim:.4}.\n",
+            found.lower_bound, found.confidence, found.answer, found.counts[0], found.counts[1], found.runs
+        ))?;
+    }
+    if refuted {
+        let message = format!("the audit refutes the claim: at least {}, claimed {claim}", found.lower_bound);
+        return Err(ExperimentError::Audit(message).into());
+    }
+    Ok(())
+}
+
+/// The rows of votes that the options name.
+fn counts(options: &QueryOptions) -> Result<Vec<Vec<u32>>, Failure> {
+    let all = read_histograms(&options.votes)?;
+    if let Some(path) = &options.queries {
+        let indices = read_row_indices(path, all.len())?;
+        return Ok(indices.into_iter().map(|index| all[index].clone()).collect());
+    }
+    match &options.rows {
+        None => Ok(all),
+        Some(rows) => all.get(rows.clone()).map(<[Vec<u32>]>::to_vec).ok_or_else(|| {
+            usage("rows", format!("{}..{} is not within the file's {} rows", rows.start, rows.end, all.len()))
+        }),
+    }
+}
+
+fn noise(options: &NoiseOptions) -> Result<Noise, Failure> {
+    let kind = options.mechanism;
+    let (name, scale) = if kind.is_inverse() { ("gamma", options.gamma) } else { ("sigma", options.sigma) };
+    let scale = scale.ok_or_else(|| usage(name, format!("{kind} noise needs --{name}")))?;
+    kind.with_scale(scale).map_err(|error| flag(name, &error))
+}
+
+/// A flag whose value is refused.
+fn flag(name: &str, error: &impl std::fmt::Display) -> Failure {
+    usage(name, error.to_string())
+}
+
+fn usage(name: &str, message: String) -> Failure {
+    ConfigError::Key { place: "command line".into(), key: format!("--{name}"), message }.into()
+}
+
+fn mechanism_failure(error: MechanismError) -> Failure {
+    ExperimentError::from(error).into()
+}

@@ -1,0 +1,64 @@
+//! `speed ledger`
+
+use serde_json::json;
+use speed_accountant::PrivacyEvent;
+use speed_accountant::ledger::{Budget, Ledger, LedgerError, Statement};
+use speed_accountant::round_up;
+use speed_experiment::{ExperimentError, Table};
+
+use super::noise;
+use crate::commands::{Failure, print, print_json};
+use crate::options::LedgerCommand;
+
+pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
+    match command {
+        LedgerCommand::Create { file, epsilon, delta, json } => {
+            let ledger = Ledger::create(file, Budget { epsilon: *epsilon, delta: *delta }).map_err(failure)?;
+            show(&ledger.statement().map_err(failure)?, *json)
+        }
+        LedgerCommand::Charge { file, queries, classes, noise: options, label, json } => {
+            let event = PrivacyEvent::new(noise(options)?, options.honest_ratio);
+            let ledger = Ledger::open(file).map_err(failure)?;
+            show(&ledger.charge(label, &event, *classes, *queries).map_err(failure)?, *json)
+        }
+        LedgerCommand::Show { file, json } => {
+            show(&Ledger::open(file).and_then(|ledger| ledger.statement()).map_err(failure)?, *json)
+        }
+        LedgerCommand::Check { file, json } => {
+            let statement = Ledger::open(file).and_then(|ledger| ledger.statement()).map_err(failure)?;
+            let entries = statement.charges.len() + 1;
+            if *json {
+                return print_json(&json!({ "file": file, "good": true, "entries": entries }));
+            }
+            print(&format!("{}: {entries} entries, every checksum is right\n", file.display()))
+        }
+    }
+}
+
+fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
+    if json {
+        return print_json(statement);
+    }
+    let mut table = Table::new(["label", "queries", "noise", "tau", "epsilon a query"]);
+    for charge in &statement.charges {
+        table.push(vec![
+            charge.label.clone(),
+            charge.queries.to_string(),
+            charge.noise.to_string(),
+            charge.tau.get().to_string(),
+            format!("{:.6}", round_up(charge.per_query_epsilon, 6)),
+        ]);
+    }
+    print(&format!(
+        "{}\nspent: epsilon {:.4} of {} at delta {:e}\n{}\n",
+        table.to_text(),
+        round_up(statement.spent_epsilon, 4),
+        statement.budget.epsilon,
+        statement.budget.delta.get(),
+        statement.claim
+    ))
+}
+
+fn failure(error: LedgerError) -> Failure {
+    ExperimentError::from(error).into()
+}

@@ -1,0 +1,259 @@
+//! Options of the privacy commands.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use speed_accountant::calibrate::NoiseKind;
+use speed_accountant::{Assume, Bound, Delta};
+use speed_mechanism::HonestRatio;
+
+/// Which rows of votes are meant.
+#[derive(Debug, Args)]
+pub(crate) struct QueryOptions {
+    /// Vote histograms as .npy: a row for each query, a column for each class
+    #[arg(long, value_name = "FILE.npy")]
+    pub(crate) votes: PathBuf,
+    /// Only these rows: an .npy file of indices
+    #[arg(long, value_name = "IDX.npy", conflicts_with = "rows")]
+    pub(crate) queries: Option<PathBuf>,
+    /// Only rows A to B - 1
+    #[arg(long, value_name = "A..B", value_parser = rows)]
+    pub(crate) rows: Option<Range<usize>>,
+}
+
+/// The noise of one class.
+#[derive(Debug, Args)]
+pub(crate) struct NoiseOptions {
+    /// Kind of noise: laplace, discrete-laplace, gaussian or skellam
+    #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
+    pub(crate) mechanism: NoiseKind,
+    /// Inverse scale of Laplace noise, per vote
+    #[arg(long, value_name = "G", conflicts_with = "sigma")]
+    pub(crate) gamma: Option<f64>,
+    /// Standard deviation of Gaussian or Skellam noise, in votes
+    #[arg(long, value_name = "S")]
+    pub(crate) sigma: Option<f64>,
+    /// Ratio of the teachers whose noise is present and secret
+    #[arg(long, value_name = "TAU", default_value = "1", value_parser = ratio)]
+    pub(crate) honest_ratio: HonestRatio,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AccountOptions {
+    #[command(flatten)]
+    pub(crate) queries: QueryOptions,
+    #[command(flatten)]
+    pub(crate) noise: NoiseOptions,
+    /// Delta of the claim
+    #[arg(long, value_name = "D", value_parser = delta)]
+    pub(crate) delta: Delta,
+    /// What became of the other teachers' noise: dropout (missing), collusion (known) or central (a trusted aggregator
+    /// adds all)
+    #[arg(long, value_name = "WHAT", default_value = "dropout")]
+    pub(crate) assume: Assume,
+    /// Formulas: paper, outcome (worst case given epsilon and q) or tight (all that is known)
+    #[arg(long, value_name = "WHICH", default_value = "tight")]
+    pub(crate) bound: Bound,
+    /// Cover both directions with the paper's formulas too; the other bounds always do unless --one-direction
+    #[arg(long, conflicts_with = "one_direction")]
+    pub(crate) both_directions: bool,
+    /// Cover the direction from these votes to a neighbour's only
+    #[arg(long)]
+    pub(crate) one_direction: bool,
+    /// Largest moment order: whole orders with the paper's formulas [default: 25], real ones otherwise [default: 4096]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) orders: Option<u32>,
+    /// Answer only where the largest noisy count reaches this many votes
+    #[arg(long, value_name = "VOTES")]
+    pub(crate) threshold: Option<f64>,
+    /// Whatever the votes are, for as many queries: may be published
+    #[arg(long)]
+    pub(crate) any_votes: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateOptions {
+    /// Target epsilon for all queries together
+    #[arg(long, value_name = "E")]
+    pub(crate) epsilon: f64,
+    /// Target delta
+    #[arg(long, value_name = "D", value_parser = delta)]
+    pub(crate) delta: Delta,
+    /// Number of queries: find the noise. Give --gamma or --sigma instead to find the number of queries
+    #[arg(long, value_name = "N", conflicts_with_all = ["gamma", "sigma"], required_unless_present_any = ["gamma", "sigma"])]
+    pub(crate) queries: Option<usize>,
+    #[command(flatten)]
+    pub(crate) noise: NoiseOptions,
+    /// What became of the other teachers' noise; goes into the claim
+    #[arg(long, value_name = "WHAT", default_value = "dropout")]
+    pub(crate) assume: Assume,
+    /// Formulas: paper or tight
+    #[arg(long, value_name = "WHICH", default_value = "tight")]
+    pub(crate) bound: Bound,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where the noise of an audit comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShareKind {
+    /// This project's certified integer shares
+    Exact,
+    /// Shares cut to integers as in the paper's published code: not private as claimed
+    Truncated,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditOptions {
+    /// Inverse scale of the noise, per vote
+    #[arg(long, value_name = "G")]
+    pub(crate) gamma: f64,
+    /// Ratio of the teachers that add noise
+    #[arg(long, value_name = "TAU", default_value = "1", value_parser = ratio)]
+    pub(crate) honest_ratio: HonestRatio,
+    /// Votes of one query, summing to the number of teachers; at the neighbour the first class loses one to the second
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', default_value = "20,20", num_args = 1..)]
+    pub(crate) votes: Vec<u32>,
+    /// Answer only where the largest noisy count reaches this many votes [default: the first class's votes]
+    #[arg(long, value_name = "VOTES", conflicts_with = "no_threshold", allow_negative_numbers = true)]
+    pub(crate) threshold: Option<i64>,
+    /// Always answer
+    #[arg(long)]
+    pub(crate) no_threshold: bool,
+    /// Runs at each of the two rows of votes
+    #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(100..))]
+    pub(crate) runs: u64,
+    /// Confidence of the lower bound
+    #[arg(long, value_name = "P", default_value = "0.999")]
+    pub(crate) confidence: f64,
+    /// Where the noise comes from
+    #[arg(long, value_name = "WHICH", default_value = "exact")]
+    pub(crate) noise: ShareKind,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LedgerCommand {
+    /// Start a ledger with a budget
+    Create {
+        /// The file, which must not exist
+        file: PathBuf,
+        /// Epsilon of the budget
+        #[arg(long, value_name = "E")]
+        epsilon: f64,
+        /// Delta of the budget
+        #[arg(long, value_name = "D", value_parser = delta)]
+        delta: Delta,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Charge queries before they are answered; refused if they would pass the budget
+    Charge {
+        /// The ledger
+        file: PathBuf,
+        /// How many queries
+        #[arg(long, value_name = "N")]
+        queries: usize,
+        /// Between how many classes
+        #[arg(long, value_name = "K", default_value = "10")]
+        classes: usize,
+        #[command(flatten)]
+        noise: NoiseOptions,
+        /// What they are for
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        label: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print budget, charges and what is spent
+    Show {
+        /// The ledger
+        file: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check every line and checksum
+    Check {
+        /// The ledger
+        file: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FigureCommand {
+    /// Epsilon over gamma at one tau, with the limit (the paper's Figure 2)
+    Gamma {
+        /// Ratio of the teachers whose noise is present and secret
+        #[arg(long, value_name = "TAU", default_value = "0.9", value_parser = ratio)]
+        honest_ratio: HonestRatio,
+        #[command(flatten)]
+        figure: FigureOptions,
+    },
+    /// Epsilon over tau at one gamma (the paper's Figure 3)
+    Tau {
+        /// Inverse scale of the noise, per vote
+        #[arg(long, value_name = "G", default_value = "0.1")]
+        gamma: f64,
+        #[command(flatten)]
+        figure: FigureOptions,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FigureOptions {
+    #[command(flatten)]
+    pub(crate) queries: QueryOptions,
+    /// Noise of the tight curve: laplace or discrete-laplace
+    #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
+    pub(crate) mechanism: NoiseKind,
+    /// Delta of all values
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
+    pub(crate) delta: Delta,
+    /// Assumption of the tight curve: dropout or collusion
+    #[arg(long, value_name = "WHAT", default_value = "dropout")]
+    pub(crate) assume: Assume,
+    /// Formulas of the tight curve: outcome (a second) or tight (a minute)
+    #[arg(long, value_name = "WHICH", default_value = "outcome")]
+    pub(crate) bound: Bound,
+    /// Write PREFIX.svg and PREFIX.csv [default: figure-gamma, figure-tau]
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn ratio(text: &str) -> Result<HonestRatio, String> {
+    HonestRatio::new(number(text)?).map_err(|error| error.to_string())
+}
+
+fn delta(text: &str) -> Result<Delta, String> {
+    Delta::new(number(text)?).map_err(|error| error.to_string())
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| format!("expected a number, found {text:?}"))
+}
+
+fn rows(text: &str) -> Result<Range<usize>, String> {
+    let expected = || format!("expected A..B with A below B, found {text:?}");
+    let (from, to) = text.split_once("..").ok_or_else(expected)?;
+    let (from, to) = (from.parse().map_err(|_| expected())?, to.parse().map_err(|_| expected())?);
+    if from < to { Ok(from..to) } else { Err(expected()) }
+}

@@ -1,0 +1,175 @@
+//! The privacy commands as a user or a program runs them.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::bad_input::npy;
+use crate::common::Workplace;
+
+const NOISE: [&str; 4] = ["--gamma", "0.1", "--delta", "1e-5"];
+
+/// A folder with four histograms of 250 teachers.
+fn place() -> Workplace {
+    let place = Workplace::new("");
+    npy(&place.path("votes.npy"), "4, 3", &[240, 5, 5, 100, 90, 60, 0, 0, 250, 124, 125, 1]);
+    place
+}
+
+fn json(place: &Workplace, arguments: &[&str]) -> Value {
+    serde_json::from_str(&place.succeeds(arguments)).expect("JSON")
+}
+
+fn account(place: &Workplace, more: &[&str]) -> Value {
+    let base = ["account", "--votes", "votes.npy", "--json"];
+    json(place, &[&base[..], &NOISE[..], more].concat())
+}
+
+#[test]
+fn an_account_names_its_claim() {
+    let place = place();
+    let tight = account(&place, &["--honest-ratio", "0.9"]);
+    for key in ["epsilon", "order", "per_query_epsilon", "bound", "assume", "publishable", "claim"] {
+        assert!(!tight[key].is_null(), "{key}: {tight}");
+    }
+    let epsilon = |account: &Value| account["epsilon"].as_f64().expect("a number");
+    assert_eq!(
+        (&tight["bound"], &tight["assume"], &tight["directions"]),
+        (&"tight".into(), &"dropout".into(), &"both".into())
+    );
+    assert_eq!(tight["queries"], 4);
+    let words = tight["claim"].as_str().expect("text");
+    assert!(words.contains("up to 25 of 250 teachers") && words.contains("Not publishable"), "{words}");
+
+    let collusion = account(&place, &["--honest-ratio", "0.9", "--assume", "collusion"]);
+    let paper = account(&place, &["--honest-ratio", "0.9", "--bound", "paper", "--mechanism", "laplace"]);
+    let both =
+        account(&place, &["--honest-ratio", "0.9", "--bound", "paper", "--mechanism", "laplace", "--both-directions"]);
+    let any = account(&place, &["--honest-ratio", "0.9", "--any-votes"]);
+    assert!(
+        epsilon(&tight) < epsilon(&collusion)
+            && epsilon(&collusion) <= epsilon(&any)
+            && epsilon(&paper) <= epsilon(&both)
+    );
+    assert_eq!((&paper["directions"], &any["publishable"]), (&"one".into(), &true.into()));
+
+    let rows = account(&place, &["--rows", "1..3"]);
+    assert_eq!(rows["queries"], 2);
+    npy(&place.path("index.npy"), "3,", &[0, 0, 2]);
+    assert_eq!(account(&place, &["--queries", "index.npy"])["queries"], 3);
+    assert!(epsilon(&account(&place, &["--threshold", "150"])) > 0.0);
+    let gaussian = json(
+        &place,
+        &["account", "--votes", "votes.npy", "--json", "--mechanism", "gaussian", "--sigma", "40", "--delta", "1e-5"],
+    );
+    assert_eq!((&gaussian["noise"], &gaussian["sigma"]), (&"gaussian".into(), &40.0.into()));
+    let edge = place
+        .succeeds(&[&["account", "--votes", "votes.npy", "--orders", "2", "--bound", "paper"], &NOISE[..]].concat());
+    assert!(edge.contains("Warning: the best order is at the edge"), "{edge}");
+}
+
+#[test]
+fn the_published_votes_give_the_papers_numbers() {
+    let Some(folder) = std::env::var_os("SPEED_VOTES").map(PathBuf::from) else {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI must set SPEED_VOTES");
+        return;
+    };
+    let place = Workplace::new("");
+    let votes = |name: &str| folder.join(name).display().to_string();
+    let (mnist, indices) =
+        (votes("mnist_250_teachers.npy"), votes("mnist_250_teachers_100_indices_used_by_student.npy"));
+    let svhn = votes("svhn_250_teachers.npy");
+    let epsilon = |data: &[&str], more: &[&str]| {
+        let found = json(&place, &[&["account", "--json"], data, &NOISE[..], more].concat());
+        found["epsilon"].as_f64().expect("a number")
+    };
+    let mnist = ["--votes", &mnist, "--queries", &indices];
+    let svhn = ["--votes", &svhn, "--rows", "0..500"];
+    for (data, tau, paper, dropout, collusion) in [
+        (mnist, "1", 1.41, 1.17, f64::INFINITY),
+        (mnist, "0.9", 1.66, 1.12, 1.25),
+        (mnist, "0.7", 2.37, 1.12, 1.35),
+        (svhn, "1", 4.73, 3.09, f64::INFINITY),
+        (svhn, "0.9", 5.59, 2.99, 3.55),
+        (svhn, "0.7", 8.16, 3.00, 3.85),
+    ] {
+        let laplace = ["--mechanism", "laplace", "--honest-ratio", tau];
+        let found = epsilon(&data, &[&laplace[..], &["--bound", "paper"]].concat());
+        assert!(found <= paper && found > paper - 0.01, "tau {tau}: {found} against {paper}");
+        let found = epsilon(&data, &[&laplace[..], &["--bound", "tight", "--both-directions"]].concat());
+        assert!(found <= dropout, "tau {tau}: {found} above {dropout}");
+        let known = epsilon(&data, &[&laplace[..], &["--bound", "tight", "--assume", "collusion"]].concat());
+        assert!(known <= collusion && known >= found, "tau {tau}: {known} above {collusion}");
+        let integer = epsilon(&data, &["--honest-ratio", tau]);
+        assert!(integer <= found, "tau {tau}: {integer} above {found}");
+    }
+}
+
+#[test]
+fn calibration_audit_and_ledger() {
+    let place = place();
+    let target = ["calibrate", "--epsilon", "5", "--delta", "1e-5", "--json"];
+    let found = json(&place, &[&target[..], &["--queries", "100"]].concat());
+    let gamma = found["scale"].as_f64().expect("a number");
+    let text = gamma.to_string();
+    let queries = json(&place, &[&target[..], &["--gamma", &text]].concat());
+    assert_eq!(queries["queries"], 100);
+
+    let exact = json(&place, &["audit", "--gamma", "1", "--runs", "3000", "--json"]);
+    assert_eq!(exact["refuted"], false);
+    place.fails(
+        &["audit", "--gamma", "1", "--votes", "125,125", "--noise", "truncated", "--runs", "20000"],
+        6,
+        &["the audit refutes the claim"],
+    );
+
+    place.succeeds(&["ledger", "create", "ledger", "--epsilon", "10", "--delta", "1e-5"]);
+    let charge = ["ledger", "charge", "ledger", "--gamma", "0.1", "--queries", "100"];
+    place.succeeds(&charge);
+    place.fails(&charge, 6, &["the budget is 10", "nothing was charged"]);
+    let shown = json(&place, &["ledger", "show", "ledger", "--json"]);
+    assert_eq!(shown["queries"], 100);
+    assert_eq!(json(&place, &["ledger", "check", "ledger", "--json"])["good"], true);
+    place.fails(&["ledger", "create", "ledger", "--epsilon", "1", "--delta", "1e-5"], 5, &["cannot create"]);
+    let text =
+        std::fs::read_to_string(place.path("ledger")).expect("a ledger").replace("\"queries\":100", "\"queries\":1");
+    std::fs::write(place.path("ledger"), text).expect("a damaged ledger");
+    place.fails(&["ledger", "check", "ledger"], 3, &["line 2", "checksum"]);
+}
+
+#[test]
+fn figures_are_drawn_and_not_overwritten() {
+    let place = place();
+    for kind in ["gamma", "tau"] {
+        let draw = ["figure", kind, "--votes", "votes.npy"];
+        place.succeeds(&draw);
+        let read = |extension: &str| {
+            std::fs::read_to_string(place.path(&format!("figure-{kind}.{extension}"))).expect("a file")
+        };
+        assert_eq!(read("csv").lines().count(), 61);
+        assert!(read("csv").starts_with(&format!("{kind},paper,tight\n")));
+        assert!(read("svg").starts_with("<svg") && read("svg").contains("epsilon of all queries"));
+        place.fails(&draw, 2, &["exists", "--force"]);
+        let drawn = json(&place, &[&draw[..], &["--force", "--json"]].concat());
+        assert_eq!(drawn["curves"]["tight"].as_array().map(Vec::len), Some(60));
+    }
+}
+
+#[test]
+fn bad_flags_and_votes_are_refused() {
+    let place = place();
+    let base = ["account", "--votes", "votes.npy"];
+    let refused = |more: &[&str], code: i32, words: &[&str]| place.fails(&[&base[..], more].concat(), code, words);
+    refused(&["--delta", "1e-5"], 2, &["--gamma"]);
+    refused(&["--gamma", "0", "--delta", "1e-5"], 2, &["gamma is 0"]);
+    refused(&["--gamma", "0.1", "--delta", "2"], 2, &["delta is 2"]);
+    refused(&["--gamma", "0.1", "--delta", "1e-5", "--rows", "3..9"], 2, &["not within the file's 4 rows"]);
+    refused(&["--gamma", "0.1", "--delta", "1e-5", "--assume", "central", "--honest-ratio", "0.9"], 2, &["must be 1"]);
+    refused(&["--gamma", "0.1", "--delta", "1e-5", "--mechanism", "cauchy"], 2, &["expected laplace"]);
+    npy(&place.path("bad.npy"), "2, 2", &[3, 1, 1, 1]);
+    place.fails(&["account", "--votes", "bad.npy", "--gamma", "0.1", "--delta", "1e-5"], 3, &["row 1 has 2 votes"]);
+    place.fails(&["account", "--votes", "none.npy", "--gamma", "0.1", "--delta", "1e-5"], 3, &["cannot read"]);
+    place.fails(&["calibrate", "--epsilon", "-1", "--delta", "1e-5", "--queries", "3"], 2, &["--epsilon"]);
+    place.fails(&["ledger", "show", "nothing"], 5, &["cannot open"]);
+    place.fails(&["figure", "tau", "--votes", "votes.npy", "--mechanism", "gaussian"], 2, &["Laplace"]);
+}
