@@ -120,6 +120,7 @@ impl Parameters {
         PolynomialSize(self.polynomial_size)
     }
 
+    #[cfg(feature = "student")]
     pub(crate) fn lwe_noise(&self) -> DynamicDistribution<u64> {
         DynamicDistribution::new_t_uniform(self.lwe_noise_log)
     }

@@ -236,6 +236,7 @@ impl Encoding {
     }
 
     /// The outcome whose digits are nearest to decrypted phases, least significant first.
+    #[cfg(any(test, feature = "student"))]
     pub(crate) fn outcome(phases: impl DoubleEndedIterator<Item = u64>) -> usize {
         phases.rev().fold(0, |outcome, phase| outcome * RADIX + (phase >> (u64::BITS - 4)) as usize)
     }

@@ -3,16 +3,11 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use npyz::{NpyFile, Order, WriterBuilder};
+use npyz::WriterBuilder;
+use speed_npy::WholeNumbers;
 use speed_teacher::{VoteCounts, Votes};
 
 use crate::ExperimentError;
-
-/// A matrix of whole numbers as a file holds it.
-struct Matrix {
-    shape: Vec<usize>,
-    values: Vec<i64>,
-}
 
 /// Reads votes: labels (teachers x pool) or histograms (pool or more rows x classes, every row summing to `teachers`).
 /// Histograms become an assignment of one-hot votes with the same sums, which no aggregator can tell from the real one.
@@ -22,7 +17,7 @@ struct Matrix {
 /// If the file is not a two-dimensional array of whole numbers that fits, with the row and what was expected.
 pub fn read_votes(path: &Path, teachers: usize, pool: usize, classes: Option<usize>) -> Result<Votes, ExperimentError> {
     let fail = |message: String| ExperimentError::Input { path: path.to_path_buf(), message };
-    let Matrix { shape, values } = read(path)?;
+    let WholeNumbers { shape, values } = read(path)?;
     let &[rows, columns] = shape.as_slice() else {
         return Err(fail(format!("expected two dimensions, found shape {shape:?}")));
     };
@@ -72,7 +67,7 @@ pub fn read_votes(path: &Path, teachers: usize, pool: usize, classes: Option<usi
 /// If the file is not one row of `count` distinct indices below `pool`.
 pub fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec<usize>, ExperimentError> {
     let fail = |message: String| ExperimentError::Input { path: path.to_path_buf(), message };
-    let Matrix { shape, values } = read(path)?;
+    let WholeNumbers { shape, values } = read(path)?;
     if values.len() != count {
         return Err(fail(format!("shape {shape:?}, expected queries.count = {count} indices")));
     }
@@ -97,7 +92,7 @@ pub fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec<usize>
 /// If the file is not a two-dimensional array of counts, with the row and what was expected.
 pub fn read_histograms(path: &Path) -> Result<Vec<Vec<u32>>, ExperimentError> {
     let fail = |message: String| ExperimentError::Input { path: path.to_path_buf(), message };
-    let Matrix { shape, values } = read(path)?;
+    let WholeNumbers { shape, values } = read(path)?;
     let &[rows, columns] = shape.as_slice() else {
         return Err(fail(format!("expected two dimensions (queries x classes), found shape {shape:?}")));
     };
@@ -116,7 +111,7 @@ pub fn read_histograms(path: &Path) -> Result<Vec<Vec<u32>>, ExperimentError> {
 /// # Errors
 /// If the file is not one row of indices below `rows`.
 pub fn read_row_indices(path: &Path, rows: usize) -> Result<Vec<usize>, ExperimentError> {
-    let Matrix { values, .. } = read(path)?;
+    let WholeNumbers { values, .. } = read(path)?;
     let index = |(position, value): (usize, i64)| {
         usize::try_from(value).ok().filter(|index| *index < rows).ok_or_else(|| ExperimentError::Input {
             path: path.to_path_buf(),
@@ -156,79 +151,12 @@ fn to_bytes<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = 
     bytes
 }
 
-fn read(path: &Path) -> Result<Matrix, ExperimentError> {
+fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
     let bytes = std::fs::read(path).map_err(|error| ExperimentError::Input {
         path: path.to_path_buf(),
         message: format!("cannot read: {error}"),
     })?;
-    parse(&bytes).map_err(|message| ExperimentError::Input { path: path.to_path_buf(), message })
-}
-
-fn parse(bytes: &[u8]) -> Result<Matrix, String> {
-    let not_npy = |error: std::io::Error| format!("not an .npy array: {error}");
-    let file = NpyFile::new(bytes).map_err(not_npy)?;
-    if file.order() != Order::C {
-        return Err("expected C order, found Fortran order: save it with numpy.ascontiguousarray".into());
-    }
-    let mut entries = 1usize;
-    let mut shape = Vec::new();
-    for &length in file.shape() {
-        let length = usize::try_from(length).map_err(|_| "the shape is too large".to_owned())?;
-        entries = entries.checked_mul(length).ok_or_else(|| "the shape is too large".to_owned())?;
-        shape.push(length);
-    }
-    // Every entry takes at least a byte: a header that promises more than the file holds is refused before anything
-    // of that size is allocated.
-    if entries > bytes.len() {
-        return Err(format!("truncated: the header promises {entries} entries, the file has {} bytes", bytes.len()));
-    }
-    let values = whole_numbers(file)?;
-    if values.len() != entries {
-        return Err(format!("expected {entries} entries, found {}", values.len()));
-    }
-    Ok(Matrix { shape, values })
-}
-
-fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, String> {
-    macro_rules! integers {
-        ($file:ident, $($kind:ty),+) => {$(
-            let $file = match $file.try_data::<$kind>() {
-                Ok(data) => {
-                    return data
-                        .map(|value| {
-                            let value = value.map_err(|error| format!("truncated: {error}"))?;
-                            i64::try_from(value).map_err(|_| format!("{value} is too large"))
-                        })
-                        .collect();
-                }
-                Err(file) => file,
-            };
-        )+};
-    }
-    macro_rules! floats {
-        ($file:ident, $($kind:ty),+) => {$(
-            let $file = match $file.try_data::<$kind>() {
-                Ok(data) => {
-                    return data
-                        .map(|value| whole(f64::from(value.map_err(|error| format!("truncated: {error}"))?)))
-                        .collect();
-                }
-                Err(file) => file,
-            };
-        )+};
-    }
-    integers!(file, u8, i8, u16, i16, u32, i32, u64, i64);
-    floats!(file, f32, f64);
-    Err(format!("expected numbers, found dtype {}", file.dtype().descr()))
-}
-
-fn whole(value: f64) -> Result<i64, String> {
-    const LARGEST: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() <= LARGEST {
-        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
-        return Ok(value as i64);
-    }
-    Err(format!("expected whole numbers, found {value}"))
+    WholeNumbers::parse(&bytes).map_err(|message| ExperimentError::Input { path: path.to_path_buf(), message })
 }
 
 #[cfg(test)]

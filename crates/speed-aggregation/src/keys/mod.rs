@@ -10,8 +10,10 @@ use tfhe::core_crypto::prelude::{CiphertextModulus, LweCompactPublicKey, LweComp
 use crate::codec::{DecodeError, Kind, Reader, Writer};
 use crate::parameters::Parameters;
 
+#[cfg(feature = "student")]
+pub(crate) use evaluation::SeededParts;
 pub use evaluation::{EvaluationKey, SeededEvaluationKey};
-pub(crate) use evaluation::{EvaluationParts, Seeded, SeededParts, trace_rotations};
+pub(crate) use evaluation::{EvaluationParts, Seeded, trace_rotations};
 
 /// The identifier of a key set: SHA-256 of its public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

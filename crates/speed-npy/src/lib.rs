@@ -1,0 +1,125 @@
+//! Arrays of whole numbers from `.npy` files (NumPy's format) that nobody vouches for: no file makes this crate panic, allocate
+//! much more than the file's length, or run for long.
+
+use npyz::{NpyFile, Order};
+
+/// An array of whole numbers, in C order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeNumbers {
+    /// Length of each axis.
+    pub shape: Vec<usize>,
+    /// All values; as many as the product of the lengths.
+    pub values: Vec<i64>,
+}
+
+impl WholeNumbers {
+    /// Reads an array of integers, or of floating-point numbers that are whole. Memory is bounded by a small multiple of the
+    /// length of `bytes`.
+    ///
+    /// # Errors
+    /// With what was expected and found, if the bytes are not such an array in C order.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        check_header(bytes)?;
+        let file = NpyFile::new(bytes).map_err(|error| format!("not an .npy array: {error}"))?;
+        if file.order() != Order::C {
+            return Err("expected C order, found Fortran order: save it with numpy.ascontiguousarray".into());
+        }
+        let mut entries = 1usize;
+        let mut shape = Vec::new();
+        for &length in file.shape() {
+            let length = usize::try_from(length).map_err(|_| "the shape is too large".to_owned())?;
+            entries = entries.checked_mul(length).ok_or_else(|| "the shape is too large".to_owned())?;
+            shape.push(length);
+        }
+        // Every entry takes at least a byte: a header that promises more than the file holds is refused before anything
+        // of that size is allocated.
+        if entries > bytes.len() {
+            return Err(format!(
+                "truncated: the header promises {entries} entries, the file has {} bytes",
+                bytes.len()
+            ));
+        }
+        let values = whole_numbers(file)?;
+        if values.len() != entries {
+            return Err(format!("expected {entries} entries, found {}", values.len()));
+        }
+        Ok(Self { shape, values })
+    }
+}
+
+fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, String> {
+    macro_rules! integers {
+        ($file:ident, $($kind:ty),+) => {$(
+            let $file = match $file.try_data::<$kind>() {
+                Ok(data) => {
+                    return data
+                        .map(|value| {
+                            let value = value.map_err(|error| format!("truncated: {error}"))?;
+                            i64::try_from(value).map_err(|_| format!("{value} is too large"))
+                        })
+                        .collect();
+                }
+                Err(file) => file,
+            };
+        )+};
+    }
+    macro_rules! floats {
+        ($file:ident, $($kind:ty),+) => {$(
+            let $file = match $file.try_data::<$kind>() {
+                Ok(data) => {
+                    return data
+                        .map(|value| whole(f64::from(value.map_err(|error| format!("truncated: {error}"))?)))
+                        .collect();
+                }
+                Err(file) => file,
+            };
+        )+};
+    }
+    integers!(file, u8, i8, u16, i16, u32, i32, u64, i64);
+    floats!(file, f32, f64);
+    Err(format!("expected numbers, found dtype {}", file.dtype().descr()))
+}
+
+fn whole(value: f64) -> Result<i64, String> {
+    const LARGEST: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= LARGEST {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
+        return Ok(value as i64);
+    }
+    Err(format!("expected whole numbers, found {value}"))
+}
+
+/// The header, whose length is two bytes in version 1 and four from version 2 on; none if it is longer than the file.
+fn header(bytes: &[u8]) -> Option<&[u8]> {
+    let (length, start) = match bytes.get(6)? {
+        1 => (bytes.get(8..10)?, 10),
+        _ => (bytes.get(8..12)?, 12),
+    };
+    let length = length.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte));
+    bytes.get(start..)?.get(..length)
+}
+
+/// Checks the header before `npyz` parses it: it allocates the header's length before it reads, and takes time exponential
+/// in the depth of nested brackets. An array of numbers has one dictionary, with one tuple in it.
+fn check_header(bytes: &[u8]) -> Result<(), String> {
+    let header = header(bytes).ok_or("not an .npy array: the header is longer than the file")?;
+    let count = |bracket| header.iter().filter(|&&byte| byte == bracket).count();
+    if count(b'{') > 1 || count(b'(') > 1 || count(b'[') > 0 {
+        return Err("expected whole numbers, found a structured array".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_that_would_take_memory_or_time_are_refused() {
+        // Both found by fuzzing.
+        assert!(WholeNumbers::parse(b"\x93NUMPY\x02\x00\xff\xff\xff\x7f{'descr'").is_err());
+        let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': (3, ), {}", "{".repeat(60));
+        let bytes = [b"\x93NUMPY\x01\x00", [header.len() as u8, 0].as_slice(), header.as_bytes()].concat();
+        assert!(WholeNumbers::parse(&bytes).expect_err("refused").contains("structured"));
+    }
+}
