@@ -78,7 +78,7 @@ impl Claim<'_> {
             Bound::Outcome => {
                 "Formulas: exact worst case given epsilon and q of each query; numeric epsilon with a margin."
             }
-            Bound::Tight => "Formulas: the tightest known here (docs/privacy.md).",
+            Bound::Tight => "Formulas: the tightest known here (docs/privacy.md); ties go to the lowest class.",
         }
         .to_owned()
     }

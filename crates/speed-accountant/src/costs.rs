@@ -10,6 +10,8 @@ use crate::{Assume, Bound, Directions, Noise, PrivacyEvent};
 
 /// Rows whose outcome is less likely than this to change are not worth their exact distributions.
 const WORTH_DISTRIBUTIONS: f64 = -11.0;
+/// Neighbours grow with the square of the classes: beyond this the bounds from `q` have to do.
+const MOST_CLASSES: usize = 40;
 /// Orders at which the neighbours that a search follows are chosen.
 const LEADING_ORDERS: [f64; 5] = [0.5, 3.0, 12.0, 30.0, 90.0];
 
@@ -114,8 +116,12 @@ impl Costs {
         let judged = if assume == Assume::Collusion { event.with_all_noise() } else { *event };
         let all: Vec<Gaps> = rows.iter().map(|(gaps, _)| gaps.clone()).collect();
         let mut outcome = OutcomeBound::new(&judged, bound, integrals, &all);
-        let exact =
-            if bound == Bound::Tight && assume != Assume::Collusion { ExactNoise::new(event, epsilon) } else { None };
+        let few_classes = rows.iter().all(|(gaps, _)| gaps.classes() <= MOST_CLASSES);
+        let exact = if bound == Bound::Tight && assume != Assume::Collusion && few_classes {
+            ExactNoise::new(event, epsilon)
+        } else {
+            None
+        };
         let law = Law::new(event, epsilon, assume, bound);
         // The order of the classes matters only where ties are resolved.
         let mut distinct: HashMap<Vec<u32>, (usize, &Gaps)> = HashMap::new();

@@ -30,7 +30,7 @@ pub(crate) enum Quality {
 /// Nodes of `[0, 1]` (distance from the near end) or of the half line (distance from its end), with weights.
 type Nodes = Vec<(f64, f64)>;
 
-static FINITE: LazyLock<[Nodes; 2]> = LazyLock::new(|| [finite(1.0 / 12.0), finite(1.0 / 5.0)]);
+static FINITE: LazyLock<[Nodes; 2]> = LazyLock::new(|| [finite(1.0 / 12.0, 1e-290), finite(1.0 / 5.0, 1e-60)]);
 static HALF_LINE: LazyLock<[Nodes; 2]> = LazyLock::new(|| [half(1.0 / 18.0), half(1.0 / 8.0)]);
 
 impl Quality {
@@ -42,7 +42,7 @@ impl Quality {
     }
 }
 
-fn finite(step: f64) -> Nodes {
+fn finite(step: f64, nearest: f64) -> Nodes {
     // x = 1 / (1 + e^{pi sinh t}) is the distance from the right end at t > 0.
     let node = |i: i32| {
         let t = f64::from(i) * step;
@@ -50,7 +50,7 @@ fn finite(step: f64) -> Nodes {
         let distance = (-u).exp() / (1.0 + (-u).exp());
         (distance, step * PI * t.cosh() * distance / (1.0 + (-u).exp()))
     };
-    (0..).map(node).take_while(|&(distance, weight)| distance > 1e-290 && weight > 0.0).collect()
+    (0..).map(node).take_while(|&(distance, weight)| distance > nearest && weight > 0.0).collect()
 }
 
 /// For integrands that fall like `e^-x`: `x = e^{t - e^-t}`.

@@ -321,9 +321,11 @@ fn tightened_bounds() {
         let both =
             Accountant::paper(event, delta()).with_directions(Directions::Both).account(&fixture).expect("votes");
         close(both.epsilon, number(&row["paper formula, neighbour q (both directions)"][0]), TOLERANCE, row);
+        // At tau = 1 the block has the chord all the same; there nobody is left to collude.
+        let key = if t == "1" { "paper" } else { "collusion-correct (paper eps)" };
         let collusion =
             Accountant::paper(event, delta()).with_assume(Assume::Collusion).account(&fixture).expect("votes");
-        close(collusion.epsilon, number(&row["collusion-correct (paper eps)"][0]), TOLERANCE, row);
+        close(collusion.epsilon, number(&row[key][0]), TOLERANCE, row);
 
         // What is claimed has margins, and beats the block by real orders.
         let claimed = Accountant::new(event, delta()).with_bound(Bound::Outcome).with_directions(Directions::One);

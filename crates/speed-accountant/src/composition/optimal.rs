@@ -38,8 +38,8 @@ pub fn optimal_epsilon(epsilon: f64, queries: usize, delta: f64) -> f64 {
 
 /// The same for queries of different epsilons: each with how many queries have it.
 ///
-/// Exact composition of different epsilons is #P-complete (Murtagh and Vadhan 2016), so losses are rounded up to a grid:
-/// an upper bound, larger than the optimum by at most half a thousandth of the range of losses that matters or so.
+/// Exact composition of different epsilons is #P-complete (Murtagh and Vadhan 2016), so losses are rounded up to a grid of
+/// a hundred-thousandth of the sum of all epsilons: an upper bound, at most one step a different epsilon above the optimum.
 #[must_use]
 pub fn optimal_epsilon_of(queries: &[(f64, usize)], delta: f64) -> f64 {
     let mut distinct: BTreeMap<u64, (f64, usize)> = BTreeMap::new();

@@ -17,7 +17,7 @@ use crate::{AccountError, Bound, PrivacyEvent};
 /// Union bounds below this are not worth an integral: it would change the sum of moments in a digit that does not show.
 const WORTH_INTEGRATING: f64 = -4.0;
 /// What a coarse integral may be off by, relative to it.
-const COARSE: f64 = 1e-6;
+const COARSE: f64 = 1e-5;
 
 /// Upper bound `q` of the probability that the query's answer is not the class with most votes (one of them, in a tie),
 /// from its vote counts: that of the paper for [`Noise::Laplace`](crate::Noise::Laplace), exact pairs otherwise.
