@@ -112,6 +112,11 @@ fn continuous(
     let mut total = 0.0;
     for (place, weight) in line(&breaks, scale, quality) {
         let r = place.from(0.0);
+        // Coarse integrals are of likely outcomes: what is further out than this does not show in them.
+        let too_far = |u: f64| quality == Quality::Coarse && u > 40.0 * scale;
+        if too_far(r.abs()) {
+            continue;
+        }
         let density = log_density(r);
         if density < -700.0 {
             continue;
@@ -121,6 +126,7 @@ fn continuous(
         } else {
             let stays: f64 = distinct
                 .iter()
+                .filter(|&&(gap, _)| !too_far(r + gap as f64))
                 .map(|&(gap, times)| {
                     let beaten = log_survival(place.from(-gap as f64)).exp();
                     times * (-beaten).ln_1p()
