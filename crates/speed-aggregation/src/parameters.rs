@@ -76,8 +76,8 @@ impl Parameters {
         flooding_log: 58,
     };
 
-    /// As [`Parameters::TOURNAMENT_128`], for differences of up to 30,000 votes: thousands of teachers. The fourth scale
-    /// and a finer key for selection cost about 1.6 times the time.
+    /// As [`Parameters::TOURNAMENT_128`], for differences of up to 30,000 votes: thousands of teachers. A match of four scales
+    /// takes four coarse bootstraps and two with a key of three levels, instead of three and one of two levels.
     pub const WIDE_128: Self = Self {
         name: "WIDE_128",
         code: 2,

@@ -1,5 +1,6 @@
 //! Proofs of well-formed messages: honest ones convince, and nothing else does. Needs the feature `proofs`:
 //! `cargo test --release -p speed-aggregation --features proofs --test proofs -- --nocapture` also prints what they cost.
+#![expect(clippy::print_stdout, reason = "costs, for whoever asks with --nocapture")]
 
 use std::time::Instant;
 
