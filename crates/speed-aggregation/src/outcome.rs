@@ -1,7 +1,7 @@
 //! What a query can end with.
 
 use crate::codec::DecodeError;
-use crate::range::Encoding;
+use crate::range::{Encoding, digit_count};
 
 /// The result of one query, as the student reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,8 +36,6 @@ pub struct Outcomes {
 impl Outcomes {
     /// Most outcomes.
     pub const MAX: usize = Encoding::MAX_OUTCOMES;
-    /// Outcomes that one digit tells apart.
-    const RADIX: usize = 16;
 
     pub(crate) fn new(classes: usize, no_answer: bool) -> Self {
         Self { classes, no_answer }
@@ -64,7 +62,7 @@ impl Outcomes {
     /// Number of ciphertexts in an answer.
     #[must_use]
     pub fn digits(self) -> usize {
-        if self.count() <= Self::RADIX { 1 } else { 2 }
+        digit_count(self.count())
     }
 
     /// The outcome with this code, if there is one.

@@ -204,7 +204,7 @@ impl Encoding {
     /// Number of ciphertexts of an answer, each with a digit of the outcome: 1, or 2 from 17 outcomes on.
     #[must_use]
     pub fn digit_count(&self) -> usize {
-        if self.outcomes <= RADIX { 1 } else { 2 }
+        digit_count(self.outcomes)
     }
 
     /// Largest absolute value that one teacher may send for one class: half of the modulus `2^(64 - unit_log)` in
@@ -240,6 +240,11 @@ impl Encoding {
     pub(crate) fn outcome(phases: impl DoubleEndedIterator<Item = u64>) -> usize {
         phases.rev().fold(0, |outcome, phase| outcome * RADIX + (phase >> (u64::BITS - 4)) as usize)
     }
+}
+
+/// Digits that tell so many outcomes apart.
+pub(crate) fn digit_count(outcomes: usize) -> usize {
+    if outcomes <= RADIX { 1 } else { 2 }
 }
 
 /// The middle of the sixteenth of the torus that stands for a digit.

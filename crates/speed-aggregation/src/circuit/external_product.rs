@@ -2,6 +2,7 @@
 //! that is made of it.
 
 use aligned_vec::{AVec, avec};
+use rayon::prelude::*;
 use tfhe_fft::c64;
 
 use super::fourier::{Block, Fourier, LANES};
@@ -20,17 +21,13 @@ impl GgswList {
     /// Transforms ciphertexts in tfhe's order: level by level from the last to the first, a row for the mask and one for
     /// the body, each with mask and body. On rayon's current pool.
     pub(crate) fn new(n: usize, decomposition: Decomposition, words: &[u64]) -> Self {
-        use rayon::prelude::*;
-        let rows = 2 * decomposition.levels;
-        let ciphertext = |words: &[u64]| {
-            let mut fourier = Fourier::new(n);
+        let columns_each = 4 * decomposition.levels;
+        let transform = |fourier: &mut Fourier, words: &[u64]| -> Vec<Block> {
             let columns: Vec<Vec<Block>> = words.chunks_exact(n).map(|words| fourier.transform(words)).collect();
-            (0..n / 2 / LANES)
-                .flat_map(move |block| (0..2 * rows).map(move |i| (i, block)).collect::<Vec<_>>())
-                .map(|(i, block)| columns[i][block])
-                .collect::<Vec<Block>>()
+            (0..n / 2 / LANES).flat_map(|block| columns.iter().map(move |column| column[block])).collect()
         };
-        let blocks = words.par_chunks_exact(2 * rows * n).flat_map_iter(ciphertext).collect();
+        let ciphertexts = words.par_chunks_exact(columns_each * n).map_init(|| Fourier::new(n), transform);
+        let blocks = ciphertexts.flatten_iter().collect();
         Self { decomposition, n, blocks }
     }
 
