@@ -228,6 +228,11 @@ impl DiscriminatorTrace {
 
 #[cfg(test)]
 impl DiscriminatorTrace {
+    /// The input of each layer, noise included.
+    pub(crate) fn inputs(&self) -> &[Matrix] {
+        &self.inputs
+    }
+
     /// Gradients in the order of [`Discriminator::state`].
     pub(crate) fn gradients(&self, network: &Discriminator) -> Vec<Vec<f32>> {
         self.parameters.iter().zip(&network.layers).flat_map(|(gradient, layer)| gradient.full(layer)).collect()

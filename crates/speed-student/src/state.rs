@@ -12,6 +12,9 @@ use crate::generator::{Generator, GeneratorMoments, GeneratorTrace};
 use crate::loss::{discriminator_loss, feature_matching_loss};
 use crate::{EpochMetrics, Images, StudentConfig};
 
+#[cfg(test)]
+mod peer_trace;
+
 /// Rate of the reference's parameter average.
 const REFERENCE_RATE: f64 = 1e-4;
 

@@ -16,6 +16,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+#[cfg(test)]
+mod peer_trace;
+
 /// A teacher with its place in the ensemble and what its training came to.
 #[derive(Clone, Debug)]
 pub struct TrainedTeacher {

@@ -1,0 +1,115 @@
+//! Teachers to be timed; `scripts/peers/run` compares.
+//!
+//! For every line on standard input, a number, it answers with a line of JSON when it has done so much work:
+//!
+//! - `teacher-step small|reference [BATCH]`: so many steps of one teacher, from its initial weights, on images at random
+//! - `teacher-step ensemble FOLDER`: so many teachers of `configs/mnist.toml` on two threads, on MNIST in FOLDER
+//!
+//! ```console
+//! $ echo 100 | cargo run --release --workspace --example teacher-step -- small
+//! ```
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use rand::RngExt;
+use speed_data::{ImageShape, Split, mnist, partition};
+use speed_random::Streams;
+use speed_teacher::{
+    Architecture, OptimizerKind, Schedule, TeacherConfig, TrainedTeacher, train_ensemble, train_teacher,
+};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// As many as fit into one batch, so that measuring the accuracy at the end adds little.
+const IMAGES: usize = 128;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["small"] => steps(&small(), 128),
+        ["reference"] => steps(&reference(), 128),
+        ["small", batch] => steps(&small(), batch.parse()?),
+        ["reference", batch] => steps(&reference(), batch.parse()?),
+        ["ensemble", folder] => ensemble(folder.as_ref()),
+        _ => Err("usage: teacher-step small|reference [BATCH] | teacher-step ensemble FOLDER".into()),
+    }
+}
+
+/// `configs/mnist.toml`.
+fn small() -> TeacherConfig {
+    TeacherConfig {
+        architecture: Architecture::Small,
+        optimizer: OptimizerKind::Adam,
+        learning_rate: 4e-3,
+        schedule: Schedule::Cosine,
+        decay_epochs: 350,
+        batch: 30,
+        steps: 300,
+        shift: 2,
+        average: 0.0,
+        validation: 0.0,
+    }
+}
+
+/// `configs/mnist-paper.toml` without the average of parameters.
+fn reference() -> TeacherConfig {
+    TeacherConfig {
+        architecture: Architecture::Reference,
+        optimizer: OptimizerKind::Sgd,
+        learning_rate: 0.01,
+        schedule: Schedule::Constant,
+        shift: 0,
+        ..small()
+    }
+}
+
+fn steps(config: &TeacherConfig, batch: usize) -> Result<(), Box<dyn Error>> {
+    let shape = ImageShape { channels: 1, height: 28, width: 28 };
+    let streams = Streams::new(1);
+    let mut stream = streams.stream("images", 0);
+    let pixels = (0..IMAGES * shape.pixels()).map(|_| stream.random()).collect();
+    let data = Split::new(shape, 10, pixels, (0..IMAGES).map(|i| (i % 10) as u8).collect())?;
+    answer(|steps| {
+        let config = TeacherConfig { batch, steps, shift: 0, ..config.clone() };
+        let trained = train_teacher(0, &config, &data, 0..IMAGES, &streams, &AtomicBool::new(false))?;
+        Ok(format!(r#""loss": {:.4}"#, trained.metrics.final_loss))
+    })
+}
+
+fn ensemble(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let data = mnist::load(folder)?.train;
+    let partitions = partition::blocks(data.len(), 250)?;
+    answer(|teachers| {
+        let accuracies = Mutex::new(Vec::new());
+        let keep = |one: TrainedTeacher| -> Result<(), Infallible> {
+            let mut accuracies = accuracies.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            accuracies.push(one.metrics.train_accuracy);
+            Ok(())
+        };
+        let todo: Vec<usize> = (0..teachers).collect();
+        train_ensemble(&small(), &data, &partitions, &todo, &Streams::new(1), 2, &keep)?;
+        let sum: f64 = accuracies.into_inner()?.iter().sum();
+        Ok(format!(r#""train_accuracy": {:.4}"#, sum / teachers as f64))
+    })
+}
+
+/// Does a little work to warm up, then that of every line.
+fn answer(work: impl Fn(usize) -> Result<String, Box<dyn Error>>) -> Result<(), Box<dyn Error>> {
+    work(2)?;
+    println!(r#"{{"name": "speed-teacher {}"}}"#, env!("CARGO_PKG_VERSION"));
+    for line in std::io::stdin().lines() {
+        let amount: usize = line?.trim().parse()?;
+        let start = Instant::now();
+        let outcome = work(amount)?;
+        println!(r#"{{"amount": {amount}, "seconds": {:.6}, {outcome}}}"#, start.elapsed().as_secs_f64());
+    }
+    Ok(())
+}

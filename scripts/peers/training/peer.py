@@ -1,0 +1,74 @@
+"""One competitor of the benchmark, alone in its process.
+
+    python peer.py jax|tensorflow student|student-pooled|small|reference|reference-no-lrn
+    python peer.py tensorflow ensemble FOLDER FIRST STRIDE
+
+For every line on standard input, a number, it does so many steps and answers with a line of JSON; of an ensemble, it trains
+every STRIDE-th of so many teachers from FIRST on. How many threads it may use is said by the environment (run sets it).
+"""
+
+import gzip
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+BATCH = 128
+
+
+def framework(name):
+    if name == "jax":
+        import peer_jax
+
+        return peer_jax
+    import tensorflow as tf
+
+    # One thread whatever the machine has; a process of the ensemble is one of as many as there are cores.
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    import peer_tensorflow
+
+    return peer_tensorflow
+
+
+def work(module, words):
+    """A function that does an amount of work."""
+    match words:
+        case ["student"]:
+            return module.student_step(pooled=False)
+        case ["student-pooled"]:
+            return module.student_step(pooled=True)
+        case ["small" | "reference" | "reference-no-lrn" as architecture]:
+            return module.teacher_step(architecture, BATCH)
+        case ["ensemble", folder, first, stride]:
+            images, labels = mnist(Path(folder))
+            first, stride = int(first), int(stride)
+            train = module.ensemble(images, labels)
+            return lambda teachers: float(np.mean([train(index) for index in range(first, teachers, stride)]))
+    sys.exit(__doc__)
+
+
+def mnist(folder):
+    """The training images [60000, 28, 28] and labels, from the four files as they are published, compressed or not."""
+    read = lambda name: next(folder.rglob(f"train-{name}-ubyte*"))
+    load = lambda path: (gzip.open if path.suffix == ".gz" else open)(path, "rb").read()
+    images = np.frombuffer(load(read("images-idx3")), np.uint8, offset=16).reshape(-1, 28, 28)
+    return images, np.frombuffer(load(read("labels-idx1")), np.uint8, offset=8)
+
+
+def main():
+    module = framework(sys.argv[1])
+    run = work(module, sys.argv[2:])
+    run(2)
+    print(json.dumps({"name": module.version(), "cores": len(os.sched_getaffinity(0))}), flush=True)
+    for line in sys.stdin:
+        amount, start = int(line), time.perf_counter()
+        outcome = run(amount)
+        print(json.dumps({"amount": amount, "seconds": time.perf_counter() - start, "outcome": outcome}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""The training steps in TensorFlow as competitors: float32, tf.function, its own kernels (oneDNN). See peer.py."""
+
+import numpy as np
+import tensorflow as tf
+
+from shapes import CLASSES, NOISE_POOL, PIXELS, initial_student, initial_teacher, random_images
+from student import BETA1, BETA2, HIDDEN_NOISE, INPUT_NOISE, LATENT, LEARNING_RATE
+
+
+def version():
+    return f"TensorFlow {tf.__version__}"
+
+
+class Adam:
+    """On plain variables, `epsilon` inside the root (the student) or outside (the teachers).
+
+    tf.raw_ops.ResourceApplyAdam is TensorFlow's fused kernel: one pass over each array. It adds its epsilon outside the
+    uncorrected root. For the student's floor inside the root the update is written out.
+    """
+
+    def __init__(self, variables, rate, beta1, beta2, inside=None, outside=None):
+        self.variables, self.rate, self.betas = variables, rate, (beta1, beta2)
+        self.inside, self.outside = inside, outside
+        self.moments = [(tf.Variable(tf.zeros_like(v)), tf.Variable(tf.zeros_like(v))) for v in variables]
+        self.powers = [tf.Variable(1.0), tf.Variable(1.0)]
+
+    def apply(self, gradients, rate=None):
+        rate, (beta1, beta2) = self.rate if rate is None else rate, self.betas
+        power1, power2 = (power.assign(power * beta) for power, beta in zip(self.powers, self.betas))
+        for variable, gradient, (m, v) in zip(self.variables, gradients, self.moments):
+            if self.outside is not None:
+                tf.raw_ops.ResourceApplyAdam(
+                    var=variable.handle, m=m.handle, v=v.handle, beta1_power=power1, beta2_power=power2, lr=rate,
+                    beta1=beta1, beta2=beta2, epsilon=self.outside, grad=gradient,
+                )  # fmt: skip
+                continue
+            m.assign(beta1 * m + (1 - beta1) * gradient)
+            v.assign(beta2 * v + (1 - beta2) * tf.square(gradient))
+            # One square root and one division an element, as in ours.
+            factor, floor = rate * tf.sqrt(1 - power2) / (1 - power1), (1 - power2) * self.inside
+            variable.assign_sub(factor * m * tf.math.rsqrt(v + floor))
+
+    def reset(self):
+        for variable in [array for pair in self.moments for array in pair]:
+            variable.assign(tf.zeros_like(variable))
+        for power in self.powers:
+            power.assign(1.0)
+
+
+def weight_norm(x, layer, epsilon=0.0):
+    """The norm multiplies the product: cheaper than normalised weights wherever the batch is smaller than a layer."""
+    theta, bias, scale = layer
+    return (x @ theta) * (scale * tf.math.rsqrt(tf.reduce_sum(tf.square(theta), axis=0) + epsilon)) + bias
+
+
+def student_step(pooled):
+    n = 100
+    discriminator, generator = (
+        [tuple(tf.Variable(array) for array in layer) for layer in network] for network in initial_student()
+    )
+    images, labels = random_images(1000)
+    rows, labels = tf.constant(images.reshape(len(images), PIXELS)), tf.constant(labels)
+    normals = tf.constant(np.random.default_rng(2).standard_normal(NOISE_POOL, dtype=np.float32))
+
+    def noise(shape):
+        if not pooled:
+            return tf.random.normal(shape)
+        count = tf.reduce_prod(shape)
+        start = tf.random.uniform((), 0, NOISE_POOL - count, tf.int32)
+        return tf.reshape(tf.slice(normals, [start], [count]), shape)
+
+    def features(x):
+        for index, layer in enumerate(discriminator[:-1]):
+            x = x + (INPUT_NOISE if index == 0 else HIDDEN_NOISE) * noise(tf.shape(x))
+            x = tf.nn.relu(weight_norm(x, layer))
+        return x
+
+    def generate():
+        x = tf.random.uniform((n, LATENT))
+        for weight, shift in generator[:-1]:
+            product = x @ weight
+            centred = product - tf.reduce_mean(product, axis=0)
+            x = tf.nn.softplus(centred * tf.math.rsqrt(tf.reduce_mean(tf.square(centred), axis=0) + 1e-6) + shift)
+        return tf.sigmoid(weight_norm(x, generator[-1], 1e-6))
+
+    # Scales of hidden layers are not trained.
+    d_variables = [v for layer in discriminator[:-1] for v in layer[:2]] + list(discriminator[-1])
+    g_variables = [v for layer in generator for v in layer]
+    d_adam, g_adam = (Adam(v, LEARNING_RATE, BETA1, BETA2, inside=1e-8) for v in (d_variables, g_variables))
+
+    def batch():
+        indices = tf.random.uniform((n,), 0, len(images), tf.int32)
+        return tf.gather(rows, indices), tf.gather(labels, indices)
+
+    @tf.function
+    def step():
+        generated = generate()
+        (labelled, own), (unlabelled, _), (other, _) = batch(), batch(), batch()
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(d_variables)
+            x = features(tf.concat([labelled, unlabelled, generated], 0))
+            z = weight_norm(x + HIDDEN_NOISE * noise(tf.shape(x)), discriminator[-1])
+            lse = tf.reduce_logsumexp(z, axis=1)
+            supervised = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(own, z[:n]))
+            real = tf.reduce_mean(tf.nn.softplus(lse[n : 2 * n])) - tf.reduce_mean(lse[n : 2 * n])
+            d_loss = supervised + 0.5 * real + 0.5 * tf.reduce_mean(tf.nn.softplus(lse[2 * n :]))
+        d_adam.apply(tape.gradient(d_loss, d_variables))
+        # The real images are not on the tape, and the discriminator is not watched.
+        real = tf.reduce_mean(features(other), axis=0)
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(g_variables)
+            g_loss = tf.reduce_mean(tf.square(tf.reduce_mean(features(generate()), axis=0) - real))
+        g_adam.apply(tape.gradient(g_loss, g_variables))
+        return d_loss, g_loss
+
+    def run(steps):
+        for _ in range(steps):
+            losses = step()
+        return [float(loss) for loss in losses]
+
+    return run
+
+
+def teacher(architecture, batch):
+    """The variables, a compiled step on a batch, and the optimiser where there is one."""
+    layers = [tuple(tf.Variable(array) for array in layer) for layer in initial_teacher(architecture)]
+    variables = [v for layer in layers for v in layer]
+    optimiser = Adam(variables, 4e-3, 0.9, 0.999, outside=1e-8) if architecture == "small" else None
+    lrn = lambda x: tf.nn.lrn(x, 4, 1.0, 0.001 / 9.0, 0.75) if architecture == "reference" else x
+
+    def conv(x, layer, padding):
+        return tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, layer[0], 1, padding), layer[1]))
+
+    def logits(x):
+        if architecture == "small":
+            for layer in layers[:2]:
+                x = tf.nn.max_pool2d(conv(x, layer, "VALID"), 2, 2, "VALID")
+        else:
+            x = lrn(tf.nn.max_pool2d(conv(x, layers[0], "SAME"), 3, 2, "SAME"))
+            x = tf.nn.max_pool2d(lrn(conv(x, layers[1], "SAME")), 3, 2, "SAME")
+        x = tf.reshape(x, (x.shape[0], -1))
+        for weight, bias in layers[2:-1]:
+            x = tf.nn.relu(tf.nn.bias_add(x @ weight, bias))
+        return tf.nn.bias_add(x @ layers[-1][0], layers[-1][1])
+
+    def step(x, y, rate):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits(x)))
+            if architecture != "small":
+                loss += 0.004 * (tf.nn.l2_loss(layers[2][0]) + tf.nn.l2_loss(layers[3][0]))
+        gradients = tape.gradient(loss, variables)
+        if optimiser:
+            optimiser.apply(gradients, rate)
+        else:
+            for variable, gradient in zip(variables, gradients):
+                variable.assign_sub(rate * gradient)
+        return loss
+
+    return variables, logits, step, optimiser
+
+
+def teacher_step(architecture, batch):
+    _, _, step, _ = teacher(architecture, batch)
+    images, labels = (tf.constant(array) for array in random_images(1000))
+    rate = 4e-3 if architecture == "small" else 0.01
+
+    @tf.function
+    def one(start):
+        size = (batch, *images.shape[1:])
+        return step(tf.slice(images, [start, 0, 0, 0], size), tf.slice(labels, [start], [batch]), rate)
+
+    draw = np.random.default_rng(3)
+
+    def run(steps):
+        for _ in range(steps):
+            loss = one(tf.constant(draw.integers(0, len(images) - batch), tf.int32))
+        return float(loss)
+
+    return run
+
+
+def ensemble(images, labels):
+    """A function that trains the teacher of a partition as configs/mnist.toml does and gives its training accuracy.
+
+    Everything of one training but the augmentation is one call: 300 steps of 30 images in a loop inside the graph.
+    """
+    batch, steps, shift, side = 30, 300, 2, 28
+    variables, logits, step, optimiser = teacher("small", batch)
+    initial = [variable.numpy() for variable in variables]
+    rates = tf.constant(4e-3 * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps)), tf.float32)
+
+    @tf.function
+    def train(x, y):
+        for k in tf.range(steps):
+            step(tf.ensure_shape(x[k], (batch, side, side, 1)), y[k], rates[k])
+
+    @tf.function
+    def classify(x):
+        return tf.argmax(logits(x), axis=1)
+
+    def one(index):
+        draw = np.random.default_rng(index)
+        x, y = images[240 * index : 240 * (index + 1)], labels[240 * index : 240 * (index + 1)]
+        order = np.concatenate([draw.permutation(240) for _ in range(-(-batch * steps // 240))])[: batch * steps]
+        padded = np.pad(x, ((0, 0), (shift, shift), (shift, shift)))
+        rows, columns = draw.integers(0, 2 * shift + 1, (2, len(order)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (side, side), axis=(1, 2))
+        shifted = windows[order, rows, columns].astype(np.float32) / 255
+        for variable, value in zip(variables, initial):
+            variable.assign(value)
+        optimiser.reset()
+        train(
+            tf.constant(shifted.reshape(steps, batch, side, side, 1)), tf.constant(y[order].reshape(steps, batch), tf.int32)
+        )
+        return float(np.mean(classify(tf.constant(x[..., None].astype(np.float32) / 255)).numpy() == y))
+
+    return one
+
+
+assert CLASSES == 10

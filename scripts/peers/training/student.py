@@ -1,0 +1,108 @@
+"""The student of the paper in JAX: two networks, two losses, two steps of Adam. Written from the published formulas.
+
+Salimans et al., "Improved techniques for training GANs" (2016), feature matching on MNIST, as the code that the paper
+points to has it. One example a row; weights are [inputs, outputs]. Gradients are JAX's own. The precision is that of the
+arrays, so the same lines are the reference in float64 and the competitor in float32.
+
+A discriminator is a list of layers (theta, bias, scale); a generator is a list of layers (weight, shift) and a last
+(theta, bias, scale).
+"""
+
+import jax
+import jax.numpy as jnp
+
+INPUT_NOISE, HIDDEN_NOISE = 0.3, 0.5
+LEARNING_RATE, BETA1, BETA2 = 1e-3, 0.5, 0.999
+DISCRIMINATOR, GENERATOR, LATENT = [1000, 500, 250, 250, 250], [500, 500], 100
+
+
+def weight_norm(x, layer, epsilon=0.0):
+    """Salimans and Kingma 2016: every output unit's weights are scaled to the length `scale`."""
+    theta, bias, scale = layer
+    length = jnp.sqrt(jnp.sum(theta**2, axis=0) + epsilon)
+    return x @ (theta * (scale / length)) + bias
+
+
+def features(layers, x, noise):
+    """The last hidden layer after its ReLU and before its noise. `noise` is standard normal, one array a layer."""
+    for index, layer in enumerate(layers[:-1]):
+        x = x + (INPUT_NOISE if index == 0 else HIDDEN_NOISE) * noise[index]
+        x = jax.nn.relu(weight_norm(x, layer))
+    return x
+
+
+def logits(layers, x, noise):
+    x = features(layers, x, noise) + HIDDEN_NOISE * noise[len(layers) - 1]
+    return weight_norm(x, layers[-1])
+
+
+def generate(layers, latent):
+    x = latent
+    for weight, shift in layers[:-1]:
+        product = x @ weight
+        centred = product - jnp.mean(product, axis=0)
+        deviation = jnp.sqrt(jnp.mean(centred**2, axis=0) + 1e-6)
+        x = jax.nn.softplus(centred / deviation + shift)
+    return jax.nn.sigmoid(weight_norm(x, layers[-1], 1e-6))
+
+
+def discriminator_loss(layers, generated, labelled, labels, unlabelled, noise):
+    """`noise` covers labelled, unlabelled and generated images, in this order."""
+    n = len(labels)
+    z = logits(layers, jnp.concatenate([labelled, unlabelled, generated]), noise)
+    z_labelled, z_unlabelled, z_generated = z[:n], z[n : 2 * n], z[2 * n :]
+    lse = jax.nn.logsumexp
+    supervised = -jnp.mean(z_labelled[jnp.arange(n), labels]) + jnp.mean(lse(z_labelled, axis=1))
+    real = -0.5 * jnp.mean(lse(z_unlabelled, axis=1)) + 0.5 * jnp.mean(jax.nn.softplus(lse(z_unlabelled, axis=1)))
+    fake = 0.5 * jnp.mean(jax.nn.softplus(lse(z_generated, axis=1)))
+    return supervised + real + fake
+
+
+def generator_loss(generator, discriminator, unlabelled, latent, noise):
+    """`noise` covers unlabelled and generated images, in this order."""
+    n = len(unlabelled)
+    both = features(discriminator, jnp.concatenate([unlabelled, generate(generator, latent)]), noise)
+    return jnp.mean((jnp.mean(both[:n], axis=0) - jnp.mean(both[n:], axis=0)) ** 2)
+
+
+def zeros(parameters):
+    """Adam's state: first and second moments."""
+    return jax.tree.map(jnp.zeros_like, parameters), jax.tree.map(jnp.zeros_like, parameters)
+
+
+def adam(parameters, gradients, state, step, trained):
+    """Adam of the published code, 1e-8 inside the root; `step` counts from 1. Arrays that are not `trained` stay."""
+    first = jax.tree.map(lambda m, g: BETA1 * m + (1 - BETA1) * g, state[0], gradients)
+    second = jax.tree.map(lambda v, g: BETA2 * v + (1 - BETA2) * g**2, state[1], gradients)
+
+    def update(parameter, m, v, is_trained):
+        if not is_trained:
+            return parameter
+        m_hat, v_hat = m / (1 - BETA1**step), v / (1 - BETA2**step)
+        return parameter - LEARNING_RATE * m_hat / jnp.sqrt(v_hat + 1e-8)
+
+    return jax.tree.map(update, parameters, first, second, trained), (first, second)
+
+
+def trained_discriminator(layers):
+    """The scale is a parameter in the last layer only."""
+    return [(True, True, False)] * (len(layers) - 1) + [(True, True, True)]
+
+
+def trained_generator(layers):
+    return [(True, True)] * (len(layers) - 1) + [(True, True, True)]
+
+
+def discriminator_step(discriminator, state, step, generator, latent, labelled, labels, unlabelled, noise):
+    """The loss before the step, its gradient, and discriminator and state after it."""
+    generated = generate(generator, latent)
+    loss, gradient = jax.value_and_grad(discriminator_loss)(
+        discriminator, generated, labelled, labels, unlabelled, noise
+    )
+    return loss, gradient, *adam(discriminator, gradient, state, step, trained_discriminator(discriminator))
+
+
+def generator_step(generator, state, step, discriminator, unlabelled, latent, noise):
+    """The loss before the step, its gradient, and generator and state after it."""
+    loss, gradient = jax.value_and_grad(generator_loss)(generator, discriminator, unlabelled, latent, noise)
+    return loss, gradient, *adam(generator, gradient, state, step, trained_generator(generator))

@@ -1,0 +1,78 @@
+"""The teachers in JAX: the small network and the paper's, with their losses and optimisers. Written from the formulas.
+
+Images are [n, height, width, channels] and kernels [height, width, inputs, outputs], as TensorFlow has them; gradients
+are JAX's own. The precision is that of the arrays.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+WEIGHT_DECAY = 0.004
+
+
+def conv(x, kernel, bias, padding):
+    return lax.conv_general_dilated(x, kernel, (1, 1), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")) + bias
+
+
+def max_pool(x, size, stride, padding):
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, size, size, 1), (1, stride, stride, 1), padding)
+
+
+def lrn(x, radius=4, bias=1.0, alpha=0.001 / 9.0, beta=0.75):
+    """TensorFlow's local response normalisation: alpha multiplies the sum over the window."""
+    window = ((0, 0), (0, 0), (0, 0), (radius, radius))
+    squares = lax.reduce_window(x**2, 0.0, lax.add, (1, 1, 1, 2 * radius + 1), (1, 1, 1, 1), window)
+    return x / (bias + alpha * squares) ** beta
+
+
+def small(p, x):
+    """5x5x16, pool, 5x5x32, pool, 64, classes; no padding."""
+    for kernel, bias in p[:2]:
+        x = max_pool(jax.nn.relu(conv(x, kernel, bias, "VALID")), 2, 2, "VALID")
+    x = x.reshape(len(x), -1)
+    x = jax.nn.relu(x @ p[2][0] + p[2][1])
+    return x @ p[3][0] + p[3][1]
+
+
+def reference(p, x, with_lrn=True):
+    """The paper's published network: 5x5x64, pool, LRN, 5x5x128, LRN, pool, 384, 192, classes."""
+    normalise = lrn if with_lrn else lambda maps: maps
+    x = normalise(max_pool(jax.nn.relu(conv(x, *p[0], "SAME")), 3, 2, "SAME"))
+    x = max_pool(normalise(jax.nn.relu(conv(x, *p[1], "SAME"))), 3, 2, "SAME")
+    x = x.reshape(len(x), -1)
+    for weight, bias in p[2:4]:
+        x = jax.nn.relu(x @ weight + bias)
+    return x @ p[4][0] + p[4][1]
+
+
+def cross_entropy(logits, labels):
+    return -jnp.mean(jax.nn.log_softmax(logits)[jnp.arange(len(labels)), labels])
+
+
+def small_loss(p, x, labels):
+    return cross_entropy(small(p, x), labels)
+
+
+def reference_loss(p, x, labels, with_lrn=True):
+    decay = sum(jnp.sum(weight**2) / 2 for weight, _ in p[2:4])
+    return cross_entropy(reference(p, x, with_lrn), labels) + WEIGHT_DECAY * decay
+
+
+def sgd(parameters, gradients, state, step, rate):
+    return jax.tree.map(lambda p, g: p - rate * g, parameters, gradients), state
+
+
+def adam(parameters, gradients, state, step, rate, beta1=0.9, beta2=0.999, epsilon=1e-8):
+    """Kingma and Ba, Algorithm 1; `step` counts from 1."""
+    first = jax.tree.map(lambda m, g: beta1 * m + (1 - beta1) * g, state[0], gradients)
+    second = jax.tree.map(lambda v, g: beta2 * v + (1 - beta2) * g**2, state[1], gradients)
+
+    def update(p, m, v):
+        return p - rate * (m / (1 - beta1**step)) / (jnp.sqrt(v / (1 - beta2**step)) + epsilon)
+
+    return jax.tree.map(update, parameters, first, second), (first, second)
+
+
+def zeros(parameters):
+    return jax.tree.map(jnp.zeros_like, parameters), jax.tree.map(jnp.zeros_like, parameters)

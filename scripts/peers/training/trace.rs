@@ -1,0 +1,91 @@
+//! A record of some training steps: what went in and what came out.
+//!
+//! Included by the tests of speed-student and speed-teacher. Written to a folder, it is what check.py repeats in
+//! float64; what check.py found for small networks is kept as a fixture and compared here.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Allowed difference of a value, relative to the largest absolute value of its array.
+const TOLERANCE: f64 = 1e-4;
+
+/// Values of an array that a fixture keeps, at even distances.
+const KEPT: usize = 32;
+
+/// Arrays in the order in which they came up.
+#[derive(Default)]
+pub(crate) struct Trace {
+    arrays: Vec<(Entry, Vec<f32>)>,
+}
+
+#[derive(serde::Serialize)]
+struct Entry {
+    name: String,
+    shape: Vec<usize>,
+}
+
+/// What a fixture keeps of the results: see `fixture` in check.py.
+#[derive(serde::Deserialize)]
+struct Kept {
+    largest: f64,
+    length: f64,
+    values: Vec<f64>,
+}
+
+#[derive(serde::Deserialize)]
+struct Fixture {
+    /// A weighted sum of every input: enough to see that it is another one.
+    inputs: BTreeMap<String, f64>,
+    results: BTreeMap<String, Kept>,
+}
+
+impl Trace {
+    /// Adds something that a step reads.
+    pub(crate) fn input(&mut self, name: impl Into<String>, shape: &[usize], values: &[f32]) {
+        self.add(format!("in/{}", name.into()), shape, values);
+    }
+
+    /// Adds something that a step computes.
+    pub(crate) fn result(&mut self, name: impl Into<String>, shape: &[usize], values: &[f32]) {
+        self.add(format!("out/{}", name.into()), shape, values);
+    }
+
+    fn add(&mut self, name: String, shape: &[usize], values: &[f32]) {
+        assert_eq!(shape.iter().product::<usize>(), values.len(), "{name}");
+        self.arrays.push((Entry { name, shape: shape.to_vec() }, values.to_vec()));
+    }
+
+    /// Writes `trace.json`, names and shapes, and `trace.bin`, the values as little-endian f32.
+    pub(crate) fn write(&self, folder: &Path) {
+        let entries: Vec<&Entry> = self.arrays.iter().map(|(entry, _)| entry).collect();
+        let bytes: Vec<u8> = self.arrays.iter().flat_map(|(_, values)| values).flat_map(|v| v.to_le_bytes()).collect();
+        std::fs::create_dir_all(folder).expect("a folder to write to");
+        std::fs::write(folder.join("trace.bin"), bytes).expect("a trace is written");
+        let json = serde_json::to_string(&entries).expect("plain data");
+        std::fs::write(folder.join("trace.json"), json).expect("an index is written");
+    }
+
+    /// Compares every result with the fixture.
+    #[track_caller]
+    pub(crate) fn assert_agrees(&self, fixture: &str) {
+        let mut fixture: Fixture = serde_json::from_str(fixture).expect("a fixture that check.py wrote");
+        for (Entry { name, .. }, values) in &self.arrays {
+            if let Some(expected) = fixture.inputs.remove(name) {
+                let found: f64 = values.iter().enumerate().map(|(i, &v)| (1.0 + (i % 7) as f64) * f64::from(v)).sum();
+                let same = (found - expected).abs() <= 1e-4 * (1.0 + expected.abs());
+                assert!(same, "{name} is drawn otherwise now: scripts/peers/training/check --fixture makes it again");
+                continue;
+            }
+            let Kept { largest, length, values: kept } = fixture.results.remove(name).expect("a result in the fixture");
+            let found_length = values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
+            assert!((found_length - length).abs() <= TOLERANCE * length, "{name}: |.| {found_length}, not {length}");
+            assert_eq!(kept.len(), values.len().min(KEPT), "{name}");
+            for (k, expected) in kept.iter().enumerate() {
+                let found = f64::from(values[k * values.len() / kept.len()]);
+                let close = (found - expected).abs() <= TOLERANCE * largest;
+                assert!(close, "{name}, kept value {k}: {found}, not {expected}, beside {largest}");
+            }
+        }
+        assert!(fixture.inputs.is_empty() && fixture.results.is_empty(), "the fixture has more than the trace");
+    }
+}
