@@ -149,14 +149,10 @@ pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
     }
     match product_unit() {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-        ProductUnit::Tiles if rows * inner * columns >= TILES_FROM => tiles::multiply(out, left, right),
+        ProductUnit::Tiles if tiles::pay([rows, inner, columns]) => tiles::multiply(out, left, right),
         _ => multiply_vectors(out, left, right),
     }
 }
-
-/// Multiplications from which on filling tiles pays.
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-const TILES_FROM: usize = 1 << 18;
 
 /// What multiplies large matrices on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

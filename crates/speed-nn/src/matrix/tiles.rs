@@ -73,6 +73,14 @@ fn permitted() -> bool {
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
 }
 
+/// Whether a product of `rows x inner` and `inner x columns` is faster here than on the vector unit: it must do enough
+/// multiplications for each value that it reads, splits or writes.
+pub(super) fn pay([rows, inner, columns]: [usize; 3]) -> bool {
+    const LEAST: usize = 26;
+    let values = rows * inner + inner * columns + rows * columns;
+    rows * inner * columns >= LEAST * values
+}
+
 thread_local! {
     static PACKED: RefCell<[Vec<Step>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
