@@ -19,6 +19,12 @@ impl SameConv {
         Self { weight: Param::from_tensor(weight), bias: Param::from_tensor(bias) }
     }
 
+    /// The parameters: weight `[outputs, inputs, kernel, kernel]` and bias `[outputs]`.
+    #[must_use]
+    pub fn parameters(&self) -> (&Param<Tensor<4>>, &Param<Tensor<1>>) {
+        (&self.weight, &self.bias)
+    }
+
     /// `[n, inputs, height, width]` to `[n, outputs, height, width]`.
     #[must_use]
     pub fn forward(&self, maps: Tensor<4>) -> Tensor<4> {

@@ -11,6 +11,7 @@
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tiles;
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 
@@ -87,6 +88,16 @@ impl Matrix {
         View { values: &self.values, shape: [self.rows, self.columns], strides: [self.columns, 1] }
     }
 
+    /// Some neighbouring rows, without a copy.
+    ///
+    /// # Panics
+    /// When the range does not lie within `0..rows()`, as a slice does.
+    #[must_use]
+    pub fn rows_view(&self, range: Range<usize>) -> View<'_> {
+        let values = &self.values[range.start * self.columns..range.end * self.columns];
+        View { values, shape: [range.len(), self.columns], strides: [self.columns, 1] }
+    }
+
     /// Some neighbouring columns, without a copy.
     ///
     /// # Panics
@@ -149,9 +160,28 @@ pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
     }
     match product_unit() {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-        ProductUnit::Tiles if tiles::pay([rows, inner, columns]) => tiles::multiply(out, left, right),
+        ProductUnit::Tiles if tiles::pay([rows, inner, columns]) && !VECTORS_ONLY.get() => {
+            tiles::multiply(out, left, right)
+        }
         _ => multiply_vectors(out, left, right),
     }
+}
+
+thread_local! {
+    static VECTORS_ONLY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work` with all products of this thread on the vector unit, whatever the machine has: for comparisons with code
+/// that computes in plain `f32` over many steps, which blow up the last bits of the first one.
+pub fn on_vectors<R>(work: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            VECTORS_ONLY.set(self.0);
+        }
+    }
+    let _restore = Restore(VECTORS_ONLY.replace(true));
+    work()
 }
 
 /// What multiplies large matrices on this machine.
@@ -286,6 +316,19 @@ mod tests {
         {
             check_layouts(tiles::multiply, 4e-6, sizes);
         }
+    }
+
+    #[test]
+    fn work_on_vectors_is_that_of_vectors_and_ends() {
+        let (a, b) = (random(90, 80, 1), random(80, 70, 2));
+        let product = |product: fn(&mut Matrix, View<'_>, View<'_>)| {
+            let mut out = Matrix::zeros(90, 70);
+            product(&mut out, a.view(), b.view());
+            out
+        };
+        let usual = product(multiply);
+        assert!(on_vectors(|| product(multiply)) == product(multiply_vectors));
+        assert!(product(multiply) == usual);
     }
 
     /// A factor that needs all its 24 bits: without the low parts the error would be 2^-9.

@@ -1,5 +1,7 @@
 //! The teachers' networks behind one type.
 
+mod loss;
+mod parameters;
 mod reference;
 mod small;
 
@@ -7,13 +9,18 @@ use crate::batch::Images;
 use crate::{Architecture, TeacherError};
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::tensor::Device;
 use reference::ReferenceNetwork;
 use small::SmallNetwork;
 use speed_data::ImageShape;
 use speed_random::Stream;
 
-pub(crate) use small::Trace;
+/// Memory that steps share: what a forward pass leaves for the backward pass.
+#[derive(Default)]
+pub(crate) struct Trace {
+    small: small::Trace,
+    reference: reference::Trace,
+}
 
 /// A teacher's network of either architecture.
 #[derive(Module, Debug)]
@@ -49,10 +56,8 @@ impl Network {
     /// Logits of images, `classes` an image.
     pub(crate) fn logits(&self, images: &Images, trace: &mut Trace) -> Result<Vec<f32>, TeacherError> {
         match self {
-            Self::Small(network) => network.logits(images, trace),
-            Self::Reference(network) => {
-                network.forward(images, &Device::flex()).into_data().try_to_vec().map_err(TeacherError::device)
-            }
+            Self::Small(network) => network.logits(images, &mut trace.small),
+            Self::Reference(network) => network.logits(images, &mut trace.reference),
         }
     }
 
@@ -64,13 +69,10 @@ impl Network {
         trace: &mut Trace,
         device: &Device,
     ) -> Result<(f32, GradientsParams), TeacherError> {
+        let device = device.clone().inner();
         match self {
-            Self::Small(network) => network.gradients(images, labels, trace, &device.clone().inner()),
-            Self::Reference(network) => {
-                let loss = cross_entropy(network.forward(images, device), labels, device) + network.penalty();
-                let value = loss.clone().into_scalar();
-                Ok((value, GradientsParams::from_grads(loss.backward(), self)))
-            }
+            Self::Small(network) => network.gradients(images, labels, &mut trace.small, &device),
+            Self::Reference(network) => network.gradients(images, labels, &mut trace.reference, &device),
         }
     }
 
@@ -81,11 +83,4 @@ impl Network {
             Self::Reference(_) => ReferenceNetwork::OFFSET,
         }
     }
-}
-
-/// Mean cross-entropy in nats, shape `[1]`.
-fn cross_entropy(logits: Tensor<2>, labels: &[u8], device: &Device) -> Tensor<1> {
-    let labels: Vec<i32> = labels.iter().map(|&label| i32::from(label)).collect();
-    let labels: Tensor<2, Int> = Tensor::from_data(TensorData::new(labels, [logits.dims()[0], 1]), device);
-    activation::log_softmax(logits, 1).gather(1, labels).mean().neg()
 }

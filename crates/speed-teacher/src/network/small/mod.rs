@@ -6,16 +6,16 @@
 
 mod layers;
 
+use super::parameters::{dense_values, linear, register};
 use crate::TeacherError;
 use crate::batch::Images;
-use burn::module::{Module, Param};
+use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Tensor, TensorData};
-use layers::{DenseLayer, Layers};
+use burn::tensor::Device;
+use layers::Layers;
 use speed_data::ImageShape;
 use speed_nn::dense::Dense;
 use speed_nn::init;
-use speed_nn::matrix::Matrix;
 use speed_nn::pooled_conv::{PooledConv, PooledWindows};
 use speed_random::Stream;
 
@@ -83,13 +83,11 @@ impl SmallNetwork {
         layers.forward(&images.values, images.count, trace);
         let loss = layers.backward(&images.values, labels, trace);
         let mut gradients = GradientsParams::new();
-        for (layer, (weight, bias)) in
-            [&self.first, &self.second, &self.hidden, &self.output].into_iter().zip(trace.gradients())
-        {
-            let (weight_id, bias_id) = (layer.parameters().0.id, layer.parameters().1.id);
-            let data = TensorData::new(weight.values().to_vec(), [weight.rows(), weight.columns()]);
-            gradients.register(weight_id, Tensor::<2>::from_data(data, device));
-            gradients.register(bias_id, Tensor::<1>::from_data(TensorData::from(bias), device));
+        let layers = [&self.first, &self.second, &self.hidden, &self.output];
+        for (layer, (weight, bias)) in layers.into_iter().zip(trace.gradients()) {
+            let (weight_param, bias_param) = layer.parameters();
+            register(&mut gradients, weight_param, weight.values(), device);
+            register(&mut gradients, bias_param, bias, device);
         }
         Ok((loss, gradients))
     }
@@ -97,27 +95,17 @@ impl SmallNetwork {
     /// The layers with a copy of the present parameters.
     fn layers(&self) -> Result<Layers, TeacherError> {
         let [first, second] = self.windows;
-        let ((first_weight, first_bias), (second_weight, second_bias)) = (values(&self.first)?, values(&self.second)?);
-        let ((hidden_weight, hidden_bias), (output_weight, output_bias)) =
-            (values(&self.hidden)?, values(&self.output)?);
+        let convolution = |layer, windows| -> Result<_, TeacherError> {
+            let (weight, bias) = dense_values(layer)?;
+            Ok(PooledConv::new(windows, weight, bias))
+        };
         Ok(Layers {
-            first: PooledConv::new(first, first_weight, first_bias),
-            second: PooledConv::new(second, second_weight, second_bias),
-            hidden: DenseLayer { weight: hidden_weight, bias: hidden_bias },
-            output: DenseLayer { weight: output_weight, bias: output_bias },
+            first: convolution(&self.first, first)?,
+            second: convolution(&self.second, second)?,
+            hidden: linear(&self.hidden)?,
+            output: linear(&self.output)?,
         })
     }
-}
-
-fn values(layer: &Dense) -> Result<(Matrix, Vec<f32>), TeacherError> {
-    fn read<const D: usize>(param: &Param<Tensor<D>>) -> Result<Vec<f32>, TeacherError> {
-        param.val().into_data().try_to_vec().map_err(TeacherError::device)
-    }
-    let (weight, bias) = layer.parameters();
-    let [rows, columns] = weight.val().dims();
-    let mut matrix = Matrix::zeros(rows, columns);
-    matrix.values_mut().copy_from_slice(&read(weight)?);
-    Ok((matrix, read(bias)?))
 }
 
 #[cfg(test)]
@@ -125,7 +113,7 @@ mod tests {
     use super::*;
     use burn::tensor::module::{conv2d, max_pool2d};
     use burn::tensor::ops::{ConvOptions, MaxPoolOptions};
-    use burn::tensor::{Int, activation};
+    use burn::tensor::{Int, Tensor, TensorData, activation};
     use speed_random::Streams;
 
     fn network(shape: ImageShape, classes: usize, device: &Device) -> Option<SmallNetwork> {
