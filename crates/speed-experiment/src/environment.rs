@@ -17,6 +17,9 @@ pub struct Environment {
     pub processor: String,
     /// Logical processors that this process may use.
     pub processors: usize,
+    /// What multiplies the students' and small teachers' matrices; decides about their last bits.
+    #[serde(default)]
+    pub products: String,
     /// Memory in GiB, where the system tells it.
     pub memory_gib: Option<f64>,
 }
@@ -32,6 +35,7 @@ impl Environment {
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             processor: field_of("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned()),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
+            products: speed_nn::matrix::product_unit().to_string(),
             memory_gib: field_of("/proc/meminfo", "MemTotal")
                 .and_then(|text| text.trim_end_matches("kB").trim().parse::<f64>().ok())
                 .map(|kib| (kib / 1024.0 / 1024.0 * 10.0).round() / 10.0),

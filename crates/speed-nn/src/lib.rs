@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | [`init`], [`params`] | initial weights from a caller's stream; parameters with fixed ids | every Burn model |
 //! | [`conv`], [`lrn`], [`dense`] | TensorFlow's padding and local response normalisation, in Burn | reference teacher |
-//! | [`pooled_conv`] | convolution and pooling in one pass, with its gradient | small teacher |
+//! | [`pooled_conv`] | convolution and pooling in one pass, with its gradient | small teacher, student |
+//! | [`linear`], [`dropout`], [`cross_entropy`] | layers and loss with their gradients written out | student |
 //! | [`weight_norm`], [`batch_norm`], [`noise`], [`math`] | layers with their gradients written out | student |
 //! | [`matrix`], [`adam`], [`average`] | products, optimiser and parameter averages on plain arrays | both |
 //! | [`threads`] | a work queue whose workers each have a one-thread pool | ensembles and students |
@@ -13,8 +14,11 @@ pub mod adam;
 pub mod average;
 pub mod batch_norm;
 pub mod conv;
+pub mod cross_entropy;
 pub mod dense;
+pub mod dropout;
 pub mod init;
+pub mod linear;
 pub mod lrn;
 pub mod math;
 pub mod matrix;

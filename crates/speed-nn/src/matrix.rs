@@ -6,6 +6,10 @@
 //! this layout is also 15-20 % faster in the forward product than one example a row.
 //!
 //! Products run on the calling thread only: the order of every sum, and so every bit, is the same whatever else runs.
+//! Large ones use the processor's tile unit where there is one ([`product_unit`]), so machines differ in the last bits.
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod tiles;
 
 use std::fmt;
 use std::ops::Range;
@@ -143,9 +147,47 @@ pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
         let last = (view.shape[0] - 1) * view.strides[0] + (view.shape[1] - 1) * view.strides[1];
         assert!(last < view.values.len(), "a view beyond its matrix");
     }
+    match product_unit() {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        ProductUnit::Tiles if tiles::pay([rows, inner, columns]) => tiles::multiply(out, left, right),
+        _ => multiply_vectors(out, left, right),
+    }
+}
+
+/// What multiplies large matrices on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProductUnit {
+    /// The vector unit, in `f32`.
+    Vectors,
+    /// Intel AMX: `f32` split into two bfloat16 each, three products, sums in `f32`; see the module's source.
+    Tiles,
+}
+
+impl fmt::Display for ProductUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Vectors => "f32 vectors",
+            Self::Tiles => "tiles of split bfloat16",
+        })
+    }
+}
+
+/// What [`multiply`] uses for large matrices on this machine.
+#[must_use]
+pub fn product_unit() -> ProductUnit {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    if tiles::available() {
+        return ProductUnit::Tiles;
+    }
+    ProductUnit::Vectors
+}
+
+/// `out = left right` on the vector unit, for operands that [`multiply`] has checked.
+fn multiply_vectors(out: &mut Matrix, left: View<'_>, right: View<'_>) {
+    let ([rows, inner], [_, columns]) = (left.shape, right.shape);
     let stride = |stride: usize| isize::try_from(stride).expect("a stride within a slice fits an isize");
-    // SAFETY: both operands were just checked to lie within their slices, `out` holds rows x columns values with the
-    // strides given, and the exclusive borrow of `out` keeps it apart from the operands.
+    // SAFETY: `multiply` has checked that both operands lie within their slices, `out` holds rows x columns values with
+    // the strides given, and the exclusive borrow of `out` keeps it apart from the operands.
     unsafe {
         gemm::gemm(
             rows,
@@ -194,28 +236,79 @@ mod tests {
         Matrix::from_fn(rows, columns, || stream.random::<f32>() - 0.5)
     }
 
+    /// Rounding errors of independent terms add up like the root of their number.
     #[track_caller]
-    fn check(left: View<'_>, right: View<'_>) {
-        let mut out = random(3, 5, 9);
-        multiply(&mut out, left, right);
+    fn check(product: fn(&mut Matrix, View<'_>, View<'_>), tolerance: f64, left: View<'_>, right: View<'_>) {
+        let mut out = random(left.shape[0], right.shape[1], 9);
+        product(&mut out, left, right);
         let expected = naive(left, right);
         assert_eq!([out.rows(), out.columns()], [left.shape[0], right.shape[1]]);
         assert_eq!(out.values().len(), expected.len());
+        let allowed = tolerance * (left.shape[1] as f64).sqrt();
         for (found, expected) in out.values().iter().zip(expected) {
-            assert!((f64::from(*found) - expected).abs() < 1e-5, "{found} is not {expected}");
+            assert!((f64::from(*found) - expected).abs() <= allowed, "{found} is not {expected}");
+        }
+    }
+
+    #[track_caller]
+    fn check_layouts(product: fn(&mut Matrix, View<'_>, View<'_>), tolerance: f64, [m, k, n]: [usize; 3]) {
+        let (a, b) = (random(m, k, 1), random(k, n, 2));
+        let (at, bt) = (random(k, m, 3), random(n, k, 4));
+        for left in [a.view(), at.view().transposed()] {
+            for right in [b.view(), bt.view().transposed()] {
+                check(product, tolerance, left, right);
+            }
+        }
+        let right_part = b.columns_view(n / 3..n);
+        let left_part = at.columns_view(m / 2..m).transposed();
+        if right_part.shape[1] > 0 && left_part.shape[0] > 0 {
+            check(product, tolerance, a.view(), right_part);
+            check(product, tolerance, left_part, b.columns_view(0..n.div_ceil(2)));
         }
     }
 
     #[test]
     fn products_of_plain_transposed_and_partial_matrices() {
-        for (m, k, n) in [(1, 1, 1), (7, 5, 3), (33, 70, 19), (100, 3, 50), (4, 0, 3), (0, 2, 2)] {
-            let (a, b) = (random(m, k, 1), random(k, n, 2));
-            let (at, bt) = (random(k, m, 3), random(n, k, 4));
-            check(a.view(), b.view());
-            check(at.view().transposed(), b.view());
-            check(a.view(), bt.view().transposed());
-            check(a.view(), b.columns_view(n / 3..n));
-            check(at.columns_view(m / 2..m).transposed(), b.columns_view(0..n / 2));
+        for sizes in [[1, 1, 1], [7, 5, 3], [33, 70, 19], [100, 3, 50], [4, 0, 3], [0, 2, 2], [90, 80, 70]] {
+            check_layouts(multiply, 4e-6, sizes);
+        }
+    }
+
+    /// The tile unit for sizes below, at and above those of tiles, panels, passes and blocks.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[test]
+    fn products_on_tiles() {
+        if !tiles::available() {
+            return;
+        }
+        for sizes in
+            [[1, 1, 1], [16, 32, 16], [32, 32, 32], [33, 31, 17], [7, 65, 100], [100, 400, 48], [50, 1000, 700]]
+        {
+            check_layouts(tiles::multiply, 4e-6, sizes);
+        }
+    }
+
+    /// A factor that needs all its 24 bits: without the low parts the error would be 2^-9.
+    #[test]
+    fn factors_keep_sixteen_bits() {
+        let a = Matrix::from_fn(64, 64, || 1.0 + 2.0_f32.powi(-9) - 2.0_f32.powi(-17));
+        let b = Matrix::from_fn(64, 64, || 1.0 - 2.0_f32.powi(-10) + 2.0_f32.powi(-18));
+        let mut out = Matrix::default();
+        multiply(&mut out, a.view(), b.view());
+        let expected = 64.0 * f64::from(a.values()[0]) * f64::from(b.values()[0]);
+        for &found in out.values() {
+            assert!((f64::from(found) / expected - 1.0).abs() < 2.0_f64.powi(-16), "{found} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_stays_so() {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let (mut a, b) = (random(80, 80, 1), random(80, 80, 2));
+            a.values_mut()[7 * 80 + 3] = bad;
+            let mut out = Matrix::default();
+            multiply(&mut out, a.view(), b.view());
+            assert!(out.row(7).iter().all(|value| !value.is_finite()) && out.row(6).iter().all(|v| v.is_finite()));
         }
     }
 

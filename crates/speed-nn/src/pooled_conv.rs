@@ -10,6 +10,9 @@ use crate::matrix::{Matrix, multiply};
 /// Values that pooling compares: 2 x 2.
 const POOL: usize = 4;
 
+/// Values of the patches that are in work at a time: 1 MiB.
+const BLOCK_VALUES: usize = 1 << 18;
+
 /// Where the kernel looks, for maps of one size: a convolution without padding and of stride 1, then 2x2 max pooling of
 /// stride 2 that drops an odd last row or column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +71,40 @@ impl PooledWindows {
         }
     }
 
+    /// Writes the patches of whole `maps`, one a row.
+    fn extract(&self, maps: &[f32], patches: &mut Matrix) {
+        let images = maps.len() / self.map_len();
+        let [rows, columns] = self.pooled();
+        patches.resize(POOL * images * rows * columns, self.patch_len());
+        let (patches, length) = (patches.values_mut(), self.run_len());
+        // A short run of a length that the compiler knows is a few instructions, any other a call.
+        match length {
+            3 => self.for_each_run(images, |patch, map| copy::<3>(&mut patches[patch..], &maps[map..])),
+            5 => self.for_each_run(images, |patch, map| copy::<5>(&mut patches[patch..], &maps[map..])),
+            9 => self.for_each_run(images, |patch, map| copy::<9>(&mut patches[patch..], &maps[map..])),
+            15 => self.for_each_run(images, |patch, map| copy::<15>(&mut patches[patch..], &maps[map..])),
+            _ => self.for_each_run(images, |patch, map| {
+                patches[patch..patch + length].copy_from_slice(&maps[map..map + length]);
+            }),
+        }
+    }
+
+    /// Adds the values of all patches to the places of whole `maps` that they come from.
+    fn add_back(&self, patches: &Matrix, maps: &mut [f32]) {
+        let (patches, length) = (patches.values(), self.run_len());
+        self.for_each_run(maps.len() / self.map_len(), |patch, map| {
+            for (sum, value) in maps[map..map + length].iter_mut().zip(&patches[patch..patch + length]) {
+                *sum += value;
+            }
+        });
+    }
+
+    /// Maps that go through the layer together: as many as keep their patches within a core's own cache.
+    fn block(&self) -> usize {
+        let [rows, columns] = self.pooled();
+        (BLOCK_VALUES / (POOL * rows * columns * self.patch_len())).max(1)
+    }
+
     /// Values in one row of a window.
     fn run_len(&self) -> usize {
         self.kernel * self.channels
@@ -78,7 +115,7 @@ impl PooledWindows {
 ///
 /// Bias and ReLU come after the pooling, which gives the same values as before it (both are monotone) for a quarter of
 /// the work.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PooledConv {
     windows: PooledWindows,
     weight: Matrix,
@@ -88,16 +125,19 @@ pub struct PooledConv {
 /// What a forward pass leaves for the backward pass, and the gradients that this computes. Keeps its memory.
 #[derive(Clone, Debug, Default)]
 pub struct PooledConvTrace {
-    patches: Matrix,
-    maps: Matrix,
-    choice: Vec<u8>,
+    /// Which of its four values a pooling window gave.
+    choice: Vec<u32>,
     output: Matrix,
-    map_gradient: Matrix,
-    patch_gradient: Matrix,
     /// Gradient of the weights, `[patch_len, outputs]`, after a backward pass.
     pub weight: Matrix,
     /// Gradient of the bias, `[outputs]`, after a backward pass.
     pub bias: Vec<f32>,
+    // Of one block of maps:
+    patches: Matrix,
+    convolved: Matrix,
+    convolved_gradient: Matrix,
+    patch_gradient: Matrix,
+    weight_part: Matrix,
 }
 
 impl PooledConvTrace {
@@ -105,6 +145,12 @@ impl PooledConvTrace {
     #[must_use]
     pub fn output(&self) -> &Matrix {
         &self.output
+    }
+
+    /// Gradients of weights and bias, after a backward pass.
+    #[must_use]
+    pub fn gradients(&self) -> [&[f32]; 2] {
+        [self.weight.values(), &self.bias]
     }
 }
 
@@ -119,6 +165,29 @@ impl PooledConv {
         Self { windows, weight, bias }
     }
 
+    /// Where the kernel looks.
+    #[must_use]
+    pub fn windows(&self) -> PooledWindows {
+        self.windows
+    }
+
+    /// Number of output channels.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.bias.len()
+    }
+
+    /// Weights `[patch_len, outputs]` and bias `[outputs]`.
+    #[must_use]
+    pub fn parameters(&self) -> [&[f32]; 2] {
+        [self.weight.values(), &self.bias]
+    }
+
+    /// Weights and bias, to change.
+    pub fn parameters_mut(&mut self) -> [&mut [f32]; 2] {
+        [self.weight.values_mut(), &mut self.bias]
+    }
+
     /// Computes [`PooledConvTrace::output`] of whole maps.
     ///
     /// # Panics
@@ -127,20 +196,23 @@ impl PooledConv {
         assert!(maps.len().is_multiple_of(self.windows.map_len()), "whole maps");
         let images = maps.len() / self.windows.map_len();
         let [rows, columns] = self.windows.pooled();
-        let pooled = images * rows * columns;
-        trace.patches.resize(POOL * pooled, self.windows.patch_len());
-        let (patches, run_len) = (trace.patches.values_mut(), self.windows.run_len());
-        self.windows.for_each_run(images, |patch, map| {
-            patches[patch..patch + run_len].copy_from_slice(&maps[map..map + run_len]);
-        });
-        multiply(&mut trace.maps, trace.patches.view(), self.weight.view());
+        let (block, outputs) = (self.windows.block(), self.bias.len());
+        trace.output.resize(images * rows * columns, outputs);
+        trace.choice.resize(images * rows * columns * outputs, 0);
+        let pooled = block * rows * columns * outputs;
+        let results = trace.output.values_mut().chunks_mut(pooled).zip(trace.choice.chunks_mut(pooled));
+        for (maps, (output, choice)) in maps.chunks(block * self.windows.map_len()).zip(results) {
+            self.windows.extract(maps, &mut trace.patches);
+            multiply(&mut trace.convolved, trace.patches.view(), self.weight.view());
+            self.pool(trace.convolved.values(), output, choice);
+        }
+    }
 
+    /// Pooling, bias and ReLU of convolved maps.
+    fn pool(&self, convolved: &[f32], output: &mut [f32], choice: &mut [u32]) {
         let outputs = self.bias.len();
-        trace.output.resize(pooled, outputs);
-        trace.choice.resize(pooled * outputs, 0);
-        let windows = trace.maps.values().chunks_exact(POOL * outputs);
-        let results = trace.output.values_mut().chunks_exact_mut(outputs).zip(trace.choice.chunks_exact_mut(outputs));
-        for (window, (output, choice)) in windows.zip(results) {
+        let results = output.chunks_exact_mut(outputs).zip(choice.chunks_exact_mut(outputs));
+        for (window, (output, choice)) in convolved.chunks_exact(POOL * outputs).zip(results) {
             let (first, others) = window.split_at(outputs);
             output.copy_from_slice(first);
             choice.fill(0);
@@ -159,44 +231,70 @@ impl PooledConv {
         }
     }
 
-    /// Computes the gradients of weights and bias from `gradient`, that of the output, after [`forward`](Self::forward).
+    /// Computes the gradients of weights and bias from `gradient`, that of the output, after [`forward`](Self::forward)
+    /// of the same `maps`; and that of the maps, where it is asked for.
     ///
     /// # Panics
-    /// When `gradient` has another length than the output.
-    pub fn backward(&self, gradient: &[f32], trace: &mut PooledConvTrace) {
+    /// When `gradient` has another length than the output, or the gradient of the maps another than the maps.
+    pub fn backward(
+        &self,
+        maps: &[f32],
+        gradient: &[f32],
+        mut map_gradient: Option<&mut [f32]>,
+        trace: &mut PooledConvTrace,
+    ) {
         let outputs = self.bias.len();
         assert_eq!(gradient.len(), trace.output.values().len(), "gradient of the output");
+        assert!(map_gradient.as_ref().is_none_or(|gradient| gradient.len() == maps.len()), "gradient of the maps");
         trace.bias.clear();
         trace.bias.resize(outputs, 0.0);
-        trace.map_gradient.resize(trace.maps.rows(), outputs);
-        let windows = trace.map_gradient.values_mut().chunks_exact_mut(POOL * outputs);
-        let results = trace.output.values().chunks_exact(outputs).zip(trace.choice.chunks_exact(outputs));
-        for ((window, (output, choice)), gradient) in windows.zip(results).zip(gradient.chunks_exact(outputs)) {
-            for (position, values) in (0..).zip(window.chunks_exact_mut(outputs)) {
-                for (((value, g), o), c) in values.iter_mut().zip(gradient).zip(output).zip(choice) {
-                    *value = if *o > 0.0 && *c == position { *g } else { 0.0 };
-                }
-            }
-            for ((sum, g), o) in trace.bias.iter_mut().zip(gradient).zip(output) {
-                *sum += if *o > 0.0 { *g } else { 0.0 };
+        trace.weight.resize(self.windows.patch_len(), outputs);
+        trace.weight.values_mut().fill(0.0);
+        let [rows, columns] = self.windows.pooled();
+        let (block_maps, block_results) =
+            (self.windows.block() * self.windows.map_len(), self.windows.block() * rows * columns * outputs);
+        let results = trace.output.values().chunks(block_results).zip(trace.choice.chunks(block_results));
+        let blocks = maps.chunks(block_maps).zip(gradient.chunks(block_results).zip(results));
+        for (block, (maps, (gradient, (output, choice)))) in blocks.enumerate() {
+            trace.convolved_gradient.resize(POOL * gradient.len() / outputs, outputs);
+            let convolved = trace.convolved_gradient.values_mut();
+            spread(gradient, output, choice, convolved, &mut trace.bias);
+            self.windows.extract(maps, &mut trace.patches);
+            multiply(&mut trace.weight_part, trace.patches.view().transposed(), trace.convolved_gradient.view());
+            trace.weight.values_mut().iter_mut().zip(trace.weight_part.values()).for_each(|(sum, part)| *sum += part);
+            if let Some(map_gradient) = &mut map_gradient {
+                let to = &mut map_gradient[block * block_maps..][..maps.len()];
+                to.fill(0.0);
+                multiply(&mut trace.patch_gradient, trace.convolved_gradient.view(), self.weight.view().transposed());
+                self.windows.add_back(&trace.patch_gradient, to);
             }
         }
-        multiply(&mut trace.weight, trace.patches.view().transposed(), trace.map_gradient.view());
     }
+}
 
-    /// Writes the gradient of the input maps into `maps`, after [`backward`](Self::backward).
-    ///
-    /// # Panics
-    /// When `maps` is shorter than the input.
-    pub fn input_gradient(&self, trace: &mut PooledConvTrace, maps: &mut [f32]) {
-        multiply(&mut trace.patch_gradient, trace.map_gradient.view(), self.weight.view().transposed());
-        let (patches, run_len) = (trace.patch_gradient.values(), self.windows.run_len());
-        maps.fill(0.0);
-        self.windows.for_each_run(maps.len() / self.windows.map_len(), |patch, map| {
-            for (sum, value) in maps[map..map + run_len].iter_mut().zip(&patches[patch..patch + run_len]) {
-                *sum += value;
+/// Sends the gradient of every output back to the value that its pooling window gave, if ReLU let it through, and adds
+/// it to that of the bias.
+fn spread(gradient: &[f32], output: &[f32], choice: &[u32], convolved: &mut [f32], bias: &mut [f32]) {
+    let outputs = bias.len();
+    let results = output.chunks_exact(outputs).zip(choice.chunks_exact(outputs));
+    let windows = convolved.chunks_exact_mut(POOL * outputs);
+    for ((window, (output, choice)), gradient) in windows.zip(results).zip(gradient.chunks_exact(outputs)) {
+        for (position, values) in (0..).zip(window.chunks_exact_mut(outputs)) {
+            for (((value, g), o), c) in values.iter_mut().zip(gradient).zip(output).zip(choice) {
+                *value = if *o > 0.0 && *c == position { *g } else { 0.0 };
             }
-        });
+        }
+        for ((sum, g), o) in bias.iter_mut().zip(gradient).zip(output) {
+            *sum += if *o > 0.0 { *g } else { 0.0 };
+        }
+    }
+}
+
+/// The first `N` values.
+#[inline(always)]
+fn copy<const N: usize>(to: &mut [f32], from: &[f32]) {
+    if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk::<N>()) {
+        *to = *from;
     }
 }
 
@@ -228,7 +326,7 @@ mod tests {
         // One trace for all sizes: nothing of an earlier pass may be left.
         let mut trace = PooledConvTrace::default();
         for (n, height, width, channels, outputs, kernel) in
-            [(3, 9, 8, 2, 5, 5), (1, 7, 12, 1, 3, 3), (2, 6, 6, 4, 2, 5), (3, 8, 8, 1, 16, 5)]
+            [(3, 9, 8, 2, 5, 5), (1, 7, 12, 1, 3, 3), (2, 6, 6, 4, 2, 5), (3, 8, 8, 1, 16, 5), (11, 16, 18, 8, 7, 5)]
         {
             let windows = PooledWindows::new(height, width, channels, kernel).expect("large enough");
             let [ph, pw] = windows.pooled();
@@ -246,10 +344,10 @@ mod tests {
             let mut next = values(weight.clone().inner()).into_iter();
             let matrix = Matrix::from_fn(windows.patch_len(), outputs, || next.next().expect("as many weights"));
             let layer = PooledConv::new(windows, matrix, values(bias.clone().inner()));
-            layer.forward(&values(maps.clone().inner()), &mut trace);
-            layer.backward(&values(upstream.inner()), &mut trace);
             let mut map_gradient = vec![7.0; n * windows.map_len()];
-            layer.input_gradient(&mut trace, &mut map_gradient);
+            let (input, upstream) = (values(maps.clone().inner()), values(upstream.inner()));
+            layer.forward(&input, &mut trace);
+            layer.backward(&input, &upstream, Some(&mut map_gradient), &mut trace);
 
             assert_close(trace.output().values(), &values(expected.inner()));
             assert_close(trace.weight.values(), &values(weight.grad(&gradients).expect("a gradient")));

@@ -37,6 +37,28 @@ impl<'a> Images<'a> {
         self.split.shape()
     }
 
+    /// The bytes of image `i` in CHW order.
+    ///
+    /// # Panics
+    /// When `i` is not below `len()`.
+    pub(crate) fn pixels(&self, i: usize) -> &'a [u8] {
+        self.split.pixels(i)
+    }
+
+    /// Writes image `i` in HWC order, pixels scaled to 0..=1.
+    ///
+    /// # Panics
+    /// When `i` is not below `len()` or `to` is no image of this shape.
+    pub(crate) fn write_channels_last(&self, i: usize, to: &mut [f32]) {
+        let ImageShape { channels, height, width } = self.shape();
+        assert_eq!(to.len(), self.shape().pixels(), "values of an image");
+        for (channel, plane) in self.split.pixels(i).chunks_exact(height * width).enumerate() {
+            for (value, &byte) in to[channel..].iter_mut().step_by(channels).zip(plane) {
+                *value = f32::from(byte) / 255.0;
+            }
+        }
+    }
+
     /// Writes the images `indices` into the columns of `to` from `first` on, pixels scaled to 0..=1, one pixel a row.
     ///
     /// # Panics

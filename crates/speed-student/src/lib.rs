@@ -22,6 +22,7 @@ mod generator;
 mod images;
 mod loss;
 mod metrics;
+pub mod pseudo_labels;
 mod samples;
 mod state;
 mod train;

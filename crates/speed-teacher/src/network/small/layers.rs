@@ -68,8 +68,8 @@ impl Layers {
         &trace.logits.output
     }
 
-    /// The mean cross-entropy of the batch of the last forward pass; leaves its gradients in `trace`.
-    pub(super) fn backward(&self, labels: &[u8], trace: &mut Trace) -> f32 {
+    /// The mean cross-entropy of the batch of the last forward pass, on the same `pixels`; leaves its gradients in `trace`.
+    pub(super) fn backward(&self, pixels: &[f32], labels: &[u8], trace: &mut Trace) -> f32 {
         let loss = cross_entropy(labels, &mut trace.logits);
         trace.logits.backward(&trace.hidden.output);
         multiply(&mut trace.hidden.gradient, trace.logits.gradient.view(), self.output.weight.view().transposed());
@@ -78,10 +78,11 @@ impl Layers {
         }
         trace.hidden.backward(&trace.flat);
         multiply(&mut trace.flat_gradient, trace.hidden.gradient.view(), self.hidden.weight.view().transposed());
-        self.second.backward(trace.flat_gradient.values(), &mut trace.second);
-        trace.first_gradient.resize(trace.first.output().values().len(), 0.0);
-        self.second.input_gradient(&mut trace.second, &mut trace.first_gradient);
-        self.first.backward(&trace.first_gradient, &mut trace.first);
+        let maps = trace.first.output().values();
+        trace.first_gradient.resize(maps.len(), 0.0);
+        let map_gradient = Some(trace.first_gradient.as_mut_slice());
+        self.second.backward(maps, trace.flat_gradient.values(), map_gradient, &mut trace.second);
+        self.first.backward(pixels, &trace.first_gradient, None, &mut trace.first);
         loss
     }
 }

@@ -81,7 +81,7 @@ impl SmallNetwork {
     ) -> Result<(f32, GradientsParams), TeacherError> {
         let layers = self.layers()?;
         layers.forward(&images.values, images.count, trace);
-        let loss = layers.backward(labels, trace);
+        let loss = layers.backward(&images.values, labels, trace);
         let mut gradients = GradientsParams::new();
         for (layer, (weight, bias)) in
             [&self.first, &self.second, &self.hidden, &self.output].into_iter().zip(trace.gradients())

@@ -1,0 +1,41 @@
+//! Dropout with its mask drawn from a caller's stream (Srivastava et al., 2014).
+
+use rand::Rng;
+use speed_random::Stream;
+
+/// Which units of a batch are kept: a factor for each, 0 or `1 / (1 - rate)`, so that the expected value of a unit does
+/// not change and nothing is left to do at evaluation. Keeps its memory.
+#[derive(Clone, Debug, Default)]
+pub struct DropoutMask {
+    factors: Vec<f32>,
+}
+
+impl DropoutMask {
+    /// Draws the factors of `units` units; each is dropped with probability `rate`, rounded to a multiple of 2^-16.
+    ///
+    /// # Panics
+    /// When `rate` is not within `0.0..1.0`.
+    pub fn draw(&mut self, units: usize, rate: f32, stream: &mut Stream) {
+        assert!((0.0..1.0).contains(&rate), "dropout rate {rate}");
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a probability in 16 bits")]
+        let limit = (rate * 65_536.0).round() as u32;
+        let kept = 1.0 / (1.0 - limit as f32 / 65_536.0);
+        self.factors.clear();
+        self.factors.reserve(units + 1);
+        // Two decisions from every 32 bits.
+        while self.factors.len() < units {
+            let bits = stream.next_u32();
+            self.factors.extend([bits & 0xffff, bits >> 16].map(|half| if half < limit { 0.0 } else { kept }));
+        }
+        self.factors.truncate(units);
+    }
+
+    /// Multiplies values, or their gradients, by the factors.
+    ///
+    /// # Panics
+    /// When there are not as many values as factors.
+    pub fn apply(&self, values: &mut [f32]) {
+        assert_eq!(values.len(), self.factors.len(), "units of a dropout mask");
+        values.iter_mut().zip(&self.factors).for_each(|(value, factor)| *value *= factor);
+    }
+}

@@ -1,0 +1,99 @@
+//! A fully connected layer with its gradients written out, one example a row.
+
+use std::fmt;
+
+use crate::matrix::{Matrix, multiply};
+
+/// `y = x W + b`. `Debug` shows its size only.
+#[derive(Clone, PartialEq)]
+pub struct Linear {
+    /// `[inputs, outputs]`.
+    weight: Matrix,
+    /// `[outputs]`.
+    bias: Vec<f32>,
+}
+
+/// A layer's output and, after a backward pass, the gradients of its parameters. Keeps its memory.
+#[derive(Clone, Debug, Default)]
+pub struct LinearTrace {
+    /// `[examples, outputs]`.
+    pub output: Matrix,
+    /// Gradient of the loss by `output`, which the caller fills before [`Linear::backward`].
+    pub gradient: Matrix,
+    /// Gradient of the weights, `[inputs, outputs]`.
+    pub weight: Matrix,
+    /// Gradient of the bias, `[outputs]`.
+    pub bias: Vec<f32>,
+}
+
+impl Linear {
+    /// A layer with weights `[inputs, outputs]` and bias `[outputs]`.
+    ///
+    /// # Panics
+    /// When their sizes do not fit together.
+    #[must_use]
+    pub fn new(weight: Matrix, bias: Vec<f32>) -> Self {
+        assert_eq!(weight.columns(), bias.len(), "outputs of weight and bias");
+        Self { weight, bias }
+    }
+
+    /// Number of input units.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        self.weight.rows()
+    }
+
+    /// Number of output units.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.bias.len()
+    }
+
+    /// Weights and bias.
+    #[must_use]
+    pub fn parameters(&self) -> [&[f32]; 2] {
+        [self.weight.values(), &self.bias]
+    }
+
+    /// Weights and bias, to change.
+    pub fn parameters_mut(&mut self) -> [&mut [f32]; 2] {
+        [self.weight.values_mut(), &mut self.bias]
+    }
+
+    /// Computes `trace.output` of the rows `input` `[examples, inputs]`.
+    pub fn forward(&self, input: &Matrix, trace: &mut LinearTrace) {
+        multiply(&mut trace.output, input.view(), self.weight.view());
+        for row in trace.output.values_mut().chunks_exact_mut(self.bias.len()) {
+            row.iter_mut().zip(&self.bias).for_each(|(value, bias)| *value += bias);
+        }
+    }
+
+    /// Computes the gradients of weights and bias from `trace.gradient`, for the `input` of the forward pass.
+    pub fn backward(&self, input: &Matrix, trace: &mut LinearTrace) {
+        multiply(&mut trace.weight, input.view().transposed(), trace.gradient.view());
+        trace.bias.clear();
+        trace.bias.resize(self.bias.len(), 0.0);
+        for row in trace.gradient.values().chunks_exact(self.bias.len()) {
+            trace.bias.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+    }
+
+    /// Computes the gradient by the input, `[examples, inputs]`, from `trace.gradient`.
+    pub fn input_gradient(&self, trace: &LinearTrace, gradient: &mut Matrix) {
+        multiply(gradient, trace.gradient.view(), self.weight.view().transposed());
+    }
+}
+
+impl LinearTrace {
+    /// Gradients of weights and bias.
+    #[must_use]
+    pub fn gradients(&self) -> [&[f32]; 2] {
+        [self.weight.values(), &self.bias]
+    }
+}
+
+impl fmt::Debug for Linear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Linear({} -> {})", self.inputs(), self.outputs())
+    }
+}
