@@ -19,6 +19,7 @@ use std::time::Instant;
 
 use rand::RngExt;
 use speed_data::{ImageShape, Split, mnist, partition};
+use speed_nn::matrix::product_unit;
 use speed_random::Streams;
 use speed_teacher::{
     Architecture, OptimizerKind, Schedule, TeacherConfig, TrainedTeacher, train_ensemble, train_teacher,
@@ -77,7 +78,11 @@ fn steps(config: &TeacherConfig, batch: usize) -> Result<(), Box<dyn Error>> {
     let mut stream = streams.stream("images", 0);
     let pixels = (0..IMAGES * shape.pixels()).map(|_| stream.random()).collect();
     let data = Split::new(shape, 10, pixels, (0..IMAGES).map(|i| (i % 10) as u8).collect())?;
-    answer(|steps| {
+    let products = match config.architecture {
+        Architecture::Small => product_unit().to_string(),
+        Architecture::Reference => "Burn".to_owned(),
+    };
+    answer(products, |steps| {
         let config = TeacherConfig { batch, steps, shift: 0, ..config.clone() };
         let trained = train_teacher(0, &config, &data, 0..IMAGES, &streams, &AtomicBool::new(false))?;
         Ok(format!(r#""loss": {:.4}"#, trained.metrics.final_loss))
@@ -87,7 +92,7 @@ fn steps(config: &TeacherConfig, batch: usize) -> Result<(), Box<dyn Error>> {
 fn ensemble(folder: &Path) -> Result<(), Box<dyn Error>> {
     let data = mnist::load(folder)?.train;
     let partitions = partition::blocks(data.len(), 250)?;
-    answer(|teachers| {
+    answer(product_unit(), |teachers| {
         let accuracies = Mutex::new(Vec::new());
         let keep = |one: TrainedTeacher| -> Result<(), Infallible> {
             let mut accuracies = accuracies.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -101,10 +106,13 @@ fn ensemble(folder: &Path) -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Does a little work to warm up, then that of every line.
-fn answer(work: impl Fn(usize) -> Result<String, Box<dyn Error>>) -> Result<(), Box<dyn Error>> {
+/// Does a little work to warm up and says who it is and what multiplies its matrices, then does that of every line.
+fn answer(
+    products: impl std::fmt::Display,
+    work: impl Fn(usize) -> Result<String, Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
     work(2)?;
-    println!(r#"{{"name": "speed-teacher {}"}}"#, env!("CARGO_PKG_VERSION"));
+    println!(r#"{{"name": "ours, {products}"}}"#);
     for line in std::io::stdin().lines() {
         let amount: usize = line?.trim().parse()?;
         let start = Instant::now();

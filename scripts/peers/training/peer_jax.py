@@ -36,11 +36,11 @@ def student_step(pooled):
         draws, d_latent, g_latent, d_noise, g_noise = jax.random.split(key, 5)
         labelled, unlabelled, other = jax.random.randint(draws, (3, n), 0, len(rows))
         uniform = lambda key: jax.random.uniform(key, (n, student.LATENT))
-        d_loss, _, discriminator, d_state = student.discriminator_step(
+        d_loss, discriminator, d_state = student.discriminator_step(
             discriminator, d_state, count, generator, uniform(d_latent),
             rows[labelled], labels[labelled], rows[unlabelled], noise(d_noise, 3 * n),
         )  # fmt: skip
-        g_loss, _, generator, g_state = student.generator_step(
+        g_loss, generator, g_state = student.generator_step(
             generator, g_state, count, discriminator, rows[other], uniform(g_latent), noise(g_noise, 2 * n)[:-1]
         )
         return (discriminator, generator, d_state, g_state, count + 1), (d_loss, g_loss)
@@ -68,13 +68,13 @@ def teacher_step(architecture, batch):
         loss_of, optimiser, rate = teacher.small_loss, teacher.adam, 4e-3
     else:
         with_lrn = architecture == "reference"
-        loss_of, optimiser, rate = (lambda p, x, y: teacher.reference_loss(p, x, y, with_lrn)), teacher.sgd, 0.01
+        loss_of, optimiser, rate = (lambda p, x, y: teacher.reference_loss(p, x, y, with_lrn=with_lrn)), teacher.sgd, 0.01
 
     def step(state, start):
         parameters, moments, count = state
         x = jax.lax.dynamic_slice_in_dim(images, start, batch)
         y = jax.lax.dynamic_slice_in_dim(labels, start, batch)
-        loss, gradient = jax.value_and_grad(loss_of)(parameters, x, y)
+        (loss, _), gradient = jax.value_and_grad(loss_of, has_aux=True)(parameters, x, y)
         return (*optimiser(parameters, gradient, moments, count, rate), count + 1), loss
 
     step = jax.jit(step, donate_argnums=0)

@@ -5,11 +5,13 @@ points to has it. One example a row; weights are [inputs, outputs]. Gradients ar
 arrays, so the same lines are the reference in float64 and the competitor in float32.
 
 A discriminator is a list of layers (theta, bias, scale); a generator is a list of layers (weight, shift) and a last
-(theta, bias, scale).
+(theta, bias, scale). Beside its loss every function gives the inputs of its ReLUs, see kinks.py.
 """
 
 import jax
 import jax.numpy as jnp
+
+from kinks import relu
 
 INPUT_NOISE, HIDDEN_NOISE = 0.3, 0.5
 LEARNING_RATE, BETA1, BETA2 = 1e-3, 0.5, 0.999
@@ -23,17 +25,18 @@ def weight_norm(x, layer, epsilon=0.0):
     return x @ (theta * (scale / length)) + bias
 
 
-def features(layers, x, noise):
+def features(layers, x, noise, flips):
     """The last hidden layer after its ReLU and before its noise. `noise` is standard normal, one array a layer."""
+    margins = []
     for index, layer in enumerate(layers[:-1]):
         x = x + (INPUT_NOISE if index == 0 else HIDDEN_NOISE) * noise[index]
-        x = jax.nn.relu(weight_norm(x, layer))
-    return x
+        x = relu(weight_norm(x, layer), flips, margins)
+    return x, margins
 
 
-def logits(layers, x, noise):
-    x = features(layers, x, noise) + HIDDEN_NOISE * noise[len(layers) - 1]
-    return weight_norm(x, layers[-1])
+def logits(layers, x, noise, flips):
+    x, margins = features(layers, x, noise, flips)
+    return weight_norm(x + HIDDEN_NOISE * noise[len(layers) - 1], layers[-1]), margins
 
 
 def generate(layers, latent):
@@ -46,23 +49,23 @@ def generate(layers, latent):
     return jax.nn.sigmoid(weight_norm(x, layers[-1], 1e-6))
 
 
-def discriminator_loss(layers, generated, labelled, labels, unlabelled, noise):
+def discriminator_loss(layers, generated, labelled, labels, unlabelled, noise, flips=None):
     """`noise` covers labelled, unlabelled and generated images, in this order."""
     n = len(labels)
-    z = logits(layers, jnp.concatenate([labelled, unlabelled, generated]), noise)
+    z, margins = logits(layers, jnp.concatenate([labelled, unlabelled, generated]), noise, flips)
     z_labelled, z_unlabelled, z_generated = z[:n], z[n : 2 * n], z[2 * n :]
     lse = jax.nn.logsumexp
     supervised = -jnp.mean(z_labelled[jnp.arange(n), labels]) + jnp.mean(lse(z_labelled, axis=1))
     real = -0.5 * jnp.mean(lse(z_unlabelled, axis=1)) + 0.5 * jnp.mean(jax.nn.softplus(lse(z_unlabelled, axis=1)))
     fake = 0.5 * jnp.mean(jax.nn.softplus(lse(z_generated, axis=1)))
-    return supervised + real + fake
+    return supervised + real + fake, margins
 
 
-def generator_loss(generator, discriminator, unlabelled, latent, noise):
+def generator_loss(generator, discriminator, unlabelled, latent, noise, flips=None):
     """`noise` covers unlabelled and generated images, in this order."""
     n = len(unlabelled)
-    both = features(discriminator, jnp.concatenate([unlabelled, generate(generator, latent)]), noise)
-    return jnp.mean((jnp.mean(both[:n], axis=0) - jnp.mean(both[n:], axis=0)) ** 2)
+    both, margins = features(discriminator, jnp.concatenate([unlabelled, generate(generator, latent)]), noise, flips)
+    return jnp.mean((jnp.mean(both[:n], axis=0) - jnp.mean(both[n:], axis=0)) ** 2), margins
 
 
 def zeros(parameters):
@@ -94,15 +97,17 @@ def trained_generator(layers):
 
 
 def discriminator_step(discriminator, state, step, generator, latent, labelled, labels, unlabelled, noise):
-    """The loss before the step, its gradient, and discriminator and state after it."""
+    """The loss before the step, and discriminator and state after it."""
     generated = generate(generator, latent)
-    loss, gradient = jax.value_and_grad(discriminator_loss)(
+    (loss, _), gradient = jax.value_and_grad(discriminator_loss, has_aux=True)(
         discriminator, generated, labelled, labels, unlabelled, noise
     )
-    return loss, gradient, *adam(discriminator, gradient, state, step, trained_discriminator(discriminator))
+    return loss, *adam(discriminator, gradient, state, step, trained_discriminator(discriminator))
 
 
 def generator_step(generator, state, step, discriminator, unlabelled, latent, noise):
-    """The loss before the step, its gradient, and generator and state after it."""
-    loss, gradient = jax.value_and_grad(generator_loss)(generator, discriminator, unlabelled, latent, noise)
-    return loss, gradient, *adam(generator, gradient, state, step, trained_generator(generator))
+    """The loss before the step, and generator and state after it."""
+    (loss, _), gradient = jax.value_and_grad(generator_loss, has_aux=True)(
+        generator, discriminator, unlabelled, latent, noise
+    )
+    return loss, *adam(generator, gradient, state, step, trained_generator(generator))

@@ -4,6 +4,7 @@
 //! float64; what check.py found for small networks is kept as a fixture and compared here.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 
 /// Allowed difference of a value, relative to the largest absolute value of its array.
@@ -58,9 +59,13 @@ impl Trace {
     /// Writes `trace.json`, names and shapes, and `trace.bin`, the values as little-endian f32.
     pub(crate) fn write(&self, folder: &Path) {
         let entries: Vec<&Entry> = self.arrays.iter().map(|(entry, _)| entry).collect();
-        let bytes: Vec<u8> = self.arrays.iter().flat_map(|(_, values)| values).flat_map(|v| v.to_le_bytes()).collect();
         std::fs::create_dir_all(folder).expect("a folder to write to");
-        std::fs::write(folder.join("trace.bin"), bytes).expect("a trace is written");
+        let file = std::fs::File::create(folder.join("trace.bin")).expect("a file to write to");
+        let mut file = std::io::BufWriter::new(file);
+        for value in self.arrays.iter().flat_map(|(_, values)| values) {
+            file.write_all(&value.to_le_bytes()).expect("a trace is written");
+        }
+        file.flush().expect("a trace is written");
         let json = serde_json::to_string(&entries).expect("plain data");
         std::fs::write(folder.join("trace.json"), json).expect("an index is written");
     }

@@ -10,8 +10,8 @@ mod trace;
 
 const STEPS: usize = 20;
 
-/// Runs the steps of a training and records them.
-fn record(config: &StudentConfig, side: usize, classes: u8) -> Trace {
+/// Runs the steps of a training and records them; with `every_step`, also the networks after each.
+fn record(config: &StudentConfig, side: usize, classes: u8, every_step: bool) -> Trace {
     let streams = Streams::new(11);
     let pool = images(side, classes, &mut streams.stream("images", 0));
     let pool = Images::of(&pool);
@@ -20,11 +20,16 @@ fn record(config: &StudentConfig, side: usize, classes: u8) -> Trace {
 
     let mut trace = Trace::default();
     record_initialisation(&mut trace, config, pool, &state, &streams, &workspace);
-    record_networks(&mut trace, "start", true, &state);
+    record_networks(&mut trace, |network| format!("start/{network}"), true, &state);
     for step in 1..=STEPS {
         record_step(&mut trace, step, config, pool, classes, &mut state, &mut workspace, &streams);
+        if every_step {
+            record_networks(&mut trace, |network| format!("{step}/{network}/after"), false, &state);
+        }
     }
-    record_networks(&mut trace, "end", false, &state);
+    if !every_step {
+        record_networks(&mut trace, |network| format!("end/{network}"), false, &state);
+    }
     trace
 }
 
@@ -145,11 +150,11 @@ fn record_columns(trace: &mut Trace, name: &str, matrices: &[Matrix]) {
     }
 }
 
-fn record_networks(trace: &mut Trace, name: &str, is_input: bool, state: &State) {
+fn record_networks(trace: &mut Trace, name: impl Fn(&str) -> String, is_input: bool, state: &State) {
     let networks = [("discriminator", state.discriminator.state()), ("generator", state.generator.state())];
     for (network, arrays) in networks {
         let values = arrays.iter().map(|array| array.to_vec()).collect();
-        record_layers(trace, &format!("{name}/{network}"), is_input, &shapes(&arrays), values);
+        record_layers(trace, &name(network), is_input, &shapes(&arrays), values);
     }
 }
 
@@ -184,13 +189,13 @@ fn tiny() -> StudentConfig {
 
 #[test]
 fn losses_and_gradients_of_twenty_steps_are_those_of_another_implementation() {
-    record(&tiny(), 6, 4).assert_agrees(include_str!("../../tests/peers/student.json"));
+    record(&tiny(), 6, 4, false).assert_agrees(include_str!("../../tests/peers/student.json"));
 }
 
 #[test]
 #[ignore = "writes traces to $SPEED_TRACE, for scripts/peers/training/check"]
 fn write_peer_traces() {
     let folder = std::path::PathBuf::from(std::env::var_os("SPEED_TRACE").expect("SPEED_TRACE names a folder"));
-    record(&tiny(), 6, 4).write(&folder.join("student-tiny"));
-    record(&StudentConfig::default(), 28, 10).write(&folder.join("student"));
+    record(&tiny(), 6, 4, false).write(&folder.join("student-tiny"));
+    record(&StudentConfig::default(), 28, 10, true).write(&folder.join("student"));
 }

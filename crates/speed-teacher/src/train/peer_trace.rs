@@ -42,8 +42,8 @@ fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
     }
 }
 
-/// Runs the first steps of a teacher on images at random and records them.
-fn record(config: &TeacherConfig, shape: ImageShape, classes: u8) -> Trace {
+/// Runs the first steps of a teacher on images at random and records them; with `every_step`, also the network after each.
+fn record(config: &TeacherConfig, shape: ImageShape, classes: u8, every_step: bool) -> Trace {
     const IMAGES: usize = 240;
     let streams = Streams::new(12);
     let mut stream = streams.stream("images", 0);
@@ -75,9 +75,14 @@ fn record(config: &TeacherConfig, shape: ImageShape, classes: u8) -> Trace {
             trace.result(format!("{step}/gradient/{index}"), &shape, &values);
         }
         network = optimizer.step(learning_rate(config, IMAGES, step - 1), network, gradients);
-    }
-    for (index, (shape, values)) in parameters(&network, None).into_iter().enumerate() {
-        trace.result(format!("end/{index}"), &shape, &values);
+        let after = match step {
+            _ if every_step => format!("{step}/after"),
+            STEPS => "end".to_owned(),
+            _ => continue,
+        };
+        for (index, (shape, values)) in parameters(&network, None).into_iter().enumerate() {
+            trace.result(format!("{after}/{index}"), &shape, &values);
+        }
     }
     trace
 }
@@ -113,7 +118,7 @@ fn parameters(network: &Network, gradients: Option<&GradientsParams>) -> Vec<(Ve
 }
 
 fn tiny(architecture: Architecture) -> Trace {
-    record(&config(architecture, 10), ImageShape { channels: 2, height: 17, width: 16 }, 3)
+    record(&config(architecture, 10), ImageShape { channels: 2, height: 17, width: 16 }, 3, false)
 }
 
 #[test]
@@ -132,6 +137,8 @@ fn write_peer_traces() {
         let name = architecture.name();
         tiny(architecture).write(&folder.join(format!("{name}-tiny")));
         let shape = ImageShape { channels: 1, height: 28, width: 28 };
-        record(&config(architecture, 128), shape, 10).write(&folder.join(name));
+        // Convolutions in float64 take their time.
+        let batch = if architecture == Architecture::Small { 128 } else { 32 };
+        record(&config(architecture, batch), shape, 10, true).write(&folder.join(name));
     }
 }
