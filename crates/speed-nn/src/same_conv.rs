@@ -7,7 +7,7 @@
 use crate::matrix::{Matrix, multiply};
 
 /// Values of the windows that are in work at a time: 1 MiB.
-const BLOCK_VALUES: usize = 1 << 18;
+const BLOCK_VALUES: usize = 1 << 20;
 
 /// The layer: `relu(conv(x) + b)`, stride 1, zeros around the maps (`SAME` padding), an odd kernel size.
 #[derive(Clone, Debug)]
