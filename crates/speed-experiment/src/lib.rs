@@ -7,6 +7,7 @@ pub mod config;
 mod environment;
 mod error;
 pub mod npy;
+mod plot;
 mod progress;
 mod report;
 mod runner;

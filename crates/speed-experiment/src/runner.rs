@@ -100,6 +100,10 @@ fn publish(store: &RunStore, report: &Report) -> Result<(), ExperimentError> {
     let table = report.table();
     store.write("tables/table.md", table.to_markdown().as_bytes())?;
     store.write("tables/table.csv", table.to_csv().as_bytes())?;
+    store.write("tables/students.csv", report.students().to_csv().as_bytes())?;
+    if let Some(plot) = report.strip_plot() {
+        store.write("tables/students.svg", plot.as_bytes())?;
+    }
     let rows = json!({ "simulation": report.simulation, "ensemble": report.ensemble, "rows": report.rows });
     store.write("tables/table.json", format!("{rows:#}\n").as_bytes())?;
     store.write("tables/report.md", report.to_markdown().as_bytes())?;

@@ -1,0 +1,167 @@
+//! The students' accuracies one by one: a strip plot, and the same as a table.
+
+use std::fmt::Write as _;
+
+use crate::report::{Report, ReportRow};
+use crate::table::Table;
+
+const WIDTH: f64 = 760.0;
+const LEFT: f64 = 150.0;
+const RIGHT: f64 = 24.0;
+const TOP: f64 = 64.0;
+const BOTTOM: f64 = 52.0;
+const LANE: f64 = 46.0;
+
+impl Report {
+    /// Accuracy of every student, in percent: averaged and last parameters, and the folder that holds its metrics.
+    #[must_use]
+    pub fn students(&self) -> Table {
+        let mut table = Table::new(["row", "repeat", "accuracy %", "last parameters %", "stage"]);
+        for row in &self.rows {
+            for (repeat, student) in row.students.iter().enumerate() {
+                let percent = |value: f64| format!("{:.2}", 100.0 * value);
+                let accuracies = [percent(student.accuracy), percent(student.accuracy_raw)];
+                let [average, last] = accuracies;
+                table.push(vec![row.name.clone(), repeat.to_string(), average, last, student.stage.clone()]);
+            }
+        }
+        table
+    }
+
+    /// The accuracies as an SVG, a lane for each row; `None` without students.
+    #[must_use]
+    pub fn strip_plot(&self) -> Option<String> {
+        let rows: Vec<&ReportRow> = self.rows.iter().filter(|row| !row.students.is_empty()).collect();
+        let scale = Scale::of(&rows)?;
+        #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
+        let height = TOP + LANE * rows.len() as f64 + BOTTOM;
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+             font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#111\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+        );
+        let title = format!("{}: accuracy of every student", self.experiment);
+        text(&mut svg, WIDTH / 2.0, 22.0, "middle", 15, &title);
+        let key = "\u{25cf} averaged parameters   \u{25cb} last parameters   | median   grey: the paper's mean \u{b1} deviation";
+        text(&mut svg, WIDTH / 2.0, 44.0, "middle", 12, key);
+        scale.draw(&mut svg, height - BOTTOM);
+        let mut y = TOP + LANE / 2.0;
+        for row in rows {
+            lane(&mut svg, &scale, y, row);
+            y += LANE;
+        }
+        svg.push_str("</svg>\n");
+        Some(svg)
+    }
+}
+
+/// One row: its paper's figures behind, its students in front.
+fn lane(svg: &mut String, scale: &Scale, y: f64, row: &ReportRow) {
+    text(svg, LEFT - 12.0, y + 4.0, "end", 13, &row.name);
+    if row.paper.accuracy > 0.0 {
+        let [from, to] = [-1.0, 1.0].map(|side| scale.x(row.paper.accuracy + side * row.paper.deviation));
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" fill=\"#e4e4e4\"/>",
+            y - 10.0,
+            (to - from).max(1.0)
+        );
+        line(svg, (scale.x(row.paper.accuracy), y - 10.0), (scale.x(row.paper.accuracy), y + 10.0), "#8c8c8c", 2.0);
+    }
+    let accuracies: Vec<f64> = row.students.iter().map(|student| 100.0 * student.accuracy).collect();
+    let middle = scale.x(median(&accuracies));
+    line(svg, (middle, y - 14.0), (middle, y + 14.0), "#111", 1.6);
+    for student in &row.students {
+        let circle = |svg: &mut String, value: f64, y: f64, fill: &str| {
+            let x = scale.x(100.0 * value);
+            let _ = writeln!(
+                svg,
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{fill}\" fill-opacity=\"0.75\" stroke=\"#111\"/>"
+            );
+        };
+        circle(svg, student.accuracy_raw, y + 7.0, "#fff");
+        circle(svg, student.accuracy, y - 3.0, "#111");
+    }
+}
+
+/// Percent along the width.
+struct Scale {
+    low: f64,
+    high: f64,
+    step: f64,
+}
+
+impl Scale {
+    /// Of all students and of the paper's bars; `None` without students.
+    fn of(rows: &[&ReportRow]) -> Option<Self> {
+        let students = rows.iter().flat_map(|row| &row.students);
+        let ours = students.flat_map(|student| [100.0 * student.accuracy, 100.0 * student.accuracy_raw]);
+        let papers = rows.iter().filter(|row| row.paper.accuracy > 0.0);
+        let papers = papers.flat_map(|row| [-1.0, 1.0].map(|side| row.paper.accuracy + side * row.paper.deviation));
+        let values: Vec<f64> = ours.chain(papers).filter(|value| value.is_finite()).collect();
+        let least = values.iter().copied().reduce(f64::min)?;
+        let most = values.iter().copied().reduce(f64::max)?;
+        let step = [0.5, 1.0, 2.0, 5.0, 10.0].into_iter().find(|step| (most - least) / step <= 10.0).unwrap_or(20.0);
+        let (low, high) = ((least / step).floor() * step, (most / step).ceil() * step);
+        Some(Self { low, high: high.max(low + step), step })
+    }
+
+    fn x(&self, percent: f64) -> f64 {
+        LEFT + (percent - self.low) / (self.high - self.low) * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn draw(&self, svg: &mut String, bottom: f64) {
+        for tick in (0..=20).map(|i| self.low + f64::from(i) * self.step).take_while(|tick| *tick <= self.high + 1e-9) {
+            let x = self.x(tick);
+            line(svg, (x, TOP), (x, bottom), "#ececec", 1.0);
+            text(svg, x, bottom + 18.0, "middle", 13, &format!("{tick}"));
+        }
+        line(svg, (LEFT, bottom), (WIDTH - RIGHT, bottom), "#111", 1.2);
+        text(svg, f64::midpoint(LEFT, WIDTH - RIGHT), bottom + 40.0, "middle", 14, "accuracy on the test images, %");
+    }
+}
+
+/// The middle value, or the mean of the two middle ones.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        odd if odd % 2 == 1 => sorted[odd / 2],
+        even => f64::midpoint(sorted[even / 2 - 1], sorted[even / 2]),
+    }
+}
+
+fn line(svg: &mut String, from: (f64, f64), to: (f64, f64), stroke: &str, width: f64) {
+    let _ = writeln!(
+        svg,
+        "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>",
+        from.0, from.1, to.0, to.1
+    );
+}
+
+fn text(svg: &mut String, x: f64, y: f64, anchor: &str, size: u8, content: &str) {
+    let content = content.replace('&', "&amp;").replace('<', "&lt;");
+    let _ =
+        writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" font-size=\"{size}\">{content}</text>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert!(median(&[]).is_nan());
+        assert_eq!(median(&[3.0]), 3.0);
+        assert_eq!(median(&[9.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 9.0]), 3.0);
+    }
+
+    #[test]
+    fn a_scale_holds_all_values_between_round_ends() {
+        let scale = Scale { low: 90.0, high: 100.0, step: 1.0 };
+        assert_eq!((scale.x(90.0), scale.x(100.0)), (LEFT, WIDTH - RIGHT));
+        assert!(Scale::of(&[]).is_none());
+    }
+}
