@@ -35,10 +35,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["small"] => steps(&small(), 128, &product_unit().to_string()),
-        ["reference"] => steps(&reference(), 128, "f32 vectors"),
-        ["small", batch] => steps(&small(), batch.parse()?, &product_unit().to_string()),
-        ["reference", batch] => steps(&reference(), batch.parse()?, "f32 vectors"),
+        ["small"] => steps(&small(), 128),
+        ["reference"] => steps(&reference(), 128),
+        ["small", batch] => steps(&small(), batch.parse()?),
+        ["reference", batch] => steps(&reference(), batch.parse()?),
         ["ensemble", folder] => ensemble(folder.as_ref()),
         _ => Err("usage: teacher-step small|reference [BATCH] | teacher-step ensemble FOLDER".into()),
     }
@@ -72,13 +72,13 @@ fn reference() -> TeacherConfig {
     }
 }
 
-fn steps(config: &TeacherConfig, batch: usize, products: &str) -> Result<(), Box<dyn Error>> {
+fn steps(config: &TeacherConfig, batch: usize) -> Result<(), Box<dyn Error>> {
     let shape = ImageShape { channels: 1, height: 28, width: 28 };
     let streams = Streams::new(1);
     let mut stream = streams.stream("images", 0);
     let pixels = (0..IMAGES * shape.pixels()).map(|_| stream.random()).collect();
     let data = Split::new(shape, 10, pixels, (0..IMAGES).map(|i| (i % 10) as u8).collect())?;
-    answer(products, |steps| {
+    answer(product_unit(), |steps| {
         let config = TeacherConfig { batch, steps, shift: 0, ..config.clone() };
         let trained = train_teacher(0, &config, &data, 0..IMAGES, &streams, &AtomicBool::new(false))?;
         Ok(format!(r#""loss": {:.4}"#, trained.metrics.final_loss))
