@@ -3,7 +3,9 @@
 //! Maps are stored image by image, row by row, pixel by pixel, channel by channel (NHWC), so that every window of a map
 //! is a few runs of consecutive values. The patches under the kernel are copied into one matrix, the convolution is a
 //! product with it, and since the four patches of one pooling window are neighbours, so are the four values that
-//! pooling compares.
+//! pooling compares. Maps of few channels go without the matrix ([`direct`]).
+
+mod direct;
 
 use crate::matrix::{Matrix, multiply};
 
@@ -202,8 +204,12 @@ impl PooledConv {
         let pooled = block * rows * columns * outputs;
         let results = trace.output.values_mut().chunks_mut(pooled).zip(trace.choice.chunks_mut(pooled));
         for (maps, (output, choice)) in maps.chunks(block * self.windows.map_len()).zip(results) {
-            self.windows.extract(maps, &mut trace.patches);
-            multiply(&mut trace.convolved, trace.patches.view(), self.weight.view());
+            if direct::applies(self.windows.run_len(), outputs) {
+                direct::convolve(&self.windows, maps, &self.weight, &mut trace.convolved);
+            } else {
+                self.windows.extract(maps, &mut trace.patches);
+                multiply(&mut trace.convolved, trace.patches.view(), self.weight.view());
+            }
             self.pool(trace.convolved.values(), output, choice);
         }
     }
@@ -259,9 +265,14 @@ impl PooledConv {
             trace.convolved_gradient.resize(POOL * gradient.len() / outputs, outputs);
             let convolved = trace.convolved_gradient.values_mut();
             spread(gradient, output, choice, convolved, &mut trace.bias);
-            self.windows.extract(maps, &mut trace.patches);
-            multiply(&mut trace.weight_part, trace.patches.view().transposed(), trace.convolved_gradient.view());
-            trace.weight.values_mut().iter_mut().zip(trace.weight_part.values()).for_each(|(sum, part)| *sum += part);
+            if direct::applies(self.windows.run_len(), outputs) {
+                direct::weight_gradient(&self.windows, maps, &trace.convolved_gradient, &mut trace.weight);
+            } else {
+                self.windows.extract(maps, &mut trace.patches);
+                multiply(&mut trace.weight_part, trace.patches.view().transposed(), trace.convolved_gradient.view());
+                let sums = trace.weight.values_mut().iter_mut();
+                sums.zip(trace.weight_part.values()).for_each(|(sum, part)| *sum += part);
+            }
             if let Some(map_gradient) = &mut map_gradient {
                 let to = &mut map_gradient[block * block_maps..][..maps.len()];
                 to.fill(0.0);
