@@ -202,11 +202,22 @@ impl Accountant {
         let teachers = counts.first().map_or(0, |row| row.iter().copied().map(u64::from).sum());
         let epsilon = self.per_query_epsilon(classes);
         let rows: Vec<(Gaps, &[u32])> = gaps.into_iter().zip(counts.iter().map(Vec::as_slice)).collect();
-        let costs = Costs::new(&self.event, epsilon, self.assume, self.directions, self.bound, self.integrals, &rows);
+        let costs =
+            |assume| Costs::new(&self.event, epsilon, assume, self.directions, self.bound, self.integrals, &rows);
+        let mut assumed = vec![costs(self.assume)];
+        // Known noise may make votes less close than they are: colluders who leave theirs out are covered as well.
+        if self.assume == Assume::Collusion && self.bound == Bound::Tight && self.event.tau().get() < 1.0 {
+            assumed.push(costs(Assume::Dropout));
+        }
         let best = |delta: f64| {
-            let with_votes = self.of_moments(delta, |l| costs.estimate(l), |l| costs.total(l).alpha)?;
-            let dependent = costs.total(with_votes.order).dependent;
-            let with_votes = Outcome { best: with_votes, from_moments: true, dependent };
+            let mut worst: Option<Outcome> = None;
+            for costs in &assumed {
+                let found = self.with_votes(costs, delta)?;
+                if worst.as_ref().is_none_or(|worst| found.best.epsilon > worst.best.epsilon) {
+                    worst = Some(found);
+                }
+            }
+            let with_votes = worst.ok_or(AccountError::NoQueries)?;
             if self.bound == Bound::Paper {
                 return Ok(with_votes);
             }
@@ -215,6 +226,16 @@ impl Accountant {
             Ok(if without.best.epsilon < with_votes.best.epsilon { without } else { with_votes })
         };
         self.finish(counts.len(), epsilon, best, Some(teachers))
+    }
+
+    fn with_votes(&self, costs: &Costs, delta: f64) -> Result<Outcome, AccountError> {
+        let best = self.of_moments(
+            delta,
+            |l| costs.estimate(l),
+            |order| costs.refine(order, |alpha, l| improved_epsilon(alpha, l, delta)),
+            |l| costs.total(l).alpha,
+        )?;
+        Ok(Outcome { best, from_moments: true, dependent: costs.total(best.order).dependent })
     }
 
     /// Accounts for `queries` queries whatever the votes are, between any number of classes. Holds in both directions
@@ -245,6 +266,7 @@ impl Accountant {
         &self,
         delta: f64,
         estimate: impl Fn(f64) -> f64,
+        refine: impl Fn(f64) -> f64,
         total: impl Fn(f64) -> f64,
     ) -> Result<Best, AccountError> {
         if self.bound == Bound::Paper {
@@ -254,8 +276,9 @@ impl Accountant {
         }
         let largest = self.largest_order.unwrap_or(LARGEST_REAL);
         let best = best_real(largest, |l| improved_epsilon(estimate(l), l, delta)).ok_or(AccountError::NoOrders)?;
-        let epsilon = improved_epsilon(total(best.order), best.order, delta) * (1.0 + ROUNDING);
-        Ok(Best { epsilon, ..best })
+        let order = refine(best.order).min(largest);
+        let epsilon = improved_epsilon(total(order), order, delta) * (1.0 + ROUNDING);
+        Ok(Best { order, epsilon, ..best })
     }
 
     fn without_votes(&self, queries: usize, epsilon: f64, delta: f64) -> Result<Outcome, AccountError> {
@@ -265,13 +288,17 @@ impl Accountant {
         }
         if self.bound == Bound::Paper {
             let total = |l| k * paper_without_votes(epsilon, l);
-            let best = self.of_moments(delta, total, total)?;
+            let best = self.of_moments(delta, total, |order| order, total)?;
             return Ok(Outcome { best, from_moments: true, dependent: 0 });
         }
         // Optimal for a pure epsilon, so no order can do better; but it is a sum over the queries.
         if queries > 2_000_000 {
             let total = |l| k * pure_moment(epsilon, l);
-            return Ok(Outcome { best: self.of_moments(delta, total, total)?, from_moments: true, dependent: 0 });
+            return Ok(Outcome {
+                best: self.of_moments(delta, total, |order| order, total)?,
+                from_moments: true,
+                dependent: 0,
+            });
         }
         let epsilon = optimal_epsilon(epsilon, queries, delta) * (1.0 + ROUNDING);
         Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, from_moments: false, dependent: 0 })
@@ -287,12 +314,20 @@ impl Accountant {
             }
             Noise::Gaussian { sigma } => {
                 let total = |l: f64| k * l * gaussian_rdp(sigma, tau, l + 1.0);
-                Ok(Outcome { best: self.of_moments(delta, total, total)?, from_moments: true, dependent: 0 })
+                Ok(Outcome {
+                    best: self.of_moments(delta, total, |order| order, total)?,
+                    from_moments: true,
+                    dependent: 0,
+                })
             }
             Noise::Skellam { sigma } => {
                 let curve = SkellamCurve::new(sigma, tau);
                 let total = |l: f64| k * l * curve.rdp(l + 1.0);
-                Ok(Outcome { best: self.of_moments(delta, total, total)?, from_moments: true, dependent: 0 })
+                Ok(Outcome {
+                    best: self.of_moments(delta, total, |order| order, total)?,
+                    from_moments: true,
+                    dependent: 0,
+                })
             }
             Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => Err(AccountError::NoOrders),
         }

@@ -62,7 +62,9 @@ impl Claim<'_> {
         let others = ((1.0 - tau) * teachers as f64).round();
         match self.assume {
             Assume::Collusion => {
-                format!("Up to {others} colluders of {teachers} teachers: their noise may be known (collusion).")
+                format!(
+                    "Up to {others} colluders of {teachers} teachers: all their noise may be known, or missing (collusion)."
+                )
             }
             Assume::Dropout | Assume::Central => {
                 format!(

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::collusion::{KnownNoise, KnownRow};
 use crate::instance::{ExactNoise, Instance};
 use crate::moments::{Family, known_noise_moment, outcome_moment, paper_without_votes, pure_moment, theorem_3};
 use crate::outcome::{Gaps, OutcomeBound};
@@ -35,6 +36,7 @@ struct Row {
     log_q_back: f64,
     instance: Option<Instance>,
     leaders: Option<Instance>,
+    known: Option<KnownRow>,
 }
 
 /// The sum of moments of all rows as a function of the order.
@@ -42,6 +44,8 @@ pub(crate) struct Costs {
     law: Law,
     rows: Vec<Row>,
     directions: Directions,
+    epsilon: f64,
+    known_noise: Option<KnownNoise>,
 }
 
 /// A sum of moments, and how many rows the votes made cheaper.
@@ -122,13 +126,18 @@ impl Costs {
         } else {
             None
         };
+        let known_noise = if bound == Bound::Tight && assume == Assume::Collusion && few_classes {
+            KnownNoise::new(event, epsilon)
+        } else {
+            None
+        };
         let law = Law::new(event, epsilon, assume, bound);
         // The order of the classes matters only where ties are resolved.
         let mut distinct: HashMap<Vec<u32>, (usize, &Gaps)> = HashMap::new();
         let mut order: Vec<Vec<u32>> = Vec::new();
         for (gaps, counts) in rows {
             let mut key = counts.to_vec();
-            if exact.is_none() {
+            if exact.is_none() && known_noise.is_none() {
                 key.sort_unstable();
             }
             let entry = distinct.entry(key.clone()).or_insert((0, gaps));
@@ -147,30 +156,74 @@ impl Costs {
                 let worth = log_q_back > WORTH_DISTRIBUTIONS;
                 let instance = exact.as_ref().filter(|_| worth).map(|exact| exact.instance(counts));
                 let leaders = instance.as_ref().map(|instance| instance.leaders(&LEADING_ORDERS));
-                Row { times: times as f64, log_q, log_q_back, instance, leaders }
+                let known = known_noise.as_ref().filter(|_| worth).map(|known| known.row(counts));
+                Row { times: times as f64, log_q, log_q_back, instance, leaders, known }
             })
             .collect();
-        Self { law, rows, directions }
+        Self { law, rows, directions, epsilon, known_noise }
     }
 
     /// The certified sum of moments of order `l`: over all neighbours, in the worse direction.
     pub(crate) fn total(&self, l: f64) -> Total {
-        self.sum(l, |row| row.instance.as_ref())
+        let averaged = self.known_noise.as_ref().map(|known| known.averaged(l));
+        self.sum(l, |row| {
+            let known =
+                row.known.as_ref().zip(averaged.as_ref()).map(|(row, averaged)| row.excess(averaged, self.epsilon));
+            let known = known.map(|(there, back)| (there.ln_1p(), back.ln_1p()));
+            known.or_else(|| row.instance.as_ref().map(|instance| instance.moments(l)))
+        })
     }
 
-    /// The same without neighbours that are unlikely to matter: to look for a good order with.
+    /// The same without what is expensive and unlikely to matter: to look for a good order with.
     pub(crate) fn estimate(&self, l: f64) -> f64 {
-        self.sum(l, |row| row.leaders.as_ref()).alpha
+        self.sum(l, |row| row.leaders.as_ref().map(|leaders| leaders.moments(l))).alpha
     }
 
-    fn sum(&self, l: f64, instance: impl Fn(&Row) -> Option<&Instance>) -> Total {
+    /// A better order than `order`, which is good for [`Self::estimate`], where [`Self::total`] is expensive: a short walk
+    /// over the pairs of classes that are worst at `order`.
+    pub(crate) fn refine(&self, order: f64, epsilon: impl Fn(f64, f64) -> f64) -> f64 {
+        let Some(known) = &self.known_noise else { return order };
+        let averaged = known.averaged(order);
+        let leaders: Vec<Option<KnownRow>> =
+            self.rows.iter().map(|row| row.known.as_ref().map(|row| row.leaders(&averaged))).collect();
+        let at = |l: f64| {
+            let averaged = known.averaged(l);
+            let alpha = self.sum_of(l, |i, _| {
+                leaders[i]
+                    .as_ref()
+                    .map(|row| row.excess(&averaged, self.epsilon))
+                    .map(|(there, back)| (there.ln_1p(), back.ln_1p()))
+            });
+            epsilon(alpha.alpha, l)
+        };
+        let mut best = (order, at(order));
+        for step in [1.3, 1.1] {
+            for factor in [step, 1.0 / step] {
+                let before = best.0;
+                while let Some(better) = Some((best.0 * factor, at(best.0 * factor))).filter(|found| found.1 < best.1) {
+                    best = better;
+                }
+                if best.0 != before {
+                    break;
+                }
+            }
+        }
+        best.0
+    }
+
+    fn sum(&self, l: f64, exact: impl Fn(&Row) -> Option<(f64, f64)>) -> Total {
+        self.sum_of(l, |_, row| exact(row))
+    }
+
+    fn sum_of(&self, l: f64, exact: impl Fn(usize, &Row) -> Option<(f64, f64)>) -> Total {
         let without = self.law.without_votes(l);
         let (mut there, mut back, mut dependent) = (0.0, 0.0, 0);
-        for row in &self.rows {
-            let exact = instance(row).map(|instance| instance.moments(l));
+        for (i, row) in self.rows.iter().enumerate() {
+            let exact = exact(i, row);
             let least = |log_q: f64, exact: Option<f64>| {
                 let moment = self.law.with_votes(log_q, l).min(without);
-                exact.map_or(moment, |exact| moment.min(exact))
+                // A sum that overflows is no bound.
+                exact.filter(|exact| exact.is_finite()).map_or(moment, |exact| moment.min(exact))
             };
             let moment = least(row.log_q, exact.map(|exact| exact.0));
             let moment_back = if self.directions == Directions::Both {

@@ -51,6 +51,7 @@ mod account;
 mod argmax;
 mod assumption;
 mod claim;
+mod collusion;
 mod costs;
 mod error;
 mod event;
