@@ -1,11 +1,15 @@
 //! From votes to epsilon.
 
+use std::cell::Cell;
+
 use serde::{Deserialize, Serialize};
 use speed_mechanism::HonestRatio;
 
 use crate::claim::Claim;
-use crate::composition::{gaussian_epsilon, improved_epsilon, optimal_epsilon, tail_bound_epsilon};
-use crate::costs::Costs;
+use crate::composition::{
+    Composition, gaussian_epsilon, improved_epsilon, optimal_epsilon, skellam_epsilon, tail_bound_epsilon,
+};
+use crate::costs::{Costs, Total};
 use crate::moments::{paper_without_votes, pure_moment};
 use crate::orders::{Best, LARGEST_REAL, best_real, best_whole};
 use crate::outcome::Gaps;
@@ -19,6 +23,19 @@ pub const LARGEST_ORDER: u32 = 25;
 /// What rounding may have cost an epsilon of the tight bounds, relative to it.
 const ROUNDING: f64 = 1e-9;
 
+/// How an epsilon was composed from the queries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Sums of moments of the privacy loss, converted at the best order.
+    #[default]
+    Moments,
+    /// Convolution of distributions of the privacy loss.
+    LossDistributions,
+    /// In closed form: the optimal composition of one pure epsilon, or Gaussian differential privacy.
+    Optimal,
+}
+
 /// What a run of queries costs, and what that means.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Account {
@@ -26,7 +43,11 @@ pub struct Account {
     pub epsilon: f64,
     /// Delta of the claim, in full: what the sampler costs is already inside.
     pub delta: f64,
-    /// The moment order that gave `epsilon`; none where it does not come from moments.
+    /// How the queries were composed.
+    #[serde(default)]
+    pub composition: Method,
+    /// The moment order that gave `epsilon`, or by which loss distributions were tilted; none for an optimum that needs
+    /// neither.
     pub order: Option<f64>,
     /// Whether that is the smallest or largest order that was tried, so that another might be better.
     pub order_at_edge: bool,
@@ -120,7 +141,7 @@ pub struct Accountant {
 /// An epsilon and how it came about.
 struct Outcome {
     best: Best,
-    from_moments: bool,
+    by: Method,
     dependent: usize,
 }
 
@@ -204,20 +225,19 @@ impl Accountant {
         let rows: Vec<(Gaps, &[u32])> = gaps.into_iter().zip(counts.iter().map(Vec::as_slice)).collect();
         let costs =
             |assume| Costs::new(&self.event, epsilon, assume, self.directions, self.bound, self.integrals, &rows);
-        let mut assumed = vec![costs(self.assume)];
+        let asked = costs(self.assume);
         // Known noise may make votes less close than they are: colluders who leave theirs out are covered as well.
-        if self.assume == Assume::Collusion && self.bound == Bound::Tight && self.event.tau().get() < 1.0 {
-            assumed.push(costs(Assume::Dropout));
-        }
+        let left_out = (self.assume == Assume::Collusion && self.bound == Bound::Tight && self.event.tau().get() < 1.0)
+            .then(|| costs(Assume::Dropout));
         let best = |delta: f64| {
-            let mut worst: Option<Outcome> = None;
-            for costs in &assumed {
-                let found = self.with_votes(costs, delta)?;
-                if worst.as_ref().is_none_or(|worst| found.best.epsilon > worst.best.epsilon) {
-                    worst = Some(found);
+            let with_votes = match &left_out {
+                None => self.with_votes(&asked, None, delta)?,
+                Some(left_out) => {
+                    let dropout = self.with_votes(left_out, None, delta)?;
+                    let known = self.with_votes(&asked, Some(dropout.best.order), delta)?;
+                    if known.best.epsilon > dropout.best.epsilon { known } else { dropout }
                 }
-            }
-            let with_votes = worst.ok_or(AccountError::NoQueries)?;
+            };
             if self.bound == Bound::Paper {
                 return Ok(with_votes);
             }
@@ -228,14 +248,39 @@ impl Accountant {
         self.finish(counts.len(), epsilon, best, Some(teachers))
     }
 
-    fn with_votes(&self, costs: &Costs, delta: f64) -> Result<Outcome, AccountError> {
-        let best = self.of_moments(
-            delta,
-            |l| costs.estimate(l),
-            |order| costs.refine(order, |alpha, l| improved_epsilon(alpha, l, delta)),
-            |l| costs.total(l).alpha,
-        )?;
-        Ok(Outcome { best, from_moments: true, dependent: costs.total(best.order).dependent })
+    /// The least epsilon of these costs; `order` is that of costs alike, where it takes long to look for the best.
+    fn with_votes(&self, costs: &Costs, order: Option<f64>, delta: f64) -> Result<Outcome, AccountError> {
+        let total = Cell::new(Total { alpha: 0.0, dependent: 0 });
+        let alpha = |l: f64| {
+            total.set(costs.total(l));
+            total.get().alpha
+        };
+        let best = match order.filter(|_| costs.is_exact_mixture()) {
+            Some(order) => {
+                let epsilon = improved_epsilon(alpha(order), order, delta) * (1.0 + ROUNDING);
+                Best { order, epsilon, at_edge: false }
+            }
+            None => self.of_moments(delta, |l| costs.estimate(l), alpha)?,
+        };
+        let dependent =
+            if self.bound == Bound::Paper { costs.total(best.order).dependent } else { total.get().dependent };
+        let moments = Outcome { best, by: Method::Moments, dependent };
+        if self.bound != Bound::Tight {
+            return Ok(moments);
+        }
+        // Whole distributions of the loss say more than their moments; the best order is the best tilt.
+        let composed = costs.losses().and_then(|[there, back]| {
+            let epsilon = |losses: &[_]| Some(Composition::new(losses, best.order)?.epsilon(delta));
+            let there = epsilon(&there)?;
+            let back = if self.directions == Directions::Both { epsilon(&back)? } else { there };
+            Some(there.max(back) * (1.0 + ROUNDING))
+        });
+        Ok(match composed {
+            Some(epsilon) if epsilon < best.epsilon => {
+                Outcome { best: Best { epsilon, at_edge: false, ..best }, by: Method::LossDistributions, dependent }
+            }
+            _ => moments,
+        })
     }
 
     /// Accounts for `queries` queries whatever the votes are, between any number of classes. Holds in both directions
@@ -266,7 +311,6 @@ impl Accountant {
         &self,
         delta: f64,
         estimate: impl Fn(f64) -> f64,
-        refine: impl Fn(f64) -> f64,
         total: impl Fn(f64) -> f64,
     ) -> Result<Best, AccountError> {
         if self.bound == Bound::Paper {
@@ -276,9 +320,8 @@ impl Accountant {
         }
         let largest = self.largest_order.unwrap_or(LARGEST_REAL);
         let best = best_real(largest, |l| improved_epsilon(estimate(l), l, delta)).ok_or(AccountError::NoOrders)?;
-        let order = refine(best.order).min(largest);
-        let epsilon = improved_epsilon(total(order), order, delta) * (1.0 + ROUNDING);
-        Ok(Best { order, epsilon, ..best })
+        let epsilon = improved_epsilon(total(best.order), best.order, delta) * (1.0 + ROUNDING);
+        Ok(Best { epsilon, ..best })
     }
 
     fn without_votes(&self, queries: usize, epsilon: f64, delta: f64) -> Result<Outcome, AccountError> {
@@ -288,20 +331,16 @@ impl Accountant {
         }
         if self.bound == Bound::Paper {
             let total = |l| k * paper_without_votes(epsilon, l);
-            let best = self.of_moments(delta, total, |order| order, total)?;
-            return Ok(Outcome { best, from_moments: true, dependent: 0 });
+            let best = self.of_moments(delta, total, total)?;
+            return Ok(Outcome { best, by: Method::Moments, dependent: 0 });
         }
         // Optimal for a pure epsilon, so no order can do better; but it is a sum over the queries.
         if queries > 2_000_000 {
             let total = |l| k * pure_moment(epsilon, l);
-            return Ok(Outcome {
-                best: self.of_moments(delta, total, |order| order, total)?,
-                from_moments: true,
-                dependent: 0,
-            });
+            return Ok(Outcome { best: self.of_moments(delta, total, total)?, by: Method::Moments, dependent: 0 });
         }
         let epsilon = optimal_epsilon(epsilon, queries, delta) * (1.0 + ROUNDING);
-        Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, from_moments: false, dependent: 0 })
+        Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, by: Method::Optimal, dependent: 0 })
     }
 
     fn renyi_without_votes(&self, queries: usize, delta: f64) -> Result<Outcome, AccountError> {
@@ -310,23 +349,27 @@ impl Accountant {
             Noise::Gaussian { sigma } if self.bound != Bound::Paper => {
                 let mu = (2.0 * k / tau.get()).sqrt() / sigma.get();
                 let epsilon = gaussian_epsilon(mu, delta) * (1.0 + ROUNDING);
-                Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, from_moments: false, dependent: 0 })
+                Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, by: Method::Optimal, dependent: 0 })
             }
             Noise::Gaussian { sigma } => {
                 let total = |l: f64| k * l * gaussian_rdp(sigma, tau, l + 1.0);
-                Ok(Outcome {
-                    best: self.of_moments(delta, total, |order| order, total)?,
-                    from_moments: true,
-                    dependent: 0,
-                })
+                Ok(Outcome { best: self.of_moments(delta, total, total)?, by: Method::Moments, dependent: 0 })
             }
             Noise::Skellam { sigma } => {
                 let curve = SkellamCurve::new(sigma, tau);
                 let total = |l: f64| k * l * curve.rdp(l + 1.0);
-                Ok(Outcome {
-                    best: self.of_moments(delta, total, |order| order, total)?,
-                    from_moments: true,
-                    dependent: 0,
+                let best = self.of_moments(delta, total, total)?;
+                let composed = (self.bound == Bound::Tight)
+                    .then(|| skellam_epsilon(sigma, tau, queries, delta, best.order))
+                    .flatten()
+                    .map(|epsilon| epsilon * (1.0 + ROUNDING));
+                Ok(match composed {
+                    Some(epsilon) if epsilon < best.epsilon => Outcome {
+                        best: Best { epsilon, at_edge: false, ..best },
+                        by: Method::LossDistributions,
+                        dependent: 0,
+                    },
+                    _ => Outcome { best, by: Method::Moments, dependent: 0 },
                 })
             }
             Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => Err(AccountError::NoOrders),
@@ -372,8 +415,9 @@ impl Accountant {
         Ok(Account {
             epsilon,
             delta,
-            order: outcome.from_moments.then_some(outcome.best.order),
-            order_at_edge: outcome.from_moments && outcome.best.at_edge,
+            order: (outcome.by != Method::Optimal).then_some(outcome.best.order),
+            order_at_edge: outcome.by == Method::Moments && outcome.best.at_edge,
+            composition: outcome.by,
             per_query_epsilon,
             queries,
             data_dependent_queries: outcome.dependent,

@@ -3,8 +3,12 @@
 use std::collections::HashMap;
 
 use crate::collusion::{KnownNoise, KnownRow};
+use crate::composition::{LossDistribution, Profile};
 use crate::instance::{ExactNoise, Instance};
-use crate::moments::{Family, known_noise_moment, outcome_moment, paper_without_votes, pure_moment, theorem_3};
+use crate::moments::{
+    Family, known_noise_excess, known_noise_moment, outcome_excess, outcome_moment, paper_without_votes, pure_moment,
+    theorem_3,
+};
 use crate::outcome::{Gaps, OutcomeBound};
 use crate::renyi::{SkellamCurve, gaussian_rdp, theorem_6};
 use crate::{Assume, Bound, Directions, Noise, PrivacyEvent};
@@ -15,6 +19,11 @@ const WORTH_DISTRIBUTIONS: f64 = -11.0;
 const MOST_CLASSES: usize = 40;
 /// Orders at which the neighbours that a search follows are chosen.
 const LEADING_ORDERS: [f64; 5] = [0.5, 3.0, 12.0, 30.0, 90.0];
+
+/// Steps of the grid of privacy losses from 0 to the epsilon of one query.
+const STEPS: usize = 32;
+/// What a profile in closed form may be off by, relative to it.
+const PROFILE_ROUNDING: f64 = 1e-13;
 
 /// How the moment of a row follows from its `q`.
 enum Law {
@@ -163,6 +172,11 @@ impl Costs {
         Self { law, rows, directions, epsilon, known_noise }
     }
 
+    /// Whether known noise is averaged exactly, which takes long for each order.
+    pub(crate) fn is_exact_mixture(&self) -> bool {
+        self.known_noise.is_some()
+    }
+
     /// The certified sum of moments of order `l`: over all neighbours, in the worse direction.
     pub(crate) fn total(&self, l: f64) -> Total {
         let averaged = self.known_noise.as_ref().map(|known| known.averaged(l));
@@ -179,47 +193,39 @@ impl Costs {
         self.sum(l, |row| row.leaders.as_ref().map(|leaders| leaders.moments(l))).alpha
     }
 
-    /// A better order than `order`, which is good for [`Self::estimate`], where [`Self::total`] is expensive: a short walk
-    /// over the pairs of classes that are worst at `order`.
-    pub(crate) fn refine(&self, order: f64, epsilon: impl Fn(f64, f64) -> f64) -> f64 {
-        let Some(known) = &self.known_noise else { return order };
-        let averaged = known.averaged(order);
-        let leaders: Vec<Option<KnownRow>> =
-            self.rows.iter().map(|row| row.known.as_ref().map(|row| row.leaders(&averaged))).collect();
-        let at = |l: f64| {
-            let averaged = known.averaged(l);
-            let alpha = self.sum_of(l, |i, _| {
-                leaders[i]
-                    .as_ref()
-                    .map(|row| row.excess(&averaged, self.epsilon))
-                    .map(|(there, back)| (there.ln_1p(), back.ln_1p()))
-            });
-            epsilon(alpha.alpha, l)
-        };
-        let mut best = (order, at(order));
-        for step in [1.3, 1.1] {
-            for factor in [step, 1.0 / step] {
-                let before = best.0;
-                while let Some(better) = Some((best.0 * factor, at(best.0 * factor))).filter(|found| found.1 < best.1) {
-                    best = better;
+    /// Loss distributions of all rows that dominate every neighbour's, from the votes and back, with how often each
+    /// comes; none for noise without a pure epsilon, for the paper's formulas, and where known noise is averaged exactly,
+    /// which moments do better than the chord's distributions.
+    pub(crate) fn losses(&self) -> Option<[Vec<(LossDistribution, u32)>; 2]> {
+        let Law::Pure { family: Family::Exact, known_noise, .. } = self.law else { return None };
+        if self.known_noise.is_some() {
+            return None;
+        }
+        let step = self.epsilon / STEPS as f64;
+        let places: Vec<f64> = Profile::places(step, STEPS).collect();
+        let mut all = [Vec::new(), Vec::new()];
+        for row in &self.rows {
+            let exact = row.instance.as_ref().map(|instance| instance.profiles(&places));
+            for (back, (losses, log_q)) in all.iter_mut().zip([row.log_q, row.log_q_back]).enumerate() {
+                let excess = |at: f64| {
+                    let of = if known_noise { known_noise_excess } else { outcome_excess };
+                    of(self.epsilon, log_q, at) * (1.0 + PROFILE_ROUNDING)
+                };
+                let mut profile = Profile::new(step, STEPS, excess);
+                if let Some(exact) = &exact {
+                    profile = profile.min(&Profile::of_values(step, exact[back].clone()));
                 }
-                if best.0 != before {
-                    break;
-                }
+                losses.push((profile.connect(), row.times as u32));
             }
         }
-        best.0
+        Some(all)
     }
 
     fn sum(&self, l: f64, exact: impl Fn(&Row) -> Option<(f64, f64)>) -> Total {
-        self.sum_of(l, |_, row| exact(row))
-    }
-
-    fn sum_of(&self, l: f64, exact: impl Fn(usize, &Row) -> Option<(f64, f64)>) -> Total {
         let without = self.law.without_votes(l);
         let (mut there, mut back, mut dependent) = (0.0, 0.0, 0);
-        for (i, row) in self.rows.iter().enumerate() {
-            let exact = exact(i, row);
+        for row in &self.rows {
+            let exact = exact(row);
             let least = |log_q: f64, exact: Option<f64>| {
                 let moment = self.law.with_votes(log_q, l).min(without);
                 // A sum that overflows is no bound.

@@ -63,7 +63,7 @@ mod quadrature;
 mod renyi;
 mod rounding;
 
-pub use account::{Account, Accountant, LARGEST_ORDER, account, account_data_independent, account_up_to};
+pub use account::{Account, Accountant, LARGEST_ORDER, Method, account, account_data_independent, account_up_to};
 pub use assumption::{Assume, Bound, Directions};
 pub use error::AccountError;
 pub use event::{Delta, Noise, PrivacyEvent};

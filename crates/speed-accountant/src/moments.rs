@@ -1,6 +1,8 @@
 //! Moments of the privacy loss of one query: `alpha(l) = ln E[e^{l loss}]`, which is `l` times the Rényi divergence of
 //! order `l + 1`.
 
+use crate::composition::pure_excess;
+
 /// Theorem 3: upper bound of the moment of order `l` of the privacy loss of one query that is (`epsilon`,
 /// 0)-differentially private and answers something else than its likeliest class with a probability of at most
 /// `e^log_q`.
@@ -89,6 +91,27 @@ fn below_the_cap(epsilon: f64, log_q: f64, l: f64) -> f64 {
 #[must_use]
 pub fn collusion_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     known_noise_moment(Family::Exact, epsilon, log_q, l)
+}
+
+/// The privacy profile that [`outcome_moment`] is for moments: how much `delta(e^at)` can exceed `(1 - e^at)_+`, given an
+/// upper bound of `q`. Attained at the same ends, since what is argued there holds for every convex divergence
+/// (docs/privacy.md, "Loss distributions").
+pub(crate) fn outcome_excess(epsilon: f64, log_q: f64, at: f64) -> f64 {
+    let any = pure_excess(epsilon, at);
+    if log_q >= -log_one_plus_exp(epsilon) {
+        return any;
+    }
+    let q = log_q.exp();
+    // q (1 - alpha e^-epsilon) and q (alpha e^epsilon - 1).
+    let (less, more) = (q * -(at - epsilon).exp_m1(), q * (at + epsilon).exp_m1());
+    let gap = at.exp_m1();
+    let worst = if at >= 0.0 { less.max(more - gap) } else { more.max(less + gap) };
+    worst.max(0.0).min(any)
+}
+
+/// The same where a part of the noise is known: the chord of [`known_noise_moment`].
+pub(crate) fn known_noise_excess(epsilon: f64, log_q1: f64, at: f64) -> f64 {
+    (log_q1 + log_one_plus_exp(epsilon)).min(0.0).exp() * pure_excess(epsilon, at)
 }
 
 /// Which of the two worst cases per outcome a mixture is bounded with.

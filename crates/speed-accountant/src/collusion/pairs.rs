@@ -166,15 +166,6 @@ impl KnownRow {
         }
         (worst.0 + averaged.allowance, worst.1 + averaged.allowance)
     }
-
-    /// Only the pairs that are worst here: enough to look for a good order with.
-    pub(crate) fn leaders(&self, averaged: &Averaged) -> Self {
-        let of: Vec<(f64, f64)> = self.pairs.iter().take(24).map(|pair| pair.excess(averaged)).collect();
-        let best = |pick: fn(&(f64, f64)) -> f64| (0..of.len()).max_by(|&i, &j| pick(&of[i]).total_cmp(&pick(&of[j])));
-        let mut leaders: Vec<usize> = [best(|of| of.0), best(|of| of.1)].into_iter().flatten().collect();
-        leaders.dedup();
-        Self { pairs: leaders.into_iter().map(|i| self.pairs[i].clone()).collect(), unlikely: self.unlikely }
-    }
 }
 
 impl Pair {
