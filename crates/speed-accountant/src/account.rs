@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use rand::CryptoRng;
 use serde::{Deserialize, Serialize};
 use speed_mechanism::HonestRatio;
 
@@ -15,7 +16,7 @@ use crate::orders::{Best, LARGEST_REAL, best_real, best_whole};
 use crate::outcome::Gaps;
 use crate::per_query::{per_query_epsilon, tight_per_query_epsilon};
 use crate::renyi::{SkellamCurve, gaussian_rdp};
-use crate::{AccountError, Assume, Bound, Delta, Directions, Noise, PrivacyEvent};
+use crate::{AccountError, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, Release, ReleaseOptions};
 
 /// The largest moment order of the paper: "it captures the best moments accountant in every case" (Algorithm 1).
 pub const LARGEST_ORDER: u32 = 25;
@@ -77,6 +78,9 @@ pub struct Account {
     /// Whether the value may be published as it is: it looked at no votes.
     #[serde(default)]
     pub publishable: bool,
+    /// How a value that looked at votes was released; none for other accounts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
     /// The claim in words: between whom, under which assumption, in which direction, and whether it may be published.
     pub claim: String,
 }
@@ -283,6 +287,56 @@ impl Accountant {
         })
     }
 
+    /// What [`Self::account`] says, as a value that may itself be published: a smooth upper bound of the moments in both
+    /// directions, released with noise from `rng` ([`crate::Release`]; docs/privacy.md, "Publication"). The claim covers the answers
+    /// and the value together. It is larger than the account that must stay secret, and it is for **one** release: each
+    /// further one costs its own moment again.
+    ///
+    /// `simulation` says that `rng` is seeded by hand; then the claim says so too and the value is not publishable.
+    ///
+    /// # Errors
+    /// Those of [`Self::account`], and [`AccountError::Release`] for options out of range.
+    pub fn release(
+        &self,
+        counts: &[Vec<u32>],
+        options: &ReleaseOptions,
+        rng: &mut impl CryptoRng,
+        simulation: bool,
+    ) -> Result<Account, AccountError> {
+        self.check()?;
+        let gaps = checked_gaps(counts)?;
+        let classes = counts.first().map_or(2, Vec::len);
+        let teachers = counts.first().map_or(0, |row| row.iter().copied().map(u64::from).sum());
+        // The paper's formulas hold in one direction only.
+        let both = Self { directions: Directions::Both, bound: Bound::Outcome, ..*self };
+        let epsilon = both.per_query_epsilon(classes);
+        // The noise is drawn once; the sampler's distance is charged beforehand, at the worst case.
+        let without = both.without_votes(counts.len(), epsilon, self.delta.get())?.best.epsilon;
+        let left = match self.event.sampling_distance() {
+            0.0 => self.delta.get(),
+            distance => {
+                let charge = (1.0 + (without + 1.0).exp()) * distance * (1.0 + 4.0 * f64::EPSILON);
+                self.delta.get() - charge
+            }
+        };
+        if left.is_nan() || left <= 0.0 {
+            return Err(AccountError::DeltaUsedUp { charge: self.delta.get() - left, delta: self.delta.get() });
+        }
+        let released = both.released(&gaps, epsilon, left, options, rng, simulation)?;
+        let best = Best { order: released.order, epsilon: released.epsilon * (1.0 + ROUNDING), at_edge: false };
+        let dependent = if released.helps { counts.len() } else { 0 };
+        let outcome = Outcome { best, by: Method::Moments, dependent };
+        Ok(both.claimed(counts.len(), epsilon, outcome, Some(teachers), Some(released.release)))
+    }
+
+    pub(crate) fn event(&self) -> &PrivacyEvent {
+        &self.event
+    }
+
+    pub(crate) fn assume(&self) -> Assume {
+        self.assume
+    }
+
     /// Accounts for `queries` queries whatever the votes are, between any number of classes. Holds in both directions
     /// and with known noise, and may be published.
     ///
@@ -402,7 +456,18 @@ impl Accountant {
                 return Err(used_up);
             }
         }
-        let epsilon = outcome.best.epsilon;
+        Ok(self.claimed(queries, per_query_epsilon, outcome, teachers, None))
+    }
+
+    fn claimed(
+        &self,
+        queries: usize,
+        per_query_epsilon: f64,
+        outcome: Outcome,
+        teachers: Option<u64>,
+        release: Option<Release>,
+    ) -> Account {
+        let (epsilon, delta) = (outcome.best.epsilon, self.delta.get());
         let claim = Claim {
             event: &self.event,
             assume: self.assume,
@@ -411,8 +476,9 @@ impl Accountant {
             teachers,
             epsilon,
             delta,
+            release: release.as_ref(),
         };
-        Ok(Account {
+        Account {
             epsilon,
             delta,
             order: (outcome.by != Method::Optimal).then_some(outcome.best.order),
@@ -427,9 +493,10 @@ impl Accountant {
             bound: self.bound,
             assume: self.assume,
             directions: claim.directions,
-            publishable: teachers.is_none(),
+            publishable: release.as_ref().map_or(teachers.is_none(), |release| !release.simulation),
             claim: claim.in_words(),
-        })
+            release,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::moments::{
     theorem_3,
 };
 use crate::outcome::{Gaps, OutcomeBound};
-use crate::renyi::{SkellamCurve, gaussian_rdp, theorem_6};
+use crate::renyi::{SkellamCurve, gaussian_rdp, theorem_6, theorem_6_at};
 use crate::{Assume, Bound, Directions, Noise, PrivacyEvent};
 
 /// Rows whose outcome is less likely than this to change are not worth their exact distributions.
@@ -26,14 +26,14 @@ const STEPS: usize = 32;
 const PROFILE_ROUNDING: f64 = 1e-13;
 
 /// How the moment of a row follows from its `q`.
-enum Law {
+pub(crate) enum Law {
     /// Pure epsilon of one query.
     Pure { epsilon: f64, family: Family, known_noise: bool },
     /// A Rényi curve; `with_votes` says whether Theorem 6 of PATE 2018 applies.
     Renyi { curve: Curve, variance: f64, with_votes: bool },
 }
 
-enum Curve {
+pub(crate) enum Curve {
     Gaussian(PrivacyEvent),
     Skellam(Box<SkellamCurve>),
 }
@@ -65,7 +65,7 @@ pub(crate) struct Total {
 }
 
 impl Law {
-    fn new(event: &PrivacyEvent, epsilon: f64, assume: Assume, bound: Bound) -> Self {
+    pub(crate) fn new(event: &PrivacyEvent, epsilon: f64, assume: Assume, bound: Bound) -> Self {
         let family = if bound == Bound::Paper { Family::Paper } else { Family::Exact };
         let known_noise = assume == Assume::Collusion;
         let (curve, sigma) = match event.noise() {
@@ -79,7 +79,7 @@ impl Law {
         Self::Renyi { curve, variance, with_votes: !known_noise }
     }
 
-    fn without_votes(&self, l: f64) -> f64 {
+    pub(crate) fn without_votes(&self, l: f64) -> f64 {
         match self {
             Self::Pure { epsilon, family: Family::Paper, .. } => paper_without_votes(*epsilon, l),
             Self::Pure { epsilon, family: Family::Exact, .. } => pure_moment(*epsilon, l),
@@ -96,6 +96,17 @@ impl Law {
                 l * theorem_6(log_q, *variance, l + 1.0, |order| curve.rdp(order))
             }
             Self::Renyi { .. } => self.without_votes(l),
+        }
+    }
+
+    /// A bound that does not fall with `q`: for Rényi curves Theorem 6 at orders that do not depend on `q`.
+    pub(crate) fn growing_with_q(&self, log_q: f64, l: f64, second_orders: &[f64]) -> f64 {
+        match self {
+            Self::Renyi { curve, with_votes: true, .. } => {
+                let at = |&second: &f64| l * theorem_6_at(log_q, second, l + 1.0, |order| curve.rdp(order));
+                second_orders.iter().map(at).fold(f64::INFINITY, f64::min)
+            }
+            Self::Pure { .. } | Self::Renyi { .. } => self.with_votes(log_q, l),
         }
     }
 }
