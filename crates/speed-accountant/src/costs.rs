@@ -6,8 +6,7 @@ use crate::collusion::{KnownNoise, KnownRow};
 use crate::composition::{LossDistribution, Profile};
 use crate::instance::{ExactNoise, Instance};
 use crate::moments::{
-    Family, known_noise_excess, known_noise_moment, outcome_excess, outcome_moment, paper_without_votes, pure_moment,
-    theorem_3,
+    Chord, Family, known_noise_excess, outcome_excess, outcome_moment, paper_without_votes, pure_moment, theorem_3,
 };
 use crate::outcome::{Gaps, OutcomeBound};
 use crate::renyi::{SkellamCurve, gaussian_rdp, theorem_6, theorem_6_at};
@@ -87,15 +86,20 @@ impl Law {
         }
     }
 
-    fn with_votes(&self, log_q: f64, l: f64) -> f64 {
-        match self {
-            Self::Pure { epsilon, family, known_noise: true } => known_noise_moment(*family, *epsilon, log_q, l),
-            Self::Pure { epsilon, family: Family::Paper, .. } => theorem_3(*epsilon, log_q, l),
-            Self::Pure { epsilon, family: Family::Exact, .. } => outcome_moment(*epsilon, log_q, l),
-            Self::Renyi { curve, variance, with_votes: true } => {
+    /// The moments of one order as a function of `ln q`.
+    pub(crate) fn at(&self, l: f64) -> impl Fn(f64) -> f64 + '_ {
+        let chord = match self {
+            Self::Pure { epsilon, family, known_noise: true } => Some(Chord::new(*family, *epsilon, l)),
+            _ => None,
+        };
+        move |log_q| match (self, &chord) {
+            (_, Some(chord)) => chord.moment(log_q),
+            (Self::Pure { epsilon, family: Family::Paper, .. }, None) => theorem_3(*epsilon, log_q, l),
+            (Self::Pure { epsilon, family: Family::Exact, .. }, None) => outcome_moment(*epsilon, log_q, l),
+            (Self::Renyi { curve, variance, with_votes: true }, None) => {
                 l * theorem_6(log_q, *variance, l + 1.0, |order| curve.rdp(order))
             }
-            Self::Renyi { .. } => self.without_votes(l),
+            (Self::Renyi { .. }, None) => self.without_votes(l),
         }
     }
 
@@ -106,7 +110,7 @@ impl Law {
                 let at = |&second: &f64| l * theorem_6_at(log_q, second, l + 1.0, |order| curve.rdp(order));
                 second_orders.iter().map(at).fold(f64::INFINITY, f64::min)
             }
-            Self::Pure { .. } | Self::Renyi { .. } => self.with_votes(log_q, l),
+            Self::Pure { .. } | Self::Renyi { .. } => self.at(l)(log_q),
         }
     }
 }
@@ -233,12 +237,12 @@ impl Costs {
     }
 
     fn sum(&self, l: f64, exact: impl Fn(&Row) -> Option<(f64, f64)>) -> Total {
-        let without = self.law.without_votes(l);
+        let (without, with_votes) = (self.law.without_votes(l), self.law.at(l));
         let (mut there, mut back, mut dependent) = (0.0, 0.0, 0);
         for row in &self.rows {
             let exact = exact(row);
             let least = |log_q: f64, exact: Option<f64>| {
-                let moment = self.law.with_votes(log_q, l).min(without);
+                let moment = with_votes(log_q).min(without);
                 // A sum that overflows is no bound.
                 exact.filter(|exact| exact.is_finite()).map_or(moment, |exact| moment.min(exact))
             };
