@@ -147,7 +147,7 @@ fn calibration_audit_and_ledger() {
 #[test]
 fn a_released_value_may_be_published_unless_it_is_a_simulation() {
     let place = place();
-    let rows: Vec<i64> = (0..60).flat_map(|_| [240, 5, 5]).collect();
+    let rows: Vec<u8> = (0..60).flat_map(|_| [240, 5, 5]).collect();
     npy(&place.path("many.npy"), "60, 3", &rows);
     let release = ["account", "--votes", "many.npy", "--release", "--json"];
     let of = |more: &[&str]| json(&place, &[&release[..], &NOISE[..], more].concat());
