@@ -140,7 +140,7 @@ impl Instance {
                     };
                 }
                 losing.clear();
-                losing.extend(others.iter().map(|pair| pick(pair)).map(|(p, p_there)| (p.exp(), p_there.exp())));
+                losing.extend(others.iter().map(pick).map(|(p, p_there)| (p.exp(), p_there.exp())));
                 for &(p, p_there) in &losing {
                     excess
                         .iter_mut()

@@ -240,7 +240,7 @@ impl Ledger {
         let mut file = OpenOptions::new().read(true).write(true).open(&self.path).map_err(self.io("open"))?;
         file.lock().map_err(self.io("lock"))?;
         let mut state = self.read(&mut file)?;
-        self.check(&mut state, &[charge.clone()], limit)?;
+        self.check(&mut state, std::slice::from_ref(&charge), limit)?;
         // Half a line of a crash is cut off: its queries were never answered.
         file.set_len(state.end).map_err(self.io("write"))?;
         file.seek(SeekFrom::Start(state.end)).map_err(self.io("write"))?;

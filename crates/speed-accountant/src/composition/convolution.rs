@@ -44,7 +44,7 @@ impl Composition {
         });
         let wanted = DEVIATIONS * variance.sqrt() / step + 64.0;
         let whole = (highest - lowest + 1) as f64;
-        if !(wanted.min(whole) <= LARGEST as f64) {
+        if wanted.is_nan() || wanted.min(whole) > LARGEST as f64 {
             return None;
         }
         let length = (wanted.min(whole).ceil() as usize).next_power_of_two();
@@ -148,7 +148,7 @@ mod tests {
             let optimum = optimal_epsilon(epsilon, queries as usize, delta);
             let found = Composition::new(&[(part, queries)], 2.0 * (1.0 / delta).ln() / optimum).expect("a window");
             let off = found.epsilon(delta) / optimum - 1.0;
-            assert!(off >= -1e-10 && off < 1e-7, "{epsilon} {queries} {delta}: off by {off:e}");
+            assert!((-1e-10..1e-7).contains(&off), "{epsilon} {queries} {delta}: off by {off:e}");
             for total in [0.3 * optimum, 0.9 * optimum, 1.1 * optimum] {
                 assert!(found.delta(total) >= optimal_delta(epsilon, queries as usize, total) * (1.0 - 1e-9));
             }
@@ -196,7 +196,7 @@ mod tests {
             let tilt = exact / (mu * mu * f64::from(queries)) - 0.5;
             let found = Composition::new(&[(part, queries)], tilt).expect("a window").epsilon(delta);
             let off = found / exact - 1.0;
-            assert!(off >= 0.0 && off < 1e-3, "{mu} {queries} {delta}: off by {off:e}");
+            assert!((0.0..1e-3).contains(&off), "{mu} {queries} {delta}: off by {off:e}");
         }
     }
 
