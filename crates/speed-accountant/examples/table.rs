@@ -1,17 +1,20 @@
 //! The paper's epsilons beside the tight valid ones, as Markdown: `table FOLDER` with the votes that PATE's authors
-//! published (gamma 0.1, delta 1e-5; rounded up).
+//! published (gamma 0.1, delta 1e-5; rounded up). The column "released" is a simulation with noise from a fixed seed: what a
+//! value that may be published is like, and no such value itself.
 
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
-use speed_accountant::{Account, Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, round_up};
-use speed_mechanism::{HonestRatio, InverseScale};
+use speed_accountant::{
+    Account, Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, ReleaseOptions, round_up,
+};
+use speed_mechanism::{HonestRatio, InverseScale, NoiseSource, noise_generator};
 
 const HEAD: &str = "\
-| votes | tau | paper, printed | paper | paper, both directions | outcome, dropout | outcome, collusion | exact, dropout | \
-integer, collusion | any votes |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
+| votes | tau | paper, printed | paper | paper, both directions | outcome, dropout | outcome, collusion | tight, dropout | \
+tight, collusion | released, collusion (simulation) | any votes |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
 
 #[expect(clippy::print_stdout, reason = "a program that prints a table")]
 fn run() -> Result<(), Box<dyn Error>> {
@@ -42,13 +45,16 @@ fn accounts(counts: &[Vec<u32>], tau: f64) -> Result<Vec<Account>, Box<dyn Error
     let paper = Accountant::paper(continuous, delta);
     let outcome = Accountant::new(continuous, delta).with_bound(Bound::Outcome);
     let exact = Accountant::new(integer, delta);
+    let mut generator = noise_generator(NoiseSource::Simulation { seed: [1; 32] })?;
+    let collusion = exact.with_assume(Assume::Collusion);
     Ok(vec![
         paper.account(counts)?,
         paper.with_directions(Directions::Both).account(counts)?,
         outcome.account(counts)?,
         outcome.with_assume(Assume::Collusion).account(counts)?,
         exact.account(counts)?,
-        exact.with_assume(Assume::Collusion).account(counts)?,
+        collusion.account(counts)?,
+        collusion.release(counts, &ReleaseOptions::default(), &mut generator, true)?,
         exact.account_queries(counts.len())?,
     ])
 }

@@ -1,23 +1,41 @@
 //! From votes to epsilon.
 
+use std::cell::Cell;
+
+use rand::CryptoRng;
 use serde::{Deserialize, Serialize};
 use speed_mechanism::HonestRatio;
 
 use crate::claim::Claim;
-use crate::composition::{gaussian_epsilon, improved_epsilon, optimal_epsilon, tail_bound_epsilon};
-use crate::costs::Costs;
+use crate::composition::{
+    Composition, gaussian_epsilon, improved_epsilon, optimal_epsilon, skellam_epsilon, tail_bound_epsilon,
+};
+use crate::costs::{Costs, Total};
 use crate::moments::{paper_without_votes, pure_moment};
 use crate::orders::{Best, LARGEST_REAL, best_real, best_whole};
 use crate::outcome::Gaps;
 use crate::per_query::{per_query_epsilon, tight_per_query_epsilon};
 use crate::renyi::{SkellamCurve, gaussian_rdp};
-use crate::{AccountError, Assume, Bound, Delta, Directions, Noise, PrivacyEvent};
+use crate::{AccountError, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, Release, ReleaseOptions};
 
 /// The largest moment order of the paper: "it captures the best moments accountant in every case" (Algorithm 1).
 pub const LARGEST_ORDER: u32 = 25;
 
 /// What rounding may have cost an epsilon of the tight bounds, relative to it.
 const ROUNDING: f64 = 1e-9;
+
+/// How an epsilon was composed from the queries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Sums of moments of the privacy loss, converted at the best order.
+    #[default]
+    Moments,
+    /// Convolution of distributions of the privacy loss.
+    LossDistributions,
+    /// In closed form: the optimal composition of one pure epsilon, or Gaussian differential privacy.
+    Optimal,
+}
 
 /// What a run of queries costs, and what that means.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +44,11 @@ pub struct Account {
     pub epsilon: f64,
     /// Delta of the claim, in full: what the sampler costs is already inside.
     pub delta: f64,
-    /// The moment order that gave `epsilon`; none where it does not come from moments.
+    /// How the queries were composed.
+    #[serde(default)]
+    pub composition: Method,
+    /// The moment order that gave `epsilon`, or by which loss distributions were tilted; none for an optimum that needs
+    /// neither.
     pub order: Option<f64>,
     /// Whether that is the smallest or largest order that was tried, so that another might be better.
     pub order_at_edge: bool,
@@ -56,6 +78,9 @@ pub struct Account {
     /// Whether the value may be published as it is: it looked at no votes.
     #[serde(default)]
     pub publishable: bool,
+    /// How a value that looked at votes was released; none for other accounts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
     /// The claim in words: between whom, under which assumption, in which direction, and whether it may be published.
     pub claim: String,
 }
@@ -120,7 +145,7 @@ pub struct Accountant {
 /// An epsilon and how it came about.
 struct Outcome {
     best: Best,
-    from_moments: bool,
+    by: Method,
     dependent: usize,
 }
 
@@ -202,11 +227,21 @@ impl Accountant {
         let teachers = counts.first().map_or(0, |row| row.iter().copied().map(u64::from).sum());
         let epsilon = self.per_query_epsilon(classes);
         let rows: Vec<(Gaps, &[u32])> = gaps.into_iter().zip(counts.iter().map(Vec::as_slice)).collect();
-        let costs = Costs::new(&self.event, epsilon, self.assume, self.directions, self.bound, self.integrals, &rows);
+        let costs =
+            |assume| Costs::new(&self.event, epsilon, assume, self.directions, self.bound, self.integrals, &rows);
+        let asked = costs(self.assume);
+        // Known noise may make votes less close than they are: colluders who leave theirs out are covered as well.
+        let left_out = (self.assume == Assume::Collusion && self.bound == Bound::Tight && self.event.tau().get() < 1.0)
+            .then(|| costs(Assume::Dropout));
         let best = |delta: f64| {
-            let with_votes = self.of_moments(delta, |l| costs.estimate(l), |l| costs.total(l).alpha)?;
-            let dependent = costs.total(with_votes.order).dependent;
-            let with_votes = Outcome { best: with_votes, from_moments: true, dependent };
+            let with_votes = match &left_out {
+                None => self.with_votes(&asked, None, delta)?,
+                Some(left_out) => {
+                    let dropout = self.with_votes(left_out, None, delta)?;
+                    let known = self.with_votes(&asked, Some(dropout.best.order), delta)?;
+                    if known.best.epsilon > dropout.best.epsilon { known } else { dropout }
+                }
+            };
             if self.bound == Bound::Paper {
                 return Ok(with_votes);
             }
@@ -215,6 +250,91 @@ impl Accountant {
             Ok(if without.best.epsilon < with_votes.best.epsilon { without } else { with_votes })
         };
         self.finish(counts.len(), epsilon, best, Some(teachers))
+    }
+
+    /// The least epsilon of these costs; `order` is that of costs alike, where it takes long to look for the best.
+    fn with_votes(&self, costs: &Costs, order: Option<f64>, delta: f64) -> Result<Outcome, AccountError> {
+        let total = Cell::new(Total { alpha: 0.0, dependent: 0 });
+        let alpha = |l: f64| {
+            total.set(costs.total(l));
+            total.get().alpha
+        };
+        let best = match order.filter(|_| costs.is_exact_mixture()) {
+            Some(order) => {
+                let epsilon = improved_epsilon(alpha(order), order, delta) * (1.0 + ROUNDING);
+                Best { order, epsilon, at_edge: false }
+            }
+            None => self.of_moments(delta, |l| costs.estimate(l), alpha)?,
+        };
+        let dependent =
+            if self.bound == Bound::Paper { costs.total(best.order).dependent } else { total.get().dependent };
+        let moments = Outcome { best, by: Method::Moments, dependent };
+        if self.bound != Bound::Tight {
+            return Ok(moments);
+        }
+        // Whole distributions of the loss say more than their moments; the best order is the best tilt.
+        let composed = costs.losses().and_then(|[there, back]| {
+            let epsilon = |losses: &[_]| Some(Composition::new(losses, best.order)?.epsilon(delta));
+            let there = epsilon(&there)?;
+            let back = if self.directions == Directions::Both { epsilon(&back)? } else { there };
+            Some(there.max(back) * (1.0 + ROUNDING))
+        });
+        Ok(match composed {
+            Some(epsilon) if epsilon < best.epsilon => {
+                Outcome { best: Best { epsilon, at_edge: false, ..best }, by: Method::LossDistributions, dependent }
+            }
+            _ => moments,
+        })
+    }
+
+    /// What [`Self::account`] says, as a value that may itself be published: a smooth upper bound of the moments in both
+    /// directions, released with noise from `rng` ([`crate::Release`]; docs/privacy.md, "Publication"). The claim covers the answers
+    /// and the value together. It is larger than the account that must stay secret, and it is for **one** release: each
+    /// further one costs its own moment again.
+    ///
+    /// `simulation` says that `rng` is seeded by hand; then the claim says so too and the value is not publishable.
+    ///
+    /// # Errors
+    /// Those of [`Self::account`], and [`AccountError::Release`] for options out of range.
+    pub fn release(
+        &self,
+        counts: &[Vec<u32>],
+        options: &ReleaseOptions,
+        rng: &mut impl CryptoRng,
+        simulation: bool,
+    ) -> Result<Account, AccountError> {
+        self.check()?;
+        let gaps = checked_gaps(counts)?;
+        let classes = counts.first().map_or(2, Vec::len);
+        let teachers = counts.first().map_or(0, |row| row.iter().copied().map(u64::from).sum());
+        // The paper's formulas hold in one direction only.
+        let both = Self { directions: Directions::Both, bound: Bound::Outcome, ..*self };
+        let epsilon = both.per_query_epsilon(classes);
+        // The noise is drawn once; the sampler's distance is charged beforehand, at the worst case.
+        let without = both.without_votes(counts.len(), epsilon, self.delta.get())?.best.epsilon;
+        let left = match self.event.sampling_distance() {
+            0.0 => self.delta.get(),
+            distance => {
+                let charge = (1.0 + (without + 1.0).exp()) * distance * (1.0 + 4.0 * f64::EPSILON);
+                self.delta.get() - charge
+            }
+        };
+        if left.is_nan() || left <= 0.0 {
+            return Err(AccountError::DeltaUsedUp { charge: self.delta.get() - left, delta: self.delta.get() });
+        }
+        let released = both.released(&gaps, epsilon, left, options, rng, simulation)?;
+        let best = Best { order: released.order, epsilon: released.epsilon * (1.0 + ROUNDING), at_edge: false };
+        let dependent = if released.helps { counts.len() } else { 0 };
+        let outcome = Outcome { best, by: Method::Moments, dependent };
+        Ok(both.claimed(counts.len(), epsilon, outcome, Some(teachers), Some(released.release)))
+    }
+
+    pub(crate) fn event(&self) -> &PrivacyEvent {
+        &self.event
+    }
+
+    pub(crate) fn assume(&self) -> Assume {
+        self.assume
     }
 
     /// Accounts for `queries` queries whatever the votes are, between any number of classes. Holds in both directions
@@ -266,15 +386,15 @@ impl Accountant {
         if self.bound == Bound::Paper {
             let total = |l| k * paper_without_votes(epsilon, l);
             let best = self.of_moments(delta, total, total)?;
-            return Ok(Outcome { best, from_moments: true, dependent: 0 });
+            return Ok(Outcome { best, by: Method::Moments, dependent: 0 });
         }
         // Optimal for a pure epsilon, so no order can do better; but it is a sum over the queries.
         if queries > 2_000_000 {
             let total = |l| k * pure_moment(epsilon, l);
-            return Ok(Outcome { best: self.of_moments(delta, total, total)?, from_moments: true, dependent: 0 });
+            return Ok(Outcome { best: self.of_moments(delta, total, total)?, by: Method::Moments, dependent: 0 });
         }
         let epsilon = optimal_epsilon(epsilon, queries, delta) * (1.0 + ROUNDING);
-        Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, from_moments: false, dependent: 0 })
+        Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, by: Method::Optimal, dependent: 0 })
     }
 
     fn renyi_without_votes(&self, queries: usize, delta: f64) -> Result<Outcome, AccountError> {
@@ -283,16 +403,28 @@ impl Accountant {
             Noise::Gaussian { sigma } if self.bound != Bound::Paper => {
                 let mu = (2.0 * k / tau.get()).sqrt() / sigma.get();
                 let epsilon = gaussian_epsilon(mu, delta) * (1.0 + ROUNDING);
-                Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, from_moments: false, dependent: 0 })
+                Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, by: Method::Optimal, dependent: 0 })
             }
             Noise::Gaussian { sigma } => {
                 let total = |l: f64| k * l * gaussian_rdp(sigma, tau, l + 1.0);
-                Ok(Outcome { best: self.of_moments(delta, total, total)?, from_moments: true, dependent: 0 })
+                Ok(Outcome { best: self.of_moments(delta, total, total)?, by: Method::Moments, dependent: 0 })
             }
             Noise::Skellam { sigma } => {
                 let curve = SkellamCurve::new(sigma, tau);
                 let total = |l: f64| k * l * curve.rdp(l + 1.0);
-                Ok(Outcome { best: self.of_moments(delta, total, total)?, from_moments: true, dependent: 0 })
+                let best = self.of_moments(delta, total, total)?;
+                let composed = (self.bound == Bound::Tight)
+                    .then(|| skellam_epsilon(sigma, tau, queries, delta, best.order))
+                    .flatten()
+                    .map(|epsilon| epsilon * (1.0 + ROUNDING));
+                Ok(match composed {
+                    Some(epsilon) if epsilon < best.epsilon => Outcome {
+                        best: Best { epsilon, at_edge: false, ..best },
+                        by: Method::LossDistributions,
+                        dependent: 0,
+                    },
+                    _ => Outcome { best, by: Method::Moments, dependent: 0 },
+                })
             }
             Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => Err(AccountError::NoOrders),
         }
@@ -324,7 +456,18 @@ impl Accountant {
                 return Err(used_up);
             }
         }
-        let epsilon = outcome.best.epsilon;
+        Ok(self.claimed(queries, per_query_epsilon, outcome, teachers, None))
+    }
+
+    fn claimed(
+        &self,
+        queries: usize,
+        per_query_epsilon: f64,
+        outcome: Outcome,
+        teachers: Option<u64>,
+        release: Option<Release>,
+    ) -> Account {
+        let (epsilon, delta) = (outcome.best.epsilon, self.delta.get());
         let claim = Claim {
             event: &self.event,
             assume: self.assume,
@@ -333,12 +476,14 @@ impl Accountant {
             teachers,
             epsilon,
             delta,
+            release: release.as_ref(),
         };
-        Ok(Account {
+        Account {
             epsilon,
             delta,
-            order: outcome.from_moments.then_some(outcome.best.order),
-            order_at_edge: outcome.from_moments && outcome.best.at_edge,
+            order: (outcome.by != Method::Optimal).then_some(outcome.best.order),
+            order_at_edge: outcome.by == Method::Moments && outcome.best.at_edge,
+            composition: outcome.by,
             per_query_epsilon,
             queries,
             data_dependent_queries: outcome.dependent,
@@ -348,9 +493,10 @@ impl Accountant {
             bound: self.bound,
             assume: self.assume,
             directions: claim.directions,
-            publishable: teachers.is_none(),
+            publishable: release.as_ref().map_or(teachers.is_none(), |release| !release.simulation),
             claim: claim.in_words(),
-        })
+            release,
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The mechanism that is audited: teachers' votes, each teacher's own share of noise, the noisy argmax.
 
 use rand::CryptoRng;
-use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, MechanismError, NoiseShare};
+use speed_mechanism::{
+    DiscreteGaussian, GeneralisedLaplace, HonestRatio, InverseScale, MechanismError, NoiseShare, SkellamShare,
+};
 
 /// Where each teacher's noise comes from in an audit.
 #[derive(Clone, Debug)]
@@ -11,6 +13,11 @@ pub enum ShareNoise {
     /// The paper's published code (erratum 14): continuous noise, cut to an integer before it is scaled. Not private as
     /// claimed; for audits only.
     Truncated(TruncatedShare),
+    /// Exact shares of Skellam noise.
+    Skellam(SkellamShare),
+    /// Discrete Gaussian noise that one party draws for all noisy teachers together, since it has no shares: of the deviation
+    /// that their shares would sum to.
+    Gaussian(DiscreteGaussian),
 }
 
 /// A share of continuous Laplace noise, truncated towards zero: the law of `(int)` applied to it, without the erased votes
@@ -77,12 +84,12 @@ impl NoisyArgmax {
     pub fn answer(&self, counts: &[i64], rng: &mut impl CryptoRng) -> usize {
         let mut best = (i64::MIN, counts.len());
         for (class, count) in counts.iter().enumerate() {
-            let noise: i64 = (0..self.noisy_teachers)
-                .map(|_| match &self.noise {
-                    ShareNoise::Exact(share) => share.sample(rng),
-                    ShareNoise::Truncated(share) => share.sample(rng),
-                })
-                .sum();
+            let noise: i64 = match &self.noise {
+                ShareNoise::Exact(share) => (0..self.noisy_teachers).map(|_| share.sample(rng)).sum(),
+                ShareNoise::Truncated(share) => (0..self.noisy_teachers).map(|_| share.sample(rng)).sum(),
+                ShareNoise::Skellam(share) => (0..self.noisy_teachers).map(|_| share.sample(rng)).sum(),
+                ShareNoise::Gaussian(noise) => noise.sample(rng),
+            };
             if count + noise > best.0 {
                 best = (count + noise, class);
             }

@@ -12,7 +12,8 @@ pub use crate::argmax::{NoisyArgmax, ShareNoise, TruncatedShare};
 /// What an audit found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
-    /// With the stated confidence one run of the mechanism is not (epsilon, 0)-private for any epsilon below this.
+    /// With the stated confidence one run of the mechanism is not (epsilon, delta)-private for any epsilon below this, delta
+    /// being that of the audit.
     pub lower_bound: f64,
     /// The confidence of the bound.
     pub confidence: f64,
@@ -24,9 +25,16 @@ pub struct Audit {
     pub runs: u64,
 }
 
+/// [`audit_at`] delta 0: what pure epsilons are held against.
+pub fn audit(answers: usize, runs: u64, confidence: f64, run: impl FnMut(bool) -> usize) -> Audit {
+    audit_at(0.0, answers, runs, confidence, run)
+}
+
 /// Audits one answer of a mechanism that answers one of `answers` answers: `run(neighbour)` answers at the first or second
 /// row of votes. A tenth of `runs` chooses the answer and the direction, the others give the bound.
-pub fn audit(answers: usize, runs: u64, confidence: f64, mut run: impl FnMut(bool) -> usize) -> Audit {
+///
+/// A mechanism with these probabilities is not (epsilon, `delta`)-private for any epsilon below the bound.
+pub fn audit_at(delta: f64, answers: usize, runs: u64, confidence: f64, mut run: impl FnMut(bool) -> usize) -> Audit {
     let mut count = |runs: u64| {
         let mut counts = vec![[0u64; 2]; answers.max(1)];
         for _ in 0..runs {
@@ -42,7 +50,7 @@ pub fn audit(answers: usize, runs: u64, confidence: f64, mut run: impl FnMut(boo
     let mut best = (f64::NEG_INFINITY, 0, false);
     for (answer, &[first, second]) in pilot.iter().enumerate() {
         for (here, there, back) in [(first, second, false), (second, first, true)] {
-            let bound = ratio_bound(here, there, pilot_runs, confidence);
+            let bound = ratio_bound(delta, here, there, pilot_runs, confidence);
             if bound > best.0 {
                 best = (bound, answer, back);
             }
@@ -52,16 +60,16 @@ pub fn audit(answers: usize, runs: u64, confidence: f64, mut run: impl FnMut(boo
     let runs = runs - pilot_runs.min(runs);
     let counts = count(runs)[answer];
     let (here, there) = if back { (counts[1], counts[0]) } else { (counts[0], counts[1]) };
-    let lower_bound = ratio_bound(here, there, runs, confidence).max(0.0);
+    let lower_bound = ratio_bound(delta, here, there, runs, confidence).max(0.0);
     Audit { lower_bound, confidence, answer, counts, runs }
 }
 
-/// `ln` of the lower limit of one probability over the upper limit of the other; each is wrong with half of `1 -
+/// `ln` of the lower limit of one probability, less delta, over the upper limit of the other; each is wrong with half of `1 -
 /// confidence`.
-fn ratio_bound(here: u64, there: u64, runs: u64, confidence: f64) -> f64 {
+fn ratio_bound(delta: f64, here: u64, there: u64, runs: u64, confidence: f64) -> f64 {
     let wrong = (1.0 - confidence) / 2.0;
     let (low, high) = (lower_limit(here, runs, wrong), upper_limit(there, runs, wrong));
-    if low > 0.0 { (low / high).ln() } else { f64::NEG_INFINITY }
+    if low > delta { ((low - delta) / high).ln() } else { f64::NEG_INFINITY }
 }
 
 /// The largest probability below which `successes` or more would come up with a probability of at most `wrong`.

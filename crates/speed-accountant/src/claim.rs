@@ -1,6 +1,6 @@
 //! What an epsilon means, in words.
 
-use crate::{Assume, Bound, Directions, PrivacyEvent};
+use crate::{Assume, Bound, Directions, PrivacyEvent, Release};
 
 /// Everything that a claim names.
 pub(crate) struct Claim<'a> {
@@ -12,6 +12,8 @@ pub(crate) struct Claim<'a> {
     pub(crate) teachers: Option<u64>,
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
+    /// How the value was released, if it looked at votes and may be published.
+    pub(crate) release: Option<&'a Release>,
 }
 
 impl Claim<'_> {
@@ -27,8 +29,10 @@ impl Claim<'_> {
             Directions::One => "in one direction only, from these votes to a neighbour's and not back",
         };
         format!(
-            "({}, {:e})-DP of the answers {scope}, {directions}; neighbours differ in one teacher's vote on every query.",
-            self.epsilon, self.delta
+            "({}, {:e})-DP of the answers{} {scope}, {directions}; neighbours differ in one teacher's vote on every query.",
+            self.epsilon,
+            self.delta,
+            if self.release.is_some() { " and of this value" } else { "" },
         )
     }
 
@@ -62,7 +66,9 @@ impl Claim<'_> {
         let others = ((1.0 - tau) * teachers as f64).round();
         match self.assume {
             Assume::Collusion => {
-                format!("Up to {others} colluders of {teachers} teachers: their noise may be known (collusion).")
+                format!(
+                    "Up to {others} colluders of {teachers} teachers: all their noise may be known, or missing (collusion)."
+                )
             }
             Assume::Dropout | Assume::Central => {
                 format!(
@@ -84,6 +90,18 @@ impl Claim<'_> {
     }
 
     fn publication(&self) -> String {
+        if let Some(release) = self.release {
+            let failure = release.failure;
+            return if release.simulation {
+                "SIMULATION: the noise of this value comes from a seed; it is not private and must not be published."
+                    .to_owned()
+            } else {
+                format!(
+                    "May be published, once: a smooth upper bound with noise, whose own cost is included; it is too small \
+                     with a probability of at most {failure:.1e}, which delta includes."
+                )
+            };
+        }
         if self.teachers.is_some() {
             "Not publishable as is: it depends on the votes, so the value can itself leak; a release needs smooth \
              sensitivity."

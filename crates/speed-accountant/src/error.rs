@@ -76,6 +76,12 @@ pub enum AccountError {
         /// The ratio.
         tau: f64,
     },
+    /// A value cannot be released as asked.
+    #[error("release: {message}")]
+    Release {
+        /// Expected and found.
+        message: String,
+    },
     /// A target cannot be reached.
     #[error("{what} cannot be reached: {why}")]
     Unreachable {

@@ -117,6 +117,46 @@ impl Instance {
         worst
     }
 
+    /// Privacy profiles on a grid, the largest over all neighbours at each place: how much `delta(alpha)` exceeds `(1 -
+    /// alpha)_+`, from these votes to a neighbour's, and back.
+    pub(crate) fn profiles(&self, places: &[f64]) -> [Vec<f64>; 2] {
+        let alphas: Vec<f64> = places.iter().map(|place| place.exp()).collect();
+        let mut worst = [vec![0.0f64; alphas.len()], vec![0.0f64; alphas.len()]];
+        let mut excess = vec![0.0; alphas.len()];
+        let mut losing: Vec<(f64, f64)> = Vec::new();
+        for (likeliest, others) in &self.neighbours {
+            for (back, worst) in worst.iter_mut().enumerate() {
+                let pick = |pair: &Pair| if back == 0 { (pair.0, pair.1) } else { (pair.1, pair.0) };
+                // The likeliest from how likely it is not the answer, so that nothing cancels.
+                let (here, there) = pick(likeliest);
+                let (q, q_there) = (-here.exp_m1(), -there.exp_m1());
+                for (excess, alpha) in excess.iter_mut().zip(&alphas) {
+                    let (tells_nothing, less) = (1.0 - alpha, q - alpha * q_there);
+                    // (1 - q - alpha (1 - q'))_+ - (1 - alpha)_+
+                    *excess = if tells_nothing <= 0.0 {
+                        (tells_nothing - less).max(0.0)
+                    } else {
+                        (-less).max(-tells_nothing)
+                    };
+                }
+                losing.clear();
+                losing.extend(others.iter().map(pick).map(|(p, p_there)| (p.exp(), p_there.exp())));
+                for &(p, p_there) in &losing {
+                    excess
+                        .iter_mut()
+                        .zip(&alphas)
+                        .for_each(|(excess, alpha)| *excess += (p - alpha * p_there).max(0.0));
+                }
+                worst.iter_mut().zip(&excess).for_each(|(worst, excess)| *worst = worst.max(*excess));
+            }
+        }
+        // Sums are off by a relative part of the probability that is not the likeliest's.
+        let left = self.neighbours.iter().map(|(likeliest, _)| -likeliest.0.exp_m1() - likeliest.1.exp_m1());
+        let off = ROUNDING * left.fold(0.0, f64::max) + self.rest * self.epsilon.exp();
+        worst.iter_mut().flatten().for_each(|worst| *worst += off);
+        worst
+    }
+
     /// Only the neighbours that are worst at one of these orders: enough to look for a good order with.
     pub(crate) fn leaders(&self, orders: &[f64]) -> Self {
         let mut leaders: Vec<usize> = Vec::new();

@@ -26,8 +26,8 @@ const FORMAT: u32 = 1;
 /// What may be spent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Epsilon for everything that is ever charged.
-    pub epsilon: f64,
+    /// Epsilon for everything that is ever charged; none for a record without a limit of its own.
+    pub epsilon: Option<f64>,
     /// Delta for everything that is ever charged, samplers included.
     pub delta: Delta,
 }
@@ -155,10 +155,8 @@ impl Ledger {
     /// positive finite epsilon.
     pub fn create(path: &Path, budget: Budget) -> Result<Self, LedgerError> {
         let ledger = Self { path: path.to_path_buf() };
-        if !(budget.epsilon > 0.0 && budget.epsilon.is_finite()) {
-            return Err(
-                ledger.refused(format!("budget epsilon is {}, expected a finite number above 0", budget.epsilon))
-            );
+        if let Some(found) = budget.epsilon.filter(|epsilon| !(*epsilon > 0.0 && epsilon.is_finite())) {
+            return Err(ledger.refused(format!("budget epsilon is {found}, expected a finite number above 0")));
         }
         let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(ledger.io("create"))?;
         file.lock().map_err(ledger.io("lock"))?;
@@ -197,6 +195,19 @@ impl Ledger {
         Ok(Statement { budget: state.budget, charges: state.charges, queries, spent_epsilon, claim })
     }
 
+    /// Opens a ledger, or starts one where there is none.
+    ///
+    /// # Errors
+    /// Those of [`Self::create`] and [`Self::open`].
+    pub fn open_or_create(path: &Path, budget: Budget) -> Result<Self, LedgerError> {
+        match Self::create(path, budget) {
+            Err(LedgerError::Io { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists => {
+                Self::open(path)
+            }
+            result => result,
+        }
+    }
+
     /// Charges `queries` queries between `classes` classes, before they are answered. If this returns, they may be
     /// answered.
     ///
@@ -210,37 +221,26 @@ impl Ledger {
         classes: usize,
         queries: usize,
     ) -> Result<Statement, LedgerError> {
-        let per_query_epsilon = tight_per_query_epsilon(event, classes);
-        if queries == 0 || !per_query_epsilon.is_finite() {
-            return Err(self.refused(format!(
-                "expected at least one query of Laplace noise, found {queries} of {}",
-                event.noise()
-            )));
-        }
-        let charge = Charge {
-            label: label.to_owned(),
-            queries,
-            noise: event.noise(),
-            tau: event.tau(),
-            sampling_distance: event.sampling_distance(),
-            per_query_epsilon,
-        };
+        self.charge_within(label, event, classes, queries, None)
+    }
+
+    /// [`Self::charge`], held to a `limit` of the caller's as well.
+    ///
+    /// # Errors
+    /// Those of [`Self::charge`].
+    pub fn charge_within(
+        &self,
+        label: &str,
+        event: &PrivacyEvent,
+        classes: usize,
+        queries: usize,
+        limit: Option<Budget>,
+    ) -> Result<Statement, LedgerError> {
+        let charge = self.new_charge(label, event, classes, queries)?;
         let mut file = OpenOptions::new().read(true).write(true).open(&self.path).map_err(self.io("open"))?;
         file.lock().map_err(self.io("lock"))?;
         let mut state = self.read(&mut file)?;
-        let before = spent(&state.budget, &state.charges);
-        state.charges.push(charge.clone());
-        let after = spent(&state.budget, &state.charges);
-        if after.is_nan() || after > state.budget.epsilon {
-            return Err(LedgerError::OverBudget {
-                path: self.path.clone(),
-                queries,
-                would_be: after,
-                budget: state.budget.epsilon,
-                delta: state.budget.delta.get(),
-                spent: before,
-            });
-        }
+        self.check(&mut state, std::slice::from_ref(&charge), limit)?;
         // Half a line of a crash is cut off: its queries were never answered.
         file.set_len(state.end).map_err(self.io("write"))?;
         file.seek(SeekFrom::Start(state.end)).map_err(self.io("write"))?;
@@ -248,6 +248,69 @@ impl Ledger {
         file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(self.io("write"))?;
         drop(file);
         self.statement()
+    }
+
+    /// Whether all of these queries (event, classes, how many) could be charged now, within a `limit` of the caller's as
+    /// well. Nothing is charged.
+    ///
+    /// # Errors
+    /// Those of [`Self::charge`].
+    pub fn would_allow(
+        &self,
+        queries: &[(PrivacyEvent, usize, usize)],
+        limit: Option<Budget>,
+    ) -> Result<(), LedgerError> {
+        let charges: Result<Vec<Charge>, LedgerError> =
+            queries.iter().map(|(event, classes, queries)| self.new_charge("", event, *classes, *queries)).collect();
+        let mut file = File::open(&self.path).map_err(self.io("open"))?;
+        file.lock_shared().map_err(self.io("lock"))?;
+        let mut state = self.read(&mut file)?;
+        self.check(&mut state, &charges?, limit)
+    }
+
+    fn new_charge(
+        &self,
+        label: &str,
+        event: &PrivacyEvent,
+        classes: usize,
+        queries: usize,
+    ) -> Result<Charge, LedgerError> {
+        let per_query_epsilon = tight_per_query_epsilon(event, classes);
+        if queries == 0 || !per_query_epsilon.is_finite() {
+            return Err(self.refused(format!(
+                "expected at least one query of Laplace noise, found {queries} of {}",
+                event.noise()
+            )));
+        }
+        Ok(Charge {
+            label: label.to_owned(),
+            queries,
+            noise: event.noise(),
+            tau: event.tau(),
+            sampling_distance: event.sampling_distance(),
+            per_query_epsilon,
+        })
+    }
+
+    /// Adds charges to a state, unless they pass its budget or the caller's limit.
+    fn check(&self, state: &mut State, charges: &[Charge], limit: Option<Budget>) -> Result<(), LedgerError> {
+        let before = state.charges.len();
+        state.charges.extend_from_slice(charges);
+        for budget in [Some(state.budget), limit].into_iter().flatten() {
+            let Some(allowed) = budget.epsilon else { continue };
+            let after = spent(&budget, &state.charges);
+            if after.is_nan() || after > allowed {
+                return Err(LedgerError::OverBudget {
+                    path: self.path.clone(),
+                    queries: charges.iter().map(|charge| charge.queries).sum(),
+                    would_be: after,
+                    budget: allowed,
+                    delta: budget.delta.get(),
+                    spent: spent(&budget, &state.charges[..before]),
+                });
+            }
+        }
+        Ok(())
     }
 
     fn read(&self, file: &mut File) -> Result<State, LedgerError> {

@@ -30,6 +30,7 @@
 //! | question | function |
 //! |---|---|
 //! | what did these queries cost | [`Accountant::account`], [`account`] with the paper's formulas |
+//! | what did they cost, to be published | [`Accountant::release`] |
 //! | what can so many queries cost | [`Accountant::account_queries`] |
 //! | how private is one query | [`per_query`]: Theorem 2, [`per_query::log_sup_g`], [`per_query::epsilon_star`] |
 //! | how likely is another answer | [`q`], [`q_pairs`], [`q_exact`] |
@@ -51,6 +52,7 @@ mod account;
 mod argmax;
 mod assumption;
 mod claim;
+mod collusion;
 mod costs;
 mod error;
 mod event;
@@ -59,15 +61,17 @@ mod moments;
 mod orders;
 mod outcome;
 mod quadrature;
+mod release;
 mod renyi;
 mod rounding;
 
-pub use account::{Account, Accountant, LARGEST_ORDER, account, account_data_independent, account_up_to};
+pub use account::{Account, Accountant, LARGEST_ORDER, Method, account, account_data_independent, account_up_to};
 pub use assumption::{Assume, Bound, Directions};
 pub use error::AccountError;
 pub use event::{Delta, Noise, PrivacyEvent};
 pub use moments::{collusion_moment, exact_outcome_moment, moment, outcome_moment, pure_moment};
 pub use outcome::{q, q_exact, q_pairs};
 pub use per_query::per_query_epsilon;
+pub use release::{Release, ReleaseOptions};
 pub use renyi::{gaussian_rdp, gnmax_rdp, skellam_rdp};
 pub use rounding::round_up;

@@ -1,6 +1,8 @@
 //! Moments of the privacy loss of one query: `alpha(l) = ln E[e^{l loss}]`, which is `l` times the Rényi divergence of
 //! order `l + 1`.
 
+use crate::composition::pure_excess;
+
 /// Theorem 3: upper bound of the moment of order `l` of the privacy loss of one query that is (`epsilon`,
 /// 0)-differentially private and answers something else than its likeliest class with a probability of at most
 /// `e^log_q`.
@@ -88,7 +90,28 @@ fn below_the_cap(epsilon: f64, log_q: f64, l: f64) -> f64 {
 /// "Collusion").
 #[must_use]
 pub fn collusion_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
-    known_noise_moment(Family::Exact, epsilon, log_q, l)
+    Chord::new(Family::Exact, epsilon, l).moment(log_q)
+}
+
+/// The privacy profile that [`outcome_moment`] is for moments: how much `delta(e^at)` can exceed `(1 - e^at)_+`, given an
+/// upper bound of `q`. Attained at the same ends, since what is argued there holds for every convex divergence
+/// (docs/privacy.md, "Loss distributions").
+pub(crate) fn outcome_excess(epsilon: f64, log_q: f64, at: f64) -> f64 {
+    let any = pure_excess(epsilon, at);
+    if log_q >= -log_one_plus_exp(epsilon) {
+        return any;
+    }
+    let q = log_q.exp();
+    // q (1 - alpha e^-epsilon) and q (alpha e^epsilon - 1).
+    let (less, more) = (q * -(at - epsilon).exp_m1(), q * (at + epsilon).exp_m1());
+    let gap = at.exp_m1();
+    let worst = if at >= 0.0 { less.max(more - gap) } else { more.max(less + gap) };
+    worst.max(0.0).min(any)
+}
+
+/// The same where a part of the noise is known: the [`Chord`].
+pub(crate) fn known_noise_excess(epsilon: f64, log_q1: f64, at: f64) -> f64 {
+    (log_q1 + log_one_plus_exp(epsilon)).min(0.0).exp() * pure_excess(epsilon, at)
 }
 
 /// Which of the two worst cases per outcome a mixture is bounded with.
@@ -106,17 +129,32 @@ pub(crate) enum Family {
 /// For each value `c` of the known noise the moment is that of a `q_c`, with `E[q_c] = q_1`. In terms of `e^moment` the
 /// bound is convex up to `q_0`, where it reaches its cap `M`, and flat beyond: its concave envelope is the chord `1 + (M
 /// - 1) q / q_0`, and Jensen's inequality puts `q_1` in place of `q` (design note; docs/privacy.md).
-pub(crate) fn known_noise_moment(family: Family, epsilon: f64, log_q1: f64, l: f64) -> f64 {
-    let (cap, log_q0) = match family {
-        Family::Exact => (pure_moment(epsilon, l), -log_one_plus_exp(epsilon)),
-        Family::Paper => {
-            let cap = paper_without_votes(epsilon, l);
-            (cap, log_q_at(|log_q| theorem_3_branch(epsilon, log_q, l), -log_one_plus_exp(epsilon), cap))
-        }
-    };
-    // ln(M - 1), without overflow.
-    let log_rise = if cap > 30.0 { cap } else { cap.exp_m1().ln() };
-    log_sum(0.0, log_rise + (log_q1 - log_q0).min(0.0)).min(cap)
+pub(crate) struct Chord {
+    cap: f64,
+    /// `ln (M - 1)`.
+    log_rise: f64,
+    log_q0: f64,
+}
+
+impl Chord {
+    /// Of one order; what is expensive is here and not in [`Self::moment`].
+    pub(crate) fn new(family: Family, epsilon: f64, l: f64) -> Self {
+        let (cap, log_q0) = match family {
+            Family::Exact => (pure_moment(epsilon, l), -log_one_plus_exp(epsilon)),
+            Family::Paper => {
+                let cap = paper_without_votes(epsilon, l);
+                (cap, log_q_at(|log_q| theorem_3_branch(epsilon, log_q, l), -log_one_plus_exp(epsilon), cap))
+            }
+        };
+        // Without overflow.
+        let log_rise = if cap > 30.0 { cap } else { cap.exp_m1().ln() };
+        Self { cap, log_rise, log_q0 }
+    }
+
+    /// The moment given `ln q_1`.
+    pub(crate) fn moment(&self, log_q1: f64) -> f64 {
+        log_sum(0.0, self.log_rise + (log_q1 - self.log_q0).min(0.0)).min(self.cap)
+    }
 }
 
 /// The `ln q` below `end` at which a rising function reaches `cap`; rounded down, which makes the chord larger.
@@ -143,4 +181,52 @@ pub(crate) fn log_sum(a: f64, b: f64) -> f64 {
     }
     let (large, small) = if a > b { (a, b) } else { (b, a) };
     large + (small - large).exp().ln_1p()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use speed_mechanism::{HonestRatio, InverseScale};
+
+    use super::*;
+    use crate::composition::tail_bound_epsilon;
+    use crate::per_query::epsilon_star;
+    use crate::{Noise, PrivacyEvent, q_pairs};
+
+    #[test]
+    fn the_chord_has_the_reference_values() {
+        // Block tightened_on_fixture, "collusion-correct (eps*)": Theorem 3's chord with epsilon* and all orders to 25.
+        let all: Value = serde_json::from_str(include_str!("../tests/vectors/reference.json")).expect("a JSON file");
+        let fixtures = all["composed_fixtures"]["rows"].as_array().expect("rows");
+        let fixture = fixtures.iter().find(|row| row["name"] == "mnist_fit_mingap10_round").expect("the fixture");
+        let scale = InverseScale::new(0.1).expect("a scale");
+        let rows: Vec<(f64, f64)> = fixture["counts_with_multiplicity"]
+            .as_array()
+            .expect("votes")
+            .iter()
+            .map(|entry| {
+                let counts = entry[0].as_array().expect("counts");
+                let counts: Vec<u32> = counts.iter().map(|count| count.as_f64().expect("a count") as u32).collect();
+                let all = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::ALL);
+                (q_pairs(&counts, &all).expect("votes").ln(), entry[1].as_f64().expect("a number"))
+            })
+            .collect();
+        // The searched epsilon's tolerance is that of its block.
+        for (tau, tolerance) in [("1", 1e-9), ("0.9", 1e-4), ("0.7", 1e-7)] {
+            let ratio = HonestRatio::new(tau.parse().expect("a number")).expect("a ratio");
+            let star = epsilon_star(&PrivacyEvent::new(Noise::laplace(scale), ratio)).expect("a scale").max(0.2);
+            let star = if tau == "1" { 0.2 } else { star };
+            let found = (1..=25)
+                .map(f64::from)
+                .map(|l| {
+                    let chord = Chord::new(Family::Paper, star, l);
+                    let alpha: f64 = rows.iter().map(|&(log_q, times)| times * chord.moment(log_q)).sum();
+                    tail_bound_epsilon(alpha, l, 1e-5)
+                })
+                .fold(f64::INFINITY, f64::min);
+            let reference = &all["tightened_on_fixture"]["rows"][tau]["collusion-correct (eps*)"][0];
+            let reference = reference.as_f64().expect("a number");
+            assert!((found / reference - 1.0).abs() < tolerance, "tau {tau}: {found} against {reference}");
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! The audit stays below every claim for the project's noise, and catches the published code's.
 
-use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit};
+use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit, audit_at};
 use speed_accountant::per_query::tight_per_query_epsilon;
-use speed_accountant::{Noise, PrivacyEvent, per_query_epsilon};
-use speed_mechanism::{HonestRatio, InverseScale, NoiseShare, NoiseSource, noise_generator};
+use speed_accountant::{Accountant, Bound, Delta, Noise, PrivacyEvent, per_query_epsilon};
+use speed_mechanism::{
+    DiscreteGaussian, HonestRatio, InverseScale, NoiseDeviation, NoiseShare, NoiseSource, SkellamShare, noise_generator,
+};
 
 /// False alarms: each bound is wrong once in ten thousand seeds, and the seeds are fixed.
 const CONFIDENCE: f64 = 0.9999;
@@ -33,6 +35,27 @@ fn the_project_s_noise_stays_below_every_claim() {
             let found = lower_bound(&mechanism, [&rows[0], &rows[1]], 60_000, seed);
             assert!(found > 0.3 * claim && found < claim, "gamma {g}, {rows:?}: {found} against {claim}");
         }
+    }
+}
+
+#[test]
+fn skellam_and_gaussian_noise_stay_below_their_claims() {
+    let (sigma, delta) = (NoiseDeviation::new(2.0).expect("a deviation"), 0.01);
+    let gaussian = ShareNoise::Gaussian(DiscreteGaussian::new(sigma));
+    let skellam = ShareNoise::Skellam(SkellamShare::new(sigma, 10).expect("teachers"));
+    // The discrete Gaussian has the moments of the Gaussian, not its whole curve: the paper's formulas use moments only.
+    for (share, noise, bound, seed) in
+        [(skellam, Noise::skellam(sigma), Bound::Tight, 4), (gaussian, Noise::gaussian(sigma), Bound::Paper, 5)]
+    {
+        let event = PrivacyEvent::new(noise, HonestRatio::ALL);
+        let accountant = Accountant::new(event, Delta::new(delta).expect("a delta")).with_bound(bound);
+        let claim = accountant.account_queries(1).expect("a query").epsilon;
+        let mechanism = NoisyArgmax::new(share, 10, HonestRatio::ALL, Some(6)).expect("noisy teachers");
+        let mut generator = noise_generator(NoiseSource::Simulation { seed: [seed; 32] }).expect("a generator");
+        let rows: [&[i64]; 2] = [&[6, 4], &[5, 5]];
+        let run = |neighbour: bool| mechanism.answer(rows[usize::from(neighbour)], &mut generator);
+        let found = audit_at(delta, 3, 60_000, CONFIDENCE, run).lower_bound;
+        assert!(found > 0.2 * claim && found < claim, "{noise}: {found} against {claim}");
     }
 }
 

@@ -1,7 +1,11 @@
 //! What the accountant refuses, and what its claims say.
 
-use speed_accountant::{AccountError, Delta, Noise, PrivacyEvent, account, account_data_independent, account_up_to, q};
-use speed_mechanism::{HonestRatio, InverseScale, NoiseShare};
+use speed_accountant::composition::improved_epsilon;
+use speed_accountant::{
+    AccountError, Accountant, Assume, Delta, Noise, PrivacyEvent, ReleaseOptions, account, account_data_independent,
+    account_up_to, outcome_moment, per_query, q, q_pairs,
+};
+use speed_mechanism::{HonestRatio, InverseScale, NoiseGenerator, NoiseShare, NoiseSource, noise_generator};
 
 fn event(noise: fn(InverseScale) -> Noise) -> PrivacyEvent {
     let gamma = InverseScale::new(0.1).expect("a valid scale");
@@ -111,4 +115,68 @@ fn accounts_serialise() {
     assert_eq!(value["gamma"], 0.1);
     assert_eq!(value["queries"], 1);
     assert_eq!(value["epsilon"], spent.epsilon);
+}
+
+fn generator() -> NoiseGenerator {
+    noise_generator(NoiseSource::Simulation { seed: [3; 32] }).expect("a generator")
+}
+
+#[test]
+fn a_released_value_is_publishable_and_says_what_it_is() {
+    let counts = vec![vec![240, 10, 0]; 60];
+    let event = event(Noise::discrete_laplace);
+    let (plain, options) = (Accountant::new(event, delta()), ReleaseOptions::default());
+    let secret = plain.account(&counts).expect("valid votes");
+    let any = plain.account_queries(60).expect("queries");
+    for assume in [Assume::Dropout, Assume::Collusion] {
+        let released = plain.with_assume(assume).release(&counts, &options, &mut generator(), false);
+        let released = released.expect("valid votes");
+        assert!(released.publishable && released.epsilon > secret.epsilon && released.epsilon < any.epsilon);
+        for part in ["of the answers and of this value", "both directions", "May be published, once", "1.0e-6"] {
+            assert!(released.claim.contains(part), "\"{part}\" is missing: {}", released.claim);
+        }
+        let release = released.release.expect("how it was released");
+        assert!(release.failure <= 1e-6 && release.moment > 0.0 && !release.simulation);
+    }
+    let simulated = plain.release(&counts, &options, &mut generator(), true).expect("valid votes");
+    assert!(!simulated.publishable && simulated.claim.contains("SIMULATION"));
+    // The order does not depend on the votes.
+    let other = plain.release(&vec![vec![90, 80, 80]; 60], &options, &mut generator(), true).expect("valid votes");
+    assert_eq!(other.order, simulated.order);
+    for bad in [
+        ReleaseOptions { smoothness: 0.0, ..options },
+        ReleaseOptions { noise: f64::NAN, ..options },
+        ReleaseOptions { order: Some(-1.0), ..options },
+    ] {
+        assert!(matches!(plain.release(&counts, &bad, &mut generator(), true), Err(AccountError::Release { .. })));
+    }
+}
+
+#[test]
+fn a_released_value_is_hardly_ever_too_small() {
+    // At a failure of 1e-3 the chance of more than 20 in 4000 runs is below 1e-6.
+    let counts: Vec<Vec<u32>> = (0..30).map(|i| vec![200 - 5 * i, 30 + 5 * i, 20]).collect();
+    let accountant = Accountant::new(event(Noise::discrete_laplace), Delta::new(1e-2).expect("a delta"));
+    let options = ReleaseOptions { order: Some(3.0), ..ReleaseOptions::default() };
+    let mut generator = generator();
+    // What the moments behind it cost without release: q at the worst neighbour, order 3, the part of delta that is left.
+    let epsilon = per_query::tight_per_query_epsilon(&event(Noise::discrete_laplace), 3);
+    let alpha: f64 = counts
+        .iter()
+        .map(|row| {
+            outcome_moment(
+                epsilon,
+                q_pairs(&[row[0] - 1, row[1] + 1, 20], &event(Noise::discrete_laplace)).expect("votes").ln(),
+                3.0,
+            )
+        })
+        .sum();
+    let mut small = 0;
+    for _ in 0..4_000 {
+        let released = accountant.release(&counts, &options, &mut generator, true).expect("valid votes");
+        let own = released.release.expect("a release").moment;
+        let least = improved_epsilon(alpha + own, 3.0, 1e-2 * 0.9);
+        small += usize::from(released.epsilon < least);
+    }
+    assert!(small <= 20, "{small} of 4000 are too small");
 }

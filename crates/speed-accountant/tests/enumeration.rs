@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use speed_accountant::composition::improved_epsilon;
 use speed_accountant::per_query::{epsilon_star, tight_per_query_epsilon};
 use speed_accountant::{
     Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, collusion_moment, moment, outcome_moment,
@@ -272,6 +273,97 @@ fn known_noise_is_covered_by_the_collusion_bound() {
                 }
             }
         }
+    }
+}
+
+/// Probabilities of every answer without a threshold, ties to the lowest class, by sums over the winning count.
+fn probabilities(counts: &[i64], pmf: &[f64]) -> Vec<f64> {
+    let reach = (pmf.len() / 2) as i64;
+    let below: Vec<f64> = pmf
+        .iter()
+        .scan(0.0, |sum, p| {
+            *sum += p;
+            Some(*sum)
+        })
+        .collect();
+    let at = |k: i64| if k < -reach { 0.0 } else { below.get((k + reach) as usize).copied().unwrap_or(1.0) };
+    (0..counts.len())
+        .map(|class| {
+            let others = |x: i64| -> f64 {
+                let rivals = (0..counts.len()).filter(|&k| k != class);
+                rivals.map(|k| at(x - counts[k] - i64::from(k < class))).product()
+            };
+            (-reach..=reach).map(|r| pmf[(r + reach) as usize] * others(counts[class] + r)).sum()
+        })
+        .collect()
+}
+
+#[test]
+fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
+    // What the adversary sees is the answer and the known noise c: the moment of the pair is the mean over c. Every claim at
+    // these votes must be at least what the true moment of its own order gives.
+    let delta = 1e-5;
+    for (gamma, tau) in [(0.7, 0.6), (1.2, 0.8), (1.0, 0.3)] {
+        let (secret, known) = (pmf(gamma, tau, (34.0 / gamma) as i64), pmf(gamma, 1.0 - tau, (17.0 / gamma) as i64));
+        let furthest = (known.len() / 2) as i64;
+        let truth = |counts: &[i64], there: &[i64], l: f64| -> f64 {
+            let mut moment = 0.0;
+            let mut c = vec![-furthest; counts.len()];
+            loop {
+                let weight: f64 = c.iter().map(|&c| known[(c + furthest) as usize]).product();
+                if weight > 1e-12 {
+                    let moved = |counts: &[i64]| -> Vec<f64> {
+                        probabilities(&counts.iter().zip(&c).map(|(n, c)| n + c).collect::<Vec<i64>>(), &secret)
+                    };
+                    moment += weight * exact_moment(&moved(counts), &moved(there), l).exp_m1();
+                }
+                let Some(next) = (0..c.len()).find(|&k| c[k] < furthest) else { return moment.ln_1p() };
+                c[next] += 1;
+                c[..next].fill(-furthest);
+            }
+        };
+        let accountant = Accountant::new(event(gamma, tau, None), Delta::new(delta).expect("a delta"))
+            .with_assume(Assume::Collusion);
+        for (counts, queries) in [
+            (vec![6, 6], 3),
+            (vec![9, 3], 20),
+            (vec![3, 9], 20),
+            (vec![4, 4, 4], 4),
+            (vec![7, 4, 1], 30),
+            (vec![1, 5, 6], 8),
+            (vec![0, 4, 8], 30),
+        ] {
+            let claim = accountant.account(&vec![votes(&counts); queries]).expect("votes");
+            let Some(order) = claim.order else { continue };
+            for there in neighbours(&counts) {
+                for (here, there) in [(&counts, &there), (&there, &counts)] {
+                    let least = improved_epsilon(queries as f64 * truth(here, there, order), order, delta);
+                    let what = format!("{gamma} {tau} {here:?} to {there:?}, order {order}");
+                    assert!(claim.epsilon >= least * (1.0 - 1e-9), "{what}: {} below {least}", claim.epsilon);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_exact_mixture_is_attained_for_two_classes() {
+    // With two classes there is nobody else to reveal: the claim is the true moment, up to its allowance.
+    let (gamma, tau, delta) = (0.5, 0.7, 1e-5);
+    let truth = KnownNoise::new(gamma, tau);
+    let accountant = Accountant::new(event(gamma, tau, None), Delta::new(delta).expect("a delta"));
+    for gap in [0, 3, 8, 14] {
+        let rows = vec![votes(&[30 + gap, 30]); 50];
+        let claim = accountant.with_assume(Assume::Collusion).account(&rows).expect("votes");
+        let dropout = accountant.account(&rows).expect("votes").epsilon;
+        let order = claim.order.expect("from moments");
+        let largest = [(gap, -2), (gap - 2, 2), (gap, 2), (gap + 2, -2)]
+            .map(|(gap, moved)| truth.moment(gap, moved, order))
+            .into_iter()
+            .fold(0.0, f64::max);
+        let least = improved_epsilon(50.0 * largest, order, delta).max(dropout);
+        assert!(claim.epsilon >= least * (1.0 - 1e-9), "gap {gap}: {} below {least}", claim.epsilon);
+        assert!(claim.epsilon <= least * (1.0 + 1e-4), "gap {gap}: {} above {least}", claim.epsilon);
     }
 }
 

@@ -14,7 +14,7 @@ fn event(tau: f64) -> PrivacyEvent {
 }
 
 fn budget(epsilon: f64) -> Budget {
-    Budget { epsilon, delta: Delta::new(1e-5).expect("a delta") }
+    Budget { epsilon: Some(epsilon), delta: Delta::new(1e-5).expect("a delta") }
 }
 
 fn fresh(folder: &Path, epsilon: f64) -> Ledger {
@@ -136,4 +136,21 @@ fn refusals_say_why() {
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("the ledger");
     file.write_all(b"nonsense without checksum\n").expect("written");
     assert!(matches!(ledger.statement(), Err(LedgerError::Damaged { line: 2, .. })));
+}
+
+#[test]
+fn a_record_without_a_budget_is_held_to_the_caller_s_limit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger");
+    let open = || Ledger::open_or_create(&path, Budget { epsilon: None, ..budget(1.0) }).expect("a ledger");
+    open().charge("first", &event(1.0), 10, 100).expect("no limit");
+    let ledger = open();
+    let limit = Some(budget(10.0));
+    let error = ledger.charge_within("second", &event(1.0), 10, 100, limit).expect_err("over the limit");
+    assert!(matches!(error, LedgerError::OverBudget { budget: 10.0, .. }), "{error}");
+    assert!(ledger.would_allow(&[(event(1.0), 10, 1)], limit).is_ok());
+    assert!(ledger.would_allow(&[(event(1.0), 10, 60), (event(0.7), 10, 60)], limit).is_err());
+    assert_eq!(ledger.statement().expect("readable").queries, 100);
+    ledger.charge("second", &event(1.0), 10, 100).expect("no limit");
+    assert_eq!(ledger.statement().expect("readable").queries, 200);
 }

@@ -98,7 +98,8 @@ fn epsilon_star_of_continuous_noise() {
         if t < 0.9 {
             close(found, reference, 1e-7, &row);
         } else {
-            close(found.max(2.0 * g), reference.max(2.0 * g), 1.5e-4, &row);
+            // The block's own bound of what is left there.
+            close(found.max(2.0 * g), reference.max(2.0 * g), 1.2e-4, &row);
         }
     }
 }
@@ -113,7 +114,15 @@ fn epsilon_star_of_integer_noise() {
         if t < 0.9 {
             close(found, reference, TOLERANCE, row);
         } else {
-            // The reference's box ends at D = -35 / gamma, where the ratio is still on its way to 2 gamma.
+            // The reference's box ends at D = -35 / gamma, where the ratio is still on its way to 2 gamma: the same ratio at
+            // the same place, by plain sums, and ours is at least that and not above the limit.
+            let reach = (120.0 / g) as i64;
+            let noise = DiscreteLaplace::of_class(gamma(g), tau(t)).lattice(reach as usize + 1);
+            let j = |a: i64, d: i64| -> f64 {
+                (a..=reach).map(|k| (noise.log_pmf(k) + noise.log_survival(-(k + d).min(reach))).exp()).sum()
+            };
+            let (a, d) = (number(&row["argmax"][0]) as i64, number(&row["argmax"][1]) as i64);
+            close((j(a, d) / j(a + 1, d - 2)).ln(), reference, TOLERANCE, row);
             assert!(found >= reference * (1.0 - 1e-12) && found <= 2.0 * g * 1.000_2, "{found}: {row}");
         }
     }
@@ -126,7 +135,9 @@ fn two_classes() {
         let found = log_sup_g(&GeneralisedLaplace::of_difference(gamma(g), tau(t)));
         close(found, number(&row["eps"]), TOLERANCE, &row);
         let claimed = per_query::tight_per_query_epsilon(&laplace(g, t), 2);
-        close(claimed, number(&row["eps"]) * per_query::SEARCH_MARGIN, TOLERANCE, &row);
+        // A proved upper bound, a few parts in a million above.
+        assert!(claimed >= number(&row["eps"]) * (1.0 - 1e-9), "{claimed}: {row}");
+        close(claimed, number(&row["eps"]), 1e-4, &row);
     }
     assert_eq!(per_query::tight_per_query_epsilon(&laplace(0.1, 0.6), 2), 0.2);
 }

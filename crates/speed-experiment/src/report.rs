@@ -1,6 +1,7 @@
 //! The table: our figures beside the paper's, with everything that is needed to make them again.
 
 use serde::{Deserialize, Serialize};
+use speed_accountant::ledger::Statement;
 use speed_accountant::{Account, round_up};
 
 use crate::config::{AggregationKind, Config, RowConfig};
@@ -90,6 +91,9 @@ pub struct Report {
     pub(crate) encrypted_times: Vec<Option<AggregateTimes>>,
     /// Times of the stages.
     pub stage_times: Vec<StageTime>,
+    /// What the experiment's ledger adds up to, over all its runs; none for simulations, which charge nothing.
+    #[serde(default)]
+    pub ledger: Option<Statement>,
 }
 
 impl ReportRow {
@@ -267,6 +271,17 @@ impl Report {
             environment.burn,
             environment.tfhe,
         ));
+        if let Some(ledger) = &self.ledger {
+            let budget = self.config.privacy.budget;
+            let of = if budget > 0.0 { format!(" of {budget}") } else { String::new() };
+            text.push_str(&format!(
+                "Ledger: {} answers charged in all runs of this experiment, epsilon {}{of} at delta {:e} whatever the votes \
+                 are.\n",
+                ledger.queries,
+                two_digits_up(ledger.spent_epsilon),
+                ledger.budget.delta.get(),
+            ));
+        }
         text
     }
 

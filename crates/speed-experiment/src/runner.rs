@@ -12,7 +12,8 @@ use crate::environment::Environment;
 use crate::progress::Progress;
 use crate::report::{Report, ReportRow, StageTime};
 use crate::stages::{
-    Context, Keys, Labelling, account, aggregate, collect_votes, load_images, select_queries, slug, train_students,
+    Context, Keys, Labelling, account, aggregate, check_forced, collect_votes, ledger_statement, load_images,
+    select_queries, slug, train_students,
 };
 use crate::store::{RunStore, StageRecord, is_called};
 
@@ -36,6 +37,7 @@ pub struct Options {
 pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Result<Report, ExperimentError> {
     let mut store = RunStore::open(&options.results, config)?;
     progress.note(&format!("run folder {}", store.folder().display()));
+    check_forced(&store, config, &options.force)?;
     force(&mut store, config, &options.force)?;
     let streams = Streams::new(config.seed);
     let context = Context { config, store: &store, streams, threads: options.threads.max(1), progress };
@@ -90,6 +92,7 @@ pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Resul
         environment: Environment::current(),
         encrypted_times: aggregates.into_iter().map(|(_, times)| times).collect(),
         stage_times: stage_times(&store),
+        ledger: ledger_statement(&store, config)?,
     };
     publish(&store, &report)?;
     Ok(report)

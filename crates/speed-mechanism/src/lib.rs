@@ -23,25 +23,31 @@
 //! | [`laplace`] | the paper's continuous noise, analytically (Theorem 2 and Proposition 4 are about it) |
 //! | [`discrete_laplace`] | the integer noise, analytically |
 //! | [`NoiseShare`] | the sampler of one teacher's integer share |
+//! | [`SkellamShare`] | that of one teacher's share of Skellam noise, the integer twin of Gaussian noise |
+//! | [`DiscreteGaussian`] | law and sampler of integer noise that one party adds |
 //! | [`sum_tail`], [`sum_support_bound`] | how large the summed noise can get: the range an aggregation must hold |
 
 mod enclosure;
 mod erfc;
 mod error;
+mod exact;
 mod fixed;
 mod lattice;
 mod parameters;
 mod share;
 mod share_pmf;
+mod skellam_share;
 mod source;
 mod tail;
 
+pub mod discrete_gaussian;
 pub mod discrete_laplace;
 pub mod gaussian;
 pub mod laplace;
 pub mod laplace_table;
 pub mod skellam;
 
+pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
 pub use erfc::log_normal_survival;
 pub use error::MechanismError;
@@ -52,5 +58,6 @@ pub use lattice::Lattice;
 pub use parameters::{HonestRatio, InverseScale, NoiseDeviation};
 pub use share::NoiseShare;
 pub use skellam::Skellam;
+pub use skellam_share::SkellamShare;
 pub use source::{NoiseGenerator, NoiseSource, noise_generator};
 pub use tail::{sum_support_bound, sum_tail};

@@ -6,8 +6,8 @@
 
 use rand::Rng;
 use speed_mechanism::{
-    DiscreteLaplace, HonestRatio, InverseScale, MechanismError, NoiseGenerator, NoiseShare, NoiseSource,
-    noise_generator,
+    DiscreteGaussian, DiscreteLaplace, HonestRatio, InverseScale, MechanismError, NoiseDeviation, NoiseGenerator,
+    NoiseShare, NoiseSource, Skellam, SkellamShare, noise_generator,
 };
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -159,4 +159,86 @@ fn refuses_what_it_cannot_sample() {
     assert!(matches!(NoiseShare::new(gamma(0.1), 0), Err(MechanismError::Teachers { found: 0, .. })));
     assert!(matches!(NoiseShare::new(gamma(0.1), 1_000_001), Err(MechanismError::Teachers { .. })));
     assert!(matches!(NoiseShare::new(gamma(0.000_9), 250), Err(MechanismError::NoiseTooWide { .. })));
+}
+
+fn sigma(value: f64) -> NoiseDeviation {
+    NoiseDeviation::new(value).expect("a valid deviation")
+}
+
+#[test]
+fn shares_of_skellam_noise_sum_to_its_law() {
+    for (deviation, teachers, noisy, reach, seed) in
+        [(6.0, 250, 250, 16, 11), (6.0, 250, 175, 14, 12), (0.8, 3, 3, 2, 13), (30.0, 1, 1, 75, 14)]
+    {
+        let share = SkellamShare::new(sigma(deviation), teachers).expect("teachers");
+        assert!((share.deviation() / deviation - 1.0).abs() < 1e-6);
+        let mut rng = generator(seed);
+        let mut shares = vec![0; noisy];
+        let draws: Vec<i64> = (0..20_000)
+            .map(|_| {
+                share.fill(&mut rng, &mut shares);
+                shares.iter().sum()
+            })
+            .collect();
+        let tau = HonestRatio::new(noisy as f64 / teachers as f64).expect("a ratio");
+        let law = |deviation: f64| Skellam::of_class(sigma(deviation), tau).lattice(100);
+        let (exact, wider) = (law(deviation), law(deviation * 1.1));
+        assert!(p_value(&draws, reach, |k| exact.log_pmf(k).exp()) > FALSE_ALARM, "sigma {deviation}, {noisy} noisy");
+        assert!(p_value(&draws, reach, |k| wider.log_pmf(k).exp()) < FALSE_ALARM, "the test has power");
+    }
+}
+
+#[test]
+fn one_share_of_skellam_noise_has_its_law() {
+    let share = SkellamShare::new(sigma(20.0), 250).expect("teachers");
+    let mut draws = vec![0; 200_000];
+    share.fill(&mut generator(15), &mut draws);
+    let law = Skellam::of_class(sigma(20.0), HonestRatio::new(1.0 / 250.0).expect("a ratio")).lattice(40);
+    assert!(p_value(&draws, 5, |k| law.log_pmf(k).exp()) > FALSE_ALARM);
+}
+
+#[test]
+fn discrete_gaussian_draws_have_their_law() {
+    for (deviation, reach, seed) in [(0.4, 0, 21), (1.0, 2, 22), (7.5, 20, 23), (40.0, 90, 24), (2_000.5, 0, 25)] {
+        let noise = DiscreteGaussian::new(sigma(deviation));
+        let mut rng = generator(seed);
+        let draws: Vec<i64> = (0..40_000).map(|_| noise.sample(&mut rng)).collect();
+        if deviation > 1e3 {
+            // Cells of a quarter of a deviation for wide noise.
+            let cells: Vec<i64> = draws.iter().map(|draw| (*draw as f64 / (deviation / 4.0)).floor() as i64).collect();
+            let pmf = noise.log_pmf(12_000);
+            let cell = |c: i64| -> f64 {
+                let inside = |k: &i64| (*k as f64 / (deviation / 4.0)).floor() as i64 == c;
+                (-12_000i64..=12_000).filter(inside).map(|k| pmf[k.unsigned_abs() as usize].exp()).sum()
+            };
+            // Cells are not symmetric around zero: those from -12 to 11 and the two ends.
+            let inner: Vec<(i64, f64)> = (-11..=10).map(|c| (c, cell(c))).collect();
+            let statistic: f64 = inner
+                .iter()
+                .map(|&(c, p)| {
+                    let expected = p * draws.len() as f64;
+                    (cells.iter().filter(|&&found| found == c).count() as f64 - expected).powi(2) / expected
+                })
+                .sum();
+            let p = ChiSquared::new(inner.len() as f64).expect("cells").sf(statistic);
+            assert!(p > FALSE_ALARM, "sigma {deviation}: {p}");
+            continue;
+        }
+        let pmf = noise.log_pmf(200);
+        assert!(p_value(&draws, reach, |k| pmf[k.unsigned_abs() as usize].exp()) > FALSE_ALARM, "sigma {deviation}");
+        let wider = DiscreteGaussian::new(sigma(deviation * 1.1)).log_pmf(200);
+        assert!(p_value(&draws, reach, |k| wider[k.unsigned_abs() as usize].exp()) < FALSE_ALARM, "the test has power");
+    }
+}
+
+#[test]
+fn tails_of_the_discrete_gaussian_are_below_their_bound() {
+    for deviation in [0.3, 1.0, 12.0] {
+        let noise = DiscreteGaussian::new(sigma(deviation));
+        let pmf = noise.log_pmf(600);
+        for m in [1u64, 2, 5, 20] {
+            let tail: f64 = pmf[m as usize..].iter().map(|p| p.exp()).sum();
+            assert!(tail <= noise.log_survival_bound(m).exp(), "sigma {deviation}, m {m}");
+        }
+    }
 }

@@ -2,9 +2,16 @@
 //! composition of Gaussian noise.
 
 mod conversion;
+mod convolution;
 mod gaussian;
 mod optimal;
+mod profile;
+mod skellam;
 
 pub use conversion::{improved_epsilon, tail_bound_epsilon};
+pub use convolution::Composition;
 pub use gaussian::{gaussian_delta, gaussian_epsilon};
 pub use optimal::{optimal_delta, optimal_epsilon, optimal_epsilon_of};
+pub(crate) use profile::pure_excess;
+pub use profile::{LossDistribution, Profile};
+pub(crate) use skellam::skellam_epsilon;

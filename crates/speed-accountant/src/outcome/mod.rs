@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 pub(crate) use exact::{ClassNoise, reach_of_variance};
 pub(crate) use gaps::Gaps;
-use pairs::Pairs;
+pub(crate) use pairs::Pairs;
 
 use crate::quadrature::Quality;
 use crate::{AccountError, Bound, PrivacyEvent};

@@ -11,12 +11,12 @@ mod star;
 pub use lemma::{log_sup_g, theorem_2};
 pub use star::epsilon_star;
 
-use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace};
+use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable};
 
 use crate::{Noise, PrivacyEvent};
 
-/// What the numeric searches may have missed: [`epsilon_star`] and [`log_sup_g`] are suprema that are searched for, not
-/// proved (docs/privacy.md, "Numeric").
+/// What the search of [`epsilon_star`] may have missed: for integers and inverse scales from 0.09 on it evaluates every place
+/// of a window, otherwise it looks for the supremum (docs/privacy.md, "Numeric"). The lemma's supremum is proved.
 pub const SEARCH_MARGIN: f64 = 1.001;
 
 /// The `epsilon` for which one query is (epsilon, 0)-differentially private by the paper's argument.
@@ -45,7 +45,8 @@ pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
 /// - `tau = 1`: `2 gamma` (Dwork and Roth 2014, Claim 3.9, for neighbours that move two counts).
 /// - Two classes and no threshold: the answer depends on one difference of noise, of shape `2 tau`. From shape 1 on its
 ///   tail is log-concave, so the ratio of tails at distance 2 rises to `e^{2 gamma}`; below, the lemma at that shape.
-/// - Otherwise the lemma's exact supremum, or [`epsilon_star`] if that is less, each with [`SEARCH_MARGIN`].
+/// - Otherwise the lemma's supremum, bounded by halving intervals, or [`epsilon_star`] with [`SEARCH_MARGIN`] if that is
+///   less.
 #[must_use]
 pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
     let tau = event.tau();
@@ -55,21 +56,19 @@ pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
         return two_gamma;
     }
     let least = per_query_epsilon(event);
+    let proved = |noise| lemma::log_sup_g_bound(&LaplaceTable::new(noise), gamma.get());
     if classes == 2 && event.threshold().is_none() {
         let two_classes = if tau.get() >= 0.5 {
             two_gamma
         } else if event.noise().is_integer() {
             lemma::integer(&DiscreteLaplace::of_difference(gamma, tau))
         } else {
-            SEARCH_MARGIN * log_sup_g(&GeneralisedLaplace::of_difference(gamma, tau))
+            proved(GeneralisedLaplace::of_difference(gamma, tau))
         };
         return least.min(two_classes);
     }
-    let least = if event.noise().is_integer() {
-        least
-    } else {
-        least.min(SEARCH_MARGIN * log_sup_g(&GeneralisedLaplace::of_class(gamma, tau)))
-    };
+    let least =
+        if event.noise().is_integer() { least } else { least.min(proved(GeneralisedLaplace::of_class(gamma, tau))) };
     match epsilon_star(event) {
         Some(star) => least.min(SEARCH_MARGIN * star.max(two_gamma)),
         None => least,

@@ -23,12 +23,16 @@ pub(super) fn golden_section(low: f64, high: f64, tolerance: f64, f: impl Fn(f64
     if fa >= fb { (a, fa) } else { (b, fb) }
 }
 
-/// The largest value that Nelder and Mead's simplex finds from `start` with sides `step`.
+/// The largest value that Nelder and Mead's simplex finds from `start` with sides `step`; it stops where its values agree
+/// to one part in 10^11.
 pub(super) fn simplex(start: [f64; 2], step: [f64; 2], rounds: usize, f: impl Fn([f64; 2]) -> f64) -> f64 {
     let mut points: Vec<([f64; 2], f64)> =
         [start, [start[0] + step[0], start[1]], [start[0], start[1] + step[1]]].map(|p| (p, f(p))).to_vec();
     for _ in 0..rounds {
         points.sort_by(|a, b| b.1.total_cmp(&a.1));
+        if points[0].1 - points[2].1 <= 1e-11 * points[0].1.abs() {
+            break;
+        }
         let centre = [0, 1].map(|i| (points[0].0[i] + points[1].0[i]) / 2.0);
         let worst = points[2];
         let along = |by: f64| {

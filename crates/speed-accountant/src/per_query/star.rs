@@ -17,6 +17,9 @@ const LARGEST_SCALE: f64 = 8.0;
 /// How far out `D` is looked for, in units of `1/gamma`.
 const FURTHEST: f64 = 45.0;
 
+/// Windows up to this are evaluated at every integer.
+const EXHAUSTIVE: i64 = 500;
+
 /// The largest `ln J(A, D) / J(A + 1, D - 2)` that a search finds, per query; the supremum is the larger of it and `2
 /// gamma`, its limit for `D` to minus infinity. `None` where it is not computed: for noise that is not Laplace and for
 /// inverse scales above 8.
@@ -60,8 +63,14 @@ fn continuous(noise: &LaplaceTable, gamma: f64) -> f64 {
 /// `ln J(a, d)`.
 fn log_j(noise: &LaplaceTable, gamma: f64, a: f64, d: f64) -> f64 {
     let density = |(place, weight): (Place, f64)| {
-        let log = noise.log_density(place.from(0.0)) + noise.log_survival(-place.from(-d));
-        weight * log.exp()
+        // What is so far out does not show even where `d` is at its end.
+        let log_density = noise.log_density(place.from(0.0));
+        if log_density < -3.0 * FURTHEST {
+            return 0.0;
+        }
+        let t = place.from(-d);
+        let below = if t <= 0.0 { noise.log_survival(-t).exp() } else { 1.0 - noise.log_survival(t).exp() };
+        weight * log_density.exp() * below
     };
     let (first, second) = if d > 0.0 { (-d, 0.0) } else { (0.0, -d) };
     let mut from = a;
@@ -72,7 +81,8 @@ fn log_j(noise: &LaplaceTable, gamma: f64, a: f64, d: f64) -> f64 {
             from = cut;
         }
     }
-    (sum + half_line(from, 1.0 / gamma, Quality::Coarse).map(density).sum::<f64>()).ln()
+    let tail = half_line(from, 1.0 / gamma, Quality::Coarse);
+    (sum + tail.filter(|(place, _)| place.offset * gamma < 2.5 * FURTHEST).map(density).sum::<f64>()).ln()
 }
 
 fn integer(noise: &DiscreteLaplace, gamma: f64) -> f64 {
@@ -96,6 +106,9 @@ fn integer(noise: &DiscreteLaplace, gamma: f64) -> f64 {
         }
         best
     };
+    if furthest <= EXHAUSTIVE {
+        return (-furthest..=furthest).map(ratio).fold(f64::NEG_INFINITY, f64::max);
+    }
     let mut places = vec![0];
     let mut d = 1i64;
     while d < furthest {

@@ -15,14 +15,19 @@ pub fn gnmax_rdp(log_q: f64, sigma: NoiseDeviation, tau: HonestRatio, order: f64
 
 /// Theorem 6 for any noise with the Rényi curve `rdp`; `variance` only chooses the two higher orders.
 pub(crate) fn theorem_6(log_q: f64, variance: f64, order: f64, rdp: impl Fn(f64) -> f64) -> f64 {
-    let without_votes = rdp(order);
     if log_q >= 0.0 {
-        return without_votes;
+        return rdp(order);
     }
     // Proposition 10.
-    let second = (variance * -log_q).sqrt();
+    theorem_6_at(log_q, (variance * -log_q).sqrt(), order, rdp)
+}
+
+/// Theorem 6 with the two higher orders `second` and `second + 1`. For given orders it does not fall with `q`: where it
+/// would, it is the bound without votes.
+pub(crate) fn theorem_6_at(log_q: f64, second: f64, order: f64, rdp: impl Fn(f64) -> f64) -> f64 {
+    let without_votes = rdp(order);
     let first = second + 1.0;
-    if !second.is_finite() || second <= 1.0 || first <= order {
+    if log_q >= 0.0 || !second.is_finite() || second <= 1.0 || first <= order {
         return without_votes;
     }
     let (rdp_first, rdp_second) = (rdp(first), rdp(second));

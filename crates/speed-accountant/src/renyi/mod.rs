@@ -4,7 +4,7 @@ mod gnmax;
 mod skellam;
 
 pub use gnmax::gnmax_rdp;
-pub(crate) use gnmax::theorem_6;
+pub(crate) use gnmax::{theorem_6, theorem_6_at};
 pub(crate) use skellam::SkellamCurve;
 
 use speed_mechanism::{HonestRatio, NoiseDeviation};

@@ -4,18 +4,23 @@ mod figure;
 mod ledger;
 
 use serde_json::json;
-use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit as run_audit};
+use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
 use speed_accountant::calibrate::{Calibration, NoiseKind, Target, calibrate_noise, calibrate_queries};
 use speed_accountant::per_query::tight_per_query_epsilon;
-use speed_accountant::{Account, AccountError, Accountant, Bound, Directions, Noise, PrivacyEvent, round_up};
+use speed_accountant::{
+    Account, AccountError, Accountant, Bound, Directions, Noise, PrivacyEvent, ReleaseOptions, round_up,
+};
 use speed_experiment::npy::{read_histograms, read_row_indices};
 use speed_experiment::{ConfigError, ExperimentError};
-use speed_mechanism::{InverseScale, MechanismError, NoiseShare, NoiseSource, noise_generator};
+use speed_mechanism::{
+    DiscreteGaussian, HonestRatio, MechanismError, NoiseDeviation, NoiseShare, NoiseSource, SkellamShare,
+    noise_generator,
+};
 
 pub(super) use figure::figure;
 pub(super) use ledger::ledger;
 
-use super::{Failure, print, print_json};
+use super::{Failure, mark, print, print_json};
 use crate::options::{AccountOptions, AuditOptions, CalibrateOptions, NoiseOptions, QueryOptions, ShareKind};
 
 pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
@@ -34,9 +39,21 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     if let Some(orders) = options.orders {
         accountant = accountant.with_largest_order(f64::from(orders));
     }
-    let spent = if options.any_votes { accountant.account_queries(counts.len()) } else { accountant.account(&counts) };
+    let spent = if options.any_votes {
+        accountant.account_queries(counts.len())
+    } else if options.release {
+        let flags = &options.release_options;
+        let how =
+            ReleaseOptions { smoothness: flags.smoothness, noise: flags.release_noise, order: flags.release_order };
+        let source = flags.simulation.map_or(NoiseSource::OperatingSystem, simulated);
+        let mut generator = noise_generator(source).map_err(mechanism_failure)?;
+        accountant.release(&counts, &how, &mut generator, flags.simulation.is_some())
+    } else {
+        accountant.account(&counts)
+    };
     let spent = spent.map_err(|error| match error {
         AccountError::CentralRatio { .. } => flag("honest-ratio", &error),
+        AccountError::Release { .. } => flag("release", &error),
         error => {
             Failure::from(ExperimentError::Input { path: options.queries.votes.clone(), message: error.to_string() })
         }
@@ -45,8 +62,9 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
 }
 
 fn account_text(account: &Account) -> String {
-    let mut text =
-        format!("epsilon {:.4} at delta {:e}\n{}\n", round_up(account.epsilon, 4), account.delta, account.claim);
+    let simulation = account.release.as_ref().is_some_and(|release| release.simulation);
+    let mut text = mark(simulation).to_owned();
+    text += &format!("epsilon {:.4} at delta {:e}\n{}\n", round_up(account.epsilon, 4), account.delta, account.claim);
     if let Some(order) = account.order {
         text.push_str(&format!(
             "Moment order {order:.2}; {} of {} queries are cheaper for their votes; epsilon of one query {:.6}.\n",
@@ -86,10 +104,17 @@ fn calibration_text(kind: NoiseKind, found: &Calibration) -> String {
     )
 }
 
+/// A generator's key from a seed.
+fn simulated(seed: u64) -> NoiseSource {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    NoiseSource::Simulation { seed: key }
+}
+
 pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
-    let gamma = InverseScale::new(options.gamma).map_err(|error| flag("gamma", &error))?;
+    let noise = noise(&options.mechanism)?;
     let teachers: usize = options.votes.iter().map(|&count| count as usize).sum();
-    let tau = options.honest_ratio.effective(teachers).map_err(|error| flag("honest-ratio", &error))?;
+    let tau = options.mechanism.honest_ratio.effective(teachers).map_err(|error| flag("honest-ratio", &error))?;
     let here: Vec<i64> = options.votes.iter().map(|&count| i64::from(count)).collect();
     if here.len() < 2 || here[0] == 0 {
         return Err(usage("votes", "expected at least two classes and a vote for the first".into()));
@@ -101,26 +126,31 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
     there[0] -= 1;
     there[1] += 1;
     let threshold = (!options.no_threshold).then(|| options.threshold.unwrap_or(here[0]));
-    let share = match options.noise {
-        ShareKind::Exact => NoiseShare::new(gamma, teachers).map(|share| ShareNoise::Exact(Box::new(share))),
-        ShareKind::Truncated => TruncatedShare::new(gamma, teachers).map(ShareNoise::Truncated),
-    };
-    let share = share.map_err(|error| flag("gamma", &error))?;
+    let share = share(options.noise, noise, teachers, tau)?;
     let mechanism = NoisyArgmax::new(share, teachers, tau, threshold).map_err(|error| flag("honest-ratio", &error))?;
-    let mut event = PrivacyEvent::new(Noise::discrete_laplace(gamma), tau);
+    let mut event = PrivacyEvent::new(noise, tau);
     if let Some(threshold) = threshold {
         event = event.with_threshold(threshold as f64).map_err(|error| flag("threshold", &error))?;
     }
-    let claim = tight_per_query_epsilon(&event, here.len());
+    let (claim, delta) = match noise {
+        Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => (tight_per_query_epsilon(&event, here.len()), 0.0),
+        // The discrete Gaussian has the moments of the Gaussian, not its whole curve.
+        Noise::Gaussian { .. } | Noise::Skellam { .. } => {
+            let bound = if noise.is_integer() { Bound::Tight } else { Bound::Paper };
+            let accountant = Accountant::new(event, options.delta).with_bound(bound);
+            (accountant.account_queries(1).map_err(|error| flag("delta", &error))?.epsilon, options.delta.get())
+        }
+    };
     let mut generator = noise_generator(NoiseSource::OperatingSystem).map_err(mechanism_failure)?;
     let run = |neighbour: bool| mechanism.answer(if neighbour { &there } else { &here }, &mut generator);
-    let found = run_audit(here.len() + 1, options.runs, options.confidence, run);
+    let found = audit_at(delta, here.len() + 1, options.runs, options.confidence, run);
     let refuted = found.lower_bound > claim;
     if options.json {
         print_json(&json!({
             "lower_bound": found.lower_bound, "claim": claim, "refuted": refuted, "confidence": found.confidence,
-            "runs": found.runs, "answer": found.answer, "counts": found.counts, "gamma": options.gamma,
-            "tau": tau.get(), "votes": here, "neighbour": there, "threshold": threshold,
+            "runs": found.runs, "answer": found.answer, "counts": found.counts,
+            "mechanism": options.mechanism.mechanism.to_string(), "gamma": options.mechanism.gamma,
+            "sigma": options.mechanism.sigma, "delta": delta, "tau": tau.get(), "votes": here, "neighbour": there, "threshold": threshold,
         }))?;
     } else {
         print(&format!(
@@ -134,6 +164,31 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
         return Err(ExperimentError::Audit(message).into());
     }
     Ok(())
+}
+
+/// Where the teachers' noise comes from in an audit.
+fn share(kind: ShareKind, noise: Noise, teachers: usize, tau: HonestRatio) -> Result<ShareNoise, Failure> {
+    let share = match (kind, noise) {
+        (ShareKind::Exact, Noise::DiscreteLaplace { gamma }) => {
+            NoiseShare::new(gamma, teachers).map(|share| ShareNoise::Exact(Box::new(share)))
+        }
+        (ShareKind::Exact, Noise::Skellam { sigma }) => SkellamShare::new(sigma, teachers).map(ShareNoise::Skellam),
+        (ShareKind::Exact, Noise::Gaussian { sigma }) => NoiseDeviation::new(sigma.get() * tau.get().sqrt())
+            .map(|sigma| ShareNoise::Gaussian(DiscreteGaussian::new(sigma))),
+        (ShareKind::Truncated, Noise::DiscreteLaplace { gamma }) => {
+            TruncatedShare::new(gamma, teachers).map(ShareNoise::Truncated)
+        }
+        (ShareKind::Exact, Noise::Laplace { .. }) => {
+            return Err(usage(
+                "mechanism",
+                "continuous Laplace noise has no exact sampler; use discrete-laplace".into(),
+            ));
+        }
+        (ShareKind::Truncated, _) => {
+            return Err(usage("noise", "truncated shares are those of --mechanism discrete-laplace".into()));
+        }
+    };
+    share.map_err(|error| flag(if noise.gamma().is_some() { "gamma" } else { "sigma" }, &error))
 }
 
 /// The rows of votes that the options name.

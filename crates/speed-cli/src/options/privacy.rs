@@ -70,9 +70,31 @@ pub(crate) struct AccountOptions {
     /// Whatever the votes are, for as many queries: may be published
     #[arg(long)]
     pub(crate) any_votes: bool,
+    /// At these votes, but with noise, so that the value itself may be published, once (docs/privacy.md, "Publication")
+    #[arg(long, conflicts_with_all = ["any_votes", "one_direction", "orders", "bound"])]
+    pub(crate) release: bool,
+    #[command(flatten)]
+    pub(crate) release_options: ReleaseFlags,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How a value is released; to be chosen before looking at votes.
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseFlags {
+    /// With --release: how much the logarithm of the bound may change with one teacher
+    #[arg(long, value_name = "BETA", default_value = "0.04", requires = "release")]
+    pub(crate) smoothness: f64,
+    /// With --release: standard deviation of the noise, as a multiple of the sensitivity
+    #[arg(long, value_name = "TIMES", default_value = "3", requires = "release")]
+    pub(crate) release_noise: f64,
+    /// With --release: order of the moments [default: from the number of queries and the noise]
+    #[arg(long, value_name = "L", requires = "release")]
+    pub(crate) release_order: Option<f64>,
+    /// With --release: noise from a seed; the value is then not private
+    #[arg(long, value_name = "SEED", requires = "release")]
+    pub(crate) simulation: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -102,7 +124,7 @@ pub(crate) struct CalibrateOptions {
 /// Where the noise of an audit comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShareKind {
-    /// This project's certified integer shares
+    /// This project's exact integer shares (Gaussian noise, which has none: one exact discrete Gaussian draw)
     Exact,
     /// Shares cut to integers as in the paper's published code: not private as claimed
     Truncated,
@@ -110,12 +132,11 @@ pub(crate) enum ShareKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditOptions {
-    /// Inverse scale of the noise, per vote
-    #[arg(long, value_name = "G")]
-    pub(crate) gamma: f64,
-    /// Ratio of the teachers that add noise
-    #[arg(long, value_name = "TAU", default_value = "1", value_parser = ratio)]
-    pub(crate) honest_ratio: HonestRatio,
+    #[command(flatten)]
+    pub(crate) mechanism: NoiseOptions,
+    /// Delta that Gaussian and Skellam noise are held to; Laplace noise is held to none
+    #[arg(long, value_name = "D", default_value = "1e-2", value_parser = delta)]
+    pub(crate) delta: Delta,
     /// Votes of one query, summing to the number of teachers; at the neighbour the first class loses one to the second
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', default_value = "20,20", num_args = 1..)]
     pub(crate) votes: Vec<u32>,

@@ -47,7 +47,7 @@ fn an_account_names_its_claim() {
         account(&place, &["--honest-ratio", "0.9", "--bound", "paper", "--mechanism", "laplace", "--both-directions"]);
     let any = account(&place, &["--honest-ratio", "0.9", "--any-votes"]);
     assert!(
-        epsilon(&tight) < epsilon(&collusion)
+        epsilon(&tight) <= epsilon(&collusion)
             && epsilon(&collusion) <= epsilon(&any)
             && epsilon(&paper) <= epsilon(&both)
     );
@@ -117,6 +117,13 @@ fn calibration_audit_and_ledger() {
 
     let exact = json(&place, &["audit", "--gamma", "1", "--runs", "3000", "--json"]);
     assert_eq!(exact["refuted"], false);
+    for kind in ["skellam", "gaussian"] {
+        let audit = ["audit", "--mechanism", kind, "--sigma", "2", "--votes", "6,4", "--runs", "3000", "--json"];
+        let found = json(&place, &audit);
+        assert!(found["refuted"] == false && found["claim"].as_f64() > Some(0.5), "{found}");
+    }
+    place.fails(&["audit", "--mechanism", "laplace", "--gamma", "1"], 2, &["no exact sampler"]);
+    place.fails(&["audit", "--mechanism", "skellam", "--sigma", "2", "--noise", "truncated"], 2, &["discrete-laplace"]);
     place.fails(
         &["audit", "--gamma", "1", "--votes", "125,125", "--noise", "truncated", "--runs", "20000"],
         6,
@@ -135,6 +142,101 @@ fn calibration_audit_and_ledger() {
         std::fs::read_to_string(place.path("ledger")).expect("a ledger").replace("\"queries\":100", "\"queries\":1");
     std::fs::write(place.path("ledger"), text).expect("a damaged ledger");
     place.fails(&["ledger", "check", "ledger"], 3, &["line 2", "checksum"]);
+}
+
+#[test]
+fn a_released_value_may_be_published_unless_it_is_a_simulation() {
+    let place = place();
+    let rows: Vec<u8> = (0..60).flat_map(|_| [240, 5, 5]).collect();
+    npy(&place.path("many.npy"), "60, 3", &rows);
+    let release = ["account", "--votes", "many.npy", "--release", "--json"];
+    let of = |more: &[&str]| json(&place, &[&release[..], &NOISE[..], more].concat());
+    let released = of(&["--assume", "collusion", "--honest-ratio", "0.9"]);
+    assert_eq!(released["publishable"], true);
+    assert!(released["claim"].as_str().expect("text").contains("May be published, once"), "{released}");
+    let seeded = of(&["--simulation", "7"]);
+    assert_eq!((&seeded["publishable"], &seeded["release"]["simulation"]), (&false.into(), &true.into()));
+    assert_eq!(seeded, of(&["--simulation", "7"]));
+    let text = place.succeeds(&[&release[..4], &NOISE[..], &["--simulation", "7"]].concat());
+    assert!(text.starts_with("SIMULATION"), "{text}");
+    place.fails(&[&release[..], &NOISE[..], &["--smoothness", "0"]].concat(), 2, &["smoothness is 0"]);
+    place.fails(
+        &["account", "--votes", "many.npy", "--gamma", "1", "--delta", "1e-5", "--simulation", "7"],
+        2,
+        &["--release"],
+    );
+}
+
+/// A run without images and with real noise.
+const REAL: &str = r#"
+name = "real"
+
+[data]
+source = "none"
+pool_images = 40
+
+[ensemble]
+teachers = 20
+
+[votes]
+source = "uniform"
+
+[queries]
+count = 10
+
+[table]
+repeats = 0
+
+[[row]]
+name = "Plain"
+aggregation = "non-private"
+
+[[row]]
+name = "Trusted"
+aggregation = "trusted"
+
+[[row]]
+name = "Fewer"
+aggregation = "trusted"
+honest_ratio = 0.8
+"#;
+
+#[test]
+fn real_noise_is_charged_to_the_experiments_ledger() {
+    let place = Workplace::new(REAL);
+    let run = ["run", "config.toml", "--json"];
+    let ledger = place.path("results/real/ledger");
+    let first = json(&place, &run);
+    let charged = || json(&place, &["ledger", "show", "results/real/ledger", "--json"]);
+    assert_eq!((&charged()["queries"], &first["ledger"]["queries"]), (&20.into(), &20.into()));
+    assert_eq!(charged()["charges"].as_array().map(Vec::len), Some(2));
+    assert!(charged()["charges"][1]["label"].as_str().expect("a label").ends_with(": Fewer"));
+    // Going on charges nothing, nor does another run that takes the same answers over.
+    json(&place, &run);
+    let other = json(&place, &[&run[..], &["--set", "privacy.budget=9"]].concat());
+    assert_eq!((&charged()["queries"], &other["ledger"]["queries"]), (&20.into(), &20.into()));
+    assert!(place.succeeds(&["run", "config.toml"]).contains("Ledger: 20 answers charged"));
+    // Answering again does.
+    json(&place, &[&run[..], &["--force", "aggregate-trusted"]].concat());
+    assert_eq!(charged()["queries"], 30);
+    // A budget that would be passed: nothing is answered, charged or set aside.
+    let spent = charged()["spent_epsilon"].as_f64().expect("a number");
+    let budget = format!("privacy.budget={}", spent + 0.5);
+    let within = [&run[..], &["--set", &budget]].concat();
+    json(&place, &within);
+    place.fails(&[&within[..], &["--force", "aggregate"]].concat(), 6, &["the budget is", "nothing was charged"]);
+    assert_eq!(charged()["queries"], 30);
+    json(&place, &within);
+    // A new experiment whose first answers do not fit.
+    place.fails(
+        &[&run[..], &["--set", "name=small", "--set", "privacy.budget=0.5"]].concat(),
+        6,
+        &["the budget is 0.5"],
+    );
+    // Simulations are not charged.
+    let simulated = [&run[..], &["--set", "name=simulated", "--set", "noise.source=simulation"]].concat();
+    assert!(json(&place, &simulated)["ledger"].is_null());
+    assert!(!place.path("results/simulated/ledger").exists() && ledger.exists());
 }
 
 #[test]

@@ -150,6 +150,13 @@ pub enum NoiseSourceKind {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct PrivacyConfig {
     pub delta: f64,
+    // Left out where there is none, so that runs of configs without it keep their ids.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub budget: f64,
+}
+
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 /// `[table]`
@@ -254,6 +261,9 @@ impl Config {
         }
         if !(self.privacy.delta > 0.0 && self.privacy.delta < 1.0) {
             return fault("privacy.delta", format!("found {}, expected 0 < delta < 1", self.privacy.delta));
+        }
+        if !(self.privacy.budget >= 0.0 && self.privacy.budget.is_finite()) {
+            return fault("privacy.budget", format!("found {}, expected a number of at least 0", self.privacy.budget));
         }
         self.check_rows()
     }

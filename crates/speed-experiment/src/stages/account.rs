@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use speed_accountant::{Account, Accountant, Assume, Delta, Noise, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale, NoiseShare};
+use speed_mechanism::{HonestRatio, InverseScale};
 
 use super::{Context, slug};
 use crate::ExperimentError;
 use crate::config::{AggregationKind, RowConfig};
 
-const CODE_VERSION: u32 = 2;
+const CODE_VERSION: u32 = 3;
 
 /// The bounds of one row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,13 +45,10 @@ pub(crate) fn account(
         "teachers": teachers,
     });
     let stage = context.stage(&format!("account-{}", slug(&row.name)), CODE_VERSION, &inputs, |folder| {
-        let gamma = InverseScale::new(config.noise.gamma)?;
-        let tau = HonestRatio::new(row.honest_ratio)?.effective(teachers)?;
-        let delta = Delta::new(config.privacy.delta)?;
         let classes = counts.first().map_or(0, Vec::len);
-        let draws = (noisy * counts.len() * classes) as u64;
-        let sampling = NoiseShare::new(gamma, teachers)?.distance_of_draws(draws);
-        let integer = PrivacyEvent::new(Noise::discrete_laplace(gamma), tau).with_sampling_distance(sampling)?;
+        let integer = super::ledger::event(config, row, counts.len(), classes)?;
+        let (gamma, tau) = (InverseScale::new(config.noise.gamma)?, integer.tau());
+        let delta = Delta::new(config.privacy.delta)?;
         let trusted = row.aggregation == AggregationKind::Trusted && tau.get() == 1.0;
         let tight = Accountant::new(integer, delta);
         let tight = tight.with_assume(if trusted { Assume::Central } else { Assume::Dropout });

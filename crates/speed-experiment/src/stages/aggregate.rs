@@ -111,6 +111,8 @@ pub(crate) fn aggregate(
     });
     let name = format!("aggregate-{}", slug(&row.name));
     let stage = context.stage(&name, CODE_VERSION, &inputs, |folder| {
+        // Before anything is answered: after a crash an answer may be charged that was not given, never the other way round.
+        super::ledger::charge(context, row, queries.len(), votes.classes())?;
         let released = release(context, keys, row, votes, queries, noisy)?;
         let times = AggregateTimes::new(&released, context.threads);
         let Release { labels, clear, aggregated, .. } = released;

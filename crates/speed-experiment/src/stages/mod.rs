@@ -3,6 +3,7 @@
 mod account;
 mod aggregate;
 mod data;
+mod ledger;
 mod queries;
 mod students;
 mod teachers;
@@ -11,6 +12,7 @@ mod votes;
 pub(crate) use account::{Accounts, account};
 pub(crate) use aggregate::{Aggregate, AggregateTimes, Keys, aggregate};
 pub(crate) use data::{Images, load as load_images};
+pub(crate) use ledger::{check_forced, statement as ledger_statement};
 pub(crate) use queries::select as select_queries;
 pub(crate) use students::{Labelling, StudentRun, train as train_students};
 pub(crate) use teachers::train as train_teachers;

@@ -13,7 +13,7 @@ use crate::options::LedgerCommand;
 pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
     match command {
         LedgerCommand::Create { file, epsilon, delta, json } => {
-            let ledger = Ledger::create(file, Budget { epsilon: *epsilon, delta: *delta }).map_err(failure)?;
+            let ledger = Ledger::create(file, Budget { epsilon: Some(*epsilon), delta: *delta }).map_err(failure)?;
             show(&ledger.statement().map_err(failure)?, *json)
         }
         LedgerCommand::Charge { file, queries, classes, noise: options, label, json } => {
@@ -50,10 +50,10 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
         ]);
     }
     print(&format!(
-        "{}\nspent: epsilon {:.4} of {} at delta {:e}\n{}\n",
+        "{}\nspent: epsilon {:.4}{} at delta {:e}\n{}\n",
         table.to_text(),
         round_up(statement.spent_epsilon, 4),
-        statement.budget.epsilon,
+        statement.budget.epsilon.map_or_else(String::new, |budget| format!(" of {budget}")),
         statement.budget.delta.get(),
         statement.claim
     ))

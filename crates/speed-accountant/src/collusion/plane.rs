@@ -1,0 +1,209 @@
+//! The three answers given `(A, B)`: secret noise `s_a >= A` lets class `a` reach the best of the others, `s_b >= B` class
+//! `b`; of the two the one that passes its mark by more wins, and `a` in a tie.
+
+use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftPlanner};
+use speed_mechanism::Lattice;
+use std::sync::Arc;
+
+/// Answers less likely than this do not show.
+const NEGLIGIBLE: f64 = 1e-18;
+
+/// One answer at `(A, B)`: its probability, and logarithms of its ratio to that at `(A + 1, B - 1)` and at `(A - 1, B + 1)`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answer {
+    probability: f64,
+    log_ratios: [f64; 2],
+}
+
+/// Probabilities for `A` and `B` from `-reach` to `reach`, and the known noise.
+pub(super) struct Plane {
+    reach: i64,
+    answers: Vec<[Answer; 3]>,
+    /// Transform of the known noise of one class: real, since it is symmetric.
+    kernel: Vec<f64>,
+    forward: Arc<dyn Fft<f64>>,
+    backward: Arc<dyn Fft<f64>>,
+}
+
+impl Plane {
+    pub(super) fn new(
+        secret: &Lattice,
+        known: &Lattice,
+        reach: i64,
+        known_reach: i64,
+        side: usize,
+        epsilon: f64,
+    ) -> Self {
+        let probabilities = Probabilities::new(secret, reach + 1);
+        let answers = (-reach..=reach)
+            .flat_map(|a| (-reach..=reach).map(move |b| (a, b)))
+            .map(|(a, b)| {
+                let [here, plus, minus] =
+                    [(a, b), (a + 1, b - 1), (a - 1, b + 1)].map(|(a, b)| probabilities.answers(a, b));
+                [0, 1, 2].map(|i| {
+                    let ratio = |there: f64| (here[i] / there).ln().clamp(-epsilon, epsilon);
+                    if here[i] > NEGLIGIBLE {
+                        Answer { probability: here[i], log_ratios: [ratio(plus[i]), ratio(minus[i])] }
+                    } else {
+                        Answer::default()
+                    }
+                })
+            })
+            .collect();
+        let mut planner = FftPlanner::new();
+        let (forward, backward) = (planner.plan_fft_forward(side), planner.plan_fft_inverse(side));
+        let mut kernel = vec![Complex::default(); side];
+        for c in -known_reach..=known_reach {
+            kernel[c.rem_euclid(side as i64) as usize] = Complex::new(known.log_pmf(c).exp() / side as f64, 0.0);
+        }
+        forward.process(&mut kernel);
+        let kernel = kernel.into_iter().map(|value| value.re).collect();
+        Self { reach, answers, kernel, forward, backward }
+    }
+
+    pub(super) fn reach(&self) -> i64 {
+        self.reach
+    }
+
+    /// The sum over answers of `term(probability, log ratio)`, for both moves of a vote, averaged over the known noise of
+    /// both classes: values at `(x, y)` from `-reach` to `reach`, `x` first.
+    pub(super) fn averaged(&self, term: impl Fn(f64, f64) -> f64) -> Vec<Complex<f64>> {
+        let width = (2 * self.reach + 1) as usize;
+        let side = self.kernel.len();
+        let values: Vec<Complex<f64>> = self
+            .answers
+            .iter()
+            .map(|answers| {
+                answers.iter().filter(|answer| answer.probability > 0.0).fold(Complex::default(), |sum, answer| {
+                    let [plus, minus] = answer.log_ratios.map(|log_ratio| term(answer.probability, log_ratio));
+                    sum + Complex::new(plus, minus)
+                })
+            })
+            .collect();
+        // Over c_b for every A that can be reached, then over c_a for every y.
+        let half = (side / 2) as i64;
+        let place = |index: usize| if index as i64 <= half { index as i64 } else { index as i64 - side as i64 };
+        let at = |a: i64, b: i64| {
+            let shift = (-self.reach - a.min(b)).max(0);
+            let (a, b) = ((a + shift).min(self.reach), (b + shift).min(self.reach));
+            values[(a + self.reach) as usize * width + (b + self.reach) as usize]
+        };
+        let mut scratch = vec![Complex::default(); self.forward.get_inplace_scratch_len()];
+        let mut columns = vec![Complex::default(); width * side];
+        let mut line = vec![Complex::default(); side];
+        for i in 0..side {
+            let a = place(i);
+            if a > self.reach {
+                // The same as at the reach.
+                let edge = self.reach as usize;
+                columns.chunks_exact_mut(side).for_each(|column| column[i] = column[edge]);
+                continue;
+            }
+            line.iter_mut().enumerate().for_each(|(j, value)| *value = at(a, place(j)));
+            self.smooth(&mut line, &mut scratch);
+            for (column, y) in columns.chunks_exact_mut(side).zip(-self.reach..) {
+                column[i] = line[y.rem_euclid(side as i64) as usize];
+            }
+        }
+        let mut averaged = vec![Complex::default(); width * width];
+        for (y, column) in columns.chunks_exact_mut(side).enumerate() {
+            self.smooth(column, &mut scratch);
+            for (row, x) in averaged.chunks_exact_mut(width).zip(-self.reach..) {
+                row[y] = column[x.rem_euclid(side as i64) as usize];
+            }
+        }
+        averaged
+    }
+
+    fn smooth(&self, line: &mut [Complex<f64>], scratch: &mut [Complex<f64>]) {
+        self.forward.process_with_scratch(line, scratch);
+        line.iter_mut().zip(&self.kernel).for_each(|(value, weight)| *value *= weight);
+        self.backward.process_with_scratch(line, scratch);
+    }
+}
+
+/// Probabilities of the answers by recurrences of positive terms.
+struct Probabilities {
+    reach: i64,
+    first: Vec<f64>,
+    second: Vec<f64>,
+    below: Vec<f64>,
+}
+
+impl Probabilities {
+    fn new(noise: &Lattice, reach: i64) -> Self {
+        let width = (2 * reach + 1) as usize;
+        let pmf: Vec<f64> = (-reach..=reach).map(|k| noise.log_pmf(k).exp()).collect();
+        // P[s <= k - 1] and P[s <= k].
+        let below: Vec<f64> = (-reach..=reach + 1).map(|k| noise.log_survival(1 - k).exp()).collect();
+        let survival: Vec<f64> = (-reach..=reach + 1).map(|k| noise.log_survival(k).exp()).collect();
+        let (mut first, mut second) = (vec![0.0; width * width], vec![0.0; width * width]);
+        for a in (0..width).rev() {
+            for b in (0..width).rev() {
+                // Both marks one higher; beyond the edge who reaches his mark wins.
+                let inside = a + 1 < width && b + 1 < width;
+                let (next_first, next_second) = if inside {
+                    (first[(a + 1) * width + b + 1], second[(a + 1) * width + b + 1])
+                } else if a + 1 < width {
+                    (survival[a + 1], 0.0)
+                } else if b + 1 < width {
+                    (0.0, survival[b + 1])
+                } else {
+                    (0.0, 0.0)
+                };
+                first[a * width + b] = pmf[a] * below[b + 1] + next_first;
+                second[a * width + b] = pmf[b] * below[a] + next_second;
+            }
+        }
+        Self { reach, first, second, below }
+    }
+
+    /// `a`, `b`, neither.
+    fn answers(&self, a: i64, b: i64) -> [f64; 3] {
+        let width = 2 * self.reach + 1;
+        let (a, b) = ((a + self.reach) as usize, (b + self.reach) as usize);
+        let index = a * width as usize + b;
+        [self.first[index], self.second[index], self.below[a] * self.below[b]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use speed_mechanism::{DiscreteLaplace, HonestRatio, InverseScale};
+
+    use super::*;
+
+    #[test]
+    fn probabilities_sum_to_one_and_the_mean_is_that_of_a_direct_sum() {
+        let gamma = InverseScale::new(1.0).expect("valid");
+        let secret = DiscreteLaplace::of_class(gamma, HonestRatio::new(0.6).expect("valid")).lattice(60);
+        let known = DiscreteLaplace::new(gamma, 0.4).expect("valid").lattice(60);
+        let (reach, known_reach) = (40, 30);
+        let plane = Plane::new(&secret, &known, reach, known_reach, 150, 10.0);
+        for answers in &plane.answers {
+            let sum: f64 = answers.iter().map(|answer| answer.probability).sum();
+            assert!((sum - 1.0).abs() < 1e-13, "{sum}");
+        }
+        let term = |p: f64, log_ratio: f64| p * (3.0 * log_ratio).exp_m1();
+        let averaged = plane.averaged(term);
+        let width = 2 * reach + 1;
+        let of = |a: i64, b: i64, i: usize| -> f64 {
+            let answers = plane.answers[((a + reach) * width + b + reach) as usize];
+            answers.iter().map(|answer| term(answer.probability, answer.log_ratios[i])).sum()
+        };
+        for (x, y) in [(0, 0), (3, -5), (-7, 2), (10, 10), (-9, -9)] {
+            for i in [0, 1] {
+                let mut direct = 0.0;
+                for a in -known_reach..=known_reach {
+                    for b in -known_reach..=known_reach {
+                        direct += (known.log_pmf(a) + known.log_pmf(b)).exp() * of(x - a, y - b, i);
+                    }
+                }
+                let found = averaged[((x + reach) * width + y + reach) as usize];
+                let found = [found.re, found.im][i];
+                assert!((found - direct).abs() < 1e-13 * (1.0 + direct), "({x}, {y}) {i}: {found} against {direct}");
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Privacy profiles on a grid, and the loss distributions that dominate them.
+
+/// How much a privacy profile exceeds that of a mechanism that tells nothing: values of `delta(e^epsilon) - (1 -
+/// e^epsilon)_+` at `epsilon = j step`, `j = -half, ..., half`.
+///
+/// `delta(alpha) = sup (P(E) - alpha Q(E))` over events is convex in `alpha`. A value may be larger than the true one, as long
+/// as it is not smaller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    step: f64,
+    excess: Vec<f64>,
+}
+
+/// The distribution under `P` of a privacy loss `ln(P/Q)`, on a grid: what composes by convolution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LossDistribution {
+    pub(super) step: f64,
+    /// Place on the grid of the first mass.
+    pub(super) first: i64,
+    pub(super) masses: Vec<f64>,
+    /// Probability of an infinite loss.
+    pub(super) infinite: f64,
+}
+
+impl Profile {
+    /// From a function of `epsilon` that is at least `delta(e^epsilon) - (1 - e^epsilon)_+`. With `half` steps of `step` on
+    /// each side of 0; beyond, the profile is bounded by its ends.
+    #[must_use]
+    pub fn new(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
+        let half = half as i64;
+        Self { step, excess: (-half..=half).map(|j| excess(j as f64 * step).max(0.0)).collect() }
+    }
+
+    /// Of `values` at the places of the grid.
+    pub(crate) fn of_values(step: f64, values: Vec<f64>) -> Self {
+        Self { step, excess: values.into_iter().map(|value| value.max(0.0)).collect() }
+    }
+
+    /// The places `epsilon` of the grid.
+    pub(crate) fn places(step: f64, half: usize) -> impl Iterator<Item = f64> {
+        let half = half as i64;
+        (-half..=half).map(move |j| j as f64 * step)
+    }
+
+    /// Randomised response: the worst of any `epsilon`-private mechanism (Kairouz, Oh and Viswanath 2015), on `half` steps
+    /// up to `epsilon`.
+    #[must_use]
+    pub fn pure(epsilon: f64, half: usize) -> Self {
+        Self::new(epsilon / half as f64, half, |at| pure_excess(epsilon, at))
+    }
+
+    /// The smaller of two upper bounds of one profile.
+    #[must_use]
+    pub fn min(mut self, other: &Self) -> Self {
+        self.excess.iter_mut().zip(&other.excess).for_each(|(value, other)| *value = value.min(*other));
+        self
+    }
+
+    /// The distribution whose profile connects these dots (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022): since
+    /// the true profile is convex it is below, and below the dots' lower convex hull as well. The pair of distributions
+    /// behind it dominates the mechanism, and so do compositions of such pairs compositions of mechanisms (Zhu, Dong and
+    /// Wang 2022, Theorem 10).
+    #[must_use]
+    pub fn connect(&self) -> LossDistribution {
+        let half = (self.excess.len() / 2) as i64;
+        let alpha: Vec<f64> = (-half..=half).map(|j| (j as f64 * self.step).exp()).collect();
+        // The hull, with (1 - alpha)_+ added to the excess; 0 is a place of the grid, so its kink is at a dot.
+        let hinge = |i: usize| (1.0 - alpha[i]).max(0.0);
+        let mut hull: Vec<usize> = Vec::new();
+        for k in 0..alpha.len() {
+            while let [.., i, j] = hull[..] {
+                let share = (alpha[j] - alpha[i]) / (alpha[k] - alpha[i]);
+                let spans = (i as i64) < half && (k as i64) > half;
+                let bend = if spans { hinge(i) * (1.0 - share) - hinge(j) } else { 0.0 };
+                let chord = self.excess[i] + share * (self.excess[k] - self.excess[i]) + bend;
+                if self.excess[j] < chord {
+                    break;
+                }
+                hull.pop();
+            }
+            hull.push(k);
+        }
+        // Bends of the excess: from (0, 0) to the first dot, between dots, and flat from the last.
+        let mut bends = vec![0.0; alpha.len()];
+        let mut slope = self.excess[0] / alpha[0];
+        let mut rounding = 0.0;
+        for (n, &i) in hull.iter().enumerate() {
+            let next = hull.get(n + 1).map_or(0.0, |&k| {
+                let width = alpha[k] - alpha[i];
+                rounding += (self.excess[k] + self.excess[i]) * alpha[k] / width;
+                (self.excess[k] - self.excess[i]) / width
+            });
+            bends[i] = next - slope;
+            slope = next;
+        }
+        // The bend of (1 - alpha)_+ is 1 at 0, or shared by the ends of the chord that passes over it.
+        let zero = half as usize;
+        let after = hull.partition_point(|&i| i < zero);
+        match hull.get(after) {
+            Some(&k) if k > zero => {
+                let i = hull[after - 1];
+                let share = (1.0 - alpha[i]) / (alpha[k] - alpha[i]);
+                bends[i] += 1.0 - share;
+                bends[k] += share;
+            }
+            _ => bends[zero] += 1.0,
+        }
+        let mut masses: Vec<f64> = bends.iter().zip(&alpha).map(|(bend, alpha)| (alpha * bend).max(0.0)).collect();
+        // What rounding may have taken from one place is given back at the last, where it counts for more.
+        masses[alpha.len() - 1] += 8.0 * f64::EPSILON * rounding;
+        LossDistribution { step: self.step, first: -half, masses, infinite: self.excess[alpha.len() - 1] }
+    }
+}
+
+/// [`Profile::pure`] at one place: `(e^epsilon - alpha)_+ / (1 + e^epsilon)` from 1 on, and what symmetry makes of it below.
+pub(crate) fn pure_excess(epsilon: f64, at: f64) -> f64 {
+    // Divided by e^epsilon, so that nothing overflows.
+    let share =
+        if at >= 0.0 { -(at - epsilon).min(0.0).exp_m1() } else { at.exp() * -(-at - epsilon).min(0.0).exp_m1() };
+    share / (1.0 + (-epsilon).exp())
+}
+
+impl LossDistribution {
+    /// The distribution whose profile on a grid is that of a function, [`Profile::connect`]ed.
+    #[must_use]
+    pub fn of_profile(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
+        Profile::new(step, half, excess).connect()
+    }
+
+    /// Its own profile at `epsilon`: at least that of what it dominates.
+    #[must_use]
+    pub fn delta(&self, epsilon: f64) -> f64 {
+        let places = (self.first..).map(|place| place as f64 * self.step - epsilon);
+        let above = self.masses.iter().zip(places).filter(|(_, excess)| *excess > 0.0);
+        self.infinite + above.map(|(mass, excess)| mass * -(-excess).exp_m1()).sum::<f64>()
+    }
+
+    /// `(1, loss, loss^2)` on average under masses tilted by `e^{tilt loss}`, and the logarithm of their sum.
+    pub(super) fn tilted(&self, tilt: f64) -> (f64, f64, f64) {
+        let terms = || {
+            let losses = (self.first..).map(|place| place as f64 * self.step);
+            self.masses
+                .iter()
+                .zip(losses)
+                .filter(|(mass, _)| **mass > 0.0)
+                .map(|(mass, loss)| (mass.ln() + tilt * loss, loss))
+        };
+        let largest = terms().map(|term| term.0).fold(f64::NEG_INFINITY, f64::max);
+        let (mut sum, mut mean, mut square) = (0.0, 0.0, 0.0);
+        for (log, loss) in terms() {
+            let weight = (log - largest).exp();
+            sum += weight;
+            mean += weight * loss;
+            square += weight * loss * loss;
+        }
+        (largest + sum.ln(), mean / sum, (square / sum - (mean / sum).powi(2)).max(0.0))
+    }
+}

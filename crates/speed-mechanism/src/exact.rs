@@ -1,0 +1,113 @@
+//! Exact sampling with integers: every probability is a ratio of whole numbers or `e` to the power of one, and no
+//! floating-point number is involved (Canonne, Kamath and Steinke 2020, section 5).
+//!
+//! These samplers take as many steps as they need, which depends on what they draw: a party that can measure the time of a
+//! single draw learns something about it. The table of [`NoiseShare`](crate::NoiseShare) does not have that weakness.
+
+use rand::CryptoRng;
+
+use crate::NoiseDeviation;
+
+/// A variance as a ratio of whole numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Variance {
+    pub(crate) numerator: u128,
+    pub(crate) denominator: u128,
+}
+
+impl Variance {
+    /// `sigma^2` rounded up to a multiple of 2^-20, or of 2^-10 from a thousand votes on: products of what the samplers
+    /// compute then fit into 128 bits.
+    pub(crate) fn of(sigma: NoiseDeviation) -> Self {
+        let sigma = sigma.get();
+        let denominator = if sigma < 1e3 { 1u128 << 20 } else { 1 << 10 };
+        // The product is off by less than one part in 2^52 before it is rounded up.
+        let numerator = (sigma * sigma * denominator as f64 * (1.0 - 2.0 * f64::EPSILON)).ceil() as u128;
+        Self { numerator: numerator.max(1), denominator }
+    }
+
+    pub(crate) fn get(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+}
+
+/// A whole number below `bound`, each with the same probability.
+pub(crate) fn below(bound: u128, rng: &mut impl CryptoRng) -> u128 {
+    let bits = 128 - (bound - 1).leading_zeros();
+    loop {
+        let drawn = match bits {
+            0 => 0,
+            1..=64 => u128::from(rng.next_u64() >> (64 - bits)),
+            _ => (u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64())) >> (128 - bits),
+        };
+        if drawn < bound {
+            return drawn;
+        }
+    }
+}
+
+/// True with probability `numerator / denominator`, at most 1.
+pub(crate) fn bernoulli(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> bool {
+    below(denominator, rng) < numerator
+}
+
+/// True with probability `e^{-numerator / denominator}` (Algorithm 1 of Canonne, Kamath and Steinke).
+pub(crate) fn bernoulli_exp(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> bool {
+    for _ in 0..numerator / denominator {
+        if !bernoulli_exp_of_one(1, 1, rng) {
+            return false;
+        }
+    }
+    bernoulli_exp_of_one(numerator % denominator, denominator, rng)
+}
+
+/// The same for an exponent of at most 1: the first k at which a coin of probability `exponent / k` fails is odd.
+fn bernoulli_exp_of_one(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> bool {
+    let mut k = 1;
+    while bernoulli(numerator, denominator * k, rng) {
+        k += 1;
+    }
+    k % 2 == 1
+}
+
+/// Discrete Laplace noise of a whole scale: `P[X = k]` proportional to `e^{-|k| / scale}` (Algorithm 2, with `s = 1`).
+pub(crate) fn discrete_laplace(scale: u128, rng: &mut impl CryptoRng) -> i128 {
+    loop {
+        let rest = below(scale, rng);
+        if !bernoulli_exp(rest, scale, rng) {
+            continue;
+        }
+        let mut wholes = 0;
+        while bernoulli_exp(1, 1, rng) {
+            wholes += 1;
+        }
+        let magnitude = (rest + scale * wholes) as i128;
+        let negative = rng.next_u64() & 1 == 1;
+        // Zero has one sign only.
+        if !(negative && magnitude == 0) {
+            return if negative { -magnitude } else { magnitude };
+        }
+    }
+}
+
+/// A Poisson variable of rate `numerator / denominator`: as many of rate 1/2 as go into it, and one of what is left.
+pub(crate) fn poisson(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
+    let halves = 2 * numerator / denominator;
+    let whole: u64 = (0..halves).map(|_| poisson_of_half(1, 2, rng)).sum();
+    // numerator / denominator - halves / 2, over 2 denominators.
+    whole + poisson_of_half(2 * numerator - halves * denominator, 2 * denominator, rng)
+}
+
+/// For a rate of at most 1/2: a geometric variable `k`, of probability `2^-(k+1)`, accepted with probability `(2 rate)^k /
+/// k!`, which leaves a probability proportional to `rate^k / k!`.
+fn poisson_of_half(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
+    loop {
+        let mut k = 0;
+        while rng.next_u64() & 1 == 1 {
+            k += 1;
+        }
+        if (1..=k).all(|i| bernoulli(2 * numerator, denominator * i, rng)) {
+            return k as u64;
+        }
+    }
+}
