@@ -9,7 +9,6 @@
 #![expect(clippy::print_stdout, reason = "a table is what this program is for")]
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use rand::seq::SliceRandom;
 use speed_data::Split;
@@ -24,6 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = PathBuf::from(std::env::var_os("SPEED_DATASETS").unwrap_or_else(|| "datasets".into()));
     let data = speed_data::mnist::load(&folder)?.train;
     let mut config = serde_json::to_value(PseudoLabelsConfig::default())?;
+    let mut show = false;
+    let mut labels_file: Option<String> = None;
     let (mut seeds, mut first, mut neighbours, mut verbose) = (2_u64, 0, 5000, false);
     for argument in std::env::args().skip(1) {
         let (key, value) = argument.split_once('=').ok_or("expected key=value")?;
@@ -31,6 +32,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "seeds" => seeds = value.parse()?,
             "first" => first = value.parse()?,
             "neighbours" => neighbours = value.parse()?,
+            "labels" => labels_file = Some(value.to_owned()),
+            "show" => show = value.parse()?,
             "verbose" => verbose = value.parse()?,
             _ => {
                 let mut place = &mut config;
@@ -49,11 +52,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let pool = pick(&data, &order[..9000])?;
         let validation = pick(&data, &order[9000..14_000])?;
         let known = pick(&data, &order[14_000..14_000 + neighbours])?;
-        let labelled: Vec<(usize, u8)> = (0..100)
-            .map(|i| (i, if neighbours == 1 { pool.label(i) } else { nearest(pool.pixels(i), &known) }))
-            .collect();
+        let mut pool = pool;
+        let mut validation = validation;
+        let labelled: Vec<(usize, u8)> = if let Some(path) = &labels_file {
+            let test = speed_data::mnist::load(&folder)?.test;
+            pool = test.slice(0..9000);
+            validation = test.slice(9000..10_000);
+            std::fs::read_to_string(path)?.lines().skip(1).map(|l| { let mut p = l.split(',').skip(1); (p.next().unwrap().parse().unwrap(), p.next().unwrap().parse().unwrap()) }).collect()
+        } else { (0..100).map(|i| (i, if neighbours == 1 { pool.label(i) } else { nearest(pool.pixels(i), &known) })).collect() };
         let right = labelled.iter().filter(|(i, label)| pool.label(*i) == *label).count();
-        let start = Instant::now();
+        let start = core_seconds();
         let mut on_epoch = |m: &PseudoLabelsMetrics| {
             if verbose && m.accuracy_average.is_some() {
                 println!("  {m:.4?}");
@@ -73,6 +81,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     *confusion.entry((t, *f)).or_insert(0) += 1;
                 }
             }
+            if show {
+                let bad: Vec<usize> = (0..found.len()).filter(|&i| found[i] == 2 && validation.label(i) == 7).take(8).collect();
+                for chunk in bad.chunks(4) {
+                    for y in 0..28 {
+                        println!("{}", chunk.iter().map(|&i| (0..28).map(|x| [' ', '.', 'o', '#'][validation.pixels(i)[y * 28 + x] as usize / 64]).collect::<String>()).collect::<Vec<_>>().join("|"));
+                    }
+                }
+                let own: Vec<usize> = labelled.iter().filter(|(_, l)| *l == 7).map(|(i, _)| *i).collect();
+                for chunk in own.chunks(4) {
+                    for y in 0..28 {
+                        println!("{}", chunk.iter().map(|&i| (0..28).map(|x| [' ', '.', 'o', '#'][pool.pixels(i)[y * 28 + x] as usize / 64]).collect::<String>()).collect::<Vec<_>>().join("|"));
+                    }
+                }
+            }
             let mut confusion: Vec<_> = confusion.into_iter().collect();
             confusion.sort_by_key(|(_, n)| -n);
             println!("  {:?}", &confusion[..8]);
@@ -86,11 +108,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             100.0 * outcome.accuracy_raw,
             last.confident,
             last.disputed,
-            start.elapsed().as_secs_f64(),
+            core_seconds() - start,
             curve.join(" ")
         );
     }
     Ok(())
+}
+
+/// Processor time of this thread so far.
+fn core_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).map_or(f64::NAN, |ns| ns * 1e-9)
 }
 
 fn pick(data: &Split, chosen: &[usize]) -> Result<Split, speed_data::DataError> {

@@ -23,6 +23,10 @@ pub struct Augmentation {
     pub elastic: f64,
     /// Side of a square at a random place that is set to 0, in pixels; the square may lie partly outside.
     pub cutout: usize,
+    /// Erase.
+    pub erase: f64,
+    /// How many.
+    pub erasures: usize,
 }
 
 /// Points in either direction whose displacement an elastic deformation draws.
@@ -84,6 +88,21 @@ impl Augmentation {
                     let lower = at(y1, x0) + fx * (at(y1, x1) - at(y1, x0));
                     *value = (upper + fy * (lower - upper)) / 255.0;
                 }
+            }
+        }
+        for _ in 0..self.erasures {
+            let area = self.erase * stream.random::<f64>() * (height * width) as f64;
+            let aspect = ((2.0 * stream.random::<f64>() - 1.0) * 4.0_f64.ln()).exp();
+            let size = [(area * aspect).sqrt(), (area / aspect).sqrt()];
+            let value: f32 = stream.random();
+            let [rows, columns] = [0, 1].map(|axis| {
+                let all = [height, width][axis];
+                let centre = stream.random::<f64>() * all as f64;
+                let clip = |place: f64| place.round().clamp(0.0, all as f64) as usize;
+                clip(centre - size[axis] / 2.0)..clip(centre + size[axis] / 2.0)
+            });
+            for y in rows {
+                view[(y * width + columns.start) * channels..(y * width + columns.end) * channels].fill(value);
             }
         }
         if let Some([top, left]) = drawn.cutout {

@@ -15,6 +15,8 @@ pub struct PseudoLabelsConfig {
     pub warmup_epochs: u32,
     /// The given labels' weight falls linearly from 1 after the warm-up to 0 at this epoch; 0: it stays 1.
     pub label_epochs: u32,
+    /// Up to this epoch agreement.
+    pub graph_epochs: u32,
     /// Epochs of a round: it begins with new weights and learns from what the last round ended with.
     pub round_epochs: u32,
     /// Rounds before the one that learns from its own average.
@@ -37,6 +39,8 @@ pub struct PseudoLabelsConfig {
     pub average_rate: f64,
     /// Least probability of a pseudo-label that is learnt from.
     pub threshold: f64,
+    /// Lower.
+    pub adaptive: bool,
     /// Weight of the pseudo-labelled loss against the labelled one.
     pub unlabelled_weight: f64,
     /// How far the pseudo-labels are drawn towards equal class frequencies: 0 not at all, 1 fully.
@@ -65,6 +69,7 @@ impl Default for PseudoLabelsConfig {
             epochs: 50,
             warmup_epochs: 4,
             label_epochs: 0,
+            graph_epochs: 0,
             round_epochs: 6,
             rounds: 0,
             views: 1,
@@ -76,6 +81,7 @@ impl Default for PseudoLabelsConfig {
             adam_epsilon: 1e-8,
             average_rate: 0.005,
             threshold: 0.95,
+            adaptive: true,
             unlabelled_weight: 1.0,
             alignment: 0.5,
             label_noise: 0.05,
@@ -84,8 +90,8 @@ impl Default for PseudoLabelsConfig {
             hidden: 128,
             dropout: 0.5,
             evaluate_every: 5,
-            weak: Augmentation { shift: 1.0, rotation: 0.1, scale: 0.1, shear: 0.1, elastic: 0.0, cutout: 0 },
-            strong: Augmentation { shift: 3.0, rotation: 0.35, scale: 0.3, shear: 0.3, elastic: 1.0, cutout: 8 },
+            weak: Augmentation { shift: 1.0, rotation: 0.1, scale: 0.1, shear: 0.1, elastic: 0.0, cutout: 0, erase: 0.0, erasures: 0 },
+            strong: Augmentation { shift: 3.0, rotation: 0.35, scale: 0.3, shear: 0.3, elastic: 1.0, cutout: 8, erase: 0.0, erasures: 0 },
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod augment;
 mod config;
+mod graph;
 mod metrics;
 mod network;
 mod state;

@@ -102,6 +102,7 @@ impl Lesson {
     pub(super) fn of_pool(
         config: &PseudoLabelsConfig,
         teacher: &Classifier,
+        graph: Option<&Matrix>,
         pool: Images<'_>,
         labels: &[(usize, u8)],
         workspace: &mut Workspace,
@@ -121,7 +122,11 @@ impl Lesson {
             posterior(label, probabilities.row(image), config.label_noise as f32, target);
             disputed += u32::from(most_probable(target).0 != label);
         }
-        Self { labelled: targets, confident: confident(&probabilities, config.threshold as f32), disputed }
+        let mut confident = confident(&probabilities, config.threshold as f32, config.adaptive);
+        if let Some(graph) = graph {
+            confident.retain(|&(image, label)| most_probable(graph.row(image)).0 == label);
+        }
+        Self { labelled: targets, confident, disputed }
     }
 
     /// Number of images with a pseudo-label.

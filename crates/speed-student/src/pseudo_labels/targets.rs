@@ -27,7 +27,7 @@ pub(super) fn align(probabilities: &mut Matrix, strength: f32) {
 /// A class asks for the mean confidence over all images, but for at most `greatest`, times its share of all images
 /// relative to the most frequent class's (Wang et al. 2023, FreeMatch): a student that knows little yet learns from what it
 /// is comparatively sure of, and classes that it neglects get a lower threshold.
-pub(super) fn confident(probabilities: &Matrix, greatest: f32) -> Vec<(usize, u8)> {
+pub(super) fn confident(probabilities: &Matrix, greatest: f32, adaptive: bool) -> Vec<(usize, u8)> {
     let (images, classes) = (probabilities.rows(), probabilities.columns());
     let (mut confidence, mut share) = (0.0_f64, vec![0.0_f64; classes]);
     for image in 0..images {
@@ -37,7 +37,7 @@ pub(super) fn confident(probabilities: &Matrix, greatest: f32) -> Vec<(usize, u8
     }
     let global = f64::from(greatest).min(confidence / images as f64);
     let largest = share.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let thresholds: Vec<f32> = share.iter().map(|share| (global * share / largest) as f32).collect();
+    let thresholds: Vec<f32> = share.iter().map(|share| if adaptive { (global * share / largest) as f32 } else { greatest }).collect();
     (0..images)
         .filter_map(|image| {
             let (class, p) = most_probable(probabilities.row(image));

@@ -39,6 +39,7 @@ pub fn train<E>(
     let mut state = State::new(config, network);
     let mut workspace = Workspace::default();
     let mut teacher = None;
+    let graph = (config.graph_epochs > 0).then(|| super::graph::spread(pool, labelled, classes));
     let steps = (pool.len() / config.batch).max(1);
     for epoch in 1..=config.epochs {
         let start = Instant::now();
@@ -58,7 +59,8 @@ pub fn train<E>(
                 state = State::new(config, network);
                 state.metrics = metrics;
             }
-            Lesson::of_pool(config, teacher.as_ref().unwrap(), pool, labelled, &mut workspace, &mut stream)
+            let graph = graph.as_ref().filter(|_| epoch <= config.graph_epochs);
+            Lesson::of_pool(config, teacher.as_ref().unwrap(), graph, pool, labelled, &mut workspace, &mut stream)
         };
         let mut batches = Batches::new(config, pool, labelled, &lesson);
         let mut sums = [0.0; 2];
