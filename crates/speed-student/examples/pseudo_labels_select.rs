@@ -14,7 +14,7 @@ use rand::seq::SliceRandom;
 use speed_data::Split;
 use speed_random::Streams;
 use speed_student::Images;
-use speed_student::pseudo_labels::{PseudoLabelsConfig, PseudoLabelsMetrics, train};
+use speed_student::pseudo_labels::{PseudoLabelsConfig, PseudoLabelsReport, train};
 
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -58,17 +58,29 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let test = speed_data::mnist::load(&folder)?.test;
             pool = test.slice(0..9000);
             validation = test.slice(9000..10_000);
-            std::fs::read_to_string(path)?.lines().skip(1).map(|l| { let mut p = l.split(',').skip(1); (p.next().unwrap().parse().unwrap(), p.next().unwrap().parse().unwrap()) }).collect()
-        } else { (0..100).map(|i| (i, if neighbours == 1 { pool.label(i) } else { nearest(pool.pixels(i), &known) })).collect() };
+            std::fs::read_to_string(path)?
+                .lines()
+                .skip(1)
+                .map(|l| {
+                    let mut p = l.split(',').skip(1);
+                    (p.next().unwrap().parse().unwrap(), p.next().unwrap().parse().unwrap())
+                })
+                .collect()
+        } else {
+            (0..100)
+                .map(|i| (i, if neighbours == 1 { pool.label(i) } else { nearest(pool.pixels(i), &known) }))
+                .collect()
+        };
         let right = labelled.iter().filter(|(i, label)| pool.label(*i) == *label).count();
         let start = core_seconds();
-        let mut on_epoch = |m: &PseudoLabelsMetrics| {
+        let mut on_epoch = |report: &PseudoLabelsReport<'_>| {
+            let m = report.metrics();
             if verbose && m.accuracy_average.is_some() {
                 println!("  {m:.4?}");
             }
             Ok::<(), std::convert::Infallible>(())
         };
-        let outcome = train(&config, Images::of(&pool), &labelled, &validation, &streams, &mut on_epoch)?;
+        let outcome = train(&config, Images::of(&pool), &labelled, &validation, &streams, None, &mut on_epoch)?;
         if verbose {
             let wrong: Vec<_> =
                 labelled.iter().filter(|(i, l)| pool.label(*i) != *l).map(|(i, l)| (pool.label(*i), *l)).collect();
@@ -82,16 +94,35 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 }
             }
             if show {
-                let bad: Vec<usize> = (0..found.len()).filter(|&i| found[i] == 2 && validation.label(i) == 7).take(8).collect();
+                let bad: Vec<usize> =
+                    (0..found.len()).filter(|&i| found[i] == 2 && validation.label(i) == 7).take(8).collect();
                 for chunk in bad.chunks(4) {
                     for y in 0..28 {
-                        println!("{}", chunk.iter().map(|&i| (0..28).map(|x| [' ', '.', 'o', '#'][validation.pixels(i)[y * 28 + x] as usize / 64]).collect::<String>()).collect::<Vec<_>>().join("|"));
+                        println!(
+                            "{}",
+                            chunk
+                                .iter()
+                                .map(|&i| (0..28)
+                                    .map(|x| [' ', '.', 'o', '#'][validation.pixels(i)[y * 28 + x] as usize / 64])
+                                    .collect::<String>())
+                                .collect::<Vec<_>>()
+                                .join("|")
+                        );
                     }
                 }
                 let own: Vec<usize> = labelled.iter().filter(|(_, l)| *l == 7).map(|(i, _)| *i).collect();
                 for chunk in own.chunks(4) {
                     for y in 0..28 {
-                        println!("{}", chunk.iter().map(|&i| (0..28).map(|x| [' ', '.', 'o', '#'][pool.pixels(i)[y * 28 + x] as usize / 64]).collect::<String>()).collect::<Vec<_>>().join("|"));
+                        println!(
+                            "{}",
+                            chunk
+                                .iter()
+                                .map(|&i| (0..28)
+                                    .map(|x| [' ', '.', 'o', '#'][pool.pixels(i)[y * 28 + x] as usize / 64])
+                                    .collect::<String>())
+                                .collect::<Vec<_>>()
+                                .join("|")
+                        );
                     }
                 }
             }

@@ -27,7 +27,7 @@ mod samples;
 mod state;
 mod train;
 
-pub use checkpoint::{Checkpoint, CheckpointError};
+pub use checkpoint::{Checkpoint, CheckpointError, CheckpointMetrics};
 pub use config::{InvalidField, StudentConfig};
 pub use discriminator::Discriminator;
 pub use error::{InvalidData, StudentError};

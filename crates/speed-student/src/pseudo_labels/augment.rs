@@ -1,5 +1,7 @@
 //! Random views of an image.
 
+use std::ops::Range;
+
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -21,29 +23,29 @@ pub struct Augmentation {
     /// Standard deviation, in pixels, of the displacements of a grid of [`GRID`] x [`GRID`] points, between which it is
     /// interpolated: an elastic deformation.
     pub elastic: f64,
-    /// Side of a square at a random place that is set to 0, in pixels; the square may lie partly outside.
-    pub cutout: usize,
-    /// Erase.
-    pub erase: f64,
-    /// How many.
+    /// Rectangles that are painted over in one grey level each, at random places (Zhong et al. 2020, random erasing).
     pub erasures: usize,
+    /// Greatest share of the image that one of them covers; uniform. Its height is a quarter to four times its width.
+    pub erased: f64,
 }
 
 /// Points in either direction whose displacement an elastic deformation draws.
 pub const GRID: usize = 5;
 
-/// One drawn view: the map from its pixels back to the image's, and the square that is cut out.
+/// The greatest ratio of an erased rectangle's sides.
+const ASPECT: f64 = 4.0;
+
+/// Where the pixels of one drawn view come from.
 struct View {
     /// `image = centre + linear (view - centre) + shift`, rows and columns.
     linear: [[f32; 2]; 2],
     shift: [f32; 2],
     /// Displacement of every grid point in rows and columns; `None` without elastic deformation.
     elastic: Option<[[[f32; GRID]; GRID]; 2]>,
-    cutout: Option<[i64; 2]>,
 }
 
 impl Augmentation {
-    fn draw(&self, shape: ImageShape, stream: &mut Stream) -> View {
+    fn draw(&self, stream: &mut Stream) -> View {
         let mut within = |bound: f64| ((2.0 * stream.random::<f64>() - 1.0) * bound) as f32;
         let (sin, cos) = within(self.rotation).sin_cos();
         let scale = [within(self.scale).exp(), within(self.scale).exp()];
@@ -61,11 +63,7 @@ impl Augmentation {
             });
             grid
         });
-        let cutout = (self.cutout > 0).then(|| {
-            let half = self.cutout as i64 / 2;
-            [shape.height, shape.width].map(|size| stream.random_range(0..size as i64) - half)
-        });
-        View { linear, shift, elastic, cutout }
+        View { linear, shift, elastic }
     }
 
     /// Writes a random view of the image `pixels` (CHW) to `view`: row by row, pixel by pixel, channel by channel
@@ -76,7 +74,7 @@ impl Augmentation {
     pub(super) fn write(&self, pixels: &[u8], shape: ImageShape, stream: &mut Stream, view: &mut [f32]) {
         let ImageShape { channels, height, width } = shape;
         assert_eq!([pixels.len(), view.len()], [shape.pixels(); 2], "an image of {shape}");
-        let drawn = self.draw(shape, stream);
+        let drawn = self.draw(stream);
         for (y, row) in view.chunks_exact_mut(width * channels).enumerate() {
             for (x, values) in row.chunks_exact_mut(channels).enumerate() {
                 let [from_y, from_x] = drawn.source(y, x, height, width);
@@ -91,28 +89,24 @@ impl Augmentation {
             }
         }
         for _ in 0..self.erasures {
-            let area = self.erase * stream.random::<f64>() * (height * width) as f64;
-            let aspect = ((2.0 * stream.random::<f64>() - 1.0) * 4.0_f64.ln()).exp();
-            let size = [(area * aspect).sqrt(), (area / aspect).sqrt()];
+            let (rows, columns) = self.draw_rectangle(height, width, stream);
             let value: f32 = stream.random();
-            let [rows, columns] = [0, 1].map(|axis| {
-                let all = [height, width][axis];
-                let centre = stream.random::<f64>() * all as f64;
-                let clip = |place: f64| place.round().clamp(0.0, all as f64) as usize;
-                clip(centre - size[axis] / 2.0)..clip(centre + size[axis] / 2.0)
-            });
-            for y in rows {
-                view[(y * width + columns.start) * channels..(y * width + columns.end) * channels].fill(value);
+            for row in view.chunks_exact_mut(width * channels).take(rows.end).skip(rows.start) {
+                row[columns.start * channels..columns.end * channels].fill(value);
             }
         }
-        if let Some([top, left]) = drawn.cutout {
-            let side = self.cutout as i64;
-            let clip = |from: i64, size: usize| from.clamp(0, size as i64) as usize;
-            let columns = clip(left, width) * channels..clip(left + side, width) * channels;
-            for y in clip(top, height)..clip(top + side, height) {
-                view[y * width * channels..][columns.clone()].fill(0.0);
-            }
-        }
+    }
+
+    /// Rows and columns to erase; the rectangle may lie partly outside.
+    fn draw_rectangle(&self, height: usize, width: usize, stream: &mut Stream) -> (Range<usize>, Range<usize>) {
+        let area = self.erased * stream.random::<f64>() * (height * width) as f64;
+        let aspect = ASPECT.powf(2.0 * stream.random::<f64>() - 1.0);
+        let mut place = |size: usize, side: f64| {
+            let centre = stream.random::<f64>() * size as f64;
+            let clip = |place: f64| place.round().clamp(0.0, size as f64) as usize;
+            clip(centre - side / 2.0)..clip(centre + side / 2.0)
+        };
+        (place(height, (area * aspect).sqrt()), place(width, (area / aspect).sqrt()))
     }
 }
 
