@@ -61,7 +61,7 @@ pub struct PseudoLabelsConfig {
 impl Default for PseudoLabelsConfig {
     fn default() -> Self {
         Self {
-            epochs: 30,
+            epochs: 40,
             warmup_epochs: 6,
             label_epochs: 20,
             labelled_batch: 32,
@@ -75,7 +75,7 @@ impl Default for PseudoLabelsConfig {
             threshold: 0.95,
             alignment: 0.5,
             label_noise: 0.05,
-            convolutions: vec![32, 64],
+            convolutions: vec![16, 32],
             kernel: 5,
             hidden: 128,
             dropout: 0.3,
@@ -218,4 +218,68 @@ fn check_augmentation(view: &Augmentation, names: [&'static str; 7]) -> Result<(
 
 fn require(holds: bool, field: &'static str, message: impl FnOnce() -> String) -> Result<(), InvalidField> {
     if holds { Ok(()) } else { Err(InvalidField { field, message: message() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_valid() {
+        assert_eq!(PseudoLabelsConfig::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn every_impossible_value_is_named() {
+        type Break = fn(&mut PseudoLabelsConfig);
+        let cases: [(&str, Break); 27] = [
+            ("epochs", |c| c.epochs = 0),
+            ("warmup_epochs", |c| c.warmup_epochs = 0),
+            ("warmup_epochs", |c| c.warmup_epochs = c.epochs + 1),
+            ("label_epochs", |c| c.label_epochs = c.warmup_epochs - 1),
+            ("labelled_batch", |c| c.labelled_batch = 0),
+            ("batch", |c| c.batch = MOST + 1),
+            ("learning_rate", |c| c.learning_rate = 0.0),
+            ("learning_rate", |c| c.learning_rate = f64::NAN),
+            ("beta1", |c| c.beta1 = 1.0 - 1e-9),
+            ("beta2", |c| c.beta2 = -0.1),
+            ("adam_epsilon", |c| c.adam_epsilon = 0.0),
+            ("average_rate", |c| c.average_rate = 1.0),
+            ("unlabelled_weight", |c| c.unlabelled_weight = f64::INFINITY),
+            ("threshold", |c| c.threshold = 1.1),
+            ("alignment", |c| c.alignment = -0.5),
+            ("label_noise", |c| c.label_noise = 1.0),
+            ("convolutions", |c| c.convolutions.clear()),
+            ("convolutions", |c| c.convolutions[1] = 0),
+            ("kernel", |c| c.kernel = 0),
+            ("hidden", |c| c.hidden = 0),
+            ("dropout", |c| c.dropout = 1.0),
+            ("evaluate_every", |c| c.evaluate_every = 0),
+            ("weak.shift", |c| c.weak.shift = -1.0),
+            ("weak.erased", |c| c.weak.erased = 1.5),
+            ("strong.rotation", |c| c.strong.rotation = f64::NAN),
+            ("strong.elastic", |c| c.strong.elastic = f64::INFINITY),
+            ("strong.erasures", |c| c.strong.erasures = 65),
+        ];
+        for (field, change) in cases {
+            let mut config = PseudoLabelsConfig::default();
+            change(&mut config);
+            let found = config.check().map_err(|error| error.field);
+            assert_eq!(found, Err(format!("pseudo_labels.{field}").as_str()), "{config:?}");
+        }
+    }
+
+    #[test]
+    fn the_given_labels_lose_their_weight_between_two_epochs() {
+        let config =
+            PseudoLabelsConfig { epochs: 10, warmup_epochs: 2, label_epochs: 6, ..PseudoLabelsConfig::default() };
+        let weights = [0.0, 0.19, 0.3, 0.4, 0.6, 0.9].map(|done| config.labelled_weight(done));
+        for (found, expected) in weights.into_iter().zip([1.0, 1.0, 0.75, 0.5, 0.0, 0.0]) {
+            assert!((found - expected).abs() < 1e-9, "{weights:?}");
+        }
+        let at_once = PseudoLabelsConfig { label_epochs: 2, ..config.clone() };
+        assert_eq!([0.1, 0.2].map(|done| at_once.labelled_weight(done)), [1.0, 0.0]);
+        assert_eq!(config.adam(0.0).learning_rate, 0.002);
+        assert!(config.adam(1.0).learning_rate < 1e-9);
+    }
 }
