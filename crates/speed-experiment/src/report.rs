@@ -291,7 +291,7 @@ impl Report {
     /// The claims in full, one for each figure.
     fn claims(&self) -> String {
         let mut text = String::new();
-        for row in &self.rows {
+        for row in self.rows.iter().filter(|row| row.labels_of.is_empty()) {
             for account in
                 [&row.privacy, &row.privacy_collusion, &row.privacy_data_independent, &row.privacy_paper_formulas]
                     .into_iter()
