@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use speed_accountant::ledger::Statement;
 use speed_accountant::{Account, round_up};
+use speed_student::StudentMethod;
 
-use crate::config::{AggregationKind, Config, RowConfig};
+use crate::config::{AggregationKind, Config};
 use crate::environment::Environment;
 use crate::stages::{Accounts, Aggregate, AggregateTimes, EnsembleQuality, StudentRun};
 use crate::table::Table;
@@ -18,6 +19,12 @@ pub struct ReportRow {
     pub aggregation: AggregationKind,
     /// Ratio of teachers that added noise.
     pub honest_ratio: f64,
+    /// The row that its labels are from; empty: its own.
+    #[serde(default)]
+    pub labels_of: String,
+    /// How its students learn.
+    #[serde(default)]
+    pub method: StudentMethod,
     /// The tightest valid claim for the integer noise, at these votes.
     pub privacy: Option<Account>,
     /// The same where the other teachers' noise is known to the adversary.
@@ -97,12 +104,15 @@ pub struct Report {
 }
 
 impl ReportRow {
+    /// The row at `index` of `config`.
     pub(crate) fn new(
-        row: &RowConfig,
+        config: &Config,
+        index: usize,
         aggregate: &Aggregate,
         accounts: Option<Accounts>,
         students: Vec<StudentRun>,
     ) -> Self {
+        let (row, release) = (&config.row[index], &config.row[config.labels_of(index)]);
         let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
         let (student_mean, student_deviation) = mean_and_deviation(&accuracies);
         let (privacy, collusion, data_independent, paper_formulas) = match accounts {
@@ -113,8 +123,10 @@ impl ReportRow {
         };
         Self {
             name: row.name.clone(),
-            aggregation: row.aggregation,
-            honest_ratio: row.honest_ratio,
+            aggregation: release.aggregation,
+            honest_ratio: release.honest_ratio,
+            labels_of: row.labels_of.clone(),
+            method: config.method_of(row),
             privacy,
             privacy_collusion: collusion,
             privacy_data_independent: data_independent,
@@ -147,6 +159,11 @@ impl ReportRow {
             epsilon(&self.privacy_paper_formulas),
             optional(self.paper.epsilon, |value| format!("{value:.2}")),
             self.label_accuracy.map_or_else(dash, percent),
+            match (self.students.is_empty(), self.method) {
+                (true, _) => dash(),
+                (false, StudentMethod::Gan) => "GAN".to_owned(),
+                (false, StudentMethod::PseudoLabels) => "ours".to_owned(),
+            },
             self.student_mean
                 .map_or_else(dash, |mean| plus_minus(100.0 * mean, self.student_deviation.map(|d| 100.0 * d))),
             optional(self.paper.accuracy, |mean| {
@@ -160,7 +177,7 @@ impl ReportRow {
     }
 }
 
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "row",
     "ε",
     "ε collusion",
@@ -168,6 +185,7 @@ const COLUMNS: [&str; 10] = [
     "ε formulas",
     "ε paper",
     "labels %",
+    "student",
     "student %",
     "paper %",
     "HE = clear",
@@ -288,7 +306,7 @@ impl Report {
     /// The claims in full, one for each figure.
     fn claims(&self) -> String {
         let mut text = String::new();
-        for row in &self.rows {
+        for row in self.rows.iter().filter(|row| row.labels_of.is_empty()) {
             for account in
                 [&row.privacy, &row.privacy_collusion, &row.privacy_data_independent, &row.privacy_paper_formulas]
                     .into_iter()
@@ -310,7 +328,9 @@ const NOTES: &str = "\
 ε any votes  without looking at the votes: both directions, dropout or collusion, may be published.
 ε formulas   Algorithm 1 with the paper's formulas for continuous noise, at these votes: one direction, dropout.
 ε paper      what the paper printed. Its accuracies stand under \"paper %\", its homomorphic time under \"paper s\".
-labels %     right labels among the answered queries. student %: accuracy on test images, mean ± deviation of repeats.
+labels %     right labels among the answered queries.
+student      GAN: the paper's | ours: the student on pseudo-labels, on the same labels and images (docs/student.md).
+student %    accuracy on test images, mean ± deviation of repeats.
 HE = clear   queries on which the homomorphic argmax gives the label of the clear-text one.
 HE s         wall clock of the homomorphic argmax, all queries. core-s/query: processor time of the whole round.
 ";

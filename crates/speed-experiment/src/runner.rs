@@ -12,8 +12,8 @@ use crate::environment::Environment;
 use crate::progress::Progress;
 use crate::report::{Report, ReportRow, StageTime};
 use crate::stages::{
-    Context, Keys, Labelling, account, aggregate, check_forced, collect_votes, ledger_statement, load_images,
-    select_queries, slug, train_students,
+    Accounts, Aggregate, AggregateTimes, Context, Course, Keys, account, aggregate, check_forced, collect_votes,
+    ledger_statement, load_images, select_queries, slug, train_students,
 };
 use crate::store::{RunStore, StageRecord, is_called};
 
@@ -49,38 +49,39 @@ pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Resul
 
     let keys = Keys::default();
     let asked = |row: &RowConfig| row.query_count(queries.len());
-    let mut aggregates = Vec::new();
-    let mut accounts = Vec::new();
-    for row in &config.row {
-        aggregates.push(aggregate(
-            &context,
-            &keys,
-            row,
-            &votes,
-            &votes_stage,
-            &queries[..asked(row)],
-            images.as_ref(),
-        )?);
-        accounts.push(account(&context, row, &counts[..asked(row)])?);
+    let mut aggregates: Vec<(Aggregate, Option<AggregateTimes>)> = Vec::new();
+    let mut accounts: Vec<Option<Accounts>> = Vec::new();
+    for (index, row) in config.row.iter().enumerate() {
+        let source = config.labels_of(index);
+        if source < index {
+            // Nothing is released again, so nothing is paid again.
+            aggregates.push(aggregates[source].clone());
+            accounts.push(accounts[source].clone());
+            continue;
+        }
+        let asked = &queries[..asked(row)];
+        aggregates.push(aggregate(&context, &keys, row, &votes, &votes_stage, asked, images.as_ref())?);
+        accounts.push(account(&context, row, &counts[..asked.len()])?);
     }
-    let labellings: Vec<Labelling<'_>> = config
+    let courses: Vec<Course<'_>> = config
         .row
         .iter()
         .zip(&aggregates)
-        .map(|(row, (aggregate, _))| aggregate.labelling(&row.name, &queries))
+        .map(|(row, (aggregate, _))| Course {
+            labelling: aggregate.labelling(&row.name, &queries),
+            method: config.method_of(row),
+        })
         .collect();
     let students = match &images {
-        Some(images) => train_students(&context, images, &labellings)?,
-        None => vec![Vec::new(); labellings.len()],
+        Some(images) => train_students(&context, images, &courses)?,
+        None => vec![Vec::new(); courses.len()],
     };
 
-    let rows = config
-        .row
-        .iter()
+    let rows = (0..config.row.len())
         .zip(&aggregates)
         .zip(accounts)
         .zip(students)
-        .map(|(((row, (aggregate, _)), accounts), students)| ReportRow::new(row, aggregate, accounts, students))
+        .map(|(((row, (aggregate, _)), accounts), students)| ReportRow::new(config, row, aggregate, accounts, students))
         .collect();
     let report = Report {
         experiment: config.name.clone(),
@@ -152,7 +153,8 @@ fn stage_names(config: &Config) -> Vec<String> {
         names.push("teachers".into());
     }
     names.extend(["votes".into(), "queries".into()]);
-    for row in &config.row {
+    let own = |index: &usize| config.labels_of(*index) == *index;
+    for row in (0..config.row.len()).filter(own).map(|index| &config.row[index]) {
         names.push(format!("aggregate-{}", slug(&row.name)));
         if row.aggregation != AggregationKind::NonPrivate {
             names.push(format!("account-{}", slug(&row.name)));

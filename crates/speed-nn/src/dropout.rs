@@ -39,3 +39,31 @@ impl DropoutMask {
         values.iter_mut().zip(&self.factors).for_each(|(value, factor)| *value *= factor);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use speed_random::Streams;
+
+    #[test]
+    fn the_share_of_dropped_units_and_the_mean_are_right() {
+        let (mut mask, mut stream) = (DropoutMask::default(), Streams::new(1).stream("dropout", 0));
+        for (units, rate) in [(100_001, 0.3), (99_999, 0.5), (1, 0.0), (0, 0.5)] {
+            mask.draw(units, rate, &mut stream);
+            let mut values = vec![2.0; units];
+            mask.apply(&mut values);
+            let dropped = values.iter().filter(|&&value| value == 0.0).count() as f64;
+            // Five deviations of a binomial: fails for a correct mask with probability 6e-7.
+            let (n, p) = (units as f64, f64::from(rate));
+            assert!((dropped - n * p).abs() <= 5.0 * (n * p * (1.0 - p)).sqrt(), "{dropped} of {units}");
+            let kept = 2.0 / (1.0 - rate);
+            assert!(values.iter().all(|&value| value == 0.0 || (value - kept).abs() < 1e-3));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "dropout rate 1")]
+    fn nothing_may_be_dropped_for_sure() {
+        DropoutMask::default().draw(1, 1.0, &mut Streams::new(1).stream("dropout", 0));
+    }
+}

@@ -97,3 +97,51 @@ impl fmt::Debug for Linear {
         write!(f, "Linear({} -> {})", self.inputs(), self.outputs())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::init;
+    use burn::tensor::{Device, Tensor};
+    use speed_random::Streams;
+
+    fn matrix(tensor: Tensor<2>) -> Matrix {
+        let [rows, columns] = tensor.dims();
+        let values: Vec<f32> = tensor.into_data().try_to_vec().expect("f32");
+        let mut values = values.into_iter();
+        Matrix::from_fn(rows, columns, || values.next().expect("as many values"))
+    }
+
+    fn assert_close(found: &[f32], expected: Tensor<2>) {
+        let expected = matrix(expected);
+        assert_eq!(found.len(), expected.values().len());
+        assert!(found.iter().zip(expected.values()).all(|(f, e)| (f - e).abs() < 1e-4), "{found:?} {expected:?}");
+    }
+
+    /// Output and all gradients against Burn's autodiff.
+    #[test]
+    fn agrees_with_burn() {
+        let device = Device::flex().autodiff();
+        let mut stream = Streams::new(1).stream("linear", 0);
+        let mut trace = LinearTrace::default();
+        for (examples, inputs, outputs) in [(7, 5, 3), (2, 40, 17), (33, 1, 4)] {
+            let mut normal = |shape| init::normal(shape, 1.0, &mut stream, &device);
+            let (x, w) = (normal([examples, inputs]).require_grad(), normal([inputs, outputs]).require_grad());
+            let (b, upstream) = (normal([1, outputs]).require_grad(), normal([examples, outputs]));
+            let expected = x.clone().matmul(w.clone()) + b.clone();
+            let gradients = (expected.clone() * upstream.clone()).sum().backward();
+
+            let layer = Linear::new(matrix(w.clone().inner()), matrix(b.clone().inner()).values().to_vec());
+            let input = matrix(x.clone().inner());
+            layer.forward(&input, &mut trace);
+            assert_close(trace.output.values(), expected.inner());
+            trace.gradient = matrix(upstream.inner());
+            layer.backward(&input, &mut trace);
+            let mut by_input = Matrix::default();
+            layer.input_gradient(&trace, &mut by_input);
+            assert_close(trace.weight.values(), w.grad(&gradients).expect("a gradient"));
+            assert_close(&trace.bias, b.grad(&gradients).expect("a gradient"));
+            assert_close(by_input.values(), x.grad(&gradients).expect("a gradient"));
+        }
+    }
+}

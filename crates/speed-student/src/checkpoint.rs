@@ -5,21 +5,37 @@ use sha2::{Digest, Sha256};
 use crate::EpochMetrics;
 use crate::bytes::{Reader, Short};
 
-const MAGIC: &[u8; 8] = b"SPEEDGAN";
 const VERSION: u32 = 1;
 const HASH: usize = 32;
 
-/// Everything that a training needs to go on after an epoch: both networks, optimiser state, averages and metrics.
+/// Everything that a training needs to go on after an epoch: networks, optimiser state, averages and metrics.
 ///
-/// No generator state: every epoch has a random stream of its own.
+/// No generator state: every epoch has a random stream of its own. `M` are the metrics of the method that trains.
 #[derive(Clone, PartialEq)]
-pub struct Checkpoint {
+pub struct Checkpoint<M = EpochMetrics> {
     /// What training this is a part of.
     pub(crate) identity: [u8; HASH],
-    pub(crate) metrics: Vec<EpochMetrics>,
-    /// Optimiser steps of either network.
+    pub(crate) metrics: Vec<M>,
+    /// Optimiser steps of every network.
     pub(crate) steps: u64,
     pub(crate) arrays: Vec<Vec<f32>>,
+}
+
+/// Metrics of an epoch, as a checkpoint holds them.
+pub trait CheckpointMetrics: Copy {
+    /// The first bytes of a checkpoint with these metrics: one for each method.
+    const MAGIC: &'static [u8; 8];
+    /// How many values they are beside the epoch.
+    const VALUES: usize;
+
+    /// The epoch, from 1.
+    fn epoch(&self) -> u32;
+
+    /// All values but the epoch, [`VALUES`](Self::VALUES) of them.
+    fn values(&self) -> Vec<f64>;
+
+    /// The metrics with these values, as many as [`VALUES`](Self::VALUES).
+    fn from_values(epoch: u32, values: &[f64]) -> Self;
 }
 
 /// Why a checkpoint cannot be continued.
@@ -58,16 +74,16 @@ impl From<Short> for CheckpointError {
     }
 }
 
-impl Checkpoint {
+impl<M: CheckpointMetrics> Checkpoint<M> {
     /// Epochs done.
     #[must_use]
     pub fn epoch(&self) -> u32 {
-        self.metrics.last().map_or(0, |metrics| metrics.epoch)
+        self.metrics.last().map_or(0, CheckpointMetrics::epoch)
     }
 
     /// Metrics of the epochs done.
     #[must_use]
-    pub fn metrics(&self) -> &[EpochMetrics] {
+    pub fn metrics(&self) -> &[M] {
         &self.metrics
     }
 
@@ -76,13 +92,14 @@ impl Checkpoint {
     pub fn to_bytes(&self) -> Vec<u8> {
         let values: usize = self.arrays.iter().map(Vec::len).sum();
         let mut out = Vec::with_capacity(4 * values + 64 * self.metrics.len() + 8 * self.arrays.len() + 128);
-        out.extend(MAGIC);
+        out.extend(M::MAGIC);
         out.extend(VERSION.to_le_bytes());
         out.extend(self.identity);
         out.extend(self.steps.to_le_bytes());
         out.extend((self.metrics.len() as u64).to_le_bytes());
         for metrics in &self.metrics {
-            write_metrics(&mut out, metrics);
+            out.extend(metrics.epoch().to_le_bytes());
+            out.extend(metrics.values().iter().flat_map(|value| value.to_le_bytes()));
         }
         out.extend((self.arrays.len() as u64).to_le_bytes());
         for array in &self.arrays {
@@ -100,7 +117,7 @@ impl Checkpoint {
     /// [`CheckpointError::Magic`], [`CheckpointError::Version`] and [`CheckpointError::Damaged`], for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CheckpointError> {
         let mut reader = Reader::new(bytes);
-        if reader.array().ok() != Some(*MAGIC) {
+        if reader.array().ok() != Some(*M::MAGIC) {
             return Err(CheckpointError::Magic);
         }
         let version = reader.u32()?;
@@ -113,8 +130,10 @@ impl Checkpoint {
         }
         let (identity, steps) = (reader.array()?, reader.u64()?);
         let mut metrics = Vec::new();
-        for _ in 0..reader.count(METRICS)? {
-            metrics.push(read_metrics(&mut reader)?);
+        for _ in 0..reader.count(4 + 8 * M::VALUES)? {
+            let epoch = reader.u32()?;
+            let values = (0..M::VALUES).map(|_| reader.f64()).collect::<Result<Vec<f64>, Short>>()?;
+            metrics.push(M::from_values(epoch, &values));
         }
         let mut arrays = Vec::new();
         for _ in 0..reader.count(8)? {
@@ -122,7 +141,7 @@ impl Checkpoint {
             let (values, _) = reader.take(4 * length)?.as_chunks();
             arrays.push(values.iter().map(|&value| f32::from_le_bytes(value)).collect());
         }
-        let consecutive = (1..).zip(&metrics).all(|(epoch, metrics): (u32, &EpochMetrics)| metrics.epoch == epoch);
+        let consecutive = (1..).zip(&metrics).all(|(epoch, metrics): (u32, &M)| metrics.epoch() == epoch);
         if reader.remaining() != HASH || !consecutive {
             return Err(CheckpointError::Damaged);
         }
@@ -130,47 +149,47 @@ impl Checkpoint {
     }
 }
 
-impl std::fmt::Debug for Checkpoint {
+impl<M: CheckpointMetrics> std::fmt::Debug for Checkpoint<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Checkpoint").field("epoch", &self.epoch()).finish_non_exhaustive()
     }
 }
 
-/// Bytes of one epoch's metrics.
-const METRICS: usize = 4 + 6 * 8;
+impl CheckpointMetrics for EpochMetrics {
+    const MAGIC: &'static [u8; 8] = b"SPEEDGAN";
+    const VALUES: usize = 6;
 
-fn write_metrics(out: &mut Vec<u8>, metrics: &EpochMetrics) {
-    let EpochMetrics {
-        epoch,
-        discriminator_loss,
-        generator_loss,
-        accuracy_raw,
-        accuracy_average,
-        accuracy_reference_average,
-        seconds,
-    } = *metrics;
-    out.extend(epoch.to_le_bytes());
-    // No accuracy is NaN, so NaN can stand for none.
-    let accuracies =
-        [accuracy_raw, accuracy_average, accuracy_reference_average].map(|accuracy| accuracy.unwrap_or(f64::NAN));
-    for value in [discriminator_loss, generator_loss, seconds].into_iter().chain(accuracies) {
-        out.extend(value.to_le_bytes());
+    fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    fn values(&self) -> Vec<f64> {
+        let accuracies = [self.accuracy_raw, self.accuracy_average, self.accuracy_reference_average];
+        let losses = [self.discriminator_loss, self.generator_loss, self.seconds];
+        losses.into_iter().chain(accuracies.map(optional_to_value)).collect()
+    }
+
+    fn from_values(epoch: u32, values: &[f64]) -> Self {
+        Self {
+            epoch,
+            discriminator_loss: values[0],
+            generator_loss: values[1],
+            seconds: values[2],
+            accuracy_raw: value_to_optional(values[3]),
+            accuracy_average: value_to_optional(values[4]),
+            accuracy_reference_average: value_to_optional(values[5]),
+        }
     }
 }
 
-fn read_metrics(reader: &mut Reader<'_>) -> Result<EpochMetrics, Short> {
-    let epoch = reader.u32()?;
-    let (discriminator_loss, generator_loss, seconds) = (reader.f64()?, reader.f64()?, reader.f64()?);
-    let mut accuracy = || reader.f64().map(|value| (!value.is_nan()).then_some(value));
-    Ok(EpochMetrics {
-        epoch,
-        discriminator_loss,
-        generator_loss,
-        seconds,
-        accuracy_raw: accuracy()?,
-        accuracy_average: accuracy()?,
-        accuracy_reference_average: accuracy()?,
-    })
+/// No accuracy is NaN, so NaN can stand for none.
+pub(crate) fn optional_to_value(accuracy: Option<f64>) -> f64 {
+    accuracy.unwrap_or(f64::NAN)
+}
+
+/// What [`optional_to_value`] made a value of.
+pub(crate) fn value_to_optional(value: f64) -> Option<f64> {
+    (!value.is_nan()).then_some(value)
 }
 
 #[cfg(test)]
@@ -203,7 +222,7 @@ mod tests {
     #[test]
     fn bytes_come_back_as_they_went() {
         let checkpoint = checkpoint();
-        assert_eq!(Checkpoint::from_bytes(&checkpoint.to_bytes()), Ok(checkpoint.clone()));
+        assert_eq!(Checkpoint::<EpochMetrics>::from_bytes(&checkpoint.to_bytes()), Ok(checkpoint.clone()));
         assert_eq!(checkpoint.epoch(), 2);
     }
 
@@ -211,12 +230,12 @@ mod tests {
     fn every_cut_and_every_changed_byte_is_an_error() {
         let bytes = checkpoint().to_bytes();
         for end in 0..bytes.len() {
-            assert!(Checkpoint::from_bytes(&bytes[..end]).is_err(), "cut at {end}");
+            assert!(Checkpoint::<EpochMetrics>::from_bytes(&bytes[..end]).is_err(), "cut at {end}");
         }
         for place in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[place] ^= 0x10;
-            assert!(Checkpoint::from_bytes(&changed).is_err(), "changed at {place}");
+            assert!(Checkpoint::<EpochMetrics>::from_bytes(&changed).is_err(), "changed at {place}");
         }
     }
 
@@ -224,27 +243,33 @@ mod tests {
     fn hostile_bytes_with_a_right_checksum_are_errors() {
         let bytes = checkpoint().to_bytes();
         let body = &bytes[..bytes.len() - HASH];
-        assert_eq!(Checkpoint::from_bytes(&sealed(&[body, &[0]].concat())), Err(CheckpointError::Damaged));
+        assert_eq!(
+            Checkpoint::<EpochMetrics>::from_bytes(&sealed(&[body, &[0]].concat())),
+            Err(CheckpointError::Damaged)
+        );
         // Every place that may hold a count gets a huge one; none may panic or reserve memory.
         for place in 12..body.len() - 8 {
             let mut changed = body.to_vec();
             changed[place..place + 8].fill(0xff);
-            let _ = Checkpoint::from_bytes(&sealed(&changed));
+            let _ = Checkpoint::<EpochMetrics>::from_bytes(&sealed(&changed));
         }
         let metrics_count = 8 + 4 + 32 + 8;
         for huge in [1_u64 << 40, u64::MAX] {
             let mut changed = body.to_vec();
             changed[metrics_count..metrics_count + 8].copy_from_slice(&huge.to_le_bytes());
-            assert_eq!(Checkpoint::from_bytes(&sealed(&changed)), Err(CheckpointError::Damaged));
+            assert_eq!(Checkpoint::<EpochMetrics>::from_bytes(&sealed(&changed)), Err(CheckpointError::Damaged));
         }
     }
 
     #[test]
     fn other_files_and_versions_are_named() {
-        assert_eq!(Checkpoint::from_bytes(b"\x89PNG\r\n\x1a\n...."), Err(CheckpointError::Magic));
-        assert_eq!(Checkpoint::from_bytes(&[]), Err(CheckpointError::Magic));
+        assert_eq!(Checkpoint::<EpochMetrics>::from_bytes(b"\x89PNG\r\n\x1a\n...."), Err(CheckpointError::Magic));
+        assert_eq!(Checkpoint::<EpochMetrics>::from_bytes(&[]), Err(CheckpointError::Magic));
         let mut bytes = checkpoint().to_bytes();
         bytes[8] = 9;
-        assert_eq!(Checkpoint::from_bytes(&bytes), Err(CheckpointError::Version { found: 9, expected: 1 }));
+        assert_eq!(
+            Checkpoint::<EpochMetrics>::from_bytes(&bytes),
+            Err(CheckpointError::Version { found: 9, expected: 1 })
+        );
     }
 }

@@ -3,10 +3,28 @@
 use serde::{Deserialize, Serialize};
 use speed_nn::adam::AdamConfig;
 
+use crate::pseudo_labels::PseudoLabelsConfig;
+
+/// How a student learns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StudentMethod {
+    /// The paper's: a semi-supervised GAN.
+    #[default]
+    Gan,
+    /// A convolutional network on its own pseudo-labels ([`pseudo_labels`](crate::pseudo_labels)).
+    PseudoLabels,
+}
+
 /// Settings of the student. The default is the paper's published code but for `average_rate`.
+///
+/// All fields but the method and `pseudo_labels` are the GAN's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudentConfig {
+    /// How the student learns, where nothing else is said.
+    #[serde(default)]
+    pub method: StudentMethod,
     /// Passes over the pool.
     pub epochs: u32,
     /// Images a step of each kind: labelled, unlabelled, generated. What the last full batch of an epoch leaves over
@@ -40,11 +58,15 @@ pub struct StudentConfig {
     pub initial_images: usize,
     /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
     pub evaluate_every: u32,
+    /// Settings of the other method.
+    #[serde(default)]
+    pub pseudo_labels: PseudoLabelsConfig,
 }
 
 impl Default for StudentConfig {
     fn default() -> Self {
         Self {
+            method: StudentMethod::Gan,
             epochs: 500,
             batch: 100,
             learning_rate: 0.001,
@@ -60,6 +82,7 @@ impl Default for StudentConfig {
             latent: 100,
             initial_images: 500,
             evaluate_every: 5,
+            pseudo_labels: PseudoLabelsConfig::default(),
         }
     }
 }
@@ -129,7 +152,8 @@ impl StudentConfig {
             "initial_images",
             format!("must be within 2..={MOST}, not {}", self.initial_images),
         )?;
-        epochs("evaluate_every", self.evaluate_every)
+        epochs("evaluate_every", self.evaluate_every)?;
+        self.pseudo_labels.check()
     }
 
     /// The optimiser of both networks.

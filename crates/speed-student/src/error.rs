@@ -18,7 +18,7 @@ pub enum StudentError<E> {
     /// A loss became infinite or not a number.
     #[error("the {network}'s loss is {loss} at step {step} of epoch {epoch}: try a lower learning rate")]
     NotFinite {
-        /// "discriminator" or "generator".
+        /// "discriminator", "generator" or "classifier".
         network: &'static str,
         /// The loss.
         loss: f64,
@@ -73,6 +73,16 @@ pub enum InvalidData {
         pool: ImageShape,
         /// Size of the test images.
         test: ImageShape,
+    },
+    /// Images that leave nothing behind the convolutions.
+    #[error("images of {shape} are too small for {convolutions} convolutions of side {kernel} with pooling")]
+    SmallImages {
+        /// Size of the images.
+        shape: ImageShape,
+        /// Number of convolutions.
+        convolutions: usize,
+        /// Side of their kernels.
+        kernel: usize,
     },
     /// No image to test on.
     #[error("there is no test image")]

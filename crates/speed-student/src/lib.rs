@@ -1,4 +1,5 @@
-//! The semi-supervised GAN student of SPEED (Salimans et al., "Improved techniques for training GANs", 2016).
+//! The students of SPEED: the paper's semi-supervised GAN (Salimans et al., "Improved techniques for training GANs", 2016),
+//! and, in [`pseudo_labels`], a stronger one on the same labels. This page is about the GAN.
 //!
 //! The student has a pool of unlabelled images and, for a few of them, labels that the teachers' noisy vote gave. A
 //! [`Discriminator`] learns to classify the labelled ones and to tell real images from those of a [`Generator`], which
@@ -27,8 +28,8 @@ mod samples;
 mod state;
 mod train;
 
-pub use checkpoint::{Checkpoint, CheckpointError};
-pub use config::{InvalidField, StudentConfig};
+pub use checkpoint::{Checkpoint, CheckpointError, CheckpointMetrics};
+pub use config::{InvalidField, StudentConfig, StudentMethod};
 pub use discriminator::Discriminator;
 pub use error::{InvalidData, StudentError};
 pub use generator::Generator;

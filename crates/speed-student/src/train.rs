@@ -75,7 +75,7 @@ pub fn train<E>(
     on_epoch: &mut dyn FnMut(&EpochReport<'_>) -> Result<(), E>,
 ) -> Result<StudentOutcome, StudentError<E>> {
     config.check().map_err(StudentError::Config)?;
-    check_data(config, pool, labelled, test).map_err(StudentError::Data)?;
+    check_data(config.batch, pool, labelled, test).map_err(StudentError::Data)?;
     let identity = identity(config, pool, test.classes(), labelled, streams);
     let mut workspace = Workspace::new(streams);
     let mut state = State::new(config, pool, test.classes(), streams, &mut workspace);
@@ -160,8 +160,9 @@ fn accuracy(network: &Discriminator, test: &Split) -> f64 {
     right as f64 / test.len() as f64
 }
 
-fn check_data(
-    config: &StudentConfig,
+/// Checks that pool, labels and test images fit together and the pool has at least one batch.
+pub(crate) fn check_data(
+    batch: usize,
     pool: Images<'_>,
     labelled: &[(usize, u8)],
     test: &Split,
@@ -173,8 +174,8 @@ fn check_data(
     if test.is_empty() {
         return Err(InvalidData::NoTest);
     }
-    if images < config.batch {
-        return Err(InvalidData::SmallPool { pool: images, batch: config.batch });
+    if images < batch {
+        return Err(InvalidData::SmallPool { pool: images, batch });
     }
     if labelled.is_empty() {
         return Err(InvalidData::NoLabels);

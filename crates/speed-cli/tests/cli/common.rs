@@ -38,6 +38,15 @@ generator = [20, 20]
 discriminator = [40, 20]
 latent = 10
 
+[student.pseudo_labels]
+epochs = 4
+warmup_epochs = 2
+label_epochs = 3
+labelled_batch = 4
+batch = 20
+convolutions = [3]
+hidden = 8
+
 [table]
 repeats = 2
 
@@ -53,6 +62,11 @@ aggregation = "trusted"
 name = "tau = 0.8"
 aggregation = "encrypted"
 honest_ratio = 0.8
+
+[[row]]
+name = "tau = 0.8, ours"
+labels_of = "tau = 0.8"
+student = "pseudo-labels"
 "#;
 
 /// A folder with a config, in which the binary runs.

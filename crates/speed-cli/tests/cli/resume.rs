@@ -12,6 +12,10 @@ fn kill_and_resume_give_the_bytes_of_an_undisturbed_run_on_any_number_of_threads
     let duration = started.elapsed();
     let expected = determined(&place.run_folder("one", "tiny"));
     assert!(expected.keys().any(|name| name.contains("labels.csv")));
+    let students = |name: &str| expected.keys().filter(|key| key.starts_with(name) && key.contains(".json")).count();
+    // Labels may agree between rows, which then share students; the other method's are always their own.
+    assert!(students("student-") > students("student-pseudo-labels-"));
+    assert_eq!(students("student-pseudo-labels-"), 2);
 
     place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "2"]);
     assert_eq!(determined(&place.run_folder("two", "tiny")), expected, "threads changed the results");
@@ -34,7 +38,7 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
     let place = Workplace::new(TINY);
     let table = place.succeeds(&["run", "config.toml"]);
     assert!(table.contains("SIMULATION"), "{table}");
-    for name in ["Non-private", "Trusted", "tau = 0.8", "4/4"] {
+    for name in ["Non-private", "Trusted", "tau = 0.8", "4/4", "GAN", "ours"] {
         assert!(table.contains(name), "{name} is not in {table}");
     }
     let run = place.run_folder("results", "tiny");
@@ -46,8 +50,12 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
 
     let json: serde_json::Value = serde_json::from_str(&place.succeeds(&["show", run, "--json"])).expect("json");
     assert_eq!(json["simulation"], true);
-    assert_eq!(json["rows"].as_array().map(Vec::len), Some(3));
+    assert_eq!(json["rows"].as_array().map(Vec::len), Some(4));
     assert!(json["rows"][2]["privacy"]["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 0.0));
+    // Nothing is released for a row that learns from another's labels.
+    assert_eq!(json["rows"][3]["privacy"], json["rows"][2]["privacy"]);
+    assert_eq!(json["rows"][3]["method"], "pseudo-labels");
+    assert!(!std::path::Path::new(run).join("stages/aggregate-tau-0-8-ours").exists());
     let list: serde_json::Value = serde_json::from_str(&place.succeeds(&["list", "--json"])).expect("json");
     assert_eq!(list[0]["finished"], true);
 

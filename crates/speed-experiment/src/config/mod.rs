@@ -10,6 +10,6 @@ pub use document::{DEFAULTS, Source};
 pub use error::ConfigError;
 pub use schema::{
     AggregationKind, CircuitKind, Config, DataConfig, DataSource, EnsembleConfig, NoiseConfig, NoiseMechanism,
-    NoiseSourceKind, PrivacyConfig, QueriesConfig, QuerySelection, RowConfig, SCHEMA_VERSION, TableConfig, VotesConfig,
-    VotesSource,
+    NoiseSourceKind, PrivacyConfig, QueriesConfig, QuerySelection, RowConfig, RowStudent, SCHEMA_VERSION, TableConfig,
+    VotesConfig, VotesSource,
 };

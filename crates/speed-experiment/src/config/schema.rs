@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use speed_mechanism::{HonestRatio, InverseScale};
-use speed_student::StudentConfig;
+use speed_student::{StudentConfig, StudentMethod};
 use speed_teacher::TeacherConfig;
 
 use super::{ConfigError, Source};
@@ -180,6 +180,11 @@ pub struct RowConfig {
     #[serde(default)]
     pub queries: usize,
     pub honest_ratio: f64,
+    // As do these two.
+    #[serde(default)]
+    pub labels_of: String,
+    #[serde(default)]
+    pub student: RowStudent,
     pub paper_epsilon: f64,
     pub paper_accuracy: f64,
     pub paper_deviation: f64,
@@ -211,6 +216,19 @@ pub enum CircuitKind {
     Paper,
 }
 
+/// `row.student`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowStudent {
+    /// `student.method`.
+    #[default]
+    Default,
+    /// The paper's GAN.
+    Gan,
+    /// The student on pseudo-labels.
+    PseudoLabels,
+}
+
 impl RowConfig {
     /// How many of `all` queries the row answers: the first so many.
     #[must_use]
@@ -231,6 +249,23 @@ impl Config {
         let config: Self = source.resolve()?;
         config.check().map_err(|(key, message)| source.error(&key, message))?;
         Ok(config)
+    }
+
+    /// How the students of `row` learn.
+    #[must_use]
+    pub fn method_of(&self, row: &RowConfig) -> StudentMethod {
+        match row.student {
+            RowStudent::Default => self.student.method,
+            RowStudent::Gan => StudentMethod::Gan,
+            RowStudent::PseudoLabels => StudentMethod::PseudoLabels,
+        }
+    }
+
+    /// The position of the row whose labels row `index` learns from: its own, unless it names an earlier one.
+    #[must_use]
+    pub fn labels_of(&self, index: usize) -> usize {
+        let named = &self.row[index].labels_of;
+        self.row[..index].iter().position(|row| !named.is_empty() && row.name == *named).unwrap_or(index)
     }
 
     /// The config as TOML, every key written out.
@@ -359,6 +394,17 @@ impl Config {
             }
             if row.aggregation == AggregationKind::NonPrivate && row.honest_ratio < 1.0 {
                 return fault(&key("honest_ratio"), "a non-private row has no noise to be honest about: leave it out");
+            }
+            if !row.labels_of.is_empty() {
+                let Some(source) = self.row[..index].iter().find(|other| other.name == row.labels_of) else {
+                    return fault(&key("labels_of"), format!("{:?} is no earlier row", row.labels_of));
+                };
+                if !source.labels_of.is_empty() {
+                    return fault(
+                        &key("labels_of"),
+                        format!("{:?} has its labels from another row itself: name that one", row.labels_of),
+                    );
+                }
             }
             for (field, value) in [
                 ("paper_epsilon", row.paper_epsilon),

@@ -1,5 +1,7 @@
 //! Every way a config can be wrong ends in one message that names file, line, key and what is allowed.
 
+use speed_student::StudentMethod;
+
 use super::{Config, ConfigError, DEFAULTS, Source};
 
 fn load(text: &str, overrides: &[&str]) -> Result<Config, ConfigError> {
@@ -101,4 +103,32 @@ fn keys_that_contradict_each_other_are_refused() {
     refused(row, &[], &["test.toml:4", "`row.0.queries`", "found 101", "queries.count = 100"]);
     refused(row, &["queries.count=100"], &["`row.0.queries`"]);
     assert_eq!(load(row, &["queries.count=101"]).expect("as many as there are").row[0].query_count(101), 101);
+}
+
+#[test]
+fn a_row_may_train_another_student_on_the_labels_of_an_earlier_one() {
+    let rows = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n[[row]]\nname = \"b\"\nlabels_of = \"a\"\nstudent = \"pseudo-labels\"\n";
+    let config = load(rows, &[]).expect("config");
+    assert_eq!([config.labels_of(0), config.labels_of(1)], [0, 0]);
+    assert_eq!([0, 1].map(|row| config.method_of(&config.row[row])), [StudentMethod::Gan, StudentMethod::PseudoLabels]);
+    let config = load(rows, &["student.method=pseudo-labels"]).expect("config");
+    assert_eq!(config.method_of(&config.row[0]), StudentMethod::PseudoLabels);
+
+    refused(&rows.replace("of = \"a\"", "of = \"b\""), &[], &["test.toml:6", "`row.1.labels_of`", "no earlier row"]);
+    refused(&rows.replace("pseudo-labels", "best"), &[], &["test.toml:7", "best", "gan", "pseudo-labels"]);
+    let third = format!("{rows}[[row]]\nname = \"c\"\nlabels_of = \"b\"\n");
+    refused(&third, &[], &["test.toml:10", "`row.2.labels_of`", "name that one"]);
+}
+
+#[test]
+fn settings_of_the_other_student_are_checked_with_their_line() {
+    refused("[student]\nmethod = \"best\"\n", &[], &["test.toml:2", "`student.method`", "gan", "pseudo-labels"]);
+    let text = "[student.pseudo_labels]\nepochs = 0\n";
+    refused(text, &[], &["test.toml:2", "`student.pseudo_labels.epochs`", "at least 1"]);
+    let text = "[student.pseudo_labels.strong]\nshift = -1\n";
+    refused(text, &[], &["test.toml:2", "`student.pseudo_labels.strong.shift`", "-1"]);
+    refused("", &["student.pseudo_labels.dropout=1.5"], &["--set", "`student.pseudo_labels.dropout`", "below 1"]);
+    refused("[student.pseudo_labels]\nepoch = 3\n", &[], &["test.toml:2", "unknown key", "warmup_epochs"]);
+    let default = load("", &[]).expect("config").student.pseudo_labels;
+    assert_eq!(default, speed_student::pseudo_labels::PseudoLabelsConfig::default(), "one default, in both places");
 }

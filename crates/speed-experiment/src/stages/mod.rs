@@ -14,7 +14,7 @@ pub(crate) use aggregate::{Aggregate, AggregateTimes, Keys, aggregate};
 pub(crate) use data::{Images, load as load_images};
 pub(crate) use ledger::{check_forced, statement as ledger_statement};
 pub(crate) use queries::select as select_queries;
-pub(crate) use students::{Labelling, StudentRun, train as train_students};
+pub(crate) use students::{Course, Labelling, StudentRun, train as train_students};
 pub(crate) use teachers::train as train_teachers;
 pub(crate) use votes::{EnsembleQuality, collect as collect_votes};
 

@@ -8,7 +8,7 @@ use super::{Context, Images};
 use crate::ExperimentError;
 use crate::store::Stage;
 
-const CODE_VERSION: u32 = 1;
+const CODE_VERSION: u32 = 2;
 
 /// File name, without ending, of a teacher's weights and metrics.
 pub(super) fn unit(teacher: usize) -> String {

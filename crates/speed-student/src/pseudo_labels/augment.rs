@@ -1,5 +1,7 @@
 //! Random views of an image.
 
+use std::ops::Range;
+
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -21,25 +23,29 @@ pub struct Augmentation {
     /// Standard deviation, in pixels, of the displacements of a grid of [`GRID`] x [`GRID`] points, between which it is
     /// interpolated: an elastic deformation.
     pub elastic: f64,
-    /// Side of a square at a random place that is set to 0, in pixels; the square may lie partly outside.
-    pub cutout: usize,
+    /// Rectangles that are painted over in one grey level each, at random places (Zhong et al. 2020, random erasing).
+    pub erasures: usize,
+    /// Greatest share of the image that one of them covers; uniform. Its height is a quarter to four times its width.
+    pub erased: f64,
 }
 
 /// Points in either direction whose displacement an elastic deformation draws.
 pub const GRID: usize = 5;
 
-/// One drawn view: the map from its pixels back to the image's, and the square that is cut out.
+/// The greatest ratio of an erased rectangle's sides.
+const ASPECT: f64 = 4.0;
+
+/// Where the pixels of one drawn view come from.
 struct View {
     /// `image = centre + linear (view - centre) + shift`, rows and columns.
     linear: [[f32; 2]; 2],
     shift: [f32; 2],
     /// Displacement of every grid point in rows and columns; `None` without elastic deformation.
     elastic: Option<[[[f32; GRID]; GRID]; 2]>,
-    cutout: Option<[i64; 2]>,
 }
 
 impl Augmentation {
-    fn draw(&self, shape: ImageShape, stream: &mut Stream) -> View {
+    fn draw(&self, stream: &mut Stream) -> View {
         let mut within = |bound: f64| ((2.0 * stream.random::<f64>() - 1.0) * bound) as f32;
         let (sin, cos) = within(self.rotation).sin_cos();
         let scale = [within(self.scale).exp(), within(self.scale).exp()];
@@ -57,11 +63,7 @@ impl Augmentation {
             });
             grid
         });
-        let cutout = (self.cutout > 0).then(|| {
-            let half = self.cutout as i64 / 2;
-            [shape.height, shape.width].map(|size| stream.random_range(0..size as i64) - half)
-        });
-        View { linear, shift, elastic, cutout }
+        View { linear, shift, elastic }
     }
 
     /// Writes a random view of the image `pixels` (CHW) to `view`: row by row, pixel by pixel, channel by channel
@@ -72,7 +74,7 @@ impl Augmentation {
     pub(super) fn write(&self, pixels: &[u8], shape: ImageShape, stream: &mut Stream, view: &mut [f32]) {
         let ImageShape { channels, height, width } = shape;
         assert_eq!([pixels.len(), view.len()], [shape.pixels(); 2], "an image of {shape}");
-        let drawn = self.draw(shape, stream);
+        let drawn = self.draw(stream);
         for (y, row) in view.chunks_exact_mut(width * channels).enumerate() {
             for (x, values) in row.chunks_exact_mut(channels).enumerate() {
                 let [from_y, from_x] = drawn.source(y, x, height, width);
@@ -86,14 +88,25 @@ impl Augmentation {
                 }
             }
         }
-        if let Some([top, left]) = drawn.cutout {
-            let side = self.cutout as i64;
-            let clip = |from: i64, size: usize| from.clamp(0, size as i64) as usize;
-            let columns = clip(left, width) * channels..clip(left + side, width) * channels;
-            for y in clip(top, height)..clip(top + side, height) {
-                view[y * width * channels..][columns.clone()].fill(0.0);
+        for _ in 0..self.erasures {
+            let (rows, columns) = self.draw_rectangle(height, width, stream);
+            let value: f32 = stream.random();
+            for row in view.chunks_exact_mut(width * channels).take(rows.end).skip(rows.start) {
+                row[columns.start * channels..columns.end * channels].fill(value);
             }
         }
+    }
+
+    /// Rows and columns to erase; the rectangle may lie partly outside.
+    fn draw_rectangle(&self, height: usize, width: usize, stream: &mut Stream) -> (Range<usize>, Range<usize>) {
+        let area = self.erased * stream.random::<f64>() * (height * width) as f64;
+        let aspect = ASPECT.powf(2.0 * stream.random::<f64>() - 1.0);
+        let mut place = |size: usize, side: f64| {
+            let centre = stream.random::<f64>() * size as f64;
+            let clip = |place: f64| place.round().clamp(0.0, size as f64) as usize;
+            clip(centre - side / 2.0)..clip(centre + side / 2.0)
+        };
+        (place(height, (area * aspect).sqrt()), place(width, (area / aspect).sqrt()))
     }
 }
 
@@ -128,4 +141,108 @@ fn neighbours(place: f32, size: usize) -> (usize, usize, f32) {
     // Not negative, so the cast rounds down.
     let first = place as usize;
     (first, (first + 1).min(size - 1), place - first as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use speed_random::Streams;
+
+    const NONE: Augmentation =
+        Augmentation { shift: 0.0, rotation: 0.0, scale: 0.0, shear: 0.0, elastic: 0.0, erasures: 0, erased: 0.0 };
+    const SHAPE: ImageShape = ImageShape { channels: 2, height: 3, width: 4 };
+
+    fn stream(index: u64) -> Stream {
+        Streams::new(1).stream("views", index)
+    }
+
+    fn view(augmentation: &Augmentation, pixels: &[u8], shape: ImageShape, index: u64) -> Vec<f32> {
+        let mut view = vec![-1.0; shape.pixels()];
+        augmentation.write(pixels, shape, &mut stream(index), &mut view);
+        view
+    }
+
+    #[test]
+    fn without_augmentation_a_view_is_the_image_with_channels_last() {
+        let pixels: Vec<u8> = (0..24).collect();
+        let expected: Vec<f32> = (0..12).flat_map(|i| [i as f32 / 255.0, (i + 12) as f32 / 255.0]).collect();
+        assert_eq!(view(&NONE, &pixels, SHAPE, 0), expected);
+        let single = ImageShape { channels: 1, height: 1, width: 1 };
+        assert_eq!(view(&Augmentation { elastic: 3.0, shift: 5.0, ..NONE }, &[51], single, 0), [0.2]);
+    }
+
+    /// The centre of mass of a view of a bright dot.
+    fn centre(augmentation: &Augmentation, at: [usize; 2], index: u64) -> [f64; 2] {
+        let shape = ImageShape { channels: 1, height: 21, width: 21 };
+        let mut pixels = vec![0; 441];
+        pixels[at[0] * 21 + at[1]] = 255;
+        let view = view(augmentation, &pixels, shape, index);
+        let mass: f64 = view.iter().map(|&v| f64::from(v)).sum();
+        let moment = |place: fn(usize) -> usize| {
+            view.iter().enumerate().map(|(i, &v)| place(i) as f64 * f64::from(v)).sum::<f64>() / mass
+        };
+        [moment(|i| i / 21), moment(|i| i % 21)]
+    }
+
+    #[test]
+    fn shifts_and_rotations_stay_within_their_bounds_and_reach_them() {
+        let (mut farthest_shift, mut farthest_turn) = (0.0_f64, 0.0_f64);
+        for index in 0..400 {
+            let [y, x] = centre(&Augmentation { shift: 2.0, ..NONE }, [10, 10], index);
+            farthest_shift = farthest_shift.max((y - 10.0).abs()).max((x - 10.0).abs());
+            let [y, x] = centre(&Augmentation { rotation: 0.5, ..NONE }, [10, 17], index);
+            assert!(((y - 10.0).hypot(x - 10.0) - 7.0).abs() < 0.3, "a rotation keeps distances");
+            farthest_turn = farthest_turn.max((y - 10.0).atan2(x - 10.0).abs());
+        }
+        assert!((1.9..2.05).contains(&farthest_shift), "{farthest_shift}");
+        assert!((0.45..0.55).contains(&farthest_turn), "{farthest_turn}");
+    }
+
+    #[test]
+    fn scale_and_shear_move_what_is_off_the_centre() {
+        for augmentation in [
+            Augmentation { scale: 0.3, ..NONE },
+            Augmentation { shear: 0.3, ..NONE },
+            Augmentation { elastic: 1.0, ..NONE },
+        ] {
+            let moved: Vec<[f64; 2]> = (0..50).map(|index| centre(&augmentation, [10, 16], index)).collect();
+            assert!(moved.iter().any(|at| (at[0] - 10.0).abs() + (at[1] - 16.0).abs() > 0.7), "{augmentation:?}");
+            assert!(
+                moved.iter().all(|at| (at[0] - 10.0).abs() < 6.0 && (at[1] - 16.0).abs() < 6.0),
+                "{augmentation:?}"
+            );
+        }
+        // Neither moves the centre.
+        let [y, x] = centre(&Augmentation { scale: 0.3, shear: 0.3, rotation: 1.0, ..NONE }, [10, 10], 3);
+        assert!((y - 10.0).abs() < 0.2 && (x - 10.0).abs() < 0.2);
+    }
+
+    #[test]
+    fn erasures_cover_at_most_their_share_in_one_grey_level() {
+        let shape = ImageShape { channels: 3, height: 20, width: 30 };
+        let pixels = vec![255; shape.pixels()];
+        let (augmentation, mut covered) = (Augmentation { erasures: 1, erased: 0.2, ..NONE }, 0);
+        for index in 0..200 {
+            let view = view(&augmentation, &pixels, shape, index);
+            let mut levels: Vec<f32> = view.iter().copied().filter(|&v| v != 1.0).collect();
+            // Sides are rounded to whole pixels.
+            assert!(levels.len() <= 3 * 150, "{} values", levels.len());
+            covered += levels.len();
+            levels.dedup();
+            assert!(levels.len() <= 1);
+        }
+        // A tenth on average, less what lies outside.
+        let share = covered as f64 / (200.0 * 1800.0);
+        assert!((0.04..0.1).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn the_same_stream_gives_the_same_view() {
+        let pixels: Vec<u8> = (0..24).map(|i| i * 10).collect();
+        let all =
+            Augmentation { shift: 1.0, rotation: 1.0, scale: 0.2, shear: 0.2, elastic: 1.0, erasures: 2, erased: 0.2 };
+        assert_eq!(view(&all, &pixels, SHAPE, 5), view(&all, &pixels, SHAPE, 5));
+        assert_ne!(view(&all, &pixels, SHAPE, 5), view(&all, &pixels, SHAPE, 6));
+        assert!(view(&all, &pixels, SHAPE, 5).iter().all(|v| (0.0..=1.0).contains(v)));
+    }
 }

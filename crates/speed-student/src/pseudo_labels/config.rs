@@ -1,29 +1,28 @@
 //! What student to train on pseudo-labels, and how.
 
+use std::f64::consts::FRAC_PI_2;
+
 use serde::{Deserialize, Serialize};
 use speed_nn::adam::AdamConfig;
 
 use super::Augmentation;
+use crate::InvalidField;
 
-/// Settings of the student that learns from pseudo-labels.
+/// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
+/// (docs/student.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PseudoLabelsConfig {
-    /// Passes of the student over the pool, the warm-up included. The learning rate falls to 0 over all of them.
+    /// Passes over the pool, the warm-up included. The learning rate falls to 0 over all of them.
     pub epochs: u32,
     /// The first so many epochs see the labelled images only.
     pub warmup_epochs: u32,
-    /// The given labels' weight falls linearly from 1 after the warm-up to 0 at this epoch; 0: it stays 1.
+    /// The weight of the given labels falls linearly from 1 at the end of the warm-up to 0 at this epoch, after which
+    /// pseudo-labels alone are learnt from: wrong given labels are then outvoted by those of similar images.
     pub label_epochs: u32,
-    /// Epochs of a round: it begins with new weights and learns from what the last round ended with.
-    pub round_epochs: u32,
-    /// Rounds before the one that learns from its own average.
-    pub rounds: u32,
-    /// Views that the teacher's probabilities are averaged over.
-    pub views: u32,
     /// Labelled images a step.
     pub labelled_batch: usize,
-    /// Unlabelled images a step.
+    /// Pseudo-labelled images a step.
     pub batch: usize,
     /// Step size of Adam at the start; it falls to 0 along a quarter of a cosine.
     pub learning_rate: f64,
@@ -35,11 +34,11 @@ pub struct PseudoLabelsConfig {
     pub adam_epsilon: f64,
     /// Rate a step of the parameter average that gives the pseudo-labels and that the student is judged by.
     pub average_rate: f64,
-    /// Least probability of a pseudo-label that is learnt from.
-    pub threshold: f64,
     /// Weight of the pseudo-labelled loss against the labelled one.
     pub unlabelled_weight: f64,
-    /// How far the pseudo-labels are drawn towards equal class frequencies: 0 not at all, 1 fully.
+    /// The mean confidence over the pool is the threshold of pseudo-labels, but never more than this.
+    pub threshold: f64,
+    /// How far pseudo-labels are drawn towards equal class frequencies: 0 not at all, 1 fully.
     pub alignment: f64,
     /// Share of the given labels that is taken to be wrong.
     pub label_noise: f64,
@@ -49,7 +48,7 @@ pub struct PseudoLabelsConfig {
     pub kernel: usize,
     /// Units of the hidden layer.
     pub hidden: usize,
-    /// Share of the hidden units that are dropped in training.
+    /// Share of the hidden units that is dropped in training.
     pub dropout: f64,
     /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
     pub evaluate_every: u32,
@@ -62,63 +61,225 @@ pub struct PseudoLabelsConfig {
 impl Default for PseudoLabelsConfig {
     fn default() -> Self {
         Self {
-            epochs: 50,
-            warmup_epochs: 4,
-            label_epochs: 0,
-            round_epochs: 6,
-            rounds: 0,
-            views: 1,
+            epochs: 40,
+            warmup_epochs: 6,
+            label_epochs: 20,
             labelled_batch: 32,
             batch: 160,
             learning_rate: 0.002,
             beta1: 0.9,
             beta2: 0.999,
             adam_epsilon: 1e-8,
-            average_rate: 0.005,
-            threshold: 0.95,
+            average_rate: 0.01,
             unlabelled_weight: 1.0,
+            threshold: 0.95,
             alignment: 0.5,
             label_noise: 0.05,
-            convolutions: vec![32, 64],
+            convolutions: vec![16, 32],
             kernel: 5,
             hidden: 128,
-            dropout: 0.5,
+            dropout: 0.3,
             evaluate_every: 5,
-            weak: Augmentation { shift: 1.0, rotation: 0.1, scale: 0.1, shear: 0.1, elastic: 0.0, cutout: 0 },
-            strong: Augmentation { shift: 3.0, rotation: 0.35, scale: 0.3, shear: 0.3, elastic: 1.0, cutout: 8 },
+            weak: Augmentation {
+                shift: 1.0,
+                rotation: 0.1,
+                scale: 0.1,
+                shear: 0.1,
+                elastic: 0.0,
+                erasures: 0,
+                erased: 0.0,
+            },
+            strong: Augmentation {
+                shift: 2.0,
+                rotation: 0.25,
+                scale: 0.2,
+                shear: 0.2,
+                elastic: 0.7,
+                erasures: 2,
+                erased: 0.1,
+            },
         }
     }
 }
 
+/// More units, images or layers than this in one place is a mistake, and would only fail later for lack of memory.
+const MOST: usize = 1 << 16;
+
+/// Names of an [`Augmentation`]'s fields below either view.
+const WEAK: [&str; 7] = [
+    "pseudo_labels.weak.shift",
+    "pseudo_labels.weak.rotation",
+    "pseudo_labels.weak.scale",
+    "pseudo_labels.weak.shear",
+    "pseudo_labels.weak.elastic",
+    "pseudo_labels.weak.erasures",
+    "pseudo_labels.weak.erased",
+];
+const STRONG: [&str; 7] = [
+    "pseudo_labels.strong.shift",
+    "pseudo_labels.strong.rotation",
+    "pseudo_labels.strong.scale",
+    "pseudo_labels.strong.shear",
+    "pseudo_labels.strong.elastic",
+    "pseudo_labels.strong.erasures",
+    "pseudo_labels.strong.erased",
+];
+
 impl PseudoLabelsConfig {
+    /// Checks every field; names are those below `student`, `pseudo_labels.epochs` for example.
+    ///
+    /// # Errors
+    /// The first field with an impossible value.
+    pub fn check(&self) -> Result<(), InvalidField> {
+        let count = |field, value: usize| {
+            require((1..=MOST).contains(&value), field, || format!("must be within 1..={MOST}, not {value}"))
+        };
+        let share = |field, value: f64| {
+            require((0.0..=1.0).contains(&value), field, || format!("must be within 0..=1, not {value}"))
+        };
+        let below_one = |field, value: f64| {
+            // In f32, in which the network computes: 1 - 1e-9 would be 1 there.
+            require((0.0..1.0).contains(&(value as f32)), field, || {
+                format!("must be at least 0 and below 1, not {value}")
+            })
+        };
+        let rate = |field, value: f64| {
+            require(value > 0.0 && value < 1.0, field, || format!("must be above 0 and below 1, not {value}"))
+        };
+        let (epochs, warmup) = (self.epochs, self.warmup_epochs);
+        require(epochs > 0, "pseudo_labels.epochs", || "must be at least 1, not 0".into())?;
+        require(warmup > 0 && warmup <= epochs, "pseudo_labels.warmup_epochs", || {
+            format!("must be within 1..={epochs}, the number of epochs, not {warmup}")
+        })?;
+        require(self.label_epochs >= warmup, "pseudo_labels.label_epochs", || {
+            format!("must be at least warmup_epochs = {warmup}, not {}", self.label_epochs)
+        })?;
+        count("pseudo_labels.labelled_batch", self.labelled_batch)?;
+        count("pseudo_labels.batch", self.batch)?;
+        rate("pseudo_labels.learning_rate", self.learning_rate)?;
+        below_one("pseudo_labels.beta1", self.beta1)?;
+        below_one("pseudo_labels.beta2", self.beta2)?;
+        // Below 1e-18 its square is no normal f32, and a parameter without gradient would be divided by zero.
+        require((1e-18..=1.0).contains(&self.adam_epsilon), "pseudo_labels.adam_epsilon", || {
+            format!("must be within 1e-18..=1, not {}", self.adam_epsilon)
+        })?;
+        rate("pseudo_labels.average_rate", self.average_rate)?;
+        require((0.0..=1e6).contains(&self.unlabelled_weight), "pseudo_labels.unlabelled_weight", || {
+            format!("must be within 0..=1000000, not {}", self.unlabelled_weight)
+        })?;
+        share("pseudo_labels.threshold", self.threshold)?;
+        share("pseudo_labels.alignment", self.alignment)?;
+        below_one("pseudo_labels.label_noise", self.label_noise)?;
+        let layers = self.convolutions.len();
+        require((1..=16).contains(&layers), "pseudo_labels.convolutions", || {
+            format!("must have 1 to 16 layers, not {layers}")
+        })?;
+        self.convolutions.iter().try_for_each(|&outputs| count("pseudo_labels.convolutions", outputs))?;
+        require((1..=64).contains(&self.kernel), "pseudo_labels.kernel", || {
+            format!("must be within 1..=64, not {}", self.kernel)
+        })?;
+        count("pseudo_labels.hidden", self.hidden)?;
+        below_one("pseudo_labels.dropout", self.dropout)?;
+        require(self.evaluate_every > 0, "pseudo_labels.evaluate_every", || "must be at least 1, not 0".into())?;
+        check_augmentation(&self.weak, WEAK)?;
+        check_augmentation(&self.strong, STRONG)
+    }
+
     /// The weight of the given labels at the share `done` of all steps.
     pub(super) fn labelled_weight(&self, done: f64) -> f64 {
-        if self.label_epochs == 0 {
+        let (epoch, warmup) = (done * f64::from(self.epochs), f64::from(self.warmup_epochs));
+        if epoch < warmup {
             return 1.0;
         }
-        let epoch = done * f64::from(self.epochs);
-        let falling = (f64::from(self.label_epochs) - epoch) / f64::from(self.label_epochs - self.warmup_epochs);
-        falling.clamp(0.0, 1.0)
+        let falling = f64::from(self.label_epochs) - warmup;
+        if falling > 0.0 { (1.0 - (epoch - warmup) / falling).max(0.0) } else { 0.0 }
     }
 
     /// The optimiser's settings at the share `done` of all steps.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(super) fn adam(&self, done: f64) -> AdamConfig {
-        let first = f64::from(self.warmup_epochs + self.rounds * self.round_epochs) / f64::from(self.epochs);
-        let epoch = done * f64::from(self.epochs);
-        let done = if done >= first {
-            (done - first) / (1.0 - first)
-        } else if epoch < f64::from(self.warmup_epochs) {
-            0.0
-        } else {
-            0.7 * ((epoch - f64::from(self.warmup_epochs)) / f64::from(self.round_epochs)).fract()
-        };
-        let rate = self.learning_rate * (0.5 * std::f64::consts::PI * done).cos();
         AdamConfig {
-            learning_rate: rate as f32,
+            learning_rate: (self.learning_rate * (FRAC_PI_2 * done).cos()) as f32,
             beta1: self.beta1 as f32,
             beta2: self.beta2 as f32,
             epsilon: self.adam_epsilon as f32,
         }
+    }
+}
+
+fn check_augmentation(view: &Augmentation, names: [&'static str; 7]) -> Result<(), InvalidField> {
+    let bounds = [(view.shift, 1e3), (view.rotation, 4.0), (view.scale, 2.0), (view.shear, 2.0), (view.elastic, 1e3)];
+    for ((value, most), name) in bounds.into_iter().zip(names) {
+        require((0.0..=most).contains(&value), name, || format!("must be within 0..={most}, not {value}"))?;
+    }
+    require(view.erasures <= 64, names[5], || format!("must be within 0..=64, not {}", view.erasures))?;
+    require((0.0..=1.0).contains(&view.erased), names[6], || format!("must be within 0..=1, not {}", view.erased))
+}
+
+fn require(holds: bool, field: &'static str, message: impl FnOnce() -> String) -> Result<(), InvalidField> {
+    if holds { Ok(()) } else { Err(InvalidField { field, message: message() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_valid() {
+        assert_eq!(PseudoLabelsConfig::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn every_impossible_value_is_named() {
+        type Break = fn(&mut PseudoLabelsConfig);
+        let cases: [(&str, Break); 27] = [
+            ("epochs", |c| c.epochs = 0),
+            ("warmup_epochs", |c| c.warmup_epochs = 0),
+            ("warmup_epochs", |c| c.warmup_epochs = c.epochs + 1),
+            ("label_epochs", |c| c.label_epochs = c.warmup_epochs - 1),
+            ("labelled_batch", |c| c.labelled_batch = 0),
+            ("batch", |c| c.batch = MOST + 1),
+            ("learning_rate", |c| c.learning_rate = 0.0),
+            ("learning_rate", |c| c.learning_rate = f64::NAN),
+            ("beta1", |c| c.beta1 = 1.0 - 1e-9),
+            ("beta2", |c| c.beta2 = -0.1),
+            ("adam_epsilon", |c| c.adam_epsilon = 0.0),
+            ("average_rate", |c| c.average_rate = 1.0),
+            ("unlabelled_weight", |c| c.unlabelled_weight = f64::INFINITY),
+            ("threshold", |c| c.threshold = 1.1),
+            ("alignment", |c| c.alignment = -0.5),
+            ("label_noise", |c| c.label_noise = 1.0),
+            ("convolutions", |c| c.convolutions.clear()),
+            ("convolutions", |c| c.convolutions[1] = 0),
+            ("kernel", |c| c.kernel = 0),
+            ("hidden", |c| c.hidden = 0),
+            ("dropout", |c| c.dropout = 1.0),
+            ("evaluate_every", |c| c.evaluate_every = 0),
+            ("weak.shift", |c| c.weak.shift = -1.0),
+            ("weak.erased", |c| c.weak.erased = 1.5),
+            ("strong.rotation", |c| c.strong.rotation = f64::NAN),
+            ("strong.elastic", |c| c.strong.elastic = f64::INFINITY),
+            ("strong.erasures", |c| c.strong.erasures = 65),
+        ];
+        for (field, change) in cases {
+            let mut config = PseudoLabelsConfig::default();
+            change(&mut config);
+            let found = config.check().map_err(|error| error.field);
+            assert_eq!(found, Err(format!("pseudo_labels.{field}").as_str()), "{config:?}");
+        }
+    }
+
+    #[test]
+    fn the_given_labels_lose_their_weight_between_two_epochs() {
+        let config =
+            PseudoLabelsConfig { epochs: 10, warmup_epochs: 2, label_epochs: 6, ..PseudoLabelsConfig::default() };
+        let weights = [0.0, 0.19, 0.3, 0.4, 0.6, 0.9].map(|done| config.labelled_weight(done));
+        for (found, expected) in weights.into_iter().zip([1.0, 1.0, 0.75, 0.5, 0.0, 0.0]) {
+            assert!((found - expected).abs() < 1e-9, "{weights:?}");
+        }
+        let at_once = PseudoLabelsConfig { label_epochs: 2, ..config.clone() };
+        assert_eq!([0.1, 0.2].map(|done| at_once.labelled_weight(done)), [1.0, 0.0]);
+        assert_eq!(config.adam(0.0).learning_rate, 0.002);
+        assert!(config.adam(1.0).learning_rate < 1e-9);
     }
 }

@@ -1,6 +1,20 @@
-//! A student that learns from pseudo-labels.
+//! A student that learns from its own pseudo-labels: stronger than the GAN on the same labels, in less time.
+//!
+//! A small convolutional network is trained on two kinds of images: those with a given label, and those of the pool for
+//! which it is sure of a label itself. What it learns from are *strong* random views, what it labels are *weak* ones
+//! (FixMatch, Sohn et al. 2020); it labels with the average of its parameters (mean teacher, Tarvainen and Valpola 2017),
+//! once an epoch, above a threshold that follows its own confidence class by class (FreeMatch, Wang et al. 2023), its
+//! predictions drawn towards equal class frequencies (ReMixMatch, Berthelot et al. 2020).
+//!
+//! Given labels may be wrong. They count fully at the start only: after the warm-up their target is what label and network
+//! together make most probable, and their weight falls to 0, so that a wrong one is outvoted by the pseudo-labels of
+//! similar images.
+//!
+//! [`train`] runs it and reports every epoch; a [`Checkpoint`](crate::Checkpoint) continues an interrupted training to the
+//! same bits. Gradients are written out on top of [`speed_nn`]'s layers; everything runs on the calling thread.
 
 mod augment;
+mod batches;
 mod config;
 mod metrics;
 mod network;
@@ -12,4 +26,4 @@ pub use augment::{Augmentation, GRID};
 pub use config::PseudoLabelsConfig;
 pub use metrics::PseudoLabelsMetrics;
 pub use network::Classifier;
-pub use train::{PseudoLabelsOutcome, train};
+pub use train::{PseudoLabelsOutcome, PseudoLabelsReport, train};

@@ -160,3 +160,111 @@ impl Trace {
         convolutions.chain(self.hidden.gradients()).chain(self.logits.gradients()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::module::{conv2d, max_pool2d};
+    use burn::tensor::ops::{ConvOptions, MaxPoolOptions};
+    use burn::tensor::{Device, Tensor, TensorData, activation};
+    use speed_nn::cross_entropy::cross_entropy;
+    use speed_random::Streams;
+
+    fn config(convolutions: &[usize], kernel: usize) -> PseudoLabelsConfig {
+        PseudoLabelsConfig {
+            convolutions: convolutions.to_vec(),
+            kernel,
+            hidden: 11,
+            dropout: 0.0,
+            ..PseudoLabelsConfig::default()
+        }
+    }
+
+    fn network(config: &PseudoLabelsConfig, shape: ImageShape) -> Option<Classifier> {
+        Classifier::new(config, shape, 4, &mut Streams::new(1).stream("weights", 0))
+    }
+
+    /// Loss and all gradients of the whole network against Burn's layers and autodiff.
+    #[test]
+    fn values_and_gradients_agree_with_burn() {
+        let device = Device::flex().autodiff();
+        for (channels, height, width, convolutions, kernel) in
+            [(1, 16, 18, &[3, 5][..], 5), (3, 22, 22, &[4, 3, 6], 3), (2, 8, 7, &[5], 3)]
+        {
+            let (config, shape) = (config(convolutions, kernel), ImageShape { channels, height, width });
+            let network = network(&config, shape).expect("large enough");
+            let mut stream = Streams::new(2).stream("batch", 0);
+            let mut normal = |rows, columns| Matrix::from_fn(rows, columns, || StandardNormal.sample(&mut stream));
+            let (images, mut targets) = (normal(6, shape.pixels()), normal(6, 4));
+            speed_nn::cross_entropy::softmax(&mut targets);
+
+            let mut trace = Trace::default();
+            let dropout = &mut Streams::new(3).stream("dropout", 0);
+            network.forward(images.values(), 6, &mut trace, Some(dropout));
+            let weights = [0.3, 0.1, 0.2, 0.5, 1.0, 0.7];
+            let output = trace.logits.output.clone();
+            let [loss] = cross_entropy(&output, &targets, &weights, [6], &mut trace.logits.gradient);
+            network.backward(images.values(), &mut trace);
+
+            // The same in Burn, from the parameters in their order.
+            let parameters: Vec<Tensor<1>> = network
+                .parameters()
+                .into_iter()
+                .map(|p| Tensor::<1>::from_data(TensorData::from(p), &device).require_grad())
+                .collect();
+            let data = TensorData::new(images.values().to_vec(), [6, height, width, channels]);
+            let mut maps = Tensor::<4>::from_data(data, &device).permute([0, 3, 1, 2]);
+            let (conv, dense) = parameters.split_at(2 * convolutions.len());
+            for pair in conv.chunks(2) {
+                let (inputs, outputs) = (maps.dims()[1], pair[1].dims()[0]);
+                let kernels = pair[0].clone().reshape([kernel, kernel, inputs, outputs]).permute([3, 2, 0, 1]);
+                let options = ConvOptions::new([1, 1], [0, 0], [1, 1], 1);
+                maps = max_pool2d(conv2d(maps, kernels, Some(pair[1].clone()), options), MaxPoolOptions::new([2, 2]));
+                maps = activation::relu(maps);
+            }
+            let mut rows: Tensor<2> = maps.permute([0, 2, 3, 1]).reshape([6, -1]);
+            for (layer, pair) in dense.chunks(2).enumerate() {
+                let (inputs, outputs) = (rows.dims()[1], pair[1].dims()[0]);
+                rows = rows.matmul(pair[0].clone().reshape([inputs, outputs])) + pair[1].clone().unsqueeze();
+                rows = if layer == 0 { activation::relu(rows) } else { rows };
+            }
+            let data = |matrix: &Matrix| TensorData::new(matrix.values().to_vec(), [matrix.rows(), matrix.columns()]);
+            let weighted = Tensor::<1>::from_floats(weights, &device).reshape([6, 1]);
+            let entropies = Tensor::<2>::from_data(data(&targets), &device) * activation::log_softmax(rows, 1);
+            let expected_loss = (entropies.neg() * weighted).sum();
+            let gradients = expected_loss.clone().backward();
+
+            assert!((loss - f64::from(expected_loss.into_scalar::<f32>())).abs() < 1e-4);
+            for (found, parameter) in trace.gradients().into_iter().zip(&parameters) {
+                let expected: Vec<f32> =
+                    parameter.grad(&gradients).expect("a gradient").into_data().try_to_vec().expect("f32");
+                assert_eq!(found.len(), expected.len());
+                let scale = expected.iter().fold(0.0_f32, |scale, e| scale.max(e.abs()));
+                assert!(scale > 0.0, "a gradient is zero");
+                assert!(found.iter().zip(&expected).all(|(f, e)| (f - e).abs() <= 1e-4 * scale));
+            }
+        }
+    }
+
+    #[test]
+    fn dropout_is_for_training_only() {
+        let shape = ImageShape { channels: 1, height: 16, width: 16 };
+        let network = network(&PseudoLabelsConfig { dropout: 0.5, ..config(&[3], 5) }, shape).expect("large enough");
+        let (pixels, mut trace) = (vec![0.5; 256], Trace::default());
+        let mut logits = |dropout: Option<&mut Stream>| {
+            network.forward(&pixels, 1, &mut trace, dropout);
+            trace.logits.output.clone()
+        };
+        let plain = logits(None);
+        assert_eq!(logits(None), plain);
+        assert_ne!(logits(Some(&mut Streams::new(1).stream("dropout", 0))), plain);
+    }
+
+    #[test]
+    fn images_that_leave_nothing_are_refused() {
+        let shape = |height, width| ImageShape { channels: 1, height, width };
+        assert!(network(&config(&[3, 5], 5), shape(15, 28)).is_none());
+        assert!(network(&config(&[3, 5], 5), shape(28, 5)).is_none());
+        assert!(network(&config(&[3, 5], 5), shape(16, 16)).is_some());
+    }
+}

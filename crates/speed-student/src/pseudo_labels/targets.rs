@@ -1,19 +1,52 @@
-//! What the student is to learn, from what its average says of the pool.
+//! What the student is to learn in an epoch, from what the average of its parameters says of the pool.
 
 use speed_nn::matrix::Matrix;
 
-/// Draws the probabilities `[images, classes]` towards equal class frequencies: every class is divided by its share of
-/// all images to the power `strength`, and every row is normalised again (Berthelot et al. 2020, distribution
-/// alignment, towards a uniform distribution).
-pub(super) fn align(probabilities: &mut Matrix, strength: f32) {
-    let (images, classes) = (probabilities.rows(), probabilities.columns());
-    let mut share = vec![0.0_f64; classes];
-    for image in 0..images {
-        share.iter_mut().zip(probabilities.row(image)).for_each(|(sum, p)| *sum += f64::from(*p));
+use super::PseudoLabelsConfig;
+
+/// What an epoch teaches.
+#[derive(Debug)]
+pub(super) struct Lesson {
+    /// A distribution over the classes for each labelled image, in the order of the given labels.
+    pub(super) labelled: Matrix,
+    /// Images of the pool with a pseudo-label.
+    pub(super) confident: Vec<(usize, u8)>,
+    /// Share of the given labels that are not the most probable class.
+    pub(super) disputed: f64,
+}
+
+impl Lesson {
+    /// The given labels as they are, and no pseudo-labels.
+    pub(super) fn of_labels(labels: &[(usize, u8)], classes: usize) -> Self {
+        let mut labelled = Matrix::zeros(labels.len(), classes);
+        for (row, &(_, label)) in labels.iter().enumerate() {
+            one_hot(label, labelled.row_mut(row));
+        }
+        Self { labelled, confident: Vec::new(), disputed: 0.0 }
     }
+
+    /// What follows from the probabilities `[images, classes]` of the whole pool.
+    pub(super) fn of_pool(config: &PseudoLabelsConfig, mut pool: Matrix, labels: &[(usize, u8)]) -> Self {
+        align(&mut pool, config.alignment as f32);
+        let mut labelled = Matrix::zeros(labels.len(), pool.columns());
+        let mut disputed = 0.0;
+        for (row, &(image, label)) in labels.iter().enumerate() {
+            let target = labelled.row_mut(row);
+            posterior(label, pool.row(image), config.label_noise as f32, target);
+            disputed += if most_probable(target).0 == label { 0.0 } else { 1.0 / labels.len() as f64 };
+        }
+        Self { labelled, confident: confident(&pool, config.threshold), disputed }
+    }
+}
+
+/// Draws probabilities `[images, classes]` towards equal class frequencies: every class is divided by its share of all
+/// images to the power `strength`, and every row is normalised again (Berthelot et al. 2020, distribution alignment, with
+/// a uniform distribution as the aim).
+fn align(probabilities: &mut Matrix, strength: f32) {
+    let (images, classes) = (probabilities.rows(), probabilities.columns());
     // A class that nobody is given stays so: its factor is bounded.
-    let factor = |sum: &f64| (images as f64 / classes as f64 / sum.max(1.0)).powf(f64::from(strength)) as f32;
-    let factors: Vec<f32> = share.iter().map(factor).collect();
+    let factor = |share: f64| (images as f64 / classes as f64 / share.max(1.0)).powf(f64::from(strength)) as f32;
+    let factors: Vec<f32> = shares(probabilities).into_iter().map(factor).collect();
     for image in 0..images {
         let row = probabilities.row_mut(image);
         row.iter_mut().zip(&factors).for_each(|(p, factor)| *p *= factor);
@@ -25,31 +58,31 @@ pub(super) fn align(probabilities: &mut Matrix, strength: f32) {
 /// The images whose most probable class has at least the probability that the class asks for, with that class.
 ///
 /// A class asks for the mean confidence over all images, but for at most `greatest`, times its share of all images
-/// relative to the most frequent class's (Wang et al. 2023, FreeMatch): a student that knows little yet learns from what it
-/// is comparatively sure of, and classes that it neglects get a lower threshold.
-pub(super) fn confident(probabilities: &Matrix, greatest: f32) -> Vec<(usize, u8)> {
-    let (images, classes) = (probabilities.rows(), probabilities.columns());
-    let (mut confidence, mut share) = (0.0_f64, vec![0.0_f64; classes]);
-    for image in 0..images {
-        let row = probabilities.row(image);
-        confidence += f64::from(most_probable(row).1);
-        share.iter_mut().zip(row).for_each(|(sum, p)| *sum += f64::from(*p));
-    }
-    let global = f64::from(greatest).min(confidence / images as f64);
-    let largest = share.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let thresholds: Vec<f32> = share.iter().map(|share| (global * share / largest) as f32).collect();
-    (0..images)
-        .filter_map(|image| {
-            let (class, p) = most_probable(probabilities.row(image));
-            (p >= thresholds[usize::from(class)]).then_some((image, class))
-        })
-        .collect()
+/// relative to the most frequent class's (Wang et al. 2023, FreeMatch): a student that knows little yet learns from what
+/// it is comparatively sure of, and classes that it neglects get a lower threshold.
+fn confident(probabilities: &Matrix, greatest: f64) -> Vec<(usize, u8)> {
+    let images = probabilities.rows();
+    let guesses: Vec<(u8, f32)> = (0..images).map(|image| most_probable(probabilities.row(image))).collect();
+    let confidence = guesses.iter().map(|guess| f64::from(guess.1)).sum::<f64>() / images as f64;
+    let shares = shares(probabilities);
+    let largest = shares.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let threshold = |class: u8| (greatest.min(confidence) * shares[usize::from(class)] / largest) as f32;
+    let sure = guesses.into_iter().enumerate().filter(|&(_, (class, p))| p >= threshold(class));
+    sure.map(|(image, (class, _))| (image, class)).collect()
 }
 
-/// The distribution of the true class of an image whose given label is `label`, if the given label is right with
-/// probability `1 - noise` and else any other class alike, and the classifier, which is to be an independent witness,
-/// says `probabilities`: Bayes' theorem.
-pub(super) fn posterior(label: u8, probabilities: &[f32], noise: f32, target: &mut [f32]) {
+/// The sum of every class's probabilities over all images.
+fn shares(probabilities: &Matrix) -> Vec<f64> {
+    let mut shares = vec![0.0; probabilities.columns()];
+    for image in 0..probabilities.rows() {
+        shares.iter_mut().zip(probabilities.row(image)).for_each(|(sum, p)| *sum += f64::from(*p));
+    }
+    shares
+}
+
+/// The distribution of the true class of an image by Bayes' theorem, if the given label is right with probability
+/// `1 - noise` and else any other class alike, and the network, taken for an independent witness, says `probabilities`.
+fn posterior(label: u8, probabilities: &[f32], noise: f32, target: &mut [f32]) {
     let others = noise / (probabilities.len().max(2) - 1) as f32;
     for (class, (target, p)) in target.iter_mut().zip(probabilities).enumerate() {
         *target = p * if class == usize::from(label) { 1.0 - noise } else { others };
@@ -77,4 +110,63 @@ pub(super) fn most_probable(row: &[f32]) -> (u8, f32) {
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(rows: &[[f32; 3]]) -> Matrix {
+        let mut values = rows.iter().flatten();
+        Matrix::from_fn(rows.len(), 3, || *values.next().expect("as many values"))
+    }
+
+    #[track_caller]
+    fn close(found: &[f32], expected: [f32; 3]) {
+        assert!(found.iter().zip(expected).all(|(f, e)| (f - e).abs() < 1e-6), "{found:?}, not {expected:?}");
+    }
+
+    #[test]
+    fn alignment_divides_by_the_share() {
+        // Shares 1.2, 0.6, 0.2 of 2: the aim is 2/3 each.
+        let start = matrix(&[[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]]);
+        let mut none = start.clone();
+        align(&mut none, 0.0);
+        close(none.row(1), [0.5, 0.4, 0.1]);
+        let mut full = start;
+        align(&mut full, 1.0);
+        // The third class's factor is bounded at that of a share of one image, as is the second's.
+        let row = [0.7 / 1.2, 0.2, 0.1];
+        let sum: f32 = row.iter().sum();
+        close(full.row(0), row.map(|p| p / sum));
+    }
+
+    #[test]
+    fn thresholds_follow_confidence_and_class() {
+        // Mean confidence 0.7; shares 1.75, 0.95, 0.3, so the second class asks for 0.7 * 0.95 / 1.75 = 0.38.
+        let rows = matrix(&[[0.9, 0.05, 0.05], [0.65, 0.25, 0.1], [0.2, 0.65, 0.15]]);
+        let mean = (0.9 + 0.65 + 0.65) / 3.0;
+        assert!(mean > 0.65);
+        assert_eq!(confident(&rows, 1.0), [(0, 0), (2, 1)]);
+        assert_eq!(confident(&rows, 0.6), [(0, 0), (1, 0), (2, 1)]);
+    }
+
+    #[test]
+    fn a_label_gives_way_to_a_sure_network() {
+        let mut target = [0.0; 3];
+        posterior(0, &[0.2, 0.5, 0.3], 0.1, &mut target);
+        // 0.9 * 0.2, 0.05 * 0.5, 0.05 * 0.3, of 0.22.
+        close(&target, [0.18 / 0.22, 0.025 / 0.22, 0.015 / 0.22]);
+        posterior(0, &[0.001, 0.998, 0.001], 0.1, &mut target);
+        assert_eq!(most_probable(&target).0, 1);
+        posterior(0, &[0.0, 1.0, 0.0], 0.0, &mut target);
+        close(&target, [1.0, 0.0, 0.0]);
+
+        let config = PseudoLabelsConfig { alignment: 0.0, label_noise: 0.1, ..PseudoLabelsConfig::default() };
+        let pool = matrix(&[[0.001, 0.998, 0.001], [0.9, 0.05, 0.05]]);
+        let lesson = Lesson::of_pool(&config, pool, &[(0, 0), (1, 0)]);
+        assert_eq!(lesson.disputed, 0.5);
+        assert_eq!((lesson.labelled.rows(), lesson.labelled.columns()), (2, 3));
+        assert_eq!(Lesson::of_labels(&[(0, 2)], 3).labelled.row(0), [0.0, 0.0, 1.0]);
+    }
 }

@@ -5,11 +5,36 @@ use std::time::Instant;
 use speed_data::Split;
 use speed_random::Streams;
 
+use super::batches::Batches;
 use super::network::Classifier;
-use super::state::{Batches, Lesson, State, Workspace, probabilities};
-use super::targets::most_probable;
+use super::state::{State, Workspace, identity, probabilities};
+use super::targets::{Lesson, most_probable};
 use super::{PseudoLabelsConfig, PseudoLabelsMetrics};
+use crate::checkpoint::Checkpoint;
+use crate::train::check_data;
 use crate::{Images, StudentError};
+
+/// An epoch that was just finished.
+#[derive(Debug)]
+pub struct PseudoLabelsReport<'a> {
+    state: &'a State,
+    identity: [u8; 32],
+    metrics: PseudoLabelsMetrics,
+}
+
+impl PseudoLabelsReport<'_> {
+    /// Losses, pseudo-labels and accuracies of the epoch.
+    #[must_use]
+    pub fn metrics(&self) -> &PseudoLabelsMetrics {
+        &self.metrics
+    }
+
+    /// The training after this epoch; costs a copy of everything (3 MB with the default network).
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint<PseudoLabelsMetrics> {
+        self.state.to_checkpoint(self.identity)
+    }
+}
 
 /// A trained student.
 #[derive(Clone, Debug)]
@@ -24,69 +49,43 @@ pub struct PseudoLabelsOutcome {
     pub classifier: Classifier,
 }
 
-/// Trains.
+/// Trains a student on the images `pool`, the labels `labelled` (index in the pool, label) and nothing else.
+///
+/// The number of classes is that of `test`, whose labels serve for accuracy only. `streams` is this student's own
+/// family. With `resume` the training goes on after the checkpoint's last epoch and ends with the same bits as without
+/// the interruption. `on_epoch` sees every epoch and may save a checkpoint; its error ends the training. All work is
+/// done on the calling thread.
+///
+/// # Errors
+/// [`StudentError`]: bad settings, data that do not fit, a checkpoint of another training, a loss that is not finite,
+/// or the error of `on_epoch`.
 pub fn train<E>(
     config: &PseudoLabelsConfig,
     pool: Images<'_>,
     labelled: &[(usize, u8)],
     test: &Split,
     streams: &Streams,
-    on_epoch: &mut dyn FnMut(&PseudoLabelsMetrics) -> Result<(), E>,
+    resume: Option<Checkpoint<PseudoLabelsMetrics>>,
+    on_epoch: &mut dyn FnMut(&PseudoLabelsReport<'_>) -> Result<(), E>,
 ) -> Result<PseudoLabelsOutcome, StudentError<E>> {
-    let classes = test.classes();
-    let network =
-        Classifier::new(config, pool.shape(), classes, &mut streams.stream("weights", 0)).expect("large enough");
-    let mut state = State::new(config, network);
+    config.check().map_err(StudentError::Config)?;
+    check_data(config.batch, pool, labelled, test).map_err(StudentError::Data)?;
+    let identity = identity(config, pool, test.classes(), labelled, streams);
     let mut workspace = Workspace::default();
-    let mut teacher = None;
-    let steps = (pool.len() / config.batch).max(1);
-    for epoch in 1..=config.epochs {
-        let start = Instant::now();
-        let mut stream = streams.stream("epoch", u64::from(epoch));
-        let lesson = if epoch <= config.warmup_epochs {
-            Lesson::of_labels(labelled, classes)
-        } else {
-            let since = epoch - 1 - config.warmup_epochs;
-            if config.rounds == 0 || since > config.rounds * config.round_epochs {
-                teacher = Some(state.averaged());
-            } else if since % config.round_epochs == 0 {
-                teacher = Some(state.averaged());
-                let network =
-                    Classifier::new(config, pool.shape(), classes, &mut streams.stream("weights", u64::from(epoch)))
-                        .expect("large enough");
-                let metrics = std::mem::take(&mut state.metrics);
-                state = State::new(config, network);
-                state.metrics = metrics;
-            }
-            Lesson::of_pool(config, teacher.as_ref().unwrap(), pool, labelled, &mut workspace, &mut stream)
-        };
-        let mut batches = Batches::new(config, pool, labelled, &lesson);
-        let mut sums = [0.0; 2];
-        for step in 0..steps {
-            let done = (f64::from(epoch - 1) + step as f64 / steps as f64) / f64::from(config.epochs);
-            let labelled = batches.next(config.labelled_weight(done), &mut workspace, &mut stream);
-            let losses = state.step(config, labelled, done, &mut workspace, &mut stream);
-            for (sum, loss) in sums.iter_mut().zip(losses) {
-                if !loss.is_finite() {
-                    return Err(StudentError::NotFinite { network: "student", loss, epoch, step: step + 1 });
-                }
-                *sum += loss / steps as f64;
-            }
-        }
-        let evaluate = epoch % config.evaluate_every == 0 || epoch == config.epochs;
-        let metrics = PseudoLabelsMetrics {
-            epoch,
-            labelled_loss: sums[0],
-            unlabelled_loss: sums[1],
-            confident: lesson.confident() as f64 / pool.len() as f64,
-            disputed: lesson.disputed,
-            accuracy_raw: evaluate.then(|| accuracy(&state.network, test, &mut workspace)),
-            accuracy_average: evaluate.then(|| accuracy(&state.averaged(), test, &mut workspace)),
-            seconds: start.elapsed().as_secs_f64(),
-        };
-        state.metrics.push(metrics);
-        on_epoch(&metrics).map_err(StudentError::Report)?;
+    let mut state = State::new(config, pool, test.classes(), streams).map_err(StudentError::Data)?;
+    if let Some(checkpoint) = resume {
+        state.restore(identity, checkpoint).map_err(StudentError::Checkpoint)?;
     }
+
+    let done = u32::try_from(state.metrics.len()).unwrap_or(u32::MAX);
+    for epoch in done + 1..=config.epochs {
+        let start = Instant::now();
+        let metrics = run_epoch(config, pool, labelled, test, epoch, streams, &mut state, &mut workspace)?;
+        let metrics = PseudoLabelsMetrics { seconds: start.elapsed().as_secs_f64(), ..metrics };
+        state.metrics.push(metrics);
+        on_epoch(&PseudoLabelsReport { state: &state, identity, metrics }).map_err(StudentError::Report)?;
+    }
+
     let classifier = state.averaged();
     Ok(PseudoLabelsOutcome {
         accuracy: accuracy(&classifier, test, &mut workspace),
@@ -96,10 +95,64 @@ pub fn train<E>(
     })
 }
 
+/// Labels the pool, does all steps of one epoch, and evaluates. The metrics lack the time.
+#[expect(clippy::too_many_arguments, reason = "a training and where it stands")]
+fn run_epoch<E>(
+    config: &PseudoLabelsConfig,
+    pool: Images<'_>,
+    labelled: &[(usize, u8)],
+    test: &Split,
+    epoch: u32,
+    streams: &Streams,
+    state: &mut State,
+    workspace: &mut Workspace,
+) -> Result<PseudoLabelsMetrics, StudentError<E>> {
+    let mut stream = streams.stream("epoch", u64::from(epoch));
+    let lesson = if epoch <= config.warmup_epochs {
+        Lesson::of_labels(labelled, test.classes())
+    } else {
+        let teacher = state.averaged();
+        let views = Some((&config.weak, &mut stream));
+        Lesson::of_pool(config, probabilities(&teacher, pool, views, workspace), labelled)
+    };
+
+    let steps = pool.len() / config.batch;
+    let mut batches = Batches::new(config, pool, labelled, &lesson);
+    let mut sums = [0.0; 2];
+    for step in 0..steps {
+        let done = (f64::from(epoch - 1) + step as f64 / steps as f64) / f64::from(config.epochs);
+        batches.next(config.labelled_weight(done), &mut workspace.batch, &mut stream);
+        let losses = state.step(config, done, workspace, &mut stream);
+        for (sum, loss) in sums.iter_mut().zip(losses) {
+            if !loss.is_finite() {
+                return Err(StudentError::NotFinite { network: "classifier", loss, epoch, step: step + 1 });
+            }
+            *sum += loss;
+        }
+    }
+
+    let evaluate = epoch.is_multiple_of(config.evaluate_every) || epoch == config.epochs;
+    let mut accuracy_of = |network: &Classifier| evaluate.then(|| accuracy(network, test, workspace));
+    Ok(PseudoLabelsMetrics {
+        epoch,
+        labelled_loss: sums[0] / steps as f64,
+        unlabelled_loss: sums[1] / steps as f64,
+        confident: lesson.confident.len() as f64 / pool.len() as f64,
+        disputed: lesson.disputed,
+        accuracy_raw: accuracy_of(&state.network),
+        accuracy_average: accuracy_of(&state.averaged()),
+        seconds: 0.0,
+    })
+}
+
 impl Classifier {
     /// The most probable class of every image.
+    ///
+    /// # Panics
+    /// When the images are not of this network's size.
     #[must_use]
     pub fn predict(&self, images: Images<'_>) -> Vec<u8> {
+        assert_eq!(images.shape(), self.shape(), "size of the images");
         let probabilities = probabilities(self, images, None, &mut Workspace::default());
         (0..images.len()).map(|image| most_probable(probabilities.row(image)).0).collect()
     }
@@ -109,4 +162,217 @@ fn accuracy(network: &Classifier, test: &Split, workspace: &mut Workspace) -> f6
     let probabilities = probabilities(network, Images::of(test), None, workspace);
     let right = (0..test.len()).filter(|&image| most_probable(probabilities.row(image)).0 == test.label(image)).count();
     right as f64 / test.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CheckpointError, InvalidData};
+    use rand::RngExt;
+    use speed_data::ImageShape;
+
+    const SHAPE: ImageShape = ImageShape { channels: 3, height: 10, width: 12 };
+
+    fn config() -> PseudoLabelsConfig {
+        PseudoLabelsConfig {
+            epochs: 10,
+            warmup_epochs: 4,
+            label_epochs: 8,
+            labelled_batch: 8,
+            batch: 20,
+            learning_rate: 0.005,
+            average_rate: 0.05,
+            convolutions: vec![6],
+            kernel: 3,
+            hidden: 16,
+            evaluate_every: 2,
+            ..PseudoLabelsConfig::default()
+        }
+    }
+
+    /// Three classes of colour images: a bright bar at the top, in the middle or at the bottom, and noise.
+    fn split(images: usize, index: u64) -> Split {
+        let mut stream = Streams::new(4).stream("images", index);
+        let labels: Vec<u8> = (0..images).map(|_| stream.random_range(0..3)).collect();
+        let mut pixels = Vec::new();
+        for &label in &labels {
+            for y in (0..3).flat_map(|_| 0..10_usize) {
+                let bright = (y / 4) == usize::from(label);
+                pixels.extend((0..12).map(|_| stream.random_range(0..100) + if bright { 120 } else { 0_u8 }));
+            }
+        }
+        Split::new(SHAPE, 3, pixels, labels).expect("a split")
+    }
+
+    /// Four labels of each class, one of the twelve wrong.
+    fn labels(pool: &Split) -> Vec<(usize, u8)> {
+        let of = |class: u8| (0..pool.len()).filter(move |&i| pool.label(i) == class).take(4).map(move |i| (i, class));
+        let mut labels: Vec<(usize, u8)> = [of(0), of(1), of(2)].into_iter().flatten().collect();
+        labels[5].1 = 2;
+        labels
+    }
+
+    /// Metrics without times, and the final weights.
+    #[derive(Debug, PartialEq)]
+    struct Bits {
+        metrics: Vec<PseudoLabelsMetrics>,
+        classifier: Classifier,
+    }
+
+    impl From<PseudoLabelsOutcome> for Bits {
+        fn from(outcome: PseudoLabelsOutcome) -> Self {
+            let metrics = outcome.metrics.into_iter().map(|m| PseudoLabelsMetrics { seconds: 0.0, ..m }).collect();
+            Self { metrics, classifier: outcome.classifier }
+        }
+    }
+
+    type Outcome = Result<PseudoLabelsOutcome, StudentError<std::fmt::Error>>;
+    type Saved = Checkpoint<PseudoLabelsMetrics>;
+
+    fn run(config: &PseudoLabelsConfig, seed: u64, resume: Option<Saved>) -> (Outcome, Vec<Saved>) {
+        let (pool, test) = (split(200, 0), split(100, 1));
+        let mut checkpoints = Vec::new();
+        let mut on_epoch = |report: &PseudoLabelsReport<'_>| {
+            checkpoints.push(report.checkpoint());
+            Ok(())
+        };
+        let streams = Streams::new(seed);
+        let outcome = train(config, Images::of(&pool), &labels(&pool), &test, &streams, resume, &mut on_epoch);
+        (outcome, checkpoints)
+    }
+
+    fn bits(outcome: Outcome) -> Bits {
+        outcome.expect("a training").into()
+    }
+
+    #[test]
+    fn the_student_learns_and_disputes_the_wrong_label() {
+        let outcome = run(&PseudoLabelsConfig { epochs: 20, ..config() }, 1, None).0.expect("a training");
+        let last = outcome.metrics.last().expect("twenty epochs");
+        assert!(outcome.accuracy > 0.9, "{last:?}");
+        assert!(last.confident > 0.5 && outcome.metrics[3].confident == 0.0, "{last:?}");
+        assert!((last.disputed - 1.0 / 12.0).abs() < 1e-9, "{last:?}");
+        assert_eq!(last.labelled_loss, 0.0, "given labels have no weight any more");
+        assert_eq!(outcome.metrics.iter().filter(|m| m.accuracy_average.is_some()).count(), 10);
+        let test = split(100, 1);
+        let found = outcome.classifier.predict(Images::of(&test));
+        let right = found.iter().zip(test.labels()).filter(|(a, b)| a == b);
+        assert_eq!(right.count() as f64 / 100.0, outcome.accuracy);
+    }
+
+    #[test]
+    fn any_interruption_ends_with_the_same_bits() {
+        let (whole, checkpoints) = run(&config(), 1, None);
+        let whole = bits(whole);
+        assert_eq!(checkpoints.len(), 10);
+        for checkpoint in [&checkpoints[1], &checkpoints[5], &checkpoints[9]] {
+            let bytes = checkpoint.to_bytes();
+            let read = Checkpoint::from_bytes(&bytes).expect("a checkpoint");
+            let resumed = bits(run(&config(), 1, Some(read)).0);
+            assert_eq!(resumed.classifier, whole.classifier);
+            // Times of epochs before the interruption are those of then.
+            let without_times = |m: &PseudoLabelsMetrics| PseudoLabelsMetrics { seconds: 0.0, ..*m };
+            assert_eq!(resumed.metrics, whole.metrics.iter().map(without_times).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn results_depend_on_the_seed_and_not_on_what_runs_beside() {
+        let alone = bits(run(&config(), 1, None).0);
+        let beside: Vec<Bits> = std::thread::scope(|scope| {
+            let threads: Vec<_> = [1, 2].map(|seed| scope.spawn(move || bits(run(&config(), seed, None).0))).into();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert_eq!(beside[0], alone);
+        assert_ne!(beside[1].classifier, alone.classifier);
+    }
+
+    #[test]
+    fn pool_labels_are_not_used() {
+        let (pool, test) = (split(200, 0), split(100, 1));
+        let pixels: Vec<u8> = (0..pool.len()).flat_map(|i| pool.pixels(i).to_vec()).collect();
+        let other = Split::new(SHAPE, 3, pixels, vec![0; 200]).expect("a split");
+        let train_on = |images: &Split| {
+            let ignore = &mut |_: &PseudoLabelsReport<'_>| Ok(());
+            bits(train(&config(), Images::of(images), &labels(&pool), &test, &Streams::new(1), None, ignore))
+        };
+        assert_eq!(train_on(&pool), train_on(&other));
+    }
+
+    #[test]
+    fn checkpoints_of_other_trainings_are_refused() {
+        let (_, checkpoints) = run(&PseudoLabelsConfig { epochs: 5, ..config() }, 1, None);
+        let last = checkpoints.last().expect("five checkpoints").clone();
+        let refused = |config: PseudoLabelsConfig, seed, checkpoint| match run(&config, seed, Some(checkpoint)).0 {
+            Err(StudentError::Checkpoint(error)) => error,
+            other => panic!("not refused: {other:?}"),
+        };
+        let same = PseudoLabelsConfig { epochs: 5, ..config() };
+        assert_eq!(refused(config(), 1, last.clone()), CheckpointError::Other);
+        assert_eq!(refused(same.clone(), 2, last.clone()), CheckpointError::Other);
+        let mut fewer = last.clone();
+        fewer.arrays.pop();
+        assert_eq!(refused(same.clone(), 1, fewer), CheckpointError::Damaged);
+        let mut longer = last.clone();
+        longer.arrays[0].push(0.0);
+        assert_eq!(refused(same, 1, longer), CheckpointError::Damaged);
+        // The other method's checkpoints begin with other bytes.
+        let bytes = last.to_bytes();
+        assert_eq!(Checkpoint::<crate::EpochMetrics>::from_bytes(&bytes).err(), Some(CheckpointError::Magic));
+    }
+
+    #[test]
+    fn bad_settings_and_data_are_named() {
+        let (pool, test) = (split(200, 0), split(100, 1));
+        let refused = |config: &PseudoLabelsConfig, pool: &Split, labelled: &[(usize, u8)]| {
+            let ignore = &mut |_: &PseudoLabelsReport<'_>| Ok::<(), std::fmt::Error>(());
+            match train(config, Images::of(pool), labelled, &test, &Streams::new(1), None, ignore) {
+                Err(StudentError::Data(error)) => error,
+                other => panic!("not refused: {other:?}"),
+            }
+        };
+        let good = labels(&pool);
+        let small = InvalidData::SmallPool { pool: 19, batch: 20 };
+        assert_eq!(refused(&config(), &pool.slice(0..19), &good), small);
+        assert_eq!(refused(&config(), &pool, &[]), InvalidData::NoLabels);
+        assert_eq!(refused(&config(), &pool, &[(0, 3)]), InvalidData::Label { position: 0, label: 3, classes: 3 });
+        let deep = PseudoLabelsConfig { convolutions: vec![4, 4, 4], ..config() };
+        let expected = InvalidData::SmallImages { shape: SHAPE, convolutions: 3, kernel: 3 };
+        assert_eq!(refused(&deep, &pool, &good), expected);
+        let bad = PseudoLabelsConfig { dropout: 1.0, ..config() };
+        let error = run(&bad, 1, None).0;
+        assert!(matches!(error, Err(StudentError::Config(error)) if error.field == "pseudo_labels.dropout"));
+    }
+
+    #[test]
+    fn one_label_and_repeated_labels_are_trained_on() {
+        let (pool, test) = (split(50, 0), split(20, 1));
+        let many: Vec<(usize, u8)> = (0..90).map(|i| (i % 47, pool.label(i % 47))).collect();
+        for labelled in [&[(3, 1)][..], &[(3, 1), (3, 2)], &many] {
+            let ignore = &mut |_: &PseudoLabelsReport<'_>| Ok::<(), std::fmt::Error>(());
+            let outcome = train(&config(), Images::of(&pool), labelled, &test, &Streams::new(1), None, ignore);
+            assert_eq!(outcome.expect("a training").metrics.len(), 10);
+        }
+    }
+
+    #[test]
+    fn a_loss_that_is_not_finite_names_epoch_and_step() {
+        let (_, checkpoints) = run(&config(), 1, None);
+        let mut checkpoint = checkpoints[1].clone();
+        checkpoint.arrays[0][0] = f32::NAN;
+        match run(&config(), 1, Some(checkpoint)).0 {
+            Err(StudentError::NotFinite { network: "classifier", epoch: 3, step: 1, loss }) => assert!(loss.is_nan()),
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_callers_error_ends_the_training() {
+        let (pool, test) = (split(50, 0), split(20, 1));
+        let mut on_epoch =
+            |report: &PseudoLabelsReport<'_>| if report.metrics().epoch == 2 { Err("full") } else { Ok(()) };
+        let streams = Streams::new(1);
+        let outcome = train(&config(), Images::of(&pool), &labels(&pool), &test, &streams, None, &mut on_epoch);
+        assert!(matches!(outcome, Err(StudentError::Report("full"))));
+    }
 }

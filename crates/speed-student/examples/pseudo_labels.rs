@@ -1,0 +1,129 @@
+//! Trains students on pseudo-labels of MNIST, to choose their settings or to measure them, and prints one line of CSV each.
+//!
+//! `SPEED_DATASETS=folder cargo run --release --workspace --example pseudo_labels -- [KEY=VALUE]...`
+//!
+//! Without `labels`, no test image is looked at: pools of 9000 training images by the seed, labels for 100 of them, and 5000
+//! other training images to be measured on. Labels are wrong where bought ones are, at images that are hard to read: they
+//! come from the nearest of `neighbours` further training images (5000 give about 94 right of 100; 0: true labels).
+//!
+//! With `labels=FILE`, the labels.csv of a stage `aggregate-...` of a run, pool and test images are those of the experiment:
+//! the first 9000 test images and the last 1000.
+//!
+//! `first=1 seeds=2` are the seeds; every other key is a setting of the student, `strong.shift=3` for example.
+#![expect(clippy::print_stdout, reason = "a table is what this program is for")]
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use rand::seq::SliceRandom;
+use speed_data::{DataError, Dataset, Split};
+use speed_random::Streams;
+use speed_student::Images;
+use speed_student::pseudo_labels::{PseudoLabelsConfig, PseudoLabelsReport, train};
+
+#[global_allocator]
+static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What a student learns from, and what it is measured on.
+struct Task {
+    pool: Split,
+    labelled: Vec<(usize, u8)>,
+    test: Split,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = PathBuf::from(std::env::var_os("SPEED_DATASETS").unwrap_or_else(|| "datasets".into()));
+    let data = speed_data::mnist::load(&folder)?;
+    let (mut seeds, mut first, mut neighbours, mut labels) = (2, 1, 5000, None);
+    let mut settings = serde_json::to_value(PseudoLabelsConfig::default())?;
+    for argument in std::env::args().skip(1) {
+        let (key, value) = argument.split_once('=').ok_or_else(|| format!("{argument}: expected KEY=VALUE"))?;
+        match key {
+            "seeds" => seeds = value.parse()?,
+            "first" => first = value.parse()?,
+            "neighbours" => neighbours = value.parse()?,
+            "labels" => labels = Some(read_labels(&std::fs::read_to_string(value)?)?),
+            _ => {
+                let mut place = Some(&mut settings);
+                for part in key.split('.') {
+                    place = place.and_then(|settings| settings.get_mut(part));
+                }
+                *place.ok_or_else(|| format!("no setting {key}"))? = serde_json::from_str(value)?;
+            }
+        }
+    }
+    let config: PseudoLabelsConfig = serde_json::from_value(settings)?;
+
+    println!("seed,right_labels,accuracy,accuracy_raw,confident,disputed,core_seconds,accuracy_by_epoch");
+    for seed in first..first + seeds {
+        let streams = Streams::new(seed);
+        let Task { pool, labelled, test } = match &labels {
+            Some(labels) => {
+                let (pool, test) = (data.test.slice(0..9000), data.test.slice(9000..10_000));
+                Task { pool, labelled: labels.clone(), test }
+            }
+            None => validation_task(&data, neighbours, &streams)?,
+        };
+        let right = labelled.iter().filter(|(image, label)| pool.label(*image) == *label).count();
+        let start = core_seconds();
+        let mut ignore = |_: &PseudoLabelsReport<'_>| Ok::<(), std::convert::Infallible>(());
+        let outcome = train(&config, Images::of(&pool), &labelled, &test, &streams, None, &mut ignore)?;
+        let last = outcome.metrics.last().ok_or("no epoch")?;
+        let evaluated = outcome.metrics.iter().filter_map(|m| m.accuracy_average);
+        println!(
+            "{seed},{right},{:.4},{:.4},{:.4},{:.2},{:.1},{}",
+            outcome.accuracy,
+            outcome.accuracy_raw,
+            last.confident,
+            last.disputed,
+            core_seconds() - start,
+            evaluated.map(|accuracy| format!("{accuracy:.4}")).collect::<Vec<_>>().join(" ")
+        );
+    }
+    Ok(())
+}
+
+/// The task as the student has it, made of training images.
+fn validation_task(data: &Dataset, neighbours: usize, streams: &Streams) -> Result<Task, DataError> {
+    let mut order: Vec<usize> = (0..data.train.len()).collect();
+    order.shuffle(&mut streams.stream("selection", 0));
+    let pool = pick(&data.train, &order[..9000])?;
+    let test = pick(&data.train, &order[9000..14_000])?;
+    let known = pick(&data.train, &order[14_000..14_000 + neighbours])?;
+    let label = |image: usize| nearest(pool.pixels(image), &known).unwrap_or(pool.label(image));
+    let labelled = (0..100).map(|image| (image, label(image))).collect();
+    Ok(Task { pool, labelled, test })
+}
+
+fn pick(data: &Split, chosen: &[usize]) -> Result<Split, DataError> {
+    let pixels = chosen.iter().flat_map(|&i| data.pixels(i)).copied().collect();
+    Split::new(data.shape(), data.classes(), pixels, chosen.iter().map(|&i| data.label(i)).collect())
+}
+
+/// The label of the image of `known` with the least squared distance.
+fn nearest(image: &[u8], known: &Split) -> Option<u8> {
+    let distance = |i: &usize| -> u64 {
+        let squares = image.iter().zip(known.pixels(*i)).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2));
+        squares.sum()
+    };
+    (0..known.len()).min_by_key(distance).map(|i| known.label(i))
+}
+
+/// Pool image and label of every line `query,pool_image,label`; queries without a label are left out.
+fn read_labels(text: &str) -> Result<Vec<(usize, u8)>, Box<dyn Error>> {
+    let mut labelled = Vec::new();
+    for line in text.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let &[_, image, label] = cells.as_slice() else { return Err(format!("{line}: expected three cells").into()) };
+        if !label.is_empty() {
+            labelled.push((image.parse()?, label.parse()?));
+        }
+    }
+    Ok(labelled)
+}
+
+/// Processor time of this thread so far; not a number where the system does not tell it.
+fn core_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ').next().and_then(|nanoseconds| nanoseconds.parse::<f64>().ok()).map_or(f64::NAN, |ns| ns * 1e-9)
+}
