@@ -7,6 +7,7 @@ use speed_student::StudentMethod;
 
 use crate::config::{AggregationKind, Config};
 use crate::environment::Environment;
+use crate::plot::median;
 use crate::stages::{Accounts, Aggregate, AggregateTimes, EnsembleQuality, StudentRun};
 use crate::table::Table;
 
@@ -49,6 +50,9 @@ pub struct ReportRow {
     pub student_mean: Option<f64>,
     /// Their sample standard deviation; none for one repeat.
     pub student_deviation: Option<f64>,
+    /// Their median.
+    #[serde(default)]
+    pub student_median: Option<f64>,
     /// The paper's own figures; 0 = it gives none.
     pub paper: PaperFigures,
 }
@@ -138,6 +142,7 @@ impl ReportRow {
             students,
             student_mean,
             student_deviation,
+            student_median: (!accuracies.is_empty()).then(|| median(&accuracies)),
             paper: PaperFigures {
                 epsilon: row.paper_epsilon,
                 accuracy: row.paper_accuracy,
@@ -273,7 +278,7 @@ impl Report {
         }
         text.push_str(&format!(
             "{} teachers (mean {}, plurality {} on {} pool images), {} queries, gamma {}, delta {}, seed {}.\n\
-             {}, {} processors, {}; speed {}, burn {}, tfhe {}.\n",
+             {}, {} processors, {}; {}; speed {}, burn {}, tfhe {}.\n",
             self.ensemble.teachers,
             percent(self.ensemble.mean_accuracy),
             percent(self.ensemble.plurality_accuracy),
@@ -285,6 +290,7 @@ impl Report {
             environment.processor,
             environment.processors,
             environment.system,
+            environment.products,
             environment.speed,
             environment.burn,
             environment.tfhe,
@@ -330,7 +336,8 @@ const NOTES: &str = "\
 ε paper      what the paper printed. Its accuracies stand under \"paper %\", its homomorphic time under \"paper s\".
 labels %     right labels among the answered queries.
 student      GAN: the paper's | ours: the student on pseudo-labels, on the same labels and images (docs/student.md).
-student %    accuracy on test images, mean ± deviation of repeats.
+student %    accuracy on test images, mean ± deviation of repeats; one by one in
+             tables/students.csv and students.svg.
 HE = clear   queries on which the homomorphic argmax gives the label of the clear-text one.
 HE s         wall clock of the homomorphic argmax, all queries. core-s/query: processor time of the whole round.
 ";

@@ -3,9 +3,10 @@
 //! | module | what | for |
 //! |---|---|---|
 //! | [`init`], [`params`] | initial weights from a caller's stream; parameters with fixed ids | every Burn model |
-//! | [`conv`], [`lrn`], [`dense`] | TensorFlow's padding and local response normalisation, in Burn | reference teacher |
+//! | [`conv`], [`dense`] | TensorFlow's padding, in Burn | teachers' parameters |
+//! | [`same_conv`], [`max_pool`], [`lrn`] | convolution, pooling and normalisation as TensorFlow has them, gradients written out | reference teacher |
 //! | [`pooled_conv`] | convolution and pooling in one pass, with its gradient | small teacher, student |
-//! | [`linear`], [`dropout`], [`cross_entropy`] | layers and loss with their gradients written out | student |
+//! | [`linear`], [`dropout`], [`cross_entropy`] | layers and loss with their gradients written out | teachers, student |
 //! | [`weight_norm`], [`batch_norm`], [`noise`], [`math`] | layers with their gradients written out | student |
 //! | [`matrix`], [`adam`], [`average`] | products, optimiser and parameter averages on plain arrays | both |
 //! | [`threads`] | a work queue whose workers each have a one-thread pool | ensembles and students |
