@@ -276,8 +276,8 @@ fn known_noise_is_covered_by_the_collusion_bound() {
     }
 }
 
-/// Probabilities of every answer without a threshold, ties to the lowest class, by sums over the winning count.
-fn probabilities(counts: &[i64], pmf: &[f64]) -> Vec<f64> {
+/// Probabilities of every answer, "no answer" last, ties to the lowest class, by sums over the winning count.
+fn probabilities(counts: &[i64], pmf: &[f64], threshold: Option<i64>) -> Vec<f64> {
     let reach = (pmf.len() / 2) as i64;
     let below: Vec<f64> = pmf
         .iter()
@@ -287,15 +287,20 @@ fn probabilities(counts: &[i64], pmf: &[f64]) -> Vec<f64> {
         })
         .collect();
     let at = |k: i64| if k < -reach { 0.0 } else { below.get((k + reach) as usize).copied().unwrap_or(1.0) };
-    (0..counts.len())
+    let reaches = |x: i64| threshold.is_none_or(|threshold| x >= threshold);
+    let mut all: Vec<f64> = (0..counts.len())
         .map(|class| {
             let others = |x: i64| -> f64 {
                 let rivals = (0..counts.len()).filter(|&k| k != class);
                 rivals.map(|k| at(x - counts[k] - i64::from(k < class))).product()
             };
-            (-reach..=reach).map(|r| pmf[(r + reach) as usize] * others(counts[class] + r)).sum()
+            let winning = (-reach..=reach).filter(|r| reaches(counts[class] + r));
+            winning.map(|r| pmf[(r + reach) as usize] * others(counts[class] + r)).sum()
         })
-        .collect()
+        .collect();
+    let silent = |threshold: i64| counts.iter().map(|count| at(threshold - 1 - count)).product();
+    all.push(threshold.map_or(0.0, silent));
+    all
 }
 
 #[test]
@@ -303,7 +308,9 @@ fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
     // What the adversary sees is the answer and the known noise c: the moment of the pair is the mean over c. Every claim at
     // these votes must be at least what the true moment of its own order gives.
     let delta = 1e-5;
-    for (gamma, tau) in [(0.7, 0.6), (1.2, 0.8), (1.0, 0.3)] {
+    for (gamma, tau, threshold) in
+        [(0.7, 0.6, None), (1.2, 0.8, None), (1.0, 0.3, None), (1.0, 0.6, Some(5)), (0.8, 0.7, Some(9))]
+    {
         let (secret, known) = (pmf(gamma, tau, (34.0 / gamma) as i64), pmf(gamma, 1.0 - tau, (17.0 / gamma) as i64));
         let furthest = (known.len() / 2) as i64;
         let truth = |counts: &[i64], there: &[i64], l: f64| -> f64 {
@@ -313,7 +320,11 @@ fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
                 let weight: f64 = c.iter().map(|&c| known[(c + furthest) as usize]).product();
                 if weight > 1e-12 {
                     let moved = |counts: &[i64]| -> Vec<f64> {
-                        probabilities(&counts.iter().zip(&c).map(|(n, c)| n + c).collect::<Vec<i64>>(), &secret)
+                        probabilities(
+                            &counts.iter().zip(&c).map(|(n, c)| n + c).collect::<Vec<i64>>(),
+                            &secret,
+                            threshold,
+                        )
                     };
                     moment += weight * exact_moment(&moved(counts), &moved(there), l).exp_m1();
                 }
@@ -322,7 +333,7 @@ fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
                 c[..next].fill(-furthest);
             }
         };
-        let accountant = Accountant::new(event(gamma, tau, None), Delta::new(delta).expect("a delta"))
+        let accountant = Accountant::new(event(gamma, tau, threshold), Delta::new(delta).expect("a delta"))
             .with_assume(Assume::Collusion);
         for (counts, queries) in [
             (vec![6, 6], 3),
@@ -338,7 +349,7 @@ fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
             for there in neighbours(&counts) {
                 for (here, there) in [(&counts, &there), (&there, &counts)] {
                     let least = improved_epsilon(queries as f64 * truth(here, there, order), order, delta);
-                    let what = format!("{gamma} {tau} {here:?} to {there:?}, order {order}");
+                    let what = format!("{gamma} {tau} {threshold:?} {here:?} to {there:?}, order {order}");
                     assert!(claim.epsilon >= least * (1.0 - 1e-9), "{what}: {} below {least}", claim.epsilon);
                 }
             }

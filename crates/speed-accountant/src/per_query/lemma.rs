@@ -147,7 +147,7 @@ mod tests {
                 let noise = GeneralisedLaplace::of_class(scale, HonestRatio::new(tau).expect("valid"));
                 let (search, bound) = (log_sup_g(&noise), log_sup_g_bound(&LaplaceTable::new(noise), gamma));
                 let off = bound / search - 1.0;
-                assert!((-1e-12..1e-4).contains(&off), "gamma {gamma}, tau {tau}: off by {off:e}");
+                assert!((-1e-12..2e-4).contains(&off), "gamma {gamma}, tau {tau}: off by {off:e}");
             }
         }
     }
