@@ -85,11 +85,10 @@ fn weight_gradient_of_runs<const RUN: usize>(
                     }
                 }
             }
-            for r in 0..RUN {
+            let [even, odd] = &parts;
+            for (r, (even, odd)) in even.iter().zip(odd).enumerate() {
                 let row = &mut sums.row_mut(ky * RUN + r)[first..first + LANES];
-                for (lane, sum) in row.iter_mut().enumerate() {
-                    *sum += parts[0][r][lane] + parts[1][r][lane];
-                }
+                row.iter_mut().zip(even.iter().zip(odd)).for_each(|(sum, (even, odd))| *sum += even + odd);
             }
         }
     }
