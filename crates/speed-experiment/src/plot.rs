@@ -42,7 +42,7 @@ impl Report {
         );
         let title = format!("{}: accuracy of every student", self.experiment);
         text(&mut svg, WIDTH / 2.0, 22.0, "middle", 15, &title);
-        let key = "\u{25cf} averaged parameters   \u{25cb} last parameters   | median      grey bar: the paper's mean \u{b1} deviation";
+        let key = "\u{25cf} averaged parameters, \u{25cb} last parameters; line: median; grey: the paper's mean \u{b1} deviation";
         text(&mut svg, WIDTH / 2.0, 44.0, "middle", 12, key);
         scale.draw(&mut svg, height - BOTTOM);
         let mut y = TOP + LANE / 2.0;
