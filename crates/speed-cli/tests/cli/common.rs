@@ -115,6 +115,8 @@ impl Workplace {
         let runs: Vec<PathBuf> = fs::read_dir(self.path(results).join(experiment))
             .expect("results")
             .map(|entry| entry.expect("entry").path())
+            // The experiment's ledger is a file beside them.
+            .filter(|path| path.is_dir())
             .collect();
         assert_eq!(runs.len(), 1, "{runs:?}");
         runs[0].clone()
