@@ -3,7 +3,7 @@
 //! Maps are stored image by image, row by row, pixel by pixel, channel by channel (NHWC), so that every window of a map
 //! is a few runs of consecutive values. The patches under the kernel are copied into one matrix, the convolution is a
 //! product with it, and since the four patches of one pooling window are neighbours, so are the four values that
-//! pooling compares. Maps of few channels go without the matrix ([`direct`]).
+//! pooling compares. Maps of few channels go without the matrix (`direct.rs`).
 
 mod direct;
 
