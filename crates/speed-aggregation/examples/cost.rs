@@ -1,8 +1,8 @@
 //! What an argmax under encryption costs: 250 teachers, ten classes, votes and keys from fixed seeds.
 //!
 //! ```console
-//! $ cargo run --release --workspace --example cost -- tournament --queries 8 --threads 2
-//! $ cargo run --release --workspace --example cost -- sizes
+//! $ cargo run --release -p speed-aggregation --example cost -- tournament --queries 8 --threads 2
+//! $ cargo run --release -p speed-aggregation --example cost -- sizes
 //! ```
 //!
 //! Peak memory is of the whole process: all roles, and the generation of keys. `scripts/bench-argmax` compares.

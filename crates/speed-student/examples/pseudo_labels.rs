@@ -1,6 +1,6 @@
 //! Trains students on pseudo-labels of MNIST, to choose their settings or to measure them, and prints one line of CSV each.
 //!
-//! `SPEED_DATASETS=folder cargo run --release --workspace --example pseudo_labels -- [KEY=VALUE]...`
+//! `SPEED_DATASETS=folder cargo run --release -p speed-student --example pseudo_labels -- [KEY=VALUE]...`
 //!
 //! Without `labels`, no test image is looked at: pools of 9000 training images by the seed, labels for 100 of them, and 5000
 //! other training images to be measured on. Labels are wrong where bought ones are, at images that are hard to read: they

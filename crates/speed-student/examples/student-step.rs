@@ -4,7 +4,7 @@
 //! line of JSON. A step is what a training does: batches, noise, both networks, averages of parameters.
 //!
 //! ```console
-//! $ echo 100 | cargo run --release --workspace --example student-step
+//! $ echo 100 | cargo run --release -p speed-student --example student-step
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints")]
 

@@ -6,7 +6,7 @@
 //! - `teacher-step ensemble FOLDER`: so many teachers of `configs/mnist.toml` on two threads, on MNIST in FOLDER
 //!
 //! ```console
-//! $ echo 100 | cargo run --release --workspace --example teacher-step -- small
+//! $ echo 100 | cargo run --release -p speed-teacher --example teacher-step -- small
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
