@@ -9,7 +9,7 @@ largest absolute value here; that of an update is what exceeds one rounding of t
 Small networks run free: weights come from the trace once, and everything after that is computed here. Networks of the
 paper's size begin every step with the weights of the trace (and gradients and updates of that step are compared): a single
 unit that float32 and float64 put on different sides of a kink would otherwise change all that follows. Where a gradient
-deviates, decisions that are within 6e-5 of a kink are tried the other way, and counted if they explain it (kinks.py).
+deviates, decisions that are within 3e-5 of a kink are tried the other way, and counted if they explain it (kinks.py).
 
 With --fixtures the results of the small networks are written to where the Rust tests compare with them.
 """
@@ -28,7 +28,7 @@ import teacher
 jax.config.update("jax_enable_x64", True)
 
 TOLERANCE = 1e-4
-NEAR = 6e-5  # of a kink, in standard deviations of what is decided on; products on tiles are off by up to half of it
+NEAR = 3e-5  # of a kink, in standard deviations of what is decided on
 STEPS = 20
 KEPT = 32  # as in trace.rs
 ROOT = Path(__file__).resolve().parents[3]
