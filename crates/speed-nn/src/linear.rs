@@ -85,6 +85,19 @@ impl Linear {
 }
 
 impl LinearTrace {
+    /// Puts a ReLU behind the layer: turns negative outputs into zero.
+    pub fn relu(&mut self) {
+        // Not `max`, which would hide a NaN.
+        self.output.values_mut().iter_mut().for_each(|value| *value = if *value < 0.0 { 0.0 } else { *value });
+    }
+
+    /// Turns `gradient`, by the outputs of [`relu`](Self::relu), into that by the layer's own.
+    pub fn relu_gradient(&mut self) {
+        for (gradient, output) in self.gradient.values_mut().iter_mut().zip(self.output.values()) {
+            *gradient = if *output > 0.0 { *gradient } else { 0.0 };
+        }
+    }
+
     /// Gradients of weights and bias.
     #[must_use]
     pub fn gradients(&self) -> [&[f32]; 2] {

@@ -113,9 +113,8 @@ impl Classifier {
         trace.flat.resize(images, self.hidden.inputs());
         trace.flat.values_mut().copy_from_slice(maps);
         self.hidden.forward(&trace.flat, &mut trace.hidden);
+        trace.hidden.relu();
         let hidden = trace.hidden.output.values_mut();
-        // Not `max`, which would hide a NaN.
-        hidden.iter_mut().for_each(|value| *value = if *value < 0.0 { 0.0 } else { *value });
         if let Some(stream) = dropout {
             trace.dropout.draw(hidden.len(), self.dropout, stream);
             trace.dropout.apply(hidden);
@@ -128,11 +127,8 @@ impl Classifier {
     pub(super) fn backward(&self, pixels: &[f32], trace: &mut Trace) {
         self.output.backward(&trace.hidden.output, &mut trace.logits);
         self.output.input_gradient(&trace.logits, &mut trace.hidden.gradient);
-        let gradient = trace.hidden.gradient.values_mut();
-        trace.dropout.apply(gradient);
-        for (gradient, output) in gradient.iter_mut().zip(trace.hidden.output.values()) {
-            *gradient = if *output > 0.0 { *gradient } else { 0.0 };
-        }
+        trace.dropout.apply(trace.hidden.gradient.values_mut());
+        trace.hidden.relu_gradient();
         self.hidden.backward(&trace.flat, &mut trace.hidden);
         self.hidden.input_gradient(&trace.hidden, &mut trace.flat_gradient);
 

@@ -1,5 +1,7 @@
 //! The teachers' networks behind one type.
 
+#[cfg(test)]
+mod burn_twin;
 mod loss;
 mod parameters;
 mod reference;

@@ -79,9 +79,9 @@ impl Layers {
 
         let [wide, narrow, logits] = dense;
         self.dense[0].forward(flat, wide);
-        relu(&mut wide.output);
+        wide.relu();
         self.dense[1].forward(&wide.output, narrow);
-        relu(&mut narrow.output);
+        narrow.relu();
         self.dense[2].forward(&narrow.output, logits);
         &logits.output
     }
@@ -93,10 +93,10 @@ impl Layers {
         let [wide, narrow, logits] = &mut trace.dense;
         self.dense[2].backward(&narrow.output, logits);
         self.dense[2].input_gradient(logits, &mut narrow.gradient);
-        relu_gradient(narrow);
+        narrow.relu_gradient();
         self.dense[1].backward(&wide.output, narrow);
         self.dense[1].input_gradient(narrow, &mut wide.gradient);
-        relu_gradient(wide);
+        wide.relu_gradient();
         self.dense[0].backward(&trace.flat, wide);
         self.dense[0].input_gradient(wide, &mut trace.flat_gradient);
         loss += decay(&self.dense[0], &mut wide.weight) + decay(&self.dense[1], &mut narrow.weight);
@@ -130,17 +130,6 @@ fn decay(layer: &Linear, gradient: &mut Matrix) -> f32 {
     // One sum of millions of terms in f32 would be off by 2e-5.
     let squares: f64 = weight.chunks(4096).map(|part| f64::from(dot(part, part))).sum();
     WEIGHT_DECAY / 2.0 * squares as f32
-}
-
-fn relu(rows: &mut Matrix) {
-    // Not `max`, which would hide a NaN.
-    rows.values_mut().iter_mut().for_each(|value| *value = if *value < 0.0 { 0.0 } else { *value });
-}
-
-fn relu_gradient(layer: &mut LinearTrace) {
-    for (gradient, output) in layer.gradient.values_mut().iter_mut().zip(layer.output.values()) {
-        *gradient = if *output > 0.0 { *gradient } else { 0.0 };
-    }
 }
 
 /// Maps pixel by pixel to rows channel by channel.

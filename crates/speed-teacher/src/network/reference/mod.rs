@@ -138,8 +138,9 @@ fn for_each_weight([outputs, inputs, rows, columns]: [usize; 4], mut pair: impl 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::burn_twin::{assert_close, assert_gradients_agree, cross_entropy, read};
     use burn::module::{ModuleMapper, Param};
-    use burn::tensor::{Int, Tensor, TensorData, activation};
+    use burn::tensor::{Tensor, TensorData, activation};
     use speed_nn::conv::max_pool_same;
     use speed_nn::lrn::local_response_norm;
     use speed_random::Streams;
@@ -202,43 +203,15 @@ mod tests {
             let labels: Vec<u8> = (0..count).map(|i| (i % 5) as u8).collect();
 
             let (logits, penalty) = in_burn(&network, &images, &device);
-            let chosen = labels.iter().map(|&l| i32::from(l)).collect::<Vec<_>>();
-            let chosen: Tensor<2, Int> = Tensor::from_data(TensorData::new(chosen, [count, 1]), &device);
-            let expected_loss = activation::log_softmax(logits.clone(), 1).gather(1, chosen).mean().neg() + penalty;
+            let expected_loss = cross_entropy(logits.clone(), &labels, &device) + penalty;
             let expected = GradientsParams::from_grads(expected_loss.clone().backward(), &network);
             let (loss, found) =
                 network.gradients(&images, &labels, &mut Trace::default(), &Device::flex()).expect("gradients");
 
-            let close = |found: &[f32], expected: &[f32], what: &str| {
-                assert_eq!(found.len(), expected.len());
-                // Relative to the greatest: sums of thousands of products in another order.
-                let scale = expected.iter().fold(0.0_f32, |scale, e| scale.max(e.abs()));
-                assert!(scale > 0.0, "{what} is zero");
-                for (f, e) in found.iter().zip(expected) {
-                    assert!((f - e).abs() <= 1e-4 * scale, "{what}: {f} and {e}");
-                }
-            };
-            fn read<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-                tensor.into_data().try_to_vec().expect("f32")
-            }
             let own = network.logits(&images, &mut Trace::default()).expect("logits");
-            close(&own, &read(logits.inner()), "logits");
-            close(&[loss], &read(expected_loss.inner()), "loss");
-            for layer in [&network.first, &network.second] {
-                let (weight, bias) = layer.parameters();
-                let [f, e] = [&found, &expected].map(|g| read(g.get::<4>(weight.id).expect("a gradient")));
-                close(&f, &e, "kernels");
-                let [f, e] = [&found, &expected].map(|g| read(g.get::<1>(bias.id).expect("a gradient")));
-                close(&f, &e, "bias of a convolution");
-            }
-            let [wide, narrow] = &network.hidden;
-            for layer in [wide, narrow, &network.output] {
-                let (weight, bias) = layer.parameters();
-                let [f, e] = [&found, &expected].map(|g| read(g.get::<2>(weight.id).expect("a gradient")));
-                close(&f, &e, "weights");
-                let [f, e] = [&found, &expected].map(|g| read(g.get::<1>(bias.id).expect("a gradient")));
-                close(&f, &e, "bias");
-            }
+            assert_close(&own, &read(logits.inner()), "logits");
+            assert_close(&[loss], &read(expected_loss.inner()), "loss");
+            assert_gradients_agree(&network, &found, &expected);
         }
     }
 }

@@ -49,8 +49,7 @@ impl Layers {
         trace.flat.resize(images, self.hidden.inputs());
         trace.flat.values_mut().copy_from_slice(rows);
         self.hidden.forward(&trace.flat, &mut trace.hidden);
-        // Not `max`, which would hide a NaN.
-        trace.hidden.output.values_mut().iter_mut().for_each(|value| *value = if *value < 0.0 { 0.0 } else { *value });
+        trace.hidden.relu();
         self.output.forward(&trace.hidden.output, &mut trace.logits);
         &trace.logits.output
     }
@@ -60,9 +59,7 @@ impl Layers {
         let loss = cross_entropy(labels, &mut trace.logits);
         self.output.backward(&trace.hidden.output, &mut trace.logits);
         self.output.input_gradient(&trace.logits, &mut trace.hidden.gradient);
-        for (gradient, output) in trace.hidden.gradient.values_mut().iter_mut().zip(trace.hidden.output.values()) {
-            *gradient = if *output > 0.0 { *gradient } else { 0.0 };
-        }
+        trace.hidden.relu_gradient();
         self.hidden.backward(&trace.flat, &mut trace.hidden);
         self.hidden.input_gradient(&trace.hidden, &mut trace.flat_gradient);
         let maps = trace.first.output().values();

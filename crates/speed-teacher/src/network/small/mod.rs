@@ -111,9 +111,10 @@ impl SmallNetwork {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::burn_twin::{assert_close, assert_gradients_agree, cross_entropy, read};
     use burn::tensor::module::{conv2d, max_pool2d};
     use burn::tensor::ops::{ConvOptions, MaxPoolOptions};
-    use burn::tensor::{Int, Tensor, TensorData, activation};
+    use burn::tensor::{Tensor, TensorData, activation};
     use speed_random::Streams;
 
     fn network(shape: ImageShape, classes: usize, device: &Device) -> Option<SmallNetwork> {
@@ -170,34 +171,15 @@ mod tests {
             let labels: Vec<u8> = (0..count).map(|i| (i % 5) as u8).collect();
 
             let logits = in_burn(&network, &images, &device);
-            let chosen = labels.iter().map(|&l| i32::from(l)).collect::<Vec<_>>();
-            let chosen: Tensor<2, Int> = Tensor::from_data(TensorData::new(chosen, [count, 1]), &device);
-            let expected_loss = activation::log_softmax(logits.clone(), 1).gather(1, chosen).mean().neg();
+            let expected_loss = cross_entropy(logits.clone(), &labels, &device);
             let expected = GradientsParams::from_grads(expected_loss.clone().backward(), &network);
             let (loss, found) =
                 network.gradients(&images, &labels, &mut Trace::default(), &Device::flex()).expect("gradients");
 
-            let close = |found: &[f32], expected: &[f32], what: &str| {
-                assert_eq!(found.len(), expected.len());
-                // Relative to the greatest: sums of thousands of products in another order.
-                let scale = expected.iter().fold(0.0_f32, |scale, e| scale.max(e.abs()));
-                assert!(scale > 0.0, "{what} is zero");
-                for (f, e) in found.iter().zip(expected) {
-                    assert!((f - e).abs() <= 1e-4 * scale, "{what}: {f} and {e}");
-                }
-            };
-            let read = |tensor: Tensor<1>| -> Vec<f32> { tensor.into_data().try_to_vec().expect("f32") };
             let own = network.logits(&images, &mut Trace::default()).expect("logits");
-            close(&own, &read(logits.inner().flatten(0, 1)), "logits");
-            close(&[loss], &read(expected_loss.inner()), "loss");
-            for layer in [&network.first, &network.second, &network.hidden, &network.output] {
-                let (weight, bias) = layer.parameters();
-                let weights = [&found, &expected].map(|g| g.get::<2>(weight.id).expect("a gradient").flatten(0, 1));
-                let biases = [&found, &expected].map(|g| g.get::<1>(bias.id).expect("a gradient"));
-                for [found, expected] in [weights, biases] {
-                    close(&read(found), &read(expected), &format!("gradient of parameter {}", weight.id));
-                }
-            }
+            assert_close(&own, &read(logits.inner()), "logits");
+            assert_close(&[loss], &read(expected_loss.inner()), "loss");
+            assert_gradients_agree(&network, &found, &expected);
         }
     }
 }
