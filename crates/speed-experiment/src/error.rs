@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use speed_accountant::ledger::LedgerError;
+use speed_batched::DeviceError;
 
 use crate::config::ConfigError;
 
@@ -56,6 +57,9 @@ pub enum ExperimentError {
         /// The system's message.
         reason: String,
     },
+    /// The device that trainings are sent to is not there, or failed.
+    #[error("device: {0}")]
+    Device(#[from] DeviceError),
     /// The noise cannot be drawn.
     #[error(transparent)]
     Mechanism(#[from] speed_mechanism::MechanismError),
@@ -100,7 +104,7 @@ impl ExperimentError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) => 2,
+            Self::Config(_) | Self::Device(DeviceError::NotBuilt) => 2,
             Self::Data(_) | Self::Input { .. } | Self::Mismatch(_) => 3,
             Self::Results { .. } => 4,
             Self::Io { .. } => 5,
@@ -113,6 +117,7 @@ impl ExperimentError {
             Self::Teacher(_)
             | Self::Votes(_)
             | Self::Threads { .. }
+            | Self::Device(_)
             | Self::Mechanism(_)
             | Self::Aggregation(_)
             | Self::Account(_)

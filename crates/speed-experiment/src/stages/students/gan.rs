@@ -18,11 +18,16 @@ pub(super) fn train(session: &mut Session<'_>, images: &Images) -> Result<Traine
     let pool = Unlabelled::of(&images.pool);
     let outcome = speed_student::train(config, pool, &labelled, &images.test, &streams, resume, &mut on_epoch)
         .map_err(|error| session.error(error))?;
+    trained(&outcome)
+}
+
+/// What a student of this method leaves.
+pub(super) fn trained(outcome: &StudentOutcome) -> Result<Trained, ExperimentError> {
     Ok(Trained {
         accuracy: outcome.accuracy,
         accuracy_raw: outcome.accuracy_raw,
-        metrics_csv: metrics_csv(&outcome),
-        picture: Some(("digits.png", png(&outcome)?)),
+        metrics_csv: metrics_csv(outcome),
+        picture: Some(("digits.png", png(outcome)?)),
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod gan;
 mod pseudo_labels;
+mod together;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,6 +16,7 @@ use speed_student::{Checkpoint, CheckpointMetrics, StudentConfig, StudentError, 
 
 use super::{Context, Images};
 use crate::ExperimentError;
+use crate::device::Device;
 use crate::store::{Fingerprint, StageFolder};
 
 const CODE_VERSION: u32 = 1;
@@ -127,8 +129,10 @@ fn settings(config: &StudentConfig, method: StudentMethod) -> Value {
 
 /// The first error stops the others at their next epoch.
 fn train_all(context: &Context<'_>, images: &Images, jobs: &[Job<'_>]) -> Result<Vec<StudentRun>, ExperimentError> {
-    let finished = Mutex::new(Vec::new());
-    threads::for_each(jobs, context.threads, |job, stop| {
+    let on_device = |job: &&Job<'_>| matches!(context.device, Device::Together(..)) && job.method == StudentMethod::Gan;
+    let (together, alone): (Vec<&Job<'_>>, Vec<&Job<'_>>) = jobs.iter().partition(on_device);
+    let finished = Mutex::new(together::train(context, images, &together)?);
+    threads::for_each(&alone, context.threads, |job, stop| {
         let run = train_one(context, images, job, stop)?;
         finished.lock().unwrap_or_else(PoisonError::into_inner).push(run);
         Ok(())
@@ -146,8 +150,23 @@ fn train_one(
     job: &Job<'_>,
     stop: &AtomicBool,
 ) -> Result<StudentRun, ExperimentError> {
+    let stage = context.stage(&job.stage, CODE_VERSION, &inputs(context, images, job), |folder| {
+        let mut session = Session::new(context, job, folder, stop);
+        let trained = match job.method {
+            StudentMethod::Gan => gan::train(&mut session, images)?,
+            StudentMethod::PseudoLabels => pseudo_labels::train(&mut session, images)?,
+        };
+        let outputs = write_outputs(folder, &job.stage, trained)?;
+        folder.remove(CHECKPOINT);
+        Ok(outputs)
+    })?;
+    stage.read_json("student.json")
+}
+
+/// What a student is made from.
+fn inputs(context: &Context<'_>, images: &Images, job: &Job<'_>) -> Value {
     let config = context.config;
-    let inputs = json!({
+    json!({
         "queries": job.labelling.queries,
         "labels": job.labelling.labels,
         "pool": Images::digest(&images.pool),
@@ -155,26 +174,38 @@ fn train_one(
         "student": settings(&config.student, job.method),
         "seed": config.seed,
         "repeat": job.repeat,
-    });
-    let stage = context.stage(&job.stage, CODE_VERSION, &inputs, |folder| {
-        let mut session = Session::new(context, job, folder, stop);
-        let trained = match job.method {
-            StudentMethod::Gan => gan::train(&mut session, images)?,
-            StudentMethod::PseudoLabels => pseudo_labels::train(&mut session, images)?,
-        };
-        let Trained { accuracy, accuracy_raw, metrics_csv, picture } = trained;
-        let run = StudentRun { stage: job.stage.clone(), accuracy, accuracy_raw };
-        folder.write("metrics.csv", metrics_csv.as_bytes())?;
-        folder.write_json("student.json", &run)?;
-        let mut outputs = vec!["student.json".to_owned()];
-        if let Some((name, bytes)) = picture {
-            folder.write(name, &bytes)?;
-            outputs.push(name.to_owned());
-        }
-        folder.remove(CHECKPOINT);
-        Ok(outputs)
-    })?;
-    stage.read_json("student.json")
+    })
+}
+
+/// Writes what a student leaves, and returns the names of what its inputs determine.
+fn write_outputs(folder: &StageFolder, stage: &str, trained: Trained) -> Result<Vec<String>, ExperimentError> {
+    let Trained { accuracy, accuracy_raw, metrics_csv, picture } = trained;
+    let run = StudentRun { stage: stage.to_owned(), accuracy, accuracy_raw };
+    folder.write("metrics.csv", metrics_csv.as_bytes())?;
+    folder.write_json("student.json", &run)?;
+    let mut outputs = vec!["student.json".to_owned()];
+    if let Some((name, bytes)) = picture {
+        folder.write(name, &bytes)?;
+        outputs.push(name.to_owned());
+    }
+    Ok(outputs)
+}
+
+impl Job<'_> {
+    /// Queries with their labels.
+    fn labelled(&self) -> Vec<(usize, u8)> {
+        let Labelling { queries, labels, .. } = self.labelling;
+        queries.iter().copied().zip(labels.iter().copied()).collect()
+    }
+
+    /// This student's own randomness.
+    fn streams(&self, context: &Context<'_>) -> Streams {
+        context.streams.child("student", self.repeat as u64)
+    }
+
+    fn error(&self, message: String) -> ExperimentError {
+        ExperimentError::Student { repeat: self.repeat, row: self.labelling.row.to_owned(), message }
+    }
 }
 
 /// One training in its folder: where it goes on, what it reports, what it saves on the way.
@@ -196,13 +227,11 @@ impl<'a> Session<'a> {
     }
 
     fn labelled(&self) -> Vec<(usize, u8)> {
-        let Labelling { queries, labels, .. } = self.job.labelling;
-        queries.iter().copied().zip(labels.iter().copied()).collect()
+        self.job.labelled()
     }
 
-    /// This student's own randomness.
     fn streams(&self) -> Streams {
-        self.context.streams.child("student", self.job.repeat as u64)
+        self.job.streams(self.context)
     }
 
     /// What an interrupted training left.
@@ -237,11 +266,7 @@ impl<'a> Session<'a> {
     fn error(&self, error: StudentError<ExperimentError>) -> ExperimentError {
         match error {
             StudentError::Report(error) => error,
-            error => ExperimentError::Student {
-                repeat: self.job.repeat,
-                row: self.job.labelling.row.to_owned(),
-                message: error.to_string(),
-            },
+            error => self.job.error(error.to_string()),
         }
     }
 }
