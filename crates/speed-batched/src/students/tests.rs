@@ -211,7 +211,9 @@ fn a_batch_that_cannot_be_trained_says_which_student() {
     let error = train(vec![student(0, Some(checkpoints[1][0].clone())), student(1, None)], &config);
     assert!(matches!(error, Err(BatchError::Epochs { students: [0, 1], epochs: [2, 0] })));
     let error = train(vec![student(0, Some(checkpoints[1][1].clone()))], &config);
-    assert!(matches!(error, Err(BatchError::Student { student: 0, error: found }) if matches!(found, StudentError::Checkpoint(CheckpointError::Other))));
+    assert!(
+        matches!(error, Err(BatchError::Student { student: 0, error: found }) if matches!(found, StudentError::Checkpoint(CheckpointError::Other)))
+    );
     assert!(matches!(train(vec![student(0, None)], &config), Err(BatchError::Report("disk full"))));
 
     // Nothing is left to train.

@@ -89,7 +89,8 @@ fn train_batch(
     let mut runs = Vec::with_capacity(jobs.len());
     for ((job, folder), outcome) in jobs.into_iter().zip(outcomes) {
         let outputs = write_outputs(&folder, &job.stage, gan::trained(&outcome)?)?;
-        [CHECKPOINT, EARLIER].map(|name| folder.remove(name));
+        folder.remove(CHECKPOINT);
+        folder.remove(EARLIER);
         runs.push(folder.finish(&outputs)?.read_json("student.json")?);
     }
     Ok(runs)
@@ -102,15 +103,19 @@ fn resume(context: &Context<'_>, jobs: &mut [(&Job<'_>, StageFolder)]) -> Vec<Op
         files.filter_map(|bytes| Checkpoint::from_bytes(&bytes).ok()).collect()
     };
     let left: Vec<Vec<Checkpoint>> = jobs.iter().map(|(_, folder)| read(folder)).collect();
-    let all_have = |epoch: &u32| left.iter().all(|left| left.iter().any(|checkpoint| checkpoint.epoch() == *epoch));
-    let Some(epoch) = left.iter().flatten().map(Checkpoint::epoch).filter(all_have).max() else {
-        return vec![None; jobs.len()];
-    };
+    let epochs: Vec<Vec<u32>> = left.iter().map(|left| left.iter().map(Checkpoint::epoch).collect()).collect();
+    let Some(epoch) = latest_of_all(&epochs) else { return vec![None; jobs.len()] };
     for (_, folder) in jobs {
         folder.resumed(epoch as usize);
         context.progress.advance(u64::from(epoch), "");
     }
     left.into_iter().map(|left| left.into_iter().find(|checkpoint| checkpoint.epoch() == epoch)).collect()
+}
+
+/// The greatest number that every list has.
+fn latest_of_all(epochs: &[Vec<u32>]) -> Option<u32> {
+    let (first, others) = epochs.split_first()?;
+    first.iter().copied().filter(|epoch| others.iter().all(|other| other.contains(epoch))).max()
 }
 
 /// Saves every student's checkpoint and keeps the one before it.
@@ -120,4 +125,18 @@ fn save(jobs: &[(&Job<'_>, StageFolder)], checkpoints: &[Checkpoint]) -> Result<
         folder.write(CHECKPOINT, &checkpoint.to_bytes())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::latest_of_all;
+
+    #[test]
+    fn a_run_killed_between_two_checkpoints_goes_on_from_the_one_that_all_have() {
+        assert_eq!(latest_of_all(&[vec![20, 10], vec![20, 10], vec![10, 5]]), Some(10));
+        assert_eq!(latest_of_all(&[vec![20, 10], vec![20, 10]]), Some(20));
+        assert_eq!(latest_of_all(&[vec![20, 10], vec![]]), None);
+        assert_eq!(latest_of_all(&[vec![20], vec![10]]), None);
+        assert_eq!(latest_of_all(&[]), None);
+    }
 }
