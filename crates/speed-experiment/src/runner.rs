@@ -48,7 +48,7 @@ pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Resul
 
     let images = load_images(&context, options.datasets.as_deref())?;
     let (votes, ensemble, votes_stage) = collect_votes(&context, images.as_ref())?;
-    let queries = select_queries(&context)?;
+    let queries = select_queries(&context, images.as_ref())?;
     let counts: Vec<Vec<u32>> = queries.iter().map(|&image| votes.counts(image)).collect();
 
     let keys = Keys::default();

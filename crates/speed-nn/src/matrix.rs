@@ -16,10 +16,11 @@ use std::fmt;
 use std::ops::Range;
 
 /// A matrix of `rows x columns` values in row-major order. `Debug` shows its size only.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default)]
 pub struct Matrix {
     rows: usize,
     columns: usize,
+    /// At least `rows * columns`: what a larger size needed stays.
     values: Vec<f32>,
 }
 
@@ -51,12 +52,12 @@ impl Matrix {
     /// All values in row-major order.
     #[must_use]
     pub fn values(&self) -> &[f32] {
-        &self.values
+        &self.values[..self.rows * self.columns]
     }
 
     /// All values in row-major order, to change.
     pub fn values_mut(&mut self) -> &mut [f32] {
-        &mut self.values
+        &mut self.values[..self.rows * self.columns]
     }
 
     /// Row `row`, one value a column.
@@ -65,7 +66,7 @@ impl Matrix {
     /// When `row >= rows()`, as a slice does.
     #[must_use]
     pub fn row(&self, row: usize) -> &[f32] {
-        &self.values[row * self.columns..(row + 1) * self.columns]
+        &self.values()[row * self.columns..(row + 1) * self.columns]
     }
 
     /// Row `row`, to change.
@@ -73,19 +74,22 @@ impl Matrix {
     /// # Panics
     /// When `row >= rows()`, as a slice does.
     pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
-        &mut self.values[row * self.columns..(row + 1) * self.columns]
+        let columns = self.columns;
+        &mut self.values_mut()[row * columns..(row + 1) * columns]
     }
 
     /// Gives the matrix another size and keeps its memory. The values are then unspecified.
     pub fn resize(&mut self, rows: usize, columns: usize) {
-        self.values.resize(rows * columns, 0.0);
+        if self.values.len() < rows * columns {
+            self.values.resize(rows * columns, 0.0);
+        }
         (self.rows, self.columns) = (rows, columns);
     }
 
     /// The whole matrix as an operand of [`multiply`].
     #[must_use]
     pub fn view(&self) -> View<'_> {
-        View { values: &self.values, shape: [self.rows, self.columns], strides: [self.columns, 1] }
+        View { values: self.values(), shape: [self.rows, self.columns], strides: [self.columns, 1] }
     }
 
     /// Some neighbouring rows, without a copy.
@@ -94,7 +98,7 @@ impl Matrix {
     /// When the range does not lie within `0..rows()`, as a slice does.
     #[must_use]
     pub fn rows_view(&self, range: Range<usize>) -> View<'_> {
-        let values = &self.values[range.start * self.columns..range.end * self.columns];
+        let values = &self.values()[range.start * self.columns..range.end * self.columns];
         View { values, shape: [range.len(), self.columns], strides: [self.columns, 1] }
     }
 
@@ -106,7 +110,13 @@ impl Matrix {
     pub fn columns_view(&self, range: Range<usize>) -> View<'_> {
         assert!(range.start <= range.end && range.end <= self.columns, "columns {range:?} of {}", self.columns);
         let start = if self.rows == 0 { 0 } else { range.start };
-        View { values: &self.values[start..], shape: [self.rows, range.len()], strides: [self.columns, 1] }
+        View { values: &self.values()[start..], shape: [self.rows, range.len()], strides: [self.columns, 1] }
+    }
+}
+
+impl PartialEq for Matrix {
+    fn eq(&self, other: &Self) -> bool {
+        (self.rows, self.columns, self.values()) == (other.rows, other.columns, other.values())
     }
 }
 
@@ -151,7 +161,7 @@ pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
         return;
     }
     if inner == 0 {
-        out.values.fill(0.0);
+        out.values_mut().fill(0.0);
         return;
     }
     for view in [left, right] {
@@ -304,7 +314,7 @@ mod tests {
         }
     }
 
-    /// The tile unit for sizes below, at and above those of tiles, panels, passes and blocks.
+    /// The tile unit for sizes below, at and above those of tiles, panels and blocks.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     #[test]
     #[expect(clippy::print_stderr, reason = "a skipped test says so")]
@@ -313,8 +323,7 @@ mod tests {
             eprintln!("skipped: this machine has no tiles");
             return;
         }
-        for sizes in
-            [[1, 1, 1], [16, 32, 16], [32, 32, 32], [33, 31, 17], [7, 65, 100], [100, 400, 48], [50, 1000, 700]]
+        for sizes in [[1, 1, 1], [16, 32, 16], [32, 32, 32], [33, 31, 17], [7, 65, 100], [300, 70, 48], [50, 1000, 700]]
         {
             check_layouts(tiles::multiply, 4e-6, sizes);
         }
@@ -355,6 +364,16 @@ mod tests {
             multiply(&mut out, a.view(), b.view());
             assert!(out.row(7).iter().all(|value| !value.is_finite()) && out.row(6).iter().all(|v| v.is_finite()));
         }
+    }
+
+    #[test]
+    fn a_smaller_size_shows_nothing_of_the_larger_one() {
+        let mut resized = random(5, 4, 1);
+        resized.resize(2, 3);
+        resized.values_mut().fill(1.0);
+        assert_eq!(resized, Matrix::from_fn(2, 3, || 1.0));
+        assert_eq!((resized.values().len(), resized.view().values.len()), (6, 6));
+        assert!(std::panic::catch_unwind(|| resized.row(2).len()).is_err());
     }
 
     #[test]

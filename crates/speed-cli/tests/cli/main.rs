@@ -6,3 +6,4 @@ mod common;
 mod privacy;
 mod resume;
 mod roles;
+mod truth;

@@ -115,6 +115,8 @@ pub enum VotesSource {
     File,
     /// Every teacher votes for a class at random.
     Uniform,
+    /// Every teacher votes for the pool's true label.
+    Truth,
 }
 
 /// `[queries]`
@@ -135,6 +137,8 @@ pub enum QuerySelection {
     Random,
     /// The first pool images.
     First,
+    /// As many of every class, by the pool's true labels and the seed.
+    Balanced,
     /// Indices from a file.
     File,
 }
@@ -363,7 +367,7 @@ impl Config {
             VotesSource::File if file_missing => {
                 return fault("votes.file", "votes.source = \"file\" needs the path of an .npy file");
             }
-            VotesSource::Teachers | VotesSource::Uniform if !file_missing => {
+            VotesSource::Teachers | VotesSource::Uniform | VotesSource::Truth if !file_missing => {
                 return fault("votes.file", "is read only with votes.source = \"file\"");
             }
             VotesSource::Teachers if self.data.source == DataSource::None => {
@@ -372,7 +376,13 @@ impl Config {
                     "data.source = \"none\" leaves teachers without images: use \"file\" or \"uniform\"",
                 );
             }
+            VotesSource::Truth if self.data.source == DataSource::None => {
+                return fault("votes.source", "data.source = \"none\" has no true labels: use \"file\" or \"uniform\"");
+            }
             _ => {}
+        }
+        if self.queries.selection == QuerySelection::Balanced && self.data.source == DataSource::None {
+            return fault("queries.selection", "data.source = \"none\" has no true labels to choose by");
         }
         if self.queries.count == 0 || self.queries.count > self.data.pool_images {
             return fault(
@@ -382,7 +392,7 @@ impl Config {
         }
         match (self.queries.selection, self.queries.file.is_empty()) {
             (QuerySelection::File, true) => fault("queries.file", "queries.selection = \"file\" needs a path"),
-            (QuerySelection::Random | QuerySelection::First, false) => {
+            (QuerySelection::Random | QuerySelection::First | QuerySelection::Balanced, false) => {
                 fault("queries.file", "is read only with queries.selection = \"file\"")
             }
             _ => Ok(()),

@@ -95,6 +95,10 @@ fn keys_that_contradict_each_other_are_refused() {
     refused("[data]\nsource = \"none\"\n", &[], &["`table.repeats`", "must be 0"]);
     refused("[data]\nsource = \"none\"\n[table]\nrepeats = 0\n", &[], &["`votes.source`", "without images", "uniform"]);
     refused("[votes]\nsource = \"uniform\"\nfile = \"x.npy\"\n", &[], &["test.toml:3", "`votes.file`"]);
+    let no_images = "[data]\nsource = \"none\"\n[table]\nrepeats = 0\n[votes]\nsource = ";
+    refused(&format!("{no_images}\"truth\"\n"), &[], &["test.toml:6", "`votes.source`", "no true labels"]);
+    let balanced = format!("{no_images}\"uniform\"\n[queries]\nselection = \"balanced\"\n");
+    refused(&balanced, &[], &["test.toml:8", "`queries.selection`", "no true labels"]);
     for circuit in ["paper", "all-pairs"] {
         let row = format!("[[row]]\nname = \"a\"\naggregation = \"trusted\"\ncircuit = \"{circuit}\"\n");
         refused(&row, &[], &["test.toml:4", "`row.0.circuit`", "encrypted"]);

@@ -1,4 +1,4 @@
-//! Votes of every teacher on every pool image: from the trained ensemble, from a file, or at random.
+//! Votes of every teacher on every pool image: from the trained ensemble, from a file, at random, or the truth.
 
 use std::path::Path;
 
@@ -34,12 +34,13 @@ pub(crate) fn collect(
     let config = context.config;
     let stage = match (config.votes.source, images) {
         (VotesSource::Teachers, Some(images)) => from_teachers(context, images)?,
+        (VotesSource::Truth, Some(images)) => truth(context, images)?,
         (VotesSource::Uniform, _) => uniform(context, images)?,
         _ => from_file(context, images)?,
     };
     let classes = match config.votes.source {
         VotesSource::Uniform => Some(uniform_classes(images)),
-        VotesSource::Teachers | VotesSource::File => images.map(|images| images.pool.classes()),
+        VotesSource::Teachers | VotesSource::File | VotesSource::Truth => images.map(|images| images.pool.classes()),
     };
     let votes =
         npy::read_votes(&stage.folder().join("votes.npy"), config.ensemble.teachers, config.data.pool_images, classes)?;
@@ -105,6 +106,21 @@ fn uniform(context: &Context<'_>, images: Option<&Images>) -> Result<Stage, Expe
             labels.extend((0..pool).map(|_| generator.random_range(0..classes) as u8));
         }
         finish(context, folder, &Votes::new(teachers, pool, classes, labels)?, images)
+    })
+}
+
+/// Every teacher is right: what students reach when labels are.
+fn truth(context: &Context<'_>, images: &Images) -> Result<Stage, ExperimentError> {
+    let (teachers, pool) = (context.config.ensemble.teachers, &images.pool);
+    let inputs = json!({ "truth": Images::digest(pool), "teachers": teachers });
+    context.stage("votes", CODE_VERSION, &inputs, |folder| {
+        context.progress.begin("true labels", "teachers", teachers as u64, 0);
+        finish(
+            context,
+            folder,
+            &Votes::new(teachers, pool.len(), pool.classes(), pool.labels().repeat(teachers))?,
+            Some(images),
+        )
     })
 }
 

@@ -23,10 +23,12 @@ const SIDE: usize = 16;
 const PANEL: usize = 2 * SIDE;
 /// Values along the inner size in one tile.
 const DEPTH: usize = 2 * SIDE;
-/// Bytes of the right operand's packed block: with a panel of the left operand it fits the second-level cache.
+/// Bytes of the right operand's packed block: with panels of the left operand it fits the second-level cache.
 const BLOCK_BYTES: usize = 5 << 18;
-/// Steps of [`DEPTH`] in one pass: two panels of that depth fit the first-level cache.
-const PASS: usize = 12;
+/// Panels that are packed together when their lanes are neighbours in memory, so that it is read in longer runs.
+const NEIGHBOURS: usize = 4;
+/// Steps that memory is asked for ahead of packing it.
+const AHEAD: usize = 2;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -96,90 +98,101 @@ pub(super) fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn multiply_packed(out: &mut Matrix, left: View<'_>, right: View<'_>, [left_panel, right_block]: &mut [Vec<Step>; 2]) {
+fn multiply_packed(out: &mut Matrix, left: View<'_>, right: View<'_>, [left_block, right_block]: &mut [Vec<Step>; 2]) {
     let right = right.transposed();
     let ([rows, inner], [columns, _]) = (left.shape, right.shape);
     let steps = inner.div_ceil(DEPTH);
-    let passes = steps.div_ceil(PASS);
-    left_panel.resize(steps, Step { high: [ZERO; 2], low: [ZERO; 2] });
     let panels = columns.div_ceil(PANEL);
     let blocks = panels.div_ceil((BLOCK_BYTES / size_of::<Step>() / steps).max(1));
+    let rows_of_block = PANEL * if left.strides[1] == 1 { 1 } else { NEIGHBOURS };
 
     let _tiles = Tiles::configured();
     for block in 0..blocks {
         let right_panels = panels * block / blocks..panels * (block + 1) / blocks;
-        right_block.resize(right_panels.len() * steps, left_panel[0]);
-        for (panel, packed) in right_panels.clone().zip(right_block.chunks_exact_mut(steps)) {
-            pack(packed, right, panel * PANEL, RowsAre::Pairs);
-        }
-        for row in (0..rows).step_by(PANEL) {
-            pack(left_panel, left, row, RowsAre::Lanes);
-            for pass in 0..passes {
-                let steps_of_pass = steps * pass / passes..steps * (pass + 1) / passes;
-                for (panel, packed) in right_panels.clone().zip(right_block.chunks_exact(steps)) {
-                    let operands = [&left_panel[steps_of_pass.clone()], &packed[steps_of_pass.clone()]];
-                    add_panels(out, [row, panel * PANEL], operands, pass == 0);
+        let right_block = pack(right_block, right, right_panels.start * PANEL, right_panels.len(), RowsAre::Pairs);
+        for first_row in (0..rows).step_by(rows_of_block) {
+            let left_panels = (rows - first_row).min(rows_of_block).div_ceil(PANEL);
+            let left_block = pack(left_block, left, first_row, left_panels, RowsAre::Lanes);
+            for (row, left) in (first_row..).step_by(PANEL).zip(left_block.chunks_exact(steps)) {
+                for (panel, right) in right_panels.clone().zip(right_block.chunks_exact(steps)) {
+                    put_product(out, [row, panel * PANEL], [left, right]);
                 }
             }
         }
     }
 }
 
-/// Adds the product of two panels to the part of `out` that begins at `at`, or puts it there if it is the `first`.
-fn add_panels(out: &mut Matrix, at: [usize; 2], operands: [&[Step]; 2], first: bool) {
+/// Puts the product of two panels into the part of `out` that begins at `at`.
+fn put_product(out: &mut Matrix, at: [usize; 2], operands: [&[Step]; 2]) {
     let [rows, columns] = [out.rows - at[0], out.columns - at[1]].map(|size| size.min(PANEL));
     let (start, stride) = (at[0] * out.columns + at[1], out.columns);
     if rows == PANEL && columns == PANEL {
         let part = &mut out.values[start..start + (PANEL - 1) * stride + PANEL];
+        for row in part.chunks(stride) {
+            // Asked for now, the memory is there when the product is.
+            prefetch_to_write(row.as_ptr());
+            prefetch_to_write(row.as_ptr().wrapping_add(SIDE));
+        }
         // SAFETY: `part` holds a panel's rows of a panel's columns, `stride` apart, and tiles are configured.
-        return unsafe { multiply_panels::<PANEL>(part.as_mut_ptr(), stride, operands, first) };
+        return unsafe { multiply_panels::<PANEL>(part.as_mut_ptr(), stride, operands) };
     }
     let mut whole = [0.0; PANEL * PANEL];
     // SAFETY: `whole` holds a panel's rows of a panel's columns, and tiles are configured.
     unsafe {
         if columns > SIDE {
-            multiply_panels::<PANEL>(whole.as_mut_ptr(), PANEL, operands, true);
+            multiply_panels::<PANEL>(whole.as_mut_ptr(), PANEL, operands);
         } else {
-            multiply_panels::<SIDE>(whole.as_mut_ptr(), PANEL, operands, true);
+            multiply_panels::<SIDE>(whole.as_mut_ptr(), PANEL, operands);
         }
     }
     for (row, from) in whole.chunks_exact(PANEL).take(rows).enumerate() {
-        let to = &mut out.values[start + row * stride..][..columns];
-        if first {
-            to.copy_from_slice(&from[..columns]);
-        } else {
-            to.iter_mut().zip(from).for_each(|(sum, value)| *sum += value);
-        }
+        out.values[start + row * stride..][..columns].copy_from_slice(&from[..columns]);
     }
 }
 
-/// Fills the steps of one panel, the lanes from `first` on, with values of `view` `[lanes, inner]`, zeros beyond it.
+/// Packs `panels` panels of `view` `[lanes, inner]`, the lanes from `first` on, with zeros beyond its end, into the
+/// beginning of `packed`.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn pack(panel: &mut [Step], view: View<'_>, first: usize, rows_are: RowsAre) {
-    let [lanes, inner] = view.shape;
-    let inner_is_contiguous = view.strides[1] == 1;
+fn pack<'a>(packed: &'a mut Vec<Step>, view: View<'_>, first: usize, panels: usize, rows_are: RowsAre) -> &'a [Step] {
+    let steps = view.shape[1].div_ceil(DEPTH);
+    if packed.len() < panels * steps {
+        packed.resize(panels * steps, Step { high: [ZERO; 2], low: [ZERO; 2] });
+    }
+    let packed = &mut packed[..panels * steps];
+    let mut pack = |panel, step| {
+        pack_step(&mut packed[panel * steps + step], view, [first + panel * PANEL, step * DEPTH], rows_are);
+    };
+    // In the order of the memory that is read.
+    if view.strides[1] == 1 {
+        (0..panels).for_each(|panel| (0..steps).for_each(|step| pack(panel, step)));
+    } else {
+        (0..steps).for_each(|step| (0..panels).for_each(|panel| pack(panel, step)));
+    }
+    packed
+}
+
+/// Packs the values of `view` `[lanes, inner]` from `[first, inner_start]` on.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+fn pack_step(step: &mut Step, view: View<'_>, [first, inner_start]: [usize; 2], rows_are: RowsAre) {
+    let ([lanes, inner], [across, along]) = (view.shape, view.strides);
+    let natural = if along == 1 { RowsAre::Lanes } else { RowsAre::Pairs };
+    let depth = (inner - inner_start).min(DEPTH);
     for half in 0..2 {
         let first = first + half * SIDE;
         let lanes = lanes.saturating_sub(first).min(SIDE);
-        for (step, inner_start) in panel.iter_mut().zip((0..inner).step_by(DEPTH)) {
-            let at = first * view.strides[0] + inner_start * view.strides[1];
-            let depth = (inner - inner_start).min(DEPTH);
-            let (mut parts, natural) = if lanes == 0 {
-                ([[_mm512_setzero_si512(); SIDE]; 2], rows_are)
-            } else if inner_is_contiguous {
-                (rows_of_lanes(&view.values[at..], view.strides[0], lanes, depth), RowsAre::Lanes)
-            } else {
-                (rows_of_pairs(&view.values[at..], view.strides[1], lanes, depth), RowsAre::Pairs)
-            };
-            if natural != rows_are {
-                parts = parts.map(|part| transposed(part));
-            }
-            for (tile, part) in [&mut step.high[half], &mut step.low[half]].into_iter().zip(parts) {
-                for (row, values) in tile.0.iter_mut().zip(part) {
-                    // SAFETY: a row is 64 bytes, aligned to 64.
-                    unsafe { _mm512_store_si512(row.as_mut_ptr().cast(), values) };
-                }
-            }
+        let values = if lanes == 0 { &[] } else { &view.values[first * across + inner_start * along..] };
+        let split = |to: [&mut Tile; 2]| match natural {
+            RowsAre::Lanes => split_lanes(to, values, across, lanes, depth),
+            RowsAre::Pairs => split_pairs(to, values, along, lanes, depth),
+        };
+        let (high, low) = (&mut step.high[half], &mut step.low[half]);
+        if natural == rows_are {
+            split([high, low]);
+        } else {
+            let [mut turned_high, mut turned_low] = [ZERO; 2];
+            split([&mut turned_high, &mut turned_low]);
+            transpose(&turned_high, high);
+            transpose(&turned_low, low);
         }
     }
 }
@@ -187,20 +200,26 @@ fn pack(panel: &mut [Step], view: View<'_>, first: usize, rows_are: RowsAre) {
 /// High and low parts, one row a lane, of values that are neighbours along the inner size.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn rows_of_lanes(values: &[f32], stride: usize, lanes: usize, depth: usize) -> [[__m512i; SIDE]; 2] {
-    let [mut high, mut low] = [[_mm512_setzero_si512(); SIDE]; 2];
-    for lane in 0..lanes {
-        let values = &values[lane * stride..lane * stride + depth];
-        let (first, second) = values.split_at(depth.min(SIDE));
-        [high[lane], low[lane]] = split(load(first), load(second));
+fn split_lanes([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes: usize, depth: usize) {
+    assert!(lanes == 0 || (lanes - 1) * stride + depth <= values.len());
+    let within = [mask(depth), mask(depth.saturating_sub(SIDE))];
+    for lane in 0..SIDE {
+        let masks = if lane < lanes { within } else { [0; 2] };
+        let at = values.as_ptr().wrapping_add(lane * stride);
+        let ahead = at.wrapping_add(AHEAD * DEPTH);
+        prefetch(ahead);
+        prefetch(ahead.wrapping_add(SIDE));
+        // SAFETY: the masks let only values of this lane be read, which the assertion found in the slice.
+        let [a, b] =
+            unsafe { [_mm512_maskz_loadu_ps(masks[0], at), _mm512_maskz_loadu_ps(masks[1], at.wrapping_add(SIDE))] };
+        store([high, low], lane, split(a, b));
     }
-    [high, low]
 }
 
 /// High and low parts, one row a pair along the inner size, of values that are neighbours along the lanes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn rows_of_pairs(values: &[f32], stride: usize, lanes: usize, depth: usize) -> [[__m512i; SIDE]; 2] {
+fn split_pairs([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes: usize, depth: usize) {
     const INTERLEAVE: [u16; 32] = {
         let mut order = [0; 32];
         let mut i = 0;
@@ -210,25 +229,53 @@ fn rows_of_pairs(values: &[f32], stride: usize, lanes: usize, depth: usize) -> [
         }
         order
     };
+    assert!(lanes == 0 || (depth - 1) * stride + lanes <= values.len());
     // SAFETY: 64 bytes are read of an array of 64.
     let interleave = unsafe { _mm512_loadu_si512(INTERLEAVE.as_ptr().cast()) };
-    let [mut high, mut low] = [[_mm512_setzero_si512(); SIDE]; 2];
-    for pair in 0..depth.div_ceil(2) {
-        let even = 2 * pair * stride;
-        let odd = if 2 * pair + 1 < depth { even + stride..even + stride + lanes } else { 0..0 };
-        let parts = split(load(&values[even..even + lanes]), load(&values[odd]));
-        [high[pair], low[pair]] = parts.map(|part| _mm512_permutexvar_epi16(interleave, part));
+    let within = mask(lanes);
+    for pair in 0..SIDE {
+        let masks = [0, 1].map(|odd| if 2 * pair + odd < depth { within } else { 0 });
+        let at = values.as_ptr().wrapping_add(2 * pair * stride);
+        let ahead = at.wrapping_add(AHEAD * DEPTH * stride);
+        prefetch(ahead);
+        prefetch(ahead.wrapping_add(stride));
+        // SAFETY: the masks let only lanes of rows within the depth be read, which the assertion found in the slice.
+        let [a, b] =
+            unsafe { [_mm512_maskz_loadu_ps(masks[0], at), _mm512_maskz_loadu_ps(masks[1], at.wrapping_add(stride))] };
+        let [a, b] = split(a, b);
+        let parts = [_mm512_permutexvar_epi16(interleave, a), _mm512_permutexvar_epi16(interleave, b)];
+        store([high, low], pair, parts);
     }
-    [high, low]
 }
 
-/// Up to 16 values and zeros behind them.
+/// Writes one row of each tile.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load(values: &[f32]) -> __m512 {
-    let mask = if values.len() >= SIDE { u16::MAX } else { (1 << values.len()) - 1 };
-    // SAFETY: the mask lets only values of the slice be read.
-    unsafe { _mm512_maskz_loadu_ps(mask, values.as_ptr()) }
+fn store(tiles: [&mut Tile; 2], row: usize, parts: [__m512i; 2]) {
+    for (tile, part) in tiles.into_iter().zip(parts) {
+        // SAFETY: a row is 64 bytes, aligned to 64.
+        unsafe { _mm512_store_si512(tile.0[row].as_mut_ptr().cast(), part) };
+    }
+}
+
+/// The first `count` of 16.
+#[inline]
+fn mask(count: usize) -> u16 {
+    if count >= SIDE { u16::MAX } else { (1 << count) - 1 }
+}
+
+/// Asks for the memory at `at`, which need not exist.
+#[inline]
+fn prefetch(at: *const f32) {
+    // SAFETY: a hint, which neither reads nor faults.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+}
+
+/// Asks for the memory at `at` to write to it.
+#[inline]
+fn prefetch_to_write(at: *const f32) {
+    // SAFETY: a hint, which neither writes nor faults.
+    unsafe { asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
 }
 
 /// The nearest bfloat16 of 32 values, those of `a` first, and of what this leaves of them.
@@ -246,32 +293,42 @@ fn split(a: __m512, b: __m512) -> [__m512i; 2] {
     [high, nearest(rest_a, rest_b)]
 }
 
-/// The transposed 16 x 16 square of 32-bit values: pairs of rows, fours, then 128-bit quarters are exchanged.
+/// Transposes a square of 32-bit values: gathers a quarter of every fourth row, then transposes squares of 4 x 4.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn transposed(rows: [__m512i; SIDE]) -> [__m512i; SIDE] {
-    let (mut a, mut b) = (rows, rows);
-    for i in (0..SIDE).step_by(2) {
-        b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
-        b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+fn transpose(from: &Tile, to: &mut Tile) {
+    for (quarter, to) in to.0.chunks_exact_mut(4).enumerate() {
+        let [a, b] = [every_fourth_row(from, 0, quarter), every_fourth_row(from, 1, quarter)];
+        let [c, d] = [every_fourth_row(from, 2, quarter), every_fourth_row(from, 3, quarter)];
+        let [ab_low, ab_high] = [_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)];
+        let [cd_low, cd_high] = [_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d)];
+        let columns = [
+            _mm512_unpacklo_epi64(ab_low, cd_low),
+            _mm512_unpackhi_epi64(ab_low, cd_low),
+            _mm512_unpacklo_epi64(ab_high, cd_high),
+            _mm512_unpackhi_epi64(ab_high, cd_high),
+        ];
+        for (row, column) in to.iter_mut().zip(columns) {
+            // SAFETY: a row is 64 bytes, aligned to 64.
+            unsafe { _mm512_store_si512(row.as_mut_ptr().cast(), column) };
+        }
     }
-    for i in (0..SIDE).step_by(4) {
-        a[i] = _mm512_unpacklo_epi64(b[i], b[i + 2]);
-        a[i + 1] = _mm512_unpackhi_epi64(b[i], b[i + 2]);
-        a[i + 2] = _mm512_unpacklo_epi64(b[i + 1], b[i + 3]);
-        a[i + 3] = _mm512_unpackhi_epi64(b[i + 1], b[i + 3]);
+}
+
+/// The quarters of the rows `first`, `first + 4`, `first + 8` and `first + 12`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn every_fourth_row(tile: &Tile, first: usize, quarter: usize) -> __m512i {
+    assert!(first < 4 && quarter < 4);
+    let at = tile.0.as_ptr().cast::<u32>();
+    // SAFETY: a quarter of a row is 16 bytes, aligned to 16, and `first + 12` is a row of the tile.
+    unsafe {
+        let of = |row: usize| _mm_load_si128(at.add((first + row) * SIDE + 4 * quarter).cast());
+        let rows = _mm512_castsi128_si512(of(0));
+        let rows = _mm512_mask_broadcast_i32x4(rows, 0x00f0, of(4));
+        let rows = _mm512_mask_broadcast_i32x4(rows, 0x0f00, of(8));
+        _mm512_mask_broadcast_i32x4(rows, 0xf000, of(12))
     }
-    const EVEN: i32 = 0b10_00_10_00;
-    const ODD: i32 = 0b11_01_11_01;
-    for i in [0, 1, 2, 3, 8, 9, 10, 11] {
-        b[i] = _mm512_shuffle_i32x4::<EVEN>(a[i], a[i + 4]);
-        b[i + 4] = _mm512_shuffle_i32x4::<ODD>(a[i], a[i + 4]);
-    }
-    for i in 0..SIDE / 2 {
-        a[i] = _mm512_shuffle_i32x4::<EVEN>(b[i], b[i + 8]);
-        a[i + 8] = _mm512_shuffle_i32x4::<ODD>(b[i], b[i + 8]);
-    }
-    a
 }
 
 /// The unit's configuration, eight whole tiles, in force while this lives.
@@ -314,7 +371,7 @@ impl Drop for Tiles {
 /// # Safety
 /// `to` is the first of 32 rows of `COLUMNS` values, `stride` apart, that may be written; tiles are configured.
 #[inline(always)]
-unsafe fn multiply_panels<const COLUMNS: usize>(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2], first: bool) {
+unsafe fn multiply_panels<const COLUMNS: usize>(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2]) {
     const { assert!(COLUMNS == SIDE || COLUMNS == PANEL) };
     assert!(left.len() == right.len() && !left.is_empty());
     let lower = to.wrapping_add(SIDE * stride);
@@ -322,17 +379,12 @@ unsafe fn multiply_panels<const COLUMNS: usize>(to: *mut f32, stride: usize, [le
     // SAFETY: the loop reads one `Step`, 4096 bytes, of each operand a round; what else is read and written is the
     // caller's promise.
     unsafe {
-        if first {
-            asm!("tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _, options(nostack, nomem));
-        } else {
-            asm!("tileloadd tmm0, [{upper} + {bytes}]", "tileloadd tmm1, [{upper} + {bytes} + 64]",
-                "tileloadd tmm2, [{lower} + {bytes}]", "tileloadd tmm3, [{lower} + {bytes} + 64]",
-                upper = in(reg) to, lower = in(reg) lower, bytes = in(reg) bytes,
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _, options(nostack, readonly));
-        }
         if COLUMNS == PANEL {
             asm!(
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
                 "2:",
                 // high low': tiles 4 and 5 hold the left operand, 6 and 7 the right one.
                 "tileloadd tmm4, [{left} + {row}]",
@@ -372,6 +424,8 @@ unsafe fn multiply_panels<const COLUMNS: usize>(to: *mut f32, stride: usize, [le
                 out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
         } else {
             asm!(
+                "tilezero tmm0",
+                "tilezero tmm2",
                 "2:",
                 "tileloadd tmm4, [{left} + {row}]",
                 "tileloadd tmm5, [{left} + {row} + 1024]",
