@@ -1,7 +1,6 @@
-//! The parameters of one network of every model, and their optimiser.
+//! The parameters of one network of every model.
 
 use burn::tensor::{Device, Gradients, Tensor};
-use speed_nn::adam::AdamStep;
 
 use crate::DeviceError;
 use crate::stack::{stack, unstack};
@@ -62,19 +61,20 @@ impl Network {
         self.arrays.iter().map(track).collect()
     }
 
-    /// One step of Adam, from the gradients of `tracked`.
+    /// One step of an optimiser, from the gradients of `tracked`: `rule(value, moments, gradient)` changes the first two.
     ///
     /// # Panics
     /// When the loss does not depend on a trained array.
-    pub(crate) fn update(&mut self, step: AdamStep, tracked: &[Tensor<3>], gradients: &mut Gradients) {
-        let AdamStep { beta1, beta2, rate, floor } = step;
+    pub(crate) fn update(
+        &mut self,
+        tracked: &[Tensor<3>],
+        gradients: &mut Gradients,
+        rule: impl Fn(&mut Tensor<3>, &mut [Tensor<3>; 2], Tensor<3>),
+    ) {
         for (array, tracked) in self.arrays.iter_mut().zip(tracked) {
             let Some(moments) = &mut array.moments else { continue };
             let gradient = tracked.grad_remove(gradients).expect("every trained array is a part of the loss");
-            let [first, second] = moments;
-            first.inplace(|m| m * beta1 + gradient.clone() * (1.0 - beta1));
-            second.inplace(|v| v * beta2 + gradient.square() * (1.0 - beta2));
-            array.value.inplace(|p| p - first.clone() * rate / (second.clone() + floor).sqrt());
+            rule(&mut array.value, moments, gradient);
         }
     }
 

@@ -98,6 +98,18 @@ impl From<speed_teacher::EnsembleError<Self>> for ExperimentError {
     }
 }
 
+impl From<speed_batched::TeachersError<Self>> for ExperimentError {
+    fn from(error: speed_batched::TeachersError<Self>) -> Self {
+        use speed_batched::TeachersError;
+        match error {
+            TeachersError::Teacher(error) => Self::Teacher(error),
+            TeachersError::Device(error) => Self::Device(error),
+            TeachersError::Caller(error) => error,
+            error @ TeachersError::Architecture => Self::Mismatch(error.to_string()),
+        }
+    }
+}
+
 impl ExperimentError {
     /// The documented exit code: 2 config or command line, 3 input data, 4 results folder, 5 reading or writing,
     /// 6 computation.

@@ -9,6 +9,7 @@ use super::batch::Batch;
 use super::networks::{discriminator_loss, feature_matching_loss, features, generate, logits};
 use crate::DeviceError;
 use crate::network::{ArrayKind, Network};
+use crate::optimizer::adam_floor_inside;
 use crate::stack::{stack, unstack};
 
 /// Both networks of every student in training.
@@ -73,7 +74,8 @@ impl State {
         let loss = discriminator_loss(&logits, labels, self.unlabelled_weight);
         // A student's gradient is that of its own loss: no other loss depends on its parameters.
         let mut gradients = loss.clone().sum().backward();
-        self.discriminator.update(self.discriminator_adam.begin_step(), &tracked, &mut gradients);
+        let rule = adam_floor_inside(self.discriminator_adam.begin_step());
+        self.discriminator.update(&tracked, &mut gradients, rule);
         loss.inner()
     }
 
@@ -89,7 +91,8 @@ impl State {
         let generated = features(generate(batch.latent, &tracked), &discriminator, &for_generated);
         let loss = feature_matching_loss(real, generated);
         let mut gradients = loss.clone().sum().backward();
-        self.generator.update(self.generator_adam.begin_step(), &tracked, &mut gradients);
+        let rule = adam_floor_inside(self.generator_adam.begin_step());
+        self.generator.update(&tracked, &mut gradients, rule);
         loss.inner()
     }
 

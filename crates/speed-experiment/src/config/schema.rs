@@ -53,7 +53,7 @@ pub enum ComputeDevice {
     /// The processor, one student or teacher a thread.
     #[default]
     Cpu,
-    /// A GPU, through Vulkan, Metal or DirectX 12: all students of the paper's method as one computation.
+    /// A GPU, through Vulkan, Metal or DirectX 12: small teachers, and students of the paper's method, as one computation.
     Wgpu,
     /// What a GPU computes, on the processor: slower than `Cpu`, for comparisons.
     Flex,

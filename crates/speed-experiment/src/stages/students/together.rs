@@ -28,19 +28,21 @@ pub(super) fn train(
     jobs: &[&Job<'_>],
 ) -> Result<Vec<StudentRun>, ExperimentError> {
     let Device::Together(accelerator, name) = context.device else { return Ok(Vec::new()) };
-    let (mut runs, mut outstanding) = (Vec::new(), Vec::new());
-    for &job in jobs {
-        let mut inputs = inputs(context, images, job);
-        inputs["device"] = json!(name);
-        match context.open_stage(&job.stage, CODE_VERSION, &inputs)? {
-            StageState::Done(stage) => runs.push(stage.read_json("student.json")?),
-            StageState::Outstanding(folder) => outstanding.push((job, folder)),
+    let mut runs = Vec::with_capacity(jobs.len());
+    // Who trains with whom does not depend on what is finished.
+    for block in jobs.chunks(MOST_TOGETHER) {
+        let mut outstanding = Vec::new();
+        for &job in block {
+            let mut inputs = inputs(context, images, job);
+            inputs["device"] = json!(name);
+            match context.open_stage(&job.stage, CODE_VERSION, &inputs)? {
+                StageState::Done(stage) => runs.push(stage.read_json("student.json")?),
+                StageState::Outstanding(folder) => outstanding.push((job, folder)),
+            }
         }
-    }
-    while !outstanding.is_empty() {
-        let rest = outstanding.split_off(outstanding.len().min(MOST_TOGETHER));
-        runs.extend(train_batch(context, images, outstanding, accelerator)?);
-        outstanding = rest;
+        if !outstanding.is_empty() {
+            runs.extend(train_batch(context, images, outstanding, accelerator)?);
+        }
     }
     Ok(runs)
 }
