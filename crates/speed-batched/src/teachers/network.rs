@@ -23,7 +23,7 @@ pub(super) fn logits(images: Tensor<4>, arrays: &[Tensor<3>]) -> Tensor<3> {
 fn pooled_conv(maps: Tensor<4>, weight: &Tensor<3>, bias: &Tensor<3>) -> Tensor<4> {
     let [images, height, width, _] = maps.dims();
     let [teachers, patch, outputs] = weight.dims();
-    let [rows, columns] = [height, width].map(|size| (size - KERNEL + 1) / 2);
+    let [rows, columns] = [height, width].map(pooled);
     let windows = (0..KERNEL * KERNEL).map(|place| {
         let (y, x) = (place / KERNEL, place % KERNEL);
         maps.clone().slice([0..images, y..y + 2 * rows, x..x + 2 * columns])
@@ -31,19 +31,25 @@ fn pooled_conv(maps: Tensor<4>, weight: &Tensor<3>, bias: &Tensor<3>) -> Tensor<
     let patches = Tensor::cat(windows.collect(), 3).reshape([teachers as i64, -1, patch as i64]);
     let convolved = patches.matmul(weight.clone()).reshape([images * rows, 2, columns, 2 * outputs]);
     let part = |y: usize, x: usize| convolved.clone().narrow(1, y, 1).narrow(3, x * outputs, outputs);
-    let pooled = [(0, 1), (1, 0), (1, 1)].into_iter().fold(part(0, 0), |best, (y, x)| {
+    let greatest = [(0, 1), (1, 0), (1, 1)].into_iter().fold(part(0, 0), |best, (y, x)| {
         let value = part(y, x);
         best.clone().mask_where(value.clone().greater(best), value)
     });
-    let pooled = pooled.reshape([teachers as i64, -1, outputs as i64]);
-    activation::relu(pooled + bias.clone()).reshape([images, rows, columns, outputs])
+    let greatest = greatest.reshape([teachers as i64, -1, outputs as i64]);
+    activation::relu(greatest + bias.clone()).reshape([images, rows, columns, outputs])
+}
+
+/// Rows of a map of `size` rows behind convolution and pooling.
+fn pooled(size: usize) -> usize {
+    let convolved = size - KERNEL + 1;
+    convolved / 2
 }
 
 /// Values of the largest array of a step of one teacher with batches of `batch` images.
 pub(super) fn largest_array(batch: usize, size: [usize; 2], shapes: [[usize; 2]; 2]) -> usize {
     let mut size = size;
     let layers = shapes.map(|[patch, outputs]| {
-        size = size.map(|size| (size - KERNEL + 1) / 2);
+        size = size.map(pooled);
         4 * size[0] * size[1] * patch.max(outputs)
     });
     batch * layers[0].max(layers[1])
