@@ -19,6 +19,7 @@ use crate::store::{Fingerprint, StageFolder};
 
 const CODE_VERSION: u32 = 1;
 const CHECKPOINT: &str = "checkpoint.bin";
+const METRICS: &str = "metrics.csv";
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
 /// The labels that a row bought, and for which queries.
@@ -44,6 +45,21 @@ pub struct StudentRun {
     pub accuracy: f64,
     /// Accuracy of the last parameters.
     pub accuracy_raw: f64,
+    /// Accuracies on the way there; not in reports, which would be long.
+    #[serde(skip)]
+    pub by_epoch: Vec<EpochAccuracy>,
+}
+
+/// Accuracies after an epoch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct EpochAccuracy {
+    /// The epoch, from 1.
+    pub epoch: u32,
+    /// Of the averaged parameters, on the test images.
+    pub average: f64,
+    /// Of the parameters as they are.
+    pub raw: f64,
 }
 
 struct Job<'a> {
@@ -163,8 +179,8 @@ fn train_one(
             StudentMethod::PseudoLabels => pseudo_labels::train(&mut session, images)?,
         };
         let Trained { accuracy, accuracy_raw, metrics_csv, picture } = trained;
-        let run = StudentRun { stage: job.stage.clone(), accuracy, accuracy_raw };
-        folder.write("metrics.csv", metrics_csv.as_bytes())?;
+        let run = StudentRun { stage: job.stage.clone(), accuracy, accuracy_raw, by_epoch: Vec::new() };
+        folder.write(METRICS, metrics_csv.as_bytes())?;
         folder.write_json("student.json", &run)?;
         let mut outputs = vec!["student.json".to_owned()];
         if let Some((name, bytes)) = picture {
@@ -174,7 +190,32 @@ fn train_one(
         folder.remove(CHECKPOINT);
         Ok(outputs)
     })?;
-    stage.read_json("student.json")
+    let run: StudentRun = stage.read_json("student.json")?;
+    // Times make it no output that is checked: where it was not kept, the plot goes without.
+    let metrics = std::fs::read_to_string(stage.folder().join(METRICS)).unwrap_or_default();
+    Ok(StudentRun { by_epoch: by_epoch(&metrics), ..run })
+}
+
+/// The epochs that have accuracies, of a `metrics.csv`.
+fn by_epoch(csv: &str) -> Vec<EpochAccuracy> {
+    let mut lines = csv.lines();
+    let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let column = |name: &str| head.iter().position(|column| *column == name);
+    let (Some(epoch), Some(average), Some(raw)) = (column("epoch"), column("accuracy_average"), column("accuracy_raw"))
+    else {
+        return Vec::new();
+    };
+    lines
+        .filter_map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let accuracy = |column: usize| cells.get(column)?.parse().ok();
+            Some(EpochAccuracy {
+                epoch: cells.get(epoch)?.parse().ok()?,
+                average: accuracy(average)?,
+                raw: accuracy(raw)?,
+            })
+        })
+        .collect()
 }
 
 /// One training in its folder: where it goes on, what it reports, what it saves on the way.
