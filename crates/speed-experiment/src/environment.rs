@@ -20,14 +20,17 @@ pub struct Environment {
     /// What multiplies the students' and small teachers' matrices; decides about their last bits.
     #[serde(default)]
     pub products: String,
+    /// What computed the trainings that `device` in the config sends to a device.
+    #[serde(default)]
+    pub device: String,
     /// Memory in GiB, where the system tells it.
     pub memory_gib: Option<f64>,
 }
 
 impl Environment {
-    /// Of this process.
+    /// Of this process, with what computes trainings.
     #[must_use]
-    pub fn current() -> Self {
+    pub fn current(device: &str) -> Self {
         Self {
             speed: env!("CARGO_PKG_VERSION").to_owned(),
             burn: locked_version("burn"),
@@ -36,6 +39,7 @@ impl Environment {
             processor: field_of("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned()),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
             products: speed_nn::matrix::product_unit().to_string(),
+            device: device.to_owned(),
             memory_gib: field_of("/proc/meminfo", "MemTotal")
                 .and_then(|text| text.trim_end_matches("kB").trim().parse::<f64>().ok())
                 .map(|kib| (kib / 1024.0 / 1024.0 * 10.0).round() / 10.0),

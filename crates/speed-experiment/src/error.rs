@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use speed_accountant::ledger::LedgerError;
+use speed_batched::DeviceError;
 
 use crate::config::ConfigError;
 
@@ -56,6 +57,9 @@ pub enum ExperimentError {
         /// The system's message.
         reason: String,
     },
+    /// The device that trainings are sent to is not there, or failed.
+    #[error("device: {0}")]
+    Device(#[from] DeviceError),
     /// The noise cannot be drawn.
     #[error(transparent)]
     Mechanism(#[from] speed_mechanism::MechanismError),
@@ -94,13 +98,25 @@ impl From<speed_teacher::EnsembleError<Self>> for ExperimentError {
     }
 }
 
+impl From<speed_batched::TeachersError<Self>> for ExperimentError {
+    fn from(error: speed_batched::TeachersError<Self>) -> Self {
+        use speed_batched::TeachersError;
+        match error {
+            TeachersError::Teacher(error) => Self::Teacher(error),
+            TeachersError::Device(error) => Self::Device(error),
+            TeachersError::Caller(error) => error,
+            error @ TeachersError::Architecture => Self::Mismatch(error.to_string()),
+        }
+    }
+}
+
 impl ExperimentError {
     /// The documented exit code: 2 config or command line, 3 input data, 4 results folder, 5 reading or writing,
     /// 6 computation.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) => 2,
+            Self::Config(_) | Self::Device(DeviceError::NotBuilt) => 2,
             Self::Data(_) | Self::Input { .. } | Self::Mismatch(_) => 3,
             Self::Results { .. } => 4,
             Self::Io { .. } => 5,
@@ -113,6 +129,7 @@ impl ExperimentError {
             Self::Teacher(_)
             | Self::Votes(_)
             | Self::Threads { .. }
+            | Self::Device(_)
             | Self::Mechanism(_)
             | Self::Aggregation(_)
             | Self::Account(_)

@@ -4,6 +4,7 @@
 //! row, students, table.
 
 pub mod config;
+mod device;
 mod environment;
 mod error;
 pub mod npy;

@@ -8,6 +8,7 @@ use speed_random::Streams;
 
 use crate::ExperimentError;
 use crate::config::{AggregationKind, Config, RowConfig, VotesSource};
+use crate::device::Device;
 use crate::environment::Environment;
 use crate::progress::Progress;
 use crate::report::{Report, ReportRow, StageTime};
@@ -35,12 +36,15 @@ pub struct Options {
 /// # Errors
 /// See [`ExperimentError`]; finished work stays.
 pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Result<Report, ExperimentError> {
-    let mut store = RunStore::open(&options.results, config)?;
+    let device = Device::open(config.device)?;
+    let environment = Environment::current(device.name());
+    let mut store = RunStore::open(&options.results, config, &environment)?;
     progress.note(&format!("run folder {}", store.folder().display()));
     check_forced(&store, config, &options.force)?;
     force(&mut store, config, &options.force)?;
     let streams = Streams::new(config.seed);
-    let context = Context { config, store: &store, streams, threads: options.threads.max(1), progress };
+    let context =
+        Context { config, store: &store, streams, threads: options.threads.max(1), device: &device, progress };
 
     let images = load_images(&context, options.datasets.as_deref())?;
     let (votes, ensemble, votes_stage) = collect_votes(&context, images.as_ref())?;
@@ -90,7 +94,7 @@ pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Resul
         config: config.clone(),
         ensemble,
         rows,
-        environment: Environment::current(),
+        environment,
         encrypted_times: aggregates.into_iter().map(|(_, times)| times).collect(),
         stage_times: stage_times(&store),
         ledger: ledger_statement(&store, config)?,

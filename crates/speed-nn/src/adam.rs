@@ -86,10 +86,14 @@ impl Adam {
 /// One step of [`Adam`], for all arrays of parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct AdamStep {
-    beta1: f32,
-    beta2: f32,
-    rate: f32,
-    floor: f32,
+    /// Decay of the first moment.
+    pub beta1: f32,
+    /// Decay of the second moment.
+    pub beta2: f32,
+    /// What `m / sqrt(v + floor)` is multiplied by, the moments' start at zero taken into account.
+    pub rate: f32,
+    /// What is added to the second moment below the root.
+    pub floor: f32,
 }
 
 impl AdamStep {

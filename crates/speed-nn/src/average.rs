@@ -34,12 +34,9 @@ impl Average {
         }
     }
 
-    /// `1 - (1 - rate)^steps`: what of the average is not its start at zero.
+    /// What of the average is not its start at zero.
     fn weight(&self, steps: u64) -> f32 {
-        let steps = i32::try_from(steps).unwrap_or(i32::MAX);
-        #[expect(clippy::cast_possible_truncation, reason = "a weight in f32 is what the update needs")]
-        let weight = (1.0 - (1.0 - self.rate).powi(steps)) as f32;
-        weight
+        weight(self.rate, steps)
     }
 
     /// The average as it is, still drawn towards its start at zero.
@@ -72,6 +69,15 @@ impl Average {
         self.steps = steps;
         self.arrays.iter_mut().map(Vec::as_mut_slice)
     }
+}
+
+/// `1 - (1 - rate)^steps`: how far an average of rate `rate` goes in `steps` steps.
+#[must_use]
+pub fn weight(rate: f64, steps: u64) -> f32 {
+    let steps = i32::try_from(steps).unwrap_or(i32::MAX);
+    #[expect(clippy::cast_possible_truncation, reason = "a weight in f32 is what the update needs")]
+    let weight = (1.0 - (1.0 - rate).powi(steps)) as f32;
+    weight
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use crate::adam::{AdamStep, Moments};
 use crate::math::{dot, softplus, sum};
 use crate::matrix::{Matrix, View, multiply};
 
-const EPSILON: f32 = 1e-6;
+/// What is added to a variance below the root.
+pub const EPSILON: f32 = 1e-6;
 
 /// A dense layer of `inputs` to `outputs` units, batch-normalised, with softplus. `Debug` shows its size only.
 #[derive(Clone, PartialEq)]

@@ -29,12 +29,35 @@ impl NormalPool {
         if sigma == 0.0 {
             return;
         }
-        for part in values.chunks_mut(self.values.len() / 2) {
-            let start = stream.random_range(0..=self.values.len() - part.len());
+        for part in values.chunks_mut(self.longest_window()) {
+            let start = self.draw_start(part.len(), stream);
             for (value, noise) in part.iter_mut().zip(&self.values[start..]) {
                 *value = sigma.mul_add(*noise, *value);
             }
         }
+    }
+
+    /// Where the windows start that [`add`](Self::add) would read for `length` values at a deviation above 0, one window
+    /// for every [`longest_window`](Self::longest_window) values or fewer; takes the same draws from `stream`.
+    pub fn draw_starts(&self, length: usize, stream: &mut Stream) -> Vec<usize> {
+        let longest = self.longest_window();
+        (0..length).step_by(longest).map(|from| self.draw_start(longest.min(length - from), stream)).collect()
+    }
+
+    fn draw_start(&self, length: usize, stream: &mut Stream) -> usize {
+        stream.random_range(0..=self.values.len() - length)
+    }
+
+    /// Values in the longest window: half the pool.
+    #[must_use]
+    pub fn longest_window(&self) -> usize {
+        self.values.len() / 2
+    }
+
+    /// All values, for code that reads windows on another device.
+    #[must_use]
+    pub fn values(&self) -> &[f32] {
+        &self.values
     }
 }
 
@@ -72,6 +95,21 @@ mod tests {
     fn windows_depend_on_the_stream_only() {
         assert_eq!(noisy(1000, 400, 1.0, 3), noisy(1000, 400, 1.0, 3));
         assert_ne!(noisy(1000, 400, 1.0, 3), noisy(1000, 400, 1.0, 4));
+    }
+
+    #[test]
+    fn starts_are_those_of_the_windows_read() {
+        let streams = Streams::new(5);
+        let pool = NormalPool::new(64, &mut streams.stream("pool", 0));
+        let (mut reading, mut drawing) = (streams.stream("places", 1), streams.stream("places", 1));
+        let mut values = vec![0.0; 77];
+        pool.add(&mut values, 1.0, &mut reading);
+        let starts = pool.draw_starts(77, &mut drawing);
+        assert_eq!((starts.len(), pool.longest_window()), (3, 32));
+        for (window, start) in values.chunks(32).zip(starts) {
+            assert_eq!(window, &pool.values()[start..start + window.len()]);
+        }
+        assert_eq!(reading, drawing);
     }
 
     #[test]

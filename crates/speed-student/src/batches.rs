@@ -1,5 +1,7 @@
 //! Which images a step sees.
 
+use std::ops::Range;
+
 use rand::seq::SliceRandom;
 use speed_random::Stream;
 
@@ -26,6 +28,11 @@ impl Order {
             repeated.extend(shuffled(labelled));
         }
         Self { discriminator, generator, labelled: repeated }
+    }
+
+    /// The labelled images, indices into the pool, and the labels of the places `batch`.
+    pub(crate) fn labels(&self, labelled: &[(usize, u8)], batch: Range<usize>) -> (Vec<usize>, Vec<u8>) {
+        self.labelled[batch].iter().map(|&position| labelled[position]).unzip()
     }
 }
 

@@ -102,10 +102,30 @@ impl Discriminator {
     /// One layer's noise and matrix product.
     fn multiply(&self, index: usize, trace: &mut DiscriminatorTrace, noise: Option<&mut Noise<'_>>) {
         if let Some(Noise { pool, stream }) = noise {
-            let sigma = if index == 0 { self.input_noise } else { self.hidden_noise };
-            pool.add(trace.inputs[index].values_mut(), sigma, stream);
+            pool.add(trace.inputs[index].values_mut(), self.deviation(index), stream);
         }
         self.layers[index].multiply(&mut trace.products[index], trace.inputs[index].view());
+    }
+
+    /// Deviation of the noise before layer `index`.
+    fn deviation(&self, index: usize) -> f32 {
+        if index == 0 { self.input_noise } else { self.hidden_noise }
+    }
+
+    /// Where the noise of a forward pass of `columns` images would be read, layer by layer.
+    pub(crate) fn draw_noise(
+        &self,
+        depth: Depth,
+        columns: usize,
+        pool: &NormalPool,
+        stream: &mut Stream,
+    ) -> Vec<Vec<usize>> {
+        let layers = self.layers[..self.end(depth)].iter().enumerate();
+        let starts = layers.map(|(index, layer)| match self.deviation(index) {
+            0.0 => Vec::new(),
+            _ => pool.draw_starts(layer.inputs() * columns, stream),
+        });
+        starts.collect()
     }
 
     /// One layer's norm, bias and ReLU, into the next one's input.

@@ -10,8 +10,8 @@ use speed_random::Stream;
 
 use crate::StudentConfig;
 
-/// What Salimans' code adds to the squared norm of the output layer's weights.
-const NORM_EPSILON: f32 = 1e-6;
+/// What Salimans' code adds to the squared norm of the generator's output layer's weights.
+pub const NORM_EPSILON: f32 = 1e-6;
 
 /// Uniform noise within 0..1 through dense layers with batch norm and softplus, then a dense layer with normalised
 /// weights and trained scale, and a logistic function: pixels within 0..=1.
@@ -55,7 +55,7 @@ impl Generator {
         trace.activations.resize_with(self.hidden.len() + 1, Matrix::default);
         trace.hidden.resize_with(self.hidden.len(), BatchNormTrace::default);
         trace.activations[0].resize(self.latent, count);
-        trace.activations[0].values_mut().fill_with(|| stream.random());
+        draw_latent(trace.activations[0].values_mut(), stream);
         for (index, layer) in self.hidden.iter().enumerate() {
             let [input, output] = &mut trace.activations[index..index + 2] else {
                 unreachable!("a range of two is two")
@@ -110,6 +110,11 @@ impl Generator {
         self.hidden.iter_mut().flat_map(BatchNormDense::state_mut).try_for_each(&mut read)?;
         self.output.edit(|arrays| arrays.into_iter().try_for_each(&mut read))
     }
+}
+
+/// Fills latent vectors.
+pub(crate) fn draw_latent(values: &mut [f32], stream: &mut Stream) {
+    values.fill_with(|| stream.random());
 }
 
 /// Adam's moments of a [`Generator`].

@@ -27,6 +27,7 @@ pub mod pseudo_labels;
 mod samples;
 mod state;
 mod train;
+pub mod training;
 
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointMetrics};
 pub use config::{InvalidField, StudentConfig, StudentMethod};

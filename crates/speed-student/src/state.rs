@@ -1,12 +1,12 @@
 //! Everything that a training changes, and its two kinds of step.
 
 use sha2::{Digest, Sha256};
-use speed_nn::adam::{Adam, Moments};
+use speed_nn::adam::{Adam, AdamConfig, Moments};
 use speed_nn::average::Average;
 use speed_nn::noise::NormalPool;
 use speed_random::{Stream, Streams};
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::checkpoint::CheckpointError;
 use crate::discriminator::{Depth, Discriminator, DiscriminatorTrace, Noise};
 use crate::generator::{Generator, GeneratorMoments, GeneratorTrace};
 use crate::loss::{discriminator_loss, feature_matching_loss};
@@ -16,7 +16,7 @@ use crate::{EpochMetrics, Images, StudentConfig};
 mod peer_trace;
 
 /// Rate of the reference's parameter average.
-const REFERENCE_RATE: f64 = 1e-4;
+pub const REFERENCE_RATE: f64 = 1e-4;
 
 /// Normal values drawn for the noise layers: 16 MB, three times what a step uses.
 const NOISE_POOL: usize = 1 << 22;
@@ -38,7 +38,7 @@ pub(crate) struct State {
 /// Memory and noise that steps share; holds nothing that outlives a step.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    noise: NormalPool,
+    pub(crate) noise: NormalPool,
     discriminator: DiscriminatorTrace,
     generator: GeneratorTrace,
 }
@@ -159,41 +159,28 @@ impl State {
         self.discriminator.with_trained(&self.reference_average.from_zero())
     }
 
-    /// The state after a whole epoch.
-    pub(crate) fn to_checkpoint(&self, identity: [u8; 32]) -> Checkpoint {
+    /// Steps of each network's optimiser.
+    pub(crate) fn steps(&self) -> u64 {
+        self.discriminator_adam.steps()
+    }
+
+    /// All arrays, for a checkpoint.
+    pub(crate) fn arrays(&self) -> Vec<&[f32]> {
         let moments = self.discriminator_moments.iter().flatten().chain(self.generator_moments.all());
-        let arrays = (self.discriminator.state().into_iter())
+        (self.discriminator.state().into_iter())
             .chain(self.generator.state())
             .chain(moments.flat_map(Moments::arrays))
             .chain(self.average.arrays())
-            .chain(self.reference_average.arrays());
-        Checkpoint {
-            identity,
-            metrics: self.metrics.clone(),
-            steps: self.discriminator_adam.steps(),
-            arrays: arrays.map(<[f32]>::to_vec).collect(),
-        }
+            .chain(self.reference_average.arrays())
+            .collect()
     }
 
-    /// Takes over the state of a checkpoint of the same training.
+    /// Takes over all arrays after `steps` steps, in the order of [`arrays`](Self::arrays).
     ///
     /// # Errors
-    /// [`CheckpointError::Other`] for one of another training, [`CheckpointError::Damaged`] when its arrays are not
-    /// those of these networks. The state is then of no further use.
-    pub(crate) fn restore(
-        &mut self,
-        config: &StudentConfig,
-        identity: [u8; 32],
-        checkpoint: Checkpoint,
-    ) -> Result<(), CheckpointError> {
-        if checkpoint.identity != identity {
-            return Err(CheckpointError::Other);
-        }
-        let (found, asked) = (checkpoint.epoch(), config.epochs);
-        if found > asked {
-            return Err(CheckpointError::Epochs { found, asked });
-        }
-        let mut arrays = checkpoint.arrays.iter();
+    /// [`CheckpointError::Damaged`] when they are not those of these networks. The state is then of no further use.
+    pub(crate) fn load(&mut self, adam: AdamConfig, steps: u64, arrays: &[Vec<f32>]) -> Result<(), CheckpointError> {
+        let mut arrays = arrays.iter();
         let mut read = |to: &mut [f32]| -> Result<(), CheckpointError> {
             let from = arrays.next().filter(|from| from.len() == to.len()).ok_or(CheckpointError::Damaged)?;
             to.copy_from_slice(from);
@@ -204,14 +191,13 @@ impl State {
         let moments = self.discriminator_moments.iter_mut().flatten().chain(self.generator_moments.all_mut());
         moments.flat_map(Moments::arrays_mut).try_for_each(&mut read)?;
         for average in [&mut self.average, &mut self.reference_average] {
-            average.restore(checkpoint.steps).try_for_each(&mut read)?;
+            average.restore(steps).try_for_each(&mut read)?;
         }
         if arrays.next().is_some() {
             return Err(CheckpointError::Damaged);
         }
-        self.discriminator_adam = Adam::new(config.adam(), checkpoint.steps);
-        self.generator_adam = Adam::new(config.adam(), checkpoint.steps);
-        self.metrics = checkpoint.metrics;
+        self.discriminator_adam = Adam::new(adam, steps);
+        self.generator_adam = Adam::new(adam, steps);
         Ok(())
     }
 }

@@ -7,21 +7,13 @@ use speed_random::Streams;
 
 use crate::batches::Order;
 use crate::checkpoint::Checkpoint;
-use crate::generator::GeneratorTrace;
-use crate::state::{State, Workspace, identity};
-use crate::{Discriminator, EpochMetrics, Images, InvalidData, Samples, StudentConfig, StudentError};
-
-/// Steps between two updates of the parameter averages, whose rate is compounded accordingly.
-const AVERAGE_EVERY: u32 = 10;
-
-/// Generated images in the outcome.
-const SAMPLES: usize = 100;
+use crate::training::{AVERAGE_EVERY, EpochLosses, Training, epoch_stream};
+use crate::{Discriminator, EpochMetrics, Images, Samples, StudentConfig, StudentError};
 
 /// An epoch that was just finished.
 #[derive(Debug)]
 pub struct EpochReport<'a> {
-    state: &'a State,
-    identity: [u8; 32],
+    training: &'a Training<'a>,
     metrics: EpochMetrics,
 }
 
@@ -36,7 +28,7 @@ impl EpochReport<'_> {
     /// often as you would save it.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
-        self.state.to_checkpoint(self.identity)
+        self.training.checkpoint()
     }
 }
 
@@ -74,74 +66,30 @@ pub fn train<E>(
     resume: Option<Checkpoint>,
     on_epoch: &mut dyn FnMut(&EpochReport<'_>) -> Result<(), E>,
 ) -> Result<StudentOutcome, StudentError<E>> {
-    config.check().map_err(StudentError::Config)?;
-    check_data(config.batch, pool, labelled, test).map_err(StudentError::Data)?;
-    let identity = identity(config, pool, test.classes(), labelled, streams);
-    let mut workspace = Workspace::new(streams);
-    let mut state = State::new(config, pool, test.classes(), streams, &mut workspace);
-    if let Some(checkpoint) = resume {
-        state.restore(config, identity, checkpoint).map_err(StudentError::Checkpoint)?;
-    }
-
-    let done = u32::try_from(state.metrics.len()).unwrap_or(u32::MAX);
-    for epoch in done + 1..=config.epochs {
+    let mut training = Training::start(config, pool, labelled, test, streams, resume)?;
+    for epoch in training.epochs_done() + 1..=config.epochs {
         let start = Instant::now();
-        let (discriminator_loss, generator_loss) =
-            run_epoch(config, pool, labelled, epoch, streams, &mut state, &mut workspace)?;
-        let evaluate = epoch % config.evaluate_every == 0 || epoch == config.epochs;
-        let accuracy_of = |network: &Discriminator| accuracy(network, test);
-        let metrics = EpochMetrics {
-            epoch,
-            discriminator_loss,
-            generator_loss,
-            accuracy_raw: evaluate.then(|| accuracy_of(&state.discriminator)),
-            accuracy_average: evaluate.then(|| accuracy_of(&state.averaged())),
-            accuracy_reference_average: evaluate.then(|| accuracy_of(&state.reference_averaged())),
-            seconds: start.elapsed().as_secs_f64(),
-        };
-        state.metrics.push(metrics);
-        on_epoch(&EpochReport { state: &state, identity, metrics }).map_err(StudentError::Report)?;
+        let losses = run_epoch(&mut training, epoch)?;
+        let metrics = training.end_epoch(&losses, start);
+        on_epoch(&EpochReport { training: &training, metrics }).map_err(StudentError::Report)?;
     }
-
-    let mut trace = GeneratorTrace::default();
-    let samples = state.generator.forward(SAMPLES, &mut trace, &mut streams.stream("samples", 0));
-    let discriminator = state.averaged();
-    Ok(StudentOutcome {
-        accuracy: accuracy(&discriminator, test),
-        accuracy_raw: accuracy(&state.discriminator, test),
-        samples: Samples::from_columns(samples, pool.shape()),
-        discriminator,
-        metrics: state.metrics,
-    })
+    Ok(training.into_outcome())
 }
 
-/// All steps of one epoch; returns the mean losses of discriminator and generator.
-fn run_epoch<E>(
-    config: &StudentConfig,
-    pool: Images<'_>,
-    labelled: &[(usize, u8)],
-    epoch: u32,
-    streams: &Streams,
-    state: &mut State,
-    workspace: &mut Workspace,
-) -> Result<(f64, f64), StudentError<E>> {
-    let mut stream = streams.stream("epoch", u64::from(epoch));
+/// All steps of one epoch.
+fn run_epoch<E>(training: &mut Training<'_>, epoch: u32) -> Result<EpochLosses, StudentError<E>> {
+    let (mut losses, mut steps_since_average) = (EpochLosses::of(epoch), 0);
+    let steps = training.steps_an_epoch();
+    let Training { config, pool, labelled, streams, state, workspace, .. } = training;
+    let mut stream = epoch_stream(streams, epoch);
     let order = Order::draw(pool.len(), labelled.len(), &mut stream);
-    let steps = pool.len() / config.batch;
-    let (mut discriminator_sum, mut generator_sum, mut steps_since_average) = (0.0, 0.0, 0);
     for step in 0..steps {
         let batch = step * config.batch..(step + 1) * config.batch;
-        let (indices, labels): (Vec<usize>, Vec<u8>) =
-            order.labelled[batch.clone()].iter().map(|&position| labelled[position]).unzip();
-        let check = |network, loss: f64| {
-            let step = step + 1;
-            if loss.is_finite() { Ok(loss) } else { Err(StudentError::NotFinite { network, loss, epoch, step }) }
-        };
-
+        let (indices, labels) = order.labels(labelled, batch.clone());
         let unlabelled = &order.discriminator[batch.clone()];
         let weight = config.unlabelled_weight;
-        let loss = state.discriminator_step(pool, (&indices, &labels), unlabelled, weight, workspace, &mut stream);
-        discriminator_sum += check("discriminator", loss)?;
+        let loss = state.discriminator_step(*pool, (&indices, &labels), unlabelled, weight, workspace, &mut stream);
+        losses.add_discriminator(loss)?;
 
         steps_since_average += 1;
         if steps_since_average == AVERAGE_EVERY || step + 1 == steps {
@@ -149,52 +97,17 @@ fn run_epoch<E>(
             steps_since_average = 0;
         }
 
-        let loss = state.generator_step(pool, &order.generator[batch], workspace, &mut stream);
-        generator_sum += check("generator", loss)?;
+        let loss = state.generator_step(*pool, &order.generator[batch], workspace, &mut stream);
+        losses.add_generator(loss)?;
     }
-    Ok((discriminator_sum / steps as f64, generator_sum / steps as f64))
-}
-
-fn accuracy(network: &Discriminator, test: &Split) -> f64 {
-    let right = network.predict(Images::of(test)).iter().zip(test.labels()).filter(|(a, b)| a == b).count();
-    right as f64 / test.len() as f64
-}
-
-/// Checks that pool, labels and test images fit together and the pool has at least one batch.
-pub(crate) fn check_data(
-    batch: usize,
-    pool: Images<'_>,
-    labelled: &[(usize, u8)],
-    test: &Split,
-) -> Result<(), InvalidData> {
-    let (images, classes) = (pool.len(), test.classes());
-    if pool.shape() != test.shape() {
-        return Err(InvalidData::Shape { pool: pool.shape(), test: test.shape() });
-    }
-    if test.is_empty() {
-        return Err(InvalidData::NoTest);
-    }
-    if images < batch {
-        return Err(InvalidData::SmallPool { pool: images, batch });
-    }
-    if labelled.is_empty() {
-        return Err(InvalidData::NoLabels);
-    }
-    for (position, &(index, label)) in labelled.iter().enumerate() {
-        if index >= images {
-            return Err(InvalidData::Index { position, index, pool: images });
-        }
-        if usize::from(label) >= classes {
-            return Err(InvalidData::Label { position, label, classes });
-        }
-    }
-    Ok(())
+    Ok(losses)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CheckpointError;
+    use crate::training::SAMPLES;
+    use crate::{CheckpointError, InvalidData};
     use rand::RngExt;
     use speed_data::ImageShape;
 

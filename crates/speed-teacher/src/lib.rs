@@ -14,6 +14,7 @@ mod network;
 mod schedule;
 mod teacher;
 mod train;
+pub mod training;
 mod votes;
 
 pub use config::{Architecture, InvalidField, OptimizerKind, Schedule, TeacherConfig};

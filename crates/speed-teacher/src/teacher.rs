@@ -1,7 +1,7 @@
 //! A trained teacher: predictions and bytes.
 
 use crate::batch::Images;
-use crate::network::{Network, Trace};
+use crate::network::{Network, ParameterArray, Trace, parameter_arrays};
 use crate::{TeacherConfig, TeacherError};
 use burn::module::Module;
 use burn::store::ModuleRecord;
@@ -43,6 +43,14 @@ impl Teacher {
     #[must_use]
     pub fn classes(&self) -> usize {
         self.classes
+    }
+
+    /// Its parameters: weights and bias of every layer, from the image on.
+    ///
+    /// # Errors
+    /// [`TeacherError::Device`] if Burn cannot read them.
+    pub fn parameters(&self) -> Result<Vec<ParameterArray>, TeacherError> {
+        parameter_arrays(&self.network)
     }
 
     /// The class with the greatest logit of every image; of equal ones the lowest.

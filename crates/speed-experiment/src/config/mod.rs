@@ -9,7 +9,7 @@ mod tests;
 pub use document::{DEFAULTS, Source};
 pub use error::ConfigError;
 pub use schema::{
-    AggregationKind, CircuitKind, Config, DataConfig, DataSource, EnsembleConfig, NoiseConfig, NoiseMechanism,
-    NoiseSourceKind, PrivacyConfig, QueriesConfig, QuerySelection, RowConfig, RowStudent, SCHEMA_VERSION, TableConfig,
-    VotesConfig, VotesSource,
+    AggregationKind, CircuitKind, ComputeDevice, Config, DataConfig, DataSource, EnsembleConfig, NoiseConfig,
+    NoiseMechanism, NoiseSourceKind, PrivacyConfig, QueriesConfig, QuerySelection, RowConfig, RowStudent,
+    SCHEMA_VERSION, TableConfig, VotesConfig, VotesSource,
 };

@@ -20,6 +20,10 @@ pub struct Config {
     pub name: String,
     /// Root seed of experiment randomness.
     pub seed: u64,
+    /// What computes the trainings that can be computed together.
+    // Left out where it is the processor, so that runs of configs without it keep their ids.
+    #[serde(default, skip_serializing_if = "ComputeDevice::is_cpu")]
+    pub device: ComputeDevice,
     /// Where images come from and how the public ones are split.
     pub data: DataConfig,
     /// The data holders.
@@ -40,6 +44,25 @@ pub struct Config {
     pub table: TableConfig,
     /// Its rows.
     pub row: Vec<RowConfig>,
+}
+
+/// `device`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComputeDevice {
+    /// The processor, one student or teacher a thread.
+    #[default]
+    Cpu,
+    /// A GPU, through Vulkan, Metal or DirectX 12: small teachers, and students of the paper's method, as one computation.
+    Wgpu,
+    /// What a GPU computes, on the processor: slower than `Cpu`, for comparisons.
+    Flex,
+}
+
+impl ComputeDevice {
+    fn is_cpu(&self) -> bool {
+        *self == Self::Cpu
+    }
 }
 
 /// `[data]`

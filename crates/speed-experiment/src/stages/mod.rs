@@ -23,6 +23,7 @@ use speed_random::Streams;
 
 use crate::ExperimentError;
 use crate::config::Config;
+use crate::device::Device;
 use crate::progress::Progress;
 use crate::store::{Fingerprint, RunStore, Stage, StageFolder, StageState};
 
@@ -32,6 +33,7 @@ pub(crate) struct Context<'a> {
     pub(crate) store: &'a RunStore,
     pub(crate) streams: Streams,
     pub(crate) threads: usize,
+    pub(crate) device: &'a Device,
     pub(crate) progress: &'a dyn Progress,
 }
 
@@ -45,17 +47,28 @@ impl Context<'_> {
         inputs: &Value,
         work: impl FnOnce(&mut StageFolder) -> Result<Vec<String>, ExperimentError>,
     ) -> Result<Stage, ExperimentError> {
-        let fingerprint = Fingerprint::of(&json!({ "stage": name, "code": code_version, "inputs": inputs }));
-        match self.store.stage(name, &fingerprint)? {
-            StageState::Done(stage) => {
-                self.progress.note(&format!("{name}: done already"));
-                Ok(stage)
-            }
+        match self.open_stage(name, code_version, inputs)? {
+            StageState::Done(stage) => Ok(stage),
             StageState::Outstanding(mut folder) => {
                 let outputs = work(&mut folder)?;
                 folder.finish(&outputs)
             }
         }
+    }
+
+    /// A stage that is done with the same fingerprint, or its folder to work in.
+    pub(crate) fn open_stage(
+        &self,
+        name: &str,
+        code_version: u32,
+        inputs: &Value,
+    ) -> Result<StageState, ExperimentError> {
+        let fingerprint = Fingerprint::of(&json!({ "stage": name, "code": code_version, "inputs": inputs }));
+        let state = self.store.stage(name, &fingerprint)?;
+        if matches!(state, StageState::Done(_)) {
+            self.progress.note(&format!("{name}: done already"));
+        }
+        Ok(state)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Training of the private ensemble: one unit of work a teacher, each saved when it is finished.
 
 use serde_json::json;
+use speed_batched::{Accelerator, train_teachers};
 use speed_data::partition;
-use speed_teacher::{TeacherMetrics, TrainedTeacher, train_ensemble};
+use speed_teacher::{Architecture, TeacherMetrics, TrainedTeacher, train_ensemble};
 
 use super::{Context, Images};
 use crate::ExperimentError;
+use crate::device::Device;
 use crate::store::Stage;
 
 const CODE_VERSION: u32 = 2;
@@ -20,12 +22,21 @@ pub(crate) fn train(context: &Context<'_>, images: &Images) -> Result<Stage, Exp
     let config = context.config;
     let teachers = config.ensemble.teachers;
     let partitions = partition::blocks(images.train.len(), teachers)?;
-    let inputs = json!({
+    let together = match context.device {
+        Device::Together(accelerator, name) if config.teacher.architecture == Architecture::Small => {
+            Some((accelerator, name))
+        }
+        _ => None,
+    };
+    let mut inputs = json!({
         "images": Images::digest(&images.train),
         "teachers": teachers,
         "teacher": config.teacher,
         "seed": config.seed,
     });
+    if let Some((_, name)) = together {
+        inputs["device"] = json!(name);
+    }
     context.stage("teachers", CODE_VERSION, &inputs, |folder| {
         let todo: Vec<usize> =
             (0..teachers).filter(|i| folder.read_unit::<TeacherMetrics>(&unit(*i)).is_none()).collect();
@@ -39,8 +50,13 @@ pub(crate) fn train(context: &Context<'_>, images: &Images) -> Result<Stage, Exp
             context.progress.advance(1, &note);
             Ok(())
         };
-        let (train, threads) = (&images.train, context.threads);
-        train_ensemble(&config.teacher, train, &partitions, &todo, &context.streams, threads, &finished)?;
+        let (train, streams, threads) = (&images.train, &context.streams, context.threads);
+        match together {
+            Some((Accelerator { device, .. }, _)) => {
+                train_teachers(&config.teacher, train, &partitions, &todo, streams, device, &mut &finished)?;
+            }
+            None => train_ensemble(&config.teacher, train, &partitions, &todo, streams, threads, &finished)?,
+        }
         let mut metrics = String::from("teacher,images,steps,final_loss,train_accuracy,validation_accuracy,seconds\n");
         for (teacher, partition) in partitions.iter().enumerate() {
             let Some((_, unit)) = folder.read_unit::<TeacherMetrics>(&unit(teacher)) else {

@@ -20,12 +20,12 @@ pub struct RunStore {
 }
 
 impl RunStore {
-    /// Opens or creates the folder of `config` below `results`, takes its lock, and saves the resolved config and the
-    /// machine's description before any work starts.
+    /// Opens or creates the folder of `config` below `results`, takes its lock, and saves the resolved config and
+    /// `environment`, the machine's description, before any work starts.
     ///
     /// # Errors
     /// If another process works there, the folder belongs to another config, or it cannot be written.
-    pub fn open(results: &Path, config: &Config) -> Result<Self, ExperimentError> {
+    pub fn open(results: &Path, config: &Config, environment: &Environment) -> Result<Self, ExperimentError> {
         let folder = Self::folder_of(results, config);
         fs::create_dir_all(folder.join("stages")).map_err(ExperimentError::io("create", &folder))?;
         let lock = lock(&folder)?;
@@ -43,7 +43,7 @@ impl RunStore {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => write_atomic(&path, text.as_bytes())?,
             Err(error) => return Err(ExperimentError::io("read", path)(error)),
         }
-        write_json(&folder.join("env.json"), &Environment::current())?;
+        write_json(&folder.join("env.json"), environment)?;
         Ok(Self { folder, forced: Vec::new(), _lock: lock })
     }
 

@@ -11,7 +11,7 @@ use super::state::{State, Workspace, identity, probabilities};
 use super::targets::{Lesson, most_probable};
 use super::{PseudoLabelsConfig, PseudoLabelsMetrics};
 use crate::checkpoint::Checkpoint;
-use crate::train::check_data;
+use crate::training::check_data;
 use crate::{Images, StudentError};
 
 /// An epoch that was just finished.

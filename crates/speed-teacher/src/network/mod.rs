@@ -14,6 +14,10 @@ use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use reference::ReferenceNetwork;
 use small::SmallNetwork;
+
+pub use parameters::ParameterArray;
+pub(crate) use parameters::parameter_arrays;
+pub use small::KERNEL;
 use speed_data::ImageShape;
 use speed_random::Stream;
 

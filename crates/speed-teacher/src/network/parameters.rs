@@ -1,7 +1,7 @@
 //! Between Burn's parameters and plain arrays.
 
 use crate::TeacherError;
-use burn::module::Param;
+use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use speed_nn::dense::Dense;
@@ -37,4 +37,31 @@ pub(super) fn register<const D: usize>(
 ) {
     let data = TensorData::new(values.to_vec(), param.val().dims());
     gradients.register(param.id, Tensor::<D>::from_data(data, device));
+}
+
+/// The values of one array of parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParameterArray {
+    /// `[inputs, outputs]` of weights (of a convolution, inputs are the values of a patch: kernel row, kernel column,
+    /// channel), `[outputs]` of a bias.
+    pub shape: Vec<usize>,
+    /// In row-major order.
+    pub values: Vec<f32>,
+}
+
+/// A copy of every parameter of a network, in the order of its fields.
+pub(crate) fn parameter_arrays(network: &impl Module) -> Result<Vec<ParameterArray>, TeacherError> {
+    struct Visitor(Result<Vec<ParameterArray>, TeacherError>);
+    impl ModuleVisitor for Visitor {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let Ok(arrays) = &mut self.0 else { return };
+            match values(param) {
+                Ok(values) => arrays.push(ParameterArray { shape: param.val().dims().to_vec(), values }),
+                Err(error) => self.0 = Err(error),
+            }
+        }
+    }
+    let mut visitor = Visitor(Ok(Vec::new()));
+    network.visit(&mut visitor);
+    visitor.0
 }

@@ -1,6 +1,9 @@
 //! Twenty steps written down for another implementation, and compared with what it found: scripts/peers/training.
 
 use super::*;
+use crate::batch::Batches;
+use crate::network::Network;
+use crate::schedule::learning_rate;
 use crate::{Architecture, Schedule};
 use burn::module::{ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;

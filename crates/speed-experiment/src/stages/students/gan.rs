@@ -4,7 +4,8 @@ use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 use speed_student::{EpochReport, Images as Unlabelled, StudentOutcome};
 
-use super::{Session, Trained, csv};
+use super::Session;
+use super::outcome::{Trained, csv};
 use crate::ExperimentError;
 use crate::stages::Images;
 
@@ -18,11 +19,16 @@ pub(super) fn train(session: &mut Session<'_>, images: &Images) -> Result<Traine
     let pool = Unlabelled::of(&images.pool);
     let outcome = speed_student::train(config, pool, &labelled, &images.test, &streams, resume, &mut on_epoch)
         .map_err(|error| session.error(error))?;
+    trained(&outcome)
+}
+
+/// What a student of this method leaves.
+pub(super) fn trained(outcome: &StudentOutcome) -> Result<Trained, ExperimentError> {
     Ok(Trained {
         accuracy: outcome.accuracy,
         accuracy_raw: outcome.accuracy_raw,
-        metrics_csv: metrics_csv(&outcome),
-        picture: Some(("digits.png", png(&outcome)?)),
+        metrics_csv: metrics_csv(outcome),
+        picture: Some(("digits.png", png(outcome)?)),
     })
 }
 

@@ -1,13 +1,14 @@
 //! Students: one for each distinct set of labels and repeat, as many at a time as there are threads.
 
 mod gan;
+mod outcome;
 mod pseudo_labels;
+mod together;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_nn::threads::{self, QueueError};
 use speed_random::Streams;
@@ -15,11 +16,12 @@ use speed_student::{Checkpoint, CheckpointMetrics, StudentConfig, StudentError, 
 
 use super::{Context, Images};
 use crate::ExperimentError;
+use crate::device::Device;
 use crate::store::{Fingerprint, StageFolder};
+pub(crate) use outcome::StudentRun;
 
 const CODE_VERSION: u32 = 1;
 const CHECKPOINT: &str = "checkpoint.bin";
-const METRICS: &str = "metrics.csv";
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
 /// The labels that a row bought, and for which queries.
@@ -35,48 +37,11 @@ pub(crate) struct Course<'a> {
     pub(crate) method: StudentMethod,
 }
 
-/// What became of one student.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct StudentRun {
-    /// Folder of its metrics and samples below `stages/`; rows with the same labels share it.
-    pub stage: String,
-    /// Accuracy of the averaged parameters on the test images.
-    pub accuracy: f64,
-    /// Accuracy of the last parameters.
-    pub accuracy_raw: f64,
-    /// Accuracies on the way there; not in reports, which would be long.
-    #[serde(skip)]
-    pub by_epoch: Vec<EpochAccuracy>,
-}
-
-/// Accuracies after an epoch.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct EpochAccuracy {
-    /// The epoch, from 1.
-    pub epoch: u32,
-    /// Of the averaged parameters, on the test images.
-    pub average: f64,
-    /// Of the parameters as they are.
-    pub raw: f64,
-}
-
 struct Job<'a> {
     labelling: &'a Labelling<'a>,
     method: StudentMethod,
     repeat: usize,
     stage: String,
-}
-
-/// What a trained student leaves in its folder.
-struct Trained {
-    accuracy: f64,
-    accuracy_raw: f64,
-    /// Every epoch; holds times.
-    metrics_csv: String,
-    /// Name and bytes of a further output that the inputs determine.
-    picture: Option<(&'static str, Vec<u8>)>,
 }
 
 /// Trains every student that is not there yet; the result has one list of repeats for each course.
@@ -143,8 +108,10 @@ fn settings(config: &StudentConfig, method: StudentMethod) -> Value {
 
 /// The first error stops the others at their next epoch.
 fn train_all(context: &Context<'_>, images: &Images, jobs: &[Job<'_>]) -> Result<Vec<StudentRun>, ExperimentError> {
-    let finished = Mutex::new(Vec::new());
-    threads::for_each(jobs, context.threads, |job, stop| {
+    let on_device = |job: &&Job<'_>| matches!(context.device, Device::Together(..)) && job.method == StudentMethod::Gan;
+    let (together, alone): (Vec<&Job<'_>>, Vec<&Job<'_>>) = jobs.iter().partition(on_device);
+    let finished = Mutex::new(together::train(context, images, &together)?);
+    threads::for_each(&alone, context.threads, |job, stop| {
         let run = train_one(context, images, job, stop)?;
         finished.lock().unwrap_or_else(PoisonError::into_inner).push(run);
         Ok(())
@@ -162,8 +129,23 @@ fn train_one(
     job: &Job<'_>,
     stop: &AtomicBool,
 ) -> Result<StudentRun, ExperimentError> {
+    let stage = context.stage(&job.stage, CODE_VERSION, &inputs(context, images, job), |folder| {
+        let mut session = Session::new(context, job, folder, stop);
+        let trained = match job.method {
+            StudentMethod::Gan => gan::train(&mut session, images)?,
+            StudentMethod::PseudoLabels => pseudo_labels::train(&mut session, images)?,
+        };
+        let outputs = outcome::write(folder, &job.stage, trained)?;
+        folder.remove(CHECKPOINT);
+        Ok(outputs)
+    })?;
+    outcome::read(&stage)
+}
+
+/// What a student is made from.
+fn inputs(context: &Context<'_>, images: &Images, job: &Job<'_>) -> Value {
     let config = context.config;
-    let inputs = json!({
+    json!({
         "queries": job.labelling.queries,
         "labels": job.labelling.labels,
         "pool": Images::digest(&images.pool),
@@ -171,51 +153,24 @@ fn train_one(
         "student": settings(&config.student, job.method),
         "seed": config.seed,
         "repeat": job.repeat,
-    });
-    let stage = context.stage(&job.stage, CODE_VERSION, &inputs, |folder| {
-        let mut session = Session::new(context, job, folder, stop);
-        let trained = match job.method {
-            StudentMethod::Gan => gan::train(&mut session, images)?,
-            StudentMethod::PseudoLabels => pseudo_labels::train(&mut session, images)?,
-        };
-        let Trained { accuracy, accuracy_raw, metrics_csv, picture } = trained;
-        let run = StudentRun { stage: job.stage.clone(), accuracy, accuracy_raw, by_epoch: Vec::new() };
-        folder.write(METRICS, metrics_csv.as_bytes())?;
-        folder.write_json("student.json", &run)?;
-        let mut outputs = vec!["student.json".to_owned()];
-        if let Some((name, bytes)) = picture {
-            folder.write(name, &bytes)?;
-            outputs.push(name.to_owned());
-        }
-        folder.remove(CHECKPOINT);
-        Ok(outputs)
-    })?;
-    let run: StudentRun = stage.read_json("student.json")?;
-    // Times make it no output that is checked: where it was not kept, the plot goes without.
-    let metrics = std::fs::read_to_string(stage.folder().join(METRICS)).unwrap_or_default();
-    Ok(StudentRun { by_epoch: by_epoch(&metrics), ..run })
+    })
 }
 
-/// The epochs that have accuracies, of a `metrics.csv`.
-fn by_epoch(csv: &str) -> Vec<EpochAccuracy> {
-    let mut lines = csv.lines();
-    let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let column = |name: &str| head.iter().position(|column| *column == name);
-    let (Some(epoch), Some(average), Some(raw)) = (column("epoch"), column("accuracy_average"), column("accuracy_raw"))
-    else {
-        return Vec::new();
-    };
-    lines
-        .filter_map(|line| {
-            let cells: Vec<&str> = line.split(',').collect();
-            let accuracy = |column: usize| cells.get(column)?.parse().ok();
-            Some(EpochAccuracy {
-                epoch: cells.get(epoch)?.parse().ok()?,
-                average: accuracy(average)?,
-                raw: accuracy(raw)?,
-            })
-        })
-        .collect()
+impl Job<'_> {
+    /// Queries with their labels.
+    fn labelled(&self) -> Vec<(usize, u8)> {
+        let Labelling { queries, labels, .. } = self.labelling;
+        queries.iter().copied().zip(labels.iter().copied()).collect()
+    }
+
+    /// This student's own randomness.
+    fn streams(&self, context: &Context<'_>) -> Streams {
+        context.streams.child("student", self.repeat as u64)
+    }
+
+    fn error(&self, message: String) -> ExperimentError {
+        ExperimentError::Student { repeat: self.repeat, row: self.labelling.row.to_owned(), message }
+    }
 }
 
 /// One training in its folder: where it goes on, what it reports, what it saves on the way.
@@ -237,13 +192,11 @@ impl<'a> Session<'a> {
     }
 
     fn labelled(&self) -> Vec<(usize, u8)> {
-        let Labelling { queries, labels, .. } = self.job.labelling;
-        queries.iter().copied().zip(labels.iter().copied()).collect()
+        self.job.labelled()
     }
 
-    /// This student's own randomness.
     fn streams(&self) -> Streams {
-        self.context.streams.child("student", self.job.repeat as u64)
+        self.job.streams(self.context)
     }
 
     /// What an interrupted training left.
@@ -278,19 +231,7 @@ impl<'a> Session<'a> {
     fn error(&self, error: StudentError<ExperimentError>) -> ExperimentError {
         match error {
             StudentError::Report(error) => error,
-            error => ExperimentError::Student {
-                repeat: self.job.repeat,
-                row: self.job.labelling.row.to_owned(),
-                message: error.to_string(),
-            },
+            error => self.job.error(error.to_string()),
         }
     }
-}
-
-/// A table of metrics with a head line; what is not known stays empty.
-fn csv<const N: usize>(head: [&str; N], lines: impl Iterator<Item = [Option<f64>; N]>) -> String {
-    let join = |cells: Vec<String>| format!("{}\n", cells.join(","));
-    let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let head = join(head.map(str::to_owned).to_vec());
-    std::iter::once(head).chain(lines.map(|line| join(line.map(cell).to_vec()))).collect()
 }

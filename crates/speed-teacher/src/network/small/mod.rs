@@ -21,7 +21,8 @@ use speed_random::Stream;
 
 pub(crate) use layers::Trace;
 
-const KERNEL: usize = 5;
+/// Rows and columns of the small network's kernels.
+pub const KERNEL: usize = 5;
 const FIRST: usize = 16;
 const SECOND: usize = 32;
 const HIDDEN: usize = 64;
