@@ -112,6 +112,10 @@ fn publish(store: &RunStore, report: &Report) -> Result<(), ExperimentError> {
     if let Some(plot) = report.strip_plot() {
         store.write("tables/students.svg", plot.as_bytes())?;
     }
+    store.write("tables/epochs.csv", report.students_by_epoch().to_csv().as_bytes())?;
+    if let Some(plot) = report.epochs_plot() {
+        store.write("tables/epochs.svg", plot.as_bytes())?;
+    }
     let rows = json!({ "simulation": report.simulation, "ensemble": report.ensemble, "rows": report.rows });
     store.write("tables/table.json", format!("{rows:#}\n").as_bytes())?;
     store.write("tables/report.md", report.to_markdown().as_bytes())?;

@@ -143,19 +143,22 @@ class Network:
         distance = lambda g: sum(
             float(np.sum((f - np.asarray(r)) ** 2)) / float(np.max(np.asarray(r) ** 2)) for f, r in zip(recorded, self.back(g))
         )
-        self.tried_otherwise[step] = 0
         close = [(float(m[tuple(at)]), k, tuple(at)) for k, m in enumerate(map(np.asarray, margins)) for at in np.argwhere(m < NEAR)]
         flips = [flip.copy() for flip in self.flips]
-        for _, k, at in sorted(close):
-            if worst(gradient) <= TOLERANCE:
-                break
-            flips[k][at] = True
-            other = self.gradient(self.parameters, data, flips)[1]
-            if distance(other) < distance(gradient):
-                gradient = other
-                self.tried_otherwise[step] += 1
-            else:
-                flips[k][at] = False
+        # Once more as long as it helps: what one decision changes can depend on another.
+        before = np.inf
+        while distance(gradient) < before:
+            before = distance(gradient)
+            for _, k, at in sorted(close):
+                if worst(gradient) <= TOLERANCE:
+                    break
+                flips[k][at] ^= True
+                other = self.gradient(self.parameters, data, flips)[1]
+                if distance(other) < distance(gradient):
+                    gradient = other
+                else:
+                    flips[k][at] ^= True
+        self.tried_otherwise[step] = sum(int(flip.sum()) for flip in flips)
         return gradient
 
 

@@ -16,7 +16,9 @@ def relu(x, flips, margins):
         return jax.nn.relu(x)
     flip = flips[len(margins)]
     margins.append(jnp.abs(x) / jnp.std(x))
-    return jnp.where((x > 0) ^ flip, x, 0.0)
+    # Decided the other way a value below zero counts as so much above it, or a pool would take a zero beside it instead.
+    mirrored = x - 2 * lax.stop_gradient(jnp.minimum(x, 0.0))
+    return jnp.where((x > 0) ^ flip, mirrored, 0.0)
 
 
 def max_pool(x, size, stride, padding, flips, margins):

@@ -4,7 +4,8 @@ use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 use speed_student::{EpochReport, Images as Unlabelled, StudentOutcome};
 
-use super::{Session, Trained, csv};
+use super::Session;
+use super::outcome::{Trained, csv};
 use crate::ExperimentError;
 use crate::stages::Images;
 

@@ -1,6 +1,7 @@
 //! Students: one for each distinct set of labels and repeat, as many at a time as there are threads.
 
 mod gan;
+mod outcome;
 mod pseudo_labels;
 mod together;
 
@@ -8,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_nn::threads::{self, QueueError};
 use speed_random::Streams;
@@ -18,6 +18,7 @@ use super::{Context, Images};
 use crate::ExperimentError;
 use crate::device::Device;
 use crate::store::{Fingerprint, StageFolder};
+pub(crate) use outcome::StudentRun;
 
 const CODE_VERSION: u32 = 1;
 const CHECKPOINT: &str = "checkpoint.bin";
@@ -36,33 +37,11 @@ pub(crate) struct Course<'a> {
     pub(crate) method: StudentMethod,
 }
 
-/// What became of one student.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct StudentRun {
-    /// Folder of its metrics and samples below `stages/`; rows with the same labels share it.
-    pub stage: String,
-    /// Accuracy of the averaged parameters on the test images.
-    pub accuracy: f64,
-    /// Accuracy of the last parameters.
-    pub accuracy_raw: f64,
-}
-
 struct Job<'a> {
     labelling: &'a Labelling<'a>,
     method: StudentMethod,
     repeat: usize,
     stage: String,
-}
-
-/// What a trained student leaves in its folder.
-struct Trained {
-    accuracy: f64,
-    accuracy_raw: f64,
-    /// Every epoch; holds times.
-    metrics_csv: String,
-    /// Name and bytes of a further output that the inputs determine.
-    picture: Option<(&'static str, Vec<u8>)>,
 }
 
 /// Trains every student that is not there yet; the result has one list of repeats for each course.
@@ -156,11 +135,11 @@ fn train_one(
             StudentMethod::Gan => gan::train(&mut session, images)?,
             StudentMethod::PseudoLabels => pseudo_labels::train(&mut session, images)?,
         };
-        let outputs = write_outputs(folder, &job.stage, trained)?;
+        let outputs = outcome::write(folder, &job.stage, trained)?;
         folder.remove(CHECKPOINT);
         Ok(outputs)
     })?;
-    stage.read_json("student.json")
+    outcome::read(&stage)
 }
 
 /// What a student is made from.
@@ -175,20 +154,6 @@ fn inputs(context: &Context<'_>, images: &Images, job: &Job<'_>) -> Value {
         "seed": config.seed,
         "repeat": job.repeat,
     })
-}
-
-/// Writes what a student leaves, and returns the names of what its inputs determine.
-fn write_outputs(folder: &StageFolder, stage: &str, trained: Trained) -> Result<Vec<String>, ExperimentError> {
-    let Trained { accuracy, accuracy_raw, metrics_csv, picture } = trained;
-    let run = StudentRun { stage: stage.to_owned(), accuracy, accuracy_raw };
-    folder.write("metrics.csv", metrics_csv.as_bytes())?;
-    folder.write_json("student.json", &run)?;
-    let mut outputs = vec!["student.json".to_owned()];
-    if let Some((name, bytes)) = picture {
-        folder.write(name, &bytes)?;
-        outputs.push(name.to_owned());
-    }
-    Ok(outputs)
 }
 
 impl Job<'_> {
@@ -269,12 +234,4 @@ impl<'a> Session<'a> {
             error => self.job.error(error.to_string()),
         }
     }
-}
-
-/// A table of metrics with a head line; what is not known stays empty.
-fn csv<const N: usize>(head: [&str; N], lines: impl Iterator<Item = [Option<f64>; N]>) -> String {
-    let join = |cells: Vec<String>| format!("{}\n", cells.join(","));
-    let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let head = join(head.map(str::to_owned).to_vec());
-    std::iter::once(head).chain(lines.map(|line| join(line.map(cell).to_vec()))).collect()
 }

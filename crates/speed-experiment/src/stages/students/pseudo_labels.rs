@@ -5,7 +5,8 @@ use speed_student::pseudo_labels::{
     PseudoLabelsMetrics, PseudoLabelsOutcome, PseudoLabelsReport, train as train_student,
 };
 
-use super::{Session, Trained, csv};
+use super::Session;
+use super::outcome::{Trained, csv};
 use crate::ExperimentError;
 use crate::stages::Images;
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use speed_batched::{Accelerator, BatchError, EpochReport, Student, train_students};
 use speed_student::{Checkpoint, StudentError};
 
-use super::{CHECKPOINT, CHECKPOINT_EVERY, CODE_VERSION, Job, StudentRun, gan, inputs, write_outputs};
+use super::{CHECKPOINT, CHECKPOINT_EVERY, CODE_VERSION, Job, StudentRun, gan, inputs, outcome};
 use crate::ExperimentError;
 use crate::device::Device;
 use crate::stages::{Context, Images};
@@ -36,7 +36,7 @@ pub(super) fn train(
             let mut inputs = inputs(context, images, job);
             inputs["device"] = json!(name);
             match context.open_stage(&job.stage, CODE_VERSION, &inputs)? {
-                StageState::Done(stage) => runs.push(stage.read_json("student.json")?),
+                StageState::Done(stage) => runs.push(outcome::read(&stage)?),
                 StageState::Outstanding(folder) => outstanding.push((job, folder)),
             }
         }
@@ -90,10 +90,10 @@ fn train_batch(
 
     let mut runs = Vec::with_capacity(jobs.len());
     for ((job, folder), outcome) in jobs.into_iter().zip(outcomes) {
-        let outputs = write_outputs(&folder, &job.stage, gan::trained(&outcome)?)?;
+        let outputs = outcome::write(&folder, &job.stage, gan::trained(&outcome)?)?;
         folder.remove(CHECKPOINT);
         folder.remove(EARLIER);
-        runs.push(folder.finish(&outputs)?.read_json("student.json")?);
+        runs.push(outcome::read(&folder.finish(&outputs)?)?);
     }
     Ok(runs)
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::svg::{self, Ticks, WIDTH, line, text};
 use crate::report::{Report, ReportRow};
 use crate::table::Table;
 
-const WIDTH: f64 = 760.0;
 const LEFT: f64 = 150.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 64.0;
@@ -35,11 +35,7 @@ impl Report {
         let scale = Scale::of(&rows)?;
         #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
         let height = TOP + LANE * rows.len() as f64 + BOTTOM;
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
-             font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#111\">\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-        );
+        let mut svg = svg::begin(height);
         let title = format!("{}: accuracy of every student", self.experiment);
         text(&mut svg, WIDTH / 2.0, 22.0, "middle", 15, &title);
         let key = "\u{25cf} averaged parameters, \u{25cb} last parameters; line: median; grey: the paper's mean \u{b1} deviation";
@@ -85,11 +81,7 @@ fn lane(svg: &mut String, scale: &Scale, y: f64, row: &ReportRow) {
 }
 
 /// Percent along the width.
-struct Scale {
-    low: f64,
-    high: f64,
-    step: f64,
-}
+struct Scale(Ticks);
 
 impl Scale {
     /// Of all students and of the paper's bars; `None` without students.
@@ -98,20 +90,15 @@ impl Scale {
         let ours = students.flat_map(|student| [100.0 * student.accuracy, 100.0 * student.accuracy_raw]);
         let papers = rows.iter().filter(|row| row.paper.accuracy > 0.0);
         let papers = papers.flat_map(|row| [-1.0, 1.0].map(|side| row.paper.accuracy + side * row.paper.deviation));
-        let values: Vec<f64> = ours.chain(papers).filter(|value| value.is_finite()).collect();
-        let least = values.iter().copied().reduce(f64::min)?;
-        let most = values.iter().copied().reduce(f64::max)?;
-        let step = [0.5, 1.0, 2.0, 5.0, 10.0].into_iter().find(|step| (most - least) / step <= 10.0).unwrap_or(20.0);
-        let (low, high) = ((least / step).floor() * step, (most / step).ceil() * step);
-        Some(Self { low, high: high.max(low + step), step })
+        Ticks::covering(ours.chain(papers), 10.0).map(Self)
     }
 
     fn x(&self, percent: f64) -> f64 {
-        LEFT + (percent - self.low) / (self.high - self.low) * (WIDTH - LEFT - RIGHT)
+        LEFT + self.0.share(percent) * (WIDTH - LEFT - RIGHT)
     }
 
     fn draw(&self, svg: &mut String, bottom: f64) {
-        for tick in (0..=20).map(|i| self.low + f64::from(i) * self.step).take_while(|tick| *tick <= self.high + 1e-9) {
+        for tick in self.0.values() {
             let x = self.x(tick);
             line(svg, (x, TOP), (x, bottom), "#ececec", 1.0);
             text(svg, x, bottom + 18.0, "middle", 13, &format!("{tick}"));
@@ -132,20 +119,6 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
-fn line(svg: &mut String, from: (f64, f64), to: (f64, f64), stroke: &str, width: f64) {
-    let _ = writeln!(
-        svg,
-        "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>",
-        from.0, from.1, to.0, to.1
-    );
-}
-
-fn text(svg: &mut String, x: f64, y: f64, anchor: &str, size: u8, content: &str) {
-    let content = content.replace('&', "&amp;").replace('<', "&lt;");
-    let _ =
-        writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" font-size=\"{size}\">{content}</text>");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,9 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_holds_all_values_between_round_ends() {
-        let scale = Scale { low: 90.0, high: 100.0, step: 1.0 };
-        assert_eq!((scale.x(90.0), scale.x(100.0)), (LEFT, WIDTH - RIGHT));
+    fn no_students_no_scale() {
         assert!(Scale::of(&[]).is_none());
     }
 }
