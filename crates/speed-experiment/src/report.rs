@@ -318,7 +318,7 @@ impl Report {
                     .into_iter()
                     .flatten()
             {
-                text.push_str(&format!("- **{}**, {}: {}.\n", row.name, two_digits_up(account.epsilon), account.claim));
+                text.push_str(&format!("- **{}**, {}: {}\n", row.name, two_digits_up(account.epsilon), account.claim));
             }
         }
         text
