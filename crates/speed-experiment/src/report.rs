@@ -9,7 +9,7 @@ use crate::config::{AggregationKind, Config};
 use crate::environment::Environment;
 use crate::plot::median;
 use crate::stages::{Accounts, Aggregate, AggregateTimes, EnsembleQuality, StudentRun};
-use crate::table::Table;
+use crate::table::{Table, percent};
 
 /// One line of the table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -154,7 +154,6 @@ impl ReportRow {
 
     /// The cells that the config and the seed determine.
     fn cells(&self) -> Vec<String> {
-        let percent = |value: f64| format!("{:.2}", 100.0 * value);
         let epsilon = |account: &Option<Account>| account.as_ref().map_or_else(dash, |a| two_digits_up(a.epsilon));
         vec![
             self.name.clone(),
@@ -270,7 +269,7 @@ impl Report {
     }
 
     fn heading(&self) -> String {
-        let percent = |value: Option<f64>| value.map_or_else(dash, |value| format!("{:.2} %", 100.0 * value));
+        let accuracy = |share: Option<f64>| share.map_or_else(dash, |share| format!("{} %", percent(share)));
         let environment = &self.environment;
         let mut text = String::new();
         if self.simulation {
@@ -280,8 +279,8 @@ impl Report {
             "{} teachers (mean {}, plurality {} on {} pool images), {} queries, gamma {}, delta {}, seed {}.\n\
              {}, {} processors, {}; {}; speed {}, burn {}, tfhe {}.\n",
             self.ensemble.teachers,
-            percent(self.ensemble.mean_accuracy),
-            percent(self.ensemble.plurality_accuracy),
+            accuracy(self.ensemble.mean_accuracy),
+            accuracy(self.ensemble.plurality_accuracy),
             self.ensemble.pool_images,
             self.config.queries.count,
             self.config.noise.gamma,

@@ -91,6 +91,11 @@ impl Table {
     }
 }
 
+/// A share as a cell: percent, two digits.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.2}", 100.0 * share)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,10 +4,7 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::Tensor;
 use std::collections::HashMap;
 
-/// `a += max(rate, 9 / (10 + t)) (p - a)` after step t = 1, 2, ..., from the initial parameters on.
-///
-/// This is TensorFlow's `ExponentialMovingAverage(1 - rate, num_updates = t)`. The second term is its warm-up: without
-/// it an average of decay 0.9999 would still hold 60 % of the initial weights after 5000 steps.
+/// `a += warmed_up(rate, t) (p - a)` after step t = 1, 2, ..., from the initial parameters on.
 pub(crate) struct ParameterAverage<M> {
     model: M,
     rate: f64,
@@ -25,7 +22,7 @@ impl<M: Module> ParameterAverage<M> {
         let updates = self.updates + 1;
         let mut current = Current { values: HashMap::new() };
         model.visit(&mut current);
-        let rate = self.rate.max(9.0 / (10.0 + updates as f64));
+        let rate = warmed_up(self.rate, updates);
         let model = self.model.map(&mut Step { rate, current });
         Self { model, updates, ..self }
     }
@@ -34,6 +31,15 @@ impl<M: Module> ParameterAverage<M> {
     pub(crate) fn into_model(self) -> M {
         self.model
     }
+}
+
+/// The rate `max(rate, 9 / (10 + t))` at which an average of parameters takes in those after step t = 1, 2, ...
+///
+/// This is TensorFlow's `ExponentialMovingAverage(1 - rate, num_updates = t)`. The second term is its warm-up: without
+/// it an average of decay 0.9999 would still hold 60 % of the initial weights after 5000 steps.
+#[must_use]
+pub fn warmed_up(rate: f64, t: usize) -> f64 {
+    rate.max(9.0 / (10.0 + t as f64))
 }
 
 /// Values by parameter, flattened so that one map holds every rank.

@@ -16,6 +16,7 @@ use speed_random::{Stream, Streams};
 use std::ops::Range;
 use std::time::Instant;
 
+pub use crate::average::warmed_up;
 pub use crate::network::{KERNEL, ParameterArray};
 
 /// Decay of the first moment of a teacher's Adam, a step.

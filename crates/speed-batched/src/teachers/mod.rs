@@ -9,7 +9,7 @@ use std::ops::Range;
 use burn::tensor::{Device, Tensor, TensorData};
 use speed_data::{ImageShape, Split};
 use speed_random::Streams;
-use speed_teacher::training::{ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON, Training};
+use speed_teacher::training::{ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON, Training, warmed_up};
 use speed_teacher::{Architecture, OptimizerKind, TeacherConfig, TeacherError, TrainedTeacher};
 
 use crate::DeviceError;
@@ -151,7 +151,7 @@ fn train_batch(
             OptimizerKind::Sgd => network.update(&tracked, &mut gradients, descent(per_teacher(rates, device))),
         }
         if let Some(average) = &mut average {
-            let rate = config.average.max(9.0 / (11.0 + step as f64));
+            let rate = warmed_up(config.average, step + 1);
             for (average, value) in average.iter_mut().zip(network.values()) {
                 average.inplace(|a| a.clone() + (value - a) * rate);
             }

@@ -57,6 +57,10 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
     assert_eq!(json["rows"][3]["privacy"], json["rows"][2]["privacy"]);
     assert_eq!(json["rows"][3]["method"], "pseudo-labels");
     assert!(!std::path::Path::new(run).join("stages/aggregate-tau-0-8-ours").exists());
+    for plot in ["students.svg", "epochs.svg"] {
+        let svg = std::fs::read_to_string(std::path::Path::new(run).join("tables").join(plot)).expect(plot);
+        assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{svg}");
+    }
     let list: serde_json::Value = serde_json::from_str(&place.succeeds(&["list", "--json"])).expect("json");
     assert_eq!(list[0]["finished"], true);
 

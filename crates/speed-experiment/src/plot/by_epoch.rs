@@ -4,16 +4,13 @@ use std::fmt::Write as _;
 
 use speed_student::StudentMethod;
 
-use super::svg::{self, Ticks, WIDTH, line, text};
+use super::svg::{self, BOTTOM, RIGHT, TOP, Ticks, WIDTH, line, text};
 use crate::report::Report;
 use crate::stages::StudentRun;
-use crate::table::Table;
+use crate::table::{Table, percent};
 
 const HEIGHT: f64 = 440.0;
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 64.0;
-const BOTTOM: f64 = 52.0;
 
 /// Percentage points below the worst student's accuracy that are still drawn: what comes before is learning to begin.
 const BELOW: f64 = 6.0;
@@ -25,13 +22,8 @@ impl Report {
         let mut table = Table::new(["stage", "epoch", "accuracy %", "last parameters %"]);
         for (student, _) in self.distinct_students() {
             for epoch in &student.by_epoch {
-                let percent = |value: f64| format!("{:.2}", 100.0 * value);
-                table.push(vec![
-                    student.stage.clone(),
-                    epoch.epoch.to_string(),
-                    percent(epoch.average),
-                    percent(epoch.raw),
-                ]);
+                let [average, raw] = [epoch.average, epoch.raw].map(percent);
+                table.push(vec![student.stage.clone(), epoch.epoch.to_string(), average, raw]);
             }
         }
         table
@@ -51,11 +43,9 @@ impl Report {
         let x = |epoch: f64| LEFT + epochs.share(epoch) * (right - LEFT);
         let y = |percent: f64| bottom - percents.share(percent) * (bottom - TOP);
 
-        let mut svg = svg::begin(HEIGHT);
         let title = format!("{}: accuracy of every student by epoch", self.experiment);
-        text(&mut svg, WIDTH / 2.0, 22.0, "middle", 15, &title);
         let key = "black: averaged parameters of the GAN's student, blue: of ours; grey: last parameters";
-        text(&mut svg, WIDTH / 2.0, 44.0, "middle", 12, key);
+        let mut svg = svg::begin(HEIGHT, &title, key);
         for tick in percents.values() {
             line(&mut svg, (LEFT, y(tick)), (right, y(tick)), "#ececec", 1.0);
             text(&mut svg, LEFT - 8.0, y(tick) + 4.0, "end", 13, &format!("{tick}"));

@@ -2,14 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::svg::{self, Ticks, WIDTH, line, text};
+use super::svg::{self, BOTTOM, RIGHT, TOP, Ticks, WIDTH, line, text};
 use crate::report::{Report, ReportRow};
-use crate::table::Table;
+use crate::table::{Table, percent};
 
 const LEFT: f64 = 150.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 64.0;
-const BOTTOM: f64 = 52.0;
 const LANE: f64 = 46.0;
 
 impl Report {
@@ -19,9 +16,7 @@ impl Report {
         let mut table = Table::new(["row", "repeat", "accuracy %", "last parameters %", "stage"]);
         for row in &self.rows {
             for (repeat, student) in row.students.iter().enumerate() {
-                let percent = |value: f64| format!("{:.2}", 100.0 * value);
-                let accuracies = [percent(student.accuracy), percent(student.accuracy_raw)];
-                let [average, last] = accuracies;
+                let [average, last] = [student.accuracy, student.accuracy_raw].map(percent);
                 table.push(vec![row.name.clone(), repeat.to_string(), average, last, student.stage.clone()]);
             }
         }
@@ -35,11 +30,9 @@ impl Report {
         let scale = Scale::of(&rows)?;
         #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
         let height = TOP + LANE * rows.len() as f64 + BOTTOM;
-        let mut svg = svg::begin(height);
         let title = format!("{}: accuracy of every student", self.experiment);
-        text(&mut svg, WIDTH / 2.0, 22.0, "middle", 15, &title);
         let key = "\u{25cf} averaged parameters, \u{25cb} last parameters; line: median; grey: the paper's mean \u{b1} deviation";
-        text(&mut svg, WIDTH / 2.0, 44.0, "middle", 12, key);
+        let mut svg = svg::begin(height, &title, key);
         scale.draw(&mut svg, height - BOTTOM);
         let mut y = TOP + LANE / 2.0;
         for row in rows {

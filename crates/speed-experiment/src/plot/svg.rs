@@ -3,14 +3,21 @@
 use std::fmt::Write as _;
 
 pub(super) const WIDTH: f64 = 760.0;
+/// Margins around the drawing; the left one depends on what stands there.
+pub(super) const RIGHT: f64 = 24.0;
+pub(super) const TOP: f64 = 64.0;
+pub(super) const BOTTOM: f64 = 52.0;
 
-/// An empty white picture; `</svg>` is left to its end.
-pub(super) fn begin(height: f64) -> String {
-    format!(
+/// A white picture with title and key in its upper margin; `</svg>` is left to its end.
+pub(super) fn begin(height: f64, title: &str, key: &str) -> String {
+    let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
          font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#111\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-    )
+    );
+    text(&mut svg, WIDTH / 2.0, 22.0, "middle", 15, title);
+    text(&mut svg, WIDTH / 2.0, 44.0, "middle", 12, key);
+    svg
 }
 
 pub(super) fn line(svg: &mut String, from: (f64, f64), to: (f64, f64), stroke: &str, width: f64) {

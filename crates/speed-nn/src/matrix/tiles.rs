@@ -159,14 +159,14 @@ fn pack<'a>(packed: &'a mut Vec<Step>, view: View<'_>, first: usize, panels: usi
         packed.resize(panels * steps, Step { high: [ZERO; 2], low: [ZERO; 2] });
     }
     let packed = &mut packed[..panels * steps];
-    let mut pack = |panel, step| {
+    let mut pack_at = |panel, step| {
         pack_step(&mut packed[panel * steps + step], view, [first + panel * PANEL, step * DEPTH], rows_are);
     };
     // In the order of the memory that is read.
     if view.strides[1] == 1 {
-        (0..panels).for_each(|panel| (0..steps).for_each(|step| pack(panel, step)));
+        (0..panels).for_each(|panel| (0..steps).for_each(|step| pack_at(panel, step)));
     } else {
-        (0..steps).for_each(|step| (0..panels).for_each(|panel| pack(panel, step)));
+        (0..steps).for_each(|step| (0..panels).for_each(|panel| pack_at(panel, step)));
     }
     packed
 }
