@@ -9,7 +9,7 @@
 //! Large ones use the processor's tile unit where there is one ([`product_unit`]), so machines differ in the last bits.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod tiles;
+pub(crate) mod tiles;
 
 use std::cell::Cell;
 use std::fmt;
@@ -168,13 +168,17 @@ pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
         let last = (view.shape[0] - 1) * view.strides[0] + (view.shape[1] - 1) * view.strides[1];
         assert!(last < view.values.len(), "a view beyond its matrix");
     }
-    match product_unit() {
-        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-        ProductUnit::Tiles if tiles::pay([rows, inner, columns]) && !VECTORS_ONLY.get() => {
-            tiles::multiply(out, left, right)
-        }
-        _ => multiply_vectors(out, left, right),
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    if tiles_in_use() && tiles::pay([rows, inner, columns]) {
+        return tiles::multiply(out, left, right);
     }
+    multiply_vectors(out, left, right);
+}
+
+/// Whether this machine has tiles and this thread may use them.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) fn tiles_in_use() -> bool {
+    product_unit() == ProductUnit::Tiles && !VECTORS_ONLY.get()
 }
 
 thread_local! {

@@ -10,7 +10,7 @@ use crate::ExperimentError;
 use crate::device::Device;
 use crate::store::Stage;
 
-const CODE_VERSION: u32 = 2;
+const CODE_VERSION: u32 = 3;
 
 /// File name, without ending, of a teacher's weights and metrics.
 pub(super) fn unit(teacher: usize) -> String {

@@ -10,6 +10,8 @@
 //! A tile is 16 rows of 64 bytes. `tdpbf16ps c, a, b` adds to `c[m][n]` the products of 32 neighbours along the inner
 //! size, which `a` holds as 16 pairs in row `m` and `b` as one pair in column `n` of each of its 16 rows.
 
+pub(crate) mod overlapping;
+
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::cell::RefCell;
@@ -18,11 +20,11 @@ use std::sync::OnceLock;
 use super::{Matrix, View};
 
 /// Rows of a tile, and pairs of values or sums in a row.
-const SIDE: usize = 16;
+pub(crate) const SIDE: usize = 16;
 /// Lanes (rows of the left operand, columns of the right one) in a panel: two tiles side by side.
-const PANEL: usize = 2 * SIDE;
+pub(crate) const PANEL: usize = 2 * SIDE;
 /// Values along the inner size in one tile.
-const DEPTH: usize = 2 * SIDE;
+pub(crate) const DEPTH: usize = 2 * SIDE;
 /// Bytes of the right operand's packed block: with panels of the left operand it fits the second-level cache.
 const BLOCK_BYTES: usize = 5 << 18;
 /// Panels that are packed together when their lanes are neighbours in memory, so that it is read in longer runs.
@@ -30,14 +32,14 @@ const NEIGHBOURS: usize = 4;
 /// Steps that memory is asked for ahead of packing it.
 const AHEAD: usize = 2;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Tile([[u32; SIDE]; SIDE]);
 
 const ZERO: Tile = Tile([[0; SIDE]; SIDE]);
 
 /// One step along the inner size in one panel: high parts of both tiles, then low parts.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Step {
     high: [Tile; 2],

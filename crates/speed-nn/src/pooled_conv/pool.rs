@@ -1,0 +1,90 @@
+//! 2x2 max pooling, bias and ReLU of single windows, and their gradient.
+
+use crate::matrix::Matrix;
+
+/// Values that pooling compares: 2 x 2.
+pub(super) const POOL: usize = 4;
+
+/// Outputs that are computed together: one vector register.
+pub(super) const LANES: usize = 16;
+
+/// The choice of a window that ReLU gave zero: none of its values.
+const NONE: u32 = POOL as u32;
+
+/// Pools the values of one window, of as many outputs as there are biases. Leaves in `choice` which of the four each
+/// output is.
+pub(super) fn pool(values: [&[f32]; POOL], bias: &[f32], output: &mut [f32], choice: &mut [u32]) {
+    let whole = bias.len() - bias.len() % LANES;
+    for first in (0..whole).step_by(LANES) {
+        let values = values.map(|values| lanes::<_, LANES>(values, first));
+        pool_lanes(values, lanes(bias, first), lanes_mut(output, first), lanes_mut(choice, first));
+    }
+    for first in whole..bias.len() {
+        let values = values.map(|values| lanes::<_, 1>(values, first));
+        pool_lanes(values, lanes(bias, first), lanes_mut(output, first), lanes_mut(choice, first));
+    }
+}
+
+/// [`pool`] for a number of outputs that the compiler knows.
+#[inline(always)]
+pub(super) fn pool_lanes<const N: usize>(
+    values: [&[f32; N]; POOL],
+    bias: &[f32; N],
+    output: &mut [f32; N],
+    choice: &mut [u32; N],
+) {
+    for lane in 0..N {
+        let (mut best, mut chosen) = (values[0][lane], 0);
+        for (position, values) in (1..).zip(&values[1..]) {
+            let greater = values[lane] > best;
+            best = if greater { values[lane] } else { best };
+            chosen = if greater { position } else { chosen };
+        }
+        let sum = best + bias[lane];
+        // Not `max`, which would hide a NaN.
+        output[lane] = if sum < 0.0 { 0.0 } else { sum };
+        choice[lane] = if sum > 0.0 { chosen } else { NONE };
+    }
+}
+
+/// The gradient of one window's four values, from that of its outputs and what [`pool`] left.
+pub(super) fn spread(gradient: &[f32], choice: &[u32], values: [&mut [f32]; POOL]) {
+    for (position, values) in (0..).zip(values) {
+        for ((value, g), c) in values.iter_mut().zip(gradient).zip(choice) {
+            *value = if *c == position { *g } else { 0.0 };
+        }
+    }
+}
+
+/// [`spread`] for all windows of `outputs` outputs, the values of a window in four neighbouring rows of `to`.
+pub(super) fn spread_neighbours(gradient: &[f32], choice: &[u32], outputs: usize, to: &mut Matrix) {
+    to.resize(POOL * gradient.len() / outputs, outputs);
+    let results = gradient.chunks_exact(outputs).zip(choice.chunks_exact(outputs));
+    for (values, (gradient, choice)) in to.values_mut().chunks_exact_mut(POOL * outputs).zip(results) {
+        let (upper, lower) = values.split_at_mut(2 * outputs);
+        let [(a, b), (c, d)] = [upper, lower].map(|pair| pair.split_at_mut(outputs));
+        spread(gradient, choice, [a, b, c, d]);
+    }
+}
+
+/// Adds the gradient of all outputs to that of the bias, as far as ReLU let them through.
+pub(super) fn add_to_bias(gradient: &[f32], choice: &[u32], bias: &mut [f32]) {
+    let rows = gradient.chunks_exact(bias.len()).zip(choice.chunks_exact(bias.len()));
+    for (gradient, choice) in rows {
+        for ((sum, g), c) in bias.iter_mut().zip(gradient).zip(choice) {
+            *sum += if *c == NONE { 0.0 } else { *g };
+        }
+    }
+}
+
+/// `N` values from `first` on.
+#[inline(always)]
+pub(super) fn lanes<T, const N: usize>(values: &[T], first: usize) -> &[T; N] {
+    values[first..].first_chunk().expect("whole registers of outputs")
+}
+
+/// `N` values from `first` on, to change.
+#[inline(always)]
+pub(super) fn lanes_mut<T, const N: usize>(values: &mut [T], first: usize) -> &mut [T; N] {
+    values[first..].first_chunk_mut().expect("whole registers of outputs")
+}
