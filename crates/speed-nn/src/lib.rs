@@ -29,4 +29,6 @@ pub mod params;
 pub mod pooled_conv;
 pub mod same_conv;
 pub mod threads;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod tile_conv;
 pub mod weight_norm;

@@ -83,12 +83,6 @@ impl PooledWindows {
     fn run_len(&self) -> usize {
         self.kernel * self.channels
     }
-
-    /// How many positions a window's last one is behind its first.
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    fn reach(&self) -> usize {
-        (self.kernel - 1) * (self.width + 1)
-    }
 }
 
 /// The layer: `relu(max_pool(conv(x)) + b)`.
@@ -114,7 +108,7 @@ pub struct PooledConvTrace {
     pub bias: Vec<f32>,
     patches: patches::Work,
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    tiles: tiles::Work,
+    tiles: crate::tile_conv::TileConvWork,
 }
 
 impl PooledConvTrace {
@@ -175,8 +169,8 @@ impl PooledConv {
         trace.output.resize(rows, self.outputs());
         trace.choice.resize(rows * self.outputs(), 0);
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-        if tiles::apply(self) {
-            return tiles::forward(self, maps, trace);
+        if let Some(convolution) = tiles::convolution(self) {
+            return tiles::forward(self, convolution, maps, trace);
         }
         if direct::applies(self) {
             direct::forward(self, maps, trace);
@@ -205,8 +199,8 @@ impl PooledConv {
         trace.weight.resize(self.windows.patch_len(), self.outputs());
         trace.weight.values_mut().fill(0.0);
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-        if tiles::apply(self) {
-            return tiles::backward(self, maps, gradient, map_gradient, trace);
+        if let Some(convolution) = tiles::convolution(self) {
+            return tiles::backward(self, convolution, maps, gradient, map_gradient, trace);
         }
         if map_gradient.is_none() && direct::applies(self) {
             direct::backward(self, maps, gradient, trace);

@@ -2,7 +2,11 @@
 //!
 //! Maps are stored image by image, row by row, pixel by pixel, channel by channel (NHWC). An image is copied into a frame
 //! of zeros, so that every row of a window is one run of consecutive values; the windows of a few images at a time, as
-//! many as a core's own cache holds, become the rows of a matrix.
+//! many as a core's own cache holds, become the rows of a matrix. Maps of many channels go without that matrix on
+//! processors that have a tile unit (`tiles.rs`).
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod tiles;
 
 use crate::matrix::{Matrix, multiply};
 
@@ -33,6 +37,8 @@ pub struct SameConvTrace {
     windows: Matrix,
     product: Matrix,
     weight_part: Matrix,
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    tiles: crate::tile_conv::TileConvWork,
 }
 
 impl SameConvTrace {
@@ -63,17 +69,26 @@ impl SameConvRelu {
         assert!(maps.len().is_multiple_of(self.map_len()), "whole maps");
         let (positions, outputs) = (self.height * self.width, self.bias.len());
         trace.output.resize(maps.len() / self.map_len() * positions, outputs);
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        if let Some(convolution) = tiles::convolution(self) {
+            return tiles::forward(self, convolution, maps, trace);
+        }
         let results = trace.output.values_mut().chunks_mut(self.block() * positions * outputs);
         for (maps, output) in maps.chunks(self.block() * self.map_len()).zip(results) {
             self.extract(maps, &mut trace.framed, &mut trace.windows);
             multiply(&mut trace.product, trace.windows.view(), self.weight.view());
-            for (output, product) in output.chunks_exact_mut(outputs).zip(trace.product.values().chunks_exact(outputs))
-            {
-                for ((value, product), bias) in output.iter_mut().zip(product).zip(&self.bias) {
-                    let sum = product + bias;
-                    // Not `max`, which would hide a NaN.
-                    *value = if sum < 0.0 { 0.0 } else { sum };
-                }
+            self.activate(trace.product.values(), output);
+        }
+    }
+
+    /// Bias and ReLU of convolved positions.
+    fn activate(&self, convolved: &[f32], output: &mut [f32]) {
+        let outputs = self.bias.len();
+        for (output, convolved) in output.chunks_exact_mut(outputs).zip(convolved.chunks_exact(outputs)) {
+            for ((value, convolved), bias) in output.iter_mut().zip(convolved).zip(&self.bias) {
+                let sum = convolved + bias;
+                // Not `max`, which would hide a NaN.
+                *value = if sum < 0.0 { 0.0 } else { sum };
             }
         }
     }
@@ -104,6 +119,10 @@ impl SameConvRelu {
         }
         trace.weight.resize(self.weight.rows(), outputs);
         trace.weight.values_mut().fill(0.0);
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        if let Some(convolution) = tiles::convolution(self) {
+            return tiles::backward(self, convolution, maps, gradient, map_gradient, trace);
+        }
         for (block, maps) in maps.chunks(self.block() * self.map_len()).enumerate() {
             let first = block * self.block() * positions;
             let by_product = gradient.rows_view(first..first + maps.len() / self.map_len() * positions);
@@ -121,15 +140,28 @@ impl SameConvRelu {
     /// Writes the windows of whole `maps`, one a row.
     fn extract(&self, maps: &[f32], framed: &mut Vec<f32>, windows: &mut Matrix) {
         let images = maps.len() / self.map_len();
+        self.frame(maps, framed);
+        windows.resize(images * self.height * self.width, self.weight.rows());
+        let windows = windows.values_mut();
+        self.for_each_run(images, |window, frame, length| {
+            windows[window..window + length].copy_from_slice(&framed[frame..frame + length]);
+        });
+    }
+
+    /// Copies whole `maps` into frames of zeros.
+    fn frame(&self, maps: &[f32], framed: &mut Vec<f32>) {
+        let images = maps.len() / self.map_len();
         framed.clear();
         framed.resize(images * self.framed_len(), 0.0);
         self.for_each_row(images, |map, frame, length| {
             framed[frame..frame + length].copy_from_slice(&maps[map..map + length]);
         });
-        windows.resize(images * self.height * self.width, self.weight.rows());
-        let windows = windows.values_mut();
-        self.for_each_run(images, |window, frame, length| {
-            windows[window..window + length].copy_from_slice(&framed[frame..frame + length]);
+    }
+
+    /// Copies whole `maps` out of their frames.
+    fn unframe(&self, framed: &[f32], maps: &mut [f32]) {
+        self.for_each_row(maps.len() / self.map_len(), |map, frame, length| {
+            maps[map..map + length].copy_from_slice(&framed[frame..frame + length]);
         });
     }
 
@@ -143,9 +175,7 @@ impl SameConvRelu {
                 *sum += value;
             }
         });
-        self.for_each_row(images, |map, frame, length| {
-            maps[map..map + length].copy_from_slice(&framed[frame..frame + length]);
-        });
+        self.unframe(framed, maps);
     }
 
     /// Calls `run(map, frame, length)` for every row of the maps: where it starts there and in the framed maps.
@@ -226,9 +256,16 @@ mod tests {
         let mut stream = Streams::new(1).stream("same", 0);
         // One trace for all sizes, the last in several blocks: nothing of an earlier pass may be left.
         let mut trace = SameConvTrace::default();
-        for (n, height, width, channels, outputs, kernel) in
-            [(3, 5, 6, 2, 4, 3), (2, 7, 4, 3, 5, 5), (1, 2, 1, 1, 2, 5), (3, 14, 14, 40, 48, 5)]
-        {
+        for (n, height, width, channels, outputs, kernel) in [
+            (3, 5, 6, 2, 4, 3),
+            (2, 7, 4, 3, 5, 5),
+            (1, 2, 1, 1, 2, 5),
+            (3, 14, 14, 40, 48, 5),
+            // For tiles, where there are: one block and several, even and odd maps.
+            (5, 6, 7, 16, 32, 3),
+            (3, 14, 14, 64, 128, 5),
+            (1, 1, 2, 48, 64, 5),
+        ] {
             let maps = init::normal([n, height, width, channels], 1.0, &mut stream, &device).require_grad();
             let weight = init::normal([kernel, kernel, channels, outputs], 0.3, &mut stream, &device).require_grad();
             let bias = init::normal([outputs], 0.3, &mut stream, &device).require_grad();

@@ -114,6 +114,11 @@ pub(crate) struct Right {
 }
 
 impl Right {
+    /// Number of columns.
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
     /// Packs `columns` columns: step by step, those rows of a view `[columns, inner]` that begin at a place along its inner
     /// size, 32 or as many as there are, with zeros beyond its end.
     ///
@@ -153,8 +158,8 @@ pub(crate) enum Before {
 }
 
 /// For every `[begin, row]` of `tiles`, puts the product of the tile that begins at value `begin` with the right operand
-/// into the 16 rows of `out` from `row` on, or adds it there. `out` has as many columns as the right operand, and no two
-/// tiles have a row in common.
+/// into the 16 rows of `out` from `row` on, or adds it there. `out` has as many columns as the right operand; no two tiles
+/// have a row in common.
 ///
 /// # Panics
 /// When a tile ends beyond the left operand or the rows of `out`, the steps or columns differ in number, there is no step,
@@ -171,9 +176,13 @@ pub(crate) fn multiply(
     assert_eq!((left.offsets.len(), out.columns), (right.steps, right.columns), "steps and columns of a product");
     let _tiles = Tiles::configured();
     while let Some(first) = tiles.next() {
-        // A group that is not full does its first tile again, to the same place: all is read before any is written.
+        // A group that is not full does its last tile again, to the same place.
         let mut group = [first; GROUP];
-        group.iter_mut().skip(1).zip(&mut tiles).for_each(|(to, tile)| *to = tile);
+        let mut count = 1;
+        for tile in tiles.by_ref().take(GROUP - 1) {
+            group[count..].fill(tile);
+            count += 1;
+        }
         for [begin, row] in group {
             assert!(
                 begin + (SIDE - 1) * left.stride + last_offset + DEPTH <= left.parts.len(),
@@ -181,16 +190,25 @@ pub(crate) fn multiply(
             );
             assert!(row + SIDE <= out.rows, "beyond the rows of the product");
         }
-        for column in 0..right.columns / SIDE {
+        for (panel, right) in right.packed.chunks_exact(right.steps).enumerate() {
             let places = Places {
                 high: group.map(|[begin, _]| left.parts.high.as_ptr().cast::<u16>().wrapping_add(begin)),
                 low: group.map(|[begin, _]| left.parts.low.as_ptr().cast::<u16>().wrapping_add(begin)),
-                to: group.map(|[_, row]| out.values.as_mut_ptr().wrapping_add(row * out.columns + column * SIDE)),
+                to: group.map(|[_, row]| out.values.as_mut_ptr().wrapping_add(row * out.columns + panel * PANEL)),
             };
-            let panel = &right.packed[column * SIDE / PANEL * right.steps..][..right.steps];
-            let half = column % (PANEL / SIDE);
+            let columns = out.columns;
             // SAFETY: the assertions found all rows of all tiles and of their products; tiles are configured.
-            unsafe { multiply_tiles(&places, before, left, panel, half, out.columns) };
+            unsafe {
+                if columns - panel * PANEL >= PANEL {
+                    multiply_by_panel(&places, 0, before, left, right, columns);
+                    // Done again, the first half would be added to twice.
+                    if count > GROUP / 2 {
+                        multiply_by_panel(&places, 1, before, left, right, columns);
+                    }
+                } else {
+                    multiply_by_half(&places, before, left, right, columns);
+                }
+            };
         }
     }
 }
@@ -203,14 +221,106 @@ struct Places {
     to: [*mut f32; GROUP],
 }
 
-/// Multiplies a group of tiles by one half of a panel, with sums in tiles 0 to 3.
+/// The instruction that loads a tile of the left operand, from so many bytes into [`Places`].
+macro_rules! load_left {
+    ($tile:ident, $place:literal) => {
+        concat!(
+            "mov {at}, [{places} + ",
+            $place,
+            "]\n",
+            "lea {at}, [{at} + 2 * {offset}]\n",
+            "tileloadd ",
+            stringify!($tile),
+            ", [{at} + {stride}]",
+        )
+    };
+}
+
+/// The instruction that moves a sum from or to its product, from so many bytes into [`Places`].
+macro_rules! move_sum {
+    ($place:literal, $instruction:literal) => {
+        concat!("mov {at}, [{places} + ", $place, "]\n", $instruction)
+    };
+}
+
+/// Multiplies the first or second half of a group of tiles by a panel, with sums in tiles 0 to 3.
 ///
 /// # Safety
 /// From every place of `places`, 16 rows `left.stride` values apart may be read at all offsets of `left`, and 16 rows
-/// `columns` values apart written; `right` has a step for each of these offsets; tiles are configured.
-unsafe fn multiply_tiles(places: &Places, before: Before, left: Rows<'_>, right: &[Step], half: usize, columns: usize) {
+/// of 32 values, `columns` values apart, written; `right` has a step for each of these offsets; tiles are configured.
+unsafe fn multiply_by_panel(
+    places: &Places,
+    half: usize,
+    before: Before,
+    left: Rows<'_>,
+    right: &[Step],
+    columns: usize,
+) {
     assert!(right.len() == left.offsets.len() && !right.is_empty() && half < 2);
-    // SAFETY: the loop reads one offset and one half of a `Step`, 4096 bytes, a round; what else is read and written is
+    // SAFETY: the loop reads one offset and one `Step`, 4096 bytes, a round; what else is read and written is the
+    // caller's promise.
+    unsafe {
+        asm!(
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
+            "test {add:e}, {add:e}",
+            "jz 2f",
+            move_sum!(64, "tileloadd tmm0, [{at} + {bytes}]"),
+            "tileloadd tmm1, [{at} + {bytes} + 64]",
+            move_sum!(72, "tileloadd tmm2, [{at} + {bytes}]"),
+            "tileloadd tmm3, [{at} + {bytes} + 64]",
+            "2:",
+            "mov {offset}, [{offsets}]",
+            // high low'
+            load_left!(tmm4, 0),
+            "tileloadd tmm6, [{right} + {row} + 2048]",
+            "tileloadd tmm7, [{right} + {row} + 3072]",
+            load_left!(tmm5, 8),
+            "tdpbf16ps tmm0, tmm4, tmm6",
+            "tdpbf16ps tmm1, tmm4, tmm7",
+            "tdpbf16ps tmm2, tmm5, tmm6",
+            "tdpbf16ps tmm3, tmm5, tmm7",
+            // high high'
+            "tileloadd tmm6, [{right} + {row}]",
+            "tileloadd tmm7, [{right} + {row} + 1024]",
+            "tdpbf16ps tmm0, tmm4, tmm6",
+            "tdpbf16ps tmm1, tmm4, tmm7",
+            "tdpbf16ps tmm2, tmm5, tmm6",
+            "tdpbf16ps tmm3, tmm5, tmm7",
+            // low high'
+            load_left!(tmm4, 32),
+            load_left!(tmm5, 40),
+            "tdpbf16ps tmm0, tmm4, tmm6",
+            "tdpbf16ps tmm1, tmm4, tmm7",
+            "tdpbf16ps tmm2, tmm5, tmm6",
+            "tdpbf16ps tmm3, tmm5, tmm7",
+            "add {offsets}, 8",
+            "add {right}, 4096",
+            "dec {steps}",
+            "jnz 2b",
+            move_sum!(64, "tilestored [{at} + {bytes}], tmm0"),
+            "tilestored [{at} + {bytes} + 64], tmm1",
+            move_sum!(72, "tilestored [{at} + {bytes}], tmm2"),
+            "tilestored [{at} + {bytes} + 64], tmm3",
+            places = in(reg) std::ptr::from_ref(places).cast::<u8>().wrapping_add(half * 16),
+            add = in(reg) u32::from(before == Before::AddedTo), offset = out(reg) _, at = out(reg) _,
+            offsets = inout(reg) left.offsets.as_ptr() => _, steps = inout(reg) right.len() => _,
+            right = inout(reg) right.as_ptr() => _, row = in(reg) 64_usize,
+            stride = in(reg) left.stride * size_of::<u16>(), bytes = in(reg) columns * size_of::<f32>(),
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
+    }
+}
+
+/// Multiplies a group of tiles by the first half of a panel, with sums in tiles 0 to 3.
+///
+/// # Safety
+/// As for [`multiply_by_panel`], with rows of 16 values to write.
+unsafe fn multiply_by_half(places: &Places, before: Before, left: Rows<'_>, right: &[Step], columns: usize) {
+    assert!(right.len() == left.offsets.len() && !right.is_empty());
+    // SAFETY: the loop reads one offset and half of one `Step`, 4096 bytes, a round; what else is read and written is
     // the caller's promise.
     unsafe {
         asm!(
@@ -220,72 +330,103 @@ unsafe fn multiply_tiles(places: &Places, before: Before, left: Rows<'_>, right:
             "tilezero tmm3",
             "test {add:e}, {add:e}",
             "jz 2f",
-            "mov {at}, [{places} + 64]",
-            "tileloadd tmm0, [{at} + {bytes}]",
-            "mov {at}, [{places} + 72]",
-            "tileloadd tmm1, [{at} + {bytes}]",
-            "mov {at}, [{places} + 80]",
-            "tileloadd tmm2, [{at} + {bytes}]",
-            "mov {at}, [{places} + 88]",
-            "tileloadd tmm3, [{at} + {bytes}]",
+            move_sum!(64, "tileloadd tmm0, [{at} + {bytes}]"),
+            move_sum!(72, "tileloadd tmm1, [{at} + {bytes}]"),
+            move_sum!(80, "tileloadd tmm2, [{at} + {bytes}]"),
+            move_sum!(88, "tileloadd tmm3, [{at} + {bytes}]"),
             "2:",
             "mov {offset}, [{offsets}]",
             "tileloadd tmm6, [{right} + {row}]",
             "tileloadd tmm7, [{right} + {row} + 2048]",
             // Of each tile: high high', high low', low high'.
-            "mov {at}, [{places}]",
-            "lea {at}, [{at} + 2 * {offset}]",
-            "tileloadd tmm4, [{at} + {stride}]",
+            load_left!(tmm4, 0),
             "tdpbf16ps tmm0, tmm4, tmm6",
             "tdpbf16ps tmm0, tmm4, tmm7",
-            "mov {at}, [{places} + 32]",
-            "lea {at}, [{at} + 2 * {offset}]",
-            "tileloadd tmm5, [{at} + {stride}]",
+            load_left!(tmm5, 32),
             "tdpbf16ps tmm0, tmm5, tmm6",
-            "mov {at}, [{places} + 8]",
-            "lea {at}, [{at} + 2 * {offset}]",
-            "tileloadd tmm4, [{at} + {stride}]",
+            load_left!(tmm4, 8),
             "tdpbf16ps tmm1, tmm4, tmm6",
             "tdpbf16ps tmm1, tmm4, tmm7",
-            "mov {at}, [{places} + 40]",
-            "lea {at}, [{at} + 2 * {offset}]",
-            "tileloadd tmm5, [{at} + {stride}]",
+            load_left!(tmm5, 40),
             "tdpbf16ps tmm1, tmm5, tmm6",
-            "mov {at}, [{places} + 16]",
-            "lea {at}, [{at} + 2 * {offset}]",
-            "tileloadd tmm4, [{at} + {stride}]",
+            load_left!(tmm4, 16),
             "tdpbf16ps tmm2, tmm4, tmm6",
             "tdpbf16ps tmm2, tmm4, tmm7",
-            "mov {at}, [{places} + 48]",
-            "lea {at}, [{at} + 2 * {offset}]",
-            "tileloadd tmm5, [{at} + {stride}]",
+            load_left!(tmm5, 48),
             "tdpbf16ps tmm2, tmm5, tmm6",
-            "mov {at}, [{places} + 24]",
-            "lea {at}, [{at} + 2 * {offset}]",
-            "tileloadd tmm4, [{at} + {stride}]",
+            load_left!(tmm4, 24),
             "tdpbf16ps tmm3, tmm4, tmm6",
             "tdpbf16ps tmm3, tmm4, tmm7",
-            "mov {at}, [{places} + 56]",
-            "lea {at}, [{at} + 2 * {offset}]",
-            "tileloadd tmm5, [{at} + {stride}]",
+            load_left!(tmm5, 56),
             "tdpbf16ps tmm3, tmm5, tmm6",
             "add {offsets}, 8",
             "add {right}, 4096",
             "dec {steps}",
             "jnz 2b",
-            "mov {at}, [{places} + 64]",
-            "tilestored [{at} + {bytes}], tmm0",
-            "mov {at}, [{places} + 72]",
-            "tilestored [{at} + {bytes}], tmm1",
-            "mov {at}, [{places} + 80]",
-            "tilestored [{at} + {bytes}], tmm2",
-            "mov {at}, [{places} + 88]",
-            "tilestored [{at} + {bytes}], tmm3",
-            places = in(reg) places, add = in(reg) u32::from(before == Before::AddedTo), offset = out(reg) _, at = out(reg) _,
+            move_sum!(64, "tilestored [{at} + {bytes}], tmm0"),
+            move_sum!(72, "tilestored [{at} + {bytes}], tmm1"),
+            move_sum!(80, "tilestored [{at} + {bytes}], tmm2"),
+            move_sum!(88, "tilestored [{at} + {bytes}], tmm3"),
+            places = in(reg) places, add = in(reg) u32::from(before == Before::AddedTo),
+            offset = out(reg) _, at = out(reg) _,
             offsets = inout(reg) left.offsets.as_ptr() => _, steps = inout(reg) right.len() => _,
-            right = inout(reg) right.as_ptr().cast::<Tile>().wrapping_add(half) => _, row = in(reg) 64_usize,
+            right = inout(reg) right.as_ptr() => _, row = in(reg) 64_usize,
             stride = in(reg) left.stride * size_of::<u16>(), bytes = in(reg) columns * size_of::<f32>(),
             out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
             out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+    use speed_random::Streams;
+
+    /// Against the definition, in f64: full and partial groups of tiles, whole and half panels, from values as they are and
+    /// from columns of rows.
+    #[test]
+    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+    fn products_are_those_of_the_rows_where_they_lie() {
+        if !available() {
+            eprintln!("skipped: this machine has no tiles");
+            return;
+        }
+        let mut stream = Streams::new(1).stream("overlapping", 0);
+        let mut random = |rows, columns| Matrix::from_fn(rows, columns, || stream.random::<f32>() - 0.5);
+        let (values, offsets) = (random(40, 16), [0, 3, 70]);
+        let transposed = |at: usize| values.values()[at % 40 * 16 + at / 40];
+        let (mut plain, mut columns_of_rows, mut right) = (Parts::default(), Parts::default(), Right::default());
+        plain.write(32, values.values(), 1000);
+        columns_of_rows.write_columns(values.values(), 16, 64);
+        let value_of_plain = |at: usize| if (32..672).contains(&at) { values.values()[at - 32] } else { 0.0 };
+        let value_of_columns = |at: usize| if at % 64 < 40 { transposed(at / 64 * 40 + at % 64) } else { 0.0 };
+
+        for (count, columns) in [(1, 16), (2, 32), (3, 48), (4, 64), (5, 32), (7, 16)] {
+            // The last step has five values.
+            let inner = random(69, columns);
+            right.pack(columns, (0..3).map(|step| (inner.view().transposed(), 32 * step)));
+            for before in [Before::Replaced, Before::AddedTo] {
+                let sides: [(&Parts, &dyn Fn(usize) -> f32); 2] =
+                    [(&plain, &value_of_plain), (&columns_of_rows, &value_of_columns)];
+                for (parts, value) in sides {
+                    let mut out = random(count * 16 + 1, columns);
+                    let start = out.clone();
+                    let left = Rows { parts, stride: 5, offsets: &offsets };
+                    multiply(&mut out, before, left, &right, (0..count).map(|tile| [7 * tile, 1 + 16 * tile]));
+                    for (row, column) in (0..count * 16).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+                        let begin = row / 16 * 7 + row % 16 * 5;
+                        let product = |k: usize| {
+                            f64::from(value(begin + offsets[k / 32] + k % 32)) * f64::from(inner.row(k)[column])
+                        };
+                        let there = if before == Before::AddedTo { start.row(1 + row)[column] } else { 0.0 };
+                        let expected = f64::from(there) + (0..69).map(product).sum::<f64>();
+                        let found = f64::from(out.row(1 + row)[column]);
+                        assert!((found - expected).abs() < 3e-5, "{count} {columns} {before:?}: {found}, {expected}");
+                    }
+                    assert_eq!(out.row(0), start.row(0));
+                }
+            }
+        }
     }
 }
