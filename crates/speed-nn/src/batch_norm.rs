@@ -6,7 +6,7 @@
 
 use crate::adam::{AdamStep, Moments};
 use crate::math::{dot, softplus, sum};
-use crate::matrix::{Matrix, View, multiply};
+use crate::matrix::{Matrix, View, multiply, multiply_by_rows};
 
 /// What is added to a variance below the root.
 pub const EPSILON: f32 = 1e-6;
@@ -27,7 +27,10 @@ pub struct BatchNormTrace {
     slope: Matrix,
     /// One over the deviation of every unit.
     inverse_deviation: Vec<f32>,
-    weight_gradient: Matrix,
+    /// The loss's derivative by `w x`, `[outputs, batch]`.
+    by_products: Matrix,
+    /// Some rows of the weights' gradient, which is computed where it is used.
+    block: Matrix,
     shift_gradient: Vec<f32>,
 }
 
@@ -63,9 +66,9 @@ impl BatchNormDense {
         }
     }
 
-    /// Leaves the layer's gradient in `trace`, which its last forward pass of `x` left, and replaces `gradient`, the
-    /// derivative by the output, by the one by the input.
-    pub fn backward(&self, gradient: &mut Matrix, x: View<'_>, trace: &mut BatchNormTrace, input_wanted: bool) {
+    /// Leaves what the layer's gradient needs in `trace`, which its last forward pass left, and replaces `gradient`,
+    /// the derivative by the output, by the one by the input if that is wanted.
+    pub fn backward(&self, gradient: &mut Matrix, trace: &mut BatchNormTrace, input_wanted: bool) {
         let count = gradient.columns().max(1) as f32;
         trace.shift_gradient.clear();
         for unit in 0..self.weight.rows() {
@@ -80,21 +83,25 @@ impl BatchNormDense {
                 *g = inverse * (*g - mean - along * p);
             }
         }
-        multiply(&mut trace.weight_gradient, gradient.view(), x.transposed());
+        std::mem::swap(gradient, &mut trace.by_products);
         if input_wanted {
-            let mut by_input = Matrix::default();
-            multiply(&mut by_input, self.weight.view().transposed(), gradient.view());
-            *gradient = by_input;
+            multiply(gradient, self.weight.view().transposed(), trace.by_products.view());
         }
     }
 
-    /// One optimiser step with the gradient that [`backward`](Self::backward) left.
+    /// One optimiser step with what [`backward`](Self::backward) left, after a forward pass of `x` `[inputs, batch]`.
     ///
     /// # Panics
-    /// When `trace` or `moments` belong to a layer of another size.
-    pub fn update(&mut self, step: AdamStep, trace: &BatchNormTrace, moments: &mut [Moments; 2]) {
-        step.update(self.weight.values_mut(), trace.weight_gradient.values(), &mut moments[0]);
-        step.update(&mut self.shift, &trace.shift_gradient, &mut moments[1]);
+    /// When an argument belongs to a layer of another size.
+    pub fn update(&mut self, step: AdamStep, x: View<'_>, trace: &mut BatchNormTrace, moments: &mut [Moments; 2]) {
+        let [weight, shift] = moments;
+        let (outputs, inputs) = (self.weight.rows(), self.weight.columns());
+        assert_eq!([trace.by_products.rows(), x.shape()[0]], [outputs, inputs], "units of the layer");
+        multiply_by_rows(&mut trace.block, trace.by_products.view(), x.transposed(), |first, block| {
+            let part = first * inputs..(first + block.rows()) * inputs;
+            step.update_part(&mut self.weight.values_mut()[part.clone()], block.values(), 0.0, weight, part.start);
+        });
+        step.update(&mut self.shift, &trace.shift_gradient, shift);
     }
 
     /// Moments for [`update`](Self::update), zero.
@@ -122,10 +129,12 @@ impl std::fmt::Debug for BatchNormDense {
 }
 
 impl BatchNormTrace {
-    /// The gradients of weights and shift, for checks against other code.
+    /// The gradients of weights and shift after a forward pass of `x` `[inputs, batch]`, for checks against other code.
     #[must_use]
-    pub fn gradients(&self) -> [&[f32]; 2] {
-        [self.weight_gradient.values(), &self.shift_gradient]
+    pub fn gradients(&self, x: View<'_>) -> [Vec<f32>; 2] {
+        let mut weight = Matrix::default();
+        multiply(&mut weight, self.by_products.view(), x.transposed());
+        [weight.values().to_vec(), self.shift_gradient.clone()]
     }
 }
 
@@ -174,10 +183,10 @@ mod tests {
         let (mut out, mut trace, mut gradient) = (Matrix::default(), BatchNormTrace::default(), by_output);
         layer.forward(&mut out, x.view(), &mut trace);
         close(out.values(), y);
-        layer.backward(&mut gradient, x.view(), &mut trace, true);
-        let [by_weight, by_shift] = trace.gradients();
-        close(by_weight, expected(&weight));
-        close(by_shift, expected(&shift));
+        layer.backward(&mut gradient, &mut trace, true);
+        let [by_weight, by_shift] = trace.gradients(x.view());
+        close(&by_weight, expected(&weight));
+        close(&by_shift, expected(&shift));
         close(gradient.values(), expected(&input));
     }
 }

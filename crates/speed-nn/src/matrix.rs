@@ -154,8 +154,7 @@ impl View<'_> {
 /// # Panics
 /// When `left` has not as many columns as `right` has rows.
 pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
-    let ([rows, inner], [inner_right, columns]) = (left.shape, right.shape);
-    assert_eq!(inner, inner_right, "inner sizes of a matrix product");
+    let shape @ [rows, inner, columns] = check(left, right);
     out.resize(rows, columns);
     if rows == 0 || columns == 0 {
         return;
@@ -164,21 +163,43 @@ pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
         out.values_mut().fill(0.0);
         return;
     }
-    for view in [left, right] {
+    match unit_for(shape) {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        ProductUnit::Tiles => tiles::multiply(out, left, right),
+        _ => multiply_vectors(out, left, right),
+    }
+}
+
+/// `left right`, some neighbouring rows at a time: `take` gets the number of the first of them and the rows, whole and in
+/// their order, while they are in the processor's nearest memory. So a product that is used once is never written out.
+///
+/// `block` is used as memory. The bits are those of [`multiply`].
+///
+/// # Panics
+/// When `left` has not as many columns as `right` has rows, or `take` itself multiplies.
+pub fn multiply_by_rows(block: &mut Matrix, left: View<'_>, right: View<'_>, mut take: impl FnMut(usize, &Matrix)) {
+    match unit_for(check(left, right)) {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        ProductUnit::Tiles => tiles::multiply_by_rows(block, left, right, &mut take),
+        _ => {
+            multiply(block, left, right);
+            take(0, block);
+        }
+    }
+}
+
+/// Rows, inner size and columns of a product.
+///
+/// # Panics
+/// When the operands do not fit together.
+fn check(left: View<'_>, right: View<'_>) -> [usize; 3] {
+    let ([rows, inner], [inner_right, columns]) = (left.shape, right.shape);
+    assert_eq!(inner, inner_right, "inner sizes of a matrix product");
+    for view in [left, right].into_iter().filter(|view| !view.shape.contains(&0)) {
         let last = (view.shape[0] - 1) * view.strides[0] + (view.shape[1] - 1) * view.strides[1];
         assert!(last < view.values.len(), "a view beyond its matrix");
     }
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    if tiles_in_use() && tiles::pay([rows, inner, columns]) {
-        return tiles::multiply(out, left, right);
-    }
-    multiply_vectors(out, left, right);
-}
-
-/// Whether this machine has tiles and this thread may use them.
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub(crate) fn tiles_in_use() -> bool {
-    product_unit() == ProductUnit::Tiles && !VECTORS_ONLY.get()
+    [rows, inner, columns]
 }
 
 thread_local! {
@@ -223,6 +244,23 @@ pub fn product_unit() -> ProductUnit {
     if tiles::available() {
         return ProductUnit::Tiles;
     }
+    ProductUnit::Vectors
+}
+
+/// Whether this machine has tiles and this thread may use them.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) fn tiles_in_use() -> bool {
+    product_unit() == ProductUnit::Tiles && !VECTORS_ONLY.get()
+}
+
+/// What multiplies `rows x inner` by `inner x columns`: never the tiles where there is nothing to multiply.
+fn unit_for(shape: [usize; 3]) -> ProductUnit {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    if !shape.contains(&0) && tiles::pay(shape) && tiles_in_use() {
+        return ProductUnit::Tiles;
+    }
+    // Elsewhere no shape makes a difference.
+    let _ = shape;
     ProductUnit::Vectors
 }
 
@@ -330,6 +368,29 @@ mod tests {
         for sizes in [[1, 1, 1], [16, 32, 16], [32, 32, 32], [33, 31, 17], [7, 65, 100], [300, 70, 48], [50, 1000, 700]]
         {
             check_layouts(tiles::multiply, 4e-6, sizes);
+        }
+    }
+
+    /// Sizes that leave a part of a panel and a part of a block of rows, of right operands below and above a block.
+    #[test]
+    fn products_by_rows_are_the_whole_products() {
+        for [m, k, n] in [[7, 5, 3], [0, 2, 2], [4, 0, 3], [0, 0, 3], [150, 90, 80], [290, 300, 200], [70, 1000, 400]] {
+            let (a, at, b) = (random(m, k, 1), random(k, m, 2), random(k, n, 3));
+            for left in [a.view(), at.view().transposed()] {
+                let by_rows = || {
+                    let (mut block, mut values) = (Matrix::default(), Vec::new());
+                    multiply_by_rows(&mut block, left, b.view(), |first, block| {
+                        assert_eq!((values.len(), block.columns()), (first * n, n));
+                        values.extend_from_slice(block.values());
+                    });
+                    values
+                };
+                let mut whole = Matrix::default();
+                multiply(&mut whole, left, b.view());
+                assert_eq!(by_rows(), whole.values());
+                multiply_vectors(&mut whole, left, b.view());
+                assert!(k == 0 || on_vectors(by_rows) == whole.values());
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::adam::{AdamStep, Moments};
 use crate::math::{dot, sum};
-use crate::matrix::{Matrix, View, multiply};
+use crate::matrix::{Matrix, View, multiply, multiply_by_rows};
 
 /// What follows the dense layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +34,13 @@ pub struct WeightNormDense {
 }
 
 /// The gradient of a loss with respect to a [`WeightNormDense`], and the memory it is computed in.
+///
+/// That of the weights, with the norm held fixed, is the derivative by the products times the transposed input. It is
+/// computed where it is used, a few rows at a time.
 #[derive(Clone, Debug, Default)]
 pub struct WeightNormGradient {
-    /// With the norm held fixed, `[outputs, inputs]`.
-    theta: Matrix,
+    /// Some rows of the weights' gradient.
+    block: Matrix,
     /// What the norm adds: `pull * theta`, one value a unit.
     pull: Vec<f32>,
     scale: Vec<f32>,
@@ -147,11 +150,6 @@ impl WeightNormDense {
         }
     }
 
-    /// The gradient of the weights, from the derivative by the products and the input `[inputs, batch]`.
-    pub fn backward_weights(&self, by_products: View<'_>, x: View<'_>, to: &mut WeightNormGradient) {
-        multiply(&mut to.theta, by_products, x.transposed());
-    }
-
     /// The derivative by the input `[inputs, batch]`, from the derivative by the products.
     pub fn backward_input(&self, to: &mut Matrix, by_products: View<'_>) {
         multiply(to, self.theta.view().transposed(), by_products);
@@ -172,18 +170,28 @@ impl WeightNormDense {
         }
     }
 
-    /// One optimiser step on weights, bias and, if it is trained, scale.
+    /// One optimiser step on weights, bias and, if it is trained, scale, from the derivative by the products and the
+    /// input `[inputs, batch]`.
     ///
     /// # Panics
-    /// When `gradient` or `moments` belong to a layer of another size.
-    pub fn update(&mut self, step: AdamStep, gradient: &WeightNormGradient, moments: &mut [Moments; 3]) {
+    /// When an argument belongs to a layer of another size.
+    pub fn update(
+        &mut self,
+        step: AdamStep,
+        [by_products, x]: [View<'_>; 2],
+        gradient: &mut WeightNormGradient,
+        moments: &mut [Moments; 3],
+    ) {
         let [theta, bias, scale] = moments;
         let inputs = self.inputs();
-        for unit in 0..self.outputs() {
-            let row = self.theta.row_mut(unit);
-            step.update_part(row, gradient.theta.row(unit), gradient.pull[unit], theta, unit * inputs);
-            self.norm[unit] = (dot(row, row) + self.norm_epsilon).sqrt();
-        }
+        assert_eq!([by_products.shape()[0], x.shape()[0]], [self.outputs(), inputs], "units of the layer");
+        multiply_by_rows(&mut gradient.block, by_products, x.transposed(), |first, block| {
+            for unit in first..first + block.rows() {
+                let row = self.theta.row_mut(unit);
+                step.update_part(row, block.row(unit - first), gradient.pull[unit], theta, unit * inputs);
+                self.norm[unit] = (dot(row, row) + self.norm_epsilon).sqrt();
+            }
+        });
         step.update(&mut self.bias, &gradient.bias, bias);
         if self.trained_scale {
             step.update(&mut self.scale, &gradient.scale, scale);
@@ -231,10 +239,12 @@ impl fmt::Debug for WeightNormDense {
 }
 
 impl WeightNormGradient {
-    /// The full gradients of weights, bias and scale, with the norm's share: for checks against other code.
+    /// The full gradients of weights, bias and scale, with the norm's share, from the same arguments as
+    /// [`WeightNormDense::update`] of `layer`: for checks against other code.
     #[must_use]
-    pub fn full(&self, layer: &WeightNormDense) -> [Vec<f32>; 3] {
-        let mut theta = self.theta.clone();
+    pub fn full(&self, layer: &WeightNormDense, [by_products, x]: [View<'_>; 2]) -> [Vec<f32>; 3] {
+        let mut theta = Matrix::default();
+        multiply(&mut theta, by_products, x.transposed());
         for unit in 0..theta.rows() {
             for (g, &t) in theta.row_mut(unit).iter_mut().zip(layer.theta.row(unit)) {
                 *g += self.pull[unit] * t;
@@ -307,10 +317,9 @@ mod tests {
 
             let (mut gradient, mut found) = (by_output, WeightNormGradient::default());
             layer.backward_activation(&mut gradient, &products, 0..BATCH, &mut found);
-            layer.backward_weights(gradient.view(), x.view(), &mut found);
             let mut by_input = Matrix::default();
             layer.backward_input(&mut by_input, gradient.view());
-            let [by_theta, by_bias, by_scale] = found.full(&layer);
+            let [by_theta, by_bias, by_scale] = found.full(&layer, [gradient.view(), x.view()]);
             close(&by_theta, &expected(&theta));
             close(&by_bias, &expected(&bias));
             close(&by_scale, &expected(&scale));
@@ -352,13 +361,12 @@ mod tests {
             let (mut products, mut gradient) = (Matrix::default(), WeightNormGradient::default());
             layer.multiply(&mut products, x.view());
             layer.backward_activation(&mut by_output, &products, 0..BATCH, &mut gradient);
-            layer.backward_weights(by_output.view(), x.view(), &mut gradient);
-            let before = layer.clone();
+            let (before, operands) = (layer.clone(), [by_output.view(), x.view()]);
             let step = Adam::new(config, 0).begin_step();
-            layer.update(step, &gradient, &mut before.moments());
+            layer.update(step, operands, &mut gradient, &mut before.moments());
 
             let mut expected = before.theta.values().to_vec();
-            step.update(&mut expected, &gradient.full(&before)[0], &mut Moments::zeros(24));
+            step.update(&mut expected, &gradient.full(&before, operands)[0], &mut Moments::zeros(24));
             close(layer.theta.values(), &expected);
             assert_eq!(layer.scale != before.scale, trained_scale);
             assert_ne!(layer.bias, before.bias);

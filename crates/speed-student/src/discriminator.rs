@@ -34,12 +34,12 @@ pub(crate) struct DiscriminatorTrace {
     inputs: Vec<Matrix>,
     /// The products of each layer.
     products: Vec<Matrix>,
+    /// The loss's derivative by them.
+    by_products: Vec<Matrix>,
     /// What the last layer that ran gave: logits or features.
     pub(crate) output: Matrix,
-    /// The loss's derivative, written by the caller for `output`; the backward pass leaves the one by the input of
-    /// the last layer that it went through.
+    /// The loss's derivative, written by the caller for `output`; a backward pass to the images leaves the one by them.
     pub(crate) gradient: Matrix,
-    by_input: Matrix,
     parameters: Vec<WeightNormGradient>,
 }
 
@@ -135,15 +135,15 @@ impl Discriminator {
         self.layers[index].activate(to, &trace.products[index]);
     }
 
-    /// The parameters' gradient for all images of the last forward pass to the logits, from `trace.gradient`.
+    /// What the parameters' gradient needs, for all images of the last forward pass to the logits, from
+    /// `trace.gradient`.
     pub(crate) fn backward(&self, trace: &mut DiscriminatorTrace) {
         for (index, layer) in self.layers.iter().enumerate().rev() {
             let (products, parameters) = (&trace.products[index], &mut trace.parameters[index]);
             layer.backward_activation(&mut trace.gradient, products, 0..products.columns(), parameters);
-            layer.backward_weights(trace.gradient.view(), trace.inputs[index].view(), parameters);
+            std::mem::swap(&mut trace.gradient, &mut trace.by_products[index]);
             if index > 0 {
-                layer.backward_input(&mut trace.by_input, trace.gradient.view());
-                std::mem::swap(&mut trace.gradient, &mut trace.by_input);
+                layer.backward_input(&mut trace.gradient, trace.by_products[index].view());
             }
         }
     }
@@ -155,16 +155,17 @@ impl Discriminator {
         for (index, layer) in self.layers[..end].iter().enumerate().rev() {
             let (products, parameters) = (&trace.products[index], &mut trace.parameters[index]);
             layer.backward_activation(&mut trace.gradient, products, examples.clone(), parameters);
-            layer.backward_input(&mut trace.by_input, trace.gradient.view());
-            std::mem::swap(&mut trace.gradient, &mut trace.by_input);
+            std::mem::swap(&mut trace.gradient, &mut trace.by_products[index]);
+            layer.backward_input(&mut trace.gradient, trace.by_products[index].view());
         }
     }
 
-    /// One optimiser step with the gradient in `trace`.
-    pub(crate) fn update(&mut self, adam: &mut Adam, trace: &DiscriminatorTrace, moments: &mut [[Moments; 3]]) {
+    /// One optimiser step with what the backward pass left in `trace`.
+    pub(crate) fn update(&mut self, adam: &mut Adam, trace: &mut DiscriminatorTrace, moments: &mut [[Moments; 3]]) {
         let step = adam.begin_step();
-        for ((layer, gradient), moments) in self.layers.iter_mut().zip(&trace.parameters).zip(moments) {
-            layer.update(step, gradient, moments);
+        for (index, (layer, moments)) in self.layers.iter_mut().zip(moments).enumerate() {
+            let operands = [trace.by_products[index].view(), trace.inputs[index].view()];
+            layer.update(step, operands, &mut trace.parameters[index], moments);
         }
     }
 
@@ -242,6 +243,7 @@ impl DiscriminatorTrace {
         let layers = network.layers.len();
         self.inputs.resize_with(layers, Matrix::default);
         self.products.resize_with(layers, Matrix::default);
+        self.by_products.resize_with(layers, Matrix::default);
         self.parameters.resize_with(layers, WeightNormGradient::default);
     }
 }
@@ -255,7 +257,9 @@ impl DiscriminatorTrace {
 
     /// Gradients in the order of [`Discriminator::state`].
     pub(crate) fn gradients(&self, network: &Discriminator) -> Vec<Vec<f32>> {
-        self.parameters.iter().zip(&network.layers).flat_map(|(gradient, layer)| gradient.full(layer)).collect()
+        let operands = self.by_products.iter().zip(&self.inputs).map(|(by_products, x)| [by_products.view(), x.view()]);
+        let layers = self.parameters.iter().zip(&network.layers).zip(operands);
+        layers.flat_map(|((gradient, layer), operands)| gradient.full(layer, operands)).collect()
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct GeneratorTrace {
     products: Matrix,
     /// Generated images, one a column.
     images: Matrix,
+    /// The loss's derivative by the products of the output layer.
+    by_products: Matrix,
     by_input: Matrix,
     output: WeightNormGradient,
 }
@@ -68,30 +70,29 @@ impl Generator {
         &trace.images
     }
 
-    /// The parameters' gradient for the last forward pass, from the derivative by its images.
+    /// What the parameters' gradient needs, for the last forward pass, from the derivative by its images.
     ///
     /// `by_images` `[pixels, count]` is used as memory and holds nothing of use afterwards.
     pub(crate) fn backward(&self, by_images: &mut Matrix, trace: &mut GeneratorTrace) {
         for (g, &y) in by_images.values_mut().iter_mut().zip(trace.images.values()) {
             *g *= y * (1.0 - y);
         }
-        let last = self.hidden.len();
         self.output.backward_activation(by_images, &trace.products, 0..trace.products.columns(), &mut trace.output);
-        self.output.backward_weights(by_images.view(), trace.activations[last].view(), &mut trace.output);
-        self.output.backward_input(&mut trace.by_input, by_images.view());
-        for (index, layer) in self.hidden.iter().enumerate().rev() {
-            let (input, layer_trace) = (trace.activations[index].view(), &mut trace.hidden[index]);
-            layer.backward(&mut trace.by_input, input, layer_trace, index > 0);
+        std::mem::swap(by_images, &mut trace.by_products);
+        self.output.backward_input(&mut trace.by_input, trace.by_products.view());
+        for (index, (layer, layer_trace)) in self.hidden.iter().zip(&mut trace.hidden).enumerate().rev() {
+            layer.backward(&mut trace.by_input, layer_trace, index > 0);
         }
     }
 
-    /// One optimiser step with the gradient in `trace`.
-    pub(crate) fn update(&mut self, adam: &mut Adam, trace: &GeneratorTrace, moments: &mut GeneratorMoments) {
+    /// One optimiser step with what the backward pass left in `trace`.
+    pub(crate) fn update(&mut self, adam: &mut Adam, trace: &mut GeneratorTrace, moments: &mut GeneratorMoments) {
         let step = adam.begin_step();
-        for ((layer, trace), moments) in self.hidden.iter_mut().zip(&trace.hidden).zip(&mut moments.hidden) {
-            layer.update(step, trace, moments);
+        for (index, (layer, moments)) in self.hidden.iter_mut().zip(&mut moments.hidden).enumerate() {
+            layer.update(step, trace.activations[index].view(), &mut trace.hidden[index], moments);
         }
-        self.output.update(step, &trace.output, &mut moments.output);
+        let operands = [trace.by_products.view(), trace.activations[self.hidden.len()].view()];
+        self.output.update(step, operands, &mut trace.output, &mut moments.output);
     }
 
     /// Zero moments for [`update`](Self::update).
@@ -143,7 +144,8 @@ impl GeneratorTrace {
 
     /// Gradients in the order of [`Generator::state`].
     pub(crate) fn gradients(&self, generator: &Generator) -> Vec<Vec<f32>> {
-        let hidden = self.hidden.iter().flat_map(|trace| trace.gradients().map(<[f32]>::to_vec));
-        hidden.chain(self.output.full(&generator.output)).collect()
+        let hidden = self.hidden.iter().zip(&self.activations).flat_map(|(trace, x)| trace.gradients(x.view()));
+        let operands = [self.by_products.view(), self.activations[self.hidden.len()].view()];
+        hidden.chain(self.output.full(&generator.output, operands)).collect()
     }
 }

@@ -138,7 +138,7 @@ impl State {
         let loss = feature_matching_loss(&trace.output, &mut trace.gradient);
         self.discriminator.backward_to_images(trace, n..2 * n);
         self.generator.backward(&mut trace.gradient, &mut workspace.generator);
-        self.generator.update(&mut self.generator_adam, &workspace.generator, &mut self.generator_moments);
+        self.generator.update(&mut self.generator_adam, &mut workspace.generator, &mut self.generator_moments);
         loss
     }
 

@@ -89,23 +89,47 @@ thread_local! {
     static PACKED: RefCell<[Vec<Step>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
 
+/// Takes a finished block of rows and the number of its first row.
+type Take<'a> = &'a mut dyn FnMut(usize, &Matrix);
+
 /// `out = left right` for operands that fit together, none of them empty; `out` has the size of the product.
 ///
 /// # Panics
 /// When the tiles are not [`available`].
 pub(super) fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
-    assert!(available(), "tiles");
-    // SAFETY: the instructions that these functions are compiled for were just found.
-    PACKED.with_borrow_mut(|packed| unsafe { multiply_packed(out, left, right, packed) });
+    multiply_packed(out, left, right, None);
 }
 
+/// The same block by block, each in `block` until `take` returns.
+///
+/// # Panics
+/// When the tiles are not [`available`] or `take` multiplies on them.
+pub(super) fn multiply_by_rows(block: &mut Matrix, left: View<'_>, right: View<'_>, take: Take<'_>) {
+    multiply_packed(block, left, right, Some(take));
+}
+
+fn multiply_packed(out: &mut Matrix, left: View<'_>, right: View<'_>, take: Option<Take<'_>>) {
+    assert!(available(), "tiles");
+    // SAFETY: the instructions that this function is compiled for were just found.
+    PACKED.with_borrow_mut(|packed| unsafe { multiply_with(packed, out, left, right, take) });
+}
+
+/// Without `take` the product goes into `out`; with it `out` holds one block of rows at a time.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn multiply_packed(out: &mut Matrix, left: View<'_>, right: View<'_>, [left_block, right_block]: &mut [Vec<Step>; 2]) {
+fn multiply_with(
+    [left_block, right_block]: &mut [Vec<Step>; 2],
+    out: &mut Matrix,
+    left: View<'_>,
+    right: View<'_>,
+    mut take: Option<Take<'_>>,
+) {
     let right = right.transposed();
     let ([rows, inner], [columns, _]) = (left.shape, right.shape);
     let steps = inner.div_ceil(DEPTH);
     let panels = columns.div_ceil(PANEL);
-    let blocks = panels.div_ceil((BLOCK_BYTES / size_of::<Step>() / steps).max(1));
+    // Rows can be taken only when all their columns are there.
+    let panels_of_block = if take.is_some() { panels } else { (BLOCK_BYTES / size_of::<Step>() / steps).max(1) };
+    let blocks = panels.div_ceil(panels_of_block);
     let rows_of_block = PANEL * if left.strides[1] == 1 { 1 } else { NEIGHBOURS };
 
     let _tiles = Tiles::configured();
@@ -113,12 +137,22 @@ fn multiply_packed(out: &mut Matrix, left: View<'_>, right: View<'_>, [left_bloc
         let right_panels = panels * block / blocks..panels * (block + 1) / blocks;
         let right_block = pack(right_block, right, right_panels.start * PANEL, right_panels.len(), RowsAre::Pairs);
         for first_row in (0..rows).step_by(rows_of_block) {
-            let left_panels = (rows - first_row).min(rows_of_block).div_ceil(PANEL);
-            let left_block = pack(left_block, left, first_row, left_panels, RowsAre::Lanes);
-            for (row, left) in (first_row..).step_by(PANEL).zip(left_block.chunks_exact(steps)) {
+            let block_rows = (rows - first_row).min(rows_of_block);
+            let left_block = pack(left_block, left, first_row, block_rows.div_ceil(PANEL), RowsAre::Lanes);
+            let first_of_out = match take {
+                None => first_row,
+                Some(_) => {
+                    out.resize(block_rows, columns);
+                    0
+                }
+            };
+            for (row, left) in (first_of_out..).step_by(PANEL).zip(left_block.chunks_exact(steps)) {
                 for (panel, right) in right_panels.clone().zip(right_block.chunks_exact(steps)) {
                     put_product(out, [row, panel * PANEL], [left, right]);
                 }
+            }
+            if let Some(take) = &mut take {
+                take(first_row, out);
             }
         }
     }
