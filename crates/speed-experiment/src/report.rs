@@ -5,7 +5,7 @@ use speed_accountant::ledger::Statement;
 use speed_accountant::{Account, round_up};
 use speed_student::StudentMethod;
 
-use crate::config::{AggregationKind, Config};
+use crate::config::{AggregationKind, Config, VotesSource};
 use crate::environment::Environment;
 use crate::plot::median;
 use crate::stages::{Accounts, Aggregate, AggregateTimes, EnsembleQuality, StudentRun};
@@ -275,13 +275,15 @@ impl Report {
         if self.simulation {
             text.push_str("SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n");
         }
+        let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy } = &self.ensemble;
+        let [mean, plurality] = [mean_accuracy, plurality_accuracy].map(|share| accuracy(*share));
+        let votes = match self.config.votes.source {
+            VotesSource::Truth => format!("True labels of {pool_images} pool images in place of votes"),
+            _ => format!("{teachers} teachers (mean {mean}, plurality {plurality} on {pool_images} pool images)"),
+        };
         text.push_str(&format!(
-            "{} teachers (mean {}, plurality {} on {} pool images), {} queries, gamma {}, delta {}, seed {}.\n\
+            "{votes}, {} queries, gamma {}, delta {}, seed {}.\n\
              {}, {} processors, {}; {}; speed {}, burn {}, tfhe {}.\n",
-            self.ensemble.teachers,
-            accuracy(self.ensemble.mean_accuracy),
-            accuracy(self.ensemble.plurality_accuracy),
-            self.ensemble.pool_images,
             self.config.queries.count,
             self.config.noise.gamma,
             self.config.privacy.delta,

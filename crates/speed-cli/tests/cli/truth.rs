@@ -46,6 +46,8 @@ fn balanced_queries_have_as_many_right_labels_of_every_class() {
     let aggregate: serde_json::Value =
         serde_json::from_str(&read("stages/aggregate-non-private/aggregate.json")).expect("json");
     assert_eq!(aggregate["label_accuracy"], 1.0);
+    let report = read("tables/report.md");
+    assert!(report.contains("True labels of") && !report.contains("teachers ("), "{report}");
 
     place.succeeds(&["run", "config.toml", "--results", "two", "--set", "seed=4"]);
     let other = place.run_folder("two", "truth").join("stages/queries/queries.npy");
