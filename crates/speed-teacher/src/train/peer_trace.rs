@@ -138,7 +138,7 @@ fn write_peer_traces() {
     let folder = std::path::PathBuf::from(std::env::var_os("SPEED_TRACE").expect("SPEED_TRACE names a folder"));
     for architecture in [Architecture::Small, Architecture::Reference] {
         let name = architecture.name();
-        tiny(architecture).write(&folder.join(format!("{name}-tiny")));
+        on_vectors(|| tiny(architecture)).write(&folder.join(format!("{name}-tiny")));
         let shape = ImageShape { channels: 1, height: 28, width: 28 };
         // Convolutions in float64 take their time.
         let batch = if architecture == Architecture::Small { 128 } else { 32 };
