@@ -401,8 +401,40 @@ impl Drop for Tiles {
     }
 }
 
-/// Multiplies two panels of the same depth: 32 rows by the first `COLUMNS` of 32 columns. Small products are added up
-/// with large ones, step by step, in tiles 0 to 3.
+/// One step of a product of two panels, added to the sums in tiles 0 to 3: `$high` and `$low` load both tiles of the left
+/// operand into tiles 4 and 5, and the right operand's are at `{right}`. Small products are added before large ones.
+macro_rules! multiply_step {
+    (high: [$high_above:expr, $high_below:expr], low: [$low_above:expr, $low_below:expr]) => {
+        concat!(
+            // high low'
+            $high_above,
+            "\ntileloadd tmm6, [{right} + {row} + 2048]\ntileloadd tmm7, [{right} + {row} + 3072]\n",
+            $high_below,
+            $crate::matrix::tiles::add_products!(),
+            // high high'
+            "\ntileloadd tmm6, [{right} + {row}]\ntileloadd tmm7, [{right} + {row} + 1024]",
+            $crate::matrix::tiles::add_products!(),
+            // low high'
+            "\n",
+            $low_above,
+            "\n",
+            $low_below,
+            $crate::matrix::tiles::add_products!(),
+        )
+    };
+}
+use multiply_step;
+
+/// Adds the products of tiles 4 and 5 with 6 and 7 to tiles 0 to 3.
+macro_rules! add_products {
+    () => {
+        "\ntdpbf16ps tmm0, tmm4, tmm6\ntdpbf16ps tmm1, tmm4, tmm7\ntdpbf16ps tmm2, tmm5, tmm6\ntdpbf16ps tmm3, tmm5, tmm7"
+    };
+}
+use add_products;
+
+/// Multiplies two panels of the same depth: 32 rows by the first `COLUMNS` of 32 columns, with sums in tiles
+/// 0 to 3.
 ///
 /// # Safety
 /// `to` is the first of 32 rows of `COLUMNS` values, `stride` apart, that may be written; tiles are configured.
@@ -422,29 +454,10 @@ unsafe fn multiply_panels<const COLUMNS: usize>(to: *mut f32, stride: usize, [le
                 "tilezero tmm2",
                 "tilezero tmm3",
                 "2:",
-                // high low': tiles 4 and 5 hold the left operand, 6 and 7 the right one.
-                "tileloadd tmm4, [{left} + {row}]",
-                "tileloadd tmm6, [{right} + {row} + 2048]",
-                "tileloadd tmm7, [{right} + {row} + 3072]",
-                "tileloadd tmm5, [{left} + {row} + 1024]",
-                "tdpbf16ps tmm0, tmm4, tmm6",
-                "tdpbf16ps tmm1, tmm4, tmm7",
-                "tdpbf16ps tmm2, tmm5, tmm6",
-                "tdpbf16ps tmm3, tmm5, tmm7",
-                // high high'
-                "tileloadd tmm6, [{right} + {row}]",
-                "tileloadd tmm7, [{right} + {row} + 1024]",
-                "tdpbf16ps tmm0, tmm4, tmm6",
-                "tdpbf16ps tmm1, tmm4, tmm7",
-                "tdpbf16ps tmm2, tmm5, tmm6",
-                "tdpbf16ps tmm3, tmm5, tmm7",
-                // low high'
-                "tileloadd tmm4, [{left} + {row} + 2048]",
-                "tileloadd tmm5, [{left} + {row} + 3072]",
-                "tdpbf16ps tmm0, tmm4, tmm6",
-                "tdpbf16ps tmm1, tmm4, tmm7",
-                "tdpbf16ps tmm2, tmm5, tmm6",
-                "tdpbf16ps tmm3, tmm5, tmm7",
+                multiply_step!(
+                    high: ["tileloadd tmm4, [{left} + {row}]", "tileloadd tmm5, [{left} + {row} + 1024]"],
+                    low: ["tileloadd tmm4, [{left} + {row} + 2048]", "tileloadd tmm5, [{left} + {row} + 3072]"]
+                ),
                 "add {left}, 4096",
                 "add {right}, 4096",
                 "dec {steps}",

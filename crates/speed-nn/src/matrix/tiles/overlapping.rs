@@ -7,7 +7,9 @@
 use std::arch::asm;
 use std::arch::x86_64::{_mm512_loadu_ps, _mm512_store_si512};
 
-use super::{DEPTH, PANEL, RowsAre, SIDE, Step, Tile, Tiles, ZERO, available, pack_step, split, transpose};
+use super::{
+    DEPTH, PANEL, RowsAre, SIDE, Step, Tile, Tiles, ZERO, available, multiply_step, pack_step, split, transpose,
+};
 use crate::matrix::{Matrix, View};
 
 /// Tiles of the left operand that are multiplied together.
@@ -223,14 +225,12 @@ struct Places {
 
 /// The instruction that loads a tile of the left operand, from so many bytes into [`Places`].
 macro_rules! load_left {
-    ($tile:ident, $place:literal) => {
+    ($tile:literal, $place:literal) => {
         concat!(
             "mov {at}, [{places} + ",
             $place,
-            "]\n",
-            "lea {at}, [{at} + 2 * {offset}]\n",
-            "tileloadd ",
-            stringify!($tile),
+            "]\nlea {at}, [{at} + 2 * {offset}]\ntileloadd ",
+            $tile,
             ", [{at} + {stride}]",
         )
     };
@@ -243,7 +243,39 @@ macro_rules! move_sum {
     };
 }
 
-/// Multiplies the first or second half of a group of tiles by a panel, with sums in tiles 0 to 3.
+/// Adds up products step by step in tiles 0 to 3, which it loads before and stores after all steps.
+macro_rules! add_up {
+    (
+        load: [$($load:expr),*], step: [$($step:expr),*], store: [$($store:expr),*],
+        $places:expr, $before:expr, $left:expr, $right:expr, $columns:expr
+    ) => {
+        asm!(
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
+            "test {add:e}, {add:e}",
+            "jz 2f",
+            $($load,)*
+            "2:",
+            "mov {offset}, [{offsets}]",
+            $($step,)*
+            "add {offsets}, 8",
+            "add {right}, 4096",
+            "dec {steps}",
+            "jnz 2b",
+            $($store,)*
+            places = in(reg) $places, add = in(reg) u32::from($before == Before::AddedTo),
+            offset = out(reg) _, at = out(reg) _,
+            offsets = inout(reg) $left.offsets.as_ptr() => _, steps = inout(reg) $right.len() => _,
+            right = inout(reg) $right.as_ptr() => _, row = in(reg) 64_usize,
+            stride = in(reg) $left.stride * size_of::<u16>(), bytes = in(reg) $columns * size_of::<f32>(),
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack))
+    };
+}
+
+/// Multiplies the first or second half of a group of tiles by a panel.
 ///
 /// # Safety
 /// From every place of `places`, 16 rows `left.stride` values apart may be read at all offsets of `left`, and 16 rows
@@ -257,64 +289,51 @@ unsafe fn multiply_by_panel(
     columns: usize,
 ) {
     assert!(right.len() == left.offsets.len() && !right.is_empty() && half < 2);
+    let places = std::ptr::from_ref(places).cast::<u8>().wrapping_add(half * 16);
     // SAFETY: the loop reads one offset and one `Step`, 4096 bytes, a round; what else is read and written is the
     // caller's promise.
     unsafe {
-        asm!(
-            "tilezero tmm0",
-            "tilezero tmm1",
-            "tilezero tmm2",
-            "tilezero tmm3",
-            "test {add:e}, {add:e}",
-            "jz 2f",
-            move_sum!(64, "tileloadd tmm0, [{at} + {bytes}]"),
-            "tileloadd tmm1, [{at} + {bytes} + 64]",
-            move_sum!(72, "tileloadd tmm2, [{at} + {bytes}]"),
-            "tileloadd tmm3, [{at} + {bytes} + 64]",
-            "2:",
-            "mov {offset}, [{offsets}]",
-            // high low'
-            load_left!(tmm4, 0),
-            "tileloadd tmm6, [{right} + {row} + 2048]",
-            "tileloadd tmm7, [{right} + {row} + 3072]",
-            load_left!(tmm5, 8),
-            "tdpbf16ps tmm0, tmm4, tmm6",
-            "tdpbf16ps tmm1, tmm4, tmm7",
-            "tdpbf16ps tmm2, tmm5, tmm6",
-            "tdpbf16ps tmm3, tmm5, tmm7",
-            // high high'
-            "tileloadd tmm6, [{right} + {row}]",
-            "tileloadd tmm7, [{right} + {row} + 1024]",
-            "tdpbf16ps tmm0, tmm4, tmm6",
-            "tdpbf16ps tmm1, tmm4, tmm7",
-            "tdpbf16ps tmm2, tmm5, tmm6",
-            "tdpbf16ps tmm3, tmm5, tmm7",
-            // low high'
-            load_left!(tmm4, 32),
-            load_left!(tmm5, 40),
-            "tdpbf16ps tmm0, tmm4, tmm6",
-            "tdpbf16ps tmm1, tmm4, tmm7",
-            "tdpbf16ps tmm2, tmm5, tmm6",
-            "tdpbf16ps tmm3, tmm5, tmm7",
-            "add {offsets}, 8",
-            "add {right}, 4096",
-            "dec {steps}",
-            "jnz 2b",
-            move_sum!(64, "tilestored [{at} + {bytes}], tmm0"),
-            "tilestored [{at} + {bytes} + 64], tmm1",
-            move_sum!(72, "tilestored [{at} + {bytes}], tmm2"),
-            "tilestored [{at} + {bytes} + 64], tmm3",
-            places = in(reg) std::ptr::from_ref(places).cast::<u8>().wrapping_add(half * 16),
-            add = in(reg) u32::from(before == Before::AddedTo), offset = out(reg) _, at = out(reg) _,
-            offsets = inout(reg) left.offsets.as_ptr() => _, steps = inout(reg) right.len() => _,
-            right = inout(reg) right.as_ptr() => _, row = in(reg) 64_usize,
-            stride = in(reg) left.stride * size_of::<u16>(), bytes = in(reg) columns * size_of::<f32>(),
-            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
+        add_up!(
+            load: [
+                move_sum!(64, "tileloadd tmm0, [{at} + {bytes}]"),
+                "tileloadd tmm1, [{at} + {bytes} + 64]",
+                move_sum!(72, "tileloadd tmm2, [{at} + {bytes}]"),
+                "tileloadd tmm3, [{at} + {bytes} + 64]"
+            ],
+            step: [multiply_step!(
+                high: [load_left!("tmm4", 0), load_left!("tmm5", 8)],
+                low: [load_left!("tmm4", 32), load_left!("tmm5", 40)]
+            )],
+            store: [
+                move_sum!(64, "tilestored [{at} + {bytes}], tmm0"),
+                "tilestored [{at} + {bytes} + 64], tmm1",
+                move_sum!(72, "tilestored [{at} + {bytes}], tmm2"),
+                "tilestored [{at} + {bytes} + 64], tmm3"
+            ],
+            places, before, left, right, columns
+        );
     }
 }
 
-/// Multiplies a group of tiles by the first half of a panel, with sums in tiles 0 to 3.
+/// High high', high low' and low high' of one tile with half a step in tiles 6 and 7, added to `$sum`.
+macro_rules! multiply_half_step {
+    ($sum:literal, high: $high:literal, low: $low:literal) => {
+        concat!(
+            load_left!("tmm4", $high),
+            "\ntdpbf16ps ",
+            $sum,
+            ", tmm4, tmm6\ntdpbf16ps ",
+            $sum,
+            ", tmm4, tmm7\n",
+            load_left!("tmm5", $low),
+            "\ntdpbf16ps ",
+            $sum,
+            ", tmm5, tmm6",
+        )
+    };
+}
+
+/// Multiplies a group of tiles by the first half of a panel.
 ///
 /// # Safety
 /// As for [`multiply_by_panel`], with rows of 16 values to write.
@@ -323,57 +342,29 @@ unsafe fn multiply_by_half(places: &Places, before: Before, left: Rows<'_>, righ
     // SAFETY: the loop reads one offset and half of one `Step`, 4096 bytes, a round; what else is read and written is
     // the caller's promise.
     unsafe {
-        asm!(
-            "tilezero tmm0",
-            "tilezero tmm1",
-            "tilezero tmm2",
-            "tilezero tmm3",
-            "test {add:e}, {add:e}",
-            "jz 2f",
-            move_sum!(64, "tileloadd tmm0, [{at} + {bytes}]"),
-            move_sum!(72, "tileloadd tmm1, [{at} + {bytes}]"),
-            move_sum!(80, "tileloadd tmm2, [{at} + {bytes}]"),
-            move_sum!(88, "tileloadd tmm3, [{at} + {bytes}]"),
-            "2:",
-            "mov {offset}, [{offsets}]",
-            "tileloadd tmm6, [{right} + {row}]",
-            "tileloadd tmm7, [{right} + {row} + 2048]",
-            // Of each tile: high high', high low', low high'.
-            load_left!(tmm4, 0),
-            "tdpbf16ps tmm0, tmm4, tmm6",
-            "tdpbf16ps tmm0, tmm4, tmm7",
-            load_left!(tmm5, 32),
-            "tdpbf16ps tmm0, tmm5, tmm6",
-            load_left!(tmm4, 8),
-            "tdpbf16ps tmm1, tmm4, tmm6",
-            "tdpbf16ps tmm1, tmm4, tmm7",
-            load_left!(tmm5, 40),
-            "tdpbf16ps tmm1, tmm5, tmm6",
-            load_left!(tmm4, 16),
-            "tdpbf16ps tmm2, tmm4, tmm6",
-            "tdpbf16ps tmm2, tmm4, tmm7",
-            load_left!(tmm5, 48),
-            "tdpbf16ps tmm2, tmm5, tmm6",
-            load_left!(tmm4, 24),
-            "tdpbf16ps tmm3, tmm4, tmm6",
-            "tdpbf16ps tmm3, tmm4, tmm7",
-            load_left!(tmm5, 56),
-            "tdpbf16ps tmm3, tmm5, tmm6",
-            "add {offsets}, 8",
-            "add {right}, 4096",
-            "dec {steps}",
-            "jnz 2b",
-            move_sum!(64, "tilestored [{at} + {bytes}], tmm0"),
-            move_sum!(72, "tilestored [{at} + {bytes}], tmm1"),
-            move_sum!(80, "tilestored [{at} + {bytes}], tmm2"),
-            move_sum!(88, "tilestored [{at} + {bytes}], tmm3"),
-            places = in(reg) places, add = in(reg) u32::from(before == Before::AddedTo),
-            offset = out(reg) _, at = out(reg) _,
-            offsets = inout(reg) left.offsets.as_ptr() => _, steps = inout(reg) right.len() => _,
-            right = inout(reg) right.as_ptr() => _, row = in(reg) 64_usize,
-            stride = in(reg) left.stride * size_of::<u16>(), bytes = in(reg) columns * size_of::<f32>(),
-            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
+        add_up!(
+            load: [
+                move_sum!(64, "tileloadd tmm0, [{at} + {bytes}]"),
+                move_sum!(72, "tileloadd tmm1, [{at} + {bytes}]"),
+                move_sum!(80, "tileloadd tmm2, [{at} + {bytes}]"),
+                move_sum!(88, "tileloadd tmm3, [{at} + {bytes}]")
+            ],
+            step: [
+                "tileloadd tmm6, [{right} + {row}]",
+                "tileloadd tmm7, [{right} + {row} + 2048]",
+                multiply_half_step!("tmm0", high: 0, low: 32),
+                multiply_half_step!("tmm1", high: 8, low: 40),
+                multiply_half_step!("tmm2", high: 16, low: 48),
+                multiply_half_step!("tmm3", high: 24, low: 56)
+            ],
+            store: [
+                move_sum!(64, "tilestored [{at} + {bytes}], tmm0"),
+                move_sum!(72, "tilestored [{at} + {bytes}], tmm1"),
+                move_sum!(80, "tilestored [{at} + {bytes}], tmm2"),
+                move_sum!(88, "tilestored [{at} + {bytes}], tmm3")
+            ],
+            std::ptr::from_ref(places), before, left, right, columns
+        );
     }
 }
 
