@@ -141,7 +141,8 @@ impl BatchNormTrace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use burn::tensor::{Device, Tensor, TensorData, activation};
+    use crate::test_support::{assert_close, tensor, values};
+    use burn::tensor::{Tensor, activation};
     use rand::RngExt;
     use speed_random::Streams;
 
@@ -150,43 +151,29 @@ mod tests {
         Matrix::from_fn(rows, columns, || stream.random::<f32>() - 0.5)
     }
 
-    fn tensor(matrix: &Matrix) -> Tensor<2> {
-        let data = TensorData::new(matrix.values().to_vec(), [matrix.rows(), matrix.columns()]);
-        Tensor::from_data(data, &Device::flex().autodiff())
-    }
-
-    #[track_caller]
-    fn close(found: &[f32], expected: Tensor<2>) {
-        let expected: Vec<f32> = expected.into_data().try_to_vec().expect("f32");
-        assert_eq!(found.len(), expected.len());
-        for (a, b) in found.iter().zip(expected) {
-            assert!((a - b).abs() < 2e-5, "{a} is not {b}");
-        }
-    }
-
     #[test]
     fn outputs_and_gradients_are_those_of_burn() {
         let mut layer = BatchNormDense::new(random(4, 6, 0));
         layer.state_mut()[1].copy_from_slice(&[0.3, -0.1, 0.0, 1.0]);
         let (x, by_output) = (random(6, 9, 1), random(4, 9, 2));
 
-        let (weight, input) = (tensor(&layer.weight).require_grad(), tensor(&x).require_grad());
-        let device = Device::flex().autodiff();
-        let shift: Tensor<2> = Tensor::from_data(TensorData::new(layer.shift.clone(), [4, 1]), &device).require_grad();
+        let weight = tensor(layer.weight.values(), [4, 6]).require_grad();
+        let shift = tensor(&layer.shift, [4, 1]).require_grad();
+        let input = tensor(x.values(), [6, 9]).require_grad();
         let product = weight.clone().matmul(input.clone());
         let centred = product.clone() - product.mean_dim(1);
         let deviation = (centred.clone().square().mean_dim(1) + 1e-6).sqrt();
         let y = activation::softplus(centred / deviation + shift.clone(), 1.0);
-        let gradients = (y.clone() * tensor(&by_output)).sum().backward();
-        let expected = |t: &Tensor<2>| t.grad(&gradients).expect("a gradient");
+        let gradients = (y.clone() * tensor(by_output.values(), [4, 9])).sum().backward();
+        let expected = |t: &Tensor<2>| values(t.grad(&gradients).expect("a gradient"));
 
         let (mut out, mut trace, mut gradient) = (Matrix::default(), BatchNormTrace::default(), by_output);
         layer.forward(&mut out, x.view(), &mut trace);
-        close(out.values(), y);
+        assert_close(out.values(), &values(y));
         layer.backward(&mut gradient, &mut trace, true);
         let [by_weight, by_shift] = trace.gradients(x.view());
-        close(&by_weight, expected(&weight));
-        close(&by_shift, expected(&shift));
-        close(gradient.values(), expected(&input));
+        assert_close(&by_weight, &expected(&weight));
+        assert_close(&by_shift, &expected(&shift));
+        assert_close(gradient.values(), &expected(&input));
     }
 }

@@ -63,12 +63,9 @@ fn same_padding(size: usize, kernel: usize, stride: usize) -> (usize, usize) {
 mod tests {
     use super::*;
     use crate::init;
+    use crate::test_support::values;
     use burn::tensor::Device;
     use speed_random::Streams;
-
-    fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-        tensor.into_data().try_to_vec().expect("f32")
-    }
 
     #[test]
     fn same_convolution_matches_its_definition() {

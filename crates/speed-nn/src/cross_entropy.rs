@@ -60,15 +60,9 @@ pub fn cross_entropy<const N: usize>(
 mod tests {
     use super::*;
     use crate::init;
+    use crate::test_support::matrix;
     use burn::tensor::{Device, Tensor, activation};
     use speed_random::Streams;
-
-    fn matrix(tensor: Tensor<2>) -> Matrix {
-        let [rows, columns] = tensor.dims();
-        let values: Vec<f32> = tensor.into_data().try_to_vec().expect("f32");
-        let mut values = values.into_iter();
-        Matrix::from_fn(rows, columns, || values.next().expect("as many values"))
-    }
 
     #[test]
     fn losses_and_gradient_agree_with_burn() {

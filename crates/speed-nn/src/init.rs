@@ -67,14 +67,11 @@ fn fill<const D: usize>(shape: [usize; D], device: &Device, mut draw: impl FnMut
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::values;
     use speed_random::Streams;
 
     fn stream(index: u64) -> Stream {
         Streams::new(3).stream("init", index)
-    }
-
-    fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-        tensor.into_data().try_to_vec().expect("tensors of this crate hold f32")
     }
 
     fn mean(values: &[f32], power: i32) -> f64 {

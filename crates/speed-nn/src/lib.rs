@@ -28,6 +28,8 @@ pub mod noise;
 pub mod params;
 pub mod pooled_conv;
 pub mod same_conv;
+#[cfg(test)]
+mod test_support;
 pub mod threads;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tile_conv;

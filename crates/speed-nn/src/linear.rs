@@ -115,21 +115,9 @@ impl fmt::Debug for Linear {
 mod tests {
     use super::*;
     use crate::init;
-    use burn::tensor::{Device, Tensor};
+    use crate::test_support::{assert_close, matrix, values};
+    use burn::tensor::Device;
     use speed_random::Streams;
-
-    fn matrix(tensor: Tensor<2>) -> Matrix {
-        let [rows, columns] = tensor.dims();
-        let values: Vec<f32> = tensor.into_data().try_to_vec().expect("f32");
-        let mut values = values.into_iter();
-        Matrix::from_fn(rows, columns, || values.next().expect("as many values"))
-    }
-
-    fn assert_close(found: &[f32], expected: Tensor<2>) {
-        let expected = matrix(expected);
-        assert_eq!(found.len(), expected.values().len());
-        assert!(found.iter().zip(expected.values()).all(|(f, e)| (f - e).abs() < 1e-4), "{found:?} {expected:?}");
-    }
 
     /// Output and all gradients against Burn's autodiff.
     #[test]
@@ -147,14 +135,14 @@ mod tests {
             let layer = Linear::new(matrix(w.clone().inner()), matrix(b.clone().inner()).values().to_vec());
             let input = matrix(x.clone().inner());
             layer.forward(&input, &mut trace);
-            assert_close(trace.output.values(), expected.inner());
+            assert_close(trace.output.values(), &values(expected.inner()));
             trace.gradient = matrix(upstream.inner());
             layer.backward(&input, &mut trace);
             let mut by_input = Matrix::default();
             layer.input_gradient(&trace, &mut by_input);
-            assert_close(trace.weight.values(), w.grad(&gradients).expect("a gradient"));
-            assert_close(&trace.bias, b.grad(&gradients).expect("a gradient"));
-            assert_close(by_input.values(), x.grad(&gradients).expect("a gradient"));
+            assert_close(trace.weight.values(), &values(w.grad(&gradients).expect("a gradient")));
+            assert_close(&trace.bias, &values(b.grad(&gradients).expect("a gradient")));
+            assert_close(by_input.values(), &values(x.grad(&gradients).expect("a gradient")));
         }
     }
 }

@@ -98,11 +98,8 @@ fn band(channels: usize, radius: usize, alpha: f32, device: &Device) -> Tensor<3
 mod tests {
     use super::*;
     use crate::init;
+    use crate::test_support::values;
     use speed_random::Streams;
-
-    fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-        tensor.into_data().try_to_vec().expect("f32")
-    }
 
     /// The definition, in double precision.
     fn oracle(maps: &[f32], dims: [usize; 4], radius: usize, alpha: f64) -> Vec<f64> {

@@ -88,12 +88,9 @@ mod tests {
     use super::*;
     use crate::conv::max_pool_same;
     use crate::init;
-    use burn::tensor::{Device, Tensor};
+    use crate::test_support::values;
+    use burn::tensor::Device;
     use speed_random::Streams;
-
-    fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-        tensor.into_data().try_to_vec().expect("f32")
-    }
 
     #[test]
     fn values_and_gradients_agree_with_burn() {

@@ -214,24 +214,11 @@ impl PooledConv {
 mod tests {
     use super::*;
     use crate::init;
+    use crate::test_support::{assert_close, matrix_of, values};
     use burn::tensor::module::{conv2d, max_pool2d};
     use burn::tensor::ops::{ConvOptions, MaxPoolOptions};
-    use burn::tensor::{Device, Tensor, activation};
+    use burn::tensor::{Device, activation};
     use speed_random::Streams;
-
-    fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-        tensor.into_data().try_to_vec().expect("f32")
-    }
-
-    /// Close relative to the largest: the smallest are sums of many values that cancel.
-    #[track_caller]
-    fn assert_close(found: &[f32], expected: &[f32]) {
-        assert_eq!(found.len(), expected.len());
-        let largest = expected.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
-        for (i, (f, e)) in found.iter().zip(expected).enumerate() {
-            assert!((f - e).abs() < 2e-5 * largest, "{i}: {f} and {e}");
-        }
-    }
 
     /// Output and all three gradients against Burn's own convolution, pooling and autodiff.
     #[test]
@@ -265,9 +252,8 @@ mod tests {
             let expected = activation::relu(max_pool2d(expected, MaxPoolOptions::new([2, 2]))).permute([0, 2, 3, 1]);
             let gradients = (expected.clone() * upstream.clone()).sum().backward();
 
-            let mut next = values(weight.clone().inner()).into_iter();
-            let matrix = Matrix::from_fn(windows.patch_len(), outputs, || next.next().expect("as many weights"));
-            let layer = PooledConv::new(windows, matrix, values(bias.clone().inner()));
+            let own_weight = matrix_of(windows.patch_len(), outputs, values(weight.clone().inner()));
+            let layer = PooledConv::new(windows, own_weight, values(bias.clone().inner()));
             let mut map_gradient = vec![7.0; n * windows.map_len()];
             let (input, upstream) = (values(maps.clone().inner()), values(upstream.inner()));
             layer.forward(&input, &mut trace);

@@ -231,23 +231,11 @@ impl SameConvRelu {
 mod tests {
     use super::*;
     use crate::init;
+    use crate::test_support::{assert_close, matrix_of, values};
     use burn::tensor::module::conv2d;
     use burn::tensor::ops::ConvOptions;
-    use burn::tensor::{Device, Tensor, activation};
+    use burn::tensor::{Device, activation};
     use speed_random::Streams;
-
-    fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-        tensor.into_data().try_to_vec().expect("f32")
-    }
-
-    #[track_caller]
-    fn close(found: &[f32], expected: &[f32]) {
-        assert_eq!(found.len(), expected.len());
-        let scale = expected.iter().fold(0.0_f32, |scale, e| scale.max(e.abs()));
-        for (i, (f, e)) in found.iter().zip(expected).enumerate() {
-            assert!((f - e).abs() <= 2e-5 * scale, "{i}: {f} and {e}");
-        }
-    }
 
     /// Output and all three gradients against Burn's own convolution and autodiff.
     #[test]
@@ -276,9 +264,8 @@ mod tests {
             let expected = activation::relu(expected).permute([0, 2, 3, 1]);
             let gradients = (expected.clone() * upstream.clone()).sum().backward();
 
-            let mut next = values(weight.clone().inner()).into_iter();
-            let matrix = Matrix::from_fn(kernel * kernel * channels, outputs, || next.next().expect("as many weights"));
-            let layer = SameConvRelu::new([height, width], kernel, matrix, values(bias.clone().inner()));
+            let own_weight = matrix_of(kernel * kernel * channels, outputs, values(weight.clone().inner()));
+            let layer = SameConvRelu::new([height, width], kernel, own_weight, values(bias.clone().inner()));
             let own_maps = values(maps.clone().inner());
             layer.forward(&own_maps, &mut trace);
             let mut gradient = Matrix::zeros(n * height * width, outputs);
@@ -286,10 +273,10 @@ mod tests {
             let mut map_gradient = vec![7.0; own_maps.len()];
             layer.backward(&own_maps, &mut gradient, Some(&mut map_gradient), &mut trace);
 
-            close(trace.output().values(), &values(expected.inner()));
-            close(trace.weight.values(), &values(weight.grad(&gradients).expect("a gradient")));
-            close(&trace.bias, &values(bias.grad(&gradients).expect("a gradient")));
-            close(&map_gradient, &values(maps.grad(&gradients).expect("a gradient")));
+            assert_close(trace.output().values(), &values(expected.inner()));
+            assert_close(trace.weight.values(), &values(weight.grad(&gradients).expect("a gradient")));
+            assert_close(&trace.bias, &values(bias.grad(&gradients).expect("a gradient")));
+            assert_close(&map_gradient, &values(maps.grad(&gradients).expect("a gradient")));
         }
     }
 }

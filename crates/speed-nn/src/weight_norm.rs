@@ -258,7 +258,8 @@ impl WeightNormGradient {
 mod tests {
     use super::*;
     use crate::adam::{Adam, AdamConfig};
-    use burn::tensor::{Device, Tensor, TensorData, activation};
+    use crate::test_support::{assert_close, tensor, values};
+    use burn::tensor::{Tensor, activation};
     use rand::RngExt;
     use speed_random::Streams;
 
@@ -276,22 +277,6 @@ mod tests {
             scale.copy_from_slice(&[1.5, 0.7, -0.4, 2.0]);
         });
         layer
-    }
-
-    fn tensor<const D: usize>(values: &[f32], shape: [usize; D]) -> Tensor<D> {
-        Tensor::from_data(TensorData::new(values.to_vec(), shape), &Device::flex().autodiff())
-    }
-
-    fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-        tensor.into_data().try_to_vec().expect("f32")
-    }
-
-    #[track_caller]
-    fn close(found: &[f32], expected: &[f32]) {
-        assert_eq!(found.len(), expected.len());
-        for (a, b) in found.iter().zip(expected) {
-            assert!((a - b).abs() < 1e-5, "{a} is not {b}");
-        }
     }
 
     #[test]
@@ -313,17 +298,17 @@ mod tests {
             let (mut products, mut out) = (Matrix::default(), Matrix::default());
             layer.multiply(&mut products, x.view());
             layer.activate(&mut out, &products);
-            close(out.values(), &values(y));
+            assert_close(out.values(), &values(y));
 
             let (mut gradient, mut found) = (by_output, WeightNormGradient::default());
             layer.backward_activation(&mut gradient, &products, 0..BATCH, &mut found);
             let mut by_input = Matrix::default();
             layer.backward_input(&mut by_input, gradient.view());
             let [by_theta, by_bias, by_scale] = found.full(&layer, [gradient.view(), x.view()]);
-            close(&by_theta, &expected(&theta));
-            close(&by_bias, &expected(&bias));
-            close(&by_scale, &expected(&scale));
-            close(by_input.values(), &expected(&input));
+            assert_close(&by_theta, &expected(&theta));
+            assert_close(&by_bias, &expected(&bias));
+            assert_close(&by_scale, &expected(&scale));
+            assert_close(by_input.values(), &expected(&input));
         }
     }
 
@@ -367,7 +352,7 @@ mod tests {
 
             let mut expected = before.theta.values().to_vec();
             step.update(&mut expected, &gradient.full(&before, operands)[0], &mut Moments::zeros(24));
-            close(layer.theta.values(), &expected);
+            assert_close(layer.theta.values(), &expected);
             assert_eq!(layer.scale != before.scale, trained_scale);
             assert_ne!(layer.bias, before.bias);
             let fresh = WeightNormDense::new(layer.theta.clone(), Activation::Relu, true, 1e-3);

@@ -29,9 +29,8 @@ pub(super) fn forward(layer: &PooledConv, maps: &[f32], trace: &mut PooledConvTr
         extract(windows, maps, patches);
         multiply(convolved, patches.view(), layer.weight.view());
         for (values, (output, choice)) in convolved.values().chunks_exact(POOL * outputs).zip(&mut results) {
-            let (upper, lower) = values.split_at(2 * outputs);
-            let [(a, b), (c, d)] = [upper, lower].map(|pair| pair.split_at(outputs));
-            pool([a, b, c, d], &layer.bias, output, choice);
+            let values = [0, 1, 2, 3].map(|position| &values[position * outputs..][..outputs]);
+            pool(values, &layer.bias, output, choice);
         }
     }
 }

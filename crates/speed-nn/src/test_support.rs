@@ -1,0 +1,37 @@
+//! What tests against Burn share.
+
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::matrix::Matrix;
+
+/// A tensor of values in row-major order, for Burn's autodiff.
+pub(crate) fn tensor<const D: usize>(values: &[f32], shape: [usize; D]) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(values.to_vec(), shape), &Device::flex().autodiff())
+}
+
+/// The values of a tensor in row-major order.
+pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().try_to_vec().expect("f32")
+}
+
+/// A tensor as a matrix.
+pub(crate) fn matrix(tensor: Tensor<2>) -> Matrix {
+    let [rows, columns] = tensor.dims();
+    matrix_of(rows, columns, values(tensor))
+}
+
+/// Values in row-major order as a matrix.
+pub(crate) fn matrix_of(rows: usize, columns: usize, values: Vec<f32>) -> Matrix {
+    let mut values = values.into_iter();
+    Matrix::from_fn(rows, columns, || values.next().expect("as many values"))
+}
+
+/// Whether values agree to 2e-5 of the largest: the smallest may be sums of many values that cancel.
+#[track_caller]
+pub(crate) fn assert_close(found: &[f32], expected: &[f32]) {
+    assert_eq!(found.len(), expected.len());
+    let largest = expected.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
+    for (i, (f, e)) in found.iter().zip(expected).enumerate() {
+        assert!((f - e).abs() <= 2e-5 * largest, "{i}: {f} and {e}");
+    }
+}
