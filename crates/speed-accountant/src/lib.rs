@@ -49,6 +49,7 @@ pub mod ledger;
 pub mod per_query;
 
 mod account;
+mod accountant;
 mod argmax;
 mod assumption;
 mod claim;
@@ -65,7 +66,8 @@ mod release;
 mod renyi;
 mod rounding;
 
-pub use account::{Account, Accountant, LARGEST_ORDER, Method, account, account_data_independent, account_up_to};
+pub use account::{Account, Method, account, account_data_independent, account_up_to};
+pub use accountant::{Accountant, LARGEST_ORDER};
 pub use assumption::{Assume, Bound, Directions};
 pub use error::AccountError;
 pub use event::{Delta, Noise, PrivacyEvent};
