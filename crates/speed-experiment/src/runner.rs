@@ -5,18 +5,19 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::json;
 use speed_random::Streams;
+use speed_teacher::Votes;
 
 use crate::ExperimentError;
-use crate::config::{AggregationKind, Config, RowConfig, VotesSource};
+use crate::config::{AggregationKind, Config, VotesSource};
 use crate::device::Device;
 use crate::environment::Environment;
 use crate::progress::Progress;
 use crate::report::{Report, ReportRow, StageTime};
 use crate::stages::{
-    Accounts, Aggregate, AggregateTimes, Context, Course, Keys, account, aggregate, check_forced, collect_votes,
-    ledger_statement, load_images, select_queries, slug, train_students,
+    Accounts, Aggregate, AggregateTimes, Context, Course, Images, Keys, account, aggregate, check_forced,
+    collect_votes, ledger_statement, load_images, select_queries, slug, train_students,
 };
-use crate::store::{RunStore, StageRecord, is_called};
+use crate::store::{RunStore, Stage, StageRecord, is_called};
 
 /// What a run needs beside its config; none of it changes results.
 #[derive(Clone, Debug)]
@@ -49,24 +50,7 @@ pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Resul
     let images = load_images(&context, options.datasets.as_deref())?;
     let (votes, ensemble, votes_stage) = collect_votes(&context, images.as_ref())?;
     let queries = select_queries(&context, images.as_ref())?;
-    let counts: Vec<Vec<u32>> = queries.iter().map(|&image| votes.counts(image)).collect();
-
-    let keys = Keys::default();
-    let asked = |row: &RowConfig| row.query_count(queries.len());
-    let mut aggregates: Vec<(Aggregate, Option<AggregateTimes>)> = Vec::new();
-    let mut accounts: Vec<Option<Accounts>> = Vec::new();
-    for (index, row) in config.row.iter().enumerate() {
-        let source = config.labels_of(index);
-        if source < index {
-            // Nothing is released again, so nothing is paid again.
-            aggregates.push(aggregates[source].clone());
-            accounts.push(accounts[source].clone());
-            continue;
-        }
-        let asked = &queries[..asked(row)];
-        aggregates.push(aggregate(&context, &keys, row, &votes, &votes_stage, asked, images.as_ref())?);
-        accounts.push(account(&context, row, &counts[..asked.len()])?);
-    }
+    let (aggregates, accounts) = release_labels(&context, &votes, &votes_stage, &queries, images.as_ref())?;
     let courses: Vec<Course<'_>> = config
         .row
         .iter()
@@ -101,6 +85,36 @@ pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Resul
     };
     publish(&store, &report)?;
     Ok(report)
+}
+
+/// What a row's labels are, what computing them took, and what they cost; the last two where that applies.
+type Released = (Vec<(Aggregate, Option<AggregateTimes>)>, Vec<Option<Accounts>>);
+
+/// Labels the queries for every row, and accounts for the answers. Keys serve all rows and end here.
+fn release_labels(
+    context: &Context<'_>,
+    votes: &Votes,
+    votes_stage: &Stage,
+    queries: &[usize],
+    images: Option<&Images>,
+) -> Result<Released, ExperimentError> {
+    let config = context.config;
+    let counts: Vec<Vec<u32>> = queries.iter().map(|&image| votes.counts(image)).collect();
+    let keys = Keys::default();
+    let (mut aggregates, mut accounts): Released = (Vec::new(), Vec::new());
+    for (index, row) in config.row.iter().enumerate() {
+        let source = config.labels_of(index);
+        if source < index {
+            // Nothing is released again, so nothing is paid again.
+            aggregates.push(aggregates[source].clone());
+            accounts.push(accounts[source].clone());
+            continue;
+        }
+        let asked = row.query_count(queries.len());
+        aggregates.push(aggregate(context, &keys, row, votes, votes_stage, &queries[..asked], images)?);
+        accounts.push(account(context, row, &counts[..asked])?);
+    }
+    Ok((aggregates, accounts))
 }
 
 /// Writes the tables: `table.*` holds what config and seed determine, `report.*` times and machine as well.
