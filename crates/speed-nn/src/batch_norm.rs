@@ -141,7 +141,7 @@ impl BatchNormTrace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{assert_close, tensor, values};
+    use crate::test_support::{assert_within, tensor, values};
     use burn::tensor::{Tensor, activation};
     use rand::RngExt;
     use speed_random::Streams;
@@ -169,11 +169,11 @@ mod tests {
 
         let (mut out, mut trace, mut gradient) = (Matrix::default(), BatchNormTrace::default(), by_output);
         layer.forward(&mut out, x.view(), &mut trace);
-        assert_close(out.values(), &values(y));
+        assert_within(2e-5, out.values(), &values(y));
         layer.backward(&mut gradient, &mut trace, true);
         let [by_weight, by_shift] = trace.gradients(x.view());
-        assert_close(&by_weight, &expected(&weight));
-        assert_close(&by_shift, &expected(&shift));
-        assert_close(gradient.values(), &expected(&input));
+        assert_within(2e-5, &by_weight, &expected(&weight));
+        assert_within(2e-5, &by_shift, &expected(&shift));
+        assert_within(2e-5, gradient.values(), &expected(&input));
     }
 }

@@ -29,9 +29,15 @@ pub(crate) fn matrix_of(rows: usize, columns: usize, values: Vec<f32>) -> Matrix
 /// Whether values agree to 2e-5 of the largest: the smallest may be sums of many values that cancel.
 #[track_caller]
 pub(crate) fn assert_close(found: &[f32], expected: &[f32]) {
-    assert_eq!(found.len(), expected.len());
     let largest = expected.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
+    assert_within(2e-5 * largest, found, expected);
+}
+
+/// Whether values differ by less than `allowed`.
+#[track_caller]
+pub(crate) fn assert_within(allowed: f32, found: &[f32], expected: &[f32]) {
+    assert_eq!(found.len(), expected.len());
     for (i, (f, e)) in found.iter().zip(expected).enumerate() {
-        assert!((f - e).abs() <= 2e-5 * largest, "{i}: {f} and {e}");
+        assert!((f - e).abs() < allowed, "{i}: {f} and {e}");
     }
 }

@@ -258,7 +258,7 @@ impl WeightNormGradient {
 mod tests {
     use super::*;
     use crate::adam::{Adam, AdamConfig};
-    use crate::test_support::{assert_close, tensor, values};
+    use crate::test_support::{assert_within, tensor, values};
     use burn::tensor::{Tensor, activation};
     use rand::RngExt;
     use speed_random::Streams;
@@ -298,17 +298,17 @@ mod tests {
             let (mut products, mut out) = (Matrix::default(), Matrix::default());
             layer.multiply(&mut products, x.view());
             layer.activate(&mut out, &products);
-            assert_close(out.values(), &values(y));
+            assert_within(1e-5, out.values(), &values(y));
 
             let (mut gradient, mut found) = (by_output, WeightNormGradient::default());
             layer.backward_activation(&mut gradient, &products, 0..BATCH, &mut found);
             let mut by_input = Matrix::default();
             layer.backward_input(&mut by_input, gradient.view());
             let [by_theta, by_bias, by_scale] = found.full(&layer, [gradient.view(), x.view()]);
-            assert_close(&by_theta, &expected(&theta));
-            assert_close(&by_bias, &expected(&bias));
-            assert_close(&by_scale, &expected(&scale));
-            assert_close(by_input.values(), &expected(&input));
+            assert_within(1e-5, &by_theta, &expected(&theta));
+            assert_within(1e-5, &by_bias, &expected(&bias));
+            assert_within(1e-5, &by_scale, &expected(&scale));
+            assert_within(1e-5, by_input.values(), &expected(&input));
         }
     }
 
@@ -352,7 +352,7 @@ mod tests {
 
             let mut expected = before.theta.values().to_vec();
             step.update(&mut expected, &gradient.full(&before, operands)[0], &mut Moments::zeros(24));
-            assert_close(layer.theta.values(), &expected);
+            assert_within(1e-5, layer.theta.values(), &expected);
             assert_eq!(layer.scale != before.scale, trained_scale);
             assert_ne!(layer.bias, before.bias);
             let fresh = WeightNormDense::new(layer.theta.clone(), Activation::Relu, true, 1e-3);
