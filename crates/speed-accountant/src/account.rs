@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use speed_mechanism::HonestRatio;
 
 use crate::accountant::Accountant;
-use crate::{AccountError, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, Release};
+use crate::{AccountError, Assume, Bound, Delta, Directions, Extent, Noise, PrivacyEvent, Release};
 
 /// How an epsilon was composed from the queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +54,9 @@ pub struct Account {
     /// What became of the other teachers' noise.
     #[serde(default)]
     pub assume: Assume,
+    /// Of how many of those teachers that is true.
+    #[serde(default)]
+    pub extent: Extent,
     /// Which directions of the inequality.
     #[serde(default = "one")]
     pub directions: Directions,

@@ -3,17 +3,29 @@
 mod least_epsilon;
 
 use rand::CryptoRng;
+use speed_mechanism::HonestRatio;
 
 use crate::account::{Account, Method};
 use crate::claim::Claim;
-use crate::costs::Costs;
+use crate::composition::optimal_epsilon;
+use crate::costs::{Costs, CostsRequest, Others};
 use crate::orders::Best;
 use crate::outcome::Gaps;
-use crate::per_query::{per_query_epsilon, tight_per_query_epsilon};
-use crate::{AccountError, Assume, Bound, Delta, Directions, PrivacyEvent, Release, ReleaseOptions};
+use crate::per_query::{self, Within, per_query_epsilon, tight_per_query_epsilon};
+use crate::{AccountError, Assume, Bound, Delta, Directions, Extent, PrivacyEvent, Release, ReleaseOptions};
 use least_epsilon::{Outcome, ROUNDING};
 
 pub use least_epsilon::LARGEST_ORDER;
+
+/// The part of delta that is set aside for the sampler, if that is enough.
+const SET_ASIDE: f64 = 1e-6;
+/// An account at votes that is smaller than this part of the optimal composition of the pure epsilons is not compared with
+/// what is known without votes.
+const WORTH_COMPARING: f64 = 0.25;
+/// The part of delta that may be charged for losses beyond those that one query hardly ever has.
+const BEYOND: f64 = 1e-6;
+/// More are not counted one by one.
+const MOST_TEACHERS: u64 = 10_000;
 
 /// Accounts for queries: which noise, which delta, and under which assumptions.
 ///
@@ -23,6 +35,7 @@ pub struct Accountant {
     event: PrivacyEvent,
     delta: Delta,
     assume: Assume,
+    extent: Extent,
     directions: Directions,
     bound: Bound,
     largest_order: Option<f64>,
@@ -37,6 +50,7 @@ impl Accountant {
             event,
             delta,
             assume: Assume::default(),
+            extent: Extent::default(),
             directions: Directions::default(),
             bound: Bound::default(),
             largest_order: None,
@@ -54,6 +68,12 @@ impl Accountant {
     #[must_use]
     pub fn with_assume(self, assume: Assume) -> Self {
         Self { assume, ..self }
+    }
+
+    /// With exactly so many teachers' noise missing or known, or with up to so many.
+    #[must_use]
+    pub fn with_extent(self, extent: Extent) -> Self {
+        Self { extent, ..self }
     }
 
     /// In one or both directions.
@@ -107,29 +127,120 @@ impl Accountant {
         let teachers = counts.first().map_or(0, |row| row.iter().copied().map(u64::from).sum());
         let epsilon = self.per_query_epsilon(classes);
         let rows: Vec<(Gaps, &[u32])> = gaps.into_iter().zip(counts.iter().map(Vec::as_slice)).collect();
-        let costs =
-            |assume| Costs::new(&self.event, epsilon, assume, self.directions, self.bound, self.integrals, &rows);
-        let asked = costs(self.assume);
-        // Known noise may make votes less close than they are: colluders who leave theirs out are covered as well.
-        let left_out = (self.assume == Assume::Collusion && self.bound == Bound::Tight && self.event.tau().get() < 1.0)
-            .then(|| costs(Assume::Dropout));
+        let cases = self.cases(teachers)?;
         let best = |delta: f64| {
-            let with_votes = match &left_out {
-                None => self.with_votes(&asked, None, delta)?,
-                Some(left_out) => {
-                    let dropout = self.with_votes(left_out, None, delta)?;
-                    let known = self.with_votes(&asked, Some(dropout.best.order), delta)?;
-                    if known.best.epsilon > dropout.best.epsilon { known } else { dropout }
-                }
-            };
-            if self.bound == Bound::Paper {
+            let with_votes = self.worst_of(&cases, &rows, classes, delta)?;
+            // A bound that looks at no votes holds at these as well; it takes long, and is hardly ever less than this part
+            // of the simplest one.
+            let simplest = optimal_epsilon(epsilon, counts.len(), delta);
+            let pure = self.event.noise().gamma().is_some();
+            if self.bound == Bound::Paper || pure && with_votes.best.epsilon < WORTH_COMPARING * simplest {
                 return Ok(with_votes);
             }
-            // A bound that looks at no votes holds at these as well.
             let without = self.without_votes(counts.len(), epsilon, delta)?;
             Ok(if without.best.epsilon < with_votes.best.epsilon { without } else { with_votes })
         };
         self.finish(counts.len(), epsilon, best, Some(teachers))
+    }
+
+    /// What may have become of the noise, each to be covered: the noise that nobody knows, and what the adversary knows.
+    fn cases(&self, teachers: u64) -> Result<Vec<(PrivacyEvent, Others)>, AccountError> {
+        let tau = self.event.tau();
+        let (n, most) = (teachers as f64, 1.0 - tau.get());
+        // Numbers of teachers beyond the ratio, as ratios.
+        let counted = || (1..=teachers).map(|j| j as f64 / n);
+        let ratio = |ratio: f64| HonestRatio::new(ratio).map_err(|_| AccountError::Teachers { found: teachers });
+        if self.extent == Extent::UpTo && teachers > MOST_TEACHERS {
+            return Err(AccountError::Teachers { found: teachers });
+        }
+        let mut cases = vec![(self.event, Others::Missing)];
+        match (self.assume, self.extent) {
+            _ if tau.get() == 1.0 => {}
+            (Assume::Central, _) | (Assume::Dropout, Extent::Exactly) => {}
+            // The paper's formulas know one case only.
+            (Assume::Collusion, _) if self.bound == Bound::Paper => {
+                cases = vec![(self.event, Others::Known(ratio(most)?))];
+            }
+            (Assume::Collusion, Extent::Exactly) => cases.push((self.event, Others::Known(ratio(most)?))),
+            (Assume::Collusion, Extent::UpTo) => {
+                // Noise that is secret costs no more than if it were known.
+                let known = counted().filter(|known| *known < most * (1.0 - 1e-12)).chain([most]);
+                for known in known {
+                    cases.push((self.event, Others::Known(ratio(known)?)));
+                }
+            }
+            (Assume::Dropout, Extent::UpTo) => {
+                for more in counted().filter(|more| *more > tau.get() * (1.0 + 1e-12)) {
+                    cases.push((self.event.with_tau(ratio(more)?), Others::Missing));
+                }
+            }
+        }
+        Ok(cases)
+    }
+
+    /// An epsilon that one query keeps but for a probability that hardly shows in delta: the pure one if none is less.
+    fn within(&self, epsilon: f64, queries: usize, delta: f64) -> Within {
+        let pure = Within { epsilon, beyond: 0.0 };
+        if self.bound == Bound::Paper || self.event.tau().get() == 1.0 {
+            return pure;
+        }
+        match per_query::within(&self.event) {
+            Some(within) if within.epsilon < epsilon && queries as f64 * within.beyond < BEYOND * delta => within,
+            _ => pure,
+        }
+    }
+
+    /// The largest of the least epsilons of all cases.
+    fn worst_of(
+        &self,
+        cases: &[(PrivacyEvent, Others)],
+        rows: &[(Gaps, &[u32])],
+        classes: usize,
+        delta: f64,
+    ) -> Result<Outcome, AccountError> {
+        let of = |&(event, others): &(PrivacyEvent, Others), order: Option<f64>| {
+            let accountant = Self { event, ..*self };
+            let epsilon = accountant.per_query_epsilon(classes);
+            let within = accountant.within(epsilon, rows.len(), delta);
+            let delta = (delta - rows.len() as f64 * within.beyond).next_down();
+            let request = CostsRequest {
+                event: &event,
+                epsilon,
+                within: within.epsilon,
+                others,
+                directions: self.directions,
+                bound: self.bound,
+                integrals: self.integrals,
+                delta,
+            };
+            accountant.with_votes(&Costs::new(&request, rows), order, delta)
+        };
+        let (first, others) = cases.split_first().ok_or(AccountError::NoQueries)?;
+        let mut worst = of(first, None)?;
+        let order = Some(worst.best.order);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(others.len().max(1));
+        let found: Vec<Result<Outcome, AccountError>> = std::thread::scope(|scope| {
+            let of = &of;
+            let share = |thread: usize| others.iter().skip(thread).step_by(threads);
+            let running: Vec<_> = (1..threads)
+                .map(|thread| scope.spawn(move || share(thread).map(|case| of(case, order)).collect::<Vec<_>>()))
+                .collect();
+            let mut found: Vec<_> = share(0).map(|case| of(case, order)).collect();
+            for thread in running {
+                match thread.join() {
+                    Ok(more) => found.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            found
+        });
+        for outcome in found {
+            let outcome = outcome?;
+            if !(outcome.best.epsilon <= worst.best.epsilon) {
+                worst = outcome;
+            }
+        }
+        Ok(worst)
     }
 
     /// What [`Self::account`] says, as a value that may itself be published: a smooth upper bound of the moments in both
@@ -155,31 +266,17 @@ impl Accountant {
         // The paper's formulas hold in one direction only.
         let both = Self { directions: Directions::Both, bound: Bound::Outcome, ..*self };
         let epsilon = both.per_query_epsilon(classes);
-        // The noise is drawn once; the sampler's distance is charged beforehand, at the worst case.
-        let without = both.without_votes(counts.len(), epsilon, self.delta.get())?.best.epsilon;
-        let left = match self.event.sampling_distance() {
-            0.0 => self.delta.get(),
-            distance => {
-                let charge = (1.0 + (without + 1.0).exp()) * distance * (1.0 + 4.0 * f64::EPSILON);
-                self.delta.get() - charge
-            }
-        };
-        if left.is_nan() || left <= 0.0 {
-            return Err(AccountError::DeltaUsedUp { charge: self.delta.get() - left, delta: self.delta.get() });
-        }
-        let released = both.released(&gaps, epsilon, left, options, rng, simulation)?;
+        // The noise is drawn once, so what the sampler costs is set aside beforehand, without looking at votes.
+        let (left, ceiling) = self.little_set_aside()?;
+        let cases = both.cases(teachers)?;
+        let released = both.released(&cases, &gaps, classes, left, options, rng, simulation)?;
         let best = Best { order: released.order, epsilon: released.epsilon * (1.0 + ROUNDING), at_edge: false };
+        if !(best.epsilon <= ceiling) {
+            return Err(self.used_up(best.epsilon));
+        }
         let dependent = if released.helps { counts.len() } else { 0 };
         let outcome = Outcome { best, by: Method::Moments, dependent };
-        Ok(both.claimed(counts.len(), epsilon, outcome, Some(teachers), Some(released.release)))
-    }
-
-    pub(crate) fn event(&self) -> &PrivacyEvent {
-        &self.event
-    }
-
-    pub(crate) fn assume(&self) -> Assume {
-        self.assume
+        both.claimed(counts.len(), epsilon, outcome, Some(teachers), Some(released.release))
     }
 
     /// Accounts for `queries` queries whatever the votes are, between any number of classes. Holds in both directions
@@ -205,7 +302,31 @@ impl Accountant {
         Ok(())
     }
 
-    /// Charges the sampler to delta and writes the claim.
+    /// What a sampler within a total variation of `d` of the exact noise costs: a mechanism within `d` of an (epsilon,
+    /// delta')-private one is (epsilon, delta' + (1 + e^epsilon) d)-private.
+    fn charge_of_sampler(&self, epsilon: f64) -> f64 {
+        match self.event.sampling_distance() {
+            0.0 => 0.0,
+            distance => (1.0 + epsilon.exp()) * distance * (1.0 + 4.0 * f64::EPSILON),
+        }
+    }
+
+    fn used_up(&self, epsilon: f64) -> AccountError {
+        AccountError::DeltaUsedUp { charge: self.charge_of_sampler(epsilon), delta: self.delta.get(), epsilon }
+    }
+
+    /// Delta with a small part of it set aside for the sampler, and the largest epsilon for which that is enough.
+    fn little_set_aside(&self) -> Result<(f64, f64), AccountError> {
+        let (delta, distance) = (self.delta.get(), self.event.sampling_distance());
+        if distance == 0.0 {
+            return Ok((delta, f64::INFINITY));
+        }
+        let aside = delta * SET_ASIDE;
+        let ceiling = (aside / distance * (1.0 - 1e-12) - 1.0).ln();
+        if ceiling > 0.0 { Ok(((delta - aside).next_down(), ceiling)) } else { Err(self.used_up(0.0)) }
+    }
+
+    /// Charges the sampler to delta, at the claim's own epsilon, and writes the claim.
     fn finish(
         &self,
         queries: usize,
@@ -213,25 +334,22 @@ impl Accountant {
         best: impl Fn(f64) -> Result<Outcome, AccountError>,
         teachers: Option<u64>,
     ) -> Result<Account, AccountError> {
-        let delta = self.delta.get();
-        let mut outcome = best(delta)?;
-        let distance = self.event.sampling_distance();
-        if distance > 0.0 {
-            // A mechanism within a total variation of `d` of an (epsilon, delta')-private one is (epsilon, delta' + (1 +
-            // e^epsilon) d) -private. Set aside what that costs for an epsilon of at most one more than without.
-            let ceiling = outcome.best.epsilon + 1.0;
-            let charge = (1.0 + ceiling.exp()) * distance * (1.0 + 4.0 * f64::EPSILON);
-            let used_up = AccountError::DeltaUsedUp { charge, delta };
-            let left = (delta - charge).next_down();
-            if left.is_nan() || left <= 0.0 {
-                return Err(used_up);
-            }
-            outcome = best(left)?;
-            if outcome.best.epsilon > ceiling {
-                return Err(used_up);
+        let claimed = |outcome| self.claimed(queries, per_query_epsilon, outcome, teachers, None);
+        if let Ok((left, ceiling)) = self.little_set_aside() {
+            let outcome = best(left)?;
+            if outcome.best.epsilon <= ceiling {
+                return claimed(outcome);
             }
         }
-        Ok(self.claimed(queries, per_query_epsilon, outcome, teachers, None))
+        // A larger part: what an epsilon of at most one more than without a sampler costs.
+        let delta = self.delta.get();
+        let ceiling = best(delta)?.best.epsilon + 1.0;
+        let left = (delta - self.charge_of_sampler(ceiling)).next_down();
+        if left.is_nan() || left <= 0.0 {
+            return Err(self.used_up(ceiling));
+        }
+        let outcome = best(left)?;
+        if outcome.best.epsilon <= ceiling { claimed(outcome) } else { Err(self.used_up(outcome.best.epsilon)) }
     }
 
     fn claimed(
@@ -241,11 +359,15 @@ impl Accountant {
         outcome: Outcome,
         teachers: Option<u64>,
         release: Option<Release>,
-    ) -> Account {
+    ) -> Result<Account, AccountError> {
         let (epsilon, delta) = (outcome.best.epsilon, self.delta.get());
+        if !epsilon.is_finite() {
+            return Err(AccountError::NotFinite { found: epsilon });
+        }
         let claim = Claim {
             event: &self.event,
             assume: self.assume,
+            extent: self.extent,
             directions: if teachers.is_some() { self.directions } else { Directions::Both },
             bound: self.bound,
             teachers,
@@ -253,7 +375,7 @@ impl Accountant {
             delta,
             release: release.as_ref(),
         };
-        Account {
+        Ok(Account {
             epsilon,
             delta,
             order: (outcome.by != Method::Optimal).then_some(outcome.best.order),
@@ -267,11 +389,12 @@ impl Accountant {
             threshold: self.event.threshold(),
             bound: self.bound,
             assume: self.assume,
+            extent: self.extent,
             directions: claim.directions,
             publishable: release.as_ref().map_or(teachers.is_none(), |release| !release.simulation),
             claim: claim.in_words(),
             release,
-        }
+        })
     }
 }
 

@@ -16,6 +16,20 @@ pub enum Assume {
     Central,
 }
 
+/// How many of the teachers beyond the ratio `tau` may be as [`Assume`] says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extent {
+    /// All of them, and no fewer: noise of exactly a ratio `1 - tau` is missing, or all of it is known, or all of it is
+    /// missing. More noise may cost more: far votes come closer.
+    #[default]
+    Exactly,
+    /// Any number of them: for [`Assume::Dropout`] noise of any ratio from `tau` to 1 is present; for
+    /// [`Assume::Collusion`] each of them may be a colluder whose noise is known, may have left its noise out, or may be
+    /// honest.
+    UpTo,
+}
+
 /// Which of the two inequalities of differential privacy a bound covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -64,5 +78,6 @@ macro_rules! names {
 }
 
 names!(Assume: Dropout = "dropout", Collusion = "collusion", Central = "central");
+names!(Extent: Exactly = "exactly", UpTo = "up-to");
 names!(Directions: One = "one", Both = "both");
 names!(Bound: Paper = "paper", Outcome = "outcome", Tight = "tight");

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation};
 
+use crate::three_answers::SMALLEST_SCALE_OF_THREE_ANSWERS;
 use crate::{Account, AccountError, Accountant, Assume, Bound, Delta, Noise, PrivacyEvent};
 
 /// What is to be reached.
@@ -93,13 +94,24 @@ pub struct Calibration {
 }
 
 impl Target {
-    fn account(&self, noise: Noise, queries: usize) -> Result<Account, AccountError> {
+    /// What queries cost, and whether that meets the target; nothing where no finite epsilon is known.
+    fn account(&self, noise: Noise, queries: usize) -> Result<Option<Account>, AccountError> {
         let event = PrivacyEvent::new(noise, self.tau);
-        Accountant::new(event, self.delta).with_assume(self.assume).with_bound(self.bound).account_queries(queries)
+        let accountant = Accountant::new(event, self.delta).with_assume(self.assume).with_bound(self.bound);
+        match accountant.account_queries(queries) {
+            Ok(account) => Ok(Some(account)),
+            Err(AccountError::NotFinite { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn is_met(&self, account: &Account) -> bool {
         account.epsilon <= self.epsilon
+    }
+
+    fn unreachable(&self, what: String, with: &str, account: Option<&Account>) -> AccountError {
+        let epsilon = account.map_or_else(|| "not finite".to_owned(), |account| account.epsilon.to_string());
+        AccountError::Unreachable { what, why: format!("{with} it is {epsilon}") }
     }
 
     fn check(&self) -> Result<(), AccountError> {
@@ -131,22 +143,36 @@ pub fn calibrate_noise(kind: NoiseKind, queries: usize, target: &Target) -> Resu
             .map_err(|error| AccountError::Unreachable { what: format!("scale {scale}"), why: error.to_string() })?;
         Ok::<_, AccountError>((scale, target.account(noise, queries)?))
     };
-    let (mut scale, mut account) = at(most)?;
-    if !target.is_met(&account) {
-        return Err(AccountError::Unreachable {
-            what: format!("epsilon {} for {queries} queries", target.epsilon),
-            why: format!("with the widest noise supported it is {}", account.epsilon),
-        });
+    let good = |at: &(f64, Option<Account>)| at.1.as_ref().is_some_and(|account| target.is_met(account));
+    // Wide noise has a looser bound, so epsilon falls once at that place as noise gets narrower: look on the side of narrow
+    // noise first.
+    let (mut least, mut most) = (least, most);
+    let mut found = at(most)?;
+    if kind.is_inverse() {
+        let narrow = at(1.0 / SMALLEST_SCALE_OF_THREE_ANSWERS)?;
+        if good(&narrow) {
+            (most, found) = (1.0 / SMALLEST_SCALE_OF_THREE_ANSWERS, narrow);
+        } else {
+            least = 1.0 / SMALLEST_SCALE_OF_THREE_ANSWERS;
+        }
     }
+    let (mut scale, account) = match found {
+        (scale, Some(account)) if target.is_met(&account) => (scale, account),
+        (_, account) => {
+            let what = format!("epsilon {} for {queries} queries", target.epsilon);
+            return Err(target.unreachable(what, "with the widest noise supported", account.as_ref()));
+        }
+    };
+    let mut account = account;
     let (mut low, mut high) = (least.ln(), most.ln());
     while high - low > 1e-6 {
         let middle = 0.5 * (low + high);
-        let (candidate, cost) = at(middle.exp())?;
-        if target.is_met(&cost) {
-            high = middle;
-            (scale, account) = (candidate, cost);
-        } else {
-            low = middle;
+        match at(middle.exp())? {
+            (candidate, Some(cost)) if target.is_met(&cost) => {
+                high = middle;
+                (scale, account) = (candidate, cost);
+            }
+            _ => low = middle,
         }
     }
     Ok(Calibration { scale, queries, account })
@@ -163,30 +189,23 @@ pub fn calibrate_queries(noise: Noise, target: &Target) -> Result<Calibration, A
         Noise::Laplace { gamma } | Noise::DiscreteLaplace { gamma } => gamma.get(),
         Noise::Gaussian { sigma } | Noise::Skellam { sigma } => sigma.get(),
     };
-    let mut account = target.account(noise, 1)?;
-    if !target.is_met(&account) {
-        return Err(AccountError::Unreachable {
-            what: format!("epsilon {}", target.epsilon),
-            why: format!("one query costs {}", account.epsilon),
-        });
-    }
+    let met = |queries: usize| Ok(target.account(noise, queries)?.filter(|account| target.is_met(account)));
+    let Some(mut account) = met(1)? else {
+        let cost = target.account(noise, 1)?;
+        return Err(target.unreachable(format!("epsilon {}", target.epsilon), "for one query", cost.as_ref()));
+    };
     let (mut good, mut bad) = (1, 2);
     while bad <= MOST {
-        let cost = target.account(noise, bad)?;
-        if !target.is_met(&cost) {
-            break;
-        }
+        let Some(cost) = met(bad)? else { break };
         (good, account) = (bad, cost);
         bad *= 2;
     }
     bad = bad.min(MOST + 1);
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
-        let cost = target.account(noise, middle)?;
-        if target.is_met(&cost) {
-            (good, account) = (middle, cost);
-        } else {
-            bad = middle;
+        match met(middle)? {
+            Some(cost) => (good, account) = (middle, cost),
+            None => bad = middle,
         }
     }
     Ok(Calibration { scale, queries: good, account })

@@ -1,11 +1,12 @@
 //! What an epsilon means, in words.
 
-use crate::{Assume, Bound, Directions, PrivacyEvent, Release};
+use crate::{Assume, Bound, Directions, Extent, PrivacyEvent, Release};
 
 /// Everything that a claim names.
 pub(crate) struct Claim<'a> {
     pub(crate) event: &'a PrivacyEvent,
     pub(crate) assume: Assume,
+    pub(crate) extent: Extent,
     pub(crate) directions: Directions,
     pub(crate) bound: Bound,
     /// How many teachers voted; none for a claim that looked at no votes.
@@ -59,31 +60,46 @@ impl Claim<'_> {
         }
         let Some(teachers) = self.teachers else {
             return format!(
-                "Noise of a ratio {:.4} of the teachers may be missing (dropout) or known to the adversary (collusion).",
+                "Noise of up to a ratio {:.4} of the teachers may be missing (dropout) or known to the adversary (collusion), \
+                 in any mixture, honestly drawn or not.",
                 1.0 - tau
             );
         };
         let others = ((1.0 - tau) * teachers as f64).round();
-        match self.assume {
-            Assume::Collusion => {
+        match (self.assume, self.extent) {
+            (Assume::Collusion, extent) => {
+                let noise = match extent {
+                    _ if self.bound == Bound::Paper => {
+                        format!("{others} colluders of {teachers} teachers: all their noise is known to the adversary")
+                    }
+                    Extent::Exactly => format!(
+                        "{others} colluders of {teachers} teachers: all their noise is known to the adversary, or all of it \
+                         is missing"
+                    ),
+                    Extent::UpTo => format!(
+                        "Up to {others} colluders of {teachers} teachers: noise of any of them is known to the adversary and \
+                         of any others missing, of the same ones in every query"
+                    ),
+                };
                 format!(
-                    "Up to {others} colluders of {teachers} teachers: all their noise may be known, or missing (collusion)."
+                    "{noise} (collusion). Known noise is honestly drawn: colluders who choose theirs are covered by the \
+                     claim without votes only."
                 )
             }
-            Assume::Dropout | Assume::Central => {
-                format!(
-                    "Noise of up to {others} of {teachers} teachers is missing (dropout); nobody knows any of the rest."
-                )
-            }
+            (Assume::Dropout | Assume::Central, Extent::Exactly) => format!(
+                "Noise of exactly {others} of {teachers} teachers is missing (dropout); nobody knows any of the rest."
+            ),
+            (Assume::Dropout | Assume::Central, Extent::UpTo) => format!(
+                "Noise of up to {others} of {teachers} teachers is missing, of the same ones in every query (dropout); nobody \
+                 knows any of the rest."
+            ),
         }
     }
 
     fn formulas(&self) -> String {
         match self.bound {
             Bound::Paper => "Formulas: the paper's (Algorithm 1, with its errata).",
-            Bound::Outcome => {
-                "Formulas: exact worst case given epsilon and q of each query; numeric epsilon with a margin."
-            }
+            Bound::Outcome => "Formulas: exact worst case given epsilon and q of each query.",
             Bound::Tight => "Formulas: the tightest known here (docs/privacy.md); ties go to the lowest class.",
         }
         .to_owned()
@@ -97,8 +113,9 @@ impl Claim<'_> {
                     .to_owned()
             } else {
                 format!(
-                    "May be published, once: a smooth upper bound with noise, whose own cost is included; it is too small \
-                     with a probability of at most {failure:.1e}, which delta includes."
+                    "May be published, once: a smooth upper bound with noise, whose own cost is included. The epsilon is \
+                     itself random: with a probability of at most {failure:.1e} over its noise it comes out too small, and \
+                     delta includes that."
                 )
             };
         }

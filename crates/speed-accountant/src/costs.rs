@@ -2,25 +2,37 @@
 
 use std::collections::HashMap;
 
+use speed_mechanism::HonestRatio;
+
 use crate::collusion::{KnownNoise, KnownRow};
-use crate::composition::{LossDistribution, Profile};
-use crate::instance::{ExactNoise, Instance};
+use crate::composition::{LossDistribution, Profile, improved_epsilon};
+use crate::instance::{ExactNoise, Instance, LARGEST_EPSILON};
 use crate::moments::{
     Chord, Family, known_noise_excess, outcome_excess, outcome_moment, paper_without_votes, pure_moment, theorem_3,
 };
+use crate::orders::{LARGEST_REAL, best_real};
 use crate::outcome::{Gaps, OutcomeBound};
 use crate::renyi::{SkellamCurve, gaussian_rdp, theorem_6, theorem_6_at};
-use crate::{Assume, Bound, Directions, Noise, PrivacyEvent};
+use crate::sound::larger;
+use crate::three_answers::Envelope;
+use crate::{Bound, Directions, Noise, PrivacyEvent};
 
-/// Rows whose outcome is less likely than this to change are not worth their exact distributions.
-const WORTH_DISTRIBUTIONS: f64 = -11.0;
+/// Rows are not worth their exact distributions if all of them together are this part of the sum of moments.
+const NOT_WORTH_DISTRIBUTIONS: f64 = 3e-4;
+/// Of each query's share of delta, what hardly shows.
+const HARDLY_SHOWS: f64 = 1e-7;
 /// Neighbours grow with the square of the classes: beyond this the bounds from `q` have to do.
 const MOST_CLASSES: usize = 40;
 /// Orders at which the neighbours that a search follows are chosen.
 const LEADING_ORDERS: [f64; 5] = [0.5, 3.0, 12.0, 30.0, 90.0];
 
-/// Steps of the grid of privacy losses from 0 to the epsilon of one query.
+/// Steps of the grid of privacy losses from 0 to the epsilon of one query: more where that is large, and where two classes
+/// make it cheap.
 const STEPS: usize = 32;
+const STEPS_OF_LARGE: usize = 96;
+const STEPS_OF_TWO_CLASSES: usize = 256;
+/// An epsilon of one query from which on it is large.
+const LARGE: f64 = 0.7;
 /// What a profile in closed form may be off by, relative to it.
 const PROFILE_ROUNDING: f64 = 1e-13;
 
@@ -53,7 +65,18 @@ pub(crate) struct Costs {
     rows: Vec<Row>,
     directions: Directions,
     epsilon: f64,
+    within: f64,
+    steps: usize,
     known_noise: Option<KnownNoise>,
+}
+
+/// What became of the noise of the teachers beyond the ratio `tau`, in all queries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Others {
+    /// Nobody added it, or nobody is left.
+    Missing,
+    /// The adversary knows the noise of this ratio of the teachers; that of the others is missing.
+    Known(HonestRatio),
 }
 
 /// A sum of moments, and how many rows the votes made cheaper.
@@ -63,10 +86,27 @@ pub(crate) struct Total {
     pub(crate) dependent: usize,
 }
 
+/// What the costs of rows are to be of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CostsRequest<'a> {
+    pub(crate) event: &'a PrivacyEvent,
+    /// Pure epsilon of one query.
+    pub(crate) epsilon: f64,
+    /// The same but for a probability that the caller charges to delta.
+    pub(crate) within: f64,
+    pub(crate) others: Others,
+    pub(crate) directions: Directions,
+    pub(crate) bound: Bound,
+    /// Whether `q` of close votes is integrated.
+    pub(crate) integrals: bool,
+    /// That of all queries.
+    pub(crate) delta: f64,
+}
+
 impl Law {
-    pub(crate) fn new(event: &PrivacyEvent, epsilon: f64, assume: Assume, bound: Bound) -> Self {
+    pub(crate) fn new(event: &PrivacyEvent, epsilon: f64, others: Others, bound: Bound) -> Self {
         let family = if bound == Bound::Paper { Family::Paper } else { Family::Exact };
-        let known_noise = assume == Assume::Collusion;
+        let known_noise = others != Others::Missing;
         let (curve, sigma) = match event.noise() {
             Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => {
                 return Self::Pure { epsilon, family, known_noise };
@@ -103,15 +143,18 @@ impl Law {
         }
     }
 
-    /// A bound that does not fall with `q`: for Rényi curves Theorem 6 at orders that do not depend on `q`.
-    pub(crate) fn growing_with_q(&self, log_q: f64, l: f64, second_orders: &[f64]) -> f64 {
-        match self {
+    /// A bound that does not fall with `q`: for Rényi curves Theorem 6 at orders that do not depend on `q`; the envelope of
+    /// three answers where that is less.
+    pub(crate) fn growing_with_q(&self, log_q: f64, l: f64, second_orders: &[f64], envelope: Option<&Envelope>) -> f64 {
+        let of_envelope = envelope.map_or(f64::INFINITY, |envelope| envelope.at(log_q).ln_1p());
+        let of_law = match self {
             Self::Renyi { curve, with_votes: true, .. } => {
                 let at = |&second: &f64| l * theorem_6_at(log_q, second, l + 1.0, |order| curve.rdp(order));
                 second_orders.iter().map(at).fold(f64::INFINITY, f64::min)
             }
             Self::Pure { .. } | Self::Renyi { .. } => self.at(l)(log_q),
-        }
+        };
+        of_law.min(of_envelope)
     }
 }
 
@@ -127,35 +170,49 @@ impl Curve {
     }
 }
 
+/// Which rows (how many times, `ln q` at the votes and at the worst neighbour) matter enough at one of the orders that are
+/// likely to be best.
+fn worth_distributions(law: &Law, rows: &[(f64, f64, f64)], delta: f64) -> Vec<bool> {
+    let moments = |l: f64| -> Vec<f64> {
+        let (at, without) = (law.at(l), law.without_votes(l));
+        rows.iter().map(|&(times, _, log_q)| times * at(log_q).min(without)).collect()
+    };
+    let epsilon = |l: f64| improved_epsilon(moments(l).iter().sum(), l, delta);
+    let Some(best) = best_real(LARGEST_REAL, epsilon) else { return vec![true; rows.len()] };
+    let mut worth = vec![false; rows.len()];
+    for factor in [1.0, 2.5] {
+        let moments = moments(factor * best.order);
+        let mut left = NOT_WORTH_DISTRIBUTIONS * moments.iter().sum::<f64>();
+        let mut rising: Vec<usize> = (0..rows.len()).collect();
+        rising.sort_by(|&i, &j| moments[i].total_cmp(&moments[j]));
+        for i in rising {
+            left -= moments[i];
+            // Also where a moment is no number.
+            worth[i] |= !(left >= 0.0);
+        }
+    }
+    worth
+}
+
 impl Costs {
-    /// Prepares rows of votes; `epsilon` is that of one query.
-    pub(crate) fn new(
-        event: &PrivacyEvent,
-        epsilon: f64,
-        assume: Assume,
-        directions: Directions,
-        bound: Bound,
-        integrals: bool,
-        rows: &[(Gaps, &[u32])],
-    ) -> Self {
-        // Nobody is left to collude where everybody's noise is secret.
-        let assume = if event.tau().get() == 1.0 { Assume::Dropout } else { assume };
-        // With known noise what counts is q with all of the noise unknown.
-        let judged = if assume == Assume::Collusion { event.with_all_noise() } else { *event };
+    /// Prepares rows of votes; `epsilon` is that of one query, and `delta` that of all of them.
+    pub(crate) fn new(request: &CostsRequest<'_>, rows: &[(Gaps, &[u32])]) -> Self {
+        let CostsRequest { event, epsilon, within, others, directions, bound, integrals, delta } = *request;
+        // With known noise what counts is q with that noise unknown.
+        let judged = match others {
+            Others::Missing => *event,
+            Others::Known(known) => event.with_more_noise(known),
+        };
         let all: Vec<Gaps> = rows.iter().map(|(gaps, _)| gaps.clone()).collect();
         let mut outcome = OutcomeBound::new(&judged, bound, integrals, &all);
         let few_classes = rows.iter().all(|(gaps, _)| gaps.classes() <= MOST_CLASSES);
-        let exact = if bound == Bound::Tight && assume != Assume::Collusion && few_classes {
-            ExactNoise::new(event, epsilon)
-        } else {
-            None
+        let share = delta / rows.len() as f64;
+        let (exact, known_noise) = match others {
+            _ if bound != Bound::Tight || !few_classes => (None, None),
+            Others::Missing => (ExactNoise::new(event, epsilon, HARDLY_SHOWS * share), None),
+            Others::Known(known) => (None, KnownNoise::new(event, known, epsilon)),
         };
-        let known_noise = if bound == Bound::Tight && assume == Assume::Collusion && few_classes {
-            KnownNoise::new(event, epsilon)
-        } else {
-            None
-        };
-        let law = Law::new(event, epsilon, assume, bound);
+        let law = Law::new(event, within, others, bound);
         // The order of the classes matters only where ties are resolved.
         let mut distinct: HashMap<Vec<u32>, (usize, &Gaps)> = HashMap::new();
         let mut order: Vec<Vec<u32>> = Vec::new();
@@ -170,21 +227,38 @@ impl Costs {
             }
             entry.0 += 1;
         }
+        let bounds: Vec<(f64, f64, f64)> = order
+            .iter()
+            .filter_map(|key| distinct.get(key))
+            .map(|&(times, gaps)| {
+                let log_q = outcome.log_q(gaps);
+                let back = if directions == Directions::Both { outcome.log_q_of_neighbours(gaps) } else { log_q };
+                (times as f64, log_q, larger(back, log_q))
+            })
+            .collect();
+        let worth = if exact.is_some() || known_noise.is_some() {
+            worth_distributions(&law, &bounds, delta)
+        } else {
+            vec![false; bounds.len()]
+        };
         let rows = order
             .iter()
-            .filter_map(|key| distinct.get(key).map(|&(times, gaps)| (key, times, gaps)))
-            .map(|(counts, times, gaps)| {
-                let log_q = outcome.log_q(gaps);
-                let log_q_back =
-                    if directions == Directions::Both { outcome.log_q_of_neighbours(gaps).max(log_q) } else { log_q };
-                let worth = log_q_back > WORTH_DISTRIBUTIONS;
+            .zip(bounds)
+            .zip(worth)
+            .map(|((counts, (times, log_q, log_q_back)), worth)| {
                 let instance = exact.as_ref().filter(|_| worth).map(|exact| exact.instance(counts));
                 let leaders = instance.as_ref().map(|instance| instance.leaders(&LEADING_ORDERS));
                 let known = known_noise.as_ref().filter(|_| worth).map(|known| known.row(counts));
-                Row { times: times as f64, log_q, log_q_back, instance, leaders, known }
+                Row { times, log_q, log_q_back, instance, leaders, known }
             })
             .collect();
-        Self { law, rows, directions, epsilon, known_noise }
+        let steps = match all.first().map(Gaps::classes) {
+            Some(2) if event.threshold().is_none() => STEPS_OF_TWO_CLASSES,
+            _ if epsilon > LARGE => STEPS_OF_LARGE,
+            // Losses beyond `within` are rare.
+            _ => (STEPS as f64 * (epsilon / within).clamp(1.0, 4.0)).ceil() as usize,
+        };
+        Self { law, rows, directions, epsilon, within, steps, known_noise }
     }
 
     /// Whether known noise is averaged exactly, which takes long for each order.
@@ -213,20 +287,21 @@ impl Costs {
     /// which moments do better than the chord's distributions.
     pub(crate) fn losses(&self) -> Option<[Vec<(LossDistribution, u32)>; 2]> {
         let Law::Pure { family: Family::Exact, known_noise, .. } = self.law else { return None };
-        if self.known_noise.is_some() {
+        // Beyond that the numbers of a profile are too large.
+        if self.known_noise.is_some() || self.epsilon.is_nan() || self.epsilon > LARGEST_EPSILON {
             return None;
         }
-        let step = self.epsilon / STEPS as f64;
-        let places: Vec<f64> = Profile::places(step, STEPS).collect();
+        let step = self.epsilon / self.steps as f64;
+        let places: Vec<f64> = Profile::places(step, self.steps).collect();
         let mut all = [Vec::new(), Vec::new()];
         for row in &self.rows {
             let exact = row.instance.as_ref().map(|instance| instance.profiles(&places));
             for (back, (losses, log_q)) in all.iter_mut().zip([row.log_q, row.log_q_back]).enumerate() {
                 let excess = |at: f64| {
                     let of = if known_noise { known_noise_excess } else { outcome_excess };
-                    of(self.epsilon, log_q, at) * (1.0 + PROFILE_ROUNDING)
+                    of(self.within, log_q, at) * (1.0 + PROFILE_ROUNDING)
                 };
-                let mut profile = Profile::new(step, STEPS, excess);
+                let mut profile = Profile::new(step, self.steps, excess);
                 if let Some(exact) = &exact {
                     profile = profile.min(&Profile::of_values(step, exact[back].clone()));
                 }
@@ -258,6 +333,6 @@ impl Costs {
                 dependent += row.times as usize;
             }
         }
-        Total { alpha: f64::max(there, back), dependent }
+        Total { alpha: larger(there, back), dependent }
     }
 }

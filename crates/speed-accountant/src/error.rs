@@ -50,6 +50,14 @@ pub enum AccountError {
     /// No moment order was asked for.
     #[error("largest moment order is 0, but at least order 1 is needed")]
     NoOrders,
+    /// There are too many teachers to try every number of them.
+    #[error(
+        "there are {found} votes a row: with \"up to\" every number of missing teachers is tried, for at most 10000 teachers"
+    )]
+    Teachers {
+        /// How many voted.
+        found: u64,
+    },
     /// A statistical distance is no distance.
     #[error("statistical distance of the sampler is {found}, but it must be from 0 to less than 1")]
     SamplingDistance {
@@ -57,12 +65,24 @@ pub enum AccountError {
         found: f64,
     },
     /// The sampler's imperfection uses up all of delta.
-    #[error("sampler's statistical distance costs {charge:e} of delta = {delta:e}, which leaves nothing")]
+    #[error(
+        "sampler's statistical distance costs {charge:e} of delta = {delta:e} at an epsilon of {epsilon:.1}, which is too much"
+    )]
     DeltaUsedUp {
+        /// The epsilon at which it costs that.
+        epsilon: f64,
         /// What the sampler costs.
         charge: f64,
         /// What was allowed in all.
         delta: f64,
+    },
+    /// No finite epsilon is known.
+    #[error(
+        "epsilon of these queries is not finite (found {found}): the noise is too little, or too far beyond what can be computed"
+    )]
+    NotFinite {
+        /// What came out.
+        found: f64,
     },
     /// A threshold is no number of votes.
     #[error("threshold is {found}, but it must be a finite number of votes, and a whole one with integer noise")]

@@ -160,9 +160,15 @@ impl PrivacyEvent {
         self.sampling_distance
     }
 
-    /// The same query with the noise of all teachers.
-    pub(crate) fn with_all_noise(self) -> Self {
-        Self { tau: HonestRatio::ALL, ..self }
+    /// The same query with the noise of so many more teachers, at most of all.
+    pub(crate) fn with_more_noise(self, known: HonestRatio) -> Self {
+        let all = (self.tau.get() + known.get()).min(1.0);
+        Self { tau: HonestRatio::new(all).unwrap_or(HonestRatio::ALL), ..self }
+    }
+
+    /// The same query with the noise of another ratio of the teachers.
+    pub(crate) fn with_tau(self, tau: HonestRatio) -> Self {
+        Self { tau, ..self }
     }
 }
 

@@ -6,21 +6,31 @@
 
 use speed_mechanism::DiscreteLaplace;
 
+use crate::sound::larger;
 use crate::{Noise, PrivacyEvent};
 
-/// Tails beyond `e^-CUT` are left out of sums.
+/// Tails beyond `e^-CUT`, and `e^-CUT` times the smallest probability that shows, are left out of sums.
 const CUT: f64 = 45.0;
-/// Answers less likely than this, at the votes and by at most `e^epsilon` at a neighbour, are not summed: they count with
-/// this probability and the worst ratio.
-const NEGLIGIBLE: f64 = 1e-13;
+/// Longer tables are not worth it.
+const LARGEST_REACH: i64 = 20_000;
+/// With so few classes every answer is summed, however unlikely it is.
+const FEW_CLASSES: usize = 3;
+/// Answers that are less likely are never summed.
+const SMALLEST: f64 = 1e-290;
 /// Relative margin for rounding in the sums.
 const ROUNDING: f64 = 1e-11;
+/// Above this epsilon of one query `e^epsilon` is too large to be followed.
+pub(crate) const LARGEST_EPSILON: f64 = 300.0;
 
 /// The noise of one class, tabulated.
 pub(crate) struct ExactNoise {
     reach: i64,
     epsilon: f64,
     threshold: Option<i64>,
+    /// Answers less likely than this count with the worst ratio.
+    negligible: f64,
+    /// Probability of noise beyond the tables, for one class.
+    tail: f64,
     pmf: Table,
     /// `P[r <= k]`.
     below: Table,
@@ -57,12 +67,13 @@ impl Table {
 }
 
 impl ExactNoise {
-    /// For discrete Laplace noise; `epsilon` is that of one query.
-    pub(crate) fn new(event: &PrivacyEvent, epsilon: f64) -> Option<Self> {
+    /// For discrete Laplace noise; `epsilon` is that of one query, and probabilities below `smallest` hardly show in the
+    /// result.
+    pub(crate) fn new(event: &PrivacyEvent, epsilon: f64, smallest: f64) -> Option<Self> {
         let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
-        let reach = (CUT / gamma.get()).ceil() as i64 + 3;
-        // Tables that are far too long for what they are worth.
-        if reach > 20_000 {
+        let negligible = smallest.clamp(SMALLEST, 1e-13);
+        let reach = ((CUT - (negligible / 1e-13).ln()) / gamma.get()).ceil() as i64 + 3;
+        if reach > LARGEST_REACH || epsilon.is_nan() || epsilon > LARGEST_EPSILON {
             return None;
         }
         let noise = DiscreteLaplace::of_class(gamma, event.tau()).lattice(reach as usize + 5);
@@ -71,6 +82,8 @@ impl ExactNoise {
             reach,
             epsilon,
             threshold: event.threshold().map(|threshold| threshold as i64),
+            negligible,
+            tail: noise.log_survival(reach).exp(),
             pmf: Table::new(reach, 0.0, 0.0, |k| noise.log_pmf(k).exp()),
             below: Table::new(reach, 0.0, 1.0, |k| log_below(k).exp()),
             below_up: Table::new(reach, 1.0, 1.0, |k| (log_below(k + 1) - log_below(k)).exp()),
@@ -92,29 +105,37 @@ type Pair = (f64, f64);
 /// The privacy loss at one row of votes towards each of its neighbours.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Instance {
-    /// For each neighbour: the likeliest answer's pair, and those of the others.
-    neighbours: Vec<(Pair, Vec<Pair>)>,
-    /// Probability that is not in any pair, to be counted with the worst ratio.
+    neighbours: Vec<Neighbour>,
+    /// Probability at the votes that is in no pair.
     rest: f64,
     epsilon: f64,
+}
+
+/// One neighbour.
+#[derive(Clone, Debug, PartialEq)]
+struct Neighbour {
+    /// The likeliest answer, from the votes and back: of the two probabilities the first may be too large and the second too
+    /// small, by what is in no pair.
+    likeliest: [Pair; 2],
+    others: Vec<Pair>,
 }
 
 impl Instance {
     /// The largest moments of order `l` over all neighbours: from these votes to a neighbour's, and back.
     pub(crate) fn moments(&self, l: f64) -> (f64, f64) {
-        let log_rest = self.rest.ln() + self.epsilon * (l + 1.0);
-        let mut worst = (0.0f64, 0.0f64);
-        for (likeliest, others) in &self.neighbours {
-            let moment = |pick: fn(&Pair) -> Pair| {
-                let stays = term(pick(likeliest), l);
-                let leaves: f64 = others.iter().map(|pair| term(pick(pair), l).exp()).sum();
-                let leaves = leaves * (1.0 + ROUNDING * (l + 1.0)) + log_rest.exp();
-                crate::moments::log_sum(stays, leaves.ln())
-            };
-            worst.0 = worst.0.max(moment(|pair| *pair));
-            worst.1 = worst.1.max(moment(|pair| (pair.1, pair.0)));
+        // At a neighbour it is at most e^epsilon times as likely.
+        let rest = (self.rest.ln() + self.epsilon * (l + 1.0)).exp();
+        let mut worst = [0.0f64; 2];
+        for Neighbour { likeliest, others } in &self.neighbours {
+            for (back, worst) in worst.iter_mut().enumerate() {
+                let losing = |&(here, there): &Pair| if back == 0 { (here, there) } else { (there, here) };
+                let leaves: f64 = others.iter().map(|pair| term(losing(pair), l).exp()).sum();
+                let leaves = leaves * (1.0 + ROUNDING * (l + 1.0)) + rest;
+                let moment = crate::moments::log_sum(term(likeliest[back], l), leaves.ln());
+                *worst = larger(*worst, moment);
+            }
         }
-        worst
+        worst.into()
     }
 
     /// Privacy profiles on a grid, the largest over all neighbours at each place: how much `delta(alpha)` exceeds `(1 -
@@ -124,35 +145,28 @@ impl Instance {
         let mut worst = [vec![0.0f64; alphas.len()], vec![0.0f64; alphas.len()]];
         let mut excess = vec![0.0; alphas.len()];
         let mut losing: Vec<(f64, f64)> = Vec::new();
-        for (likeliest, others) in &self.neighbours {
+        for Neighbour { likeliest, others } in &self.neighbours {
             for (back, worst) in worst.iter_mut().enumerate() {
-                let pick = |pair: &Pair| if back == 0 { (pair.0, pair.1) } else { (pair.1, pair.0) };
-                // The likeliest from how likely it is not the answer, so that nothing cancels.
-                let (here, there) = pick(likeliest);
-                let (q, q_there) = (-here.exp_m1(), -there.exp_m1());
-                for (excess, alpha) in excess.iter_mut().zip(&alphas) {
-                    let (tells_nothing, less) = (1.0 - alpha, q - alpha * q_there);
-                    // (1 - q - alpha (1 - q'))_+ - (1 - alpha)_+
-                    *excess = if tells_nothing <= 0.0 {
-                        (tells_nothing - less).max(0.0)
-                    } else {
-                        (-less).max(-tells_nothing)
-                    };
-                }
+                excess.iter_mut().zip(&alphas).for_each(|(excess, &alpha)| {
+                    *excess = excess_of_likeliest(likeliest[back], alpha);
+                });
                 losing.clear();
-                losing.extend(others.iter().map(pick).map(|(p, p_there)| (p.exp(), p_there.exp())));
+                losing.extend(others.iter().map(|&(here, there)| {
+                    let (p, p_there) = (here.exp(), there.exp());
+                    if back == 0 { (p, p_there) } else { (p_there, p) }
+                }));
                 for &(p, p_there) in &losing {
                     excess
                         .iter_mut()
                         .zip(&alphas)
                         .for_each(|(excess, alpha)| *excess += (p - alpha * p_there).max(0.0));
                 }
-                worst.iter_mut().zip(&excess).for_each(|(worst, excess)| *worst = worst.max(*excess));
+                worst.iter_mut().zip(&excess).for_each(|(worst, excess)| *worst = larger(*worst, *excess));
             }
         }
         // Sums are off by a relative part of the probability that is not the likeliest's.
-        let left = self.neighbours.iter().map(|(likeliest, _)| -likeliest.0.exp_m1() - likeliest.1.exp_m1());
-        let off = ROUNDING * left.fold(0.0, f64::max) + self.rest * self.epsilon.exp();
+        let left = self.neighbours.iter().flat_map(|neighbour| neighbour.likeliest).map(|pair| -pair.1.exp_m1());
+        let off = 2.0 * ROUNDING * left.fold(0.0, f64::max) + self.rest * self.epsilon.exp();
         worst.iter_mut().flatten().for_each(|worst| *worst += off);
         worst
     }
@@ -206,12 +220,14 @@ impl<'a> Distributions<'a> {
 
     fn instance(&self, epsilon: f64) -> Instance {
         let classes = self.counts.len();
+        let negligible = if classes <= FEW_CLASSES { SMALLEST } else { self.noise.negligible };
         // "No answer" is one answer more.
         let silent = classes;
         let mut base: Vec<f64> = self.ways.iter().map(|ways| ways.iter().sum()).collect();
         base.push(self.nobody(|_| 0));
-        let answers: Vec<usize> = (0..=classes).filter(|&k| base[k] > NEGLIGIBLE).collect();
-        let rest = (base.len() - answers.len()) as f64 * NEGLIGIBLE + 1e-20;
+        let (answers, left_out): (Vec<usize>, Vec<usize>) = (0..=classes).partition(|&k| base[k] > negligible);
+        let rest = left_out.iter().map(|&k| base[k]).sum::<f64>() + 2.0 * classes as f64 * self.noise.tail;
+        let rest_there = rest * epsilon.exp();
         let likeliest = answers.iter().copied().max_by(|&a, &b| base[a].total_cmp(&base[b])).unwrap_or(0);
         let rivals: Vec<Rival> = (0..classes).map(|class| Rival::new(self, class)).collect();
         let mut neighbours = Vec::new();
@@ -228,10 +244,13 @@ impl<'a> Distributions<'a> {
                 };
                 let others: Vec<(f64, f64)> =
                     answers.iter().filter(|&&k| k != likeliest).map(|&k| (base[k], there(k))).collect();
-                // The likeliest from the others: exact where they are unlikely.
+                // The likeliest from the others where it is close to certain, so that nothing cancels.
                 let (q, q_there) = others.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
-                let pairs = others.iter().map(|pair| (pair.0.ln(), pair.1.ln())).collect();
-                neighbours.push(((ln_one_minus(q), ln_one_minus(q_there)), pairs));
+                let stays = there(likeliest);
+                let here = log_of_likeliest(base[likeliest], q, rest);
+                let there = log_of_likeliest(stays, q_there, rest_there);
+                let others = others.iter().map(|pair| (pair.0.ln(), pair.1.ln())).collect();
+                neighbours.push(Neighbour { likeliest: [(here.0, there.1), (there.0, here.1)], others });
             }
         }
         Instance { neighbours, rest, epsilon }
@@ -287,6 +306,17 @@ impl Rival {
     }
 }
 
-fn ln_one_minus(q: f64) -> f64 {
-    (-q.min(1.0 - 1e-16)).ln_1p()
+/// At least and at most `ln p`, the larger first, where `p` was summed and `1 - p` is from `q` to `q + rest`.
+fn log_of_likeliest(p: f64, q: f64, rest: f64) -> (f64, f64) {
+    if q + rest < 0.5 { ((-q).ln_1p(), (-(q + rest)).ln_1p()) } else { (p.ln() + ROUNDING, p.ln() - ROUNDING) }
+}
+
+/// `(p - alpha p')_+ - (1 - alpha)_+` for logarithms of two probabilities, without cancellation where both are close to 1.
+fn excess_of_likeliest((log_p, log_p_there): Pair, alpha: f64) -> f64 {
+    if log_p < -std::f64::consts::LN_2 || log_p_there < -std::f64::consts::LN_2 {
+        return (log_p.exp() - alpha * log_p_there.exp()).max(0.0) - (1.0 - alpha).max(0.0);
+    }
+    let (q, q_there) = (-log_p.exp_m1(), -log_p_there.exp_m1());
+    let (tells_nothing, less) = (1.0 - alpha, q - alpha * q_there);
+    if tells_nothing <= 0.0 { (tells_nothing - less).max(0.0) } else { (-less).max(-tells_nothing) }
 }

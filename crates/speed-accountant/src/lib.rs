@@ -65,10 +65,13 @@ mod quadrature;
 mod release;
 mod renyi;
 mod rounding;
+mod sound;
+mod three_answers;
+mod without_votes;
 
 pub use account::{Account, Method, account, account_data_independent, account_up_to};
 pub use accountant::{Accountant, LARGEST_ORDER};
-pub use assumption::{Assume, Bound, Directions};
+pub use assumption::{Assume, Bound, Directions, Extent};
 pub use error::AccountError;
 pub use event::{Delta, Noise, PrivacyEvent};
 pub use moments::{collusion_moment, exact_outcome_moment, moment, outcome_moment, pure_moment};

@@ -2,6 +2,7 @@
 //! order `l + 1`.
 
 use crate::composition::pure_excess;
+use crate::sound::{at_least_zero, larger};
 
 /// Theorem 3: upper bound of the moment of order `l` of the privacy loss of one query that is (`epsilon`,
 /// 0)-differentially private and answers something else than its likeliest class with a probability of at most
@@ -65,7 +66,7 @@ pub fn exact_outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
         let largest = terms.into_iter().fold(f64::NEG_INFINITY, f64::max);
         largest + terms.into_iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
     };
-    let worst = if q < 1.0 { at(least).max(at(most)) } else { epsilon * l };
+    let worst = if q < 1.0 { larger(at(least), at(most)) } else { epsilon * l };
     worst.clamp(0.0, pure_moment(epsilon, l))
 }
 
@@ -82,7 +83,7 @@ fn below_the_cap(epsilon: f64, log_q: f64, l: f64) -> f64 {
     // All other outcomes become less likely at the neighbour, or all become likelier.
     let less = log_sum(stays - l * (-(log_q - epsilon).exp()).ln_1p(), log_q + epsilon * l);
     let more = log_sum(stays - l * (-(log_q + epsilon).exp()).ln_1p(), log_q - epsilon * l);
-    less.max(more).max(0.0)
+    larger(less, more).max(0.0)
 }
 
 /// The worst moment where the adversary knows the other teachers' noise: `epsilon` is that of one query for the secret
@@ -105,8 +106,8 @@ pub(crate) fn outcome_excess(epsilon: f64, log_q: f64, at: f64) -> f64 {
     // q (1 - alpha e^-epsilon) and q (alpha e^epsilon - 1).
     let (less, more) = (q * -(at - epsilon).exp_m1(), q * (at + epsilon).exp_m1());
     let gap = at.exp_m1();
-    let worst = if at >= 0.0 { less.max(more - gap) } else { more.max(less + gap) };
-    worst.max(0.0).min(any)
+    let worst = if at >= 0.0 { larger(less, more - gap) } else { larger(more, less + gap) };
+    at_least_zero(worst).min(any)
 }
 
 /// The same where a part of the noise is known: the [`Chord`].

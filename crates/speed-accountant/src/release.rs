@@ -18,10 +18,13 @@ use serde::{Deserialize, Serialize};
 use speed_mechanism::{DiscreteGaussian, NoiseDeviation};
 
 use crate::composition::improved_epsilon;
-use crate::costs::Law;
+use crate::costs::{Law, Others};
 use crate::orders::best_real;
 use crate::outcome::{Gaps, Pairs};
-use crate::{AccountError, Accountant, Assume, Noise};
+use crate::per_query::tight_per_query_epsilon;
+use crate::sound::larger;
+use crate::three_answers::{Envelope, ThreeAnswers};
+use crate::{AccountError, Accountant, Bound, Noise, PrivacyEvent};
 
 /// Steps of the grid in one `beta`: what rounding adds to the sensitivity is one of them.
 const STEPS: f64 = 32.0;
@@ -90,47 +93,55 @@ impl ReleaseOptions {
 }
 
 impl Accountant {
-    /// Releases the moments of these rows; `epsilon` is that of one query.
+    /// Releases the moments of these rows between so many classes, the largest of all cases.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of `Accountant::release` and what it worked out")]
     pub(crate) fn released(
         &self,
+        cases: &[(PrivacyEvent, Others)],
         rows: &[Gaps],
-        epsilon: f64,
+        classes: usize,
         delta: f64,
         options: &ReleaseOptions,
         rng: &mut impl CryptoRng,
         simulation: bool,
     ) -> Result<Released, AccountError> {
         options.check()?;
-        let event = self.event();
-        // Nobody is left to collude where everybody's noise is secret.
-        let assume = if event.tau().get() == 1.0 { Assume::Dropout } else { self.assume() };
-        let law = Law::new(event, epsilon, assume, crate::Bound::Outcome);
         let k = rows.len() as f64;
         let sensitivity = STEPS + 1.0;
         let noise = deviation(options.noise * sensitivity)?;
         let noise = DiscreteGaussian::new(noise);
         let divergence = |l: f64| l * (l + 1.0) * sensitivity * sensitivity / (2.0 * noise.variance_parameter());
         let left = delta * (1.0 - FAILURE);
+        let (first, _) = cases.first().ok_or(AccountError::NoQueries)?;
         let order = match options.order {
             Some(order) => order,
             None => {
+                let law = Law::new(first, tight_per_query_epsilon(first, classes), Others::Missing, Bound::Outcome);
                 let typical = |l: f64| EXPECTED * k * law.without_votes(l) + divergence(l);
                 best_real(200.0, |l| improved_epsilon(typical(l), l, left)).ok_or(AccountError::NoOrders)?.order
             }
         };
 
-        let judged = if assume == Assume::Collusion { event.with_all_noise() } else { *event };
-        let worst = k * law.without_votes(order);
-        let log_bound = Smooth::new(&judged, &law, rows, order).log_bound(options.smoothness).min(worst.ln());
+        // The largest of smooth bounds is one.
+        let (mut log_bound, mut worst) = (f64::NEG_INFINITY, 0.0f64);
+        for (event, others) in cases {
+            let smooth = Smooth::new(event, *others, classes, rows, order);
+            let most = k * smooth.without_votes();
+            log_bound = larger(log_bound, smooth.log_bound(options.smoothness).min(most.ln()));
+            worst = larger(worst, most);
+        }
         let step = options.smoothness / STEPS;
-        let place = (log_bound / step).ceil() as i64;
+        let place = (log_bound / step).ceil();
+        if !(place.abs() < 1e15 && worst.is_finite()) {
+            return Err(AccountError::NotFinite { found: worst });
+        }
         // So far up that the noise makes it too small with at most this probability.
         let failure = delta * FAILURE;
         let mut lift = 1;
         while noise.log_survival_bound(lift + 1) > failure.ln() {
             lift += 1;
         }
-        let published = (place + noise.sample(rng) + lift as i64) as f64 * step;
+        let published = (place as i64 + noise.sample(rng) + lift as i64) as f64 * step;
         // What is above the worst case says nothing: that holds whatever the votes are.
         let alpha = published.exp().min(worst);
         let total = alpha + divergence(order);
@@ -152,7 +163,8 @@ fn deviation(votes: f64) -> Result<NoiseDeviation, AccountError> {
 /// The moments of all rows with so many teachers changed.
 struct Smooth<'a> {
     pairs: Pairs,
-    law: &'a Law,
+    law: Law,
+    envelope: Option<Envelope>,
     rows: Vec<(&'a Gaps, f64)>,
     order: f64,
     /// Orders at which Theorem 6 is evaluated; they may not depend on q.
@@ -160,7 +172,15 @@ struct Smooth<'a> {
 }
 
 impl<'a> Smooth<'a> {
-    fn new(judged: &crate::PrivacyEvent, law: &'a Law, rows: &'a [Gaps], order: f64) -> Self {
+    fn new(event: &PrivacyEvent, others: Others, classes: usize, rows: &'a [Gaps], order: f64) -> Self {
+        let epsilon = tight_per_query_epsilon(event, classes);
+        let law = Law::new(event, epsilon, others, Bound::Outcome);
+        let envelope = ThreeAnswers::new(event, epsilon).map(|three| three.envelope(order));
+        // With known noise what counts is q with that noise unknown.
+        let judged = match others {
+            Others::Missing => *event,
+            Others::Known(known) => event.with_more_noise(known),
+        };
         let mut distinct: std::collections::HashMap<&Gaps, f64> = std::collections::HashMap::new();
         for row in rows {
             *distinct.entry(row).or_insert(0.0) += 1.0;
@@ -168,7 +188,7 @@ impl<'a> Smooth<'a> {
         let mut rows: Vec<(&Gaps, f64)> = distinct.into_iter().collect();
         // One order of summation for one multiset of rows.
         rows.sort_by(|a, b| (a.0.winner, &a.0.gaps).cmp(&(b.0.winner, &b.0.gaps)));
-        let pairs = Pairs::exact(judged, &rows.iter().map(|(gaps, _)| (*gaps).clone()).collect::<Vec<_>>());
+        let pairs = Pairs::exact(&judged, &rows.iter().map(|(gaps, _)| (*gaps).clone()).collect::<Vec<_>>());
         let second_orders = match judged.noise() {
             Noise::Gaussian { sigma } | Noise::Skellam { sigma } => {
                 let variance = sigma.get() * sigma.get() * judged.tau().get();
@@ -176,7 +196,13 @@ impl<'a> Smooth<'a> {
             }
             Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => Vec::new(),
         };
-        Self { pairs, law, rows, order, second_orders }
+        Self { pairs, law, envelope, rows, order, second_orders }
+    }
+
+    /// The moment of one query whatever the votes are.
+    fn without_votes(&self) -> f64 {
+        let of_envelope = self.envelope.as_ref().map_or(f64::INFINITY, |envelope| envelope.most().ln_1p());
+        self.law.without_votes(self.order).min(of_envelope)
     }
 
     /// `ln max over t of e^{-beta t} sum of moments`.
@@ -191,14 +217,14 @@ impl<'a> Smooth<'a> {
     }
 
     fn moment(&self, gaps: &Gaps, t: i64) -> f64 {
-        let without = self.law.without_votes(self.order);
+        let without = self.without_votes();
         // Once another class may be ahead nothing is known.
         if gaps.gaps.first().is_none_or(|&gap| gap < 2 * t) {
             return without;
         }
         let moved = Gaps { gaps: gaps.gaps.iter().map(|gap| gap - 2 * t).collect(), winner: gaps.winner - t };
         let log_q = self.pairs.log_union(&moved);
-        self.law.growing_with_q(log_q, self.order, &self.second_orders).min(without)
+        self.law.growing_with_q(log_q, self.order, &self.second_orders, self.envelope.as_ref()).min(without)
     }
 }
 
@@ -207,22 +233,19 @@ mod tests {
     use speed_mechanism::{HonestRatio, InverseScale};
 
     use super::*;
+    use crate::costs::{Costs, CostsRequest};
     use crate::moments::pure_moment;
-    use crate::{Bound, PrivacyEvent};
+    use crate::{Directions, PrivacyEvent};
 
-    fn law(event: &PrivacyEvent, assume: Assume) -> Law {
-        Law::new(event, crate::per_query::tight_per_query_epsilon(event, 3), assume, Bound::Outcome)
+    fn smooth_bound((event, others): (&PrivacyEvent, Others), rows: &[Vec<u32>], order: f64, beta: f64) -> f64 {
+        let gaps: Vec<Gaps> = rows.iter().map(|row| Gaps::of(0, row).expect("votes")).collect();
+        Smooth::new(event, others, 3, &gaps, order).log_bound(beta)
     }
 
-    fn smooth_bound(
-        (event, assume, law): (&PrivacyEvent, Assume, &Law),
-        rows: &[Vec<u32>],
-        order: f64,
-        beta: f64,
-    ) -> f64 {
-        let gaps: Vec<Gaps> = rows.iter().map(|row| Gaps::of(0, row).expect("votes")).collect();
-        let judged = if assume == Assume::Collusion { event.with_all_noise() } else { *event };
-        Smooth::new(&judged, law, &gaps, order).log_bound(beta)
+    /// Noise of all others missing, or known.
+    fn both_cases(event: &PrivacyEvent) -> [Others; 2] {
+        let known = HonestRatio::new(1.0 - event.tau().get()).expect("a ratio");
+        [Others::Missing, Others::Known(known)]
     }
 
     /// All rows in which one vote moves, and the row itself.
@@ -252,9 +275,8 @@ mod tests {
                 if let Some(threshold) = threshold {
                     event = event.with_threshold(threshold).expect("whole");
                 }
-                for assume in [Assume::Dropout, Assume::Collusion] {
-                    let law = law(&event, assume);
-                    let of = (&event, assume, &law);
+                for others in both_cases(&event) {
+                    let of = (&event, others);
                     for beta in [0.02, 0.5] {
                         for rows in [
                             vec![vec![24, 3, 0], vec![9, 9, 9]],
@@ -286,17 +308,25 @@ mod tests {
             HonestRatio::new(0.9).expect("valid"),
         );
         let rows: Vec<Vec<u32>> = (0..20).map(|i| vec![200 - 5 * i, 30 + 5 * i, 20]).collect();
-        for assume in [Assume::Dropout, Assume::Collusion] {
+        for others in both_cases(&event) {
             let gaps: Vec<(Gaps, &[u32])> =
                 rows.iter().map(|row| (Gaps::of(0, row).expect("votes"), row.as_slice())).collect();
-            let epsilon = crate::per_query::tight_per_query_epsilon(&event, 3);
-            let costs =
-                crate::costs::Costs::new(&event, epsilon, assume, crate::Directions::Both, Bound::Outcome, true, &gaps);
+            let request = CostsRequest {
+                event: &event,
+                epsilon: tight_per_query_epsilon(&event, 3),
+                within: tight_per_query_epsilon(&event, 3),
+                others,
+                directions: Directions::Both,
+                bound: Bound::Tight,
+                integrals: true,
+                delta: 1e-5,
+            };
+            let costs = Costs::new(&request, &gaps);
             for order in [1.0, 6.0, 20.0] {
-                let bound = smooth_bound((&event, assume, &law(&event, assume)), &rows, order, 0.1).exp();
+                let bound = smooth_bound((&event, others), &rows, order, 0.1).exp();
                 let total = costs.total(order).alpha;
-                assert!(bound >= total, "{assume} {order}: {bound} below {total}");
-                assert!(bound <= 20.0 * pure_moment(epsilon, order) * (1.0 + 1e-9));
+                assert!(bound >= total, "{others:?} {order}: {bound} below {total}");
+                assert!(bound <= 20.0 * pure_moment(request.epsilon, order) * (1.0 + 1e-9));
             }
         }
     }

@@ -35,6 +35,9 @@ pub struct ReportRow {
     pub privacy_data_independent: Option<Account>,
     /// Algorithm 1 with the paper's formulas for continuous noise, at these votes.
     pub privacy_paper_formulas: Option<Account>,
+    /// Which of these have no value although noise was added, and why.
+    #[serde(default)]
+    pub privacy_without_value: Vec<String>,
     /// Share of the answered queries whose label is right.
     pub label_accuracy: Option<f64>,
     /// Queries on which the released label is that of the clear-text argmax.
@@ -119,22 +122,19 @@ impl ReportRow {
         let (row, release) = (&config.row[index], &config.row[config.labels_of(index)]);
         let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
         let (student_mean, student_deviation) = mean_and_deviation(&accuracies);
-        let (privacy, collusion, data_independent, paper_formulas) = match accounts {
-            Some(Accounts { tight, collusion, data_independent, paper_formulas }) => {
-                (Some(tight), Some(collusion), Some(data_independent), Some(paper_formulas))
-            }
-            None => (None, None, None, None),
-        };
+        let Accounts { tight, collusion, data_independent, paper_formulas, without_value } =
+            accounts.unwrap_or_default();
         Self {
             name: row.name.clone(),
             aggregation: release.aggregation,
             honest_ratio: release.honest_ratio,
             labels_of: row.labels_of.clone(),
             method: config.method_of(row),
-            privacy,
+            privacy: tight,
             privacy_collusion: collusion,
             privacy_data_independent: data_independent,
             privacy_paper_formulas: paper_formulas,
+            privacy_without_value: without_value,
             label_accuracy: aggregate.label_accuracy,
             agreement: aggregate.agreement,
             unresolved: aggregate.unresolved,
@@ -321,6 +321,9 @@ impl Report {
             {
                 text.push_str(&format!("- **{}**, {}: {}\n", row.name, two_digits_up(account.epsilon), account.claim));
             }
+            for why in &row.privacy_without_value {
+                text.push_str(&format!("- **{}**, no value of {why}\n", row.name));
+            }
         }
         text
     }
@@ -329,9 +332,9 @@ impl Report {
 /// How to read the columns.
 const NOTES: &str = "\
 ε            the tightest valid claim for the integer noise that was added, at these votes, rounded up: both
-             directions; neighbours differ in one teacher's vote; noise of the teachers beyond tau is missing, not
-             known (dropout; central for Trusted); depends on the votes, so not for publication as it is.
-ε collusion  the same where that noise is known to the adversary.
+             directions; neighbours differ in one teacher's vote; noise of up to as many teachers as are beyond tau is
+             missing, not known (dropout; central for Trusted); depends on the votes, so not for publication as it is.
+ε collusion  the same where that noise may be known to the adversary, missing, or some of both.
 ε any votes  without looking at the votes: both directions, dropout or collusion, may be published.
 ε formulas   Algorithm 1 with the paper's formulas for continuous noise, at these votes: one direction, dropout.
 ε paper      what the paper printed. Its accuracies stand under \"paper %\", its homomorphic time under \"paper s\".

@@ -8,9 +8,10 @@ use crate::composition::{
     Composition, gaussian_epsilon, improved_epsilon, optimal_epsilon, skellam_epsilon, tail_bound_epsilon,
 };
 use crate::costs::{Costs, Total};
-use crate::moments::{paper_without_votes, pure_moment};
+use crate::moments::paper_without_votes;
 use crate::orders::{Best, LARGEST_REAL, best_real, best_whole};
 use crate::renyi::{SkellamCurve, gaussian_rdp};
+use crate::without_votes::least_epsilon_without_votes;
 use crate::{AccountError, Bound, Directions, Noise};
 
 /// The largest moment order of the paper: "it captures the best moments accountant in every case" (Algorithm 1).
@@ -90,13 +91,14 @@ impl Accountant {
             let best = self.of_moments(delta, total, total)?;
             return Ok(Outcome { best, by: Method::Moments, dependent: 0 });
         }
-        // Optimal for a pure epsilon, so no order can do better; but it is a sum over the queries.
-        if queries > 2_000_000 {
-            let total = |l| k * pure_moment(epsilon, l);
-            return Ok(Outcome { best: self.of_moments(delta, total, total)?, by: Method::Moments, dependent: 0 });
+        if self.bound == Bound::Outcome {
+            let epsilon = optimal_epsilon(epsilon, queries, delta) * (1.0 + ROUNDING);
+            let best = Best { order: 0.0, epsilon, at_edge: false };
+            return Ok(Outcome { best, by: Method::Optimal, dependent: 0 });
         }
-        let epsilon = optimal_epsilon(epsilon, queries, delta) * (1.0 + ROUNDING);
-        Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, by: Method::Optimal, dependent: 0 })
+        let (epsilon, by) = least_epsilon_without_votes(&self.event, epsilon, queries, delta);
+        let epsilon = epsilon * (1.0 + ROUNDING);
+        Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, by, dependent: 0 })
     }
 
     pub(super) fn renyi_without_votes(&self, queries: usize, delta: f64) -> Result<Outcome, AccountError> {

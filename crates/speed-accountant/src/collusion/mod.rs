@@ -1,6 +1,6 @@
 //! Noise that the adversary knows, averaged exactly: integer Laplace noise of which a ratio `tau` is secret.
 //!
-//! A class's noise is `r = s + c`, `s` secret (shape `tau`), `c` known (shape `1 - tau`). Let class `a` lose a vote and `b`
+//! A class's noise is `r = s + c`, `s` secret (shape `tau`), `c` known (shape `1 - tau`, or less where a part is missing). Let class `a` lose a vote and `b`
 //! gain one. Whoever sees the answer, `c_a`, `c_b` and the best noisy count `m` of all other classes (with its class, and
 //! with the threshold as one candidate more) sees at least what the adversary learns about the pair, and `m` does not
 //! depend on the move. Given these there are three answers, `a`, `b` and neither, with probabilities that depend only on
@@ -13,16 +13,17 @@ mod pairs;
 mod plane;
 
 pub(crate) use pairs::KnownRow;
-use plane::Plane;
+use plane::{NEGLIGIBLE, Plane};
 use rustfft::num_complex::Complex;
 use speed_mechanism::{DiscreteLaplace, HonestRatio};
 
+use crate::instance::LARGEST_EPSILON;
 use crate::moments::pure_moment;
 use crate::{Noise, PrivacyEvent};
 
 /// Planes beyond this many points a side are not worth it: the chord has to do.
 const LARGEST_SIDE: usize = 2_200;
-/// Noise of all teachers beyond this many times `1/gamma` is cut off.
+/// Secret and known noise together beyond this many times `1/gamma` is cut off.
 const CUT: f64 = 27.0;
 /// Known noise beyond this many times `1/gamma` is counted with the worst moment.
 const CUT_KNOWN: f64 = 24.0;
@@ -38,7 +39,7 @@ pub(crate) struct KnownNoise {
     tail: f64,
     /// Probability of known noise that is cut off, for two classes.
     tail_known: f64,
-    /// `P[r <= k]` of the noise of all teachers.
+    /// `P[r <= k]` of secret and known noise together.
     below: Vec<f64>,
     /// `P[r - r' >= k]` of two classes' noise, `k = 0, 1, ...`.
     beats: Vec<f64>,
@@ -56,11 +57,11 @@ pub(crate) struct Averaged {
 }
 
 impl KnownNoise {
-    /// For discrete Laplace noise with a `tau` below 1, if its plane is not too large; `epsilon` is that of one query.
-    pub(crate) fn new(event: &PrivacyEvent, epsilon: f64) -> Option<Self> {
+    /// For discrete Laplace noise, a ratio `tau` of it secret and a ratio `known` known, if its plane is not too large;
+    /// `epsilon` is that of one query.
+    pub(crate) fn new(event: &PrivacyEvent, known: HonestRatio, epsilon: f64) -> Option<Self> {
         let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
-        let tau = event.tau().get();
-        if tau == 1.0 {
+        if epsilon.is_nan() || epsilon > LARGEST_EPSILON {
             return None;
         }
         let scale = gamma.get();
@@ -71,14 +72,15 @@ impl KnownNoise {
             return None;
         }
         let secret = DiscreteLaplace::of_class(gamma, event.tau()).lattice(reach as usize + 8);
-        let known = DiscreteLaplace::new(gamma, 1.0 - tau).ok()?.lattice(known_reach as usize + 8);
-        let all = DiscreteLaplace::of_class(gamma, HonestRatio::ALL).lattice(reach as usize + 8);
-        let difference = DiscreteLaplace::of_difference(gamma, HonestRatio::ALL).lattice(2 * reach as usize + 8);
+        let both = event.with_more_noise(known).tau();
+        let known = DiscreteLaplace::of_class(gamma, known).lattice(known_reach as usize + 8);
+        let all = DiscreteLaplace::of_class(gamma, both).lattice(reach as usize + 8);
+        let difference = DiscreteLaplace::of_difference(gamma, both).lattice(2 * reach as usize + 8);
         Some(Self {
             epsilon,
             threshold: event.threshold().map(|threshold| threshold as i64),
             plane: Plane::new(&secret, &known, reach, known_reach, side, epsilon),
-            tail: 2.0 * (all.log_survival(reach - 3).exp() + secret.log_survival(reach - 3).exp()),
+            tail: 2.0 * (all.log_survival(reach - 3).exp() + secret.log_survival(reach - 3).exp() + NEGLIGIBLE),
             tail_known: 4.0 * known.log_survival(known_reach + 1).exp(),
             below: (-reach..=reach).map(|k| all.log_survival(-k).exp()).collect(),
             beats: (0..=2 * reach).map(|k| difference.log_survival(k).exp()).collect(),
@@ -95,7 +97,7 @@ impl KnownNoise {
         Averaged { values, reach: self.plane.reach(), allowance, cap }
     }
 
-    /// `P[r <= k]` of the noise of all teachers.
+    /// `P[r <= k]` of secret and known noise together.
     fn below(&self, k: i64) -> f64 {
         let reach = self.plane.reach();
         if k < -reach { 0.0 } else { self.below.get((k + reach) as usize).copied().unwrap_or(1.0) }

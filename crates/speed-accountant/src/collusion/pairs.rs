@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::{Averaged, KnownNoise};
+use crate::sound::larger;
 
 /// Probability that is left out where it lies at places so far out.
 const NEGLIGIBLE: f64 = 1e-13;
@@ -162,7 +163,7 @@ impl KnownRow {
                 break;
             }
             let found = pair.excess(averaged);
-            worst = (worst.0.max(found.0), worst.1.max(found.1));
+            worst = (larger(worst.0, found.0), larger(worst.1, found.1));
         }
         (worst.0 + averaged.allowance, worst.1 + averaged.allowance)
     }

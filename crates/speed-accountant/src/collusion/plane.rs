@@ -1,13 +1,14 @@
-//! The three answers given `(A, B)`: secret noise `s_a >= A` lets class `a` reach the best of the others, `s_b >= B` class
-//! `b`; of the two the one that passes its mark by more wins, and `a` in a tie.
+//! The three answers given `(A, B)` ([`crate::three_answers`]), and their moments averaged over the known noise.
 
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 use speed_mechanism::Lattice;
 use std::sync::Arc;
 
-/// Answers less likely than this do not show.
-const NEGLIGIBLE: f64 = 1e-18;
+use crate::three_answers::for_each_row;
+
+/// Answers less likely than this are left out.
+pub(super) const NEGLIGIBLE: f64 = 1e-18;
 
 /// One answer at `(A, B)`: its probability, and logarithms of its ratio to that at `(A + 1, B - 1)` and at `(A - 1, B + 1)`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,22 +36,28 @@ impl Plane {
         side: usize,
         epsilon: f64,
     ) -> Self {
-        let probabilities = Probabilities::new(secret, reach + 1);
-        let answers = (-reach..=reach)
-            .flat_map(|a| (-reach..=reach).map(move |b| (a, b)))
-            .map(|(a, b)| {
-                let [here, plus, minus] =
-                    [(a, b), (a + 1, b - 1), (a - 1, b + 1)].map(|(a, b)| probabilities.answers(a, b));
-                [0, 1, 2].map(|i| {
-                    let ratio = |there: f64| (here[i] / there).ln().clamp(-epsilon, epsilon);
-                    if here[i] > NEGLIGIBLE {
-                        Answer { probability: here[i], log_ratios: [ratio(plus[i]), ratio(minus[i])] }
-                    } else {
-                        Answer::default()
+        let width = (2 * reach + 1) as usize;
+        let mut answers = vec![[Answer::default(); 3]; width * width];
+        let index = |a: i64, b: i64| {
+            let inside = a.abs() <= reach && b.abs() <= reach;
+            inside.then(|| (a + reach) as usize * width + (b + reach) as usize)
+        };
+        for_each_row(secret, reach, |a, row, above| {
+            for b in -reach..=reach + 1 {
+                let at = (b + reach + 1) as usize;
+                for i in 0..3 {
+                    let (here, there) = (row.0[i][at], above.0[i][at - 1]);
+                    let log_ratio = (here / there).ln().clamp(-epsilon, epsilon);
+                    if let Some(index) = index(a, b).filter(|_| here > NEGLIGIBLE) {
+                        answers[index][i].probability = here;
+                        answers[index][i].log_ratios[0] = log_ratio;
                     }
-                })
-            })
-            .collect();
+                    if let Some(index) = index(a + 1, b - 1).filter(|_| there > NEGLIGIBLE) {
+                        answers[index][i].log_ratios[1] = -log_ratio;
+                    }
+                }
+            }
+        });
         let mut planner = FftPlanner::new();
         let (forward, backward) = (planner.plan_fft_forward(side), planner.plan_fft_inverse(side));
         let mut kernel = vec![Complex::default(); side];
@@ -120,51 +127,6 @@ impl Plane {
         self.forward.process_with_scratch(line, scratch);
         line.iter_mut().zip(&self.kernel).for_each(|(value, weight)| *value *= weight);
         self.backward.process_with_scratch(line, scratch);
-    }
-}
-
-/// Probabilities of the answers by recurrences of positive terms.
-struct Probabilities {
-    reach: i64,
-    first: Vec<f64>,
-    second: Vec<f64>,
-    below: Vec<f64>,
-}
-
-impl Probabilities {
-    fn new(noise: &Lattice, reach: i64) -> Self {
-        let width = (2 * reach + 1) as usize;
-        let pmf: Vec<f64> = (-reach..=reach).map(|k| noise.log_pmf(k).exp()).collect();
-        // P[s <= k - 1] and P[s <= k].
-        let below: Vec<f64> = (-reach..=reach + 1).map(|k| noise.log_survival(1 - k).exp()).collect();
-        let survival: Vec<f64> = (-reach..=reach + 1).map(|k| noise.log_survival(k).exp()).collect();
-        let (mut first, mut second) = (vec![0.0; width * width], vec![0.0; width * width]);
-        for a in (0..width).rev() {
-            for b in (0..width).rev() {
-                // Both marks one higher; beyond the edge who reaches his mark wins.
-                let inside = a + 1 < width && b + 1 < width;
-                let (next_first, next_second) = if inside {
-                    (first[(a + 1) * width + b + 1], second[(a + 1) * width + b + 1])
-                } else if a + 1 < width {
-                    (survival[a + 1], 0.0)
-                } else if b + 1 < width {
-                    (0.0, survival[b + 1])
-                } else {
-                    (0.0, 0.0)
-                };
-                first[a * width + b] = pmf[a] * below[b + 1] + next_first;
-                second[a * width + b] = pmf[b] * below[a] + next_second;
-            }
-        }
-        Self { reach, first, second, below }
-    }
-
-    /// `a`, `b`, neither.
-    fn answers(&self, a: i64, b: i64) -> [f64; 3] {
-        let width = 2 * self.reach + 1;
-        let (a, b) = ((a + self.reach) as usize, (b + self.reach) as usize);
-        let index = a * width as usize + b;
-        [self.first[index], self.second[index], self.below[a] * self.below[b]]
     }
 }
 

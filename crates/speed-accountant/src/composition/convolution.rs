@@ -3,7 +3,8 @@
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
-use super::LossDistribution;
+use super::{LossDistribution, improved_epsilon};
+use crate::orders::{LARGEST_REAL, best_real};
 
 /// Longer transforms are not worth their bound.
 const LARGEST: usize = 1 << 20;
@@ -20,14 +21,26 @@ const DEVIATIONS: f64 = 26.0;
 pub struct Composition {
     step: f64,
     first: i64,
-    /// `sum over places >= i of mass` and of `mass e^{-(loss - first loss)}`, in units of `e^scale`.
-    suffix: Vec<(f64, f64)>,
-    scale: f64,
+    /// For each place the part of delta that losses from there on make.
+    from: Vec<Suffix>,
+    tilt: f64,
+    /// Logarithm of the sum of all tilted masses, and what it may be off by.
+    log_sum: f64,
+    slack: f64,
     infinite: f64,
 }
 
+/// Sums over the losses from a place on, relative to that place: of tilted masses times `e^{place - loss}`, and times `1 -
+/// e^{place - loss}`. Both are sums of positive terms between 0 and 1, however wide the window is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Suffix {
+    level: f64,
+    above: f64,
+}
+
 impl Composition {
-    /// Composes each part so many times; all parts must have one step. `None` if the window would be too large.
+    /// Composes each part so many times; all parts must have one step. `None` if the window would be too large, or if
+    /// anything in it is not finite.
     #[must_use]
     pub fn new(parts: &[(LossDistribution, u32)], tilt: f64) -> Option<Self> {
         let step = parts.first()?.0.step;
@@ -44,12 +57,16 @@ impl Composition {
         });
         let wanted = DEVIATIONS * variance.sqrt() / step + 64.0;
         let whole = (highest - lowest + 1) as f64;
-        if wanted.is_nan() || wanted.min(whole) > LARGEST as f64 {
+        let sound = step > 0.0 && [tilt, log_sum, mean, variance, wanted].into_iter().all(f64::is_finite);
+        if !sound || wanted.min(whole) > LARGEST as f64 {
             return None;
         }
         let length = (wanted.min(whole).ceil() as usize).next_power_of_two();
         let first = if whole <= length as f64 { lowest } else { (mean / step).round() as i64 - length as i64 / 2 };
         let masses = convolve(parts, tilt, length, &moments);
+        if !masses.iter().all(|mass| mass.is_finite()) {
+            return None;
+        }
         // Each factor is at most 1 in magnitude; powers, products and transforms are off by a few units each.
         let times: f64 = parts.iter().map(|(_, times)| f64::from(*times)).sum();
         let off = 8.0 * f64::EPSILON * (times + parts.len() as f64 * (length as f64).log2());
@@ -58,43 +75,59 @@ impl Composition {
             0.0
         } else {
             let log = |tilt: f64| cumulant(tilt) - tilt * (end + 1) as f64 * step;
+            // A factor whose bound is no number is none.
             [1.0, 1.5, 2.0, 3.0, 5.0].map(|factor| log(factor * tilt)).into_iter().fold(0.0f64, f64::min).exp()
         };
         let infinite: f64 = parts.iter().map(|(part, times)| f64::from(*times) * part.infinite).sum();
-        let scale = log_sum - tilt * first as f64 * step;
-        let mut suffix = vec![(0.0, 0.0); length + 1];
+        let infinite = infinite + beyond;
+        if !infinite.is_finite() {
+            return None;
+        }
+        let furthest = parts.iter().map(|(part, _)| part.masses.len() as f64 * step * tilt.abs()).fold(1.0, f64::max);
+        let slack = 16.0 * f64::EPSILON * times * furthest;
+        let (tilted, fall, rise) = ((-tilt * step).exp(), (-step).exp(), -(-step).exp_m1());
+        let mut from = vec![Suffix::default(); length + 1];
         for i in (0..length).rev() {
             let place = (first + i as i64).rem_euclid(length as i64) as usize;
-            let rise = i as f64 * step;
-            let mass = (masses[place].max(0.0) + off) * (-tilt * rise).exp();
-            suffix[i] = (suffix[i + 1].0 + mass, suffix[i + 1].1 + mass * (-rise).exp());
+            let Suffix { level, above } = from[i + 1];
+            from[i] = Suffix {
+                level: masses[place].max(0.0) + off + tilted * fall * level,
+                above: tilted * (above + rise * level),
+            };
         }
-        Some(Self { step, first, suffix, scale, infinite: infinite + beyond })
+        Some(Self { step, first, from, tilt, log_sum, slack, infinite })
     }
 
-    /// An upper bound of delta at `epsilon`: `E[(1 - e^{epsilon - loss})_+]`.
+    /// An upper bound of delta at `epsilon`: `E[(1 - e^{epsilon - loss})_+]`; 1 where nothing better is known, so also for
+    /// an `epsilon` that is no number.
     #[must_use]
     pub fn delta(&self, epsilon: f64) -> f64 {
         let above = epsilon / self.step - self.first as f64;
         // What is below the window was not followed.
-        if above < 0.0 {
+        if above.is_nan() || above < 0.0 {
             return 1.0;
         }
-        let i = (above.floor() as usize + 1).min(self.suffix.len() - 1);
-        let (mass, less) = self.suffix[i];
-        let excess = mass - less * (epsilon - self.first as f64 * self.step).exp();
-        (self.scale.exp() * excess.max(0.0) * (1.0 + 1e-12) + self.infinite).min(1.0)
+        let i = (above.floor() as usize).saturating_add(1).min(self.from.len() - 1);
+        let place = (self.first + i as i64) as f64 * self.step;
+        let Suffix { level, above } = self.from[i];
+        // 1 - e^{epsilon - loss} = (1 - e^{place - loss}) + (1 - e^{epsilon - place}) e^{place - loss}.
+        let excess = above - (epsilon - place).min(0.0).exp_m1() * level;
+        let margin = self.slack + 4.0 * f64::EPSILON * (self.tilt * place).abs();
+        let finite = if excess > 0.0 { (excess.ln() + self.log_sum - self.tilt * place + margin).exp() } else { 0.0 };
+        let delta = finite + self.infinite;
+        if delta.is_nan() { 1.0 } else { delta.min(1.0) }
     }
 
     /// The least epsilon at which [`Self::delta`] is at most `delta`, rounded up; infinite if there is none.
     #[must_use]
     pub fn epsilon(&self, delta: f64) -> f64 {
-        let end = (self.first + self.suffix.len() as i64) as f64 * self.step;
+        let end = (self.first + self.from.len() as i64) as f64 * self.step;
         let (mut low, mut high) = (0.0f64, end.max(0.0));
-        if self.delta(high) > delta {
+        let enough = |epsilon: f64| self.delta(epsilon) <= delta;
+        if !enough(high) {
             return f64::INFINITY;
         }
-        if self.delta(low) <= delta {
+        if enough(low) {
             return low;
         }
         for _ in 0..100 {
@@ -102,10 +135,16 @@ impl Composition {
             if middle <= low || middle >= high {
                 break;
             }
-            if self.delta(middle) <= delta { high = middle } else { low = middle }
+            if enough(middle) { high = middle } else { low = middle }
         }
         high
     }
+}
+
+/// The tilt for which moments give the least epsilon of these parts at `delta`.
+pub(crate) fn best_tilt(parts: &[(LossDistribution, u32)], delta: f64) -> f64 {
+    let alpha = |l: f64| parts.iter().map(|(part, times)| f64::from(*times) * part.tilted(l).0).sum::<f64>();
+    best_real(LARGEST_REAL, |l| improved_epsilon(alpha(l), l, delta)).map_or(1.0, |best| best.order)
 }
 
 /// The cyclic convolution of all tilted and normalised masses.

@@ -12,7 +12,9 @@ pub fn gaussian_delta(mu: f64, epsilon: f64) -> f64 {
     let first = log_normal_survival(epsilon / mu - mu / 2.0);
     let second = epsilon + log_normal_survival(epsilon / mu + mu / 2.0);
     // first is larger; their difference without cancellation of what they share.
-    (first.exp() * -(second - first).min(0.0).exp_m1()).max(0.0)
+    let difference = second - first;
+    // Both tails may be too small for a logarithm, and then so is delta.
+    if difference.is_nan() { first.exp() } else { first.exp() * -difference.min(0.0).exp_m1() }
 }
 
 /// The least epsilon of `mu`-Gaussian differential privacy at `delta`, rounded up.

@@ -10,6 +10,7 @@ mod skellam;
 
 pub use conversion::{improved_epsilon, tail_bound_epsilon};
 pub use convolution::Composition;
+pub(crate) use convolution::best_tilt;
 pub use gaussian::{gaussian_delta, gaussian_epsilon};
 pub use optimal::{optimal_delta, optimal_epsilon, optimal_epsilon_of};
 pub(crate) use profile::pure_excess;

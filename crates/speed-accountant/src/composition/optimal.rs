@@ -51,9 +51,9 @@ pub fn optimal_epsilon_of(queries: &[(f64, usize)], delta: f64) -> f64 {
         [] => 0.0,
         &[(epsilon, times)] => optimal_epsilon(epsilon, times, delta),
         groups => {
-            let losses = Losses::of(groups);
+            let losses = Losses::of(groups, delta);
             let all: f64 = groups.iter().map(|&(epsilon, times)| epsilon * times as f64).sum();
-            smallest(all, |total| losses.delta(total) <= delta * (1.0 - MARGIN))
+            smallest(all, |total| losses.delta(total) <= delta * (1.0 - MARGIN)).min(all)
         }
     }
 }
@@ -64,32 +64,36 @@ struct Losses {
     /// Probability that the sum is `first + i` steps.
     first: i64,
     probabilities: Vec<f64>,
+    /// Probability that was left out: of a loss that may be anything.
+    infinite: f64,
 }
 
 impl Losses {
-    fn of(groups: &[(f64, usize)]) -> Self {
+    fn of(groups: &[(f64, usize)], delta: f64) -> Self {
         // Each group is a binomial, exact; only its places are rounded, once for the whole group.
         let all: f64 = groups.iter().map(|&(epsilon, times)| epsilon * times as f64).sum();
         let step = all / 100_000.0;
-        let mut sum = Self { step, first: 0, probabilities: vec![1.0] };
+        let mut sum = Self { step, first: 0, probabilities: vec![1.0], infinite: 0.0 };
+        // So little that all of it together is a small part of delta.
+        let all: usize = groups.iter().map(|&(_, times)| times + 1).sum();
+        let negligible = 1e-12 * delta / all as f64;
         for &(epsilon, times) in groups {
-            sum = sum.plus(epsilon, times);
+            sum = sum.plus(epsilon, times, negligible);
         }
         sum
     }
 
-    fn plus(&self, epsilon: f64, times: usize) -> Self {
+    fn plus(&self, epsilon: f64, times: usize, negligible: f64) -> Self {
         let k = times as f64;
         let log_one = epsilon + (-epsilon).exp().ln_1p();
-        let terms: Vec<(i64, f64)> = (0..=times)
+        let (terms, left_out): (Vec<(i64, f64)>, Vec<(i64, f64)>) = (0..=times)
             .map(|i| {
                 let i = i as f64;
                 let log_ways = ln_gamma(k + 1.0) - ln_gamma(i + 1.0) - ln_gamma(k - i + 1.0);
                 let place = ((k - 2.0 * i) * epsilon / self.step * (1.0 + 1e-12)).ceil() as i64;
                 (place, (log_ways + (k - i) * epsilon - k * log_one).exp())
             })
-            .filter(|&(_, probability)| probability > 1e-40)
-            .collect();
+            .partition(|&(_, probability)| probability > negligible);
         let lowest = terms.iter().map(|&(place, _)| place).min().unwrap_or(0);
         let highest = terms.iter().map(|&(place, _)| place).max().unwrap_or(0);
         let mut probabilities = vec![0.0; self.probabilities.len() + (highest - lowest) as usize];
@@ -99,18 +103,21 @@ impl Losses {
                 *to += probability * from;
             }
         }
-        Self { step: self.step, first: self.first + lowest, probabilities }
+        let infinite = self.infinite + left_out.iter().map(|term| term.1).sum::<f64>() * (1.0 + 1e-9);
+        Self { step: self.step, first: self.first + lowest, probabilities, infinite }
     }
 
     /// `E[(1 - e^{total - loss})_+]`.
     fn delta(&self, total: f64) -> f64 {
-        self.probabilities
-            .iter()
-            .zip(self.first..)
-            .map(|(probability, place)| (place as f64 * self.step - total, probability))
-            .filter(|(excess, _)| *excess > 0.0)
-            .map(|(excess, probability)| probability * -(-excess).exp_m1())
-            .sum()
+        self.infinite
+            + self
+                .probabilities
+                .iter()
+                .zip(self.first..)
+                .map(|(probability, place)| (place as f64 * self.step - total, probability))
+                .filter(|(excess, _)| *excess > 0.0)
+                .map(|(excess, probability)| probability * -(-excess).exp_m1())
+                .sum::<f64>()
     }
 }
 

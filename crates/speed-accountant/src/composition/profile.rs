@@ -27,13 +27,14 @@ impl Profile {
     /// each side of 0; beyond, the profile is bounded by its ends.
     #[must_use]
     pub fn new(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
-        let half = half as i64;
-        Self { step, excess: (-half..=half).map(|j| excess(j as f64 * step).max(0.0)).collect() }
+        Self::of_values(step, Self::places(step, half).map(excess).collect())
     }
 
     /// Of `values` at the places of the grid.
     pub(crate) fn of_values(step: f64, values: Vec<f64>) -> Self {
-        Self { step, excess: values.into_iter().map(|value| value.max(0.0)).collect() }
+        // No profile exceeds by more than 1; what is no number says nothing.
+        let sound = |value: f64| if value.is_nan() { 1.0 } else { value.clamp(0.0, 1.0) };
+        Self { step, excess: values.into_iter().map(sound).collect() }
     }
 
     /// The places `epsilon` of the grid.

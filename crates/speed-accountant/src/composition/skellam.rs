@@ -3,6 +3,7 @@
 use speed_mechanism::{HonestRatio, NoiseDeviation, Skellam};
 
 use super::{Composition, LossDistribution};
+use crate::sound::at_least_zero;
 
 /// Steps of the grid in one standard deviation of the loss of one count.
 const RESOLUTION: f64 = 12.0;
@@ -37,9 +38,9 @@ pub(crate) fn skellam_epsilon(
         }
         // P[X <= low] - alpha P[X <= low - 1], or from the other side where that is close to 1 - alpha.
         if at >= 0.0 {
-            (lattice.log_survival(-low).exp() - (at + lattice.log_survival(1 - low)).exp()).max(0.0)
+            at_least_zero(lattice.log_survival(-low).exp() - (at + lattice.log_survival(1 - low)).exp())
         } else {
-            ((at + lattice.log_survival(low)).exp() - lattice.log_survival(low + 1).exp()).max(0.0)
+            at_least_zero((at + lattice.log_survival(low)).exp() - lattice.log_survival(low + 1).exp())
         }
     };
     let step = 1.0 / (deviation * RESOLUTION);

@@ -12,6 +12,7 @@ pub(crate) use gaps::Gaps;
 pub(crate) use pairs::Pairs;
 
 use crate::quadrature::Quality;
+use crate::sound::larger;
 use crate::{AccountError, Bound, PrivacyEvent};
 
 /// Union bounds below this are not worth an integral: it would change the sum of moments in a digit that does not show.
@@ -82,7 +83,9 @@ impl OutcomeBound {
     /// `ln q` for the better of the outcomes "the winner" and "no answer".
     pub(crate) fn log_q(&mut self, gaps: &Gaps) -> f64 {
         let winner = self.log_winner(gaps);
-        if self.threshold.is_some() { winner.min(self.pairs.log_any_answer(gaps)) } else { winner }
+        let log_q = if self.threshold.is_some() { winner.min(self.pairs.log_any_answer(gaps)) } else { winner };
+        // What is no number says nothing.
+        if log_q.is_nan() { 0.0 } else { log_q }
     }
 
     /// `ln q` at the worst neighbour, for the same outcome as at `gaps`.
@@ -101,7 +104,7 @@ impl OutcomeBound {
             if union <= worst {
                 break;
             }
-            worst = worst.max(self.log_winner(&gaps));
+            worst = larger(worst, self.log_winner(&gaps));
         }
         worst
     }

@@ -5,6 +5,7 @@ use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTabl
 use super::Gaps;
 use super::proposition4::Proposition4;
 use super::reach_of_variance;
+use crate::sound::larger;
 use crate::{Noise, PrivacyEvent};
 
 /// Gaps beyond this are treated as if they were this: the tail there is an upper bound of theirs.
@@ -123,7 +124,7 @@ impl Pairs {
                 let mut others: Vec<i64> = moved.iter().map(|count| most - count).collect();
                 others.sort_unstable();
                 others.remove(0);
-                worst = worst.max(self.log_any_answer(&Gaps { gaps: others, winner: most }));
+                worst = larger(worst, self.log_any_answer(&Gaps { gaps: others, winner: most }));
             }
         }
         worst

@@ -10,14 +10,11 @@ mod star;
 
 pub use lemma::{log_sup_g, theorem_2};
 pub use star::epsilon_star;
+pub(crate) use star::{Within, within};
 
 use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable};
 
 use crate::{Noise, PrivacyEvent};
-
-/// What the search of [`epsilon_star`] may have missed: for integers and inverse scales from 0.09 on it evaluates every place
-/// of a window, otherwise it looks for the supremum (docs/privacy.md, "Numeric"). The lemma's supremum is proved.
-pub const SEARCH_MARGIN: f64 = 1.001;
 
 /// The `epsilon` for which one query is (epsilon, 0)-differentially private by the paper's argument.
 ///
@@ -40,13 +37,14 @@ pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
     }
 }
 
-/// The least `epsilon` known here for which one query between `classes` classes is (epsilon, 0)-differentially private.
+/// The least `epsilon` proved here for which one query between `classes` classes is (epsilon, 0)-differentially private.
 ///
 /// - `tau = 1`: `2 gamma` (Dwork and Roth 2014, Claim 3.9, for neighbours that move two counts).
 /// - Two classes and no threshold: the answer depends on one difference of noise, of shape `2 tau`. From shape 1 on its
 ///   tail is log-concave, so the ratio of tails at distance 2 rises to `e^{2 gamma}`; below, the lemma at that shape.
-/// - Otherwise the lemma's supremum, bounded by halving intervals, or [`epsilon_star`] with [`SEARCH_MARGIN`] if that is
-///   less.
+/// - Otherwise the lemma's supremum: exact for integers, bounded by halving intervals for continuous noise.
+///
+/// Infinite for Gaussian and Skellam noise.
 #[must_use]
 pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
     let tau = event.tau();
@@ -67,10 +65,5 @@ pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
         };
         return least.min(two_classes);
     }
-    let least =
-        if event.noise().is_integer() { least } else { least.min(proved(GeneralisedLaplace::of_class(gamma, tau))) };
-    match epsilon_star(event) {
-        Some(star) => least.min(SEARCH_MARGIN * star.max(two_gamma)),
-        None => least,
-    }
+    if event.noise().is_integer() { least } else { least.min(proved(GeneralisedLaplace::of_class(gamma, tau))) }
 }

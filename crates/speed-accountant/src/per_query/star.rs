@@ -6,6 +6,8 @@
 //! D of ln J(A, D) / J(A + 1, D - 2)`. At `b` the same holds with `d` and `d'` exchanged. At any other answer (and at "no
 //! answer") the ratio is at most `sup F(z) / F(z - 1)`, which is the limit `D -> infinity` of the supremum.
 
+use std::sync::{Mutex, PoisonError};
+
 use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable};
 
 use super::search::simplex;
@@ -14,28 +16,29 @@ use crate::{Noise, PrivacyEvent};
 
 /// Beyond this inverse scale the lemma is as good, and probabilities underflow.
 const LARGEST_SCALE: f64 = 8.0;
-/// How far out `D` is looked for, in units of `1/gamma`.
+/// How far out `D` is looked for, in units of `1/gamma`: by the search, and in the window of integers.
 const FURTHEST: f64 = 45.0;
+const WINDOW: f64 = 38.0;
 
-/// Windows up to this are evaluated at every integer.
-const EXHAUSTIVE: i64 = 500;
+/// Larger windows take too long.
+const LARGEST_WINDOW: i64 = 1_100;
+/// Results that are kept.
+const KEPT: usize = 64;
 
-/// The largest `ln J(A, D) / J(A + 1, D - 2)` that a search finds, per query; the supremum is the larger of it and `2
-/// gamma`, its limit for `D` to minus infinity. `None` where it is not computed: for noise that is not Laplace and for
-/// inverse scales above 8.
+/// The largest `ln J(A, D) / J(A + 1, D - 2)`, per query: over every place of a window for integer noise, where a search finds
+/// it for continuous noise (its supremum is the larger of it and `2 gamma`). `None` where it is not computed: for noise
+/// that is not Laplace, for inverse scales above 8, and for integers below about 0.035.
 ///
-/// It is a search: use [`SEARCH_MARGIN`](super::SEARCH_MARGIN), as
-/// [`tight_per_query_epsilon`](super::tight_per_query_epsilon) does.
+/// By itself it is no bound. With integer noise claims use it, and charge to delta what is outside the window; with
+/// continuous noise no claim does, and it says how far the proved
+/// [`tight_per_query_epsilon`](super::tight_per_query_epsilon) can be above the least epsilon of one query.
 #[must_use]
 pub fn epsilon_star(event: &PrivacyEvent) -> Option<f64> {
     match event.noise() {
         Noise::Laplace { gamma } if gamma.get() <= LARGEST_SCALE => {
             Some(continuous(&LaplaceTable::new(GeneralisedLaplace::of_class(gamma, event.tau())), gamma.get()))
         }
-        Noise::DiscreteLaplace { gamma } if gamma.get() <= LARGEST_SCALE => {
-            Some(integer(&DiscreteLaplace::of_class(gamma, event.tau()), gamma.get()))
-        }
-        _ => None,
+        _ => within(event).map(|within| within.epsilon),
     }
 }
 
@@ -85,8 +88,52 @@ fn log_j(noise: &LaplaceTable, gamma: f64, a: f64, d: f64) -> f64 {
     (sum + tail.filter(|(place, _)| place.offset * gamma < 2.5 * FURTHEST).map(density).sum::<f64>()).ln()
 }
 
+/// An epsilon that one query keeps but for a probability of `beyond`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Within {
+    /// The largest loss at any marks of the window.
+    pub(crate) epsilon: f64,
+    /// At least `delta(e^epsilon)` of one query, in both directions: what marks outside the window may cost.
+    pub(crate) beyond: f64,
+}
+
+/// [`epsilon_star`] of integer noise as a proved bound: every place of a window is evaluated, and what lies outside costs at
+/// most [`Within::beyond`], a part of delta (docs/privacy.md, "One query, without votes"). `None` where the window would be
+/// too large.
+pub(crate) fn within(event: &PrivacyEvent) -> Option<Within> {
+    static KNOWN: Mutex<Vec<([u64; 2], Within)>> = Mutex::new(Vec::new());
+    let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
+    if gamma.get() > LARGEST_SCALE || furthest(gamma.get()) > LARGEST_WINDOW {
+        return None;
+    }
+    let key = [gamma.get(), event.tau().get()].map(f64::to_bits);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, within)) = known().iter().find(|(other, _)| *other == key) {
+        return Some(*within);
+    }
+    let epsilon = integer(&DiscreteLaplace::of_class(gamma, event.tau()), gamma.get()) * (1.0 + 1e-10);
+    // Outside, one of the three answers is less likely than the difference of two classes' noise is to reach the window's
+    // end, and the loss of the other two is that of one count.
+    let difference = DiscreteLaplace::of_difference(gamma, event.tau());
+    let beyond = 8.0 * difference.survival(furthest(gamma.get()) - 4) * (1.0 + epsilon.exp());
+    let within = Within { epsilon, beyond };
+    let mut known = known();
+    if known.len() == KEPT {
+        known.remove(0);
+    }
+    known.push((key, within));
+    Some(within)
+}
+
+fn furthest(gamma: f64) -> i64 {
+    (WINDOW / gamma).ceil() as i64
+}
+
+/// The largest ratio at every integer place with `|A|` and `|D|` up to the furthest; at least `2 gamma`, the limit for `D` to
+/// minus infinity.
 fn integer(noise: &DiscreteLaplace, gamma: f64) -> f64 {
-    let reach = (2.0 * FURTHEST / gamma).ceil() as i64 + 8;
+    let furthest = furthest(gamma);
+    let reach = 3 * furthest + 8;
     let lattice = noise.lattice(reach as usize + 4);
     // F(k) = P[X <= k] = P[X >= -k].
     let pmf: Vec<f64> = (-reach..=reach).map(|k| lattice.log_pmf(k).exp()).collect();
@@ -94,39 +141,17 @@ fn integer(noise: &DiscreteLaplace, gamma: f64) -> f64 {
     let at = |values: &[f64], k: i64| values[(k + reach).clamp(0, 2 * reach) as usize];
     // J(., d) and J(., d - 2) from the right: the largest ratio over all A for one D. Sums start so far out that what
     // they leave out does not show at the places compared.
-    let furthest = (FURTHEST / gamma).ceil() as i64;
     let ratio = |d: i64| {
-        let (mut here, mut next, mut best) = (0.0f64, 0.0f64, f64::NEG_INFINITY);
-        for a in (-furthest..=reach).rev() {
+        let (mut here, mut next, mut best) = (0.0f64, 0.0f64, 0.0f64);
+        for a in (-furthest..=2 * furthest).rev() {
             here += at(&pmf, a) * at(&below, a + d);
-            if a <= furthest / 2 && next > 0.0 {
-                best = best.max((here / next).ln());
+            if a <= furthest && next > 0.0 {
+                let ratio = here / next;
+                best = if ratio > best { ratio } else { best };
             }
             next += at(&pmf, a) * at(&below, a + d - 2);
         }
-        best
+        best.ln()
     };
-    if furthest <= EXHAUSTIVE {
-        return (-furthest..=furthest).map(ratio).fold(f64::NEG_INFINITY, f64::max);
-    }
-    let mut places = vec![0];
-    let mut d = 1i64;
-    while d < furthest {
-        places.extend([d, -d]);
-        d = (d + 1).max(d * 3 / 2);
-    }
-    places.push(-furthest);
-    places.sort_unstable();
-    let values: Vec<f64> = places.iter().map(|&d| ratio(d)).collect();
-    let best = (0..places.len()).max_by(|&i, &j| values[i].total_cmp(&values[j])).unwrap_or(0);
-    // Between the neighbours of the best: halve on the slope.
-    let (mut low, mut high) = (places[best.saturating_sub(1)], places[(best + 1).min(places.len() - 1)]);
-    let mut largest = values[best];
-    while high - low > 2 {
-        let middle = low + (high - low) / 2;
-        let (left, right) = (ratio(middle), ratio(middle + 1));
-        largest = largest.max(left).max(right);
-        if left >= right { high = middle } else { low = middle + 1 }
-    }
-    (low..=high).map(ratio).fold(largest, f64::max)
+    (-furthest..=furthest).map(ratio).fold(2.0 * gamma, f64::max)
 }

@@ -2,6 +2,8 @@
 
 use speed_mechanism::{HonestRatio, Lattice, NoiseDeviation, Skellam};
 
+use crate::sound::at_least_zero;
+
 /// The divergence as a function of the order.
 pub(crate) struct SkellamCurve {
     noise: Skellam,
@@ -36,7 +38,7 @@ impl SkellamCurve {
             .collect();
         let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let log_sum = largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln();
-        (2.0 / (order - 1.0) * log_sum).max(0.0)
+        at_least_zero(2.0 / (order - 1.0) * log_sum)
     }
 }
 

@@ -8,7 +8,7 @@ use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at}
 use speed_accountant::calibrate::{Calibration, NoiseKind, Target, calibrate_noise, calibrate_queries};
 use speed_accountant::per_query::tight_per_query_epsilon;
 use speed_accountant::{
-    Account, AccountError, Accountant, Bound, Directions, Noise, PrivacyEvent, ReleaseOptions, round_up,
+    Account, AccountError, Accountant, Bound, Directions, Extent, Noise, PrivacyEvent, ReleaseOptions, round_up,
 };
 use speed_experiment::npy::{read_histograms, read_row_indices};
 use speed_experiment::{ConfigError, ExperimentError};
@@ -35,6 +35,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let mut accountant = Accountant::new(event, options.delta)
         .with_bound(options.bound)
         .with_assume(options.assume)
+        .with_extent(if options.up_to { Extent::UpTo } else { Extent::Exactly })
         .with_directions(if both { Directions::Both } else { Directions::One });
     if let Some(orders) = options.orders {
         accountant = accountant.with_largest_order(f64::from(orders));
@@ -81,7 +82,7 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     let target = Target {
         epsilon: options.epsilon,
         delta: options.delta,
-        tau: options.noise.honest_ratio,
+        tau: ratio(&options.noise, options.teachers)?,
         assume: options.assume,
         bound: options.bound,
     };
@@ -102,6 +103,12 @@ fn calibration_text(kind: NoiseKind, found: &Calibration) -> String {
         round_up(found.account.epsilon, 4),
         found.account.claim
     )
+}
+
+/// The ratio that so many teachers really have.
+fn ratio(noise: &NoiseOptions, teachers: Option<usize>) -> Result<HonestRatio, Failure> {
+    let ratio = noise.honest_ratio;
+    teachers.map_or(Ok(ratio), |teachers| ratio.effective(teachers)).map_err(|error| flag("honest-ratio", &error))
 }
 
 /// A generator's key from a seed.

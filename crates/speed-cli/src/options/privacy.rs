@@ -52,6 +52,10 @@ pub(crate) struct AccountOptions {
     /// adds all)
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
     pub(crate) assume: Assume,
+    /// Cover any number of teachers up to those that --honest-ratio leaves out, and any mixture of missing and known noise,
+    /// instead of exactly all of them: takes as long as that many accounts
+    #[arg(long)]
+    pub(crate) up_to: bool,
     /// Formulas: paper, outcome (worst case given epsilon and q) or tight (all that is known)
     #[arg(long, value_name = "WHICH", default_value = "tight")]
     pub(crate) bound: Bound,
@@ -105,6 +109,9 @@ pub(crate) struct CalibrateOptions {
     /// Target delta
     #[arg(long, value_name = "D", value_parser = delta)]
     pub(crate) delta: Delta,
+    /// How many teachers there are: --honest-ratio is then that of whole teachers, rounded down
+    #[arg(long, value_name = "N")]
+    pub(crate) teachers: Option<usize>,
     /// Number of queries: find the noise. Give --gamma or --sigma instead to find the number of queries
     #[arg(long, value_name = "N", conflicts_with_all = ["gamma", "sigma"], required_unless_present_any = ["gamma", "sigma"])]
     pub(crate) queries: Option<usize>,
@@ -188,6 +195,9 @@ pub(crate) enum LedgerCommand {
         classes: usize,
         #[command(flatten)]
         noise: NoiseOptions,
+        /// How many teachers there are: --honest-ratio is then that of whole teachers, rounded down
+        #[arg(long, value_name = "N")]
+        teachers: Option<usize>,
         /// What they are for
         #[arg(long, value_name = "TEXT", default_value = "")]
         label: String,

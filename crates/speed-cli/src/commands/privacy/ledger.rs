@@ -6,7 +6,7 @@ use speed_accountant::ledger::{Budget, Ledger, LedgerError, Statement};
 use speed_accountant::round_up;
 use speed_experiment::{ExperimentError, Table};
 
-use super::noise;
+use super::{noise, ratio};
 use crate::commands::{Failure, print, print_json};
 use crate::options::LedgerCommand;
 
@@ -16,8 +16,8 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             let ledger = Ledger::create(file, Budget { epsilon: Some(*epsilon), delta: *delta }).map_err(failure)?;
             show(&ledger.statement().map_err(failure)?, *json)
         }
-        LedgerCommand::Charge { file, queries, classes, noise: options, label, json } => {
-            let event = PrivacyEvent::new(noise(options)?, options.honest_ratio);
+        LedgerCommand::Charge { file, queries, classes, noise: options, teachers, label, json } => {
+            let event = PrivacyEvent::new(noise(options)?, ratio(options, *teachers)?);
             let ledger = Ledger::open(file).map_err(failure)?;
             show(&ledger.charge(label, &event, *classes, *queries).map_err(failure)?, *json)
         }
@@ -50,11 +50,12 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
         ]);
     }
     print(&format!(
-        "{}\nspent: epsilon {:.4}{} at delta {:e}\n{}\n",
+        "{}\nspent: epsilon {:.4}{} at delta {:e}; {:.4} if all charges were fixed before the first answer\n{}\n",
         table.to_text(),
         round_up(statement.spent_epsilon, 4),
         statement.budget.epsilon.map_or_else(String::new, |budget| format!(" of {budget}")),
         statement.budget.delta.get(),
+        round_up(statement.fixed_epsilon, 4),
         statement.claim
     ))
 }

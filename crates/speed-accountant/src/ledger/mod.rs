@@ -6,8 +6,10 @@
 //! the ledger may count an answer that was not given, never the other way round. The file is locked while it is read and
 //! extended, so two processes cannot spend the same budget.
 //!
-//! Charges are composed without votes, in the worst case (optimal composition of different pure epsilons): the ledger may
-//! be published, and refusing a query reveals nothing about votes.
+//! Charges are composed without votes, in the worst case: the ledger may be published, and refusing a query reveals nothing
+//! about votes. The budget holds however charges are chosen, also after looking at answers ([`filter`]).
+
+mod filter;
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -17,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use speed_mechanism::HonestRatio;
 
-use crate::composition::optimal_epsilon_of;
 use crate::per_query::tight_per_query_epsilon;
 use crate::{AccountError, Delta, Noise, PrivacyEvent};
 
@@ -44,9 +45,15 @@ pub struct Charge {
     pub noise: Noise,
     /// The ratio of teachers whose noise is present and secret.
     pub tau: HonestRatio,
+    /// Between how many classes; older ledgers do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<usize>,
+    /// The noisy votes that an answer needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
     /// Statistical distance of all their draws from exact noise.
     pub sampling_distance: f64,
-    /// Pure epsilon of one of them.
+    /// Pure epsilon of one of them, as it was known when they were charged; what is spent is computed anew.
     pub per_query_epsilon: f64,
 }
 
@@ -59,8 +66,11 @@ pub struct Statement {
     pub charges: Vec<Charge>,
     /// How many queries that is.
     pub queries: usize,
-    /// Epsilon of all of it, at the budget's delta.
+    /// Epsilon of all of it at the budget's delta, however the charges were chosen.
     pub spent_epsilon: f64,
+    /// The same if number and kinds of all charges were fixed before the first answer.
+    #[serde(default)]
+    pub fixed_epsilon: f64,
     /// What that means.
     pub claim: String,
 }
@@ -184,15 +194,30 @@ impl Ledger {
         let mut file = File::open(&self.path).map_err(self.io("open"))?;
         file.lock_shared().map_err(self.io("lock"))?;
         let state = self.read(&mut file)?;
-        let spent_epsilon = spent(&state.budget, &state.charges);
+        let spent = filter::spent(&state.budget, &state.charges);
         let queries = state.charges.iter().map(|charge| charge.queries).sum();
+        let samplers = if spent.samplers_included {
+            "Samplers are included in delta."
+        } else {
+            "This is of exact noise: how far the samplers are from it is more than delta can include at this epsilon."
+        };
         let claim = format!(
-            "({spent_epsilon}, {:e})-DP of the {queries} answers charged, whatever the votes are, in both directions; \
-             neighbours differ in one teacher's vote on every query. Noise of the other teachers may be missing or known. \
-             Optimal composition; may be published.",
-            state.budget.delta.get()
+            "({}, {:e})-DP of the {queries} answers charged, whatever the votes are, in both directions; neighbours differ in \
+             one teacher's vote on every query. Noise of the other teachers may be missing or known. It holds where charges \
+             were chosen by looking at earlier answers, for answers that stop at a budget; epsilon {} if all charges were \
+             fixed before the first answer. {samplers} May be published.",
+            spent.adaptive,
+            state.budget.delta.get(),
+            spent.fixed,
         );
-        Ok(Statement { budget: state.budget, charges: state.charges, queries, spent_epsilon, claim })
+        Ok(Statement {
+            budget: state.budget,
+            charges: state.charges,
+            queries,
+            spent_epsilon: spent.adaptive,
+            fixed_epsilon: spent.fixed,
+            claim,
+        })
     }
 
     /// Opens a ledger, or starts one where there is none.
@@ -287,6 +312,8 @@ impl Ledger {
             queries,
             noise: event.noise(),
             tau: event.tau(),
+            classes: Some(classes),
+            threshold: event.threshold(),
             sampling_distance: event.sampling_distance(),
             per_query_epsilon,
         })
@@ -298,7 +325,7 @@ impl Ledger {
         state.charges.extend_from_slice(charges);
         for budget in [Some(state.budget), limit].into_iter().flatten() {
             let Some(allowed) = budget.epsilon else { continue };
-            let after = spent(&budget, &state.charges);
+            let after = filter::spent(&budget, &state.charges).adaptive;
             if after.is_nan() || after > allowed {
                 return Err(LedgerError::OverBudget {
                     path: self.path.clone(),
@@ -306,7 +333,7 @@ impl Ledger {
                     would_be: after,
                     budget: allowed,
                     delta: budget.delta.get(),
-                    spent: spent(&budget, &state.charges[..before]),
+                    spent: filter::spent(&budget, &state.charges[..before]).adaptive,
                 });
             }
         }
@@ -361,21 +388,6 @@ impl Ledger {
     fn refused(&self, message: String) -> LedgerError {
         LedgerError::Refused { path: self.path.clone(), message }
     }
-}
-
-/// Epsilon of all charges at the budget's delta, samplers included; infinite if they use up delta.
-fn spent(budget: &Budget, charges: &[Charge]) -> f64 {
-    let queries: Vec<(f64, usize)> = charges.iter().map(|charge| (charge.per_query_epsilon, charge.queries)).collect();
-    let distance: f64 = charges.iter().map(|charge| charge.sampling_distance).sum();
-    let delta = budget.delta.get();
-    if distance == 0.0 {
-        return optimal_epsilon_of(&queries, delta);
-    }
-    // As in the account: what the samplers cost at the budget's epsilon or at what is spent, if that is more.
-    let ceiling = optimal_epsilon_of(&queries, delta) + 1.0;
-    let left = delta - (1.0 + ceiling.exp()) * distance * (1.0 + 4.0 * f64::EPSILON);
-    let epsilon = if left > 0.0 { optimal_epsilon_of(&queries, left) } else { f64::INFINITY };
-    if epsilon <= ceiling { epsilon } else { f64::INFINITY }
 }
 
 fn chained(before: &str, entry: &str) -> String {

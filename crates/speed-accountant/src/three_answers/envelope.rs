@@ -1,0 +1,102 @@
+//! The largest moment of the three answers given a bound of how likely another answer than the likeliest is.
+
+use super::{ThreeAnswers, for_each_row};
+use crate::sound::larger;
+
+/// Buckets of probabilities in a factor of ten; each counts as its lower end.
+const BUCKETS: f64 = 40.0;
+/// Factors of ten below 1 that have buckets.
+const DECADES: f64 = 11.0;
+
+/// A rising concave function of `q`: at least the excess over 1 of the moment of one query, in both directions, where an
+/// answer other than one given has at most that probability at the votes and at the neighbour. It holds on average as well,
+/// so also with known noise, `q` being the probability with all noise unknown.
+#[derive(Clone, Debug)]
+pub(crate) struct Envelope {
+    /// Rising places `(q, excess)`, from 0 to 1.
+    corners: Vec<(f64, f64)>,
+    /// What `q` is off by at marks beyond the plane.
+    tail: f64,
+}
+
+impl ThreeAnswers {
+    /// The excess over 1 of the moment of order `l` as a function of `q`.
+    pub(crate) fn envelope(&self, l: f64) -> Envelope {
+        let count = (BUCKETS * DECADES) as usize;
+        // The first is of everything below the others.
+        let mut largest = vec![0.0f64; count + 1];
+        let lattice = self.noise.lattice(self.reach as usize + 4);
+        let mut raise = |likeliest: f64, excess: f64| {
+            let bucket = ((1.0 - likeliest).log10() + DECADES) * BUCKETS;
+            let bucket = if bucket >= 0.0 { (bucket as usize + 1).min(count) } else { 0 };
+            largest[bucket] = larger(largest[bucket], excess);
+        };
+        for_each_row(&lattice, self.reach, |mark, row, above| {
+            if mark < -self.reach {
+                return;
+            }
+            for b in 1..row.0[0].len() - 1 {
+                let (mut there, mut back) = (0.0, 0.0);
+                let (mut likeliest, mut likeliest_back) = (0.0f64, 0.0f64);
+                for (row, above) in row.0.iter().zip(&above.0) {
+                    let (here, moved) = (row[b], above[b - 1]);
+                    likeliest = likeliest.max(here);
+                    likeliest_back = likeliest_back.max(moved);
+                    // What is so unlikely is in the allowance.
+                    if here > 1e-280 && moved > 1e-280 {
+                        let log_ratio = (here / moved).ln();
+                        there += here * (l * log_ratio).exp_m1();
+                        back += moved * (-l * log_ratio).exp_m1();
+                    }
+                }
+                raise(likeliest, there);
+                raise(likeliest_back, back);
+            }
+        });
+        // p^{l+1} / p'^l moves by at most (2 l + 1) e^{epsilon (l + 1)} times what p and p' move by; three answers.
+        let allowance = 3.0 * (2.0 * l + 1.0) * (self.epsilon * (l + 1.0)).exp() * self.tail;
+        let lower_end = |bucket: usize| 10f64.powf((bucket as f64 - 1.0) / BUCKETS - DECADES);
+        let mut points: Vec<(f64, f64)> = vec![(0.0, largest[0] + allowance)];
+        for (bucket, &excess) in largest.iter().enumerate().skip(1) {
+            // The rounding of a logarithm must not move a place up.
+            points.push((lower_end(bucket) * (1.0 - 1e-12), excess + allowance));
+        }
+        Envelope { corners: concave_hull(&points), tail: self.tail }
+    }
+}
+
+impl Envelope {
+    /// The excess at `q = e^log_q`.
+    pub(crate) fn at(&self, log_q: f64) -> f64 {
+        let q = log_q.exp() + self.tail;
+        let next = self.corners.partition_point(|corner| corner.0 <= q);
+        match (self.corners.get(next.wrapping_sub(1)), self.corners.get(next)) {
+            (Some(&(q0, low)), Some(&(q1, high))) => low + (high - low) * ((q - q0) / (q1 - q0)),
+            (Some(&(_, last)), None) => last,
+            (None, _) => f64::INFINITY,
+        }
+    }
+
+    /// The largest excess, whatever `q` is.
+    pub(crate) fn most(&self) -> f64 {
+        self.corners.last().map_or(f64::INFINITY, |corner| corner.1)
+    }
+}
+
+/// The corners of the least concave rising function above points with rising places.
+fn concave_hull(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut hull: Vec<(f64, f64)> = Vec::new();
+    for &(place, value) in points {
+        if hull.last().is_some_and(|last| value <= last.1) {
+            continue;
+        }
+        while let [.., (x0, y0), (x1, y1)] = hull[..] {
+            if (y1 - y0) * (place - x1) > (value - y1) * (x1 - x0) {
+                break;
+            }
+            hull.pop();
+        }
+        hull.push((place, value));
+    }
+    hull
+}

@@ -1,0 +1,174 @@
+//! The largest privacy profile of the three answers over all marks.
+
+use std::ops::Range;
+
+use speed_mechanism::DiscreteLaplace;
+
+use super::{Row, for_each_row};
+use crate::composition::{LossDistribution, Profile};
+use crate::{Noise, PrivacyEvent};
+
+/// Noise beyond this many times `1/gamma` is beyond the plane.
+const CUT: f64 = 25.0;
+/// Planes of less than this inverse scale take too long.
+pub(crate) const SMALLEST_SCALE_OF_THREE_ANSWERS: f64 = 0.01;
+/// Losses from 0 to the epsilon of one query.
+const STEPS: usize = 64;
+/// What the recurrences of a row, sums of some thousands of positive terms, may be off by, relative to 1.
+const ROUNDING: f64 = 1e-12;
+/// Above this epsilon of one query `e^epsilon` is too large to be followed.
+const LARGEST_EPSILON: f64 = 300.0;
+/// Marks on each side of a block that is looked at as one.
+const SIDE: usize = 8;
+/// Every so many-th mark is looked at first.
+const SAMPLED: usize = 12;
+
+/// One query of integer Laplace noise, whatever the votes are.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreeAnswers {
+    pub(super) noise: DiscreteLaplace,
+    pub(super) reach: i64,
+    /// Pure epsilon of one query, proved without the plane.
+    pub(super) epsilon: f64,
+    /// By how much probabilities may differ from those at the nearest mark of the plane, or be off.
+    pub(super) tail: f64,
+}
+
+impl ThreeAnswers {
+    /// For integer Laplace noise, if the plane is not too large; `epsilon` is a proved pure epsilon of one query.
+    pub(crate) fn new(event: &PrivacyEvent, epsilon: f64) -> Option<Self> {
+        let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
+        let reach = (CUT / gamma.get()).ceil() as i64 + 6;
+        if gamma.get() < SMALLEST_SCALE_OF_THREE_ANSWERS || epsilon.is_nan() || epsilon > LARGEST_EPSILON {
+            return None;
+        }
+        let noise = DiscreteLaplace::of_class(gamma, event.tau());
+        // Far out on the losing side a mark is hardly ever reached, far out on the winning side one of the two always is:
+        // there only the difference of the marks matters. Each of two marks, at the votes and at the neighbour, and as
+        // much again for where the recurrences begin.
+        let tail = 4.0 * noise.survival(reach - 1) + ROUNDING;
+        Some(Self { noise, reach, epsilon, tail })
+    }
+
+    /// The distribution of the privacy loss that dominates one query, from the votes to any neighbour's and back.
+    pub(crate) fn losses(&self) -> LossDistribution {
+        self.profile(self.epsilon / STEPS as f64, STEPS).connect()
+    }
+
+    /// The profile on a grid. `step half` must be at least the pure epsilon, or the profile is that of its ends.
+    pub(crate) fn profile(&self, step: f64, half: usize) -> Profile {
+        // At alpha from 1 on; below 1 the three answers the other way round say the same: delta(alpha) is alpha delta'(1 /
+        // alpha) + 1 - alpha.
+        let alphas: Vec<f64> = (0..=half).map(|j| (j as f64 * step).exp()).collect();
+        let mut most = vec![0.0f64; alphas.len()];
+        let lattice = self.noise.lattice(self.reach as usize + 4);
+        // Marks far from each other first, so that little is left to look at among those between them.
+        for_each_row(&lattice, self.reach, |mark, row, above| {
+            if mark.rem_euclid(SAMPLED as i64) == 0 {
+                for b in (1..row.0[0].len() - 1).step_by(SAMPLED) {
+                    let block = Block { rows: 1, columns: b..b + 1 };
+                    block.raise(&[above, row], &alphas, &mut most, |_| true);
+                }
+            }
+        });
+        let mut band: Vec<Row> = Vec::with_capacity(SIDE + 1);
+        for_each_row(&lattice, self.reach, |mark, row, above| {
+            if band.is_empty() {
+                band.push(above.clone());
+            }
+            band.push(row.clone());
+            if band.len() > SIDE || mark == -self.reach {
+                let rows: Vec<&Row> = band.iter().collect();
+                for start in (1..row.0[0].len() - 1).step_by(SIDE) {
+                    let columns = start..(start + SIDE).min(row.0[0].len() - 1);
+                    let block = Block { rows: rows.len() - 1, columns };
+                    let bounds = block.bounds(&rows);
+                    block.raise(&rows, &alphas, &mut most, |(alpha, most)| bounds.at(alpha) > most);
+                }
+                band.clear();
+            }
+        });
+        let excess = |j: i64| {
+            let index = j.unsigned_abs() as usize;
+            let (place, alpha) = (index as f64 * step, alphas[index]);
+            if place >= self.epsilon {
+                return 0.0;
+            }
+            let excess = most[index] + self.tail * (1.0 + alpha);
+            if j < 0 { excess / alpha } else { excess }
+        };
+        Profile::of_values(step, (-(half as i64)..=half as i64).map(excess).collect())
+    }
+}
+
+/// A rectangle of marks: all rows of a band but the first, and columns of the tables.
+struct Block {
+    rows: usize,
+    columns: Range<usize>,
+}
+
+/// The largest probability and the least ratio to it of the other pair's, per answer and direction, in a [`Block`].
+struct Bounds([[(f64, f64); 3]; 2]);
+
+impl Block {
+    /// Pairs of probabilities of answer `i`: at `(A, B)` and `(A + 1, B - 1)`.
+    fn pairs<'a>(&self, band: &'a [&Row], row: usize, i: usize) -> (&'a [f64], &'a [f64]) {
+        let there = self.columns.start - 1..self.columns.end - 1;
+        (&band[row].0[i][self.columns.clone()], &band[row - 1].0[i][there])
+    }
+
+    fn bounds(&self, band: &[&Row]) -> Bounds {
+        let mut bounds = Bounds([[(0.0, f64::INFINITY); 3]; 2]);
+        for row in 1..=self.rows {
+            for i in 0..3 {
+                let (here, there) = self.pairs(band, row, i);
+                for (&p, &q) in here.iter().zip(there) {
+                    for (bound, (p, q)) in bounds.0.iter_mut().zip([(p, q), (q, p)]) {
+                        let (most, ratio) = &mut bound[i];
+                        // Where nothing is left of a probability its ratio is not known.
+                        let found = if p > f64::MIN_POSITIVE { q / p } else { 0.0 };
+                        *most = if p > *most { p } else { *most };
+                        *ratio = if found < *ratio { found } else { *ratio };
+                    }
+                }
+            }
+        }
+        bounds
+    }
+
+    /// Raises `most` to the largest `sum over answers of (P - alpha P')_+`, in both directions, at those places that are
+    /// worth it.
+    fn raise(&self, band: &[&Row], alphas: &[f64], most: &mut [f64], worth: impl Fn((f64, f64)) -> bool) {
+        let lose = |p: f64, q: f64, alpha: f64| {
+            let loss = p - alpha * q;
+            if loss > 0.0 { loss } else { 0.0 }
+        };
+        for (&alpha, most) in alphas.iter().zip(most) {
+            if !worth((alpha, *most)) {
+                continue;
+            }
+            for row in 1..=self.rows {
+                let [a, b, neither] = [0, 1, 2].map(|i| self.pairs(band, row, i));
+                for at in 0..self.columns.len() {
+                    let (mut there, mut back) = (0.0, 0.0);
+                    for (here, moved) in [a, b, neither] {
+                        there += lose(here[at], moved[at], alpha);
+                        back += lose(moved[at], here[at], alpha);
+                    }
+                    let larger = if there > back { there } else { back };
+                    *most = if larger > *most { larger } else { *most };
+                }
+            }
+        }
+    }
+}
+
+impl Bounds {
+    /// No place of the block has more than this.
+    fn at(&self, alpha: f64) -> f64 {
+        let sum = |bounds: &[(f64, f64); 3]| -> f64 {
+            bounds.iter().map(|(most, ratio)| most * (1.0 - alpha * ratio).max(0.0)).sum()
+        };
+        sum(&self.0[0]).max(sum(&self.0[1]))
+    }
+}

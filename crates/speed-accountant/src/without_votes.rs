@@ -1,0 +1,120 @@
+//! What queries of Laplace noise cost whatever the votes are: composition of the distributions that dominate each of them.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::PrivacyEvent;
+use crate::account::Method;
+use crate::composition::{
+    Composition, LossDistribution, Profile, best_tilt, optimal_epsilon, optimal_epsilon_of, pure_excess,
+};
+use crate::per_query::tight_per_query_epsilon;
+use crate::three_answers::ThreeAnswers;
+
+/// Grid steps in the smallest and in the largest epsilon of queries of several kinds.
+const FEWEST_STEPS: f64 = 24.0;
+const MOST_STEPS: f64 = 2_048.0;
+/// Distributions that are kept, since calibrations, figures and ledgers ask for the same ones again and again.
+const KEPT: usize = 64;
+
+/// Queries of one kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Kind {
+    pub(crate) event: PrivacyEvent,
+    /// Pure epsilon of one query.
+    pub(crate) epsilon: f64,
+    pub(crate) queries: usize,
+}
+
+impl Kind {
+    /// `queries` queries between `classes` classes.
+    pub(crate) fn new(event: PrivacyEvent, classes: usize, queries: usize) -> Self {
+        Self { event, epsilon: tight_per_query_epsilon(&event, classes), queries }
+    }
+
+    /// Gamma, where whoever sees both noisy counts that a vote moves between sees the sum of two gamma-private losses.
+    fn each_of_two_counts(&self) -> Option<f64> {
+        self.event.noise().gamma().filter(|_| self.event.tau().get() == 1.0).map(|gamma| gamma.get())
+    }
+
+    /// Distributions that dominate one query, on a grid of `step`, each with how many there are of it.
+    fn losses(&self, step: f64) -> Option<Vec<(LossDistribution, u32)>> {
+        let times = u32::try_from(self.queries).ok()?;
+        let half = |epsilon: f64| ((epsilon / step * (1.0 + 1e-12)).ceil() as usize).max(1);
+        if let Some(three) = ThreeAnswers::new(&self.event, self.epsilon) {
+            return Some(vec![(three.profile(step, half(self.epsilon)).connect(), times)]);
+        }
+        let (epsilon, times) = match self.each_of_two_counts() {
+            Some(gamma) => (gamma, times.checked_mul(2)?),
+            None => (self.epsilon, times),
+        };
+        Some(vec![(Profile::new(step, half(epsilon), |at| pure_excess(epsilon, at)).connect(), times)])
+    }
+}
+
+/// The least epsilon known here of queries of one kind, and how it came about; `epsilon` is that of one of them.
+pub(crate) fn least_epsilon_without_votes(
+    event: &PrivacyEvent,
+    epsilon: f64,
+    queries: usize,
+    delta: f64,
+) -> (f64, Method) {
+    let kind = Kind { event: *event, epsilon, queries };
+    let two_counts =
+        kind.each_of_two_counts().map_or(f64::INFINITY, |gamma| optimal_epsilon(gamma, 2 * queries, delta));
+    let closed = optimal_epsilon(epsilon, queries, delta).min(two_counts);
+    let composed = three_answers(&kind).and_then(|losses| {
+        let parts = [(losses, u32::try_from(queries).ok()?)];
+        Some(Composition::new(&parts, best_tilt(&parts, delta))?.epsilon(delta))
+    });
+    match composed {
+        Some(composed) if composed < closed => (composed, Method::LossDistributions),
+        _ => (closed, Method::Optimal),
+    }
+}
+
+/// The least epsilon known here of queries of several kinds, their numbers and order fixed beforehand. Never more than the
+/// plain sum.
+pub(crate) fn least_epsilon_of_kinds(kinds: &[Kind], delta: f64) -> f64 {
+    let mut distinct: Vec<Kind> = Vec::new();
+    for kind in kinds.iter().filter(|kind| kind.queries > 0) {
+        match distinct.iter_mut().find(|other| Kind { queries: kind.queries, ..**other } == *kind) {
+            Some(same) => same.queries += kind.queries,
+            None => distinct.push(*kind),
+        }
+    }
+    match distinct.as_slice() {
+        [] => return 0.0,
+        [one] => return least_epsilon_without_votes(&one.event, one.epsilon, one.queries, delta).0,
+        _ => {}
+    }
+    let pure: Vec<(f64, usize)> = distinct.iter().map(|kind| (kind.epsilon, kind.queries)).collect();
+    let sum: f64 = pure.iter().map(|&(epsilon, queries)| epsilon * queries as f64).sum();
+    let closed = optimal_epsilon_of(&pure, delta).min(sum * (1.0 + 1e-12));
+    let epsilons = || pure.iter().map(|pure| pure.0);
+    let step =
+        (epsilons().fold(f64::INFINITY, f64::min) / FEWEST_STEPS).max(epsilons().fold(0.0, f64::max) / MOST_STEPS);
+    let composed = distinct.iter().map(|kind| kind.losses(step)).collect::<Option<Vec<_>>>().and_then(|parts| {
+        let parts = parts.concat();
+        Some(Composition::new(&parts, best_tilt(&parts, delta))?.epsilon(delta))
+    });
+    composed.unwrap_or(f64::INFINITY).min(closed)
+}
+
+/// The distribution that dominates one query, from the cache or computed.
+fn three_answers(kind: &Kind) -> Option<LossDistribution> {
+    static KNOWN: Mutex<Vec<([u64; 3], LossDistribution)>> = Mutex::new(Vec::new());
+    let gamma = kind.event.noise().gamma()?;
+    let key = [gamma.get(), kind.event.tau().get(), kind.epsilon].map(f64::to_bits);
+    let three = ThreeAnswers::new(&kind.event, kind.epsilon)?;
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, losses)) = known().iter().find(|(other, _)| *other == key) {
+        return Some(losses.clone());
+    }
+    let losses = three.losses();
+    let mut known = known();
+    if known.len() == KEPT {
+        known.remove(0);
+    }
+    known.push((key, losses.clone()));
+    Some(losses)
+}
