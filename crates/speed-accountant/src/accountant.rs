@@ -179,9 +179,10 @@ impl Accountant {
     }
 
     /// An epsilon that one query keeps but for a probability that hardly shows in delta: the pure one if none is less.
-    fn within(&self, epsilon: f64, queries: usize, delta: f64) -> Within {
+    fn within(&self, epsilon: f64, classes: usize, queries: usize, delta: f64) -> Within {
         let pure = Within { epsilon, beyond: 0.0 };
-        if self.bound == Bound::Paper || self.event.tau().get() == 1.0 {
+        let two_classes = classes == 2 && self.event.threshold().is_none();
+        if self.bound == Bound::Paper || self.event.tau().get() == 1.0 || two_classes {
             return pure;
         }
         match per_query::within(&self.event) {
@@ -201,7 +202,7 @@ impl Accountant {
         let of = |&(event, others): &(PrivacyEvent, Others), order: Option<f64>| {
             let accountant = Self { event, ..*self };
             let epsilon = accountant.per_query_epsilon(classes);
-            let within = accountant.within(epsilon, rows.len(), delta);
+            let within = accountant.within(epsilon, classes, rows.len(), delta);
             let delta = (delta - rows.len() as f64 * within.beyond).next_down();
             let request = CostsRequest {
                 event: &event,

@@ -6,7 +6,7 @@ use speed_mechanism::HonestRatio;
 
 use crate::collusion::{KnownNoise, KnownRow};
 use crate::composition::{LossDistribution, Profile, improved_epsilon};
-use crate::instance::{ExactNoise, Instance, LARGEST_EPSILON};
+use crate::instance::{ExactDifference, ExactNoise, Instance, LARGEST_EPSILON};
 use crate::moments::{
     Chord, Family, known_noise_excess, outcome_excess, outcome_moment, paper_without_votes, pure_moment, theorem_3,
 };
@@ -207,18 +207,26 @@ impl Costs {
         let mut outcome = OutcomeBound::new(&judged, bound, integrals, &all);
         let few_classes = rows.iter().all(|(gaps, _)| gaps.classes() <= MOST_CLASSES);
         let share = delta / rows.len() as f64;
-        let (exact, known_noise) = match others {
-            _ if bound != Bound::Tight || !few_classes => (None, None),
-            Others::Missing => (ExactNoise::new(event, epsilon, HARDLY_SHOWS * share), None),
-            Others::Known(known) => (None, KnownNoise::new(event, known, epsilon)),
-        };
+        let tight = bound == Bound::Tight && few_classes;
+        let counts = || rows.iter().map(|(_, counts)| *counts);
+        let (mut exact, mut difference, mut known_noise) = (None, None, None);
+        match others {
+            _ if !tight => {}
+            Others::Missing => {
+                difference = ExactDifference::new(event, epsilon, counts());
+                if difference.is_none() {
+                    exact = ExactNoise::new(event, epsilon, HARDLY_SHOWS * share);
+                }
+            }
+            Others::Known(known) => known_noise = KnownNoise::new(event, known, epsilon),
+        }
         let law = Law::new(event, within, others, bound);
         // The order of the classes matters only where ties are resolved.
         let mut distinct: HashMap<Vec<u32>, (usize, &Gaps)> = HashMap::new();
         let mut order: Vec<Vec<u32>> = Vec::new();
         for (gaps, counts) in rows {
             let mut key = counts.to_vec();
-            if exact.is_none() && known_noise.is_none() {
+            if exact.is_none() && difference.is_none() && known_noise.is_none() {
                 key.sort_unstable();
             }
             let entry = distinct.entry(key.clone()).or_insert((0, gaps));
@@ -239,7 +247,7 @@ impl Costs {
         let worth = if exact.is_some() || known_noise.is_some() {
             worth_distributions(&law, &bounds, delta)
         } else {
-            vec![false; bounds.len()]
+            vec![difference.is_some(); bounds.len()]
         };
         let rows = order
             .iter()
@@ -247,6 +255,7 @@ impl Costs {
             .zip(worth)
             .map(|((counts, (times, log_q, log_q_back)), worth)| {
                 let instance = exact.as_ref().filter(|_| worth).map(|exact| exact.instance(counts));
+                let instance = instance.or_else(|| difference.as_ref().map(|exact| exact.instance(counts)));
                 let leaders = instance.as_ref().map(|instance| instance.leaders(&LEADING_ORDERS));
                 let known = known_noise.as_ref().filter(|_| worth).map(|known| known.row(counts));
                 Row { times, log_q, log_q_back, instance, leaders, known }

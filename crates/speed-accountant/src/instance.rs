@@ -4,7 +4,7 @@
 //! the winning noisy count, with ties going to the lowest class index, and "no answer" where no count reaches the
 //! threshold. What the sums leave out is far below anything that shows.
 
-use speed_mechanism::DiscreteLaplace;
+use speed_mechanism::{DiscreteLaplace, Lattice};
 
 use crate::sound::larger;
 use crate::{Noise, PrivacyEvent};
@@ -19,6 +19,10 @@ const FEW_CLASSES: usize = 3;
 const SMALLEST: f64 = 1e-290;
 /// Relative margin for rounding in the sums.
 const ROUNDING: f64 = 1e-11;
+const UP: f64 = 1.0 + ROUNDING;
+const DOWN: f64 = 1.0 - ROUNDING;
+/// Votes further apart are too long a table.
+const LARGEST_LEAD: i64 = 1_000_000;
 /// Above this epsilon of one query `e^epsilon` is too large to be followed.
 pub(crate) const LARGEST_EPSILON: f64 = 300.0;
 
@@ -99,6 +103,46 @@ impl ExactNoise {
     }
 }
 
+/// The same for two classes and no threshold, whose answer depends on one difference of noise only: in logarithms, however
+/// little noise there is.
+pub(crate) struct ExactDifference {
+    noise: Lattice,
+    epsilon: f64,
+}
+
+impl ExactDifference {
+    /// For discrete Laplace noise and rows of two counts; `epsilon` is that of one query.
+    pub(crate) fn new<'a>(event: &PrivacyEvent, epsilon: f64, rows: impl Iterator<Item = &'a [u32]>) -> Option<Self> {
+        let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
+        let mut furthest = 0;
+        for row in rows {
+            let [first, second] = *row else { return None };
+            furthest = furthest.max(i64::from(first.abs_diff(second)));
+        }
+        if event.threshold().is_some() || furthest > LARGEST_LEAD {
+            return None;
+        }
+        Some(Self { noise: DiscreteLaplace::of_difference(gamma, event.tau()).lattice(furthest as usize + 6), epsilon })
+    }
+
+    /// The distributions at these votes and at both neighbours.
+    pub(crate) fn instance(&self, counts: &[u32]) -> Instance {
+        let [first, second] = [0, 1].map(|class| counts.get(class).map_or(0, |&count| i64::from(count)));
+        let lead = first - second;
+        // The first class wins ties: while the difference of the noise is at most its lead.
+        let both = |lead: i64| [self.noise.log_survival(-lead), self.noise.log_survival(lead + 1)];
+        let likeliest = usize::from(lead < 0);
+        let moves = [(first, lead - 2), (second, lead + 2)];
+        let neighbours = moves.into_iter().filter(|(loses, _)| *loses > 0).map(|(_, moved)| {
+            let (here, there) = (both(lead), both(moved));
+            let pair = |class: usize| (here[class], there[class]);
+            let (stays, leaves) = (pair(likeliest), pair(1 - likeliest));
+            Neighbour { likeliest: [stays, (stays.1, stays.0)], others: vec![leaves] }
+        });
+        Instance { neighbours: neighbours.collect(), rest: 0.0, epsilon: self.epsilon }
+    }
+}
+
 /// One answer at the votes and at a neighbour: logarithms of its two probabilities.
 type Pair = (f64, f64);
 
@@ -124,14 +168,19 @@ impl Instance {
     /// The largest moments of order `l` over all neighbours: from these votes to a neighbour's, and back.
     pub(crate) fn moments(&self, l: f64) -> (f64, f64) {
         // At a neighbour it is at most e^epsilon times as likely.
-        let rest = (self.rest.ln() + self.epsilon * (l + 1.0)).exp();
+        let log_rest = self.rest.ln() + self.epsilon * (l + 1.0);
         let mut worst = [0.0f64; 2];
         for Neighbour { likeliest, others } in &self.neighbours {
             for (back, worst) in worst.iter_mut().enumerate() {
                 let losing = |&(here, there): &Pair| if back == 0 { (here, there) } else { (there, here) };
-                let leaves: f64 = others.iter().map(|pair| term(losing(pair), l).exp()).sum();
-                let leaves = leaves * (1.0 + ROUNDING * (l + 1.0)) + rest;
-                let moment = crate::moments::log_sum(term(likeliest[back], l), leaves.ln());
+                let terms = || others.iter().map(|pair| term(losing(pair), l) + ROUNDING * (l + 1.0)).chain([log_rest]);
+                let largest = terms().fold(f64::NEG_INFINITY, larger);
+                let leaves = if largest > f64::NEG_INFINITY {
+                    largest + terms().map(|term| (term - largest).exp()).sum::<f64>().ln()
+                } else {
+                    largest
+                };
+                let moment = crate::moments::log_sum(term(likeliest[back], l), leaves);
                 *worst = larger(*worst, moment);
             }
         }
@@ -159,14 +208,12 @@ impl Instance {
                     excess
                         .iter_mut()
                         .zip(&alphas)
-                        .for_each(|(excess, alpha)| *excess += (p - alpha * p_there).max(0.0));
+                        .for_each(|(excess, alpha)| *excess += (p * UP - alpha * p_there * DOWN).max(0.0));
                 }
                 worst.iter_mut().zip(&excess).for_each(|(worst, excess)| *worst = larger(*worst, *excess));
             }
         }
-        // Sums are off by a relative part of the probability that is not the likeliest's.
-        let left = self.neighbours.iter().flat_map(|neighbour| neighbour.likeliest).map(|pair| -pair.1.exp_m1());
-        let off = 2.0 * ROUNDING * left.fold(0.0, f64::max) + self.rest * self.epsilon.exp();
+        let off = self.rest * self.epsilon.exp();
         worst.iter_mut().flatten().for_each(|worst| *worst += off);
         worst
     }
@@ -314,9 +361,9 @@ fn log_of_likeliest(p: f64, q: f64, rest: f64) -> (f64, f64) {
 /// `(p - alpha p')_+ - (1 - alpha)_+` for logarithms of two probabilities, without cancellation where both are close to 1.
 fn excess_of_likeliest((log_p, log_p_there): Pair, alpha: f64) -> f64 {
     if log_p < -std::f64::consts::LN_2 || log_p_there < -std::f64::consts::LN_2 {
-        return (log_p.exp() - alpha * log_p_there.exp()).max(0.0) - (1.0 - alpha).max(0.0);
+        return (log_p.exp() * UP - alpha * log_p_there.exp() * DOWN).max(0.0) - (1.0 - alpha).max(0.0);
     }
     let (q, q_there) = (-log_p.exp_m1(), -log_p_there.exp_m1());
-    let (tells_nothing, less) = (1.0 - alpha, q - alpha * q_there);
+    let (tells_nothing, less) = (1.0 - alpha, q * DOWN - alpha * q_there * UP);
     if tells_nothing <= 0.0 { (tells_nothing - less).max(0.0) } else { (-less).max(-tells_nothing) }
 }

@@ -51,24 +51,26 @@ impl Kind {
     }
 }
 
-/// The least epsilon known here of queries of one kind, and how it came about; `epsilon` is that of one of them.
+/// The least epsilon known here of queries of one kind, how it came about, and the order by which losses were tilted;
+/// `epsilon` is that of one of them.
 pub(crate) fn least_epsilon_without_votes(
     event: &PrivacyEvent,
     epsilon: f64,
     queries: usize,
     delta: f64,
-) -> (f64, Method) {
+) -> (f64, Method, f64) {
     let kind = Kind { event: *event, epsilon, queries };
     let two_counts =
         kind.each_of_two_counts().map_or(f64::INFINITY, |gamma| optimal_epsilon(gamma, 2 * queries, delta));
     let closed = optimal_epsilon(epsilon, queries, delta).min(two_counts);
     let composed = three_answers(&kind).and_then(|losses| {
         let parts = [(losses, u32::try_from(queries).ok()?)];
-        Some(Composition::new(&parts, best_tilt(&parts, delta))?.epsilon(delta))
+        let tilt = best_tilt(&parts, delta);
+        Some((Composition::new(&parts, tilt)?.epsilon(delta), tilt))
     });
     match composed {
-        Some(composed) if composed < closed => (composed, Method::LossDistributions),
-        _ => (closed, Method::Optimal),
+        Some((composed, tilt)) if composed < closed => (composed, Method::LossDistributions, tilt),
+        _ => (closed, Method::Optimal, 0.0),
     }
 }
 

@@ -3,9 +3,11 @@
 use speed_accountant::composition::improved_epsilon;
 use speed_accountant::{
     AccountError, Accountant, Assume, Delta, Noise, PrivacyEvent, ReleaseOptions, account, account_data_independent,
-    account_up_to, outcome_moment, per_query, q, q_pairs,
+    account_up_to, q,
 };
-use speed_mechanism::{HonestRatio, InverseScale, NoiseGenerator, NoiseShare, NoiseSource, noise_generator};
+use speed_mechanism::{
+    DiscreteLaplace, HonestRatio, InverseScale, NoiseGenerator, NoiseShare, NoiseSource, noise_generator,
+};
 
 fn event(noise: fn(InverseScale) -> Noise) -> PrivacyEvent {
     let gamma = InverseScale::new(0.1).expect("a valid scale");
@@ -63,7 +65,7 @@ fn the_sampler_is_charged_to_delta() {
     let plain = account(&counts, exact, delta()).expect("valid votes");
     let charged = exact.with_sampling_distance(share.distance_of_draws(50 * 3 * 225)).expect("a distance");
     let charged = account(&counts, charged, delta()).expect("valid votes");
-    assert!(charged.epsilon >= plain.epsilon && charged.epsilon < plain.epsilon * (1.0 + 1e-12));
+    assert!(charged.epsilon >= plain.epsilon && charged.epsilon < plain.epsilon * (1.0 + 1e-5));
     assert_eq!(charged.delta, 1e-5);
     assert!(charged.claim.contains("statistical distance"));
     // A bad sampler costs something, and a worse one everything.
@@ -154,29 +156,40 @@ fn a_released_value_is_publishable_and_says_what_it_is() {
 
 #[test]
 fn a_released_value_is_hardly_ever_too_small() {
-    // At a failure of 1e-3 the chance of more than 10 in 1000 runs is below 1e-7.
+    // At a failure of 1e-3 the chance of more than 6 in 300 runs is below 1e-7.
     let counts: Vec<Vec<u32>> = (0..30).map(|i| vec![200 - 5 * i, 30 + 5 * i, 20]).collect();
     let accountant = Accountant::new(event(Noise::discrete_laplace), Delta::new(1e-2).expect("a delta"));
     let options = ReleaseOptions { order: Some(3.0), ..ReleaseOptions::default() };
     let mut generator = generator();
-    // What the moments behind it cost without release: q at the worst neighbour, order 3, the part of delta that is left.
-    let epsilon = per_query::tight_per_query_epsilon(&event(Noise::discrete_laplace), 3);
+    // What the moments behind it are at least: order 3, towards one neighbour, the part of delta that is left.
+    let lattice =
+        DiscreteLaplace::of_class(InverseScale::new(0.1).expect("a scale"), HonestRatio::new(0.9).expect("a ratio"))
+            .lattice(800);
+    let answers = |row: [i64; 3]| -> [f64; 3] {
+        [0, 1, 2].map(|class| {
+            let wins = |r: i64| -> f64 {
+                let others = [0, 1, 2].into_iter().filter(|&other| other != class);
+                // P[n + r' <= x], or below x where the other class is the lower one.
+                let beaten = others.map(|other| row[class] + r - row[other] - i64::from(other < class));
+                lattice.log_pmf(r).exp() * beaten.map(|k| lattice.log_survival(-k).exp()).product::<f64>()
+            };
+            (-400..=400).map(wins).sum()
+        })
+    };
     let alpha: f64 = counts
         .iter()
         .map(|row| {
-            outcome_moment(
-                epsilon,
-                q_pairs(&[row[0] - 1, row[1] + 1, 20], &event(Noise::discrete_laplace)).expect("votes").ln(),
-                3.0,
-            )
+            let row = [i64::from(row[0]), i64::from(row[1]), 20];
+            let (here, there) = (answers(row), answers([row[0] - 1, row[1] + 1, 20]));
+            here.iter().zip(there).map(|(p, q)| p * (p / q).powi(3)).sum::<f64>().ln()
         })
         .sum();
     let mut small = 0;
-    for _ in 0..1_000 {
+    for _ in 0..300 {
         let released = accountant.release(&counts, &options, &mut generator, true).expect("valid votes");
         let own = released.release.expect("a release").moment;
         let least = improved_epsilon(alpha + own, 3.0, 1e-2 * 0.9);
         small += usize::from(released.epsilon < least);
     }
-    assert!(small <= 10, "{small} of 1000 are too small");
+    assert!(small <= 6, "{small} of 300 are too small");
 }

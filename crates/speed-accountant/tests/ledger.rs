@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use speed_accountant::Accountant;
 use speed_accountant::composition::optimal_epsilon;
 use speed_accountant::ledger::{Budget, Ledger, LedgerError};
 use speed_accountant::{Delta, Noise, PrivacyEvent};
@@ -26,15 +27,19 @@ fn queries_are_charged_until_the_budget_is_spent() {
     let folder = tempfile::tempdir().expect("a folder");
     let ledger = fresh(folder.path(), 10.0);
     let first = ledger.charge("the paper's hundred", &event(1.0), 10, 100).expect("within budget");
-    assert!((first.spent_epsilon - optimal_epsilon(0.2, 100, 1e-5)).abs() < 1e-9);
-    assert!(first.claim.contains("may be published"));
-    // 9.748 is spent. How many more fit is what optimal composition says.
-    let fit = (1..).take_while(|&more| optimal_epsilon(0.2, 100 + more, 1e-5) <= 10.0).count();
+    // One kind has nine tenths of delta, and is composed as an account without votes.
+    let of = |queries: usize| {
+        let delta = Delta::new(0.9 * 1e-5).expect("a delta");
+        Accountant::new(event(1.0), delta).account_queries(queries).expect("queries").epsilon
+    };
+    assert!((first.spent_epsilon / of(100) - 1.0).abs() < 1e-8);
+    assert!(first.fixed_epsilon < first.spent_epsilon && first.claim.contains("May be published"));
+    let fit = (1..).take_while(|&more| of(100 + more) <= 10.0).count();
     let error = ledger.charge("too many", &event(1.0), 10, fit + 1).expect_err("over budget");
     assert!(matches!(error, LedgerError::OverBudget { .. }), "{error}");
     assert_eq!(ledger.statement().expect("readable").queries, 100);
     ledger.charge("the rest", &event(1.0), 10, fit).expect("just within budget");
-    // Another kind of query goes through the grid, which rounds up.
+    // Of several kinds moments add up, to more.
     let error = ledger.charge("another kind", &event(0.9), 10, 1).expect_err("over budget");
     assert!(error.to_string().contains("nothing was charged"), "{error}");
     let reopened = Ledger::open(&folder.path().join("ledger")).expect("readable");
@@ -46,9 +51,13 @@ fn different_queries_compose() {
     let folder = tempfile::tempdir().expect("a folder");
     let ledger = fresh(folder.path(), 20.0);
     ledger.charge("all noise", &event(1.0), 10, 60).expect("within budget");
-    let mixed = ledger.charge("less noise", &event(0.7), 10, 40).expect("within budget").spent_epsilon;
-    let (least, most) = (optimal_epsilon(0.2, 100, 1e-5), optimal_epsilon(0.216_867, 100, 1e-5));
-    assert!(mixed > least && mixed < most, "{mixed} between {least} and {most}");
+    let mixed = ledger.charge("less noise", &event(0.7), 10, 40).expect("within budget");
+    let of = |tau: f64| {
+        let delta = Delta::new(1e-5).expect("a delta");
+        Accountant::new(event(tau), delta).account_queries(100).expect("queries").epsilon
+    };
+    assert!(mixed.fixed_epsilon > of(1.0) && mixed.fixed_epsilon < of(0.7), "{}", mixed.claim);
+    assert!(mixed.spent_epsilon > mixed.fixed_epsilon && mixed.spent_epsilon < optimal_epsilon(0.31, 100, 1e-6));
 }
 
 #[test]
@@ -97,7 +106,11 @@ fn writers_at_once_do_not_spend_the_same_budget() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger");
     Ledger::create(&path, budget(3.0)).expect("a new ledger");
-    let allowed = (1..).take_while(|&k| optimal_epsilon(0.2, k, 1e-5) <= 3.0).count();
+    let cost = |k: usize| {
+        let delta = Delta::new(0.9 * 1e-5).expect("a delta");
+        Accountant::new(event(1.0), delta).account_queries(k).expect("queries").epsilon
+    };
+    let allowed = (1..).take_while(|&k| cost(k) <= 3.0).count();
     let charged: usize = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..4)
             .map(|writer| {
@@ -145,9 +158,9 @@ fn a_record_without_a_budget_is_held_to_the_caller_s_limit() {
     let open = || Ledger::open_or_create(&path, Budget { epsilon: None, ..budget(1.0) }).expect("a ledger");
     open().charge("first", &event(1.0), 10, 100).expect("no limit");
     let ledger = open();
-    let limit = Some(budget(10.0));
+    let limit = Some(budget(7.0));
     let error = ledger.charge_within("second", &event(1.0), 10, 100, limit).expect_err("over the limit");
-    assert!(matches!(error, LedgerError::OverBudget { budget: 10.0, .. }), "{error}");
+    assert!(matches!(error, LedgerError::OverBudget { budget: 7.0, .. }), "{error}");
     assert!(ledger.would_allow(&[(event(1.0), 10, 1)], limit).is_ok());
     assert!(ledger.would_allow(&[(event(1.0), 10, 60), (event(0.7), 10, 60)], limit).is_err());
     assert_eq!(ledger.statement().expect("readable").queries, 100);

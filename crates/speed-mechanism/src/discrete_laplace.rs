@@ -70,10 +70,10 @@ impl DiscreteLaplace {
     /// for many `t`, see [`Self::log_survivals`].
     #[must_use]
     pub fn log_survival(&self, t: i64) -> f64 {
-        if t >= 0 {
+        if t > 0 {
             self.logs(t.unsigned_abs()).1
         } else {
-            // P[X >= -m] = 1 - P[X >= m + 1].
+            // P[X >= -m] = 1 - P[X >= m + 1], also for m = 0: it is close to 1 where there is hardly any noise.
             (-self.logs(t.unsigned_abs() + 1).1.exp()).ln_1p()
         }
     }

@@ -37,10 +37,10 @@ impl Lattice {
     /// `ln P[X >= t]`; beyond the reach that at the reach, which is an upper bound, and below minus the reach 0.
     #[must_use]
     pub fn log_survival(&self, t: i64) -> f64 {
-        if t >= 0 {
+        if t > 0 {
             return self.log_survival[self.index(t).unwrap_or(self.reach())];
         }
-        // P[X >= -m] = 1 - P[X >= m + 1].
+        // P[X >= -m] = 1 - P[X >= m + 1], also for m = 0: it is close to 1 where there is hardly any noise.
         match self.index(t.unsigned_abs().saturating_add(1).try_into().unwrap_or(i64::MAX)) {
             Some(k) => (-self.log_survival[k].exp()).ln_1p(),
             None => 0.0,

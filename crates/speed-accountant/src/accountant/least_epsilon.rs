@@ -96,9 +96,9 @@ impl Accountant {
             let best = Best { order: 0.0, epsilon, at_edge: false };
             return Ok(Outcome { best, by: Method::Optimal, dependent: 0 });
         }
-        let (epsilon, by) = least_epsilon_without_votes(&self.event, epsilon, queries, delta);
+        let (epsilon, by, order) = least_epsilon_without_votes(&self.event, epsilon, queries, delta);
         let epsilon = epsilon * (1.0 + ROUNDING);
-        Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, by, dependent: 0 })
+        Ok(Outcome { best: Best { order, epsilon, at_edge: false }, by, dependent: 0 })
     }
 
     pub(super) fn renyi_without_votes(&self, queries: usize, delta: f64) -> Result<Outcome, AccountError> {

@@ -325,15 +325,15 @@ impl Ledger {
         state.charges.extend_from_slice(charges);
         for budget in [Some(state.budget), limit].into_iter().flatten() {
             let Some(allowed) = budget.epsilon else { continue };
-            let after = filter::spent(&budget, &state.charges).adaptive;
-            if after.is_nan() || after > allowed {
+            let after = filter::spent(&budget, &state.charges).with_samplers();
+            if !(after <= allowed) {
                 return Err(LedgerError::OverBudget {
                     path: self.path.clone(),
                     queries: charges.iter().map(|charge| charge.queries).sum(),
                     would_be: after,
                     budget: allowed,
                     delta: budget.delta.get(),
-                    spent: filter::spent(&budget, &state.charges[..before]).adaptive,
+                    spent: filter::spent(&budget, &state.charges[..before]).with_samplers(),
                 });
             }
         }

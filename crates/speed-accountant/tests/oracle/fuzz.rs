@@ -1,0 +1,217 @@
+//! Any parameters and votes: an error or a finite epsilon that is no worse than that of all queries together, never a panic.
+
+use speed_accountant::{
+    Account, AccountError, Accountant, Assume, Bound, Delta, Directions, Extent, Noise, PrivacyEvent, ReleaseOptions,
+};
+use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation, NoiseSource, noise_generator};
+
+use crate::check::{Report, error_name, timed};
+use crate::random::Random;
+
+/// Wider integer noise is not asked for: an account takes a minute.
+const NARROWEST: f64 = 5e-4;
+/// The same for Skellam noise.
+const WIDEST: f64 = 100.0;
+
+/// What the accountant is asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ask {
+    Votes,
+    AnyVotes,
+    Release,
+}
+
+/// One hostile question.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    noise: Noise,
+    tau: HonestRatio,
+    threshold: Option<f64>,
+    distance: f64,
+    delta: Delta,
+    assume: Assume,
+    extent: Extent,
+    directions: Directions,
+    bound: Bound,
+    integrals: bool,
+    largest_order: Option<f64>,
+    runs: Vec<(Vec<u32>, usize)>,
+    ask: Ask,
+}
+
+impl Question {
+    /// Asks; what was wrong with the answer.
+    pub(crate) fn check(&self, what: impl Fn() -> String) -> Report {
+        let mut report = Report::default();
+        match timed(&mut report, || self.answer()) {
+            None => report.failures.push(format!("a panic: {}", what())),
+            Some(Err(error)) => report.refused.push(error_name(&error)),
+            Some(Ok(account)) => {
+                if let Some(wrong) = self.wrong(&account) {
+                    report.failures.push(format!(
+                        "{wrong}: {}\n    {:?}: {}",
+                        what(),
+                        account.composition,
+                        account.claim
+                    ));
+                }
+            }
+        }
+        report
+    }
+
+    fn answer(&self) -> Result<Account, AccountError> {
+        let mut event = PrivacyEvent::new(self.noise, self.tau).with_sampling_distance(self.distance)?;
+        if let Some(threshold) = self.threshold {
+            event = event.with_threshold(threshold)?;
+        }
+        let mut accountant = Accountant::new(event, self.delta)
+            .with_assume(self.assume)
+            .with_extent(self.extent)
+            .with_directions(self.directions)
+            .with_bound(self.bound)
+            .with_integrals(self.integrals);
+        if let Some(largest) = self.largest_order {
+            accountant = accountant.with_largest_order(largest);
+        }
+        let rows: Vec<Vec<u32>> =
+            self.runs.iter().flat_map(|(row, times)| std::iter::repeat_n(row.clone(), *times)).collect();
+        match self.ask {
+            Ask::Votes => accountant.account(&rows),
+            Ask::AnyVotes => accountant.account_queries(rows.len()),
+            Ask::Release => {
+                let mut generator = noise_generator(NoiseSource::Simulation { seed: [9; 32] }).expect("a generator");
+                accountant.release(&rows, &ReleaseOptions::default(), &mut generator, true)
+            }
+        }
+    }
+
+    fn wrong(&self, account: &Account) -> Option<String> {
+        let (epsilon, query) = (account.epsilon, account.per_query_epsilon);
+        if !(epsilon.is_finite() && epsilon >= 0.0) {
+            return Some(format!("epsilon is {epsilon}"));
+        }
+        if query.is_nan() || query < 0.0 {
+            return Some(format!("epsilon of one query is {query}"));
+        }
+        let pure = self.noise.gamma().is_some() && self.bound != Bound::Paper && self.ask != Ask::Release;
+        let most = account.queries as f64 * query * (1.0 + 1e-6);
+        (pure && query.is_finite() && epsilon > most)
+            .then(|| format!("epsilon {epsilon} of all is above {most} of each"))
+    }
+
+    /// A random question.
+    pub(crate) fn random(random: &mut Random) -> Self {
+        let sigma = match random.within(0, 9) {
+            0 => random.choose(&[NoiseDeviation::SMALLEST, NoiseDeviation::LARGEST]),
+            _ => random.log_uniform(NoiseDeviation::SMALLEST, NoiseDeviation::LARGEST),
+        };
+        let gamma = match random.within(0, 9) {
+            0 => InverseScale::LARGEST,
+            _ => random.log_uniform(NARROWEST, InverseScale::LARGEST),
+        };
+        let gamma = InverseScale::new(gamma).expect("a scale");
+        let skellam = NoiseDeviation::new(sigma.min(WIDEST)).expect("a deviation");
+        let sigma = NoiseDeviation::new(sigma).expect("a deviation");
+        let noise = random.choose(&[
+            Noise::laplace(gamma),
+            Noise::discrete_laplace(gamma),
+            Noise::discrete_laplace(gamma),
+            Noise::gaussian(sigma),
+            Noise::skellam(skellam),
+        ]);
+        let tau = match random.within(0, 3) {
+            0 => 1.0,
+            1 => random.log_uniform(1e-9, 1.0),
+            _ => 1.0 - random.unit(),
+        };
+        let tau = HonestRatio::new(tau).expect("a ratio");
+        let delta = match random.within(0, 5) {
+            0 => random.choose(&[5e-324, f64::MIN_POSITIVE, 1e-200, 1.0 - f64::EPSILON / 2.0]),
+            1 => random.unit().clamp(1e-9, 0.999),
+            _ => random.log_uniform(0.5, 1e-300),
+        };
+        let threshold = random.chance(0.3).then(|| {
+            let large = random.choose(&[-1e15, -1e300, -40.0, 0.0, 7.0, 0.5, 1e9, 1e15, 1e300, f64::MAX]);
+            if random.chance(0.3) { large } else { random.within(-50, 400) as f64 }
+        });
+        let distance = if random.chance(0.85) { 0.0 } else { random.log_uniform(1e-30, 0.999) };
+        // Tables of Skellam noise are as long as the largest order.
+        let orders = if matches!(noise, Noise::Skellam { .. }) { 1e4 } else { 1e9 };
+        let largest_order = random.chance(0.15).then(|| {
+            let any = random.choose(&[0.0, -1.0, f64::NAN, 1e-3, orders]);
+            if random.chance(0.3) { any } else { random.log_uniform(0.1, 1e4) }
+        });
+        let ask = random.choose(&[Ask::Votes, Ask::Votes, Ask::Votes, Ask::AnyVotes, Ask::Release]);
+        // A release looks at as many neighbours of neighbours as there are votes, for each row.
+        let most_votes = match noise {
+            _ if ask == Ask::Release => 2_000,
+            Noise::Laplace { .. } => 1_000_000,
+            _ => u32::MAX,
+        };
+        Self {
+            noise,
+            tau,
+            threshold,
+            distance,
+            delta: Delta::new(delta).expect("a delta"),
+            assume: random.choose(&[
+                Assume::Dropout,
+                Assume::Dropout,
+                Assume::Collusion,
+                Assume::Collusion,
+                Assume::Central,
+            ]),
+            extent: random.choose(&[Extent::Exactly, Extent::UpTo]),
+            directions: random.choose(&[Directions::One, Directions::Both]),
+            bound: random.choose(&[Bound::Tight, Bound::Tight, Bound::Tight, Bound::Outcome, Bound::Paper]),
+            integrals: random.chance(0.8),
+            largest_order,
+            runs: runs(most_votes, if ask == Ask::Release { 300 } else { 100_000 }, random),
+            ask,
+        }
+    }
+}
+
+/// Rows that are mostly right: as many votes in each, but for a few that are to be refused.
+fn runs(most_votes: u32, most_rows: i64, random: &mut Random) -> Vec<(Vec<u32>, usize)> {
+    let classes = match random.within(0, 19) {
+        0 => random.within(0, 1),
+        1 => random.within(11, 60),
+        2..=4 => random.within(4, 10),
+        _ => random.within(2, 3),
+    };
+    let row: Vec<u32> = (0..classes)
+        .map(|_| match random.within(0, 7) {
+            0 | 1 => 0,
+            2 => random.log_within(1, i64::from(most_votes)) as u32,
+            3 => most_votes / random.choose(&[1, 2, 3, 1000]),
+            _ => random.log_within(1, 300) as u32,
+        })
+        .collect();
+    let number = random.within(1, 3) as usize;
+    let most = most_rows.min(random.choose(&[1, 10, 1_000, 100_000]));
+    (0..number)
+        .map(|_| {
+            let mut row = row.clone();
+            if !row.is_empty() {
+                let places = row.len();
+                row.rotate_left(random.within(0, places as i64 - 1) as usize);
+            }
+            if let [first, second, ..] = row.as_mut_slice() {
+                // Some votes go to another class.
+                let moved = random.within(0, i64::from(*first)) as u32;
+                if let Some(more) = second.checked_add(moved) {
+                    (*first, *second) = (*first - moved, more);
+                }
+                if random.chance(0.01) {
+                    *first = first.wrapping_add(1);
+                }
+            }
+            if random.chance(0.005) {
+                row.push(0);
+            }
+            (row, random.log_within(1, most) as usize)
+        })
+        .collect()
+}

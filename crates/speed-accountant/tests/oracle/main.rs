@@ -1,0 +1,128 @@
+//! The accountant against an oracle: the exact least epsilon of random cases, computed here from nothing but the definitions, must
+//! never be above what is claimed.
+//!
+//! Without settings a fixed sample runs. `SPEED_AUDIT_SECONDS` runs random cases for so long (`.ci/audit`: an hour),
+//! `SPEED_AUDIT_SEED` chooses which, `SPEED_AUDIT_CASE` runs a single one of them, and `SPEED_AUDIT_KIND` those of one kind (`fuzz`).
+
+mod case;
+mod check;
+mod composition;
+mod fuzz;
+mod grid;
+mod noise;
+mod random;
+mod self_test;
+mod summary;
+mod truth;
+mod view;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use case::{Case, Kind};
+use check::{Report, check};
+use fuzz::Question;
+use random::Random;
+use summary::{Summary, say};
+
+/// Of the fixed sample.
+const SEED: u64 = 7;
+/// How many cases the fixed sample has.
+const SAMPLE: u64 = 700;
+/// What a claim for two classes may be above the truth, as a median.
+const MEDIAN_EXCESS: f64 = 0.01;
+
+/// How often each kind comes, of a hundred.
+const KINDS: [(Kind, i64); 8] = [
+    (Kind::TwoDropout, 44),
+    (Kind::TwoDropoutUpTo, 11),
+    (Kind::TwoCollusion, 10),
+    (Kind::TwoCollusionUpTo, 7),
+    (Kind::ManyDropout, 10),
+    (Kind::ManyDropoutUpTo, 5),
+    (Kind::ManyCollusion, 3),
+    (Kind::Fuzz, 10),
+];
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|value| value.trim().parse().expect("a whole number in SPEED_AUDIT_*"))
+}
+
+#[test]
+fn claims_are_never_below_the_truth() {
+    let seconds = setting("SPEED_AUDIT_SECONDS");
+    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let seed = setting("SPEED_AUDIT_SEED").unwrap_or_else(|| if seconds.is_some() { clock() } else { SEED });
+    let summary = Mutex::new(Summary::new());
+    if let Some(number) = setting("SPEED_AUDIT_CASE") {
+        run(seed, number, &summary, true);
+    } else {
+        say(&format!("SPEED_AUDIT_SEED={seed}"));
+        for case in Case::fixed() {
+            let report = check(&case);
+            add(&summary, Kind::Fixed, || case.to_string(), report);
+        }
+        let limit = seconds.map(Duration::from_secs);
+        let workers =
+            if limit.is_some() { std::thread::available_parallelism().map_or(1, usize::from).min(2) } else { 1 };
+        let next = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| work(seed, limit, &next, &summary));
+            }
+        });
+    }
+    let mut summary = summary.into_inner().expect("no worker failed");
+    summary.print();
+    assert_eq!(summary.failures(), 0, "claims below the truth, SPEED_AUDIT_SEED={seed}");
+    let (median, number) = summary.median_excess();
+    assert!(number < 200 || median <= MEDIAN_EXCESS, "claims exceed the truth by {median}, as a median of {number}");
+}
+
+/// Runs cases until there are no more or the time is over.
+fn work(seed: u64, limit: Option<Duration>, next: &AtomicU64, summary: &Mutex<Summary>) {
+    let wanted = std::env::var("SPEED_AUDIT_KIND").ok().map(|kind| kind.to_lowercase());
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let seconds = summary.lock().expect("no worker failed").progress();
+        if limit.map_or(number >= SAMPLE, |limit| seconds >= limit.as_secs_f64()) {
+            return;
+        }
+        if wanted.as_ref().is_none_or(|wanted| format!("{:?}", kind_of(seed, number)).to_lowercase() == *wanted) {
+            run(seed, number, summary, false);
+        }
+    }
+}
+
+fn kind_of(seed: u64, number: u64) -> Kind {
+    let mut left = Random::of_case(seed, number).within(0, 99);
+    let kind = KINDS.iter().find(|(_, share)| {
+        left -= share;
+        left < 0
+    });
+    kind.map_or(Kind::Fuzz, |(kind, _)| *kind)
+}
+
+/// Runs one case.
+fn run(seed: u64, number: u64, summary: &Mutex<Summary>, shown: bool) {
+    let (kind, mut random) = (kind_of(seed, number), Random::of_case(!seed, number));
+    let name = format!("SPEED_AUDIT_SEED={seed} SPEED_AUDIT_CASE={number}");
+    if kind == Kind::Fuzz {
+        let question = Question::random(&mut random);
+        let what = || format!("{name}: {question:?}");
+        if shown {
+            say(&what());
+        }
+        return add(summary, kind, what, question.check(&what));
+    }
+    let case = Case::random(kind, name, &mut random);
+    if shown {
+        say(&case.to_string());
+    }
+    add(summary, kind, || case.to_string(), check(&case));
+}
+
+fn add(summary: &Mutex<Summary>, kind: Kind, what: impl Fn() -> String, report: Report) {
+    summary.lock().expect("no worker failed").add(kind, what, report);
+}

@@ -1,0 +1,134 @@
+//! The integer noise `X = A - B`, `A` and `B` negative binomial, with full relative accuracy however far out.
+//!
+//! With `p = e^-gamma` and `c_j = shape (shape + 1) ... (shape + j - 1) / j!` the probability of `A = j` is `(1 - p)^shape c_j
+//! p^j`. So `P[X >= t] = (1 - p)^(2 shape) p^t sum_j c_j p^(2j) sum_i c_(j+t+i) p^i` for `t >= 0`: all terms are positive, and
+//! what multiplies `p^t` neither overflows nor underflows.
+
+/// Parts of a sum below `e^-REACH` of it are left out.
+const REACH: f64 = 45.0;
+
+/// The noise of one class, or the difference of two classes' noise (of twice the shape).
+pub(crate) struct Noise {
+    gamma: f64,
+    log_scale: f64,
+    furthest: i64,
+    /// `c_j p^(2j)`.
+    weights: Vec<f64>,
+    /// `c_j`.
+    coefficients: Vec<f64>,
+    /// `sum_i c_(j+i) p^i`.
+    tails: Vec<f64>,
+}
+
+impl Noise {
+    /// For values up to `furthest`.
+    pub(crate) fn new(gamma: f64, shape: f64, furthest: i64) -> Self {
+        let furthest = furthest.max(1);
+        let terms = (0.5 * REACH / gamma) as usize + 8;
+        let beyond = (REACH / gamma) as usize + 8;
+        let coefficients = coefficients(shape, furthest as usize + terms + beyond);
+        let p = (-gamma).exp();
+        let one_minus_p = -(-gamma).exp_m1();
+        let mut tails = coefficients.clone();
+        let last = tails.len() - 1;
+        // A geometric series from there on: what is wrong about it is damped by e^-REACH.
+        tails[last] /= one_minus_p;
+        for j in (0..last).rev() {
+            tails[j] = coefficients[j] + p * tails[j + 1];
+        }
+        let weights = (0..terms).map(|j| coefficients[j] * (-2.0 * gamma * j as f64).exp()).collect();
+        Self { gamma, log_scale: 2.0 * shape * one_minus_p.ln(), furthest, weights, coefficients, tails }
+    }
+
+    /// `ln P[X = t]`.
+    pub(crate) fn log_pmf(&self, t: i64) -> f64 {
+        self.scaled(t.abs(), &self.coefficients)
+    }
+
+    /// `ln P[X >= t]`.
+    pub(crate) fn log_at_least(&self, t: i64) -> f64 {
+        if t >= 1 { self.scaled(t, &self.tails) } else { log_complement(self.scaled(1 - t, &self.tails)) }
+    }
+
+    fn scaled(&self, t: i64, of: &[f64]) -> f64 {
+        assert!(t <= self.furthest, "{t} is beyond the table");
+        let sum = dot(&self.weights, &of[t as usize..]);
+        self.log_scale - self.gamma * t as f64 + sum.ln()
+    }
+}
+
+/// `ln(1 - e^log)`.
+pub(crate) fn log_complement(log: f64) -> f64 {
+    (-log.exp()).ln_1p()
+}
+
+/// `c_0, ..., c_terms`, each as accurate as a double can be: products are carried with twice the digits.
+fn coefficients(shape: f64, terms: usize) -> Vec<f64> {
+    let (mut high, mut low) = (1.0f64, 0.0f64);
+    let mut all = Vec::with_capacity(terms + 1);
+    all.push(1.0);
+    for j in 1..=terms {
+        let j = j as f64;
+        // (j - 1 + shape) / j.
+        let sum = j - 1.0 + shape;
+        let part = sum - (j - 1.0);
+        let sum_low = ((j - 1.0) - (sum - part)) + (shape - part);
+        let ratio = sum / j;
+        let ratio_low = ((-ratio).mul_add(j, sum) + sum_low) / j;
+        let product = high * ratio;
+        let rest = high.mul_add(ratio, -product) + (high * ratio_low + low * ratio);
+        high = product + rest;
+        low = rest - (high - product);
+        all.push(high);
+    }
+    all
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut lanes = [0.0; 8];
+    let (a_chunks, b_chunks) = (a.chunks_exact(8), b[..a.len()].chunks_exact(8));
+    let rest: f64 = a_chunks.remainder().iter().zip(b_chunks.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in a_chunks.zip(b_chunks) {
+        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+            *lane += a * b;
+        }
+    }
+    rest + lanes.iter().sum::<f64>()
+}
+
+/// Logarithms of a noise's probabilities, tabulated.
+pub(crate) struct Table {
+    furthest: i64,
+    pmf: Vec<f64>,
+    /// From `-furthest` on.
+    at_least: Vec<f64>,
+}
+
+impl Table {
+    pub(crate) fn new(gamma: f64, shape: f64, furthest: i64) -> Self {
+        let noise = Noise::new(gamma, shape, furthest + 1);
+        let beyond: Vec<f64> = (1..=furthest + 1).map(|t| noise.log_at_least(t)).collect();
+        let mut at_least: Vec<f64> = beyond.iter().rev().map(|&log| log_complement(log)).collect();
+        at_least.extend(beyond);
+        Self { furthest, pmf: (0..=furthest).map(|t| noise.log_pmf(t)).collect(), at_least }
+    }
+
+    pub(crate) fn furthest(&self) -> i64 {
+        self.furthest
+    }
+
+    /// `ln P[X = t]`.
+    pub(crate) fn log_pmf(&self, t: i64) -> f64 {
+        self.pmf[t.unsigned_abs() as usize]
+    }
+
+    /// `ln P[X >= t]`.
+    pub(crate) fn log_at_least(&self, t: i64) -> f64 {
+        self.at_least[(t + self.furthest) as usize]
+    }
+
+    /// `ln P[X <= t]`.
+    pub(crate) fn log_at_most(&self, t: i64) -> f64 {
+        self.log_at_least(-t)
+    }
+}

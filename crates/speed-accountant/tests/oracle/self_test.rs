@@ -1,0 +1,238 @@
+//! The oracle against itself: closed forms, and plain enumeration where that is possible.
+
+use crate::composition::{Losses, Outcome, log_factorial, outcomes};
+use crate::grid;
+use crate::noise::{Noise, Table};
+use crate::truth::neighbours;
+use crate::view::{Law, View};
+
+fn close(a: f64, b: f64, most: f64) -> bool {
+    (a - b).abs() <= most
+}
+
+#[test]
+fn noise_of_shape_one_is_geometric_on_both_sides() {
+    for gamma in [1e-3, 0.1, 1.0, 40.0, 700.0, 1e3] {
+        let noise = Noise::new(gamma, 1.0, 2_000);
+        let p = (-gamma).exp();
+        for t in [1, 2, 7, 300, 2_000] {
+            let log_at_least = -gamma * t as f64 - p.ln_1p();
+            let log_pmf = -gamma * t as f64 + (-(-gamma).exp_m1()).ln() - p.ln_1p();
+            let most = 1e-13 + 4.0 * f64::EPSILON * gamma * t as f64;
+            assert!(close(noise.log_at_least(t), log_at_least, most), "{gamma} {t}");
+            assert!(close(noise.log_pmf(-t), log_pmf, most), "{gamma} {t}");
+            assert!(close(noise.log_at_least(1 - t), (-log_at_least.exp()).ln_1p(), 1e-13), "{gamma} {t}");
+        }
+    }
+}
+
+/// Probabilities of `A - B` at `-reach..=reach`, by convolution.
+fn convolved(gamma: f64, shape: f64, reach: usize) -> Vec<f64> {
+    let p = (-gamma).exp();
+    let terms = (80.0 / gamma) as usize + reach;
+    let mut one = vec![(1.0 - p).powf(shape)];
+    for k in 1..=terms {
+        one.push(one[k - 1] * p * (k as f64 - 1.0 + shape) / k as f64);
+    }
+    let at = |k: usize| -> f64 { (0..=terms - k).map(|j| one[j] * one[j + k]).sum() };
+    let half: Vec<f64> = (0..=reach).map(at).collect();
+    half[1..].iter().rev().chain(&half).copied().collect()
+}
+
+#[test]
+fn noise_of_any_shape_is_a_convolution() {
+    for (gamma, shape) in [(0.1, 0.004), (0.1, 0.7), (0.3, 1.9), (2.0, 0.01), (5.0, 1.3)] {
+        let (reach, table) = (200, Table::new(gamma, shape, 100));
+        let plain = convolved(gamma, shape, reach);
+        let middle = reach as i64;
+        for t in -100i64..=100 {
+            let pmf = plain[(middle + t) as usize];
+            if pmf > 1e-290 {
+                assert!(close(table.log_pmf(t), pmf.ln(), 1e-12), "{gamma} {shape} {t}");
+            }
+            let sum: f64 = plain[(middle + t) as usize..].iter().rev().sum();
+            if t <= 50 && sum > 1e-290 {
+                let most = 1e-11 + (-gamma * 100.0).exp() * 1e3;
+                assert!(close(table.log_at_least(t), sum.ln(), most), "{gamma} {shape} {t}");
+            }
+        }
+    }
+}
+
+/// Probabilities of every answer over all values of the noise, "no answer" last; ties go to the lowest class.
+fn enumerated(votes: &[i64], pmf: &[f64], threshold: Option<i64>) -> Vec<f64> {
+    let reach = (pmf.len() / 2) as i64;
+    let mut all = vec![0.0; votes.len() + 1];
+    let mut noise = vec![-reach; votes.len()];
+    loop {
+        let p: f64 = noise.iter().map(|&x| pmf[(x + reach) as usize]).product();
+        let noisy: Vec<i64> = votes.iter().zip(&noise).map(|(votes, noise)| votes + noise).collect();
+        let largest = noisy.iter().max().copied().expect("classes");
+        let winner = noisy.iter().position(|&noisy| noisy == largest).expect("a winner");
+        all[if threshold.is_some_and(|threshold| largest < threshold) { votes.len() } else { winner }] += p;
+        let Some(next) = (0..votes.len()).find(|&class| noise[class] < reach) else { return all };
+        noise[next] += 1;
+        noise[..next].fill(-reach);
+    }
+}
+
+#[test]
+fn answers_are_as_likely_as_in_an_enumeration() {
+    let (gamma, reach) = (0.9, 40);
+    for (secret, votes, threshold) in [
+        (1.0, vec![3, 1], None),
+        (0.3, vec![0, 5], None),
+        (0.25, vec![3, 1], Some(3)),
+        (0.5, vec![2, 2, 1], None),
+        (0.75, vec![0, 5, 0], Some(6)),
+        (1.0, vec![1, 0, 4], Some(-9)),
+    ] {
+        let law = Law { gamma, secret, known: 0.0, threshold };
+        let found = View::new(law, &votes).log_probabilities(&votes);
+        let plain = enumerated(&votes, &convolved(gamma, secret, reach), threshold);
+        for (found, plain) in found.iter().zip(plain) {
+            assert!(close(found.exp(), plain, 1e-12), "{votes:?} {threshold:?}: {} and {plain}", found.exp());
+        }
+    }
+}
+
+#[test]
+fn two_views_of_two_classes_agree() {
+    // A threshold that is always reached changes nothing.
+    for gamma in [0.2, 3.0] {
+        for votes in [[5, 5], [9, 1], [0, 10]] {
+            for known in [0.0, 0.4] {
+                let gamma = if known > 0.0 { 3.0 } else { gamma };
+                let law = Law { gamma, secret: 0.6, known, threshold: None };
+                let silent = Law { threshold: Some(-3_000), ..law };
+                let (a, b) = (View::new(law, &votes), View::new(silent, &votes));
+                for there in neighbours(&votes) {
+                    let delta = |view: &View, epsilon: f64| -> f64 {
+                        let (here, there) = (view.log_probabilities(&votes), view.log_probabilities(&there));
+                        here.iter().zip(&there).map(|(p, q)| (p.exp() - (epsilon + q).exp()).max(0.0)).sum()
+                    };
+                    for epsilon in [0.0, 0.3, 2.0, 5.0] {
+                        let (a, b) = (delta(&a, epsilon), delta(&b, epsilon));
+                        assert!(close(a, b, 1e-11), "{votes:?} {known}: {a} and {b}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn known_noise_of_three_classes_is_as_in_an_enumeration() {
+    let (gamma, secret, known, reach) = (2.0, 0.5, 0.25, 14i64);
+    let (votes, there) = ([2, 1, 1], [1, 1, 2]);
+    let view = View::new(Law { gamma, secret, known, threshold: None }, &votes);
+    let answers = View::new(Law { gamma, secret, known: 0.0, threshold: None }, &[-2 * reach, 2 * reach, 0]);
+    let noise = convolved(gamma, known, reach as usize);
+    for epsilon in [0.0f64, 1.0, 3.0] {
+        let pairs = view.log_probabilities(&votes);
+        let pairs = pairs.iter().zip(view.log_probabilities(&there));
+        let found: f64 = pairs.map(|(p, q)| (p.exp() - (epsilon + q).exp()).max(0.0)).sum();
+        let mut plain = 0.0;
+        for c in (0..(2 * reach + 1).pow(3)).map(|i| [i % 29 - reach, i / 29 % 29 - reach, i / 841 - reach]) {
+            let p: f64 = c.iter().map(|c| noise[(c + reach) as usize]).product();
+            let shifted = |votes: &[i64; 3]| [votes[0] + c[0], votes[1] + c[1], votes[2] + c[2]];
+            if p > 1e-14 {
+                let here = answers.log_probabilities(&shifted(&votes));
+                let there = answers.log_probabilities(&shifted(&there));
+                plain += p * here.iter().zip(there).map(|(p, q)| (p.exp() - (epsilon + q).exp()).max(0.0)).sum::<f64>();
+            }
+        }
+        assert!(close(found, plain, 1e-9), "{found} and {plain}");
+    }
+}
+
+fn randomised_response(epsilon: f64) -> Vec<Outcome> {
+    let log = -(-epsilon).exp().ln_1p();
+    outcomes(&[log, log - epsilon], &[log - epsilon, log])
+}
+
+#[test]
+fn randomised_response_composes_in_closed_form() {
+    for (epsilon, k, delta) in
+        [(0.5, 1, 1e-3), (0.1, 300, 1e-5), (2.0, 20, 0.3), (1e-3, 10_000, 1e-6), (0.7, 900, 1e-60)]
+    {
+        let found = Losses::new(&[(randomised_response(epsilon), k)], f64::ln(delta)).expect("few").least_epsilon(0.0);
+        // Kairouz, Oh and Viswanath 2015: the loss is (k - 2 i) epsilon with the probability of i flips.
+        let of = |total: f64| -> f64 {
+            let flips = (0..=k).map(|i| {
+                let log_p = log_factorial(k)
+                    - log_factorial(i)
+                    - log_factorial(k - i)
+                    - i as f64 * epsilon
+                    - k as f64 * (-epsilon).exp().ln_1p();
+                let loss = (k as f64 - 2.0 * i as f64) * epsilon;
+                log_p.exp() * (1.0 - (total - loss).exp()).max(0.0)
+            });
+            flips.sum::<f64>()
+        };
+        assert!(of(found) >= delta && of(found * (1.0 + 1e-7)) <= delta, "{epsilon} {k} {delta}: {found}");
+    }
+}
+
+#[test]
+fn a_single_query_is_solved_by_hand() {
+    // (1 - q) - e^epsilon (1 - q') = delta.
+    let (q, q_there, delta) = (0.02f64, 0.3f64, 1e-3);
+    let pair = outcomes(&[(1.0 - q).ln(), q.ln()], &[(1.0 - q_there).ln(), q_there.ln()]);
+    let found = Losses::new(&[(pair, 1)], f64::ln(delta)).expect("few").least_epsilon(0.0);
+    assert!(close(found, ((1.0 - q - delta) / (1.0 - q_there)).ln(), 1e-9));
+}
+
+#[test]
+fn the_grid_is_a_little_below_the_exact_composition() {
+    let law = |gamma| Law { gamma, secret: 0.6, known: 0.0, threshold: None };
+    for (gamma, gap, k, delta) in
+        [(0.1, 0, 50, 1e-5), (0.1, 30, 1_000, 1e-5), (1.0, 4, 200, 1e-30), (5.0, 0, 3_000, 0.1), (30.0, 2, 10, 1e-60)]
+    {
+        let votes = [50 + gap, 50];
+        let view = View::new(law(gamma), &votes);
+        for there in neighbours(&votes) {
+            let pair = outcomes(&view.log_probabilities(&votes), &view.log_probabilities(&there));
+            let runs = [(pair, k)];
+            let exact = Losses::new(&runs, f64::ln(delta)).expect("few").least_epsilon(0.0);
+            let found = grid::least_epsilon(&runs, f64::ln(delta), 0.0);
+            let off = found / exact - 1.0;
+            assert!(
+                exact < 1e-9 || (-3e-3..1e-9).contains(&off),
+                "{gamma} {gap} {k} {delta}: {found} and {exact}: {off}"
+            );
+        }
+    }
+}
+
+#[test]
+fn different_runs_are_enumerated_and_put_on_a_grid() {
+    let view = |votes: [i64; 2], there: [i64; 2]| {
+        let view = View::new(Law { gamma: 0.4, secret: 0.5, known: 0.0, threshold: None }, &votes);
+        outcomes(&view.log_probabilities(&votes), &view.log_probabilities(&there))
+    };
+    let runs = [(view([7, 6], [6, 7]), 30), (view([3, 10], [4, 9]), 11), (view([7, 6], [8, 5]), 5)];
+    let (log_delta, delta) = (f64::ln(1e-4), 1e-4);
+    let exact = Losses::new(&runs, log_delta).expect("few").least_epsilon(0.0);
+    // Every outcome in its own right.
+    let of = |epsilon: f64| -> f64 {
+        let mut sum = 0.0;
+        let mut ways = vec![(1.0f64, 1.0f64)];
+        for (query, times) in &runs {
+            let one = |i: usize| {
+                let log = log_factorial(*times) - log_factorial(i) - log_factorial(times - i);
+                let at =
+                    |pick: fn(&Outcome) -> f64| log + i as f64 * pick(&query[0]) + (times - i) as f64 * pick(&query[1]);
+                (at(|outcome| outcome.log_p).exp(), at(|outcome| outcome.log_p - outcome.loss).exp())
+            };
+            ways = ways.iter().flat_map(|(p, q)| (0..=*times).map(move |i| (p * one(i).0, q * one(i).1))).collect();
+        }
+        for (p, q) in ways {
+            sum += (p - epsilon.exp() * q).max(0.0);
+        }
+        sum
+    };
+    assert!(of(exact) >= delta * (1.0 - 1e-9) && of(exact + 1e-6) <= delta, "{exact}: {}", of(exact));
+    let off = grid::least_epsilon(&runs, log_delta, 0.0) / exact - 1.0;
+    assert!((-1e-3..1e-9).contains(&off), "{off}");
+}

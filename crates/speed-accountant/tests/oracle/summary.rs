@@ -1,0 +1,129 @@
+//! What a run of cases came to.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::case::Kind;
+use crate::check::Report;
+
+/// More failures are only counted.
+const MOST_SHOWN: usize = 20;
+
+/// Claims that take so many seconds are counted.
+const SLOW: f64 = 2.0;
+/// So many of the slowest are shown.
+const MOST_SLOW: usize = 4;
+
+/// Sums over cases.
+pub(crate) struct Summary {
+    start: Instant,
+    cases: BTreeMap<Kind, usize>,
+    refused: BTreeMap<(Kind, String), usize>,
+    failed: BTreeMap<Kind, usize>,
+    failures: Vec<String>,
+    excess: Vec<f64>,
+    smallest_margin: Option<(f64, String)>,
+    slow: usize,
+    slowest: Vec<(f64, String)>,
+    next_progress: f64,
+}
+
+impl Summary {
+    pub(crate) fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            cases: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            failures: Vec::new(),
+            excess: Vec::new(),
+            smallest_margin: None,
+            slow: 0,
+            slowest: Vec::new(),
+            next_progress: 60.0,
+        }
+    }
+
+    pub(crate) fn add(&mut self, kind: Kind, what: impl Fn() -> String, report: Report) {
+        *self.cases.entry(kind).or_default() += 1;
+        for error in report.refused {
+            *self.refused.entry((kind, error)).or_default() += 1;
+        }
+        *self.failed.entry(kind).or_default() += report.failures.len();
+        for failure in report.failures {
+            if self.failures.len() < MOST_SHOWN {
+                say(&format!("FAILED: {failure}"));
+                self.failures.push(failure);
+            }
+        }
+        self.excess.extend(report.excess);
+        let margin = report.margins.into_iter().min_by(f64::total_cmp);
+        let smaller = margin.filter(|margin| self.smallest_margin.as_ref().is_none_or(|(least, _)| margin < least));
+        if let Some(margin) = smaller {
+            self.smallest_margin = Some((margin, what()));
+        }
+        self.slow += usize::from(report.seconds > SLOW);
+        if self.slowest.len() < MOST_SLOW || self.slowest.iter().any(|(seconds, _)| report.seconds > *seconds) {
+            self.slowest.push((report.seconds, what()));
+            self.slowest.sort_by(|a, b| b.0.total_cmp(&a.0));
+            self.slowest.truncate(MOST_SLOW);
+        }
+    }
+
+    pub(crate) fn failures(&self) -> usize {
+        self.failed.values().sum()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// Says each minute how far it is; the seconds since the start.
+    pub(crate) fn progress(&mut self) -> f64 {
+        let seconds = self.seconds();
+        if seconds >= self.next_progress {
+            self.next_progress += 60.0;
+            let cases: usize = self.cases.values().sum();
+            say(&format!("{seconds:.0} s: {cases} cases, {} failures", self.failures()));
+        }
+        seconds
+    }
+
+    /// The median of the excess of claims that ought to be tight, and how many there are.
+    pub(crate) fn median_excess(&mut self) -> (f64, usize) {
+        self.excess.sort_by(f64::total_cmp);
+        (self.excess.get(self.excess.len() / 2).copied().unwrap_or(0.0), self.excess.len())
+    }
+
+    pub(crate) fn print(&mut self) {
+        let mut text = format!("-- cases in {:.0} s\n", self.seconds());
+        for (kind, cases) in &self.cases {
+            text += &format!("{kind:?}: {cases} cases, {} failures\n", self.failed.get(kind).unwrap_or(&0));
+        }
+        for ((kind, error), times) in &self.refused {
+            text += &format!("{kind:?} refused with {error}: {times}\n");
+        }
+        let (median, number) = self.median_excess();
+        let largest = self.excess.last().copied().unwrap_or(0.0);
+        text += &format!(
+            "two classes, dropout, exactly: {number} claims exceed the truth by a median of {:.4} %, at most {:.4} %\n",
+            100.0 * median,
+            100.0 * largest
+        );
+        let share = |most: f64| self.excess.iter().filter(|excess| **excess > most).count();
+        text += &format!("  more than 1 %: {}, 10 %: {}, 100 %: {}\n", share(0.01), share(0.1), share(1.0));
+        if let Some((margin, what)) = &self.smallest_margin {
+            text += &format!("smallest margin (claim - truth) / truth: {margin:.3e}, {what}\n");
+        }
+        text += &format!("claims that took more than {SLOW} s: {}; the slowest:", self.slow);
+        for (seconds, what) in &self.slowest {
+            text += &format!("\n  {seconds:.2} s, {what}");
+        }
+        say(&text);
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "an hour of random cases says how far it is")]
+pub(crate) fn say(line: &str) {
+    eprintln!("{line}");
+}

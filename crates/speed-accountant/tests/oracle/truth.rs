@@ -1,0 +1,115 @@
+//! The exact least epsilon of a case, or a lower bound of it.
+
+use speed_accountant::Directions;
+
+use crate::case::{Case, Setting};
+use crate::composition::{Losses, Outcome, outcomes};
+use crate::grid;
+use crate::view::{Law, View};
+
+/// One run of equal queries: what may be seen at the votes and at each neighbour.
+struct Run {
+    here: Vec<f64>,
+    neighbours: Vec<Vec<f64>>,
+    times: usize,
+}
+
+/// The least epsilon of the case, over all its settings, neighbours and directions. Where a bound is all that is
+/// affordable it is from below. The other teacher makes the same move at all queries of a run.
+pub(crate) fn least_epsilon(case: &Case) -> f64 {
+    case.settings.iter().fold(0.0, |least, &setting| in_setting(case, setting, least))
+}
+
+fn in_setting(case: &Case, setting: Setting, least: f64) -> f64 {
+    let law = Law {
+        gamma: case.gamma,
+        secret: setting.secret as f64 / case.teachers as f64,
+        known: setting.known as f64 / case.teachers as f64,
+        threshold: case.threshold,
+    };
+    let runs: Vec<Run> = case
+        .runs
+        .iter()
+        .map(|(row, times)| {
+            let votes: Vec<i64> = row.iter().map(|&votes| i64::from(votes)).collect();
+            let view = View::new(law, &votes);
+            let neighbours = neighbours(&votes).iter().map(|votes| view.log_probabilities(votes)).collect();
+            Run { here: view.log_probabilities(&votes), neighbours, times: *times }
+        })
+        .collect();
+    let both: &[bool] = if case.directions == Directions::Both { &[false, true] } else { &[false] };
+    let (mut least, log_delta) = (least, case.delta.ln());
+    for &back in both {
+        let queries: Vec<Vec<(Vec<Outcome>, usize)>> = runs.iter().map(|run| run.queries(back)).collect();
+        let chosen = |moves: &[usize]| -> Vec<(Vec<Outcome>, usize)> {
+            queries.iter().zip(moves).map(|(queries, &chosen)| queries[chosen].clone()).collect()
+        };
+        let first = vec![0; runs.len()];
+        let moves = if Losses::new(&chosen(&first), log_delta).is_some() { all(&queries) } else { worst(&queries) };
+        least = moves.iter().fold(least, |least, moves| of_runs(&chosen(moves), log_delta, least));
+    }
+    least
+}
+
+/// All choices of a neighbour for each run.
+fn all(queries: &[Vec<(Vec<Outcome>, usize)>]) -> Vec<Vec<usize>> {
+    queries.iter().fold(vec![Vec::new()], |choices, neighbours| {
+        let longer = |choice: &Vec<usize>| -> Vec<Vec<usize>> {
+            (0..neighbours.len()).map(|neighbour| [choice.as_slice(), &[neighbour]].concat()).collect()
+        };
+        choices.iter().flat_map(longer).collect()
+    })
+}
+
+/// Those whose moments are the largest, each at some order: where the composition of each takes long.
+fn worst(queries: &[Vec<(Vec<Outcome>, usize)>]) -> Vec<Vec<usize>> {
+    let losses = || queries.iter().flatten().flat_map(|(query, _)| query.iter().map(|outcome| outcome.loss));
+    let largest = losses().fold(f64::MIN_POSITIVE, f64::max);
+    let mut found: Vec<Vec<usize>> = [0.03, 0.3, 1.0, 3.0, 10.0, 100.0]
+        .iter()
+        .map(|order| {
+            let moment = |query: &[Outcome]| -> f64 {
+                let tilt = order / largest;
+                query.iter().map(|outcome| (outcome.log_p + tilt * (outcome.loss - largest)).exp()).sum()
+            };
+            let of_run = |neighbours: &Vec<(Vec<Outcome>, usize)>| {
+                let moments: Vec<f64> = neighbours.iter().map(|(query, _)| moment(query)).collect();
+                (0..moments.len()).max_by(|&a, &b| moments[a].total_cmp(&moments[b])).unwrap_or(0)
+            };
+            queries.iter().map(of_run).collect()
+        })
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+impl Run {
+    /// The outcomes of one query with each neighbour.
+    fn queries(&self, back: bool) -> Vec<(Vec<Outcome>, usize)> {
+        let of = |there: &Vec<f64>| if back { outcomes(there, &self.here) } else { outcomes(&self.here, there) };
+        self.neighbours.iter().map(|there| (of(there), self.times)).collect()
+    }
+}
+
+/// The least epsilon of these runs, or `least` if that is larger.
+pub(crate) fn of_runs(runs: &[(Vec<Outcome>, usize)], log_delta: f64, least: f64) -> f64 {
+    match Losses::new(runs, log_delta) {
+        Some(losses) => losses.least_epsilon(least),
+        None => grid::least_epsilon(runs, log_delta, least),
+    }
+}
+
+/// Votes where one teacher votes for another class.
+pub(crate) fn neighbours(votes: &[i64]) -> Vec<Vec<i64>> {
+    let mut all = Vec::new();
+    for from in (0..votes.len()).filter(|&class| votes[class] > 0) {
+        for to in (0..votes.len()).filter(|&class| class != from) {
+            let mut moved = votes.to_vec();
+            moved[from] -= 1;
+            moved[to] += 1;
+            all.push(moved);
+        }
+    }
+    all
+}
