@@ -10,7 +10,6 @@ use crate::instance::{ExactDifference, ExactNoise, Instance, LARGEST_EPSILON};
 use crate::moments::{
     Chord, Family, known_noise_excess, outcome_excess, outcome_moment, paper_without_votes, pure_moment, theorem_3,
 };
-use crate::orders::{LARGEST_REAL, best_real};
 use crate::outcome::{Gaps, OutcomeBound};
 use crate::renyi::{SkellamCurve, gaussian_rdp, theorem_6, theorem_6_at};
 use crate::sound::larger;
@@ -18,7 +17,7 @@ use crate::three_answers::Envelope;
 use crate::{Bound, Directions, Noise, PrivacyEvent};
 
 /// Rows are not worth their exact distributions if all of them together are this part of the sum of moments.
-const NOT_WORTH_DISTRIBUTIONS: f64 = 3e-4;
+const NOT_WORTH_DISTRIBUTIONS: f64 = 1e-3;
 /// Of each query's share of delta, what hardly shows.
 const HARDLY_SHOWS: f64 = 1e-7;
 /// Neighbours grow with the square of the classes: beyond this the bounds from `q` have to do.
@@ -170,6 +169,30 @@ impl Curve {
     }
 }
 
+/// Rows without distributions of their own hardly matter: those whose `ln q` differ by less than this count as one, with
+/// the larger.
+const MERGED: f64 = 0.25;
+
+/// Merges the rows that are not worth their distributions.
+fn with_the_rest_merged(rows: Vec<Row>) -> Vec<Row> {
+    let up = |log_q: f64| (log_q / MERGED).ceil() * MERGED;
+    let mut merged: Vec<Row> = Vec::new();
+    let mut places: HashMap<[u64; 2], usize> = HashMap::new();
+    for row in rows {
+        if row.instance.is_some() || row.known.is_some() {
+            merged.push(row);
+            continue;
+        }
+        let (log_q, log_q_back) = (up(row.log_q), up(row.log_q_back));
+        let place = *places.entry([log_q, log_q_back].map(f64::to_bits)).or_insert(merged.len());
+        match merged.get_mut(place) {
+            Some(same) => same.times += row.times,
+            None => merged.push(Row { log_q, log_q_back, ..row }),
+        }
+    }
+    merged
+}
+
 /// Which rows (how many times, `ln q` at the votes and at the worst neighbour) matter enough at one of the orders that are
 /// likely to be best.
 fn worth_distributions(law: &Law, rows: &[(f64, f64, f64)], delta: f64) -> Vec<bool> {
@@ -177,11 +200,13 @@ fn worth_distributions(law: &Law, rows: &[(f64, f64, f64)], delta: f64) -> Vec<b
         let (at, without) = (law.at(l), law.without_votes(l));
         rows.iter().map(|&(times, _, log_q)| times * at(log_q).min(without)).collect()
     };
+    // About the best order, from one in each octave.
+    let octaves = (-4..=12).map(|octave| 2f64.powi(octave));
     let epsilon = |l: f64| improved_epsilon(moments(l).iter().sum(), l, delta);
-    let Some(best) = best_real(LARGEST_REAL, epsilon) else { return vec![true; rows.len()] };
+    let best = octaves.map(|l| (epsilon(l), l)).min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1.0, |best| best.1);
     let mut worth = vec![false; rows.len()];
     for factor in [1.0, 2.5] {
-        let moments = moments(factor * best.order);
+        let moments = moments(factor * best);
         let mut left = NOT_WORTH_DISTRIBUTIONS * moments.iter().sum::<f64>();
         let mut rising: Vec<usize> = (0..rows.len()).collect();
         rising.sort_by(|&i, &j| moments[i].total_cmp(&moments[j]));
@@ -249,7 +274,7 @@ impl Costs {
         } else {
             vec![difference.is_some(); bounds.len()]
         };
-        let rows = order
+        let rows: Vec<Row> = order
             .iter()
             .zip(bounds)
             .zip(worth)
@@ -261,6 +286,7 @@ impl Costs {
                 Row { times, log_q, log_q_back, instance, leaders, known }
             })
             .collect();
+        let rows = if exact.is_some() || known_noise.is_some() { with_the_rest_merged(rows) } else { rows };
         let steps = match all.first().map(Gaps::classes) {
             Some(2) if event.threshold().is_none() => STEPS_OF_TWO_CLASSES,
             _ if epsilon > LARGE => STEPS_OF_LARGE,
@@ -310,10 +336,10 @@ impl Costs {
                     let of = if known_noise { known_noise_excess } else { outcome_excess };
                     of(self.within, log_q, at) * (1.0 + PROFILE_ROUNDING)
                 };
-                let mut profile = Profile::new(step, self.steps, excess);
-                if let Some(exact) = &exact {
-                    profile = profile.min(&Profile::of_values(step, exact[back].clone()));
-                }
+                let profile = match &exact {
+                    Some(exact) => Profile::of_values(step, exact[back].clone()),
+                    None => Profile::new(step, self.steps, excess),
+                };
                 losses.push((profile.connect(), row.times as u32));
             }
         }
@@ -325,10 +351,10 @@ impl Costs {
         let (mut there, mut back, mut dependent) = (0.0, 0.0, 0);
         for row in &self.rows {
             let exact = exact(row);
-            let least = |log_q: f64, exact: Option<f64>| {
-                let moment = with_votes(log_q).min(without);
-                // A sum that overflows is no bound.
-                exact.filter(|exact| exact.is_finite()).map_or(moment, |exact| moment.min(exact))
+            // A sum that overflows is no bound.
+            let least = |log_q: f64, exact: Option<f64>| match exact.filter(|exact| exact.is_finite()) {
+                Some(exact) => exact.min(without),
+                None => with_votes(log_q).min(without),
             };
             let moment = least(row.log_q, exact.map(|exact| exact.0));
             let moment_back = if self.directions == Directions::Both {

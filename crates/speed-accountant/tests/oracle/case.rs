@@ -137,7 +137,8 @@ impl Case {
             (false, true) => random.log_uniform(0.8, 60.0),
         };
         let teachers = match (two, collusion) {
-            (true, _) => random.log_within(2, 2_000),
+            // Each number of teachers takes an account of its own.
+            (true, _) => random.log_within(2, if up_to { 200 } else { 2_000 }),
             (false, false) => {
                 if random.chance(0.7) {
                     random.within(1, 12)

@@ -41,16 +41,16 @@ pub(crate) struct Question {
 
 impl Question {
     /// Asks; what was wrong with the answer.
-    pub(crate) fn check(&self, what: impl Fn() -> String) -> Report {
+    pub(crate) fn check(&self, what: &str) -> Report {
         let mut report = Report::default();
         match timed(&mut report, || self.answer()) {
-            None => report.failures.push(format!("a panic: {}", what())),
+            None => report.failures.push(format!("a panic: {what}")),
             Some(Err(error)) => report.refused.push(error_name(&error)),
             Some(Ok(account)) => {
                 if let Some(wrong) = self.wrong(&account) {
                     report.failures.push(format!(
                         "{wrong}: {}\n    {:?}: {}",
-                        what(),
+                        { W },
                         account.composition,
                         account.claim
                     ));

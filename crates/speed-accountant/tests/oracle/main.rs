@@ -61,15 +61,17 @@ fn claims_are_never_below_the_truth() {
         say(&format!("SPEED_AUDIT_SEED={seed}"));
         for case in Case::fixed() {
             let report = check(&case);
-            add(&summary, Kind::Fixed, || case.to_string(), report);
+            summary.lock().expect("no worker failed").add(Kind::Fixed, case.to_string(), report);
         }
         let limit = seconds.map(Duration::from_secs);
         let workers =
             if limit.is_some() { std::thread::available_parallelism().map_or(1, usize::from).min(2) } else { 1 };
         let next = AtomicU64::new(0);
         std::thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| work(seed, limit, &next, &summary));
+            let at_work: Vec<_> = (0..workers).map(|_| scope.spawn(|| work(seed, limit, &next, &summary))).collect();
+            while at_work.iter().any(|worker| !worker.is_finished()) {
+                std::thread::sleep(Duration::from_millis(100));
+                summary.lock().expect("no worker failed").progress();
             }
         });
     }
@@ -85,7 +87,7 @@ fn work(seed: u64, limit: Option<Duration>, next: &AtomicU64, summary: &Mutex<Su
     let wanted = std::env::var("SPEED_AUDIT_KIND").ok().map(|kind| kind.to_lowercase());
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
-        let seconds = summary.lock().expect("no worker failed").progress();
+        let seconds = summary.lock().expect("no worker failed").seconds();
         if limit.map_or(number >= SAMPLE, |limit| seconds >= limit.as_secs_f64()) {
             return;
         }
@@ -108,21 +110,24 @@ fn kind_of(seed: u64, number: u64) -> Kind {
 fn run(seed: u64, number: u64, summary: &Mutex<Summary>, shown: bool) {
     let (kind, mut random) = (kind_of(seed, number), Random::of_case(!seed, number));
     let name = format!("SPEED_AUDIT_SEED={seed} SPEED_AUDIT_CASE={number}");
+    let check: Box<dyn Fn() -> Report>;
+    let what: String;
     if kind == Kind::Fuzz {
         let question = Question::random(&mut random);
-        let what = || format!("{name}: {question:?}");
-        if shown {
-            say(&what());
-        }
-        return add(summary, kind, what, question.check(&what));
+        what = format!("{name}: {question:?}");
+        let shown = what.clone();
+        check = Box::new(move || question.check(&shown));
+    } else {
+        let case = Case::random(kind, name, &mut random);
+        what = case.to_string();
+        check = Box::new(move || check::check(&case));
     }
-    let case = Case::random(kind, name, &mut random);
     if shown {
-        say(&case.to_string());
+        say(&what);
     }
-    add(summary, kind, || case.to_string(), check(&case));
-}
-
-fn add(summary: &Mutex<Summary>, kind: Kind, what: impl Fn() -> String, report: Report) {
-    summary.lock().expect("no worker failed").add(kind, what, report);
+    summary.lock().expect("no worker failed").begin(what.clone());
+    let report = check();
+    let mut summary = summary.lock().expect("no worker failed");
+    summary.end(&what);
+    summary.add(kind, what, report);
 }

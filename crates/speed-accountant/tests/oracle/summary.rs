@@ -26,6 +26,8 @@ pub(crate) struct Summary {
     slow: usize,
     slowest: Vec<(f64, String)>,
     next_progress: f64,
+    /// The cases at work: their names, and since when.
+    running: BTreeMap<String, Instant>,
 }
 
 impl Summary {
@@ -41,10 +43,19 @@ impl Summary {
             slow: 0,
             slowest: Vec::new(),
             next_progress: 60.0,
+            running: BTreeMap::new(),
         }
     }
 
-    pub(crate) fn add(&mut self, kind: Kind, what: impl Fn() -> String, report: Report) {
+    pub(crate) fn begin(&mut self, what: String) {
+        self.running.insert(what, Instant::now());
+    }
+
+    pub(crate) fn end(&mut self, what: &str) {
+        self.running.remove(what);
+    }
+
+    pub(crate) fn add(&mut self, kind: Kind, what: String, report: Report) {
         *self.cases.entry(kind).or_default() += 1;
         for error in report.refused {
             *self.refused.entry((kind, error)).or_default() += 1;
@@ -60,11 +71,11 @@ impl Summary {
         let margin = report.margins.into_iter().min_by(f64::total_cmp);
         let smaller = margin.filter(|margin| self.smallest_margin.as_ref().is_none_or(|(least, _)| margin < least));
         if let Some(margin) = smaller {
-            self.smallest_margin = Some((margin, what()));
+            self.smallest_margin = Some((margin, what.clone()));
         }
         self.slow += usize::from(report.seconds > SLOW);
         if self.slowest.len() < MOST_SLOW || self.slowest.iter().any(|(seconds, _)| report.seconds > *seconds) {
-            self.slowest.push((report.seconds, what()));
+            self.slowest.push((report.seconds, what));
             self.slowest.sort_by(|a, b| b.0.total_cmp(&a.0));
             self.slowest.truncate(MOST_SLOW);
         }
@@ -74,19 +85,21 @@ impl Summary {
         self.failed.values().sum()
     }
 
-    fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Says each minute how far it is; the seconds since the start.
-    pub(crate) fn progress(&mut self) -> f64 {
+    /// Says each minute how far it is, and what takes so long.
+    pub(crate) fn progress(&mut self) {
         let seconds = self.seconds();
         if seconds >= self.next_progress {
             self.next_progress += 60.0;
             let cases: usize = self.cases.values().sum();
             say(&format!("{seconds:.0} s: {cases} cases, {} failures", self.failures()));
+            let long = self.running.iter().map(|(what, since)| (what, since.elapsed().as_secs_f64()));
+            long.filter(|(_, seconds)| *seconds > 30.0)
+                .for_each(|(what, seconds)| say(&format!("  {seconds:.0} s in {what}")));
         }
-        seconds
     }
 
     /// The median of the excess of claims that ought to be tight, and how many there are.
