@@ -85,7 +85,7 @@ pub enum AccountError {
         found: f64,
     },
     /// A threshold is no number of votes.
-    #[error("threshold is {found}, but it must be a finite number of votes, and a whole one with integer noise")]
+    #[error("threshold is {found}, but it must be a number of votes up to 1e15, and a whole one with integer noise")]
     Threshold {
         /// The refused value.
         found: f64,

@@ -113,10 +113,10 @@ impl PrivacyEvent {
     /// constant without noise (docs/privacy.md, "Threshold").
     ///
     /// # Errors
-    /// [`AccountError::Threshold`] if `threshold` is not finite, or no whole number with integer noise.
+    /// [`AccountError::Threshold`] if `threshold` is beyond 10^15 votes, or no whole number with integer noise.
     pub fn with_threshold(self, threshold: f64) -> Result<Self, AccountError> {
-        let whole = threshold.fract() == 0.0 && threshold.abs() <= 1e15;
-        if threshold.is_finite() && (whole || !self.noise.is_integer()) {
+        let whole = threshold.fract() == 0.0;
+        if threshold.abs() <= 1e15 && (whole || !self.noise.is_integer()) {
             Ok(Self { threshold: Some(threshold), ..self })
         } else {
             Err(AccountError::Threshold { found: threshold })

@@ -195,6 +195,19 @@ mod tests {
     }
 
     #[test]
+    fn a_window_wider_than_any_exponent_is_no_reason_to_claim_less() {
+        // Losses of up to 20 000: e to that is no double. Against the optimum, which is computed in logarithms.
+        for (epsilon, queries, delta) in [(2.0f64, 10_000u32, 1e-5), (40.0, 300, 1e-9), (1.0, 5_000, 1e-60)] {
+            let optimum = optimal_epsilon(epsilon, queries as usize, delta);
+            let parts = [(Profile::pure(epsilon, 64).connect(), queries)];
+            let found = Composition::new(&parts, best_tilt(&parts, delta)).expect("a window");
+            let off = found.epsilon(delta) / optimum - 1.0;
+            assert!((-1e-9..1e-6).contains(&off), "{epsilon} {queries} {delta}: off by {off:e}");
+            assert_eq!(found.delta(f64::NAN), 1.0);
+        }
+    }
+
+    #[test]
     fn different_randomised_responses_are_above_the_exact_composition() {
         // Brute force over the 2^12 outcomes of 6 + 6 responses.
         let parts = [(0.3, 6u32), (0.3 * 0.7, 6)];

@@ -36,7 +36,6 @@ pub(crate) fn check(case: &Case) -> Report {
     let with_votes = timed(&mut report, || case.accountant()?.account(&rows));
     if let (Some(claim), true) = (judge(&mut report, case, "at these votes", least, with_votes), case.is_tight()) {
         report.excess = (least > 1e-3).then_some(claim / least - 1.0);
-        if let Some(x) = report.excess {}
     }
     let any_votes = timed(&mut report, || case.accountant()?.account_queries(case.queries()));
     judge(&mut report, case, "for any votes", least, any_votes);

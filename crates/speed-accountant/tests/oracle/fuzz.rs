@@ -48,12 +48,7 @@ impl Question {
             Some(Err(error)) => report.refused.push(error_name(&error)),
             Some(Ok(account)) => {
                 if let Some(wrong) = self.wrong(&account) {
-                    report.failures.push(format!(
-                        "{wrong}: {}\n    {:?}: {}",
-                        { W },
-                        account.composition,
-                        account.claim
-                    ));
+                    report.failures.push(format!("{wrong}: {what}\n    {:?}: {}", account.composition, account.claim));
                 }
             }
         }

@@ -83,3 +83,28 @@ pub(crate) fn account(
     })?;
     stage.read_json("account.json").map(Some)
 }
+
+#[cfg(test)]
+mod tests {
+    use speed_mechanism::NoiseShare;
+
+    use super::*;
+
+    #[test]
+    fn a_claim_without_a_value_says_why_and_ends_nothing() {
+        // So little noise that a hundred queries of any votes cost more than the sampler's distance allows: the claim at
+        // these votes is not held to that.
+        let (gamma, teachers) = (InverseScale::new(0.7).expect("a scale"), 250);
+        let counts = vec![vec![230, 12, 8]; 100];
+        let distance = NoiseShare::new(gamma, teachers).expect("a table").distance_of_draws(250 * 100 * 3);
+        let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::ALL);
+        let event = event.with_sampling_distance(distance).expect("a distance");
+        let accountant = Accountant::new(event, Delta::new(1e-5).expect("a delta"));
+        let mut accounts = Accounts::default();
+        let tight = accounts.value("tight", accountant.account(&counts)).expect("a value");
+        assert!(tight.is_some_and(|account| account.epsilon < 1.0) && accounts.without_value.is_empty());
+        let any = accounts.value("any", accountant.account_queries(100)).expect("no failure");
+        assert!(any.is_none() && accounts.without_value[0].contains("any: sampler"), "{:?}", accounts.without_value);
+        assert!(accounts.value("bad", accountant.account(&[])).is_err());
+    }
+}
