@@ -12,6 +12,7 @@ use crate::costs::{Costs, CostsRequest, Others};
 use crate::orders::Best;
 use crate::outcome::Gaps;
 use crate::per_query::{self, Within, per_query_epsilon, tight_per_query_epsilon};
+use crate::sound::larger;
 use crate::{AccountError, Assume, Bound, Delta, Directions, Extent, PrivacyEvent, Release, ReleaseOptions};
 use least_epsilon::{Outcome, ROUNDING};
 
@@ -237,7 +238,7 @@ impl Accountant {
         });
         for outcome in found {
             let outcome = outcome?;
-            if !(outcome.best.epsilon <= worst.best.epsilon) {
+            if larger(outcome.best.epsilon, worst.best.epsilon) > worst.best.epsilon {
                 worst = outcome;
             }
         }
@@ -272,7 +273,7 @@ impl Accountant {
         let cases = both.cases(teachers)?;
         let released = both.released(&cases, &gaps, classes, left, options, rng, simulation)?;
         let best = Best { order: released.order, epsilon: released.epsilon * (1.0 + ROUNDING), at_edge: false };
-        if !(best.epsilon <= ceiling) {
+        if best.epsilon.is_nan() || best.epsilon > ceiling {
             return Err(self.used_up(best.epsilon));
         }
         let dependent = if released.helps { counts.len() } else { 0 };

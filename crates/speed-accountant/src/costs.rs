@@ -212,8 +212,7 @@ fn worth_distributions(law: &Law, rows: &[(f64, f64, f64)], delta: f64) -> Vec<b
         rising.sort_by(|&i, &j| moments[i].total_cmp(&moments[j]));
         for i in rising {
             left -= moments[i];
-            // Also where a moment is no number.
-            worth[i] |= !(left >= 0.0);
+            worth[i] |= left.is_nan() || left < 0.0;
         }
     }
     worth

@@ -146,8 +146,7 @@ fn log_trapezoid(x: f64, h: impl Fn(f64, f64, f64) -> f64) -> f64 {
             let value = at(direction * i);
             largest = largest.max(value);
             values.push(value);
-            // Also where it is no number.
-            if !(value >= largest - NEGLIGIBLE) {
+            if value.is_nan() || value < largest - NEGLIGIBLE {
                 break;
             }
         }

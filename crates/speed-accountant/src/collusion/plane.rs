@@ -45,8 +45,8 @@ impl Plane {
         for_each_row(secret, reach, |a, row, above| {
             for b in -reach..=reach + 1 {
                 let at = (b + reach + 1) as usize;
-                for i in 0..3 {
-                    let (here, there) = (row.0[i][at], above.0[i][at - 1]);
+                for (i, (here, there)) in row.0.iter().zip(&above.0).enumerate() {
+                    let (here, there) = (here[at], there[at - 1]);
                     let log_ratio = (here / there).ln().clamp(-epsilon, epsilon);
                     if let Some(index) = index(a, b).filter(|_| here > NEGLIGIBLE) {
                         answers[index][i].probability = here;

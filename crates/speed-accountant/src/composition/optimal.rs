@@ -86,7 +86,8 @@ impl Losses {
     fn plus(&self, epsilon: f64, times: usize, negligible: f64) -> Self {
         let k = times as f64;
         let log_one = epsilon + (-epsilon).exp().ln_1p();
-        let (terms, left_out): (Vec<(i64, f64)>, Vec<(i64, f64)>) = (0..=times)
+        type Terms = Vec<(i64, f64)>;
+        let (terms, left_out): (Terms, Terms) = (0..=times)
             .map(|i| {
                 let i = i as f64;
                 let log_ways = ln_gamma(k + 1.0) - ln_gamma(i + 1.0) - ln_gamma(k - i + 1.0);

@@ -326,7 +326,7 @@ impl Ledger {
         for budget in [Some(state.budget), limit].into_iter().flatten() {
             let Some(allowed) = budget.epsilon else { continue };
             let after = filter::spent(&budget, &state.charges).with_samplers();
-            if !(after <= allowed) {
+            if after.is_nan() || after > allowed {
                 return Err(LedgerError::OverBudget {
                     path: self.path.clone(),
                     queries: charges.iter().map(|charge| charge.queries).sum(),
