@@ -137,8 +137,10 @@ impl Accountant {
         }
         // So far up that the noise makes it too small with at most this probability.
         let failure = delta * FAILURE;
+        // In logarithms: a tenth of the smallest delta is no number.
+        let log_failure = delta.ln() + FAILURE.ln();
         let mut lift = 1;
-        while noise.log_survival_bound(lift + 1) > failure.ln() {
+        while noise.log_survival_bound(lift + 1) > log_failure {
             lift += 1;
         }
         let published = (place as i64 + noise.sample(rng) + lift as i64) as f64 * step;
