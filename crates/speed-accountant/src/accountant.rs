@@ -26,7 +26,7 @@ const WORTH_COMPARING: f64 = 0.25;
 /// The part of delta that may be charged for losses beyond those that one query hardly ever has.
 const BEYOND: f64 = 1e-6;
 /// More are not counted one by one.
-const MOST_TEACHERS: u64 = 10_000;
+const MOST_TEACHERS: u64 = 2_000;
 
 /// Accounts for queries: which noise, which delta, and under which assumptions.
 ///

@@ -32,6 +32,8 @@ const STEPS_OF_LARGE: usize = 96;
 const STEPS_OF_TWO_CLASSES: usize = 256;
 /// An epsilon of one query from which on it is large.
 const LARGE: f64 = 0.7;
+/// So few rows take every bound that is known.
+const FEW_ROWS: usize = 16;
 /// What a profile in closed form may be off by, relative to it.
 const PROFILE_ROUNDING: f64 = 1e-13;
 
@@ -336,6 +338,9 @@ impl Costs {
                     of(self.within, log_q, at) * (1.0 + PROFILE_ROUNDING)
                 };
                 let profile = match &exact {
+                    Some(exact) if self.rows.len() <= FEW_ROWS => {
+                        Profile::of_values(step, exact[back].clone()).min(&Profile::new(step, self.steps, excess))
+                    }
                     Some(exact) => Profile::of_values(step, exact[back].clone()),
                     None => Profile::new(step, self.steps, excess),
                 };
@@ -348,10 +353,13 @@ impl Costs {
     fn sum(&self, l: f64, exact: impl Fn(&Row) -> Option<(f64, f64)>) -> Total {
         let (without, with_votes) = (self.law.without_votes(l), self.law.at(l));
         let (mut there, mut back, mut dependent) = (0.0, 0.0, 0);
+        let few = self.rows.len() <= FEW_ROWS;
         for row in &self.rows {
             let exact = exact(row);
             // A sum that overflows is no bound.
             let least = |log_q: f64, exact: Option<f64>| match exact.filter(|exact| exact.is_finite()) {
+                // What is exact is hardly ever above, by its margins: not worth it for many rows.
+                Some(exact) if few => exact.min(with_votes(log_q)).min(without),
                 Some(exact) => exact.min(without),
                 None => with_votes(log_q).min(without),
             };

@@ -52,7 +52,7 @@ pub enum AccountError {
     NoOrders,
     /// There are too many teachers to try every number of them.
     #[error(
-        "there are {found} votes a row: with \"up to\" every number of missing teachers is tried, for at most 10000 teachers"
+        "there are {found} votes a row: with \"up to\" every number of missing teachers is tried, for at most 2000 teachers"
     )]
     Teachers {
         /// How many voted.

@@ -90,7 +90,9 @@ proptest! {
         let paper_both = of(Bound::Paper, Directions::Both, Assume::Dropout);
         let any = accountant.account_queries(rows.len()).expect("queries").epsilon;
         let above = |more: f64, less: f64| more >= less * (1.0 - 1e-6) - 1e-9;
-        prop_assert!(above(tight, tight_one) && above(outcome, tight) && above(paper_both, paper));
+        prop_assert!(above(tight, tight_one), "{tight} below {tight_one} in one direction");
+        prop_assert!(above(outcome, tight), "outcome {outcome} below tight {tight}");
+        prop_assert!(above(paper_both, paper), "paper {paper_both} below {paper} in one direction");
         prop_assert!(above(collusion, tight), "collusion {collusion} below dropout {tight}");
         prop_assert!(above(any, collusion), "{any} whatever the votes, {collusion} at these");
         prop_assert!(above(paper_both, tight), "paper {paper_both} below tight {tight}");

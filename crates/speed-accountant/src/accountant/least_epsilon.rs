@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::Accountant;
 use crate::account::Method;
 use crate::composition::{
-    Composition, gaussian_epsilon, improved_epsilon, optimal_epsilon, skellam_epsilon, tail_bound_epsilon,
+    Composition, best_tilt, gaussian_epsilon, improved_epsilon, optimal_epsilon, skellam_epsilon, tail_bound_epsilon,
 };
 use crate::costs::{Costs, Total};
 use crate::moments::paper_without_votes;
@@ -19,6 +19,9 @@ pub const LARGEST_ORDER: u32 = 25;
 
 /// What rounding may have cost an epsilon of the tight bounds, relative to it.
 pub(super) const ROUNDING: f64 = 1e-9;
+
+/// So few distributions of losses have their own best tilt looked for.
+const FEW_PARTS: usize = 8;
 
 /// An epsilon and how it came about.
 pub(super) struct Outcome {
@@ -50,7 +53,11 @@ impl Accountant {
         }
         // Whole distributions of the loss say more than their moments; the best order is the best tilt.
         let composed = costs.losses().and_then(|[there, back]| {
-            let epsilon = |losses: &[_]| Some(Composition::new(losses, best.order)?.epsilon(delta));
+            let epsilon = |losses: &[_]| {
+                // Few parts may be far from what the moments' order suits.
+                let tilt = if losses.len() <= FEW_PARTS { best_tilt(losses, delta) } else { best.order };
+                Some(Composition::new(losses, tilt)?.epsilon(delta))
+            };
             let there = epsilon(&there)?;
             let back = if self.directions == Directions::Both { epsilon(&back)? } else { there };
             Some(there.max(back) * (1.0 + ROUNDING))

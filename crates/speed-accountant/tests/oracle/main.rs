@@ -29,7 +29,7 @@ use summary::{Summary, say};
 /// Of the fixed sample.
 const SEED: u64 = 7;
 /// How many cases the fixed sample has.
-const SAMPLE: u64 = 700;
+const SAMPLE: u64 = 250;
 /// What a claim for two classes may be above the truth, as a median.
 const MEDIAN_EXCESS: f64 = 0.01;
 
