@@ -7,7 +7,8 @@
 //! extended, so two processes cannot spend the same budget.
 //!
 //! Charges are composed without votes, in the worst case: the ledger may be published, and refusing a query reveals nothing
-//! about votes. The budget holds however charges are chosen, also after looking at answers ([`filter`]).
+//! about votes. The budget holds however charges are chosen, also after looking at answers (docs/privacy.md, "Calibration, ledger,
+//! audit").
 
 mod filter;
 
