@@ -7,12 +7,14 @@
 mod case;
 mod check;
 mod composition;
+mod draw;
 mod fuzz;
 mod grid;
 mod noise;
 mod random;
 mod self_test;
 mod summary;
+mod tails;
 mod truth;
 mod view;
 
@@ -29,20 +31,22 @@ use summary::{Summary, say};
 /// Of the fixed sample.
 const SEED: u64 = 7;
 /// How many cases the fixed sample has.
-const SAMPLE: u64 = 250;
+const SAMPLE: u64 = 700;
 /// What a claim for two classes may be above the truth, as a median.
 const MEDIAN_EXCESS: f64 = 0.01;
 
 /// How often each kind comes, of a hundred.
-const KINDS: [(Kind, i64); 8] = [
-    (Kind::TwoDropout, 44),
-    (Kind::TwoDropoutUpTo, 11),
-    (Kind::TwoCollusion, 10),
-    (Kind::TwoCollusionUpTo, 7),
-    (Kind::ManyDropout, 10),
-    (Kind::ManyDropoutUpTo, 5),
-    (Kind::ManyCollusion, 3),
-    (Kind::Fuzz, 10),
+const KINDS: [(Kind, i64); 10] = [
+    (Kind::TwoDropout, 54),
+    (Kind::TwoDropoutUpTo, 6),
+    (Kind::TwoCollusion, 9),
+    (Kind::TwoCollusionUpTo, 3),
+    (Kind::ManyDropout, 8),
+    (Kind::ManyDropoutUpTo, 4),
+    (Kind::ManyCollusion, 4),
+    (Kind::NearThreshold, 5),
+    (Kind::OtherNoise, 4),
+    (Kind::Fuzz, 5),
 ];
 
 fn setting(name: &str) -> Option<u64> {
@@ -118,7 +122,7 @@ fn run(seed: u64, number: u64, summary: &Mutex<Summary>, shown: bool) {
         let shown = what.clone();
         check = Box::new(move || question.check(&shown));
     } else {
-        let case = Case::random(kind, name, &mut random);
+        let case = draw::draw(kind, name, &mut random);
         what = case.to_string();
         check = Box::new(move || check::check(&case));
     }

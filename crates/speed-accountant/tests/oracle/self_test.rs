@@ -3,6 +3,7 @@
 use crate::composition::{Losses, Outcome, log_factorial, outcomes};
 use crate::grid;
 use crate::noise::{Noise, Table};
+use crate::tails::{Difference, NoiseKind, laplace, normal};
 use crate::truth::neighbours;
 use crate::view::{Law, View};
 
@@ -87,7 +88,7 @@ fn answers_are_as_likely_as_in_an_enumeration() {
         (0.75, vec![0, 5, 0], Some(6)),
         (1.0, vec![1, 0, 4], Some(-9)),
     ] {
-        let law = Law { gamma, secret, known: 0.0, threshold };
+        let law = Law { noise: NoiseKind::DiscreteLaplace, gamma, secret, known: 0.0, threshold };
         let found = View::new(law, &votes).log_probabilities(&votes);
         let plain = enumerated(&votes, &convolved(gamma, secret, reach), threshold);
         for (found, plain) in found.iter().zip(plain) {
@@ -103,7 +104,7 @@ fn two_views_of_two_classes_agree() {
         for votes in [[5, 5], [9, 1], [0, 10]] {
             for known in [0.0, 0.4] {
                 let gamma = if known > 0.0 { 3.0 } else { gamma };
-                let law = Law { gamma, secret: 0.6, known, threshold: None };
+                let law = Law { noise: NoiseKind::DiscreteLaplace, gamma, secret: 0.6, known, threshold: None };
                 let silent = Law { threshold: Some(-3_000), ..law };
                 let (a, b) = (View::new(law, &votes), View::new(silent, &votes));
                 for there in neighbours(&votes) {
@@ -125,8 +126,11 @@ fn two_views_of_two_classes_agree() {
 fn known_noise_of_three_classes_is_as_in_an_enumeration() {
     let (gamma, secret, known, reach) = (2.0, 0.5, 0.25, 14i64);
     let (votes, there) = ([2, 1, 1], [1, 1, 2]);
-    let view = View::new(Law { gamma, secret, known, threshold: None }, &votes);
-    let answers = View::new(Law { gamma, secret, known: 0.0, threshold: None }, &[-2 * reach, 2 * reach, 0]);
+    let view = View::new(Law { noise: NoiseKind::DiscreteLaplace, gamma, secret, known, threshold: None }, &votes);
+    let answers = View::new(
+        Law { noise: NoiseKind::DiscreteLaplace, gamma, secret, known: 0.0, threshold: None },
+        &[-2 * reach, 2 * reach, 0],
+    );
     let noise = convolved(gamma, known, reach as usize);
     for epsilon in [0.0f64, 1.0, 3.0] {
         let pairs = view.log_probabilities(&votes);
@@ -143,6 +147,53 @@ fn known_noise_of_three_classes_is_as_in_an_enumeration() {
             }
         }
         assert!(close(found, plain, 1e-9), "{found} and {plain}");
+    }
+}
+
+#[test]
+fn tails_of_other_noise_are_as_published_and_in_closed_form() {
+    // ln Q(z), 20 digits (mpmath).
+    for (z, log) in [
+        (0.0f64, -std::f64::consts::LN_2),
+        (1.0, -1.841_021_645_009_264),
+        (3.0, -6.607_726_221_510_349),
+        (40.0, -804.608_442_013_754_1),
+    ] {
+        assert!(close(normal(z), log, 1e-12 * log.abs()), "{z}: {}", normal(z));
+        assert!(close(normal(-z), (-log.exp()).ln_1p(), 1e-14));
+    }
+    // Shape 1: e^-x / 2. Shape 2: e^-x (2 + x) / 4.
+    for x in [1e-3, 0.1, 1.0, 7.0, 300.0] {
+        assert!(close(laplace(x, 1.0), -x - 2f64.ln(), 1e-12 * (1.0 + x)), "{x}: {}", laplace(x, 1.0));
+        assert!(close(laplace(x, 2.0), -x + (0.5 + 0.25 * x).ln(), 1e-12 * (1.0 + x)), "{x}: {}", laplace(x, 2.0));
+    }
+    // By quadrature of 30 digits (mpmath).
+    for (x, shape, log) in [
+        (0.02, 0.1, -1.425_629_037_642_471),
+        (3.0, 0.4, -4.910_968_571_904_02),
+        (0.5, 1.6, -1.025_412_468_839_224_5),
+        (25.0, 0.004, -33.765_704_261_930_79),
+    ] {
+        assert!(close(laplace(x, shape), log, 1e-11), "{x} {shape}: {}", laplace(x, shape));
+    }
+    // Much integer noise is nearly continuous noise: half way between the integers.
+    for shape in [0.05, 0.4, 1.3] {
+        let fine = Noise::new(1e-3, shape, 3_001);
+        for t in [500, 3_000] {
+            let middle = 0.5 * (fine.log_at_least(t) + fine.log_at_least(t + 1));
+            assert!(close(laplace(1e-3 * t as f64, shape), middle, 1e-5), "{shape} {t}");
+        }
+    }
+    // Skellam noise by plain sums.
+    let (sigma, secret) = (2.0f64, 0.7);
+    let rate = secret * sigma * sigma;
+    let poisson: Vec<f64> =
+        (0..80).map(|j| (f64::from(j) * rate.ln() - rate - log_factorial(j as usize)).exp()).collect();
+    let skellam = Difference::new(NoiseKind::Skellam, sigma, secret, 20);
+    for gap in [0usize, 1, 6, 12] {
+        let second: f64 = (0..80).map(|j| poisson[j] * poisson.iter().skip(j + gap + 1).sum::<f64>()).sum();
+        let [first, found] = skellam.log_answers(gap as i64);
+        assert!(close(found, second.ln(), 1e-9) && close(first, (-second).ln_1p(), 1e-12), "{gap}");
     }
 }
 
@@ -185,7 +236,7 @@ fn a_single_query_is_solved_by_hand() {
 
 #[test]
 fn the_grid_is_a_little_below_the_exact_composition() {
-    let law = |gamma| Law { gamma, secret: 0.6, known: 0.0, threshold: None };
+    let law = |gamma| Law { noise: NoiseKind::DiscreteLaplace, gamma, secret: 0.6, known: 0.0, threshold: None };
     for (gamma, gap, k, delta) in
         [(0.1, 0, 50, 1e-5), (0.1, 30, 1_000, 1e-5), (1.0, 4, 200, 1e-30), (5.0, 0, 3_000, 0.1), (30.0, 2, 10, 1e-60)]
     {
@@ -208,7 +259,10 @@ fn the_grid_is_a_little_below_the_exact_composition() {
 #[test]
 fn different_runs_are_enumerated_and_put_on_a_grid() {
     let view = |votes: [i64; 2], there: [i64; 2]| {
-        let view = View::new(Law { gamma: 0.4, secret: 0.5, known: 0.0, threshold: None }, &votes);
+        let view = View::new(
+            Law { noise: NoiseKind::DiscreteLaplace, gamma: 0.4, secret: 0.5, known: 0.0, threshold: None },
+            &votes,
+        );
         outcomes(&view.log_probabilities(&votes), &view.log_probabilities(&there))
     };
     let runs = [(view([7, 6], [6, 7]), 30), (view([3, 10], [4, 9]), 11), (view([7, 6], [8, 5]), 5)];

@@ -18,10 +18,13 @@ const MOST_SLOW: usize = 4;
 pub(crate) struct Summary {
     start: Instant,
     cases: BTreeMap<Kind, usize>,
+    /// Seconds for truths, and for claims.
+    spent: BTreeMap<Kind, (f64, f64)>,
     refused: BTreeMap<(Kind, String), usize>,
     failed: BTreeMap<Kind, usize>,
     failures: Vec<String>,
     excess: Vec<f64>,
+    largest_excess: Option<(f64, String)>,
     smallest_margin: Option<(f64, String)>,
     slow: usize,
     slowest: Vec<(f64, String)>,
@@ -35,10 +38,12 @@ impl Summary {
         Self {
             start: Instant::now(),
             cases: BTreeMap::new(),
+            spent: BTreeMap::new(),
             refused: BTreeMap::new(),
             failed: BTreeMap::new(),
             failures: Vec::new(),
             excess: Vec::new(),
+            largest_excess: None,
             smallest_margin: None,
             slow: 0,
             slowest: Vec::new(),
@@ -57,6 +62,8 @@ impl Summary {
 
     pub(crate) fn add(&mut self, kind: Kind, what: String, report: Report) {
         *self.cases.entry(kind).or_default() += 1;
+        let spent = self.spent.entry(kind).or_default();
+        *spent = (spent.0 + report.truth_seconds, spent.1 + report.seconds);
         for error in report.refused {
             *self.refused.entry((kind, error)).or_default() += 1;
         }
@@ -68,6 +75,11 @@ impl Summary {
             }
         }
         self.excess.extend(report.excess);
+        if let Some(excess) =
+            report.excess.filter(|excess| self.largest_excess.as_ref().is_none_or(|(most, _)| excess > most))
+        {
+            self.largest_excess = Some((excess, what.clone()));
+        }
         let margin = report.margins.into_iter().min_by(f64::total_cmp);
         let smaller = margin.filter(|margin| self.smallest_margin.as_ref().is_none_or(|(least, _)| margin < least));
         if let Some(margin) = smaller {
@@ -111,15 +123,19 @@ impl Summary {
     pub(crate) fn print(&mut self) {
         let mut text = format!("-- cases in {:.0} s\n", self.seconds());
         for (kind, cases) in &self.cases {
-            text += &format!("{kind:?}: {cases} cases, {} failures\n", self.failed.get(kind).unwrap_or(&0));
+            let failed = self.failed.get(kind).copied().unwrap_or_default();
+            let (truth, claims) = self.spent.get(kind).copied().unwrap_or_default();
+            text += &format!(
+                "{kind:?}: {cases} cases, {failed} failures; truths took {truth:.1} s, claims {claims:.1} s\n"
+            );
         }
         for ((kind, error), times) in &self.refused {
             text += &format!("{kind:?} refused with {error}: {times}\n");
         }
         let (median, number) = self.median_excess();
-        let largest = self.excess.last().copied().unwrap_or(0.0);
+        let (largest, where_largest) = self.largest_excess.clone().unwrap_or_default();
         text += &format!(
-            "two classes, dropout, exactly: {number} claims exceed the truth by a median of {:.4} %, at most {:.4} %\n",
+            "two classes, dropout, exactly: {number} claims exceed the truth by a median of {:.4} %, at most {:.4} %: {where_largest}\n",
             100.0 * median,
             100.0 * largest
         );

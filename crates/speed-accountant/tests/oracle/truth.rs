@@ -22,6 +22,7 @@ pub(crate) fn least_epsilon(case: &Case) -> f64 {
 
 fn in_setting(case: &Case, setting: Setting, least: f64) -> f64 {
     let law = Law {
+        noise: case.noise,
         gamma: case.gamma,
         secret: setting.secret as f64 / case.teachers as f64,
         known: setting.known as f64 / case.teachers as f64,

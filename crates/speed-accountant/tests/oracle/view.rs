@@ -1,6 +1,7 @@
 //! What the adversary sees of one query, and how likely: the answer, and the known noise if there is any.
 
-use crate::noise::{Noise, Table};
+use crate::noise::Table;
+use crate::tails::{Difference, NoiseKind};
 
 /// Noise less likely than `e^-REACH` of what matters is left out of sums.
 const REACH: f64 = 45.0;
@@ -10,6 +11,7 @@ const KNOWN_REACH: f64 = 30.0;
 /// The noise of a query, as ratios of that of all teachers, and the threshold of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Law {
+    pub(crate) noise: NoiseKind,
     pub(crate) gamma: f64,
     pub(crate) secret: f64,
     pub(crate) known: f64,
@@ -19,7 +21,7 @@ pub(crate) struct Law {
 /// Logarithms of the probabilities of everything that may be seen, for votes near some given ones.
 pub(crate) enum View {
     /// Two classes: only the difference of their noise matters.
-    Difference(Noise),
+    Difference(Difference),
     /// Any number of classes.
     Answers(Answers),
     /// Two classes and the known difference of their noise.
@@ -40,7 +42,7 @@ impl View {
         }
         let spread = (votes[0] - votes[1]).abs() + 3;
         if law.known == 0.0 {
-            return Self::Difference(Noise::new(law.gamma, 2.0 * law.secret, spread));
+            return Self::Difference(Difference::new(law.noise, law.gamma, law.secret, spread));
         }
         let furthest = spread.min(reach(150.0)) + reach(KNOWN_REACH);
         Self::KnownDifference {
@@ -53,10 +55,7 @@ impl View {
     pub(crate) fn log_probabilities(&self, votes: &[i64]) -> Vec<f64> {
         match self {
             // The second class wins if its noise exceeds that of the first by more than the gap.
-            Self::Difference(noise) => {
-                let gap = votes[0] - votes[1];
-                vec![noise.log_at_least(-gap), noise.log_at_least(gap + 1)]
-            }
+            Self::Difference(noise) => noise.log_answers(votes[0] - votes[1]).to_vec(),
             Self::Answers(answers) => answers.log_probabilities(votes),
             Self::KnownDifference { secret, known } => (-known.furthest()..=known.furthest())
                 .flat_map(|shift| {

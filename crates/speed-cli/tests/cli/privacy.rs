@@ -224,8 +224,8 @@ fn real_noise_is_charged_to_the_experiments_ledger() {
     json(&place, &[&run[..], &["--force", "aggregate-trusted"]].concat());
     assert_eq!(charged()["queries"], 30);
     // A budget that would be passed: nothing is answered, charged or set aside.
-    let spent = charged()["spent_epsilon"].as_f64().expect("a number");
-    let budget = format!("privacy.budget={}", spent + 0.5);
+    let spent = charged()["fixed_epsilon"].as_f64().expect("a number");
+    let budget = format!("privacy.budget={}", spent + 0.1);
     let within = [&run[..], &["--set", &budget]].concat();
     json(&place, &within);
     place.fails(&[&within[..], &["--force", "aggregate"]].concat(), 6, &["the budget is", "nothing was charged"]);
