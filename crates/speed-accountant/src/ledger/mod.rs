@@ -322,6 +322,10 @@ impl Ledger {
 
     /// Adds charges to a state, unless they pass its budget or the caller's limit.
     fn check(&self, state: &mut State, charges: &[Charge], limit: Option<Budget>) -> Result<(), LedgerError> {
+        // What was spent under another budget is no reason to refuse nothing.
+        if charges.is_empty() {
+            return Ok(());
+        }
         let before = state.charges.len();
         state.charges.extend_from_slice(charges);
         for budget in [Some(state.budget), limit].into_iter().flatten() {
