@@ -3,6 +3,7 @@
 mod least_epsilon;
 
 use rand::CryptoRng;
+use rayon::prelude::*;
 use speed_mechanism::HonestRatio;
 
 use crate::account::{Account, Method};
@@ -220,22 +221,7 @@ impl Accountant {
         let (first, others) = cases.split_first().ok_or(AccountError::NoQueries)?;
         let mut worst = of(first, None)?;
         let order = Some(worst.best.order);
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(others.len().max(1));
-        let found: Vec<Result<Outcome, AccountError>> = std::thread::scope(|scope| {
-            let of = &of;
-            let share = |thread: usize| others.iter().skip(thread).step_by(threads);
-            let running: Vec<_> = (1..threads)
-                .map(|thread| scope.spawn(move || share(thread).map(|case| of(case, order)).collect::<Vec<_>>()))
-                .collect();
-            let mut found: Vec<_> = share(0).map(|case| of(case, order)).collect();
-            for thread in running {
-                match thread.join() {
-                    Ok(more) => found.extend(more),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            found
-        });
+        let found: Vec<Result<Outcome, AccountError>> = others.par_iter().map(|case| of(case, order)).collect();
         for outcome in found {
             let outcome = outcome?;
             if larger(outcome.best.epsilon, worst.best.epsilon) > worst.best.epsilon {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use rayon::prelude::*;
 use speed_mechanism::HonestRatio;
 
 use crate::collusion::{KnownNoise, KnownRow};
@@ -32,6 +33,8 @@ const STEPS_OF_LARGE: usize = 96;
 const STEPS_OF_TWO_CLASSES: usize = 256;
 /// An epsilon of one query from which on it is large.
 const LARGE: f64 = 0.7;
+/// A thread takes at least so many rows: fewer are done before another one wakes.
+const ROWS_OF_A_THREAD: usize = 32;
 /// So few rows take every bound that is known.
 const FEW_ROWS: usize = 16;
 /// What a profile in closed form may be off by, relative to it.
@@ -230,7 +233,7 @@ impl Costs {
             Others::Known(known) => event.with_more_noise(known),
         };
         let all: Vec<Gaps> = rows.iter().map(|(gaps, _)| gaps.clone()).collect();
-        let mut outcome = OutcomeBound::new(&judged, bound, integrals, &all);
+        let outcome = OutcomeBound::new(&judged, bound, integrals, &all);
         let few_classes = rows.iter().all(|(gaps, _)| gaps.classes() <= MOST_CLASSES);
         let share = delta / rows.len() as f64;
         let tight = bound == Bound::Tight && few_classes;
@@ -262,7 +265,7 @@ impl Costs {
             entry.0 += 1;
         }
         let bounds: Vec<(f64, f64, f64)> = order
-            .iter()
+            .par_iter()
             .filter_map(|key| distinct.get(key))
             .map(|&(times, gaps)| {
                 let log_q = outcome.log_q(gaps);
@@ -276,7 +279,7 @@ impl Costs {
             vec![difference.is_some(); bounds.len()]
         };
         let rows: Vec<Row> = order
-            .iter()
+            .par_iter()
             .zip(bounds)
             .zip(worth)
             .map(|((counts, (times, log_q, log_q_back)), worth)| {
@@ -329,10 +332,9 @@ impl Costs {
         }
         let step = self.epsilon / self.steps as f64;
         let places: Vec<f64> = Profile::places(step, self.steps).collect();
-        let mut all = [Vec::new(), Vec::new()];
-        for row in &self.rows {
+        let of_row = |row: &Row| {
             let exact = row.instance.as_ref().map(|instance| instance.profiles(&places));
-            for (back, (losses, log_q)) in all.iter_mut().zip([row.log_q, row.log_q_back]).enumerate() {
+            [(0, row.log_q), (1, row.log_q_back)].map(|(back, log_q)| {
                 let excess = |at: f64| {
                     let of = if known_noise { known_noise_excess } else { outcome_excess };
                     of(self.within, log_q, at) * (1.0 + PROFILE_ROUNDING)
@@ -344,18 +346,19 @@ impl Costs {
                     Some(exact) => Profile::of_values(step, exact[back].clone()),
                     None => Profile::new(step, self.steps, excess),
                 };
-                losses.push((profile.connect(), row.times as u32));
-            }
-        }
-        Some(all)
+                (profile.connect(), row.times as u32)
+            })
+        };
+        let (there, back) = self.rows.par_iter().map(of_row).map(<(_, _)>::from).unzip();
+        Some([there, back])
     }
 
-    fn sum(&self, l: f64, exact: impl Fn(&Row) -> Option<(f64, f64)>) -> Total {
+    fn sum(&self, l: f64, exact: impl Fn(&Row) -> Option<(f64, f64)> + Sync + Send) -> Total {
         let (without, with_votes) = (self.law.without_votes(l), self.law.at(l));
         let (mut there, mut back, mut dependent) = (0.0, 0.0, 0);
         let few = self.rows.len() <= FEW_ROWS;
-        for row in &self.rows {
-            let exact = exact(row);
+        let exact: Vec<Option<(f64, f64)>> = self.rows.par_iter().with_min_len(ROWS_OF_A_THREAD).map(exact).collect();
+        for (row, exact) in self.rows.iter().zip(exact) {
             // A sum that overflows is no bound.
             let least = |log_q: f64, exact: Option<f64>| match exact.filter(|exact| exact.is_finite()) {
                 // What is exact is hardly ever above, by its margins: not worth it for many rows.

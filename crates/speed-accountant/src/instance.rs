@@ -4,6 +4,8 @@
 //! the winning noisy count, with ties going to the lowest class index, and "no answer" where no count reaches the
 //! threshold. What the sums leave out is far below anything that shows.
 
+use std::borrow::Cow;
+
 use speed_mechanism::{DiscreteLaplace, Lattice};
 
 use crate::sound::larger;
@@ -47,6 +49,7 @@ pub(crate) struct ExactNoise {
 
 /// A function of an integer from `-reach - 3` to `reach + 3`, and its values outside.
 struct Table {
+    /// As many values after these, so that windows of votes that are not far apart are borrowed.
     values: Vec<f64>,
     first: i64,
     before: f64,
@@ -56,7 +59,8 @@ struct Table {
 impl Table {
     fn new(reach: i64, before: f64, after: f64, f: impl Fn(i64) -> f64) -> Self {
         let first = -reach - 3;
-        Self { values: (first..=-first).map(f).collect(), first, before, after }
+        let outside = std::iter::repeat_n(after, reach as usize);
+        Self { values: (first..=-first).map(f).chain(outside).collect(), first, before, after }
     }
 
     fn at(&self, k: i64) -> f64 {
@@ -65,8 +69,9 @@ impl Table {
     }
 
     /// The values at `from, from + 1, ...`.
-    fn window(&self, from: i64, places: usize) -> Vec<f64> {
-        (from..).take(places).map(|k| self.at(k)).collect()
+    fn window(&self, from: i64, places: usize) -> Cow<'_, [f64]> {
+        let inside = usize::try_from(from - self.first).ok().and_then(|start| self.values.get(start..start + places));
+        inside.map_or_else(|| (from..).take(places).map(|k| self.at(k)).collect(), Cow::Borrowed)
     }
 }
 
@@ -167,24 +172,29 @@ struct Neighbour {
 impl Instance {
     /// The largest moments of order `l` over all neighbours: from these votes to a neighbour's, and back.
     pub(crate) fn moments(&self, l: f64) -> (f64, f64) {
-        // At a neighbour it is at most e^epsilon times as likely.
-        let log_rest = self.rest.ln() + self.epsilon * (l + 1.0);
         let mut worst = [0.0f64; 2];
-        for Neighbour { likeliest, others } in &self.neighbours {
-            for (back, worst) in worst.iter_mut().enumerate() {
-                let losing = |&(here, there): &Pair| if back == 0 { (here, there) } else { (there, here) };
-                let terms = || others.iter().map(|pair| term(losing(pair), l) + ROUNDING * (l + 1.0)).chain([log_rest]);
-                let largest = terms().fold(f64::NEG_INFINITY, larger);
-                let leaves = if largest > f64::NEG_INFINITY {
-                    largest + terms().map(|term| (term - largest).exp()).sum::<f64>().ln()
-                } else {
-                    largest
-                };
-                let moment = crate::moments::log_sum(term(likeliest[back], l), leaves);
+        for neighbour in &self.neighbours {
+            for (worst, moment) in worst.iter_mut().zip(self.moments_towards(neighbour, l)) {
                 *worst = larger(*worst, moment);
             }
         }
         worst.into()
+    }
+
+    fn moments_towards(&self, Neighbour { likeliest, others }: &Neighbour, l: f64) -> [f64; 2] {
+        // At a neighbour it is at most e^epsilon times as likely.
+        let log_rest = self.rest.ln() + self.epsilon * (l + 1.0);
+        [0, 1].map(|back| {
+            let losing = |&(here, there): &Pair| if back == 0 { (here, there) } else { (there, here) };
+            let terms = || others.iter().map(|pair| term(losing(pair), l) + ROUNDING * (l + 1.0)).chain([log_rest]);
+            let largest = terms().fold(f64::NEG_INFINITY, larger);
+            let leaves = if largest > f64::NEG_INFINITY {
+                largest + terms().map(|term| (term - largest).exp()).sum::<f64>().ln()
+            } else {
+                largest
+            };
+            crate::moments::log_sum(term(likeliest[back], l), leaves)
+        })
     }
 
     /// Privacy profiles on a grid, the largest over all neighbours at each place: how much `delta(alpha)` exceeds `(1 -
@@ -196,9 +206,8 @@ impl Instance {
         let mut losing: Vec<(f64, f64)> = Vec::new();
         for Neighbour { likeliest, others } in &self.neighbours {
             for (back, worst) in worst.iter_mut().enumerate() {
-                excess.iter_mut().zip(&alphas).for_each(|(excess, &alpha)| {
-                    *excess = excess_of_likeliest(likeliest[back], alpha);
-                });
+                let of_likeliest = excess_of_likeliest(likeliest[back]);
+                excess.iter_mut().zip(&alphas).for_each(|(excess, &alpha)| *excess = of_likeliest(alpha));
                 losing.clear();
                 losing.extend(others.iter().map(|&(here, there)| {
                     let (p, p_there) = (here.exp(), there.exp());
@@ -222,15 +231,10 @@ impl Instance {
     pub(crate) fn leaders(&self, orders: &[f64]) -> Self {
         let mut leaders: Vec<usize> = Vec::new();
         for &l in orders {
-            for back in [false, true] {
-                let of = |i: usize| {
-                    let single = Self { neighbours: vec![self.neighbours[i].clone()], ..*self };
-                    let moments = single.moments(l);
-                    if back { moments.1 } else { moments.0 }
-                };
-                if let Some(best) = (0..self.neighbours.len()).max_by(|&i, &j| of(i).total_cmp(&of(j))) {
-                    leaders.push(best);
-                }
+            let moments: Vec<[f64; 2]> =
+                self.neighbours.iter().map(|neighbour| self.moments_towards(neighbour, l)).collect();
+            for back in [0, 1] {
+                leaders.extend((0..moments.len()).max_by(|&i, &j| moments[i][back].total_cmp(&moments[j][back])));
             }
         }
         leaders.sort_unstable();
@@ -276,7 +280,7 @@ impl<'a> Distributions<'a> {
         let rest = left_out.iter().map(|&k| base[k]).sum::<f64>() + 2.0 * classes as f64 * self.noise.tail;
         let rest_there = rest * epsilon.exp();
         let likeliest = answers.iter().copied().max_by(|&a, &b| base[a].total_cmp(&base[b])).unwrap_or(0);
-        let rivals: Vec<Rival> = (0..classes).map(|class| Rival::new(self, class)).collect();
+        let rivals: Vec<Rival<'_>> = (0..classes).map(|class| Rival::new(self, class)).collect();
         let mut neighbours = Vec::new();
         for from in (0..classes).filter(|&k| self.counts[k] > 0) {
             for to in (0..classes).filter(|&k| k != from) {
@@ -315,7 +319,8 @@ fn winning(noise: &ExactNoise, counts: &[i64], first: i64, places: usize) -> Vec
     let multiply = |product: &mut [f64], factors: &[f64]| {
         product.iter_mut().zip(factors).for_each(|(product, factor)| *product *= factor);
     };
-    let mut ways: Vec<Vec<f64>> = counts.iter().map(|count| noise.pmf.window(first - count, places)).collect();
+    let mut ways: Vec<Vec<f64>> =
+        counts.iter().map(|count| noise.pmf.window(first - count, places).into_owned()).collect();
     let mut product = vec![1.0; places];
     for (ways, count) in ways.iter_mut().zip(counts) {
         multiply(ways, &product);
@@ -330,20 +335,20 @@ fn winning(noise: &ExactNoise, counts: &[i64], first: i64, places: usize) -> Vec
 }
 
 /// What a class that loses or gains a vote does to probabilities at each winning count.
-struct Rival {
+struct Rival<'a> {
     /// Beating it where it lost a vote: where it loses ties, and where it wins them.
-    eased: [Vec<f64>; 2],
+    eased: [Cow<'a, [f64]>; 2],
     /// The same where it gained a vote.
-    pressed: [Vec<f64>; 2],
+    pressed: [Cow<'a, [f64]>; 2],
     /// Its own count where it lost a vote, and where it gained one.
-    own_up: Vec<f64>,
-    own_down: Vec<f64>,
+    own_up: Cow<'a, [f64]>,
+    own_down: Cow<'a, [f64]>,
 }
 
-impl Rival {
-    fn new(of: &Distributions<'_>, class: usize) -> Self {
+impl<'a> Rival<'a> {
+    fn new(of: &Distributions<'a>, class: usize) -> Self {
         let from = of.first - of.counts[class];
-        let window = |table: &Table, lower: i64| table.window(from - lower, of.places);
+        let window = |table: &'a Table, lower: i64| table.window(from - lower, of.places);
         Self {
             eased: [window(&of.noise.below_up, 0), window(&of.noise.below_up, 1)],
             pressed: [window(&of.noise.below_down, 0), window(&of.noise.below_down, 1)],
@@ -372,12 +377,18 @@ fn log_of_likeliest(p: f64, q: f64, rest: f64) -> (f64, f64) {
     if q + rest < 0.5 { ((-q).ln_1p(), (-(q + rest)).ln_1p()) } else { (p.ln() + ROUNDING, p.ln() - ROUNDING) }
 }
 
-/// `(p - alpha p')_+ - (1 - alpha)_+` for logarithms of two probabilities, without cancellation where both are close to 1.
-fn excess_of_likeliest((log_p, log_p_there): Pair, alpha: f64) -> f64 {
-    if log_p < -std::f64::consts::LN_2 || log_p_there < -std::f64::consts::LN_2 {
-        return (log_p.exp() * UP - alpha * log_p_there.exp() * DOWN).max(0.0) - (1.0 - alpha).max(0.0);
+/// `(p - alpha p')_+ - (1 - alpha)_+` of `alpha`, for logarithms of two probabilities, without cancellation where both are
+/// close to 1.
+fn excess_of_likeliest((log_p, log_p_there): Pair) -> impl Fn(f64) -> f64 {
+    let close_to_1 = log_p >= -std::f64::consts::LN_2 && log_p_there >= -std::f64::consts::LN_2;
+    let (p, p_there) = (log_p.exp() * UP, log_p_there.exp() * DOWN);
+    let (q, q_there) = (-log_p.exp_m1() * DOWN, -log_p_there.exp_m1() * UP);
+    move |alpha| {
+        let tells_nothing = 1.0 - alpha;
+        if !close_to_1 {
+            return (p - alpha * p_there).max(0.0) - tells_nothing.max(0.0);
+        }
+        let less = q - alpha * q_there;
+        if tells_nothing <= 0.0 { (tells_nothing - less).max(0.0) } else { (-less).max(-tells_nothing) }
     }
-    let (q, q_there) = (-log_p.exp_m1(), -log_p_there.exp_m1());
-    let (tells_nothing, less) = (1.0 - alpha, q * DOWN - alpha * q_there * UP);
-    if tells_nothing <= 0.0 { (tells_nothing - less).max(0.0) } else { (-less).max(-tells_nothing) }
 }

@@ -10,6 +10,8 @@ pub(crate) struct Best {
 
 /// The smallest order tried where orders are real.
 const SMALLEST: f64 = 0.02;
+/// From two octaves to a thousandth of the order, which an epsilon does not feel: it is flat about its least.
+const GOLDEN_STEPS: usize = 15;
 /// The largest by default.
 pub(crate) const LARGEST_REAL: f64 = 4_096.0;
 
@@ -23,14 +25,14 @@ pub(crate) fn best_whole(largest: u32, epsilon: impl Fn(f64) -> f64) -> Option<B
     })
 }
 
-/// Real orders up to `largest`: a geometric grid, then a golden section around its best. Every order gives a valid bound,
+/// Real orders up to `largest`: an octave apart, then a golden section around its best. Every order gives a valid bound,
 /// so a better one that is missed costs tightness only.
 pub(crate) fn best_real(largest: f64, epsilon: impl Fn(f64) -> f64) -> Option<Best> {
     if largest.is_nan() || largest <= 0.0 {
         return None;
     }
     let smallest = SMALLEST.min(largest);
-    let steps = ((largest / smallest).log2() * 3.0).ceil().max(1.0) as i32;
+    let steps = ((largest / smallest).log2()).ceil().max(1.0) as i32;
     let at = |i: i32| {
         if i == steps { largest } else { smallest * (largest / smallest).powf(f64::from(i) / f64::from(steps)) }
     };
@@ -41,7 +43,7 @@ pub(crate) fn best_real(largest: f64, epsilon: impl Fn(f64) -> f64) -> Option<Be
     let mut found = grid[best];
     let (mut a, mut b) = (high - golden * (high - low), low + golden * (high - low));
     let (mut fa, mut fb) = (epsilon(a.exp()), epsilon(b.exp()));
-    for _ in 0..22 {
+    for _ in 0..GOLDEN_STEPS {
         if fa <= fb {
             (high, b, fb) = (b, a, fa);
             a = high - golden * (high - low);

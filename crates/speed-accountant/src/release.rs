@@ -122,10 +122,14 @@ impl Accountant {
             }
         };
 
+        // That of the least secret noise holds for all cases: more of it only averages over more marks, and the envelope is
+        // concave.
+        let envelope = ThreeAnswers::new(first, tight_per_query_epsilon(first, classes));
+        let envelope = envelope.map(|three| three.envelope(order));
         // The largest of smooth bounds is one.
         let (mut log_bound, mut worst) = (f64::NEG_INFINITY, 0.0f64);
         for (event, others) in cases {
-            let smooth = Smooth::new(event, *others, classes, rows, order);
+            let smooth = Smooth::new(event, *others, classes, rows, order, envelope.as_ref());
             let most = k * smooth.without_votes();
             log_bound = larger(log_bound, smooth.log_bound(options.smoothness).min(most.ln()));
             worst = larger(worst, most);
@@ -166,7 +170,7 @@ fn deviation(votes: f64) -> Result<NoiseDeviation, AccountError> {
 struct Smooth<'a> {
     pairs: Pairs,
     law: Law,
-    envelope: Option<Envelope>,
+    envelope: Option<&'a Envelope>,
     rows: Vec<(&'a Gaps, f64)>,
     order: f64,
     /// Orders at which Theorem 6 is evaluated; they may not depend on q.
@@ -174,10 +178,16 @@ struct Smooth<'a> {
 }
 
 impl<'a> Smooth<'a> {
-    fn new(event: &PrivacyEvent, others: Others, classes: usize, rows: &'a [Gaps], order: f64) -> Self {
+    fn new(
+        event: &PrivacyEvent,
+        others: Others,
+        classes: usize,
+        rows: &'a [Gaps],
+        order: f64,
+        envelope: Option<&'a Envelope>,
+    ) -> Self {
         let epsilon = tight_per_query_epsilon(event, classes);
         let law = Law::new(event, epsilon, others, Bound::Outcome);
-        let envelope = ThreeAnswers::new(event, epsilon).map(|three| three.envelope(order));
         // With known noise what counts is q with that noise unknown.
         let judged = match others {
             Others::Missing => *event,
@@ -203,7 +213,7 @@ impl<'a> Smooth<'a> {
 
     /// The moment of one query whatever the votes are.
     fn without_votes(&self) -> f64 {
-        let of_envelope = self.envelope.as_ref().map_or(f64::INFINITY, |envelope| envelope.most().ln_1p());
+        let of_envelope = self.envelope.map_or(f64::INFINITY, |envelope| envelope.most().ln_1p());
         self.law.without_votes(self.order).min(of_envelope)
     }
 
@@ -226,7 +236,7 @@ impl<'a> Smooth<'a> {
         }
         let moved = Gaps { gaps: gaps.gaps.iter().map(|gap| gap - 2 * t).collect(), winner: gaps.winner - t };
         let log_q = self.pairs.log_union(&moved);
-        self.law.growing_with_q(log_q, self.order, &self.second_orders, self.envelope.as_ref()).min(without)
+        self.law.growing_with_q(log_q, self.order, &self.second_orders, self.envelope).min(without)
     }
 }
 
@@ -241,7 +251,8 @@ mod tests {
 
     fn smooth_bound((event, others): (&PrivacyEvent, Others), rows: &[Vec<u32>], order: f64, beta: f64) -> f64 {
         let gaps: Vec<Gaps> = rows.iter().map(|row| Gaps::of(0, row).expect("votes")).collect();
-        Smooth::new(event, others, 3, &gaps, order).log_bound(beta)
+        let envelope = ThreeAnswers::new(event, tight_per_query_epsilon(event, 3)).map(|three| three.envelope(order));
+        Smooth::new(event, others, 3, &gaps, order, envelope.as_ref()).log_bound(beta)
     }
 
     /// Noise of all others missing, or known.

@@ -90,7 +90,8 @@ impl KnownNoise {
     /// The mean moment of order `l`.
     pub(crate) fn averaged(&self, l: f64) -> Averaged {
         let cap = pure_moment(self.epsilon, l).exp_m1();
-        let values = self.plane.averaged(|p, log_ratio| p * (l * log_ratio).exp_m1());
+        // What cancels here is as little as what a transform is off by.
+        let values = self.plane.averaged(|p, log_ratio| p * ((l * log_ratio).exp() - 1.0));
         // p^{l+1} / p'^l moves by at most (2 l + 1) e^{epsilon (l + 1)} times what p and p' move by; three answers.
         let slope = 3.0 * (2.0 * l + 1.0) * (self.epsilon * (l + 1.0)).exp();
         let allowance = slope * self.tail + cap * self.tail_known + TRANSFORM * (1.0 + cap);
@@ -116,7 +117,7 @@ impl Averaged {
         let reach = self.reach;
         let shift = (-reach - x.min(y)).max(0);
         let (x, y) = ((x + shift).min(reach), (y + shift).min(reach));
-        self.values[((x + reach) * (2 * reach + 1) + y + reach) as usize]
+        self.values[((y + reach) * (2 * reach + 1) + x + reach) as usize]
     }
 }
 

@@ -1,6 +1,6 @@
 //! One row of votes: the law of the best of the others for every pair of classes, and the largest mean over pairs.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::{Averaged, KnownNoise};
 use crate::sound::larger;
@@ -18,7 +18,7 @@ struct Group {
     /// Whether the class that loses a vote wins against the other in a tie of how far each passes its mark.
     loser_first: bool,
     first: i64,
-    weights: Rc<[f64]>,
+    weights: Arc<[f64]>,
 }
 
 /// A class that loses a vote and one that gains it.
@@ -65,15 +65,20 @@ impl KnownNoise {
         // P[a class beats the winner], at the votes or with one vote more.
         let wins: Vec<f64> =
             counts.iter().map(|&count| if count == most { 1.0 } else { self.beats(most - count - 1) }).collect();
+        let others = Others::new(&below, self.threshold.is_some());
         let (mut pairs, mut unlikely) = (Vec::new(), 0.0f64);
         for low in 0..counts.len() {
+            let mut between: Option<Vec<f64>> = None;
             for high in low + 1..counts.len() {
+                if high > low + 1 {
+                    between = Some(others.with(between, high - 1));
+                }
                 let either_wins = (wins[low] + wins[high]).min(1.0);
                 if either_wins < UNLIKELY {
                     unlikely = unlikely.max(either_wins);
                     continue;
                 }
-                let groups = self.best_of_others(&below, low, high, lowest);
+                let groups = others.best([others.before(low), between.as_deref(), others.after(high)], lowest);
                 let mass: f64 = groups.iter().flat_map(|group| group.weights.iter()).sum();
                 let rest = (1.0 - mass).max(0.0) + 1e-15;
                 for (loses, gains) in [(low, high), (high, low)] {
@@ -87,41 +92,71 @@ impl KnownNoise {
         pairs.sort_by(|a, b| b.either_wins.total_cmp(&a.either_wins));
         KnownRow { pairs, unlikely }
     }
+}
 
-    /// Where the best noisy count of all classes but two is, by whether its class is before both, between them or after
-    /// both (a threshold counts as a class after all).
-    fn best_of_others(&self, below: &[Vec<f64>], low: usize, high: usize, lowest: i64) -> Vec<Group> {
+/// The noisy counts of all classes but a pair, by whether they come before both, between them or after both.
+struct Others<'a> {
+    /// `P[noisy count <= place]` of each class.
+    below: &'a [Vec<f64>],
+    /// The same of all classes before one.
+    before: Vec<Vec<f64>>,
+    /// The same of all classes after one, where a threshold counts as a class after all.
+    after: Vec<Vec<f64>>,
+    threshold: bool,
+}
+
+impl<'a> Others<'a> {
+    fn new(below: &'a [Vec<f64>], threshold: bool) -> Self {
         let places = below[0].len();
-        let product = |classes: std::ops::Range<usize>| {
-            let mut product = vec![1.0; places];
-            for class in classes.clone() {
-                product.iter_mut().zip(&below[class]).for_each(|(product, factor)| *product *= factor);
-            }
-            (!classes.is_empty()).then_some(product)
-        };
-        let (before, between) = (product(0..low), product(low + 1..high));
-        let mut after = product(high + 1..below.len());
-        if self.threshold.is_some() {
-            // All of the threshold's mass is at the lowest place: nothing is below.
-            let after = after.get_or_insert_with(|| vec![1.0; places]);
-            after[0] = 0.0;
-        }
-        let at = |values: &Option<Vec<f64>>, i: usize| values.as_ref().map_or(1.0, |values| values[i]);
-        let mass = |which: usize, i: usize| {
-            // The first of equals is the best: classes before it are below the place, those after it at most there.
-            let value = |group: usize, values: &Option<Vec<f64>>| match group.cmp(&which) {
-                std::cmp::Ordering::Less => at(values, i - 1),
-                std::cmp::Ordering::Equal => at(values, i) - at(values, i - 1),
-                std::cmp::Ordering::Greater => at(values, i),
+        let products = |classes: &mut dyn Iterator<Item = usize>, first: Vec<f64>| -> Vec<Vec<f64>> {
+            let mut product = first;
+            let until = |class: usize| {
+                let more = multiplied(product.clone(), &below[class]);
+                std::mem::replace(&mut product, more)
             };
-            value(0, &before) * value(1, &between) * value(2, &after)
+            classes.map(until).collect()
         };
+        let before = products(&mut (0..below.len()), vec![1.0; places]);
+        let mut nobody_after = vec![1.0; places];
+        if threshold {
+            // All of the threshold's mass is at the lowest place: nothing is below.
+            nobody_after[0] = 0.0;
+        }
+        let mut after = products(&mut (0..below.len()).rev(), nobody_after);
+        after.reverse();
+        Self { below, before, after, threshold }
+    }
+
+    /// Of classes before this one, if there are any.
+    fn before(&self, class: usize) -> Option<&[f64]> {
+        (class > 0).then(|| &self.before[class][..])
+    }
+
+    /// Of classes after this one and the threshold, if there are any.
+    fn after(&self, class: usize) -> Option<&[f64]> {
+        (class + 1 < self.below.len() || self.threshold).then(|| &self.after[class][..])
+    }
+
+    fn with(&self, product: Option<Vec<f64>>, class: usize) -> Vec<f64> {
+        match product {
+            Some(product) => multiplied(product, &self.below[class]),
+            None => self.below[class].clone(),
+        }
+    }
+
+    /// Where the best of them is, by where its class comes.
+    fn best(&self, parts: [Option<&[f64]>; 3], lowest: i64) -> Vec<Group> {
+        let places = self.below[0].len();
         let mut groups = Vec::new();
-        for (which, present) in [before.is_some(), between.is_some(), after.is_some()].into_iter().enumerate() {
-            if !present {
-                continue;
+        for (which, part) in parts.into_iter().enumerate() {
+            let Some(part) = part else { continue };
+            // The first of equals is the best: classes before it are below the place, those after it at most there.
+            let mut weights: Vec<f64> = part.windows(2).map(|of| of[1] - of[0]).collect();
+            for (other, factors) in parts.into_iter().enumerate() {
+                let Some(factors) = factors.filter(|_| other != which) else { continue };
+                let factors = if other < which { &factors[..places - 1] } else { &factors[1..] };
+                weights.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
             }
-            let weights: Vec<f64> = (1..places).map(|i| mass(which, i)).collect();
             let Some(first) = weights.iter().position(|&weight| weight > NEGLIGIBLE) else { continue };
             let last = weights.iter().rposition(|&weight| weight > NEGLIGIBLE).unwrap_or(first);
             groups.push(Group {
@@ -132,12 +167,17 @@ impl KnownNoise {
                 weights: weights[first..=last].into(),
             });
         }
-        if groups.is_empty() && before.is_none() && between.is_none() && after.is_none() {
+        if groups.is_empty() && parts.iter().all(Option::is_none) {
             // Two classes: nobody else is in the way.
             groups.push(Group { ties: [0, 0], loser_first: true, first: i64::MIN / 4, weights: [1.0].into() });
         }
         groups
     }
+}
+
+fn multiplied(mut product: Vec<f64>, factors: &[f64]) -> Vec<f64> {
+    product.iter_mut().zip(factors).for_each(|(product, factor)| *product *= factor);
+    product
 }
 
 impl Group {

@@ -1,5 +1,6 @@
 //! The three answers given `(A, B)` ([`crate::three_answers`]), and their moments averaged over the known noise.
 
+use rayon::prelude::*;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 use speed_mechanism::Lattice;
@@ -74,13 +75,13 @@ impl Plane {
     }
 
     /// The sum over answers of `term(probability, log ratio)`, for both moves of a vote, averaged over the known noise of
-    /// both classes: values at `(x, y)` from `-reach` to `reach`, `x` first.
-    pub(super) fn averaged(&self, term: impl Fn(f64, f64) -> f64) -> Vec<Complex<f64>> {
+    /// both classes: values at `(x, y)` from `-reach` to `reach`, all `x` of one `y` together.
+    pub(super) fn averaged(&self, term: impl Fn(f64, f64) -> f64 + Sync) -> Vec<Complex<f64>> {
         let width = (2 * self.reach + 1) as usize;
         let side = self.kernel.len();
         let values: Vec<Complex<f64>> = self
             .answers
-            .iter()
+            .par_iter()
             .map(|answers| {
                 answers.iter().filter(|answer| answer.probability > 0.0).fold(Complex::default(), |sum, answer| {
                     let [plus, minus] = answer.log_ratios.map(|log_ratio| term(answer.probability, log_ratio));
@@ -96,31 +97,28 @@ impl Plane {
             let (a, b) = ((a + shift).min(self.reach), (b + shift).min(self.reach));
             values[(a + self.reach) as usize * width + (b + self.reach) as usize]
         };
-        let mut scratch = vec![Complex::default(); self.forward.get_inplace_scratch_len()];
-        let mut columns = vec![Complex::default(); width * side];
-        let mut line = vec![Complex::default(); side];
-        for i in 0..side {
-            let a = place(i);
-            if a > self.reach {
-                // The same as at the reach.
-                let edge = self.reach as usize;
-                columns.chunks_exact_mut(side).for_each(|column| column[i] = column[edge]);
-                continue;
-            }
-            line.iter_mut().enumerate().for_each(|(j, value)| *value = at(a, place(j)));
-            self.smooth(&mut line, &mut scratch);
-            for (column, y) in columns.chunks_exact_mut(side).zip(-self.reach..) {
-                column[i] = line[y.rem_euclid(side as i64) as usize];
-            }
-        }
-        let mut averaged = vec![Complex::default(); width * width];
-        for (y, column) in columns.chunks_exact_mut(side).enumerate() {
-            self.smooth(column, &mut scratch);
-            for (row, x) in averaged.chunks_exact_mut(width).zip(-self.reach..) {
-                row[y] = column[x.rem_euclid(side as i64) as usize];
-            }
-        }
-        averaged
+        let memory =
+            || (vec![Complex::default(); self.forward.get_inplace_scratch_len()], vec![Complex::default(); side]);
+        // At places beyond the reach it is the same as at the reach.
+        let smoothed: Vec<Complex<f64>> = (-half..=self.reach.min(half))
+            .into_par_iter()
+            .map_init(memory, |(scratch, line), a| {
+                line.iter_mut().enumerate().for_each(|(j, value)| *value = at(a, place(j)));
+                self.smooth(line, scratch);
+                (-self.reach..=self.reach).map(|y| line[y.rem_euclid(side as i64) as usize]).collect::<Vec<_>>()
+            })
+            .flatten_iter()
+            .collect();
+        let row = |a: i64| ((a.min(self.reach) + half) as usize) * width;
+        (0..width)
+            .into_par_iter()
+            .map_init(memory, |(scratch, line), y| {
+                line.iter_mut().enumerate().for_each(|(i, value)| *value = smoothed[row(place(i)) + y]);
+                self.smooth(line, scratch);
+                (-self.reach..=self.reach).map(|x| line[x.rem_euclid(side as i64) as usize]).collect::<Vec<_>>()
+            })
+            .flatten_iter()
+            .collect()
     }
 
     fn smooth(&self, line: &mut [Complex<f64>], scratch: &mut [Complex<f64>]) {
@@ -162,7 +160,7 @@ mod tests {
                         direct += (known.log_pmf(a) + known.log_pmf(b)).exp() * of(x - a, y - b, i);
                     }
                 }
-                let found = averaged[((x + reach) * width + y + reach) as usize];
+                let found = averaged[((y + reach) * width + x + reach) as usize];
                 let found = [found.re, found.im][i];
                 assert!((found - direct).abs() < 1e-13 * (1.0 + direct), "({x}, {y}) {i}: {found} against {direct}");
             }

@@ -3,6 +3,7 @@
 
 mod svg;
 
+use rayon::prelude::*;
 use speed_mechanism::{HonestRatio, InverseScale};
 
 use crate::calibrate::NoiseKind;
@@ -92,13 +93,12 @@ impl FigureRequest<'_> {
     fn curves(
         &self,
         xs: impl Iterator<Item = f64>,
-        noise: impl Fn(f64) -> Result<(InverseScale, HonestRatio), AccountError>,
+        noise: impl Fn(f64) -> Result<(InverseScale, HonestRatio), AccountError> + Sync,
     ) -> Result<Vec<Curve>, AccountError> {
-        let (mut paper, mut tight) = (Vec::new(), Vec::new());
-        for x in xs {
+        let at = |x: f64| -> Result<_, AccountError> {
             let (gamma, tau) = noise(x)?;
             let event = PrivacyEvent::new(Noise::laplace(gamma), tau);
-            paper.push((x, Accountant::paper(event, self.delta).account(self.counts)?.epsilon));
+            let paper = Accountant::paper(event, self.delta).account(self.counts)?.epsilon;
             let noise = if self.kind == NoiseKind::DiscreteLaplace {
                 Noise::discrete_laplace(gamma)
             } else {
@@ -109,8 +109,10 @@ impl FigureRequest<'_> {
                 .with_integrals(self.bound == Bound::Tight)
                 .with_directions(Directions::Both)
                 .with_assume(self.assume);
-            tight.push((x, accountant.account(self.counts)?.epsilon));
-        }
+            Ok(((x, paper), (x, accountant.account(self.counts)?.epsilon)))
+        };
+        let points: Result<Vec<_>, AccountError> = xs.collect::<Vec<_>>().into_par_iter().map(at).collect();
+        let (paper, tight) = points?.into_iter().unzip();
         let integer = if self.kind == NoiseKind::DiscreteLaplace { "integer" } else { "continuous" };
         Ok(vec![
             Curve { name: "paper (continuous noise, dropout, one direction)".into(), column: "paper", points: paper },

@@ -6,6 +6,7 @@ mod pairs;
 mod proposition4;
 
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 pub(crate) use exact::{ClassNoise, reach_of_variance};
 pub(crate) use gaps::Gaps;
@@ -64,7 +65,8 @@ pub(crate) struct OutcomeBound {
     pairs: Pairs,
     exact: Option<ClassNoise>,
     threshold: Option<f64>,
-    known: HashMap<Gaps, f64>,
+    /// What was computed; rows are often the same, and neighbours of several.
+    known: Mutex<HashMap<Gaps, f64>>,
 }
 
 impl OutcomeBound {
@@ -77,11 +79,11 @@ impl OutcomeBound {
                 (Pairs::exact(event, rows), integrals.then(|| ClassNoise::new(event, largest)))
             }
         };
-        Self { pairs, exact, threshold: event.threshold(), known: HashMap::new() }
+        Self { pairs, exact, threshold: event.threshold(), known: Mutex::default() }
     }
 
     /// `ln q` for the better of the outcomes "the winner" and "no answer".
-    pub(crate) fn log_q(&mut self, gaps: &Gaps) -> f64 {
+    pub(crate) fn log_q(&self, gaps: &Gaps) -> f64 {
         let winner = self.log_winner(gaps);
         let log_q = if self.threshold.is_some() { winner.min(self.pairs.log_any_answer(gaps)) } else { winner };
         // What is no number says nothing.
@@ -89,7 +91,7 @@ impl OutcomeBound {
     }
 
     /// `ln q` at the worst neighbour, for the same outcome as at `gaps`.
-    pub(crate) fn log_q_of_neighbours(&mut self, gaps: &Gaps) -> f64 {
+    pub(crate) fn log_q_of_neighbours(&self, gaps: &Gaps) -> f64 {
         let winner = self.log_winner(gaps);
         let silent = self.threshold.is_some() && self.pairs.log_any_answer(gaps) < winner;
         if silent {
@@ -110,8 +112,9 @@ impl OutcomeBound {
     }
 
     /// `ln q` for the outcome "the winner".
-    pub(crate) fn log_winner(&mut self, gaps: &Gaps) -> f64 {
-        if let Some(&log_q) = self.known.get(gaps) {
+    pub(crate) fn log_winner(&self, gaps: &Gaps) -> f64 {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&log_q) = known().get(gaps) {
             return log_q;
         }
         let union = self.pairs.log_union(gaps);
@@ -121,7 +124,7 @@ impl OutcomeBound {
             }
             _ => union,
         };
-        self.known.insert(gaps.clone(), log_q);
+        known().insert(gaps.clone(), log_q);
         log_q
     }
 }
