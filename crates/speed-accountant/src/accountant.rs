@@ -26,6 +26,8 @@ const SET_ASIDE: f64 = 1e-6;
 const WORTH_COMPARING: f64 = 0.25;
 /// The part of delta that may be charged for losses beyond those that one query hardly ever has.
 const BEYOND: f64 = 1e-6;
+/// Compositions of more queries take too long.
+pub(crate) const MOST_QUERIES: usize = 1_000_000;
 /// More are not counted one by one.
 const MOST_TEACHERS: u64 = 2_000;
 
@@ -97,7 +99,7 @@ impl Accountant {
     }
 
     /// Whether `q` of close votes is integrated, or bounded by pairs of classes: faster by an order of magnitude, and
-    /// larger by a few percent.
+    /// larger by a few percent. Continuous Laplace noise of less than a tenth of the teachers is not integrated.
     #[must_use]
     pub fn with_integrals(self, integrals: bool) -> Self {
         Self { integrals, ..self }
@@ -120,8 +122,9 @@ impl Accountant {
     ///
     /// # Errors
     /// [`AccountError`] if there are no rows, if rows differ in length or in the number of votes, if there are fewer than
-    /// two classes or no votes, if no order is allowed, if a trusted aggregator is assumed and `tau` is not 1, or if the
-    /// sampler's distance uses up delta.
+    /// two classes or no votes, if no order is allowed, if a trusted aggregator is assumed and `tau` is not 1, if the
+    /// sampler's distance uses up delta, if there are more than 2000 teachers to try every number of, or if no finite epsilon
+    /// is known.
     pub fn account(&self, counts: &[Vec<u32>]) -> Result<Account, AccountError> {
         self.check()?;
         let gaps = checked_gaps(counts)?;
@@ -272,11 +275,15 @@ impl Accountant {
     ///
     /// # Errors
     /// [`AccountError::NoQueries`] for no queries, [`AccountError::NoOrders`] if no order is allowed,
-    /// [`AccountError::CentralRatio`] and [`AccountError::DeltaUsedUp`] as for [`Self::account`].
+    /// [`AccountError::Queries`] for more than a million, [`AccountError::CentralRatio`], [`AccountError::DeltaUsedUp`] and
+    /// [`AccountError::NotFinite`] as for [`Self::account`].
     pub fn account_queries(&self, queries: usize) -> Result<Account, AccountError> {
         self.check()?;
         if queries == 0 {
             return Err(AccountError::NoQueries);
+        }
+        if queries > MOST_QUERIES {
+            return Err(AccountError::Queries { found: queries });
         }
         let epsilon = self.per_query_epsilon(usize::MAX);
         self.finish(queries, epsilon, |delta| self.without_votes(queries, epsilon, delta), None)

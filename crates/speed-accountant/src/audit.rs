@@ -72,14 +72,15 @@ fn ratio_bound(delta: f64, here: u64, there: u64, runs: u64, confidence: f64) ->
     if low > delta { ((low - delta) / high).ln() } else { f64::NEG_INFINITY }
 }
 
-/// The largest probability below which `successes` or more would come up with a probability of at most `wrong`.
+/// The largest probability below which `successes` or more of `runs` would come up with a probability of at most `wrong`
+/// (Clopper and Pearson 1934). More successes than runs are as many.
 #[must_use]
 pub fn lower_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
     if successes == 0 || runs == 0 {
         return 0.0;
     }
     // P[X >= s] = I_p(s, n - s + 1) grows with p.
-    let (s, n) = (successes as f64, runs as f64);
+    let (s, n) = (successes.min(runs) as f64, runs as f64);
     bisect(|p| beta_reg(s, n - s + 1.0, p) <= wrong).0
 }
 
@@ -115,6 +116,7 @@ mod tests {
         assert_eq!(lower_limit(0, 20, 0.025), 0.0);
         assert!((upper_limit(0, 20, 0.025) - (1.0 - 0.025f64.powf(1.0 / 20.0))).abs() < 1e-9);
         assert_eq!(upper_limit(5, 5, 0.01), 1.0);
+        assert_eq!(lower_limit(5, 3, 0.05), lower_limit(3, 3, 0.05));
     }
 
     #[test]

@@ -41,8 +41,8 @@ pub enum AccountError {
         /// Index of the row.
         row: usize,
     },
-    /// Delta is not in (0, 1).
-    #[error("delta is {found}, but it must be greater than 0 and less than 1")]
+    /// Delta is out of range.
+    #[error("delta is {found}, but it must be at least {:e} and less than 1", crate::Delta::SMALLEST)]
     Delta {
         /// The refused value.
         found: f64,
@@ -50,6 +50,12 @@ pub enum AccountError {
     /// No moment order was asked for.
     #[error("largest moment order is 0, but at least order 1 is needed")]
     NoOrders,
+    /// There are more queries than are composed.
+    #[error("there are {found} queries, but at most 1000000 are accounted for together")]
+    Queries {
+        /// How many were asked for.
+        found: usize,
+    },
     /// There are too many teachers to try every number of them.
     #[error(
         "there are {found} votes a row: with \"up to\" every number of missing teachers is tried, for at most 2000 teachers"

@@ -172,18 +172,21 @@ impl PrivacyEvent {
     }
 }
 
-/// The delta of an (epsilon, delta) claim, in (0, 1).
+/// The delta of an (epsilon, delta) claim, from [`Delta::SMALLEST`] to less than 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Delta(f64);
 
 impl Delta {
+    /// Parts of a smaller one are no longer numbers with all their digits.
+    pub const SMALLEST: f64 = 1e-280;
+
     /// Checks and wraps `delta`.
     ///
     /// # Errors
-    /// [`AccountError::Delta`] if `delta` is not a number in (0, 1).
+    /// [`AccountError::Delta`] if `delta` is no number, less than [`Self::SMALLEST`], or 1 or more.
     pub fn new(delta: f64) -> Result<Self, AccountError> {
-        if delta > 0.0 && delta < 1.0 { Ok(Self(delta)) } else { Err(AccountError::Delta { found: delta }) }
+        if (Self::SMALLEST..1.0).contains(&delta) { Ok(Self(delta)) } else { Err(AccountError::Delta { found: delta }) }
     }
 
     /// The value.

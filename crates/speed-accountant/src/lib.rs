@@ -92,6 +92,7 @@ mod costs;
 mod error;
 mod event;
 mod instance;
+mod memo;
 mod moments;
 mod orders;
 mod outcome;

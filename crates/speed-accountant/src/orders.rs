@@ -14,9 +14,12 @@ const SMALLEST: f64 = 0.02;
 const GOLDEN_STEPS: usize = 15;
 /// The largest by default.
 pub(crate) const LARGEST_REAL: f64 = 4_096.0;
+/// The largest at all: tables of noise are as long, and no epsilon gains from more.
+const LARGEST: f64 = 1e5;
 
 /// Whole orders from 1 to `largest`, as the paper.
 pub(crate) fn best_whole(largest: u32, epsilon: impl Fn(f64) -> f64) -> Option<Best> {
+    let largest = largest.min(LARGEST as u32);
     let all = (1..=largest).map(|l| (f64::from(l), epsilon(f64::from(l))));
     all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(order, epsilon)| Best {
         order,
@@ -31,6 +34,7 @@ pub(crate) fn best_real(largest: f64, epsilon: impl Fn(f64) -> f64) -> Option<Be
     if largest.is_nan() || largest <= 0.0 {
         return None;
     }
+    let largest = largest.min(LARGEST);
     let smallest = SMALLEST.min(largest);
     let steps = ((largest / smallest).log2()).ceil().max(1.0) as i32;
     let at = |i: i32| {

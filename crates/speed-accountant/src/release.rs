@@ -22,7 +22,7 @@ use crate::costs::{Law, Others};
 use crate::orders::best_real;
 use crate::outcome::{Gaps, Pairs};
 use crate::per_query::tight_per_query_epsilon;
-use crate::sound::larger;
+use crate::sound::{at_least_zero, larger};
 use crate::three_answers::{Envelope, ThreeAnswers};
 use crate::{AccountError, Accountant, Bound, Noise, PrivacyEvent};
 
@@ -220,7 +220,16 @@ impl<'a> Smooth<'a> {
     /// `ln max over t of e^{-beta t} sum of moments`.
     fn log_bound(&self, beta: f64) -> f64 {
         let furthest = self.rows.iter().filter_map(|(gaps, _)| gaps.gaps.first()).max().copied().unwrap_or(0) / 2 + 1;
-        (0..=furthest).map(|t| self.sum(t + 1).max(1e-300).ln() - beta * t as f64).fold(f64::NEG_INFINITY, f64::max)
+        let most = at_least_zero(self.rows.iter().map(|(_, times)| times).sum::<f64>() * self.without_votes());
+        let mut largest = f64::NEG_INFINITY;
+        for t in 0..=furthest {
+            // From here on even the worst case is no more than what was found.
+            if most.ln() - beta * (t as f64) <= largest {
+                break;
+            }
+            largest = larger(largest, larger(self.sum(t + 1), 1e-300).ln() - beta * t as f64);
+        }
+        largest
     }
 
     /// The sum of moments where `t` teachers changed.

@@ -1,20 +1,17 @@
 //! What queries of Laplace noise cost whatever the votes are: composition of the distributions that dominate each of them.
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::PrivacyEvent;
 use crate::account::Method;
 use crate::composition::{
     Composition, LossDistribution, Profile, best_tilt, optimal_epsilon, optimal_epsilon_of, pure_excess,
 };
+use crate::memo::Memo;
 use crate::per_query::tight_per_query_epsilon;
 use crate::three_answers::ThreeAnswers;
 
 /// Grid steps in the smallest and in the largest epsilon of queries of several kinds.
 const FEWEST_STEPS: f64 = 24.0;
 const MOST_STEPS: f64 = 2_048.0;
-/// Distributions that are kept, since calibrations, figures and ledgers ask for the same ones again and again.
-const KEPT: usize = 64;
 
 /// Queries of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,10 +35,13 @@ impl Kind {
 
     /// Distributions that dominate one query, on a grid of `step`, each with how many there are of it.
     fn losses(&self, step: f64) -> Option<Vec<(LossDistribution, u32)>> {
+        static KNOWN: Memo<4, LossDistribution> = Memo::new();
         let times = u32::try_from(self.queries).ok()?;
         let half = |epsilon: f64| ((epsilon / step * (1.0 + 1e-12)).ceil() as usize).max(1);
-        if let Some(three) = ThreeAnswers::new(&self.event, self.epsilon) {
-            return Some(vec![(three.profile(step, half(self.epsilon)).connect(), times)]);
+        if let (Some(three), Some(gamma)) = (ThreeAnswers::new(&self.event, self.epsilon), self.event.noise().gamma()) {
+            let arguments = [gamma.get(), self.event.tau().get(), self.epsilon, step];
+            let losses = KNOWN.get_or(arguments, || three.profile(step, half(self.epsilon)).connect());
+            return Some(vec![(losses, times)]);
         }
         let (epsilon, times) = match self.each_of_two_counts() {
             Some(gamma) => (gamma, times.checked_mul(2)?),
@@ -60,8 +60,9 @@ pub(crate) fn least_epsilon_without_votes(
     delta: f64,
 ) -> (f64, Method, f64) {
     let kind = Kind { event: *event, epsilon, queries };
-    let two_counts =
-        kind.each_of_two_counts().map_or(f64::INFINITY, |gamma| optimal_epsilon(gamma, 2 * queries, delta));
+    let two_counts = kind
+        .each_of_two_counts()
+        .map_or(f64::INFINITY, |gamma| optimal_epsilon(gamma, queries.saturating_mul(2), delta));
     let closed = optimal_epsilon(epsilon, queries, delta).min(two_counts);
     let composed = three_answers(&kind).and_then(|losses| {
         let parts = [(losses, u32::try_from(queries).ok()?)];
@@ -74,16 +75,22 @@ pub(crate) fn least_epsilon_without_votes(
     }
 }
 
-/// The least epsilon known here of queries of several kinds, their numbers and order fixed beforehand. Never more than the
-/// plain sum.
-pub(crate) fn least_epsilon_of_kinds(kinds: &[Kind], delta: f64) -> f64 {
+/// Queries of the same kind as one.
+pub(crate) fn merged(kinds: &[Kind]) -> Vec<Kind> {
     let mut distinct: Vec<Kind> = Vec::new();
     for kind in kinds.iter().filter(|kind| kind.queries > 0) {
         match distinct.iter_mut().find(|other| Kind { queries: kind.queries, ..**other } == *kind) {
-            Some(same) => same.queries += kind.queries,
+            Some(same) => same.queries = same.queries.saturating_add(kind.queries),
             None => distinct.push(*kind),
         }
     }
+    distinct
+}
+
+/// The least epsilon known here of queries of several kinds, their numbers and order fixed beforehand. Never more than the
+/// plain sum.
+pub(crate) fn least_epsilon_of_kinds(kinds: &[Kind], delta: f64) -> f64 {
+    let distinct = merged(kinds);
     match distinct.as_slice() {
         [] => return 0.0,
         [one] => return least_epsilon_without_votes(&one.event, one.epsilon, one.queries, delta).0,
@@ -102,21 +109,10 @@ pub(crate) fn least_epsilon_of_kinds(kinds: &[Kind], delta: f64) -> f64 {
     composed.unwrap_or(f64::INFINITY).min(closed)
 }
 
-/// The distribution that dominates one query, from the cache or computed.
+/// The distribution that dominates one query. It depends on no votes and on no threshold.
 fn three_answers(kind: &Kind) -> Option<LossDistribution> {
-    static KNOWN: Mutex<Vec<([u64; 3], LossDistribution)>> = Mutex::new(Vec::new());
+    static KNOWN: Memo<3, LossDistribution> = Memo::new();
     let gamma = kind.event.noise().gamma()?;
-    let key = [gamma.get(), kind.event.tau().get(), kind.epsilon].map(f64::to_bits);
     let three = ThreeAnswers::new(&kind.event, kind.epsilon)?;
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, losses)) = known().iter().find(|(other, _)| *other == key) {
-        return Some(losses.clone());
-    }
-    let losses = three.losses();
-    let mut known = known();
-    if known.len() == KEPT {
-        known.remove(0);
-    }
-    known.push((key, losses.clone()));
-    Some(losses)
+    Some(KNOWN.get_or([gamma.get(), kind.event.tau().get(), kind.epsilon], || three.losses()))
 }

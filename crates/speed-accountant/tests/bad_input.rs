@@ -2,11 +2,12 @@
 
 use speed_accountant::composition::improved_epsilon;
 use speed_accountant::{
-    AccountError, Accountant, Assume, Delta, Noise, PrivacyEvent, ReleaseOptions, account, account_data_independent,
-    account_up_to, q,
+    AccountError, Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, ReleaseOptions, account,
+    account_data_independent, account_up_to, q, q_exact,
 };
 use speed_mechanism::{
-    DiscreteLaplace, HonestRatio, InverseScale, NoiseGenerator, NoiseShare, NoiseSource, noise_generator,
+    DiscreteLaplace, HonestRatio, InverseScale, NoiseDeviation, NoiseGenerator, NoiseShare, NoiseSource,
+    noise_generator,
 };
 
 fn event(noise: fn(InverseScale) -> Noise) -> PrivacyEvent {
@@ -44,13 +45,26 @@ fn bad_votes_are_refused_with_their_row() {
 
 #[test]
 fn bad_parameters_are_refused() {
-    for value in [0.0, 1.0, -1e-5, 1.5, f64::NAN, f64::INFINITY] {
+    for value in [0.0, 1e-290, 1.0, -1e-5, 1.5, f64::NAN, f64::INFINITY] {
         assert!(matches!(Delta::new(value), Err(AccountError::Delta { .. })), "{value}");
     }
     assert!(serde_json::from_str::<Delta>("0").is_err());
     assert_eq!(account_data_independent(0, event(Noise::laplace), delta()), Err(AccountError::NoQueries));
     let none = account_up_to(&[vec![2, 1]], event(Noise::laplace), delta(), 0);
     assert_eq!(none, Err(AccountError::NoOrders));
+    // The largest order is cut, not tried.
+    for largest in [f64::INFINITY, 1e300] {
+        for bound in [Bound::Paper, Bound::Tight] {
+            let accountant =
+                Accountant::new(event(Noise::laplace), delta()).with_bound(bound).with_largest_order(largest);
+            assert!(
+                accountant.account(&[vec![9, 1]]).is_ok_and(|account| account.epsilon < 1.0),
+                "{bound:?} {largest}"
+            );
+        }
+    }
+    let many = Accountant::new(event(Noise::laplace), delta()).account_queries(1_000_001);
+    assert_eq!(many, Err(AccountError::Queries { found: 1_000_001 }));
     for distance in [-1e-30, 1.0, f64::NAN] {
         let result = event(Noise::discrete_laplace).with_sampling_distance(distance);
         assert!(matches!(result, Err(AccountError::SamplingDistance { .. })), "{distance}");
@@ -117,6 +131,46 @@ fn accounts_serialise() {
     assert_eq!(value["gamma"], 0.1);
     assert_eq!(value["queries"], 1);
     assert_eq!(value["epsilon"], spent.epsilon);
+}
+
+#[test]
+fn hardly_any_noise_costs_much() {
+    let sigma = NoiseDeviation::new(40.0).expect("valid");
+    for tau in [1e-300, 1e-306, 5e-324] {
+        let ratio = HonestRatio::new(tau).expect("valid");
+        for noise in [Noise::gaussian(sigma), Noise::skellam(sigma)] {
+            let accountant = Accountant::new(PrivacyEvent::new(noise, ratio), delta());
+            // About k / (sigma^2 tau), or no claim at all.
+            for found in [accountant.account_queries(100), accountant.account(&[vec![5, 5, 3]])] {
+                assert!(found.is_err() || found.is_ok_and(|found| found.epsilon > 50.0), "{noise} {tau}");
+            }
+        }
+    }
+}
+
+#[test]
+fn too_little_of_a_cusp_is_no_integral() {
+    // One noisy teacher of 250: nodes of the integral miss a fifth of the density.
+    let gamma = InverseScale::new(1e-3).expect("valid");
+    let rows = vec![vec![51, 49]; 10];
+    let of = |tau: f64, integrals: bool| {
+        let event = PrivacyEvent::new(Noise::laplace(gamma), HonestRatio::new(tau).expect("valid"));
+        let accountant = Accountant::new(event, delta()).with_bound(Bound::Outcome).with_directions(Directions::One);
+        (event, accountant.with_integrals(integrals).account(&rows).expect("votes").epsilon)
+    };
+    let (event, claimed) = of(0.004, true);
+    // For two classes the pair is the truth.
+    assert_eq!(claimed, of(0.004, false).1);
+    assert!(claimed > 27.0, "{claimed}");
+    assert!(matches!(q_exact(&[50, 50], &event), Err(AccountError::Unreachable { .. })));
+}
+
+#[test]
+fn a_release_of_a_landslide_ends() {
+    let options = ReleaseOptions::default();
+    let accountant = Accountant::new(event(Noise::discrete_laplace), delta());
+    let released = accountant.release(&[vec![4_000_000_000, 0, 0]], &options, &mut generator(), true);
+    assert!(released.is_ok_and(|released| released.epsilon.is_finite()));
 }
 
 fn generator() -> NoiseGenerator {

@@ -27,9 +27,9 @@ fn queries_are_charged_until_the_budget_is_spent() {
     let folder = tempfile::tempdir().expect("a folder");
     let ledger = fresh(folder.path(), 10.0);
     let first = ledger.charge("the paper's hundred", &event(1.0), 10, 100).expect("within budget");
-    // One kind has nine tenths of delta, and is composed as an account without votes.
+    // One kind has nine tenths of delta but for the samplers' thousandth, and is composed as an account without votes.
     let of = |queries: usize| {
-        let delta = Delta::new(0.9 * 1e-5).expect("a delta");
+        let delta = Delta::new(0.9 * 0.999 * 1e-5).expect("a delta");
         Accountant::new(event(1.0), delta).account_queries(queries).expect("queries").epsilon
     };
     assert!((first.spent_epsilon / of(100) - 1.0).abs() < 1e-8);
@@ -166,4 +166,42 @@ fn a_record_without_a_budget_is_held_to_the_caller_s_limit() {
     assert_eq!(ledger.statement().expect("readable").queries, 100);
     ledger.charge("second", &event(1.0), 10, 100).expect("no limit");
     assert_eq!(ledger.statement().expect("readable").queries, 200);
+}
+
+#[test]
+fn a_limit_that_is_no_number_allows_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = fresh(folder.path(), 100.0);
+    for epsilon in [f64::NAN, -1.0, 0.0, f64::INFINITY] {
+        let limit = Some(Budget { epsilon: Some(epsilon), ..budget(1.0) });
+        let refused = ledger.would_allow(&[(event(0.9), 10, 100)], limit);
+        assert!(matches!(refused, Err(LedgerError::Refused { .. })), "{epsilon}: {refused:?}");
+        assert!(ledger.charge_within("q", &event(0.9), 10, 100, limit).is_err(), "{epsilon}");
+    }
+    assert_eq!(ledger.statement().expect("a ledger").queries, 0);
+}
+
+#[test]
+fn charges_of_one_kind_stay_of_one_kind() {
+    // A gamma that a careless reader of decimals does not read back.
+    let gamma = InverseScale::new(0.469_863_054_823_844_44).expect("valid");
+    let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::ALL);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (parts, whole) = (fresh(folder.path(), 1e3), folder.path().join("whole"));
+    let whole = Ledger::create(&whole, budget(1e3)).expect("a ledger");
+    for _ in 0..6 {
+        parts.charge("part", &event, 10, 10).expect("within");
+    }
+    whole.charge("whole", &event, 10, 60).expect("within");
+    let [parts, whole] = [parts, whole].map(|ledger| ledger.statement().expect("a ledger").spent_epsilon);
+    assert_eq!(parts, whole);
+}
+
+#[test]
+fn more_queries_than_are_composed_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = fresh(folder.path(), 1e9);
+    let refused = ledger.charge("q", &event(0.9), 10, usize::MAX).expect_err("too many");
+    assert!(refused.to_string().contains("at most 1000000"), "{refused}");
+    assert_eq!(ledger.statement().expect("a ledger").queries, 0);
 }

@@ -112,7 +112,8 @@ impl Accountant {
         let (k, tau) = (queries as f64, self.event.tau());
         match self.event.noise() {
             Noise::Gaussian { sigma } if self.bound != Bound::Paper => {
-                let mu = (2.0 * k / tau.get()).sqrt() / sigma.get();
+                // One root each: their quotient is finite for every ratio.
+                let mu = (2.0 * k).sqrt() / tau.get().sqrt() / sigma.get();
                 let epsilon = gaussian_epsilon(mu, delta) * (1.0 + ROUNDING);
                 Ok(Outcome { best: Best { order: 0.0, epsilon, at_edge: false }, by: Method::Optimal, dependent: 0 })
             }

@@ -39,11 +39,14 @@ struct Suffix {
 }
 
 impl Composition {
-    /// Composes each part so many times; all parts must have one step. `None` if the window would be too large, or if
-    /// anything in it is not finite.
+    /// Composes each part so many times. `None` if parts differ in their step, if `tilt` is not above 0 (Chernoff's inequality
+    /// bounds large losses with such tilts only), if the window would be too large, or if anything in it is not finite.
     #[must_use]
     pub fn new(parts: &[(LossDistribution, u32)], tilt: f64) -> Option<Self> {
         let step = parts.first()?.0.step;
+        if parts.iter().any(|(part, _)| part.step.to_bits() != step.to_bits()) || tilt.is_nan() || tilt <= 0.0 {
+            return None;
+        }
         let cumulant =
             |tilt: f64| parts.iter().map(|(part, times)| f64::from(*times) * part.tilted(tilt).0).sum::<f64>();
         let moments: Vec<(f64, f64, f64)> = parts.iter().map(|(part, _)| part.tilted(tilt)).collect();
@@ -205,6 +208,15 @@ mod tests {
             assert!((-1e-9..1e-6).contains(&off), "{epsilon} {queries} {delta}: off by {off:e}");
             assert_eq!(found.delta(f64::NAN), 1.0);
         }
+    }
+
+    #[test]
+    fn what_chernoff_does_not_bound_is_not_composed() {
+        let part = |epsilon: f64| Profile::pure(epsilon, 8).connect();
+        for tilt in [0.0, -6.0, f64::NAN, f64::INFINITY] {
+            assert!(Composition::new(&[(part(0.2), 1_000)], tilt).is_none(), "{tilt}");
+        }
+        assert!(Composition::new(&[(part(0.01), 10), (part(1.0), 20)], 1.0).is_none(), "two grids");
     }
 
     #[test]

@@ -17,14 +17,23 @@ pub fn gaussian_delta(mu: f64, epsilon: f64) -> f64 {
     if difference.is_nan() { first.exp() } else { first.exp() * -difference.min(0.0).exp_m1() }
 }
 
-/// The least epsilon of `mu`-Gaussian differential privacy at `delta`, rounded up.
+/// The least epsilon of `mu`-Gaussian differential privacy at `delta`, rounded up: infinite where none was seen to be enough, so
+/// also for a `mu` or `delta` that is no positive number.
 #[must_use]
 pub fn gaussian_epsilon(mu: f64, delta: f64) -> f64 {
-    if gaussian_delta(mu, 0.0) <= delta {
+    // What is no number is not enough.
+    let enough = |epsilon: f64| gaussian_delta(mu, epsilon) <= delta;
+    if !(mu > 0.0 && mu.is_finite()) {
+        return f64::INFINITY;
+    }
+    if enough(0.0) {
         return 0.0;
     }
     let mut high = 1.0;
-    while gaussian_delta(mu, high) > delta {
+    while !enough(high) {
+        if high == f64::INFINITY {
+            return high;
+        }
         high *= 2.0;
     }
     let mut low = 0.0;
@@ -33,7 +42,23 @@ pub fn gaussian_epsilon(mu: f64, delta: f64) -> f64 {
         if middle <= low || middle >= high {
             break;
         }
-        if gaussian_delta(mu, middle) > delta { low = middle } else { high = middle }
+        if enough(middle) { high = middle } else { low = middle }
     }
     high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_is_not_enough() {
+        for mu in [f64::INFINITY, f64::NAN, -1.0, 1e200] {
+            assert_eq!(gaussian_epsilon(mu, 1e-5), f64::INFINITY, "{mu}");
+        }
+        assert_eq!(gaussian_epsilon(1.0, f64::NAN), f64::INFINITY);
+        // Nearly mu^2 / 2.
+        let found = gaussian_epsilon(1e100, 1e-5);
+        assert!(found >= 4.99e199 && found < 5.1e199, "{found}");
+    }
 }

@@ -50,10 +50,12 @@ impl Profile {
         Self::new(epsilon / half as f64, half, |at| pure_excess(epsilon, at))
     }
 
-    /// The smaller of two upper bounds of one profile.
+    /// The smaller of two upper bounds of one profile, where both are on the same grid; else the first.
     #[must_use]
     pub fn min(mut self, other: &Self) -> Self {
-        self.excess.iter_mut().zip(&other.excess).for_each(|(value, other)| *value = value.min(*other));
+        if self.step.to_bits() == other.step.to_bits() && self.excess.len() == other.excess.len() {
+            self.excess.iter_mut().zip(&other.excess).for_each(|(value, other)| *value = value.min(*other));
+        }
         self
     }
 

@@ -6,7 +6,7 @@
 //! 1. Pure epsilons add up.
 //! 2. As long as all charges are of one kind, they are the first queries of as many as the budget allows, whose composition
 //!    does not depend on the answers: stopping early is post-processing. Of delta, [`ONE_KIND`].
-//! 3. Of several kinds, moments of **one** order add up, which the budget fixes (Feldman and Zrnic 2021, Theorem 4.3). Of
+//! 3. Of several kinds, moments of **one** order add up, which the budget alone fixes (Feldman and Zrnic 2021, Theorem 4.3). Of
 //!    delta, what the second rule leaves.
 //!
 //! Together they hold as well: answers that end within the first rule never lose more than epsilon; those that end with one
@@ -15,10 +15,12 @@
 use super::{Budget, Charge};
 use crate::PrivacyEvent;
 use crate::composition::improved_epsilon;
+use crate::memo::Memo;
 use crate::moments::pure_moment;
 use crate::orders::best_real;
+use crate::sound::larger;
 use crate::three_answers::ThreeAnswers;
-use crate::without_votes::{Kind, least_epsilon_of_kinds};
+use crate::without_votes::{Kind, least_epsilon_of_kinds, merged};
 
 /// The part of delta for charges of one kind; the rest is for those of several.
 const ONE_KIND: f64 = 0.9;
@@ -32,10 +34,8 @@ const ROUNDING: f64 = 1e-9;
 /// What charges cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spent {
-    /// Epsilon, however the charges were chosen.
+    /// The least limit, fixed before the first answer, that allows them however they were chosen.
     pub(super) adaptive: f64,
-    /// Epsilon if all of them were fixed before the first answer.
-    pub(super) fixed: f64,
     /// Whether delta covers the samplers' distance from the exact noise.
     pub(super) samplers_included: bool,
 }
@@ -49,13 +49,13 @@ impl Spent {
 
 /// Adds up charges at a budget's delta, in the way that the budget's epsilon asks for.
 pub(super) fn spent(budget: &Budget, charges: &[Charge]) -> Spent {
-    let kinds: Vec<Kind> = charges.iter().map(Charge::kind).collect();
+    let kinds = merged(&charges.iter().map(Charge::kind).collect::<Vec<_>>());
     let sum: f64 = kinds.iter().map(|kind| kind.epsilon * kind.queries as f64).sum::<f64>() * (1.0 + 1e-12);
     let distance: f64 = charges.iter().map(|charge| charge.sampling_distance).sum();
     let all = budget.delta.get();
-    let delta = if distance > 0.0 { (all * (1.0 - SAMPLERS)).next_down() } else { all };
-    let one_kind = kinds.windows(2).all(|pair| pair[0].event == pair[1].event && pair[0].epsilon == pair[1].epsilon);
-    let adaptive = if one_kind {
+    // Whether any sampler needs its part or not: answers must not decide by which rules charges are added up.
+    let delta = (all * (1.0 - SAMPLERS)).next_down();
+    let adaptive = if kinds.len() <= 1 {
         least_epsilon_of_kinds(&kinds, ONE_KIND * delta)
     } else {
         let delta = (1.0 - ONE_KIND) * delta;
@@ -66,8 +66,17 @@ pub(super) fn spent(budget: &Budget, charges: &[Charge]) -> Spent {
     let adaptive = round(adaptive);
     // A mechanism within a total variation of `d` of an (epsilon, delta')-private one is (epsilon, delta' + (1 + e^epsilon)
     // d)-private.
-    let samplers_included = distance == 0.0 || (1.0 + adaptive.exp()) * distance * (1.0 + 1e-12) <= SAMPLERS * all;
-    Spent { adaptive, fixed: round(least_epsilon_of_kinds(&kinds, delta)).min(adaptive), samplers_included }
+    // At the epsilon that is claimed: a budget's own, since answers decide how much of it is spent.
+    let claimed = larger(adaptive, budget.epsilon.unwrap_or(0.0));
+    let samplers_included = distance == 0.0 || (1.0 + claimed.exp()) * distance * (1.0 + 1e-12) <= SAMPLERS * all;
+    Spent { adaptive, samplers_included }
+}
+
+/// Epsilon of charges that were all fixed before the first answer, at a budget's delta.
+pub(super) fn fixed(budget: &Budget, charges: &[Charge], adaptive: f64) -> f64 {
+    let kinds: Vec<Kind> = charges.iter().map(Charge::kind).collect();
+    let delta = (budget.delta.get() * (1.0 - SAMPLERS)).next_down();
+    (least_epsilon_of_kinds(&kinds, delta) * (1.0 + ROUNDING)).min(adaptive)
 }
 
 /// The order at which a budget allows the most queries of small loss, whose moments grow like `l (l + 1)`.
@@ -80,8 +89,12 @@ fn order(epsilon: f64, delta: f64) -> f64 {
 
 /// The moment of one query whatever the votes are.
 fn moment(kind: &Kind, l: f64) -> f64 {
+    static KNOWN: Memo<4, f64> = Memo::new();
     let pure = pure_moment(kind.epsilon, l);
-    let three = ThreeAnswers::new(&kind.event, kind.epsilon).map(|three| three.envelope(l).most().ln_1p());
+    let three = ThreeAnswers::new(&kind.event, kind.epsilon).zip(kind.event.noise().gamma()).map(|(three, gamma)| {
+        let arguments = [gamma.get(), kind.event.tau().get(), kind.epsilon, l];
+        KNOWN.get_or(arguments, || three.envelope(l).most().ln_1p())
+    });
     three.filter(|moment| *moment <= pure).unwrap_or(pure)
 }
 
@@ -126,10 +139,15 @@ mod tests {
         for delta in [1e-5, 1e-60] {
             let budget = budget(10.0, delta);
             for (first, second) in [(0.1, 0.05), (0.1, 0.3), (0.02, 0.1)] {
-                let one = spent(&budget, &[charge(first, 2_000)]);
-                let two = spent(&budget, &[charge(first, 2_000), charge(second, 1)]);
-                assert!(two.fixed >= one.fixed * (1.0 - 1e-6), "{first} {second} {delta}: {two:?} after {one:?}");
-                assert!(two.adaptive >= two.fixed && one.adaptive >= one.fixed);
+                let of = |charges: &[Charge]| {
+                    let adaptive = spent(&budget, charges).adaptive;
+                    let fixed = fixed(&budget, charges, f64::INFINITY);
+                    assert!(adaptive >= fixed, "{first} {second} {delta}: {adaptive} below {fixed}");
+                    fixed
+                };
+                let one = of(&[charge(first, 2_000)]);
+                let two = of(&[charge(first, 2_000), charge(second, 1)]);
+                assert!(two >= one * (1.0 - 1e-6), "{first} {second} {delta}: {two} after {one}");
             }
         }
     }
@@ -137,9 +155,11 @@ mod tests {
     #[test]
     fn it_is_never_more_than_the_plain_sum() {
         for (gamma, queries) in [(0.5, 3), (3.0, 40), (50.0, 96), (1e-4, 7)] {
-            let found = spent(&budget(1.0, 1e-9), &[charge(gamma, queries), charge(gamma / 2.0, 1)]);
+            let (budget, charges) = (budget(1.0, 1e-9), [charge(gamma, queries), charge(gamma / 2.0, 1)]);
+            let found = spent(&budget, &charges);
             let sum = 2.0 * gamma * queries as f64 + gamma;
-            assert!(found.adaptive <= sum * (1.0 + 1e-9) && found.fixed <= found.adaptive, "{gamma}: {found:?}");
+            let fixed = fixed(&budget, &charges, found.adaptive);
+            assert!(found.adaptive <= sum * (1.0 + 1e-9) && fixed <= found.adaptive, "{gamma}: {found:?} {fixed}");
         }
     }
 
@@ -193,17 +213,17 @@ mod tests {
             let all = counts.into_iter().zip(scales).map(|(count, gamma)| one(gamma, count));
             all.filter(|charge| charge.queries > 0).collect()
         };
-        let overdraft = |fits: &dyn Fn(Spent) -> bool| {
+        let budget = budget(epsilon, delta);
+        let overdraft = |epsilon_of: &dyn Fn(&[Charge]) -> f64| {
             let mut known: HashMap<[usize; 2], bool> = HashMap::new();
-            let mut allowed = |counts: [usize; 2]| {
-                *known.entry(counts).or_insert_with(|| fits(spent(&budget(epsilon, delta), &charges(counts))))
-            };
+            let mut allowed =
+                |counts: [usize; 2]| *known.entry(counts).or_insert_with(|| epsilon_of(&charges(counts)) <= epsilon);
             Adversary { kinds, epsilon, allowed: &mut allowed, known: HashMap::new() }.overdraft([0, 0], [0, 0])
         };
-        let found = overdraft(&|spent| spent.adaptive <= epsilon);
+        let found = overdraft(&|charges| spent(&budget, charges).adaptive);
         assert!(found > 0.0 && found <= delta, "{found}");
         // Who may go on as if charges were fixed beforehand loses more.
-        let loose = overdraft(&|spent| spent.fixed <= epsilon);
+        let loose = overdraft(&|charges| fixed(&budget, charges, f64::INFINITY));
         assert!(loose > 1.5 * found, "{loose} against {found}");
     }
 }

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use speed_mechanism::HonestRatio;
 
+use crate::accountant::MOST_QUERIES;
 use crate::per_query::tight_per_query_epsilon;
 use crate::{AccountError, Delta, Noise, PrivacyEvent};
 
@@ -67,7 +68,8 @@ pub struct Statement {
     pub charges: Vec<Charge>,
     /// How many queries that is.
     pub queries: usize,
-    /// Epsilon of all of it at the budget's delta, however the charges were chosen.
+    /// The least limit of epsilon, fixed before the first answer, that allows all of it at the budget's delta however the charges
+    /// were chosen. What answers are told to have cost afterwards is the budget's epsilon.
     pub spent_epsilon: f64,
     /// The same if number and kinds of all charges were fixed before the first answer.
     #[serde(default)]
@@ -166,9 +168,7 @@ impl Ledger {
     /// positive finite epsilon.
     pub fn create(path: &Path, budget: Budget) -> Result<Self, LedgerError> {
         let ledger = Self { path: path.to_path_buf() };
-        if let Some(found) = budget.epsilon.filter(|epsilon| !(*epsilon > 0.0 && epsilon.is_finite())) {
-            return Err(ledger.refused(format!("budget epsilon is {found}, expected a finite number above 0")));
-        }
+        ledger.check_budget(&budget)?;
         let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(ledger.io("create"))?;
         file.lock().map_err(ledger.io("lock"))?;
         let line = ledger.line(&Entry::Open { format: FORMAT, budget }, "")?;
@@ -196,27 +196,38 @@ impl Ledger {
         file.lock_shared().map_err(self.io("lock"))?;
         let state = self.read(&mut file)?;
         let spent = filter::spent(&state.budget, &state.charges);
+        let fixed = filter::fixed(&state.budget, &state.charges, spent.adaptive);
         let queries = state.charges.iter().map(|charge| charge.queries).sum();
         let samplers = if spent.samplers_included {
             "Samplers are included in delta."
         } else {
             "This is of exact noise: how far the samplers are from it is more than delta can include at this epsilon."
         };
+        let delta = state.budget.delta.get();
+        let adaptive = match state.budget.epsilon {
+            Some(budget) if spent.adaptive <= budget => format!(
+                "({budget}, {delta:e})-DP of everything answered within this budget, also where charges were chosen by looking at \
+                 earlier answers; {} of it is spent: the least budget that would have allowed these charges",
+                spent.adaptive
+            ),
+            budget => format!(
+                "a budget of {} at delta {delta:e}, fixed before the first answer, would have allowed these charges, also if \
+                 chosen by looking at earlier answers{}",
+                spent.adaptive,
+                budget.map_or(String::new(), |budget| format!("; the budget of {budget} is passed"))
+            ),
+        };
         let claim = format!(
-            "({}, {:e})-DP of the {queries} answers charged, whatever the votes are, in both directions; neighbours differ in \
-             one teacher's vote on every query. Noise of the other teachers may be missing or known. It holds where charges \
-             were chosen by looking at earlier answers, for answers that stop at a budget; epsilon {} if all charges were \
-             fixed before the first answer. {samplers} May be published.",
-            spent.adaptive,
-            state.budget.delta.get(),
-            spent.fixed,
+            "({fixed}, {delta:e})-DP of the {queries} answers charged if all charges were fixed before the first answer; {adaptive}. \
+             Whatever the votes are, in both directions; neighbours differ in one teacher's vote on every query. Noise of the \
+             other teachers may be missing or known. {samplers} May be published."
         );
         Ok(Statement {
             budget: state.budget,
             charges: state.charges,
             queries,
             spent_epsilon: spent.adaptive,
-            fixed_epsilon: spent.fixed,
+            fixed_epsilon: fixed,
             claim,
         })
     }
@@ -294,6 +305,13 @@ impl Ledger {
         self.check(&mut state, &charges?, limit)
     }
 
+    fn check_budget(&self, budget: &Budget) -> Result<(), LedgerError> {
+        match budget.epsilon.filter(|epsilon| !(*epsilon > 0.0 && epsilon.is_finite())) {
+            Some(found) => Err(self.refused(format!("budget epsilon is {found}, expected a finite number above 0"))),
+            None => Ok(()),
+        }
+    }
+
     fn new_charge(
         &self,
         label: &str,
@@ -322,11 +340,19 @@ impl Ledger {
 
     /// Adds charges to a state, unless they pass its budget or the caller's limit.
     fn check(&self, state: &mut State, charges: &[Charge], limit: Option<Budget>) -> Result<(), LedgerError> {
+        limit.as_ref().map_or(Ok(()), |limit| self.check_budget(limit))?;
         // What was spent under another budget is no reason to refuse nothing.
         if charges.is_empty() {
             return Ok(());
         }
         let before = state.charges.len();
+        let queries =
+            |charges: &[Charge]| charges.iter().fold(0usize, |sum, charge| sum.saturating_add(charge.queries));
+        if queries(charges).saturating_add(queries(&state.charges)) > MOST_QUERIES {
+            return Err(
+                AccountError::Queries { found: queries(charges).saturating_add(queries(&state.charges)) }.into()
+            );
+        }
         state.charges.extend_from_slice(charges);
         for budget in [Some(state.budget), limit].into_iter().flatten() {
             let Some(allowed) = budget.epsilon else { continue };
@@ -334,7 +360,7 @@ impl Ledger {
             if after.is_nan() || after > allowed {
                 return Err(LedgerError::OverBudget {
                     path: self.path.clone(),
-                    queries: charges.iter().map(|charge| charge.queries).sum(),
+                    queries: queries(charges),
                     would_be: after,
                     budget: allowed,
                     delta: budget.delta.get(),
@@ -351,7 +377,7 @@ impl Ledger {
         // What follows the last line end is a write that a crash cut short.
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
         let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| self.damaged(1, error.to_string()))?;
-        let (mut budget, mut charges, mut checksum) = (None, Vec::new(), String::new());
+        let (mut budget, mut charges, mut checksum, mut charged) = (None, Vec::new(), String::new(), 0usize);
         for (number, line) in text.lines().enumerate() {
             let damaged = |message: String| self.damaged(number + 1, message);
             let (entry, written) =
@@ -370,7 +396,17 @@ impl Ledger {
                         "expected one opening line of format {FORMAT}, found format {format}"
                     )));
                 }
-                Entry::Charge(charge) => charges.push(charge),
+                Entry::Charge(charge) => {
+                    charged = charged.saturating_add(charge.queries);
+                    if charged > MOST_QUERIES {
+                        return Err(damaged(format!("{charged} queries are charged, expected at most {MOST_QUERIES}")));
+                    }
+                    if !(0.0..=1.0).contains(&charge.sampling_distance) {
+                        let found = charge.sampling_distance;
+                        return Err(damaged(format!("sampling_distance is {found}, expected a number from 0 to 1")));
+                    }
+                    charges.push(charge);
+                }
             }
         }
         let budget = budget.ok_or_else(|| self.damaged(1, "expected an opening line with the budget".into()))?;

@@ -17,8 +17,16 @@ pub(crate) enum ClassNoise {
 const NEGLIGIBLE: f64 = 50.0;
 /// Larger gaps take the tail at this one beyond the rest, an upper bound.
 const FURTHEST_GAP: i64 = 1 << 12;
+/// Below this ratio too much of the cusp of continuous Laplace noise, where the density goes like `|x|^{2 tau - 1}`, is closer to
+/// 0 than any node: `1e-60^{2 tau}`, an upper bound no more.
+const SMALLEST_RATIO: f64 = 0.1;
 
 impl ClassNoise {
+    /// Whether integrals over this noise keep their margins.
+    pub(crate) fn is_integrable(event: &PrivacyEvent) -> bool {
+        !matches!(event.noise(), Noise::Laplace { .. }) || event.tau().get() >= SMALLEST_RATIO
+    }
+
     pub(crate) fn new(event: &PrivacyEvent, largest_gap: i64) -> Self {
         let tau = event.tau();
         match event.noise() {

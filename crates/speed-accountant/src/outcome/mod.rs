@@ -49,13 +49,18 @@ pub fn q_pairs(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError
     Ok(Pairs::exact(event, std::slice::from_ref(&gaps)).log_union(&gaps).exp())
 }
 
-/// The probability itself, by integration over the winner's noise: `1 - integral f(r) prod_k F(r + gap_k) dr`. For
-/// integers it is the case in which ties go against the winner.
+/// The probability itself, by integration over the winner's noise: `1 - integral f(r) prod_k F(r + gap_k) dr`, to about ten
+/// digits. For integers it is the case in which ties go against the winner.
 ///
 /// # Errors
-/// Those of [`q`].
+/// Those of [`q`], and [`AccountError::Unreachable`] for continuous Laplace noise with a ratio `tau` below 0.1: nodes do not come
+/// close enough to the cusp of its density.
 pub fn q_exact(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
     let gaps = Gaps::of(0, counts)?;
+    if !ClassNoise::is_integrable(event) {
+        let why = format!("tau is {}, expected at least 0.1 with continuous Laplace noise", event.tau().get());
+        return Err(AccountError::Unreachable { what: "q by integration".into(), why });
+    }
     let noise = ClassNoise::new(event, gaps.gaps.last().copied().unwrap_or(0));
     Ok(noise.log_q(&gaps, event.threshold(), Quality::Fine).exp())
 }
@@ -76,6 +81,7 @@ impl OutcomeBound {
         let (pairs, exact) = match bound {
             Bound::Paper => (Pairs::paper(event, rows), None),
             Bound::Outcome | Bound::Tight => {
+                let integrals = integrals && ClassNoise::is_integrable(event);
                 (Pairs::exact(event, rows), integrals.then(|| ClassNoise::new(event, largest)))
             }
         };

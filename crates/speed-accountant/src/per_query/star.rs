@@ -6,11 +6,10 @@
 //! D of ln J(A, D) / J(A + 1, D - 2)`. At `b` the same holds with `d` and `d'` exchanged. At any other answer (and at "no
 //! answer") the ratio is at most `sup F(z) / F(z - 1)`, which is the limit `D -> infinity` of the supremum.
 
-use std::sync::{Mutex, PoisonError};
-
 use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable};
 
 use super::search::simplex;
+use crate::memo::Memo;
 use crate::quadrature::{Place, Quality, half_line, interval};
 use crate::{Noise, PrivacyEvent};
 
@@ -22,8 +21,6 @@ const WINDOW: f64 = 38.0;
 
 /// Larger windows take too long.
 const LARGEST_WINDOW: i64 = 1_100;
-/// Results that are kept.
-const KEPT: usize = 64;
 
 /// The largest `ln J(A, D) / J(A + 1, D - 2)`, per query: over every place of a window for integer noise, where a search finds
 /// it for continuous noise (its supremum is the larger of it and `2 gamma`). `None` where it is not computed: for noise
@@ -101,28 +98,19 @@ pub(crate) struct Within {
 /// most [`Within::beyond`], a part of delta (docs/privacy.md, "One query, without votes"). `None` where the window would be
 /// too large.
 pub(crate) fn within(event: &PrivacyEvent) -> Option<Within> {
-    static KNOWN: Mutex<Vec<([u64; 2], Within)>> = Mutex::new(Vec::new());
+    static KNOWN: Memo<2, Within> = Memo::new();
     let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
     if gamma.get() > LARGEST_SCALE || furthest(gamma.get()) > LARGEST_WINDOW {
         return None;
     }
-    let key = [gamma.get(), event.tau().get()].map(f64::to_bits);
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, within)) = known().iter().find(|(other, _)| *other == key) {
-        return Some(*within);
-    }
-    let epsilon = integer(&DiscreteLaplace::of_class(gamma, event.tau()), gamma.get()) * (1.0 + 1e-10);
-    // Outside, one of the three answers is less likely than the difference of two classes' noise is to reach the window's
-    // end, and the loss of the other two is that of one count.
-    let difference = DiscreteLaplace::of_difference(gamma, event.tau());
-    let beyond = 8.0 * difference.survival(furthest(gamma.get()) - 4) * (1.0 + epsilon.exp());
-    let within = Within { epsilon, beyond };
-    let mut known = known();
-    if known.len() == KEPT {
-        known.remove(0);
-    }
-    known.push((key, within));
-    Some(within)
+    Some(KNOWN.get_or([gamma.get(), event.tau().get()], || {
+        let epsilon = integer(&DiscreteLaplace::of_class(gamma, event.tau()), gamma.get()) * (1.0 + 1e-10);
+        // Outside, one of the three answers is less likely than the difference of two classes' noise is to reach the
+        // window's end, and the other two lose no more than inside.
+        let difference = DiscreteLaplace::of_difference(gamma, event.tau());
+        let beyond = 8.0 * difference.survival(furthest(gamma.get()) - 4) * (1.0 + epsilon.exp());
+        Within { epsilon, beyond }
+    }))
 }
 
 fn furthest(gamma: f64) -> i64 {

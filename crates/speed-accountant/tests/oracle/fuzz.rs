@@ -123,9 +123,9 @@ impl Question {
         };
         let tau = HonestRatio::new(tau).expect("a ratio");
         let delta = match random.within(0, 5) {
-            0 => random.choose(&[5e-324, f64::MIN_POSITIVE, 1e-200, 1.0 - f64::EPSILON / 2.0]),
+            0 => random.choose(&[Delta::SMALLEST, 1e-200, 1.0 - f64::EPSILON / 2.0]),
             1 => random.unit().clamp(1e-9, 0.999),
-            _ => random.log_uniform(0.5, 1e-300),
+            _ => random.log_uniform(0.5, 2.0 * Delta::SMALLEST),
         };
         let threshold = random.chance(0.3).then(|| {
             let large = random.choose(&[-1e15, -1e300, -40.0, 0.0, 7.0, 0.5, 1e9, 1e15, 1e300, f64::MAX]);
