@@ -75,7 +75,13 @@ pub fn exact_outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
 #[must_use]
 pub fn outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     let any = pure_moment(epsilon, l);
+    let log_q = rounded_up(epsilon, log_q);
     if log_q >= -log_one_plus_exp(epsilon) { any } else { below_the_cap(epsilon, log_q, l).min(any) }
+}
+
+/// Where `q e^epsilon` is close to 1, what is left of it has few digits of `ln q`. Bounds grow with `q`, so rounding it up is enough.
+fn rounded_up(epsilon: f64, log_q: f64) -> f64 {
+    log_q + 1e-11 + 8.0 * f64::EPSILON * (log_q.abs() + epsilon)
 }
 
 fn below_the_cap(epsilon: f64, log_q: f64, l: f64) -> f64 {
@@ -99,6 +105,7 @@ pub fn collusion_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
 /// (docs/privacy.md, "Loss distributions").
 pub(crate) fn outcome_excess(epsilon: f64, log_q: f64, at: f64) -> f64 {
     let any = pure_excess(epsilon, at);
+    let log_q = rounded_up(epsilon, log_q);
     if log_q >= -log_one_plus_exp(epsilon) {
         return any;
     }

@@ -151,6 +151,11 @@ impl Case {
             fixed("hardly any noise", 376.0, 10, (10, 0), &[5, 5], 1),
             fixed("hardly any noise, a few queries", 700.0, 10, (9, 0), &[6, 4], 20),
             fixed("no noise", 1e3, 4, (1, 0), &[2, 2], 3),
+            Self {
+                delta: 0.24,
+                directions: Directions::One,
+                ..fixed("q e^epsilon close to 1", 21.564_942_209_140_835, 2, (1, 0), &[0, 2], 1_751)
+            },
             Self { extent: Extent::UpTo, ..fixed("more noise is worse", 0.1, 250, (225, 0), &[165, 85, 0], 100) },
             Self {
                 assume: Assume::Collusion,
