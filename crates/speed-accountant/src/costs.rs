@@ -24,7 +24,7 @@ const HARDLY_SHOWS: f64 = 1e-7;
 /// Neighbours grow with the square of the classes: beyond this the bounds from `q` have to do.
 const MOST_CLASSES: usize = 40;
 /// Orders at which the neighbours that a search follows are chosen.
-const LEADING_ORDERS: [f64; 5] = [0.5, 3.0, 12.0, 30.0, 90.0];
+const LEADING_ORDERS: [f64; 7] = [0.5, 3.0, 12.0, 30.0, 90.0, 400.0, 2_000.0];
 
 /// Steps of the grid of privacy losses from 0 to the epsilon of one query: more where that is large, and where two classes
 /// make it cheap.

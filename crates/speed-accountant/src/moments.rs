@@ -81,7 +81,8 @@ pub fn outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
 
 /// Where `q e^epsilon` is close to 1, what is left of it has few digits of `ln q`. Bounds grow with `q`, so rounding it up is enough.
 fn rounded_up(epsilon: f64, log_q: f64) -> f64 {
-    log_q + 1e-11 + 8.0 * f64::EPSILON * (log_q.abs() + epsilon)
+    // Nothing is left of it where there is no q.
+    if log_q == f64::NEG_INFINITY { log_q } else { log_q + 1e-11 + 8.0 * f64::EPSILON * (log_q.abs() + epsilon) }
 }
 
 fn below_the_cap(epsilon: f64, log_q: f64, l: f64) -> f64 {

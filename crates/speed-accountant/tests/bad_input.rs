@@ -166,6 +166,35 @@ fn too_little_of_a_cusp_is_no_integral() {
 }
 
 #[test]
+fn a_threshold_that_nobody_reaches_costs_nothing() {
+    // The probability of any answer is no double; it is not taken for a number that is none.
+    let ratio = HonestRatio::new(0.05).expect("valid");
+    for (gamma, noise) in
+        [(26.87, Noise::laplace as fn(_) -> _), (26.87, Noise::discrete_laplace), (500.0, Noise::laplace)]
+    {
+        let event = PrivacyEvent::new(noise(InverseScale::new(gamma).expect("valid")), ratio);
+        let accountant = Accountant::new(event.with_threshold(29.0).expect("whole"), Delta::new(1e-5).expect("valid"));
+        for bound in [Bound::Outcome, Bound::Tight] {
+            let found = accountant.with_bound(bound).account(&[vec![0, 1]]).expect("votes").epsilon;
+            assert!((0.0..1.0).contains(&found), "{gamma} {bound}: {found}");
+        }
+    }
+}
+
+#[test]
+fn one_direction_never_costs_more_than_both() {
+    // The best order lies at a cliff, of a neighbour that is harmless at lower ones.
+    let event = PrivacyEvent::new(
+        Noise::discrete_laplace(InverseScale::new(1.0).expect("valid")),
+        HonestRatio::new(0.05).expect("valid"),
+    );
+    let accountant = Accountant::new(event, Delta::new((-19.329_202_809_161_522f64).exp()).expect("valid"));
+    let of = |directions| accountant.with_directions(directions).account(&[vec![24, 957]]).expect("votes").epsilon;
+    let (one, both) = (of(Directions::One), of(Directions::Both));
+    assert!(one <= both * (1.0 + 1e-6) && both < 0.03, "{one} {both}");
+}
+
+#[test]
 fn a_release_of_a_landslide_ends() {
     let options = ReleaseOptions::default();
     let accountant = Accountant::new(event(Noise::discrete_laplace), delta());

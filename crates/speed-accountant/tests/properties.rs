@@ -101,7 +101,7 @@ proptest! {
     #[test]
     fn probabilities_are_ordered(
         gamma in log_range(1e-3, 20.0),
-        ratio in prop_oneof![0.05f64..1.0, Just(1.0)],
+        ratio in prop_oneof![0.1f64..1.0, Just(1.0)],
         rows in rows(),
         integer in any::<bool>(),
     ) {

@@ -20,6 +20,8 @@ pub const LARGEST_ORDER: u32 = 25;
 /// What rounding may have cost an epsilon of the tight bounds, relative to it.
 pub(super) const ROUNDING: f64 = 1e-9;
 
+/// An estimate that much too small has overlooked a neighbour.
+const OVERLOOKED: f64 = 1.01;
 /// So few distributions of losses have their own best tilt looked for.
 const FEW_PARTS: usize = 8;
 
@@ -84,8 +86,18 @@ impl Accountant {
         }
         let largest = self.largest_order.unwrap_or(LARGEST_REAL);
         let best = best_real(largest, |l| improved_epsilon(estimate(l), l, delta)).ok_or(AccountError::NoOrders)?;
-        let epsilon = improved_epsilon(total(best.order), best.order, delta) * (1.0 + ROUNDING);
-        Ok(Best { epsilon, ..best })
+        let of_total = |l: f64| improved_epsilon(total(l), l, delta);
+        let mut found = Best { epsilon: of_total(best.order), ..best };
+        // Close to a cliff the estimate may have been followed too far: back from it, until both say the same.
+        let mut order = best.order;
+        while found.epsilon > best.epsilon * OVERLOOKED && order > 0.01 * best.order {
+            order *= 0.8;
+            let epsilon = of_total(order);
+            if epsilon < found.epsilon {
+                found = Best { order, epsilon, at_edge: false };
+            }
+        }
+        Ok(Best { epsilon: found.epsilon * (1.0 + ROUNDING), ..found })
     }
 
     pub(super) fn without_votes(&self, queries: usize, epsilon: f64, delta: f64) -> Result<Outcome, AccountError> {

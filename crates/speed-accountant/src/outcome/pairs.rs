@@ -101,9 +101,12 @@ impl Pairs {
     pub(crate) fn log_any_answer(&self, gaps: &Gaps) -> f64 {
         let Some(threshold) = self.threshold else { return 0.0 };
         let counts = std::iter::once(gaps.winner).chain(gaps.gaps.iter().map(|gap| gaps.winner - gap));
-        // Independent counts: 1 - prod (1 - p).
-        let none: f64 = counts.map(|count| self.log_below(threshold - count as f64)).sum();
-        if none == 0.0 { f64::NEG_INFINITY } else { (-none.exp_m1()).ln() }
+        // Independent counts: 1 - prod (1 - p); the sum of all p where it is as good, and may be too small for 1 - p.
+        let none: f64 = counts.clone().map(|count| self.log_below(threshold - count as f64)).sum();
+        if none > -1e-9 {
+            return log_sum_exp(counts.map(|count| self.log_reaches(threshold - count as f64)));
+        }
+        (-none.exp_m1()).ln()
     }
 
     /// The same at the worst neighbour. Every way to move a vote is tried.
@@ -135,6 +138,15 @@ impl Pairs {
             Difference::Proposition4(bound) => bound.log_term(gap),
             Difference::Table(tails) => tails[((gap + 2).max(0) as usize).min(tails.len() - 1)],
             Difference::Gaussian(noise) => noise.log_survival(gap as f64),
+        }
+    }
+
+    /// `ln P[r >= t]`.
+    fn log_reaches(&self, t: f64) -> f64 {
+        match &self.class {
+            Class::Laplace(noise) => noise.log_survival(t),
+            Class::Gaussian(noise) => noise.log_survival(t),
+            Class::Integer(lattice) => lattice.as_ref().map_or(0.0, |lattice| lattice.log_survival(t as i64)),
         }
     }
 
