@@ -5,7 +5,7 @@ use std::path::Path;
 
 use speed_accountant::Accountant;
 use speed_accountant::composition::optimal_epsilon;
-use speed_accountant::ledger::{Budget, Ledger, LedgerError};
+use speed_accountant::ledger::{Budget, ChargeRequest, Ledger, LedgerError, TornLine};
 use speed_accountant::{Delta, Noise, PrivacyEvent};
 use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation};
 
@@ -20,6 +20,11 @@ fn budget(epsilon: f64) -> Budget {
 
 fn fresh(folder: &Path, epsilon: f64) -> Ledger {
     Ledger::create(&folder.join("ledger"), budget(epsilon)).expect("a new ledger")
+}
+
+/// A hundred queries between ten classes.
+fn request<'a>(label: &'a str, event: &'a PrivacyEvent, limit: Option<Budget>) -> ChargeRequest<'a> {
+    ChargeRequest { label, event, classes: 10, queries: 100, question: "", noise_digest: "", limit }
 }
 
 #[test]
@@ -159,7 +164,7 @@ fn a_record_without_a_budget_is_held_to_the_caller_s_limit() {
     open().charge("first", &event(1.0), 10, 100).expect("no limit");
     let ledger = open();
     let limit = Some(budget(7.0));
-    let error = ledger.charge_within("second", &event(1.0), 10, 100, limit).expect_err("over the limit");
+    let error = ledger.charge_once(&request("second", &event(1.0), limit)).expect_err("over the limit");
     assert!(matches!(error, LedgerError::OverBudget { budget: 7.0, .. }), "{error}");
     assert!(ledger.would_allow(&[(event(1.0), 10, 1)], limit).is_ok());
     assert!(ledger.would_allow(&[(event(1.0), 10, 60), (event(0.7), 10, 60)], limit).is_err());
@@ -176,7 +181,7 @@ fn a_limit_that_is_no_number_allows_nothing() {
         let limit = Some(Budget { epsilon: Some(epsilon), ..budget(1.0) });
         let refused = ledger.would_allow(&[(event(0.9), 10, 100)], limit);
         assert!(matches!(refused, Err(LedgerError::Refused { .. })), "{epsilon}: {refused:?}");
-        assert!(ledger.charge_within("q", &event(0.9), 10, 100, limit).is_err(), "{epsilon}");
+        assert!(ledger.charge_once(&request("q", &event(0.9), limit)).is_err(), "{epsilon}");
     }
     assert_eq!(ledger.statement().expect("a ledger").queries, 0);
 }
@@ -204,4 +209,39 @@ fn more_queries_than_are_composed_are_refused() {
     let refused = ledger.charge("q", &event(0.9), 10, usize::MAX).expect_err("too many");
     assert!(refused.to_string().contains("at most 1000000"), "{refused}");
     assert_eq!(ledger.statement().expect("a ledger").queries, 0);
+}
+
+#[test]
+fn answers_with_the_same_noise_are_charged_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = fresh(folder.path(), 100.0);
+    let event = event(0.9);
+    let charge = |noise_digest| {
+        let request = ChargeRequest { question: "q", noise_digest, ..request("row", &event, None) };
+        ledger.charge_once(&request).expect("within budget").queries
+    };
+    assert_eq!(
+        [charge("a"), charge("a"), charge("b"), charge("a"), charge(""), charge("")],
+        [100, 100, 200, 200, 300, 400]
+    );
+    let charges = ledger.statement().expect("readable").charges;
+    assert_eq!(charges.iter().map(|charge| charge.noise_digest.as_str()).collect::<Vec<_>>(), ["a", "b", "", ""]);
+}
+
+#[test]
+fn half_a_line_is_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = fresh(folder.path(), 100.0);
+    ledger.charge("first", &event(0.9), 10, 10).expect("within budget");
+    assert_eq!(ledger.statement().expect("readable").torn, None);
+    ledger.charge("second", &event(0.9), 10, 10).expect("within budget");
+    let path = folder.path().join("ledger");
+    let bytes = std::fs::read(&path).expect("a ledger");
+    std::fs::write(&path, &bytes[..bytes.len() - 9]).expect("cut");
+    let torn = ledger.statement().expect("readable").torn.expect("half a line");
+    assert!(torn.line == 3 && torn.bytes > 100, "{torn:?}");
+    let TornLine { line, .. } = torn;
+    // What is charged next takes its place.
+    assert_eq!(ledger.charge("third", &event(0.9), 10, 10).expect("within budget").torn, None);
+    assert_eq!(ledger.statement().expect("readable").charges.len() + 1, line);
 }

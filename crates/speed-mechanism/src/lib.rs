@@ -59,5 +59,5 @@ pub use parameters::{HonestRatio, InverseScale, NoiseDeviation};
 pub use share::NoiseShare;
 pub use skellam::Skellam;
 pub use skellam_share::SkellamShare;
-pub use source::{NoiseGenerator, NoiseSource, noise_generator};
+pub use source::{NoiseGenerator, NoiseSource, fresh_key, noise_generator};
 pub use tail::{sum_support_bound, sum_tail};

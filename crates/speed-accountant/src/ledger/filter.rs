@@ -127,6 +127,8 @@ mod tests {
             threshold: None,
             sampling_distance: 0.0,
             per_query_epsilon: 2.0 * gamma.get(),
+            question: String::new(),
+            noise_digest: String::new(),
         }
     }
 

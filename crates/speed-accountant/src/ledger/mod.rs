@@ -57,6 +57,40 @@ pub struct Charge {
     pub sampling_distance: f64,
     /// Pure epsilon of one of them, as it was known when they were charged; what is spent is computed anew.
     pub per_query_epsilon: f64,
+    /// The caller's digest of what was asked; older ledgers have none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub question: String,
+    /// The caller's digest of the noise of the answers, which tells two charges for one question apart.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub noise_digest: String,
+}
+
+/// Queries that are to be charged.
+#[derive(Clone, Copy, Debug)]
+pub struct ChargeRequest<'a> {
+    /// What they are for.
+    pub label: &'a str,
+    /// Their noise.
+    pub event: &'a PrivacyEvent,
+    /// Between how many classes.
+    pub classes: usize,
+    /// How many.
+    pub queries: usize,
+    /// [`Charge::question`], or nothing.
+    pub question: &'a str,
+    /// [`Charge::noise_digest`], or nothing: a charge with the same one is there already, if there is any.
+    pub noise_digest: &'a str,
+    /// A limit of the caller's beside the ledger's own.
+    pub limit: Option<Budget>,
+}
+
+/// Half a line at the end of a ledger: a write that a crash cut short, or a copy that is not whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TornLine {
+    /// Its number, from 1.
+    pub line: usize,
+    /// How many bytes of it are there.
+    pub bytes: u64,
 }
 
 /// What a ledger says at one moment.
@@ -76,6 +110,9 @@ pub struct Statement {
     pub fixed_epsilon: f64,
     /// What that means.
     pub claim: String,
+    /// Half a line at the end. If a crash cut it short its queries were never answered; if not, a charge is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub torn: Option<TornLine>,
 }
 
 /// Why a ledger refused.
@@ -158,6 +195,39 @@ struct State {
     charges: Vec<Charge>,
     checksum: String,
     end: u64,
+    torn: Option<TornLine>,
+}
+
+/// The least budget of epsilon that allows queries (event, classes, how many), at `delta`, without a ledger.
+///
+/// # Errors
+/// [`AccountError::Queries`] for too many.
+pub fn least_budget(delta: Delta, queries: &[(PrivacyEvent, usize, usize)]) -> Result<f64, AccountError> {
+    let found = queries.iter().fold(0usize, |sum, (_, _, queries)| sum.saturating_add(*queries));
+    if found > MOST_QUERIES {
+        return Err(AccountError::Queries { found });
+    }
+    let charges: Vec<Charge> =
+        queries.iter().map(|(event, classes, queries)| Charge::of(event, *classes, *queries)).collect();
+    Ok(filter::spent(&Budget { epsilon: None, delta }, &charges).adaptive)
+}
+
+impl Charge {
+    /// Without a label.
+    fn of(event: &PrivacyEvent, classes: usize, queries: usize) -> Self {
+        Self {
+            label: String::new(),
+            queries,
+            noise: event.noise(),
+            tau: event.tau(),
+            classes: Some(classes),
+            threshold: event.threshold(),
+            sampling_distance: event.sampling_distance(),
+            per_query_epsilon: tight_per_query_epsilon(event, classes),
+            question: String::new(),
+            noise_digest: String::new(),
+        }
+    }
 }
 
 impl Ledger {
@@ -229,6 +299,7 @@ impl Ledger {
             spent_epsilon: spent.adaptive,
             fixed_epsilon: fixed,
             claim,
+            torn: state.torn,
         })
     }
 
@@ -258,26 +329,30 @@ impl Ledger {
         classes: usize,
         queries: usize,
     ) -> Result<Statement, LedgerError> {
-        self.charge_within(label, event, classes, queries, None)
+        let request = ChargeRequest { label, event, classes, queries, question: "", noise_digest: "", limit: None };
+        self.charge_once(&request)
     }
 
-    /// [`Self::charge`], held to a `limit` of the caller's as well.
+    /// [`Self::charge`] unless the answers with this noise are charged already, and held to a limit of the caller's as well.
     ///
     /// # Errors
     /// Those of [`Self::charge`].
-    pub fn charge_within(
-        &self,
-        label: &str,
-        event: &PrivacyEvent,
-        classes: usize,
-        queries: usize,
-        limit: Option<Budget>,
-    ) -> Result<Statement, LedgerError> {
-        let charge = self.new_charge(label, event, classes, queries)?;
+    pub fn charge_once(&self, request: &ChargeRequest<'_>) -> Result<Statement, LedgerError> {
+        let charge = Charge {
+            label: request.label.to_owned(),
+            question: request.question.to_owned(),
+            noise_digest: request.noise_digest.to_owned(),
+            ..self.new_charge(request.event, request.classes, request.queries)?
+        };
         let mut file = OpenOptions::new().read(true).write(true).open(&self.path).map_err(self.io("open"))?;
         file.lock().map_err(self.io("lock"))?;
         let mut state = self.read(&mut file)?;
-        self.check(&mut state, std::slice::from_ref(&charge), limit)?;
+        let is_same = |other: &Charge| !charge.noise_digest.is_empty() && other.noise_digest == charge.noise_digest;
+        if state.charges.iter().any(is_same) {
+            drop(file);
+            return self.statement();
+        }
+        self.check(&mut state, std::slice::from_ref(&charge), request.limit)?;
         // Half a line of a crash is cut off: its queries were never answered.
         file.set_len(state.end).map_err(self.io("write"))?;
         file.seek(SeekFrom::Start(state.end)).map_err(self.io("write"))?;
@@ -298,11 +373,23 @@ impl Ledger {
         limit: Option<Budget>,
     ) -> Result<(), LedgerError> {
         let charges: Result<Vec<Charge>, LedgerError> =
-            queries.iter().map(|(event, classes, queries)| self.new_charge("", event, *classes, *queries)).collect();
+            queries.iter().map(|(event, classes, queries)| self.new_charge(event, *classes, *queries)).collect();
         let mut file = File::open(&self.path).map_err(self.io("open"))?;
         file.lock_shared().map_err(self.io("lock"))?;
         let mut state = self.read(&mut file)?;
         self.check(&mut state, &charges?, limit)
+    }
+
+    /// The least budgets that would have allowed what is charged, without and with these queries (event, classes, how many).
+    ///
+    /// # Errors
+    /// Those of [`Self::charge`].
+    pub fn spent_with(&self, queries: &[(PrivacyEvent, usize, usize)]) -> Result<(f64, f64), LedgerError> {
+        let Statement { budget, mut charges, spent_epsilon, .. } = self.statement()?;
+        for (event, classes, queries) in queries {
+            charges.push(self.new_charge(event, *classes, *queries)?);
+        }
+        Ok((spent_epsilon, filter::spent(&budget, &charges).adaptive))
     }
 
     fn check_budget(&self, budget: &Budget) -> Result<(), LedgerError> {
@@ -312,30 +399,15 @@ impl Ledger {
         }
     }
 
-    fn new_charge(
-        &self,
-        label: &str,
-        event: &PrivacyEvent,
-        classes: usize,
-        queries: usize,
-    ) -> Result<Charge, LedgerError> {
-        let per_query_epsilon = tight_per_query_epsilon(event, classes);
-        if queries == 0 || !per_query_epsilon.is_finite() {
+    fn new_charge(&self, event: &PrivacyEvent, classes: usize, queries: usize) -> Result<Charge, LedgerError> {
+        let charge = Charge::of(event, classes, queries);
+        if queries == 0 || !charge.per_query_epsilon.is_finite() {
             return Err(self.refused(format!(
                 "expected at least one query of Laplace noise, found {queries} of {}",
                 event.noise()
             )));
         }
-        Ok(Charge {
-            label: label.to_owned(),
-            queries,
-            noise: event.noise(),
-            tau: event.tau(),
-            classes: Some(classes),
-            threshold: event.threshold(),
-            sampling_distance: event.sampling_distance(),
-            per_query_epsilon,
-        })
+        Ok(charge)
     }
 
     /// Adds charges to a state, unless they pass its budget or the caller's limit.
@@ -410,7 +482,9 @@ impl Ledger {
             }
         }
         let budget = budget.ok_or_else(|| self.damaged(1, "expected an opening line with the budget".into()))?;
-        Ok(State { budget, charges, checksum, end: whole as u64 })
+        let torn =
+            (whole < bytes.len()).then(|| TornLine { line: charges.len() + 2, bytes: (bytes.len() - whole) as u64 });
+        Ok(State { budget, charges, checksum, end: whole as u64, torn })
     }
 
     fn line(&self, entry: &Entry, before: &str) -> Result<String, LedgerError> {
