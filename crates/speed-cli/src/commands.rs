@@ -94,6 +94,11 @@ fn mark(simulation: bool) -> &'static str {
     if simulation { SIMULATION } else { "" }
 }
 
+/// Text of a file without what would move a terminal's cursor.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
 /// Writes a result to standard output.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();

@@ -21,5 +21,5 @@ pub use environment::Environment;
 pub use error::ExperimentError;
 pub use progress::{Progress, Silent};
 pub use report::{Report, ReportRow, StageTime};
-pub use runner::{Options, Plan, plan, run};
+pub use runner::{Options, Plan, PlannedRow, plan, run};
 pub use table::Table;

@@ -4,18 +4,20 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::json;
+use speed_accountant::ledger::{Ledger, least_budget};
+use speed_accountant::{Accountant, Delta};
 use speed_random::Streams;
 use speed_teacher::Votes;
 
 use crate::ExperimentError;
-use crate::config::{AggregationKind, Config, VotesSource};
+use crate::config::{AggregationKind, Config, DataSource, VotesSource};
 use crate::device::Device;
 use crate::environment::Environment;
 use crate::progress::Progress;
 use crate::report::{Report, ReportRow, StageTime};
 use crate::stages::{
-    Accounts, Aggregate, AggregateTimes, Context, Course, Images, Keys, account, aggregate, check_forced,
-    collect_votes, ledger_statement, load_images, select_queries, slug, train_students,
+    Accounts, Aggregate, AggregateTimes, Context, Course, Images, Keys, LEDGER, account, aggregate, check_forced,
+    check_ledger, collect_votes, event, ledger_statement, load_images, select_queries, stage_of_row, train_students,
 };
 use crate::store::{RunStore, Stage, StageRecord, is_called};
 
@@ -41,6 +43,7 @@ pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Resul
     let environment = Environment::current(device.name());
     let mut store = RunStore::open(&options.results, config, &environment)?;
     progress.note(&format!("run folder {}", store.folder().display()));
+    check_ledger(&store, config, progress)?;
     check_forced(&store, config, &options.force)?;
     force(&mut store, config, &options.force)?;
     let streams = Streams::new(config.seed);
@@ -177,9 +180,9 @@ fn stage_names(config: &Config) -> Vec<String> {
     names.extend(["votes".into(), "queries".into()]);
     let own = |index: &usize| config.labels_of(*index) == *index;
     for row in (0..config.row.len()).filter(own).map(|index| &config.row[index]) {
-        names.push(format!("aggregate-{}", slug(&row.name)));
+        names.push(stage_of_row("aggregate", config, row));
         if row.aggregation != AggregationKind::NonPrivate {
-            names.push(format!("account-{}", slug(&row.name)));
+            names.push(stage_of_row("account", config, row));
         }
     }
     if config.table.repeats > 0 {
@@ -195,20 +198,79 @@ pub struct Plan {
     pub folder: PathBuf,
     /// Its stages, and whether an earlier run left them finished.
     pub stages: Vec<(String, bool)>,
+    /// Rows with noise.
+    pub rows: Vec<PlannedRow>,
+    /// The least privacy budget that allows all rows that are to be done, what the ledger holds included; none for a
+    /// simulation.
+    pub budget_needed: Option<f64>,
     /// The resolved config.
     pub config: Config,
 }
 
-/// Says what [`run`] would do, and does nothing.
-#[must_use]
-pub fn plan(config: &Config, options: &Options) -> Plan {
+/// A row with noise, and what is known before any vote.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedRow {
+    /// Its name.
+    pub name: String,
+    /// How many queries it answers.
+    pub queries: usize,
+    /// Whether its answers are there.
+    pub done: bool,
+    /// Epsilon of its answers whatever the votes are.
+    pub epsilon_any_votes: Option<f64>,
+    /// Why there is none.
+    pub without_value: Option<String>,
+}
+
+/// Says what [`run`] would do and what it would cost, and does nothing.
+///
+/// # Errors
+/// If votes or ledger cannot be read, or the noise cannot be accounted for.
+pub fn plan(config: &Config, options: &Options) -> Result<Plan, ExperimentError> {
     let folder = RunStore::folder_of(&options.results, config);
-    let stages = stage_names(config)
-        .into_iter()
-        .map(|name| {
-            let done = folder.join("stages").join(&name).join("stage.json").exists();
-            (name, done)
+    let is_done = |name: &str| folder.join("stages").join(name).join("stage.json").exists();
+    let stages = stage_names(config).into_iter().map(|name| (is_done(&name), name)).map(|(done, name)| (name, done));
+    let classes = planned_classes(config)?;
+    let delta = Delta::new(config.privacy.delta)?;
+    let (mut rows, mut to_charge) = (Vec::new(), Vec::new());
+    for (index, row) in config.row.iter().enumerate() {
+        if row.aggregation == AggregationKind::NonPrivate || config.labels_of(index) != index {
+            continue;
+        }
+        let queries = row.query_count(config.queries.count);
+        let event = event(config, row, queries, classes)?;
+        let done = is_done(&stage_of_row("aggregate", config, row));
+        let account = Accountant::new(event, delta).account_queries(queries);
+        if !done {
+            to_charge.push((event, classes, queries));
+        }
+        rows.push(PlannedRow {
+            name: row.name.clone(),
+            queries,
+            done,
+            epsilon_any_votes: account.as_ref().ok().map(|account| account.epsilon),
+            without_value: account.err().map(|error| error.to_string()),
+        });
+    }
+    let budget_needed = if config.is_simulation() {
+        None
+    } else {
+        let ledger = folder.parent().unwrap_or(&folder).join(LEDGER);
+        Some(if ledger.exists() {
+            Ledger::open(&ledger)?.spent_with(&to_charge)?.1
+        } else {
+            least_budget(delta, &to_charge)?
         })
-        .collect();
-    Plan { folder, stages, config: config.clone() }
+    };
+    Ok(Plan { stages: stages.collect(), rows, budget_needed, config: config.clone(), folder })
+}
+
+/// Between how many classes votes will be: those of the images, or of the file.
+fn planned_classes(config: &Config) -> Result<usize, ExperimentError> {
+    const CLASSES: usize = 10;
+    if config.votes.source != VotesSource::File || config.data.source != DataSource::None {
+        return Ok(CLASSES);
+    }
+    let path = std::path::Path::new(&config.votes.file);
+    Ok(crate::npy::read_votes(path, config.ensemble.teachers, config.data.pool_images, None)?.classes())
 }

@@ -1,8 +1,10 @@
 //! What student to train, and how.
 
 use serde::{Deserialize, Serialize};
+use speed_data::ImageShape;
 use speed_nn::adam::AdamConfig;
 
+use crate::InvalidData;
 use crate::pseudo_labels::PseudoLabelsConfig;
 
 /// How a student learns.
@@ -154,6 +156,22 @@ impl StudentConfig {
         )?;
         epochs("evaluate_every", self.evaluate_every)?;
         self.pseudo_labels.check()
+    }
+
+    /// Checks what labels do not change: that a pool of so many images of this size makes a batch, and that the network of
+    /// `method` leaves something of them.
+    ///
+    /// # Errors
+    /// [`InvalidData::SmallPool`] and [`InvalidData::SmallImages`].
+    pub fn check_images(&self, method: StudentMethod, shape: ImageShape, pool: usize) -> Result<(), InvalidData> {
+        let batch = match method {
+            StudentMethod::Gan => self.batch,
+            StudentMethod::PseudoLabels => {
+                self.pseudo_labels.check_images(shape)?;
+                self.pseudo_labels.batch
+            }
+        };
+        if pool < batch { Err(InvalidData::SmallPool { pool, batch }) } else { Ok(()) }
     }
 
     /// The optimiser of both networks.

@@ -1,6 +1,10 @@
 //! What a teacher is and how it is trained.
 
 use serde::{Deserialize, Serialize};
+use speed_data::ImageShape;
+
+use crate::TeacherError;
+use crate::network::SmallNetwork;
 
 /// The `[teacher]` part of a configuration. The same for every teacher of an ensemble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +53,15 @@ impl Architecture {
             Self::Reference => "reference",
         }
     }
+
+    /// The least height and width of its images.
+    #[must_use]
+    pub(crate) const fn least_size(self) -> usize {
+        match self {
+            Self::Small => SmallNetwork::LEAST_SIZE,
+            Self::Reference => 1,
+        }
+    }
 }
 
 /// The rule by which a gradient changes the parameters.
@@ -84,6 +97,21 @@ pub struct InvalidField {
 }
 
 impl TeacherConfig {
+    /// Checks that images of this size can be trained on.
+    ///
+    /// # Errors
+    /// [`TeacherError::ShiftTooLarge`] and [`TeacherError::ImageTooSmall`].
+    pub fn check_images(&self, shape: ImageShape) -> Result<(), TeacherError> {
+        if self.shift >= shape.height.min(shape.width) {
+            return Err(TeacherError::ShiftTooLarge { shift: self.shift, shape });
+        }
+        let least = self.architecture.least_size();
+        if shape.pixels() == 0 || shape.height.min(shape.width) < least {
+            return Err(TeacherError::ImageTooSmall { shape, architecture: self.architecture.name(), least });
+        }
+        Ok(())
+    }
+
     /// Checks every field by itself.
     ///
     /// # Errors

@@ -54,9 +54,7 @@ impl<'a> Training<'a> {
         let start = Instant::now();
         config.check()?;
         let shape = data.shape();
-        if config.shift >= shape.height.min(shape.width) {
-            return Err(TeacherError::ShiftTooLarge { shift: config.shift, shape });
-        }
+        config.check_images(shape)?;
         let (training, held_out) =
             divide(&partition, data.len(), config.validation, &mut streams.stream("validation", 0))
                 .ok_or(TeacherError::Partition { teacher: index, partition, images: data.len() })?;

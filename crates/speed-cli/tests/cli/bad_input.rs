@@ -58,7 +58,9 @@ fn votes_that_are_not_votes() {
     npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1]);
     place.fails(&run, 3, &["votes.npy", "truncated"]);
     npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1, 0, 1, 2]);
-    let table = place.succeeds(&run);
+    // Other votes than those whose answers were charged: nothing is paid again without a word.
+    place.fails(&run, 4, &["stage.json", "of other votes", "--force aggregate-trusted"]);
+    let table = place.succeeds(&[&run[..], &["--force", "aggregate-trusted"]].concat());
     assert!(table.contains("Trusted"), "{table}");
 }
 
@@ -75,15 +77,33 @@ fn a_vote_for_a_class_that_does_not_exist() {
 #[test]
 fn impossible_settings() {
     let place = Workplace::new(TINY);
+    let run = |set: &str, words: &[&str]| {
+        place.fails(&["run", "config.toml", "--set", set], 2, words);
+        place.fails(&["run", "config.toml", "--dry-run", "--set", set], 2, words);
+    };
     for (set, words) in [
         ("ensemble.teachers=301", &["`ensemble.teachers`", "301 teachers share 300 training images"][..]),
-        ("noise.gamma=0", &["`noise.gamma`", "above 0"]),
-        ("noise.gamma=-1.0", &["`noise.gamma`", "above 0"]),
+        ("noise.gamma=0", &["`noise.gamma`", "from 0.00001"]),
+        ("noise.gamma=-1.0", &["`noise.gamma`", "from 0.00001"]),
+        // Known before a teacher trains: no table of shares, no such delta, no batch, no map, no memory.
+        ("noise.gamma=0.0005", &["`noise.gamma`"]),
+        ("privacy.delta=1e-300", &["`privacy.delta`", "1e-280"]),
+        ("student.batch=101", &["`student.batch`", "fewer than one batch of 101"]),
+        ("student.pseudo_labels.batch=101", &["`student.pseudo_labels.batch`", "fewer than one batch of 101"]),
+        ("student.pseudo_labels.convolutions=[3,3,3,3,3]", &["`student.pseudo_labels.convolutions`", "too small"]),
+        ("teacher.shift=28", &["`teacher.shift`", "too large"]),
+        ("data.train_images=99999999999", &["`data.train_images`", "at most 10000000"]),
+        ("table.repeats=1000000000", &["`table.repeats`", "at most 10000"]),
         ("queries.count=101", &["`queries.count`", "1 to data.pool_images = 100"]),
         ("schema=2", &["`schema`", "found 2"]),
     ] {
-        place.fails(&["run", "config.toml", "--set", set], 2, words);
+        run(set, words);
     }
+    Workplace::new(&TINY.replace("\"Trusted\"", "\"Tr\\u001b[2Justed\"")).fails(
+        &["run", "config.toml"],
+        2,
+        &["`row.1.name`", "control characters"],
+    );
     for (tau, place_of) in [("0.0", "greater than 0"), ("1.01", "at most 1"), ("0.1", "tau")] {
         let config = TINY.replace("honest_ratio = 0.8", &format!("honest_ratio = {tau}"));
         Workplace::new(&config).fails(&["run", "config.toml"], 2, &["config.toml:", "`row.2.honest_ratio`", place_of]);

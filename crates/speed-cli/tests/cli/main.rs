@@ -1,6 +1,7 @@
 //! The binary as a user runs it.
 
 mod bad_input;
+mod budget;
 mod circuits;
 mod common;
 mod privacy;

@@ -1,9 +1,11 @@
 //! The checked config: the only thing that runs. Every field is documented in `configs/default.toml`.
 
 use serde::{Deserialize, Serialize};
-use speed_mechanism::{HonestRatio, InverseScale};
-use speed_student::{StudentConfig, StudentMethod};
-use speed_teacher::TeacherConfig;
+use speed_accountant::Delta;
+use speed_data::ImageShape;
+use speed_mechanism::{HonestRatio, InverseScale, NoiseShare};
+use speed_student::{InvalidData, StudentConfig, StudentMethod};
+use speed_teacher::{TeacherConfig, TeacherError};
 
 use super::{ConfigError, Source};
 
@@ -264,6 +266,13 @@ impl RowConfig {
     }
 }
 
+/// Larger numbers are slips of the pen, and would not fit into memory or time.
+const MOST_IMAGES: usize = 10_000_000;
+const MOST_TEACHERS: usize = 1_000_000;
+const MOST_REPEATS: usize = 10_000;
+/// Bytes of a row's name.
+const LONGEST_NAME: usize = 200;
+
 /// A value that is not allowed: the key and what is.
 type Fault = (String, String);
 
@@ -318,11 +327,14 @@ impl Config {
         self.check_votes()?;
         self.teacher.check().map_err(|bad| (format!("teacher.{}", bad.field), bad.message))?;
         self.student.check().map_err(|bad| (format!("student.{}", bad.field), bad.message))?;
-        if InverseScale::new(self.noise.gamma).is_err() {
-            return fault("noise.gamma", format!("found {}, expected a finite number above 0", self.noise.gamma));
+        // The teachers' shares as well: noise so wide has no table of them.
+        let shares =
+            InverseScale::new(self.noise.gamma).and_then(|gamma| NoiseShare::new(gamma, self.ensemble.teachers));
+        if let Err(error) = shares {
+            return fault("noise.gamma", error.to_string());
         }
-        if !(self.privacy.delta > 0.0 && self.privacy.delta < 1.0) {
-            return fault("privacy.delta", format!("found {}, expected 0 < delta < 1", self.privacy.delta));
+        if let Err(error) = Delta::new(self.privacy.delta) {
+            return fault("privacy.delta", error.to_string());
         }
         if !(self.privacy.budget >= 0.0 && self.privacy.budget.is_finite()) {
             return fault("privacy.budget", format!("found {}, expected a number of at least 0", self.privacy.budget));
@@ -332,6 +344,16 @@ impl Config {
 
     fn check_data(&self) -> Result<(), Fault> {
         let data = &self.data;
+        let sizes = [
+            ("data.train_images", data.train_images, MOST_IMAGES),
+            ("data.test_images", data.test_images, MOST_IMAGES),
+            ("data.pool_images", data.pool_images, MOST_IMAGES),
+            ("ensemble.teachers", self.ensemble.teachers, MOST_TEACHERS),
+            ("table.repeats", self.table.repeats, MOST_REPEATS),
+        ];
+        if let Some((key, found, most)) = sizes.into_iter().find(|(_, found, most)| found > most) {
+            return fault(key, format!("found {found}, expected at most {most}"));
+        }
         if self.ensemble.teachers == 0 {
             return fault("ensemble.teachers", "found 0, expected at least 1");
         }
@@ -357,6 +379,33 @@ impl Config {
         }
         if data.source == DataSource::None && self.table.repeats > 0 {
             return fault("table.repeats", "must be 0 where data.source = \"none\": a student needs images");
+        }
+        match data.source {
+            DataSource::None => Ok(()),
+            DataSource::Digits | DataSource::Mnist => {
+                self.check_networks(ImageShape { channels: 1, height: 28, width: 28 })
+            }
+        }
+    }
+
+    /// Whether teachers and students can learn from images of this size.
+    fn check_networks(&self, shape: ImageShape) -> Result<(), Fault> {
+        if self.votes.source == VotesSource::Teachers
+            && let Err(error) = self.teacher.check_images(shape)
+        {
+            let key = if matches!(error, TeacherError::ShiftTooLarge { .. }) { "shift" } else { "architecture" };
+            return fault(&format!("teacher.{key}"), error.to_string());
+        }
+        let methods = self.row.iter().map(|row| self.method_of(row)).filter(|_| self.table.repeats > 0);
+        for method in methods {
+            if let Err(error) = self.student.check_images(method, shape, self.data.pool_images) {
+                let key = match (&error, method) {
+                    (InvalidData::SmallPool { .. }, StudentMethod::Gan) => "batch",
+                    (InvalidData::SmallPool { .. }, StudentMethod::PseudoLabels) => "pseudo_labels.batch",
+                    _ => "pseudo_labels.convolutions",
+                };
+                return fault(&format!("student.{key}"), error.to_string());
+            }
         }
         Ok(())
     }
@@ -405,8 +454,14 @@ impl Config {
         }
         for (index, row) in self.row.iter().enumerate() {
             let key = |field: &str| format!("row.{index}.{field}");
-            if row.name.is_empty() {
+            if row.name.trim().is_empty() {
                 return fault(&key("name"), "every [[row]] needs a name");
+            }
+            if row.name.len() > LONGEST_NAME || row.name.chars().any(char::is_control) {
+                return fault(
+                    &key("name"),
+                    format!("expected at most {LONGEST_NAME} bytes without control characters"),
+                );
             }
             if self.row[..index].iter().any(|other| other.name == row.name) {
                 return fault(&key("name"), format!("{:?} names two rows", row.name));

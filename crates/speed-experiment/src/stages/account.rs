@@ -5,7 +5,7 @@ use serde_json::json;
 use speed_accountant::{Account, AccountError, Accountant, Assume, Delta, Extent, Noise, PrivacyEvent};
 use speed_mechanism::{HonestRatio, InverseScale};
 
-use super::{Context, slug};
+use super::{Context, stage_of_row};
 use crate::ExperimentError;
 use crate::config::{AggregationKind, RowConfig};
 
@@ -64,7 +64,7 @@ pub(crate) fn account(
         "noisy_teachers": noisy,
         "teachers": teachers,
     });
-    let stage = context.stage(&format!("account-{}", slug(&row.name)), CODE_VERSION, &inputs, |folder| {
+    let stage = context.stage(&stage_of_row("account", config, row), CODE_VERSION, &inputs, |folder| {
         let classes = counts.first().map_or(0, Vec::len);
         let integer = super::ledger::event(config, row, counts.len(), classes)?;
         let (gamma, tau) = (InverseScale::new(config.noise.gamma)?, integer.tau());

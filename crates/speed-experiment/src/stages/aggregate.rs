@@ -16,15 +16,19 @@ use speed_aggregation::{
 use speed_mechanism::{HonestRatio, InverseScale, NoiseShare, NoiseSource, noise_generator, sum_support_bound};
 use speed_teacher::Votes;
 
-use super::{Context, Images, Labelling, slug};
+use super::ledger::{NoiseKey, Paid};
+use super::{Context, Images, Labelling, fingerprint, stage_of_row};
 use crate::ExperimentError;
 use crate::config::{AggregationKind, CircuitKind, RowConfig};
-use crate::store::Stage;
+use crate::store::{Stage, StageFolder, StageState};
 
 /// Probability that the noise of any class of any query leaves the range that the encoding is checked for.
 const RANGE_FAILURE: f64 = 1.0 / (1u128 << 64) as f64;
 
-const CODE_VERSION: u32 = 2;
+/// Of answers, whatever their row is called.
+const CODE_VERSION: u32 = 3;
+/// Of earlier versions, where the name of the row belonged to it.
+const CODE_VERSION_BY_NAME: u32 = 2;
 
 /// The labels of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -109,11 +113,10 @@ pub(crate) fn aggregate(
         "seed": config.seed,
         "pool": images.map(|images| Images::digest(&images.pool)),
     });
-    let name = format!("aggregate-{}", slug(&row.name));
-    let stage = context.stage(&name, CODE_VERSION, &inputs, |folder| {
-        // Before anything is answered: after a crash an answer may be charged that was not given, never the other way round.
-        super::ledger::charge(context, row, queries.len(), votes.classes())?;
-        let released = release(context, keys, row, votes, queries, noisy)?;
+    let name = stage_of_row("aggregate", config, row);
+    let question = fingerprint("aggregate", CODE_VERSION, &inputs);
+    let finish = |folder: &StageFolder, way: Way, key: Option<NoiseKey>| -> Result<Vec<String>, ExperimentError> {
+        let released = release(context, keys, row, votes, queries, &NoisyTeachers { noisy, key }, way)?;
         let times = AggregateTimes::new(&released, context.threads);
         let Release { labels, clear, aggregated, .. } = released;
         let aggregate = Aggregate {
@@ -136,7 +139,27 @@ pub(crate) fn aggregate(
             folder.write_json("times.json", &times)?;
         }
         Ok(vec!["labels.csv".into(), "aggregate.json".into()])
-    })?;
+    };
+    let earlier = [fingerprint(&name, CODE_VERSION_BY_NAME, &inputs)];
+    let paid =
+        Paid { context, row, stage: &name, question: &question, queries: queries.len(), classes: votes.classes() };
+    let is_done = context.store.done("aggregate", &name, &question, &earlier).is_some();
+    let outstanding = if is_done { None } else { paid.outstanding_key()? };
+    let stage = match context.store.stage("aggregate", &name, &question, &earlier)? {
+        StageState::Done(stage) => {
+            context.progress.note(&format!("{name}: done already"));
+            stage
+        }
+        StageState::Outstanding(folder) => {
+            // What can fail without a query comes before the charge, and every answer after it: one may be charged and not
+            // given yet, never the other way round.
+            let way = Way::open(context, keys, row, votes, queries.len())?;
+            let key = paid.charge(outstanding, &folder)?;
+            let outputs = finish(&folder, way, key)?;
+            folder.finish(&outputs)?
+        }
+    };
+    stage.forget_noise();
     let times = match row.aggregation {
         AggregationKind::Encrypted => Some(stage.read_json("times.json")?),
         AggregationKind::NonPrivate | AggregationKind::Trusted => None,
@@ -153,14 +176,18 @@ pub(crate) struct Keys {
 
 impl Keys {
     /// Keys of the fastest parameter set for the range of these votes; the last ones, if they serve.
-    fn encrypted(&self, context: &Context<'_>, votes: &NoisyVotes) -> Result<Encrypted, AggregationError> {
-        let range = VoteRange::new(votes.teachers(), votes.noise_bound());
-        let serves = |keys: &Encrypted| Encoding::new(keys.public_key().parameters(), votes.classes(), range).is_ok();
+    fn encrypted(
+        &self,
+        context: &Context<'_>,
+        classes: usize,
+        range: VoteRange,
+    ) -> Result<Encrypted, AggregationError> {
+        let serves = |keys: &Encrypted| Encoding::new(keys.public_key().parameters(), classes, range).is_ok();
         let mut last = self.encrypted.borrow_mut();
         if let Some(keys) = last.as_ref().filter(|keys| serves(keys)) {
             return Ok(keys.clone());
         }
-        let parameters = Encoding::choose_parameters(votes.classes(), range)?;
+        let parameters = Encoding::choose_parameters(classes, range)?;
         let keys = Encrypted::new(&parameters, key_source(context), b"", thread_count(context))?;
         Ok(last.insert(keys).clone())
     }
@@ -204,37 +231,75 @@ impl Release {
     }
 }
 
+/// How a row's answers come about, with the keys for it.
+enum Way {
+    Plurality,
+    Clear,
+    Encrypted(Box<Encrypted>),
+    Paper,
+}
+
+impl Way {
+    fn open(
+        context: &Context<'_>,
+        keys: &Keys,
+        row: &RowConfig,
+        votes: &Votes,
+        queries: usize,
+    ) -> Result<Self, ExperimentError> {
+        let circuit = match (row.aggregation, row.circuit) {
+            (AggregationKind::NonPrivate, _) => return Ok(Self::Plurality),
+            (AggregationKind::Trusted, _) => return Ok(Self::Clear),
+            (AggregationKind::Encrypted, CircuitKind::Paper) => {
+                keys.paper(context)?;
+                return Ok(Self::Paper);
+            }
+            (AggregationKind::Encrypted, CircuitKind::Tournament) => Circuit::Tournament,
+            (AggregationKind::Encrypted, CircuitKind::AllPairs) => Circuit::AllPairs,
+        };
+        let range = VoteRange::new(votes.teachers(), noise_bound(context, queries, votes.classes())?);
+        // A round belongs to one run and row: its label says which.
+        let label = format!("{}\n{}", context.config.to_toml(), row.name);
+        let encrypted = keys.encrypted(context, votes.classes(), range)?;
+        Ok(Self::Encrypted(Box::new(encrypted.with_circuit(circuit).with_label(label.as_bytes()))))
+    }
+}
+
+/// The teachers that add noise, and the key of it where it was charged.
+struct NoisyTeachers {
+    noisy: usize,
+    key: Option<NoiseKey>,
+}
+
 fn release(
     context: &Context<'_>,
     keys: &Keys,
     row: &RowConfig,
     votes: &Votes,
     queries: &[usize],
-    noisy: usize,
+    noisy: &NoisyTeachers,
+    way: Way,
 ) -> Result<Release, ExperimentError> {
     let title = format!("aggregate {}", row.name);
     context.progress.begin(&title, "queries", queries.len() as u64, 0);
     let on_query = |_: usize, _: Duration| context.progress.advance(1, "");
-    let released = match row.aggregation {
-        AggregationKind::NonPrivate => {
+    let released = match way {
+        Way::Plurality => {
             let winners: Vec<u8> = queries.iter().map(|&image| votes.plurality(image)).collect();
             Release::exact(Aggregated { winners, ..Aggregated::default() }, None, None)
         }
-        AggregationKind::Trusted => {
+        Way::Clear => {
             let noisy_votes = noisy_votes(context, votes, queries, noisy)?;
             Release::exact(ClearText.aggregate(&noisy_votes, &on_query)?, None, None)
         }
-        AggregationKind::Encrypted => {
+        Way::Paper => {
             let noisy_votes = noisy_votes(context, votes, queries, noisy)?;
             let clear = ClearText.aggregate(&noisy_votes, &|_, _| {})?.winners;
-            let circuit = match row.circuit {
-                CircuitKind::Tournament => Circuit::Tournament,
-                CircuitKind::AllPairs => Circuit::AllPairs,
-                CircuitKind::Paper => return paper_release(context, keys, &noisy_votes, clear, &on_query),
-            };
-            // A round belongs to one run and row: its label says which.
-            let label = format!("{}\n{}", context.config.to_toml(), row.name);
-            let encrypted = keys.encrypted(context, &noisy_votes)?.with_circuit(circuit).with_label(label.as_bytes());
+            return paper_release(context, keys, &noisy_votes, clear, &on_query);
+        }
+        Way::Encrypted(encrypted) => {
+            let noisy_votes = noisy_votes(context, votes, queries, noisy)?;
+            let clear = ClearText.aggregate(&noisy_votes, &|_, _| {})?.winners;
             let before = processor_time();
             let released = encrypted.aggregate(&noisy_votes, &on_query)?;
             Release::exact(released, Some(clear), seconds_since(before))
@@ -277,21 +342,21 @@ fn noisy_votes(
     context: &Context<'_>,
     votes: &Votes,
     queries: &[usize],
-    noisy: usize,
+    NoisyTeachers { noisy, key }: &NoisyTeachers,
 ) -> Result<NoisyVotes, ExperimentError> {
     let (teachers, classes) = (votes.teachers(), votes.classes());
     let gamma = InverseScale::new(context.config.noise.gamma)?;
     let share = NoiseShare::new(gamma, teachers)?;
-    let sums = (queries.len() * classes) as u64;
-    let bound = sum_support_bound(gamma, HonestRatio::new(1.0)?, sums, RANGE_FAILURE)?;
-    let honest = honest_teachers(context, teachers, noisy);
+    let bound = noise_bound(context, queries.len(), classes)?;
+    let honest = honest_teachers(context, teachers, *noisy);
 
     let mut values = vec![0i64; teachers * queries.len() * classes];
     for (teacher, answers) in values.chunks_exact_mut(queries.len() * classes).enumerate() {
         if honest[teacher] {
-            let source = match simulation_seed(context, "noise", teacher as u64) {
-                Some(seed) => NoiseSource::Simulation { seed },
-                None => NoiseSource::OperatingSystem,
+            let source = match (simulation_seed(context, "noise", teacher as u64), key) {
+                (Some(seed), _) => NoiseSource::Simulation { seed },
+                (None, Some(key)) => key.of_teacher(teacher),
+                (None, None) => NoiseSource::OperatingSystem,
             };
             share.fill(&mut noise_generator(source)?, answers);
         }
@@ -301,6 +366,12 @@ fn noisy_votes(
     }
     NoisyVotes::new(teachers, queries.len(), classes, bound, values)
         .map_err(|error| ExperimentError::Mismatch(error.to_string()))
+}
+
+/// What the noise of no class of any query hardly ever exceeds.
+fn noise_bound(context: &Context<'_>, queries: usize, classes: usize) -> Result<u64, ExperimentError> {
+    let gamma = InverseScale::new(context.config.noise.gamma)?;
+    Ok(sum_support_bound(gamma, HonestRatio::ALL, (queries * classes) as u64, RANGE_FAILURE)?)
 }
 
 /// Which teachers add noise: the first `noisy` of a seeded permutation, so that a smaller ratio is a subset.

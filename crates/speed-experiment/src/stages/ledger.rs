@@ -1,24 +1,33 @@
-//! The experiment's ledger: every set of answers with real noise is charged before it is given.
+//! The experiment's ledger: every set of answers with real noise is charged once, before it is given.
 //!
 //! It lies beside the runs, `RESULTS/EXPERIMENT/ledger`, because the answers of all runs of an experiment are about the
-//! same teachers. A set of answers that another run gave is copied and not charged again.
+//! same teachers. A set of answers is known by what was asked (votes, queries, noise), not by the name of its row: one that
+//! another run or row gave is copied and not charged again.
+//!
+//! The noise of a charged set grows from a key that lies in its stage, for its owner only, until the answers are given: after a
+//! kill the very answers come that were paid for. Where charged answers are gone nothing is answered again without `--force`.
 
 use std::path::PathBuf;
 
-use speed_accountant::ledger::{Budget, Ledger, Statement};
-use speed_accountant::{Delta, Noise, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale, NoiseShare};
+use sha2::{Digest, Sha256};
+use speed_accountant::ledger::{Budget, ChargeRequest, Ledger, Statement};
+use speed_accountant::{Delta, Noise, PrivacyEvent, round_up};
+use speed_mechanism::{HonestRatio, InverseScale, NoiseShare, NoiseSource, fresh_key};
+use zeroize::Zeroizing;
 
-use super::{Context, slug};
+use super::{Context, stage_of_row};
 use crate::ExperimentError;
 use crate::config::{AggregationKind, Config, RowConfig};
-use crate::store::{RunStore, is_called};
+use crate::progress::Progress;
+use crate::store::{Fingerprint, RunStore, StageFolder, is_called};
 
 /// The name of the file.
-const FILE: &str = "ledger";
+pub(crate) const FILE: &str = "ledger";
+/// The stages whose answers are charged.
+const KIND: &str = "aggregate";
 
 /// The noise of a row's queries, sampler included.
-pub(super) fn event(
+pub(crate) fn event(
     config: &Config,
     row: &RowConfig,
     queries: usize,
@@ -32,25 +41,200 @@ pub(super) fn event(
     Ok(event.with_sampling_distance(sampling)?)
 }
 
-/// Charges a row's answers before they are given; nothing where no noise is added or a seed makes it.
-pub(super) fn charge(
-    context: &Context<'_>,
-    row: &RowConfig,
-    queries: usize,
-    classes: usize,
-) -> Result<(), ExperimentError> {
-    let config = context.config;
-    if config.is_simulation() || row.aggregation == AggregationKind::NonPrivate {
+/// The key from which all noise of one set of answers grows. It shows nowhere but in its stage.
+pub(super) struct NoiseKey(Zeroizing<[u8; 32]>);
+
+impl NoiseKey {
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(|key| Self(Zeroizing::new(key)))
+    }
+
+    /// The noise of one teacher.
+    pub(super) fn of_teacher(&self, teacher: usize) -> NoiseSource {
+        NoiseSource::Kept { key: Zeroizing::new(self.derived("teacher", teacher as u64)) }
+    }
+
+    /// What tells this noise from any other and says nothing about it.
+    fn digest(&self) -> String {
+        self.derived("digest", 0)[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn derived(&self, purpose: &str, index: u64) -> [u8; 32] {
+        let hash = Sha256::new().chain_update("speed noise\n").chain_update(self.0.as_slice()).chain_update(purpose);
+        hash.chain_update(index.to_le_bytes()).finalize().into()
+    }
+}
+
+/// A row's answers, as they are charged.
+pub(super) struct Paid<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) row: &'a RowConfig,
+    /// The name of their stage.
+    pub(super) stage: &'a str,
+    /// What they are made from.
+    pub(super) question: &'a Fingerprint,
+    pub(super) queries: usize,
+    pub(super) classes: usize,
+}
+
+impl Paid<'_> {
+    /// Whether the answers cost anything: noise is added, and no seed makes it.
+    fn is_real(&self) -> bool {
+        !self.context.config.is_simulation() && self.row.aggregation != AggregationKind::NonPrivate
+    }
+
+    /// A key of answers that are not given yet, and were charged; none where they are to be charged first.
+    ///
+    /// # Errors
+    /// If they were given or charged before, and are not there any more: answering again would be paid again.
+    pub(super) fn outstanding_key(&self) -> Result<Option<NoiseKey>, ExperimentError> {
+        let store = self.context.store;
+        if !self.is_real() || store.is_forced(self.stage) {
+            return Ok(None);
+        }
+        let own = store.remains_of(self.stage);
+        if let Some((path, what)) = own.damage(self.question) {
+            return Err(self.would_pay_again(path, what));
+        }
+        let charged: Vec<String> = match statement(store, self.context.config)? {
+            Some(statement) => {
+                let same = statement.charges.into_iter().filter(|charge| charge.question == self.question.as_str());
+                same.map(|charge| charge.noise_digest).collect()
+            }
+            None => Vec::new(),
+        };
+        if own.noise_key().is_some() && !own.is_of(self.question) {
+            return Err(self.would_pay_again(
+                own.folder().to_path_buf(),
+                "holds the noise of charged answers to other votes, queries or settings",
+            ));
+        }
+        if charged.is_empty() {
+            return Ok(None);
+        }
+        let keys = store.remains(KIND).into_iter().filter(|remains| remains.is_of(self.question));
+        let mut keys = keys.filter_map(|remains| NoiseKey::from_bytes(&remains.noise_key()?));
+        match keys.find(|key| charged.contains(&key.digest())) {
+            Some(key) => Ok(Some(key)),
+            None => Err(self.would_pay_again(own.folder().to_path_buf(), "is missing or was changed")),
+        }
+    }
+
+    /// Charges the answers, once, and hands out the key of their noise; nothing where no noise is added or a seed makes it.
+    pub(super) fn charge(
+        &self,
+        outstanding: Option<NoiseKey>,
+        folder: &StageFolder,
+    ) -> Result<Option<NoiseKey>, ExperimentError> {
+        let Context { config, store, progress, .. } = *self.context;
+        if !self.is_real() {
+            return Ok(None);
+        }
+        // A key that was never charged serves as well as a new one.
+        let own = || NoiseKey::from_bytes(&store.remains_of(self.stage).noise_key()?);
+        let key = match outstanding.or_else(own) {
+            Some(key) => key,
+            None => NoiseKey(fresh_key()?),
+        };
+        // Before it is charged: from then on it must not be lost.
+        folder.keep_noise_key(key.0.as_slice())?;
+        let run = store.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let ledger = Ledger::open_or_create(&path(store), record(config)?)?;
+        let before = ledger.statement()?.queries;
+        let statement = ledger.charge_once(&ChargeRequest {
+            label: &format!("{run}: {}", self.row.name),
+            event: &event(config, self.row, self.queries, self.classes)?,
+            classes: self.classes,
+            queries: self.queries,
+            question: self.question.as_str(),
+            noise_digest: &key.digest(),
+            limit: limit(config)?,
+        })?;
+        folder.mark_charged(&key.digest())?;
+        let spent = round_up(statement.spent_epsilon, 2);
+        progress.note(&if statement.queries == before {
+            format!(
+                "ledger: the {} answers were charged before they were interrupted, epsilon {spent} in all",
+                self.queries
+            )
+        } else {
+            format!("ledger: {} answers charged, epsilon {spent} in all", self.queries)
+        });
+        Ok(Some(key))
+    }
+
+    fn would_pay_again(&self, path: PathBuf, what: &str) -> ExperimentError {
+        let config = self.context.config;
+        let price = || -> Result<String, ExperimentError> {
+            let ledger = Ledger::open(&self::path(self.context.store))?;
+            let event = event(config, self.row, self.queries, self.classes)?;
+            let (before, after) = ledger.spent_with(&[(event, self.classes, self.queries)])?;
+            Ok(format!("epsilon {:.2} instead of {:.2}", round_up(after, 2), round_up(before, 2)))
+        };
+        let price = price().map_or_else(|error| format!("({error})"), |price| price);
+        ExperimentError::Results {
+            path,
+            message: format!(
+                "{what}, and the {} answers of row {:?} were charged: put it back, or --force {} to answer again and to pay again, \
+                 {price} in all",
+                self.queries, self.row.name, self.stage
+            ),
+        }
+    }
+}
+
+/// Holds the ledger against the stages that were charged to it, and says which other ledgers there are.
+pub(crate) fn check(store: &RunStore, config: &Config, progress: &dyn Progress) -> Result<(), ExperimentError> {
+    if config.is_simulation() {
         return Ok(());
     }
-    let run = context.store.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let label = format!("{run}: {}", row.name);
-    let event = event(config, row, queries, classes)?;
-    let ledger = Ledger::open_or_create(&path(context.store), record(config)?)?;
-    let statement = ledger.charge_within(&label, &event, classes, queries, limit(config)?)?;
-    let spent = speed_accountant::round_up(statement.spent_epsilon, 2);
-    context.progress.note(&format!("ledger: {queries} answers charged, epsilon {spent} in all"));
+    let path = path(store);
+    let known = statement(store, config)?;
+    if let Some(torn) = known.as_ref().and_then(|known| known.torn) {
+        progress.note(&format!(
+            "{}, line {}: only {} bytes of a charge are there; if no crash cut it short, take the file from a copy",
+            path.display(),
+            torn.line,
+            torn.bytes
+        ));
+    }
+    let charges = known.map(|known| known.charges).unwrap_or_default();
+    for stage in store.remains(KIND) {
+        let Some(digest) = stage.charged() else { continue };
+        if !charges.iter().any(|charge| charge.noise_digest == digest) {
+            return Err(ExperimentError::Results {
+                path,
+                message: format!(
+                    "the charge for the answers in {} is missing: the ledger was lost, cut or replaced. Take it from a copy; \
+                     without it nobody knows what was spent",
+                    stage.folder().display()
+                ),
+            });
+        }
+    }
+    for other in other_ledgers(store) {
+        // One that cannot be read is its own experiment's matter.
+        let Ok(statement) = Ledger::open(&other).and_then(|ledger| ledger.statement()) else { continue };
+        if statement.queries > 0 {
+            progress.note(&format!(
+                "another ledger: {} ({} answers, epsilon {:.2}); if it is about the same teachers, what both say adds up",
+                other.display(),
+                statement.queries,
+                round_up(statement.spent_epsilon, 2)
+            ));
+        }
+    }
     Ok(())
+}
+
+fn other_ledgers(store: &RunStore) -> Vec<PathBuf> {
+    let own = path(store);
+    let Some(results) = own.parent().and_then(|experiment| experiment.parent()) else { return Vec::new() };
+    let experiments = std::fs::read_dir(results).into_iter().flatten().flatten();
+    let mut all: Vec<PathBuf> =
+        experiments.map(|entry| entry.path().join(FILE)).filter(|path| *path != own && path.is_file()).collect();
+    all.sort();
+    all
 }
 
 /// Refuses forced stages whose answers would pass the budget, before what they left is set aside.
@@ -62,7 +246,7 @@ pub(crate) fn check_forced(store: &RunStore, config: &Config, forced: &[String])
     // How many classes there are is not known before the votes: more than two cost the same each.
     const CLASSES: usize = 10;
     let rows = config.row.iter().filter(|row| row.aggregation != AggregationKind::NonPrivate);
-    let again = rows.filter(|row| forced.iter().any(|name| is_called(&format!("aggregate-{}", slug(&row.name)), name)));
+    let again = rows.filter(|row| forced.iter().any(|name| is_called(&stage_of_row(KIND, config, row), name)));
     let queries: Result<Vec<_>, ExperimentError> = again
         .map(|row| {
             let queries = row.query_count(config.queries.count);

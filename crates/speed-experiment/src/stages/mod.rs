@@ -12,7 +12,7 @@ mod votes;
 pub(crate) use account::{Accounts, account};
 pub(crate) use aggregate::{Aggregate, AggregateTimes, Keys, aggregate};
 pub(crate) use data::{Images, load as load_images};
-pub(crate) use ledger::{check_forced, statement as ledger_statement};
+pub(crate) use ledger::{FILE as LEDGER, check as check_ledger, check_forced, event, statement as ledger_statement};
 pub(crate) use queries::select as select_queries;
 pub(crate) use students::{Course, Labelling, StudentRun, train as train_students};
 pub(crate) use teachers::train as train_teachers;
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use speed_random::Streams;
 
 use crate::ExperimentError;
-use crate::config::Config;
+use crate::config::{Config, RowConfig};
 use crate::device::Device;
 use crate::progress::Progress;
 use crate::store::{Fingerprint, RunStore, Stage, StageFolder, StageState};
@@ -63,8 +63,8 @@ impl Context<'_> {
         code_version: u32,
         inputs: &Value,
     ) -> Result<StageState, ExperimentError> {
-        let fingerprint = Fingerprint::of(&json!({ "stage": name, "code": code_version, "inputs": inputs }));
-        let state = self.store.stage(name, &fingerprint)?;
+        let fingerprint = fingerprint(name, code_version, inputs);
+        let state = self.store.stage(name, name, &fingerprint, &[])?;
         if matches!(state, StageState::Done(_)) {
             self.progress.note(&format!("{name}: done already"));
         }
@@ -72,8 +72,25 @@ impl Context<'_> {
     }
 }
 
-/// A row's name as part of a folder name.
-pub(crate) fn slug(name: &str) -> String {
+/// A hash of what a stage is made from.
+pub(crate) fn fingerprint(stage: &str, code_version: u32, inputs: &Value) -> Fingerprint {
+    Fingerprint::of(&json!({ "stage": stage, "code": code_version, "inputs": inputs }))
+}
+
+/// The name of a row's stage of a `kind`, a folder of its own: the row's name in letters that every file system has, and a
+/// part of its digest where another row has the same letters, or where there are none.
+pub(crate) fn stage_of_row(kind: &str, config: &Config, row: &RowConfig) -> String {
+    let own = slug(&row.name);
+    let is_shared = config.row.iter().any(|other| other.name != row.name && slug(&other.name) == own);
+    if is_shared || own.is_empty() {
+        let digest = Fingerprint::of_bytes(row.name.as_bytes());
+        let parts = [kind, &own, &digest.short()[..8]];
+        return parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
+    }
+    format!("{kind}-{own}")
+}
+
+fn slug(name: &str) -> String {
     let mapped: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     let parts: Vec<&str> = mapped.split('-').filter(|part| !part.is_empty()).collect();

@@ -11,13 +11,23 @@ use crate::ExperimentError;
 /// # Errors
 /// If the folder cannot be written.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+    // Results are for sharing: the usual permissions, less the user's umask, instead of a temporary file's 0600.
+    write_with_mode(path, bytes, 0o666)
+}
+
+/// The same for a file that only its owner may read.
+pub(super) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+    write_with_mode(path, bytes, 0o600)
+}
+
+#[cfg_attr(not(unix), expect(unused_variables, reason = "permissions of other systems are not set"))]
+fn write_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), ExperimentError> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     let write = || -> std::io::Result<()> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".writing-");
-        // Results are for sharing: the usual permissions, less the user's umask, instead of a temporary file's 0600.
         #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
         let mut file = builder.tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;

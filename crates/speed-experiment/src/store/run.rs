@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::stage::{Stage, StageFolder, StageState, set_aside, write_json};
+use super::stage::{Stage, StageFolder, StageRemains, StageState, set_aside, write_json};
 use super::{Fingerprint, write_atomic};
 use crate::ExperimentError;
 use crate::config::Config;
@@ -60,24 +60,28 @@ impl RunStore {
         &self.folder
     }
 
-    /// The stage `name` made from `fingerprint`: done here, done by another run of the experiment (then it is copied),
-    /// or to be done.
+    /// The stage `name` made from `fingerprint`: done here, done by another run of the experiment or under another name
+    /// of the same `kind` (then it is copied), or to be done. `earlier` versions of the fingerprint serve as well.
     ///
     /// # Errors
     /// If the folder cannot be written.
-    pub fn stage(&self, name: &str, fingerprint: &Fingerprint) -> Result<StageState, ExperimentError> {
+    pub(crate) fn stage(
+        &self,
+        kind: &str,
+        name: &str,
+        fingerprint: &Fingerprint,
+        earlier: &[Fingerprint],
+    ) -> Result<StageState, ExperimentError> {
         let folder = self.stage_folder(name);
-        if let Some(stage) = Stage::find(&folder, fingerprint) {
-            return Ok(StageState::Done(stage));
-        }
-        if !self.is_forced(name)
-            && let Some(sibling) = self.sibling_stage(name, fingerprint)
-        {
+        if let Some(stage) = self.done(kind, name, fingerprint, earlier) {
+            if stage.folder() == folder {
+                return Ok(StageState::Done(stage));
+            }
             if folder.exists() {
                 set_aside(&folder)?;
             }
-            copy_folder(sibling.folder(), &folder)?;
-            if let Some(stage) = Stage::find(&folder, fingerprint) {
+            copy_folder(stage.folder(), &folder)?;
+            if let Some(stage) = Stage::find(&folder, &stage.record.fingerprint) {
                 return Ok(StageState::Done(stage));
             }
         }
@@ -98,7 +102,9 @@ impl RunStore {
         Ok(())
     }
 
-    fn is_forced(&self, stage: &str) -> bool {
+    /// Whether the stage is to be done again.
+    #[must_use]
+    pub fn is_forced(&self, stage: &str) -> bool {
         self.forced.iter().any(|name| is_called(stage, name))
     }
 
@@ -124,19 +130,47 @@ impl RunStore {
         self.folder.join("stages").join(name)
     }
 
-    fn sibling_stage(&self, name: &str, fingerprint: &Fingerprint) -> Option<Stage> {
-        let experiment = self.folder.parent()?;
-        names_in(experiment)
-            .into_iter()
-            .map(|run| experiment.join(run))
-            .filter(|run| *run != self.folder)
-            .find_map(|run| Stage::find(&run.join("stages").join(name), fingerprint))
+    /// The finished stage `name` of this run, or another of its kind with the same fingerprint in any run of the experiment,
+    /// unless it is forced.
+    pub(crate) fn done(
+        &self,
+        kind: &str,
+        name: &str,
+        fingerprint: &Fingerprint,
+        earlier: &[Fingerprint],
+    ) -> Option<Stage> {
+        let find = |folder: &Path| {
+            std::iter::once(fingerprint).chain(earlier).find_map(|fingerprint| Stage::find(folder, fingerprint))
+        };
+        find(&self.stage_folder(name)).or_else(|| {
+            let remains = if self.is_forced(name) { Vec::new() } else { self.remains(kind) };
+            remains.iter().find_map(|remains| find(remains.folder()))
+        })
+    }
+
+    /// What stages of this kind left, in every run of the experiment, this one's first.
+    pub(crate) fn remains(&self, kind: &str) -> Vec<StageRemains> {
+        let experiment = self.folder.parent().unwrap_or(&self.folder);
+        let mut runs: Vec<PathBuf> = names_in(experiment).into_iter().map(|run| experiment.join(run)).collect();
+        runs.sort_by_key(|run| *run != self.folder);
+        let stages = runs.into_iter().flat_map(|run| {
+            let stages = run.join("stages");
+            let names = names_in(&stages).into_iter().filter(|name| !name.contains('.') && is_called(name, kind));
+            names.map(|name| StageRemains(stages.join(name))).collect::<Vec<_>>()
+        });
+        stages.collect()
+    }
+
+    /// What the stage `name` left in this run.
+    pub(crate) fn remains_of(&self, name: &str) -> StageRemains {
+        StageRemains(self.stage_folder(name))
     }
 }
 
-/// Whether `name` means `stage`: its whole name, or the part before a `-`, as in `student` for every student.
+/// Whether `name` means `stage`: its whole name, or its kind, the part before the first `-`, as in `student` for every
+/// student. `aggregate-a` does not mean `aggregate-a-b`.
 pub(crate) fn is_called(stage: &str, name: &str) -> bool {
-    stage.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    stage == name || !name.contains('-') && stage.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
 }
 
 fn lock(folder: &Path) -> Result<File, ExperimentError> {

@@ -8,11 +8,16 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::atomic::write_secret;
 use super::{Fingerprint, write_atomic};
 use crate::ExperimentError;
 
 const RECORD: &str = "stage.json";
 const FINGERPRINT: &str = "fingerprint";
+/// The key of noise that was charged and whose answers are not given yet.
+pub(super) const NOISE_KEY: &str = "noise.key";
+/// The digest of the noise that a stage's answers were charged with.
+const CHARGED: &str = "charged";
 const FORMAT: u32 = 1;
 
 /// What a finished stage leaves in `stage.json`; the file is written last, its presence means done.
@@ -60,6 +65,35 @@ impl Stage {
                 fs::read(folder.join(name)).is_ok_and(|bytes| Fingerprint::of_bytes(&bytes) == *hash)
             });
         whole.then(|| Self { folder: folder.to_path_buf(), record })
+    }
+
+    /// What is wrong with the finished stage in `folder`: the first output that is not what the record says, or the record; none
+    /// if no stage was finished there.
+    pub(super) fn damage(folder: &Path, fingerprint: &Fingerprint) -> Option<(PathBuf, &'static str)> {
+        let path = folder.join(RECORD);
+        let record: StageRecord = match fs::read(&path) {
+            Ok(bytes) => match serde_json::from_slice(&bytes) {
+                Ok(record) => record,
+                Err(_) => return Some((path, "is no record of a stage")),
+            },
+            Err(_) => return None,
+        };
+        if record.fingerprint != *fingerprint {
+            return Some((path, "is of other votes, queries or settings, or of another version"));
+        }
+        record.outputs.iter().find_map(|(name, hash)| {
+            let path = folder.join(name);
+            match fs::read(&path) {
+                Ok(bytes) if Fingerprint::of_bytes(&bytes) == *hash => None,
+                Ok(_) => Some((path, "was changed")),
+                Err(_) => Some((path, "is missing")),
+            }
+        })
+    }
+
+    /// Removes what only an unfinished stage needs.
+    pub(crate) fn forget_noise(&self) {
+        let _ = fs::remove_file(self.folder.join(NOISE_KEY));
     }
 
     /// Content of an output or side file.
@@ -142,6 +176,22 @@ impl StageFolder {
     /// If the disk refuses.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         write_atomic(&self.folder.join(name), bytes)
+    }
+
+    /// Keeps the key of the noise, readable by its owner only, until the stage is finished.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub(crate) fn keep_noise_key(&self, key: &[u8]) -> Result<(), ExperimentError> {
+        write_secret(&self.folder.join(NOISE_KEY), key)
+    }
+
+    /// Says that answers with this noise are charged.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub(crate) fn mark_charged(&self, noise_digest: &str) -> Result<(), ExperimentError> {
+        self.write(CHARGED, noise_digest.as_bytes())
     }
 
     /// Writes a JSON file of the stage.
@@ -234,7 +284,39 @@ pub(super) fn set_aside(folder: &Path) -> Result<(), ExperimentError> {
         .map(|k| folder.with_file_name(format!("{name}.superseded-{k}")))
         .find(|path| !path.exists())
         .expect("there are fewer than 2^32 superseded folders");
-    fs::rename(folder, &free).map_err(ExperimentError::io("rename", folder))
+    fs::rename(folder, &free).map_err(ExperimentError::io("rename", folder))?;
+    // Nobody gives these answers any more.
+    let _ = fs::remove_file(free.join(NOISE_KEY));
+    Ok(())
+}
+
+/// A stage folder as it lies on the disk, finished or not.
+pub(crate) struct StageRemains(pub(super) PathBuf);
+
+impl StageRemains {
+    pub(crate) fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    /// The key of noise whose answers are not given yet.
+    pub(crate) fn noise_key(&self) -> Option<Vec<u8>> {
+        fs::read(self.0.join(NOISE_KEY)).ok()
+    }
+
+    /// The digest of the noise that its answers were charged with.
+    pub(crate) fn charged(&self) -> Option<String> {
+        fs::read_to_string(self.0.join(CHARGED)).ok()
+    }
+
+    /// Whether it is, or was to be, made from `fingerprint`.
+    pub(crate) fn is_of(&self, fingerprint: &Fingerprint) -> bool {
+        fs::read_to_string(self.0.join(FINGERPRINT)).is_ok_and(|text| text == fingerprint.as_str())
+    }
+
+    /// [`Stage::damage`].
+    pub(crate) fn damage(&self, fingerprint: &Fingerprint) -> Option<(PathBuf, &'static str)> {
+        Stage::damage(&self.0, fingerprint)
+    }
 }
 
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ExperimentError> {

@@ -3,10 +3,12 @@
 use std::f64::consts::FRAC_PI_2;
 
 use serde::{Deserialize, Serialize};
+use speed_data::ImageShape;
 use speed_nn::adam::AdamConfig;
 
 use super::Augmentation;
-use crate::InvalidField;
+use super::network::last_maps;
+use crate::{InvalidData, InvalidField};
 
 /// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
 /// (docs/student.md).
@@ -126,6 +128,12 @@ const STRONG: [&str; 7] = [
 ];
 
 impl PseudoLabelsConfig {
+    /// Checks that the convolutions leave something of images of this size.
+    pub(crate) fn check_images(&self, shape: ImageShape) -> Result<(), InvalidData> {
+        let small = InvalidData::SmallImages { shape, convolutions: self.convolutions.len(), kernel: self.kernel };
+        last_maps(self, shape).map(|_| ()).ok_or(small)
+    }
+
     /// Checks every field; names are those below `student`, `pseudo_labels.epochs` for example.
     ///
     /// # Errors

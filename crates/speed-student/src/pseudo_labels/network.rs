@@ -36,6 +36,16 @@ pub(super) struct Trace {
     pub(super) logits: LinearTrace,
 }
 
+/// Sides of the maps behind all convolutions; none if the images are too small.
+pub(super) fn last_maps(config: &PseudoLabelsConfig, shape: ImageShape) -> Option<[usize; 2]> {
+    let (mut sides, mut channels) = ([shape.height, shape.width], shape.channels);
+    for &outputs in &config.convolutions {
+        sides = PooledWindows::new(sides[0], sides[1], channels, config.kernel)?.pooled();
+        channels = outputs;
+    }
+    Some(sides)
+}
+
 impl Classifier {
     /// A network with He-normal weights, those of the last layer smaller. `None` if the images are too small.
     pub(super) fn new(

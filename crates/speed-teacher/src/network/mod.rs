@@ -13,7 +13,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use reference::ReferenceNetwork;
-use small::SmallNetwork;
+pub(crate) use small::SmallNetwork;
 
 pub use parameters::ParameterArray;
 pub(crate) use parameters::parameter_arrays;

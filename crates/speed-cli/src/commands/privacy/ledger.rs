@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use speed_accountant::PrivacyEvent;
-use speed_accountant::ledger::{Budget, Ledger, LedgerError, Statement};
+use speed_accountant::ledger::{Budget, Ledger, LedgerError, Statement, TornLine};
 use speed_accountant::round_up;
 use speed_experiment::{ExperimentError, Table};
 
 use super::{noise, ratio};
-use crate::commands::{Failure, print, print_json};
+use crate::commands::{Failure, print, print_json, printable};
 use crate::options::LedgerCommand;
 
 pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
@@ -26,6 +26,10 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
         }
         LedgerCommand::Check { file, json } => {
             let statement = Ledger::open(file).and_then(|ledger| ledger.statement()).map_err(failure)?;
+            if let Some(torn) = statement.torn {
+                let (path, message) = (file.clone(), torn_line(torn));
+                return Err(failure(LedgerError::Damaged { path, line: torn.line, message }));
+            }
             let entries = statement.charges.len() + 1;
             if *json {
                 return print_json(&json!({ "file": file, "good": true, "entries": entries }));
@@ -42,7 +46,7 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
     let mut table = Table::new(["label", "queries", "noise", "tau", "epsilon a query"]);
     for charge in &statement.charges {
         table.push(vec![
-            charge.label.clone(),
+            printable(&charge.label),
             charge.queries.to_string(),
             charge.noise.to_string(),
             charge.tau.get().to_string(),
@@ -57,7 +61,19 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
         statement.budget.delta.get(),
         round_up(statement.fixed_epsilon, 4),
         statement.claim
-    ))
+    ))?;
+    match statement.torn {
+        Some(torn) => print(&format!("line {}: {}\n", torn.line, torn_line(torn))),
+        None => Ok(()),
+    }
+}
+
+fn torn_line(torn: TornLine) -> String {
+    format!(
+        "only {} bytes of it are there: a write that a crash cut short, whose queries were never answered (the next charge takes \
+         its place), or a copy that is not whole",
+        torn.bytes
+    )
 }
 
 fn failure(error: LedgerError) -> Failure {

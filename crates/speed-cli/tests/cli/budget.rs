@@ -1,0 +1,276 @@
+//! Real noise: a charge for every set of answers that was given, and for no other, whatever happens in between.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::{Workplace, determined};
+
+/// Rows with real noise, one of them on ciphertexts, without images. Names that differ in nothing that a folder shows.
+const REAL: &str = r#"
+name = "real"
+seed = 5
+
+[data]
+source = "none"
+pool_images = 20
+
+[ensemble]
+teachers = 5
+
+[votes]
+source = "uniform"
+
+[queries]
+count = 4
+
+[noise]
+gamma = 0.5
+source = "operating-system"
+
+[table]
+repeats = 0
+
+[[row]]
+name = "a b"
+aggregation = "trusted"
+
+[[row]]
+name = "a-b"
+aggregation = "trusted"
+honest_ratio = 0.8
+
+[[row]]
+name = "甲"
+aggregation = "encrypted"
+
+[[row]]
+name = "乙"
+aggregation = "encrypted"
+honest_ratio = 0.6
+"#;
+
+const RUN: [&str; 2] = ["run", "config.toml"];
+const ROWS: usize = 4;
+
+fn ledger(place: &Workplace) -> Value {
+    serde_json::from_str(&place.succeeds(&["ledger", "show", "results/real/ledger", "--json"])).expect("JSON")
+}
+
+/// How many answers are charged, each with noise of its own.
+#[track_caller]
+fn charged(place: &Workplace) -> u64 {
+    let ledger = ledger(place);
+    let charges = ledger["charges"].as_array().expect("charges");
+    let digests: BTreeSet<&str> = charges.iter().filter_map(|charge| charge["noise_digest"].as_str()).collect();
+    assert_eq!(digests.len(), charges.len(), "two charges of one noise");
+    ledger["queries"].as_u64().expect("a number")
+}
+
+/// Folders of the stages that answer, finished or not.
+fn stages(place: &Workplace) -> Vec<PathBuf> {
+    let folder = place.run_folder("results", "real").join("stages");
+    let names = fs::read_dir(folder).expect("stages").map(|entry| entry.expect("entry").path());
+    let mut all: Vec<PathBuf> = names
+        .filter(|path| {
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            name.starts_with("aggregate-") && !name.contains(".superseded")
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// The stage that is not like the others: whose name says which row it is.
+fn stage(place: &Workplace, fewer: usize) -> PathBuf {
+    let noisy = |path: &PathBuf| {
+        let text = fs::read_to_string(path.join("aggregate.json")).expect("answers");
+        serde_json::from_str::<Value>(&text).expect("JSON")["noisy_teachers"].as_u64()
+    };
+    stages(place).into_iter().find(|path| noisy(path) == Some(fewer as u64)).expect("a stage")
+}
+
+#[test]
+fn rows_whose_names_look_alike_have_folders_of_their_own() {
+    let place = Workplace::new(REAL);
+    place.succeeds(&RUN);
+    assert_eq!((charged(&place), stages(&place).len()), (16, ROWS));
+    let first = determined(&place.run_folder("results", "real"));
+    for _ in 0..2 {
+        place.succeeds(&RUN);
+        assert_eq!((charged(&place), stages(&place).len()), (16, ROWS));
+    }
+    assert_eq!(determined(&place.run_folder("results", "real")), first);
+    // A row is known by what it asks: another name costs nothing, and gets the same answers.
+    let labels = fs::read(stage(&place, 4).join("labels.csv")).expect("labels");
+    let config = fs::read_to_string(place.path("config.toml")).expect("a config").replace("\"a-b\"", "\"renamed\"");
+    fs::write(place.path("renamed.toml"), config).expect("a config");
+    place.succeeds(&["run", "renamed.toml"]);
+    assert_eq!(charged(&place), 16);
+    let runs = fs::read_dir(place.path("results/real")).expect("runs").map(|entry| entry.expect("entry").path());
+    let renamed = runs.map(|run| run.join("stages/aggregate-renamed/labels.csv")).find(|path| path.exists());
+    assert_eq!(fs::read(renamed.expect("the renamed row")).expect("labels"), labels);
+}
+
+#[test]
+fn kills_cost_nothing() {
+    // An undisturbed run says how long one takes, and what budget it needs.
+    let place = Workplace::new(REAL);
+    let started = Instant::now();
+    place.succeeds(&RUN);
+    let duration = started.elapsed();
+    let spent = ledger(&place)["spent_epsilon"].as_f64().expect("a number");
+
+    let place = Workplace::new(REAL);
+    // Enough for every row once (a budget adds up at an order of its own), and not for any of them twice.
+    let budget = format!("privacy.budget={}", 1.1 * spent);
+    let arguments = [&RUN[..], &["--set", &budget]].concat();
+    let kills: u32 = std::env::var("SPEED_KILLS").map_or(5, |kills| kills.parse().expect("a number of kills"));
+    // A plain generator of moments; CI's are the same every time.
+    let mut state = 0x5eed_u64 + u64::from(kills);
+    for _ in 0..kills {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let moment = duration.mul_f64(1.1 * (state >> 33) as f64 / (1u64 << 31) as f64);
+        let mut command = place.command(&arguments);
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        let mut child = command.spawn().expect("the binary starts");
+        std::thread::sleep(moment.max(Duration::from_millis(5)));
+        child.kill().expect("kill -9");
+        child.wait().expect("ended");
+        if place.path("results/real/ledger").exists() {
+            assert!(charged(&place) as usize >= 4 * labels(&place).len(), "answers that nobody paid for");
+        }
+    }
+    place.succeeds(&arguments);
+    let answers = labels(&place);
+    assert_eq!((charged(&place), answers.len()), (16, ROWS));
+    place.succeeds(&arguments);
+    assert_eq!((charged(&place), labels(&place)), (16, answers));
+    for stage in stages(&place) {
+        assert!(!stage.join("noise.key").exists(), "noise was kept in {}", stage.display());
+        let digest = fs::read_to_string(stage.join("charged")).expect("a mark");
+        assert!(ledger(&place).to_string().contains(&digest));
+    }
+}
+
+/// The answers of all finished stages.
+fn labels(place: &Workplace) -> Vec<Vec<u8>> {
+    stages(place)
+        .iter()
+        .filter(|stage| stage.join("stage.json").exists())
+        .map(|stage| fs::read(stage.join("labels.csv")).expect("labels"))
+        .collect()
+}
+
+#[test]
+fn the_noise_of_charged_answers_is_its_owners_and_gives_the_same_answers_again() {
+    let place = Workplace::new(REAL);
+    place.succeeds(&RUN);
+    // As a kill between answers and record leaves it, but for the key, which is gone: nothing can go on from it.
+    let stage = stage(&place, 4);
+    fs::remove_file(stage.join("stage.json")).expect("unfinished");
+    let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
+    place.fails(
+        &RUN,
+        4,
+        &[&name, "was missing or was changed", "--force", "pay again"].map(|word| word.trim_start_matches("was ")),
+    );
+    assert_eq!(charged(&place), 16);
+    // No key will do that is not the one that was charged.
+    fs::write(stage.join("noise.key"), [7; 32]).expect("a key");
+    place.fails(&RUN, 4, &[&name, "--force"]);
+    assert_eq!(charged(&place), 16);
+}
+
+#[test]
+fn charged_answers_that_were_changed_or_lost_are_not_answered_again_without_a_word() {
+    let place = Workplace::new(REAL);
+    place.succeeds(&RUN);
+    let stage = stage(&place, 4);
+    let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
+    let path = stage.join("labels.csv");
+    let good = fs::read(&path).expect("labels");
+    let mut bad = good.clone();
+    *bad.last_mut().expect("bytes") ^= 1;
+    fs::write(&path, bad).expect("damage");
+    place.fails(&RUN, 4, &["labels.csv", "was changed", "4 answers of row \"a-b\"", "--force", "epsilon"]);
+    fs::remove_file(&path).expect("damage");
+    place.fails(&RUN, 4, &["labels.csv", "is missing", &name]);
+    assert_eq!(charged(&place), 16);
+    fs::write(&path, &good).expect("mended");
+    place.succeeds(&RUN);
+    // The whole stage.
+    let away = place.path("away");
+    fs::rename(&stage, &away).expect("moved");
+    place.fails(&RUN, 4, &[&name, "is missing", "--force"]);
+    fs::rename(&away, &stage).expect("moved back");
+    place.succeeds(&RUN);
+    assert_eq!(charged(&place), 16);
+    // Who asks for it pays.
+    fs::remove_file(&path).expect("damage");
+    place.succeeds(&[&RUN[..], &["--force", &name]].concat());
+    assert_eq!(charged(&place), 20);
+    place.succeeds(&RUN);
+    assert_eq!(charged(&place), 20);
+}
+
+#[test]
+fn a_ledger_that_was_cut_or_lost_is_noticed() {
+    let place = Workplace::new(REAL);
+    place.succeeds(&RUN);
+    let path = place.path("results/real/ledger");
+    let good = fs::read(&path).expect("a ledger");
+    let check = ["ledger", "check", "results/real/ledger"];
+    place.succeeds(&check);
+    // In the middle of the last line: a charge less, and every checksum right.
+    fs::write(&path, &good[..good.len() - 20]).expect("cut");
+    place.fails(&check, 3, &["line 5", "only", "bytes"]);
+    place.fails(&RUN, 4, &["ledger", "the charge for the answers in", "is missing"]);
+    // At the end of a line, where the file alone shows nothing.
+    let end = good[..good.len() - 1].iter().rposition(|&byte| byte == b'\n').expect("lines") + 1;
+    fs::write(&path, &good[..end]).expect("cut");
+    place.succeeds(&check);
+    place.fails(&RUN, 4, &["the charge for the answers in", "is missing"]);
+    fs::remove_file(&path).expect("lost");
+    place.fails(&RUN, 4, &["the charge for the answers in", "is missing"]);
+    fs::write(&path, &good).expect("mended");
+    place.succeeds(&RUN);
+    assert_eq!(charged(&place), 16);
+}
+
+#[test]
+fn another_experiment_says_that_there_is_a_ledger_already() {
+    let place = Workplace::new(REAL);
+    place.succeeds(&RUN);
+    let output = place.speed(&[&RUN[..], &["--set", "name=other"]].concat());
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && words.contains("another ledger: results/real/ledger (16 answers"), "{words}");
+}
+
+#[test]
+fn a_dry_run_names_the_price_and_spends_nothing() {
+    let place = Workplace::new(REAL);
+    let plan = || {
+        serde_json::from_str::<Value>(&place.succeeds(&["run", "config.toml", "--dry-run", "--json"])).expect("JSON")
+    };
+    let needed = |plan: &Value| plan["budget_needed"].as_f64().expect("a price");
+    let before = plan();
+    assert!(!place.path("results").exists(), "a dry run wrote something");
+    let rows = before["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), ROWS);
+    for row in rows {
+        let epsilon = row["epsilon_any_votes"].as_f64().expect("an epsilon");
+        assert!(epsilon > 1.0 && epsilon < needed(&before) && row["done"] == false && row["queries"] == 4, "{row}");
+    }
+    place.succeeds(&RUN);
+    let spent = ledger(&place)["spent_epsilon"].as_f64().expect("a number");
+    assert!((spent / needed(&before) - 1.0).abs() < 1e-12, "{spent}");
+    let after = plan();
+    assert!((needed(&after) / spent - 1.0).abs() < 1e-12 && after["rows"][2]["done"] == true);
+    assert!(place.succeeds(&["run", "config.toml", "--dry-run"]).contains("# the ledger's epsilon after it"));
+    let simulated = place.succeeds(&["run", "config.toml", "--dry-run", "--set", "noise.source=simulation"]);
+    assert!(simulated.contains("# a simulation: nothing is charged"));
+}
