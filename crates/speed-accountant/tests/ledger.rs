@@ -224,6 +224,9 @@ fn answers_with_the_same_noise_are_charged_once() {
         [charge("a"), charge("a"), charge("b"), charge("a"), charge(""), charge("")],
         [100, 100, 200, 200, 300, 400]
     );
+    // The same noise for another question would take both apart.
+    let other = ChargeRequest { question: "r", noise_digest: "a", ..request("row", &event, None) };
+    assert!(matches!(ledger.charge_once(&other), Err(LedgerError::Refused { .. })));
     let charges = ledger.statement().expect("readable").charges;
     assert_eq!(charges.iter().map(|charge| charge.noise_digest.as_str()).collect::<Vec<_>>(), ["a", "b", "", ""]);
 }

@@ -111,7 +111,12 @@ pub fn read_histograms(path: &Path) -> Result<Vec<Vec<u32>>, ExperimentError> {
 /// # Errors
 /// If the file is not one row of indices below `rows`.
 pub fn read_row_indices(path: &Path, rows: usize) -> Result<Vec<usize>, ExperimentError> {
-    let WholeNumbers { values, .. } = read(path)?;
+    let WholeNumbers { shape, values } = read(path)?;
+    // Votes in place of indices would be as many indices as there are votes.
+    if shape.iter().filter(|&&length| length != 1).count() > 1 {
+        let message = format!("expected one row of indices, found shape {shape:?}");
+        return Err(ExperimentError::Input { path: path.to_path_buf(), message });
+    }
     let index = |(position, value): (usize, i64)| {
         usize::try_from(value).ok().filter(|index| *index < rows).ok_or_else(|| ExperimentError::Input {
             path: path.to_path_buf(),

@@ -165,9 +165,9 @@ fn force(store: &mut RunStore, config: &Config, stages: &[String]) -> Result<(),
                 known.join(", ")
             )));
         }
-        store.force(stage)?;
     }
-    Ok(())
+    // Nothing is set aside for a command that is refused.
+    stages.iter().try_for_each(|stage| store.force(stage))
 }
 
 /// Stages of a config in order. Students are one stage for each distinct set of labels and repeat, named by the labels'

@@ -32,8 +32,7 @@ pub enum MechanismError {
     },
     /// The ratio leaves nobody to add noise.
     #[error(
-        "ratio tau = {tau} of {teachers} teachers is less than one teacher, so nobody would add noise: \
-         raise tau to at least 1/{teachers}"
+        "ratio tau = {tau} of {teachers} teachers is less than one teacher, so nobody would add noise: raise one of them"
     )]
     NoNoisyTeacher {
         /// The ratio.

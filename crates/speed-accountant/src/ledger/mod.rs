@@ -15,6 +15,7 @@ mod filter;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -239,10 +240,22 @@ impl Ledger {
     pub fn create(path: &Path, budget: Budget) -> Result<Self, LedgerError> {
         let ledger = Self { path: path.to_path_buf() };
         ledger.check_budget(&budget)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(ledger.io("create"))?;
-        file.lock().map_err(ledger.io("lock"))?;
         let line = ledger.line(&Entry::Open { format: FORMAT, budget }, "")?;
-        file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(ledger.io("write"))?;
+        // Whole under another name first, then linked where nothing may be: nobody sees half a ledger, whenever this ends.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(format!(".new-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
+        let new = path.with_file_name(name);
+        let write = || -> std::io::Result<()> {
+            let mut file = File::create_new(&new)?;
+            file.write_all(line.as_bytes())?;
+            file.sync_all()?;
+            std::fs::hard_link(&new, path)
+        };
+        let written = write();
+        // One that stays behind is in nobody's way.
+        let _ = std::fs::remove_file(&new);
+        written.map_err(ledger.io("create"))?;
         sync_folder(path);
         Ok(ledger)
     }
@@ -348,7 +361,11 @@ impl Ledger {
         file.lock().map_err(self.io("lock"))?;
         let mut state = self.read(&mut file)?;
         let is_same = |other: &Charge| !charge.noise_digest.is_empty() && other.noise_digest == charge.noise_digest;
-        if state.charges.iter().any(is_same) {
+        if let Some(same) = state.charges.iter().find(|other| is_same(other)) {
+            let is_whole = same.question == charge.question && same.queries == charge.queries && same.tau == charge.tau;
+            if !is_whole || same.noise != charge.noise || same.classes != charge.classes {
+                return Err(self.refused("this noise is charged for other answers".into()));
+            }
             drop(file);
             return self.statement();
         }

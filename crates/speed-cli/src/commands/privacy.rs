@@ -3,6 +3,9 @@
 mod figure;
 mod ledger;
 
+use std::ops::Range;
+use std::path::Path;
+
 use serde_json::json;
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
 use speed_accountant::calibrate::{Calibration, NoiseKind, Target, calibrate_noise, calibrate_queries};
@@ -21,12 +24,16 @@ pub(super) use figure::figure;
 pub(super) use ledger::ledger;
 
 use super::{Failure, mark, print, print_json};
-use crate::options::{AccountOptions, AuditOptions, CalibrateOptions, NoiseOptions, QueryOptions, ShareKind};
+use crate::options::{AccountOptions, AuditOptions, CalibrateOptions, NoiseOptions, ShareKind};
 
 pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
-    let counts = counts(&options.queries)?;
-    let teachers = counts.first().map_or(0, |row| row.iter().map(|&count| count as usize).sum());
-    let tau = options.noise.honest_ratio.effective(teachers).map_err(|error| flag("honest-ratio", &error))?;
+    let counts = match &options.votes {
+        Some(votes) => counts(votes, options.queries.as_deref(), options.rows.as_ref())?,
+        None => Vec::new(),
+    };
+    let of_votes = counts.first().map(|row| row.iter().map(|&count| count as usize).sum());
+    let tau = ratio(&options.noise, of_votes.or(options.teachers))?;
+    let queries = if options.votes.is_some() { counts.len() } else { number_of_queries(options)? };
     let mut event = PrivacyEvent::new(noise(&options.noise)?, tau);
     if let Some(threshold) = options.threshold {
         event = event.with_threshold(threshold).map_err(|error| flag("threshold", &error))?;
@@ -41,7 +48,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         accountant = accountant.with_largest_order(f64::from(orders));
     }
     let spent = if options.any_votes {
-        accountant.account_queries(counts.len())
+        accountant.account_queries(queries)
     } else if options.release {
         let flags = &options.release_options;
         let how =
@@ -55,11 +62,20 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let spent = spent.map_err(|error| match error {
         AccountError::CentralRatio { .. } => flag("honest-ratio", &error),
         AccountError::Release { .. } => flag("release", &error),
-        error => {
-            Failure::from(ExperimentError::Input { path: options.queries.votes.clone(), message: error.to_string() })
-        }
+        error => match &options.votes {
+            Some(votes) => ExperimentError::Input { path: votes.clone(), message: error.to_string() }.into(),
+            None => flag("queries", &error),
+        },
     })?;
     if options.json { print_json(&spent) } else { print(&account_text(&spent)) }
+}
+
+/// What `--queries` says where there are no votes.
+fn number_of_queries(options: &AccountOptions) -> Result<usize, Failure> {
+    let found = options.queries.as_ref().map_or(String::new(), |queries| queries.display().to_string());
+    found
+        .parse()
+        .map_err(|_| usage("queries", format!("found {found:?}, expected how many there are: no --votes are given")))
 }
 
 fn account_text(account: &Account) -> String {
@@ -199,13 +215,13 @@ fn share(kind: ShareKind, noise: Noise, teachers: usize, tau: HonestRatio) -> Re
 }
 
 /// The rows of votes that the options name.
-fn counts(options: &QueryOptions) -> Result<Vec<Vec<u32>>, Failure> {
-    let all = read_histograms(&options.votes)?;
-    if let Some(path) = &options.queries {
+fn counts(votes: &Path, queries: Option<&Path>, rows: Option<&Range<usize>>) -> Result<Vec<Vec<u32>>, Failure> {
+    let all = read_histograms(votes)?;
+    if let Some(path) = queries {
         let indices = read_row_indices(path, all.len())?;
         return Ok(indices.into_iter().map(|index| all[index].clone()).collect());
     }
-    match &options.rows {
+    match rows {
         None => Ok(all),
         Some(rows) => all.get(rows.clone()).map(<[Vec<u32>]>::to_vec).ok_or_else(|| {
             usage("rows", format!("{}..{} is not within the file's {} rows", rows.start, rows.end, all.len()))

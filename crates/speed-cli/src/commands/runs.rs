@@ -8,6 +8,10 @@ use speed_experiment::{ExperimentError, Report, Table};
 use super::{Failure, print, print_json};
 
 pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
+    if !results.is_dir() {
+        let message = "there is no such folder of results".into();
+        return Err(ExperimentError::Results { path: results.to_path_buf(), message }.into());
+    }
     let runs = list_runs(results);
     if json {
         return print_json(&runs);

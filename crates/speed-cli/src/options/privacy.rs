@@ -29,20 +29,30 @@ pub(crate) struct NoiseOptions {
     #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
     pub(crate) mechanism: NoiseKind,
     /// Inverse scale of Laplace noise, per vote
-    #[arg(long, value_name = "G", conflicts_with = "sigma")]
+    #[arg(long, value_name = "G", conflicts_with = "sigma", allow_negative_numbers = true)]
     pub(crate) gamma: Option<f64>,
     /// Standard deviation of Gaussian or Skellam noise, in votes
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub(crate) sigma: Option<f64>,
     /// Ratio of the teachers whose noise is present and secret
-    #[arg(long, value_name = "TAU", default_value = "1", value_parser = ratio)]
+    #[arg(long, value_name = "TAU", default_value = "1", value_parser = ratio, allow_negative_numbers = true)]
     pub(crate) honest_ratio: HonestRatio,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AccountOptions {
-    #[command(flatten)]
-    pub(crate) queries: QueryOptions,
+    /// Vote histograms as .npy: a row for each query, a column for each class. Not needed with --any-votes
+    #[arg(long, value_name = "FILE.npy", required_unless_present = "any_votes")]
+    pub(crate) votes: Option<PathBuf>,
+    /// Only these rows: an .npy file of indices. Without --votes: how many queries
+    #[arg(long, value_name = "IDX.npy|N", conflicts_with = "rows")]
+    pub(crate) queries: Option<PathBuf>,
+    /// Only rows A to B - 1
+    #[arg(long, value_name = "A..B", value_parser = rows, requires = "votes")]
+    pub(crate) rows: Option<Range<usize>>,
+    /// Without --votes: how many teachers there are; --honest-ratio is then that of whole teachers, rounded down
+    #[arg(long, value_name = "N", conflicts_with = "votes")]
+    pub(crate) teachers: Option<usize>,
     #[command(flatten)]
     pub(crate) noise: NoiseOptions,
     /// Delta of the claim

@@ -274,3 +274,50 @@ fn a_dry_run_names_the_price_and_spends_nothing() {
     let simulated = place.succeeds(&["run", "config.toml", "--dry-run", "--set", "noise.source=simulation"]);
     assert!(simulated.contains("# a simulation: nothing is charged"));
 }
+
+#[test]
+fn a_ledger_that_may_be_published_says_nothing_about_votes() {
+    let place = Workplace::new(REAL);
+    place.succeeds(&RUN);
+    let stages = stages(&place);
+    let published = [
+        fs::read_to_string(place.path("results/real/ledger")).expect("a ledger"),
+        fs::read_to_string(place.run_folder("results", "real").join("tables/report.json")).expect("a report"),
+    ];
+    for stage in &stages {
+        let record: Value =
+            serde_json::from_slice(&fs::read(stage.join("stage.json")).expect("a record")).expect("JSON");
+        let question = record["fingerprint"].as_str().expect("a fingerprint");
+        assert!(published.iter().all(|text| !text.contains(&question[..16])), "a hash of the votes is published");
+    }
+    let secret = fs::read(place.path("results/real/ledger.key")).expect("a secret");
+    assert_eq!(secret.len(), 32);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(place.path("results/real/ledger.key")).expect("a secret").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    // Without it nobody knows what the charges are for.
+    fs::remove_file(place.path("results/real/ledger.key")).expect("lost");
+    fs::remove_dir_all(&stages[0]).expect("lost");
+    place.fails(&RUN, 4, &["ledger.key", "is missing"]);
+}
+
+#[test]
+fn a_refused_force_sets_nothing_aside() {
+    let place = Workplace::new(REAL);
+    place.succeeds(&RUN);
+    let stage = stage(&place, 4);
+    let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
+    place.fails(&[&RUN[..], &["--force", &name, "--force", "typo"]].concat(), 3, &["typo"]);
+    assert!(stage.join("stage.json").exists());
+    // A key that was never charged is used when its answers are.
+    fs::remove_file(stage.join("stage.json")).expect("unfinished");
+    fs::write(stage.join("noise.key"), [7; 32]).expect("a key");
+    place.fails(&RUN, 4, &[&name, "--force"]);
+    assert_eq!(charged(&place), 16);
+    place.succeeds(&[&RUN[..], &["--force", &name]].concat());
+    assert_eq!(charged(&place), 20);
+    assert!(!stage.join("noise.key").exists());
+}

@@ -256,6 +256,10 @@ fn figures_are_drawn_and_not_overwritten() {
         assert!(read("csv").starts_with(&format!("{kind},paper,tight\n")));
         assert!(read("svg").starts_with("<svg") && read("svg").contains("epsilon of all queries"));
         place.fails(&draw, 2, &["exists", "--force"]);
+        // Either file may be named.
+        let named = json(&place, &[&draw[..], &["--out", &format!("{kind}.svg"), "--json"]].concat());
+        assert_eq!(named["csv"], format!("{kind}.csv"));
+        assert!(place.path(&format!("{kind}.svg")).exists());
         let drawn = json(&place, &[&draw[..], &["--force", "--json"]].concat());
         assert_eq!(drawn["curves"]["tight"].as_array().map(Vec::len), Some(60));
     }
@@ -276,6 +280,17 @@ fn bad_flags_and_votes_are_refused() {
     place.fails(&["account", "--votes", "bad.npy", "--gamma", "0.1", "--delta", "1e-5"], 3, &["row 1 has 2 votes"]);
     place.fails(&["account", "--votes", "none.npy", "--gamma", "0.1", "--delta", "1e-5"], 3, &["cannot read"]);
     place.fails(&["calibrate", "--epsilon", "-1", "--delta", "1e-5", "--queries", "3"], 2, &["--epsilon"]);
+    let priced = ["account", "--any-votes", "--gamma", "0.1", "--delta", "1e-5", "--honest-ratio", "0.95"];
+    let without_votes = |more: &[&str]| json(&place, &[&priced[..], more, &["--json"]].concat());
+    let price = without_votes(&["--queries", "100", "--teachers", "10"]);
+    assert_eq!((&price["queries"], &price["tau"], &price["publishable"]), (&100.into(), &0.9.into(), &true.into()));
+    assert!(price["epsilon"].as_f64().is_some_and(|epsilon| (epsilon - 6.08).abs() < 0.01), "{price}");
+    place.fails(&priced, 2, &["--queries", "expected how many"]);
+    place.fails(&[&priced[..], &["--queries", "votes.npy"]].concat(), 2, &["--queries", "votes.npy"]);
+    place.fails(&["account", "--gamma", "0.1", "--delta", "1e-5", "--queries", "9"], 2, &["--votes"]);
+    refused(&["--gamma", "-1", "--delta", "1e-5"], 2, &["gamma is -1"]);
+    refused(&["--gamma", "0.1", "--delta", "1e-5", "--queries", "votes.npy"], 3, &["one row of indices", "[4, "]);
+    place.fails(&["list", "--results", "nowhere"], 4, &["nowhere", "no such folder"]);
     place.fails(&["ledger", "show", "nothing"], 5, &["cannot open"]);
     place.fails(&["figure", "tau", "--votes", "votes.npy", "--mechanism", "gaussian"], 2, &["Laplace"]);
 }

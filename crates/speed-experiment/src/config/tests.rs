@@ -72,9 +72,9 @@ fn values_that_cannot_run_are_refused() {
     refused("name = \"../x\"\n", &[], &["test.toml:1", "`name`"]);
     refused("[ensemble]\nteachers = 0\n", &[], &["test.toml:2", "`ensemble.teachers`"]);
     refused("[ensemble]\nteachers = 9999\n", &[], &["test.toml:2", "9999 teachers share 5000 training images"]);
-    refused("[noise]\ngamma = 0.0\n", &[], &["test.toml:2", "`noise.gamma`", "above 0"]);
+    refused("[noise]\ngamma = 0.0\n", &[], &["test.toml:2", "`noise.gamma`", "from 0.00001"]);
     refused("[noise]\ngamma = nan\n", &[], &["test.toml:2", "`noise.gamma`"]);
-    refused("[privacy]\ndelta = 1.0\n", &[], &["test.toml:2", "`privacy.delta`", "0 < delta < 1"]);
+    refused("[privacy]\ndelta = 1.0\n", &[], &["test.toml:2", "`privacy.delta`", "less than 1"]);
     refused("[queries]\ncount = 1501\n", &[], &["test.toml:2", "`queries.count`", "1500"]);
     refused("[data]\npool_images = 2000\n", &[], &["test.toml:2", "`data.pool_images`"]);
     for tau in ["0.0", "1.5", "-0.1", "nan"] {

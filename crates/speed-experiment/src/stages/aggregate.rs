@@ -140,26 +140,38 @@ pub(crate) fn aggregate(
         }
         Ok(vec!["labels.csv".into(), "aggregate.json".into()])
     };
-    let earlier = [fingerprint(&name, CODE_VERSION_BY_NAME, &inputs)];
+    let earlier = |name: &str| Some(fingerprint(name, CODE_VERSION_BY_NAME, &inputs));
     let paid =
         Paid { context, row, stage: &name, question: &question, queries: queries.len(), classes: votes.classes() };
-    let is_done = context.store.done("aggregate", &name, &question, &earlier).is_some();
-    let outstanding = if is_done { None } else { paid.outstanding_key()? };
-    let stage = match context.store.stage("aggregate", &name, &question, &earlier)? {
-        StageState::Done(stage) => {
-            context.progress.note(&format!("{name}: done already"));
-            stage
-        }
-        StageState::Outstanding(folder) => {
-            // What can fail without a query comes before the charge, and every answer after it: one may be charged and not
-            // given yet, never the other way round.
-            let way = Way::open(context, keys, row, votes, queries.len())?;
-            let key = paid.charge(outstanding, &folder)?;
+    let is_done = || context.store.done("aggregate", &name, &question, &earlier).is_some();
+    let begun = if !paid.is_underway()? && is_done() {
+        None
+    } else {
+        // What can fail without a query comes before the charge, and every answer after it: one may be charged and not given
+        // yet, never the other way round.
+        let way = Way::open(context, keys, row, votes, queries.len())?;
+        paid.settle(is_done)?.map(|(folder, key)| (folder, way, key))
+    };
+    let stage = match begun {
+        Some((folder, way, key)) => {
             let outputs = finish(&folder, way, key)?;
             folder.finish(&outputs)?
         }
+        None => match context.store.stage("aggregate", &name, &question, &earlier)? {
+            StageState::Done(stage) => {
+                context.progress.note(&format!("{name}: done already"));
+                stage
+            }
+            StageState::Outstanding(_) => {
+                let message = "was taken away by another run of the experiment: run again".into();
+                return Err(ExperimentError::Results {
+                    path: context.store.folder().join("stages").join(&name),
+                    message,
+                });
+            }
+        },
     };
-    stage.forget_noise();
+    paid.forget_noise()?;
     let times = match row.aggregation {
         AggregationKind::Encrypted => Some(stage.read_json("times.json")?),
         AggregationKind::NonPrivate | AggregationKind::Trusted => None,

@@ -7,6 +7,7 @@
 //! The noise of a charged set grows from a key that lies in its stage, for its owner only, until the answers are given: after a
 //! kill the very answers come that were paid for. Where charged answers are gone nothing is answered again without `--force`.
 
+use std::fs::File;
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
@@ -19,7 +20,7 @@ use super::{Context, stage_of_row};
 use crate::ExperimentError;
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::progress::Progress;
-use crate::store::{Fingerprint, RunStore, StageFolder, is_called};
+use crate::store::{Fingerprint, RunStore, StageFolder, StageRemains, is_called, write_secret};
 
 /// The name of the file.
 pub(crate) const FILE: &str = "ledger";
@@ -41,28 +42,38 @@ pub(crate) fn event(
     Ok(event.with_sampling_distance(sampling)?)
 }
 
-/// The key from which all noise of one set of answers grows. It shows nowhere but in its stage.
-pub(super) struct NoiseKey(Zeroizing<[u8; 32]>);
+/// The key from which all noise of one set of answers grows, together with what was asked. It shows nowhere but in its stage.
+pub(super) struct NoiseKey {
+    key: Zeroizing<[u8; 32]>,
+    question: Fingerprint,
+}
 
 impl NoiseKey {
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(|key| Self(Zeroizing::new(key)))
+    fn of(remains: &StageRemains, question: &Fingerprint) -> Option<Self> {
+        let bytes = remains.noise_key().filter(|_| remains.is_of(question))?;
+        let key = Zeroizing::new(bytes.as_slice().try_into().ok()?);
+        Some(Self { key, question: question.clone() })
     }
 
     /// The noise of one teacher.
     pub(super) fn of_teacher(&self, teacher: usize) -> NoiseSource {
-        NoiseSource::Kept { key: Zeroizing::new(self.derived("teacher", teacher as u64)) }
+        NoiseSource::Kept { key: self.derived("teacher", teacher as u64) }
     }
 
     /// What tells this noise from any other and says nothing about it.
     fn digest(&self) -> String {
-        self.derived("digest", 0)[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&self.derived("digest", 0)[..16])
     }
 
-    fn derived(&self, purpose: &str, index: u64) -> [u8; 32] {
-        let hash = Sha256::new().chain_update("speed noise\n").chain_update(self.0.as_slice()).chain_update(purpose);
-        hash.chain_update(index.to_le_bytes()).finalize().into()
+    fn derived(&self, purpose: &str, index: u64) -> Zeroizing<[u8; 32]> {
+        let hash = Sha256::new().chain_update("speed noise\n").chain_update(self.key.as_slice());
+        let hash = hash.chain_update(purpose).chain_update(index.to_le_bytes()).chain_update(self.question.as_str());
+        Zeroizing::new(hash.finalize().into())
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A row's answers, as they are charged.
@@ -79,65 +90,114 @@ pub(super) struct Paid<'a> {
 
 impl Paid<'_> {
     /// Whether the answers cost anything: noise is added, and no seed makes it.
-    fn is_real(&self) -> bool {
+    pub(super) fn is_real(&self) -> bool {
         !self.context.config.is_simulation() && self.row.aggregation != AggregationKind::NonPrivate
     }
 
-    /// A key of answers that are not given yet, and were charged; none where they are to be charged first.
+    /// Whether this stage has begun to give answers that are paid for: they come before any that another stage gave.
+    pub(super) fn is_underway(&self) -> Result<bool, ExperimentError> {
+        let own = NoiseKey::of(&self.context.store.remains_of(self.stage), self.question);
+        match own.filter(|_| self.is_real()) {
+            Some(key) => Ok(self.charged()?.contains(&key.digest())),
+            None => Ok(false),
+        }
+    }
+
+    /// Charges the answers, unless they are, and hands out the folder to give them in and the key of their noise; nothing if
+    /// another run `is_done` with them meanwhile.
     ///
     /// # Errors
     /// If they were given or charged before, and are not there any more: answering again would be paid again.
-    pub(super) fn outstanding_key(&self) -> Result<Option<NoiseKey>, ExperimentError> {
+    pub(super) fn settle(
+        &self,
+        is_done: impl Fn() -> bool,
+    ) -> Result<Option<(StageFolder, Option<NoiseKey>)>, ExperimentError> {
         let store = self.context.store;
-        if !self.is_real() || store.is_forced(self.stage) {
+        if !self.is_real() {
+            return Ok(Some((store.unfinished(self.stage, self.question)?, None)));
+        }
+        // Another run of the experiment may be about to charge the same answers.
+        let _lock = lock(store)?;
+        if !self.is_underway()? && is_done() {
             return Ok(None);
         }
+        let outstanding = self.outstanding_key()?;
+        let folder = store.unfinished(self.stage, self.question)?;
+        let key = self.charge(outstanding, &folder)?;
+        Ok(Some((folder, Some(key))))
+    }
+
+    /// The noise of what was charged for this question.
+    fn charged(&self) -> Result<Vec<String>, ExperimentError> {
+        let store = self.context.store;
+        let Some(statement) = statement(store, self.context.config)? else { return Ok(Vec::new()) };
+        let Some(secret) = secret(store)? else {
+            if statement.charges.iter().any(|charge| !charge.question.is_empty()) {
+                return Err(ExperimentError::Results {
+                    path: secret_path(store),
+                    message: "is missing: without it nobody knows which answers the ledger's charges are for. Take it from a \
+                              copy"
+                        .into(),
+                });
+            }
+            return Ok(Vec::new());
+        };
+        let question = hidden(&secret, self.question);
+        let same = statement.charges.into_iter().filter(|charge| charge.question == question);
+        Ok(same.map(|charge| charge.noise_digest).collect())
+    }
+
+    /// A key of answers that are not given yet, and were charged; none where they are to be charged first.
+    fn outstanding_key(&self) -> Result<Option<NoiseKey>, ExperimentError> {
+        let store = self.context.store;
+        let charged = self.charged()?;
         let own = store.remains_of(self.stage);
+        let is_charged = |key: &NoiseKey| charged.contains(&key.digest());
+        if let Some(key) = NoiseKey::of(&own, self.question).filter(is_charged) {
+            return Ok(Some(key));
+        }
+        let is_of_others = own.noise_key().is_some() && !own.is_of(self.question);
+        if store.is_forced(self.stage) {
+            if is_of_others {
+                store.set_aside(self.stage)?;
+            }
+            return Ok(None);
+        }
         if let Some((path, what)) = own.damage(self.question) {
             return Err(self.would_pay_again(path, what));
         }
-        let charged: Vec<String> = match statement(store, self.context.config)? {
-            Some(statement) => {
-                let same = statement.charges.into_iter().filter(|charge| charge.question == self.question.as_str());
-                same.map(|charge| charge.noise_digest).collect()
-            }
-            None => Vec::new(),
-        };
-        if own.noise_key().is_some() && !own.is_of(self.question) {
-            return Err(self.would_pay_again(
-                own.folder().to_path_buf(),
-                "holds the noise of charged answers to other votes, queries or settings",
-            ));
+        if is_of_others && own.charged().is_some() {
+            let what = "holds the noise of charged answers to other votes, queries or settings";
+            return Err(self.would_pay_again(own.folder().to_path_buf(), what));
         }
         if charged.is_empty() {
             return Ok(None);
         }
-        let keys = store.remains(KIND).into_iter().filter(|remains| remains.is_of(self.question));
-        let mut keys = keys.filter_map(|remains| NoiseKey::from_bytes(&remains.noise_key()?));
-        match keys.find(|key| charged.contains(&key.digest())) {
+        let mut keys = store.remains(KIND).into_iter().filter_map(|remains| NoiseKey::of(&remains, self.question));
+        match keys.find(is_charged) {
             Some(key) => Ok(Some(key)),
             None => Err(self.would_pay_again(own.folder().to_path_buf(), "is missing or was changed")),
         }
     }
 
-    /// Charges the answers, once, and hands out the key of their noise; nothing where no noise is added or a seed makes it.
-    pub(super) fn charge(
-        &self,
-        outstanding: Option<NoiseKey>,
-        folder: &StageFolder,
-    ) -> Result<Option<NoiseKey>, ExperimentError> {
+    /// Charges the answers, once, and hands out the key of their noise.
+    fn charge(&self, outstanding: Option<NoiseKey>, folder: &StageFolder) -> Result<NoiseKey, ExperimentError> {
         let Context { config, store, progress, .. } = *self.context;
-        if !self.is_real() {
-            return Ok(None);
-        }
         // A key that was never charged serves as well as a new one.
-        let own = || NoiseKey::from_bytes(&store.remains_of(self.stage).noise_key()?);
-        let key = match outstanding.or_else(own) {
+        let key = match outstanding.or_else(|| NoiseKey::of(&store.remains_of(self.stage), self.question)) {
             Some(key) => key,
-            None => NoiseKey(fresh_key()?),
+            None => NoiseKey { key: fresh_key()?, question: self.question.clone() },
         };
         // Before it is charged: from then on it must not be lost.
-        folder.keep_noise_key(key.0.as_slice())?;
+        folder.keep_noise_key(key.key.as_slice())?;
+        let secret = match secret(store)? {
+            Some(secret) => secret,
+            None => {
+                let secret = fresh_key()?;
+                write_secret(&secret_path(store), secret.as_slice())?;
+                secret
+            }
+        };
         let run = store.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let ledger = Ledger::open_or_create(&path(store), record(config)?)?;
         let before = ledger.statement()?.queries;
@@ -146,7 +206,7 @@ impl Paid<'_> {
             event: &event(config, self.row, self.queries, self.classes)?,
             classes: self.classes,
             queries: self.queries,
-            question: self.question.as_str(),
+            question: &hidden(&secret, self.question),
             noise_digest: &key.digest(),
             limit: limit(config)?,
         })?;
@@ -160,7 +220,14 @@ impl Paid<'_> {
         } else {
             format!("ledger: {} answers charged, epsilon {spent} in all", self.queries)
         });
-        Ok(Some(key))
+        Ok(key)
+    }
+
+    /// Removes the key of these answers wherever it lies: they are given.
+    pub(super) fn forget_noise(&self) -> Result<(), ExperimentError> {
+        let mut remains =
+            self.context.store.all_remains(KIND).into_iter().filter(|remains| remains.is_of(self.question));
+        remains.try_for_each(|remains| remains.forget_noise())
     }
 
     fn would_pay_again(&self, path: PathBuf, what: &str) -> ExperimentError {
@@ -171,7 +238,7 @@ impl Paid<'_> {
             let (before, after) = ledger.spent_with(&[(event, self.classes, self.queries)])?;
             Ok(format!("epsilon {:.2} instead of {:.2}", round_up(after, 2), round_up(before, 2)))
         };
-        let price = price().map_or_else(|error| format!("({error})"), |price| price);
+        let price = price().unwrap_or_else(|error| format!("({error})"));
         ExperimentError::Results {
             path,
             message: format!(
@@ -183,12 +250,53 @@ impl Paid<'_> {
     }
 }
 
+/// What hides the questions of a ledger, which may be published: they are made from votes, and whoever knows all votes but
+/// one teacher's could try that one's.
+fn secret(store: &RunStore) -> Result<Option<Zeroizing<[u8; 32]>>, ExperimentError> {
+    let path = secret_path(store);
+    match std::fs::read(&path).map(Zeroizing::new) {
+        Ok(bytes) => match bytes.as_slice().try_into() {
+            Ok(secret) => Ok(Some(Zeroizing::new(secret))),
+            Err(_) => Err(ExperimentError::Results {
+                path,
+                message: format!("has {} bytes, expected 32: take it from a copy", bytes.len()),
+            }),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(ExperimentError::io("read", path)(error)),
+    }
+}
+
+fn secret_path(store: &RunStore) -> PathBuf {
+    path(store).with_file_name("ledger.key")
+}
+
+fn hidden(secret: &Zeroizing<[u8; 32]>, question: &Fingerprint) -> String {
+    let hash = Sha256::new().chain_update("speed question\n").chain_update(secret.as_slice());
+    hex(&hash.chain_update(question.as_str()).finalize()[..16])
+}
+
+/// Keeps other runs of the experiment from charging until it is dropped.
+fn lock(store: &RunStore) -> Result<File, ExperimentError> {
+    let path = path(store).with_file_name("ledger.lock");
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(ExperimentError::io("open", &path))?;
+    file.lock().map_err(ExperimentError::io("lock", &path))?;
+    Ok(file)
+}
+
 /// Holds the ledger against the stages that were charged to it, and says which other ledgers there are.
 pub(crate) fn check(store: &RunStore, config: &Config, progress: &dyn Progress) -> Result<(), ExperimentError> {
     if config.is_simulation() {
         return Ok(());
     }
     let path = path(store);
+    // Marks before the ledger: another run may be charging.
+    let marks: Vec<(PathBuf, String)> = store
+        .all_remains(KIND)
+        .into_iter()
+        .filter_map(|stage| Some((stage.folder().to_path_buf(), stage.charged()?.trim().to_owned())))
+        .collect();
     let known = statement(store, config)?;
     if let Some(torn) = known.as_ref().and_then(|known| known.torn) {
         progress.note(&format!(
@@ -199,15 +307,14 @@ pub(crate) fn check(store: &RunStore, config: &Config, progress: &dyn Progress) 
         ));
     }
     let charges = known.map(|known| known.charges).unwrap_or_default();
-    for stage in store.remains(KIND) {
-        let Some(digest) = stage.charged() else { continue };
+    for (folder, digest) in marks {
         if !charges.iter().any(|charge| charge.noise_digest == digest) {
             return Err(ExperimentError::Results {
                 path,
                 message: format!(
                     "the charge for the answers in {} is missing: the ledger was lost, cut or replaced. Take it from a copy; \
                      without it nobody knows what was spent",
-                    stage.folder().display()
+                    folder.display()
                 ),
             });
         }
@@ -245,7 +352,8 @@ pub(crate) fn check_forced(store: &RunStore, config: &Config, forced: &[String])
     }
     // How many classes there are is not known before the votes: more than two cost the same each.
     const CLASSES: usize = 10;
-    let rows = config.row.iter().filter(|row| row.aggregation != AggregationKind::NonPrivate);
+    let own = (0..config.row.len()).filter(|&index| config.labels_of(index) == index).map(|index| &config.row[index]);
+    let rows = own.filter(|row| row.aggregation != AggregationKind::NonPrivate);
     let again = rows.filter(|row| forced.iter().any(|name| is_called(&stage_of_row(KIND, config, row), name)));
     let queries: Result<Vec<_>, ExperimentError> = again
         .map(|row| {

@@ -64,7 +64,7 @@ impl Context<'_> {
         inputs: &Value,
     ) -> Result<StageState, ExperimentError> {
         let fingerprint = fingerprint(name, code_version, inputs);
-        let state = self.store.stage(name, name, &fingerprint, &[])?;
+        let state = self.store.stage(name, name, &fingerprint, &|_| None)?;
         if matches!(state, StageState::Done(_)) {
             self.progress.note(&format!("{name}: done already"));
         }

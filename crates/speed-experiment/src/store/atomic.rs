@@ -16,8 +16,11 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
 }
 
 /// The same for a file that only its owner may read.
-pub(super) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
-    write_with_mode(path, bytes, 0o600)
+pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+    write_with_mode(path, bytes, 0o600)?;
+    // What is charged next must not outlive it.
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(ExperimentError::io("sync", folder))
 }
 
 #[cfg_attr(not(unix), expect(unused_variables, reason = "permissions of other systems are not set"))]

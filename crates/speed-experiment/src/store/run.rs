@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::stage::{Stage, StageFolder, StageRemains, StageState, set_aside, write_json};
+use super::stage::{NOISE_KEY, Stage, StageFolder, StageRemains, StageState, set_aside, write_json};
 use super::{Fingerprint, write_atomic};
 use crate::ExperimentError;
 use crate::config::Config;
@@ -61,7 +61,7 @@ impl RunStore {
     }
 
     /// The stage `name` made from `fingerprint`: done here, done by another run of the experiment or under another name
-    /// of the same `kind` (then it is copied), or to be done. `earlier` versions of the fingerprint serve as well.
+    /// of the same `kind` (then it is copied), or to be done. The `earlier` version of the fingerprint of a name serves as well.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -70,7 +70,7 @@ impl RunStore {
         kind: &str,
         name: &str,
         fingerprint: &Fingerprint,
-        earlier: &[Fingerprint],
+        earlier: &dyn Fn(&str) -> Option<Fingerprint>,
     ) -> Result<StageState, ExperimentError> {
         let folder = self.stage_folder(name);
         if let Some(stage) = self.done(kind, name, fingerprint, earlier) {
@@ -85,7 +85,17 @@ impl RunStore {
                 return Ok(StageState::Done(stage));
             }
         }
-        StageFolder::open(folder, name, fingerprint).map(StageState::Outstanding)
+        self.unfinished(name, fingerprint).map(StageState::Outstanding)
+    }
+
+    /// The folder of a stage to work in.
+    pub(crate) fn unfinished(&self, name: &str, fingerprint: &Fingerprint) -> Result<StageFolder, ExperimentError> {
+        StageFolder::open(self.stage_folder(name), name, fingerprint)
+    }
+
+    /// Sets aside what the stage left in this run.
+    pub(crate) fn set_aside(&self, name: &str) -> Result<(), ExperimentError> {
+        set_aside(&self.stage_folder(name))
     }
 
     /// Sets aside what the stages called `name`, or `name-...`, left here, and lets no other run answer for them.
@@ -95,7 +105,8 @@ impl RunStore {
     pub fn force(&mut self, name: &str) -> Result<(), ExperimentError> {
         self.forced.push(name.to_owned());
         for stage in self.stage_names() {
-            if self.is_forced(&stage) {
+            // Answers that are paid and not given yet are given first.
+            if self.is_forced(&stage) && self.remains_of(&stage).noise_key().is_none() {
                 set_aside(&self.stage_folder(&stage))?;
             }
         }
@@ -137,10 +148,11 @@ impl RunStore {
         kind: &str,
         name: &str,
         fingerprint: &Fingerprint,
-        earlier: &[Fingerprint],
+        earlier: &dyn Fn(&str) -> Option<Fingerprint>,
     ) -> Option<Stage> {
         let find = |folder: &Path| {
-            std::iter::once(fingerprint).chain(earlier).find_map(|fingerprint| Stage::find(folder, fingerprint))
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            Stage::find(folder, fingerprint).or_else(|| Stage::find(folder, &earlier(&name)?))
         };
         find(&self.stage_folder(name)).or_else(|| {
             let remains = if self.is_forced(name) { Vec::new() } else { self.remains(kind) };
@@ -150,12 +162,19 @@ impl RunStore {
 
     /// What stages of this kind left, in every run of the experiment, this one's first.
     pub(crate) fn remains(&self, kind: &str) -> Vec<StageRemains> {
+        let is_current =
+            |remains: &StageRemains| !remains.folder().file_name().unwrap_or_default().to_string_lossy().contains('.');
+        self.all_remains(kind).into_iter().filter(is_current).collect()
+    }
+
+    /// The same with what was set aside.
+    pub(crate) fn all_remains(&self, kind: &str) -> Vec<StageRemains> {
         let experiment = self.folder.parent().unwrap_or(&self.folder);
         let mut runs: Vec<PathBuf> = names_in(experiment).into_iter().map(|run| experiment.join(run)).collect();
         runs.sort_by_key(|run| *run != self.folder);
         let stages = runs.into_iter().flat_map(|run| {
             let stages = run.join("stages");
-            let names = names_in(&stages).into_iter().filter(|name| !name.contains('.') && is_called(name, kind));
+            let names = names_in(&stages).into_iter().filter(|name| is_called(name, kind));
             names.map(|name| StageRemains(stages.join(name))).collect::<Vec<_>>()
         });
         stages.collect()
@@ -210,6 +229,9 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), ExperimentError> {
         let temporary = tempfile::Builder::new().prefix(".copying-").tempdir_in(parent)?;
         for entry in fs::read_dir(from)? {
             let entry = entry?;
+            if entry.file_name() == NOISE_KEY {
+                continue;
+            }
             fs::copy(entry.path(), temporary.path().join(entry.file_name()))?;
         }
         fs::rename(temporary.keep(), to)

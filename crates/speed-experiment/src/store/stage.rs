@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use super::atomic::write_secret;
 use super::{Fingerprint, write_atomic};
@@ -89,11 +90,6 @@ impl Stage {
                 Err(_) => Some((path, "is missing")),
             }
         })
-    }
-
-    /// Removes what only an unfinished stage needs.
-    pub(crate) fn forget_noise(&self) {
-        let _ = fs::remove_file(self.folder.join(NOISE_KEY));
     }
 
     /// Content of an output or side file.
@@ -183,7 +179,8 @@ impl StageFolder {
     /// # Errors
     /// If the disk refuses.
     pub(crate) fn keep_noise_key(&self, key: &[u8]) -> Result<(), ExperimentError> {
-        write_secret(&self.folder.join(NOISE_KEY), key)
+        let path = self.folder.join(NOISE_KEY);
+        if fs::read(&path).is_ok_and(|there| there == key) { Ok(()) } else { write_secret(&path, key) }
     }
 
     /// Says that answers with this noise are charged.
@@ -284,10 +281,16 @@ pub(super) fn set_aside(folder: &Path) -> Result<(), ExperimentError> {
         .map(|k| folder.with_file_name(format!("{name}.superseded-{k}")))
         .find(|path| !path.exists())
         .expect("there are fewer than 2^32 superseded folders");
-    fs::rename(folder, &free).map_err(ExperimentError::io("rename", folder))?;
     // Nobody gives these answers any more.
-    let _ = fs::remove_file(free.join(NOISE_KEY));
-    Ok(())
+    remove_if_there(&folder.join(NOISE_KEY))?;
+    fs::rename(folder, &free).map_err(ExperimentError::io("rename", folder))
+}
+
+fn remove_if_there(path: &Path) -> Result<(), ExperimentError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(ExperimentError::io("remove", path)(error)),
+        _ => Ok(()),
+    }
 }
 
 /// A stage folder as it lies on the disk, finished or not.
@@ -299,8 +302,13 @@ impl StageRemains {
     }
 
     /// The key of noise whose answers are not given yet.
-    pub(crate) fn noise_key(&self) -> Option<Vec<u8>> {
-        fs::read(self.0.join(NOISE_KEY)).ok()
+    pub(crate) fn noise_key(&self) -> Option<Zeroizing<Vec<u8>>> {
+        fs::read(self.0.join(NOISE_KEY)).ok().map(Zeroizing::new)
+    }
+
+    /// Removes the key of noise whose answers are given.
+    pub(crate) fn forget_noise(&self) -> Result<(), ExperimentError> {
+        remove_if_there(&self.0.join(NOISE_KEY))
     }
 
     /// The digest of the noise that its answers were charged with.

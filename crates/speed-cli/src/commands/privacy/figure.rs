@@ -11,7 +11,7 @@ use speed_mechanism::InverseScale;
 
 use super::{counts, flag, usage};
 use crate::commands::{Failure, print, print_json};
-use crate::options::{FigureCommand, FigureOptions};
+use crate::options::{FigureCommand, FigureOptions, QueryOptions};
 
 pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure> {
     let (options, name) = match command {
@@ -24,7 +24,10 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
     if options.assume == Assume::Central {
         return Err(usage("assume", "the figures need dropout or collusion".into()));
     }
-    let counts = counts(&options.queries)?;
+    // Before anything is computed.
+    let files = Files::of(options, name)?;
+    let QueryOptions { votes, queries, rows } = &options.queries;
+    let counts = counts(votes, queries.as_deref(), rows.as_ref())?;
     let request = FigureRequest {
         counts: &counts,
         kind: options.mechanism,
@@ -41,21 +44,35 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
     let drawn = drawn.map_err(|error: AccountError| {
         Failure::from(ExperimentError::Input { path: options.queries.votes.clone(), message: error.to_string() })
     })?;
-    write(options, name, &drawn)
+    write(&files, &drawn, options.json)
 }
 
-fn write(options: &FigureOptions, name: &str, figure: &Figure) -> Result<(), Failure> {
-    let prefix = options.out.clone().unwrap_or_else(|| PathBuf::from(format!("figure-{name}")));
-    let path = |extension: &str| PathBuf::from(format!("{}.{extension}", prefix.display()));
-    let (svg, csv) = (path("svg"), path("csv"));
-    if !options.force
-        && let Some(there) = [&svg, &csv].into_iter().find(|path| path.exists())
-    {
-        return Err(usage("out", format!("{} exists; choose another name or give --force", there.display())));
+/// Where a figure goes.
+struct Files {
+    svg: PathBuf,
+    csv: PathBuf,
+}
+
+impl Files {
+    /// `--out` with either extension, or without. Neither file may exist, unless it is forced.
+    fn of(options: &FigureOptions, name: &str) -> Result<Self, Failure> {
+        let out = options.out.clone().unwrap_or_else(|| PathBuf::from(format!("figure-{name}")));
+        let has_extension = out.extension().is_some_and(|extension| extension == "svg" || extension == "csv");
+        let prefix = if has_extension { out.with_extension("") } else { out };
+        let path = |extension: &str| PathBuf::from(format!("{}.{extension}", prefix.display()));
+        let files = Self { svg: path("svg"), csv: path("csv") };
+        let there = [&files.svg, &files.csv].into_iter().find(|path| !options.force && path.exists());
+        if let Some(there) = there {
+            return Err(usage("out", format!("{} exists; choose another name or give --force", there.display())));
+        }
+        Ok(files)
     }
-    write_whole(&svg, &figure.to_svg())?;
-    write_whole(&csv, &figure.to_csv())?;
-    if options.json {
+}
+
+fn write(Files { svg, csv }: &Files, figure: &Figure, json: bool) -> Result<(), Failure> {
+    write_whole(svg, &figure.to_svg())?;
+    write_whole(csv, &figure.to_csv())?;
+    if json {
         let curves: serde_json::Map<String, serde_json::Value> =
             figure.curves().into_iter().map(|(name, points)| (name.to_owned(), json!(points))).collect();
         return print_json(&json!({ "svg": svg, "csv": csv, "curves": curves, "asymptote": figure.asymptote() }));
