@@ -3,7 +3,9 @@
 mod bar;
 mod commands;
 mod options;
+mod processor;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -11,7 +13,24 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Exit code of a binary that was built for another processor.
+const OTHER_PROCESSOR: u8 = 7;
+
 fn main() -> ExitCode {
+    if processor::lacks_basics() {
+        let _ = std::io::stderr().write_all(processor::LACKS_BASICS);
+        return ExitCode::from(OTHER_PROCESSOR);
+    }
+    run()
+}
+
+// Not in `main`, which must end before any vector instruction.
+#[inline(never)]
+fn run() -> ExitCode {
+    if let Err(message) = processor::check() {
+        bar::line(&format!("error: {message}"));
+        return ExitCode::from(OTHER_PROCESSOR);
+    }
     let command = options::Options::parse().command;
     match commands::execute(command) {
         Ok(()) => ExitCode::SUCCESS,

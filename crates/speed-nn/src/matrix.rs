@@ -6,14 +6,18 @@
 //! this layout is also 15-20 % faster in the forward product than one example a row.
 //!
 //! Products run on the calling thread only: the order of every sum, and so every bit, is the same whatever else runs.
-//! Large ones use the processor's tile unit where there is one ([`product_unit`]), so machines differ in the last bits.
+//! Large ones use the processor's tile unit where there is one ([`product_unit`]), so kinds of machine differ in the last bits,
+//! unless [`Arithmetic::Portable`] is held.
 
+mod portable;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) mod tiles;
+mod unit;
 
-use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
+
+pub use unit::{Arithmetic, ArithmeticInUse, OtherArithmetic, ProductUnit, kind, on_vectors, product_unit};
 
 /// A matrix of `rows x columns` values in row-major order. `Debug` shows its size only.
 #[derive(Clone, Default)]
@@ -166,6 +170,7 @@ pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
     match unit_for(shape) {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         ProductUnit::Tiles => tiles::multiply(out, left, right),
+        ProductUnit::Portable => portable::multiply(out, left, right),
         _ => multiply_vectors(out, left, right),
     }
 }
@@ -202,66 +207,24 @@ fn check(left: View<'_>, right: View<'_>) -> [usize; 3] {
     [rows, inner, columns]
 }
 
-thread_local! {
-    static VECTORS_ONLY: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Runs `work` with all products of this thread on the vector unit, whatever the machine has: for comparisons with code
-/// that computes in plain `f32` over many steps, which blow up the last bits of the first one.
-pub fn on_vectors<R>(work: impl FnOnce() -> R) -> R {
-    struct Restore(bool);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            VECTORS_ONLY.set(self.0);
-        }
-    }
-    let _restore = Restore(VECTORS_ONLY.replace(true));
-    work()
-}
-
-/// What multiplies large matrices on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProductUnit {
-    /// The vector unit, in `f32`.
-    Vectors,
-    /// Intel AMX: `f32` split into two bfloat16 each, three products, sums in `f32`; see the module's source.
-    Tiles,
-}
-
-impl fmt::Display for ProductUnit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Vectors => "f32 vectors",
-            Self::Tiles => "tiles of split bfloat16",
-        })
-    }
-}
-
-/// What [`multiply`] uses for large matrices on this machine.
-#[must_use]
-pub fn product_unit() -> ProductUnit {
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    if tiles::available() {
-        return ProductUnit::Tiles;
-    }
-    ProductUnit::Vectors
-}
-
 /// Whether this machine has tiles and this thread may use them.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) fn tiles_in_use() -> bool {
-    product_unit() == ProductUnit::Tiles && !VECTORS_ONLY.get()
+    product_unit() == ProductUnit::Tiles && !unit::vectors_only()
 }
 
 /// What multiplies `rows x inner` by `inner x columns`: never the tiles where there is nothing to multiply.
 fn unit_for(shape: [usize; 3]) -> ProductUnit {
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    if !shape.contains(&0) && tiles::pay(shape) && tiles_in_use() {
-        return ProductUnit::Tiles;
+    match product_unit() {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        ProductUnit::Tiles if !shape.contains(&0) && tiles::pay(shape) && !unit::vectors_only() => ProductUnit::Tiles,
+        ProductUnit::Portable => ProductUnit::Portable,
+        _ => {
+            // Elsewhere no shape makes a difference.
+            let _ = shape;
+            ProductUnit::Vectors
+        }
     }
-    // Elsewhere no shape makes a difference.
-    let _ = shape;
-    ProductUnit::Vectors
 }
 
 /// `out = left right` on the vector unit, for operands that [`multiply`] has checked.
@@ -418,6 +381,29 @@ mod tests {
         for &found in out.values() {
             assert!((f64::from(found) / expected - 1.0).abs() < 2.0_f64.powi(-16), "{found} is not {expected}");
         }
+    }
+
+    /// Sizes below, at and above those of panels and blocks: the sum in order, every term fused into it.
+    #[test]
+    fn portable_products_are_their_definition_to_the_bit() {
+        for [m, k, n] in [[1, 1, 1], [6, 7, 32], [7, 300, 33], [150, 513, 40], [13, 70, 1100], [40, 1000, 7]] {
+            let (a, at, b, bt) = (random(m, k, 1), random(k, m, 2), random(k, n, 3), random(n, k, 4));
+            for left in [a.view(), at.view().transposed()] {
+                for right in [b.view(), bt.view().transposed()] {
+                    let mut out = random(m, n, 9);
+                    portable::multiply(&mut out, left, right);
+                    let at = |v: View<'_>, r: usize, c: usize| v.values[r * v.strides[0] + c * v.strides[1]];
+                    for row in 0..m {
+                        for column in 0..n {
+                            let sum =
+                                (0..k).fold(0.0, |sum, i| f32::mul_add(at(left, row, i), at(right, i, column), sum));
+                            assert_eq!(out.row(row)[column].to_bits(), sum.to_bits(), "{m} {k} {n}: {row} {column}");
+                        }
+                    }
+                }
+            }
+        }
+        check_layouts(portable::multiply, 4e-6, [90, 80, 70]);
     }
 
     #[test]

@@ -116,16 +116,16 @@ impl StudentConfig {
             require((1..=MOST).contains(&value), field, format!("must be within 1..={MOST}, not {value}"))
         };
         let rate = |field, value: f64| {
-            require(value > 0.0 && value < 1.0, field, format!("must be above 0 and below 1, not {value}"))
+            require(value > 0.0 && value < 1.0, field, format!("must be above 0 and below 1, not {value:?}"))
         };
         let decay = |field, value: f64| {
             // In f32, in which the optimiser computes: 1 - 1e-9 would be 1 there.
             #[expect(clippy::cast_possible_truncation, reason = "rounding is the point")]
             let holds = (0.0..1.0).contains(&(value as f32));
-            require(holds, field, format!("must be at least 0 and below 1, not {value}"))
+            require(holds, field, format!("must be at least 0 and below 1, not {value:?}"))
         };
         let finite = |field, value: f64| {
-            require((0.0..=1e6).contains(&value), field, format!("must be within 0..=1000000, not {value}"))
+            require((0.0..=1e6).contains(&value), field, format!("must be within 0..=1000000, not {value:?}"))
         };
         let layers = |field, sizes: &[usize]| {
             require((1..=64).contains(&sizes.len()), field, format!("must have 1 to 64 layers, not {}", sizes.len()))?;
@@ -141,7 +141,7 @@ impl StudentConfig {
         decay("beta2", self.beta2)?;
         // Below 1e-18 its square is no normal f32, and a parameter without gradient would be divided by zero.
         let epsilon = (1e-18..=1.0).contains(&self.adam_epsilon);
-        require(epsilon, "adam_epsilon", format!("must be within 1e-18..=1, not {}", self.adam_epsilon))?;
+        require(epsilon, "adam_epsilon", format!("must be within 1e-18..=1, not {:?}", self.adam_epsilon))?;
         rate("average_rate", self.average_rate)?;
         finite("unlabelled_weight", self.unlabelled_weight)?;
         finite("input_noise", self.input_noise)?;

@@ -63,15 +63,15 @@ pub(crate) fn feature_matching_loss(features: &Matrix, gradient: &mut Matrix) ->
 fn log_sum_exp(z: &[f64]) -> f64 {
     // `f64::max` drops a NaN, but the sum brings it back.
     let largest = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    largest + z.iter().map(|z| (z - largest).exp()).sum::<f64>().ln()
+    largest + libm::log(z.iter().map(|z| libm::exp(z - largest)).sum())
 }
 
 fn softplus(x: f64) -> f64 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
+    x.max(0.0) + libm::log1p(libm::exp(-x.abs()))
 }
 
 fn logistic(x: f64) -> f64 {
-    1.0 / (1.0 + (-x).exp())
+    1.0 / (1.0 + libm::exp(-x))
 }
 
 #[cfg(test)]

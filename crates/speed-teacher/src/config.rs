@@ -122,16 +122,21 @@ impl TeacherConfig {
             if holds { Ok(()) } else { Err(InvalidField { field, message: message() }) }
         };
         let rate = self.learning_rate;
-        require(rate > 0.0 && rate.is_finite(), "learning_rate", "a positive number", rate.to_string())?;
+        require(rate > 0.0 && rate.is_finite(), "learning_rate", "a positive number", format!("{rate:?}"))?;
         require(self.decay_epochs > 0, "decay_epochs", "at least 1", self.decay_epochs.to_string())?;
         require((1..=MAX_BATCH).contains(&self.batch), "batch", "from 1 to 65536", self.batch.to_string())?;
         require(self.steps > 0, "steps", "at least 1", self.steps.to_string())?;
-        require((0.0..1.0).contains(&self.average), "average", "at least 0 and below 1", self.average.to_string())?;
+        require(
+            (0.0..1.0).contains(&self.average),
+            "average",
+            "at least 0 and below 1",
+            format!("{:?}", self.average),
+        )?;
         require(
             (0.0..1.0).contains(&self.validation),
             "validation",
             "at least 0 and below 1",
-            self.validation.to_string(),
+            format!("{:?}", self.validation),
         )
     }
 }

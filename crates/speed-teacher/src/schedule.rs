@@ -12,7 +12,7 @@ pub(crate) fn learning_rate(config: &TeacherConfig, images: usize, step: usize) 
         Schedule::Constant => first,
         Schedule::Cosine => {
             let done = step as f64 / config.steps as f64;
-            first * 0.5 * (1.0 + (std::f64::consts::PI * done).cos())
+            first * 0.5 * (1.0 + libm::cos(std::f64::consts::PI * done))
         }
         Schedule::Staircase => {
             let drop_after = config.decay_epochs as f64 * images as f64 / config.batch as f64;

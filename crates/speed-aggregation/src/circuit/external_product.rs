@@ -2,6 +2,7 @@
 //! that is made of it.
 
 use aligned_vec::{AVec, avec};
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use tfhe_fft::c64;
 
@@ -73,6 +74,11 @@ impl ExternalProduct {
     /// Turns each table to the phase of its input: multiplies it by `X^-phase`, where the phase is `body - mask * key` for
     /// the key whose bits `list` encrypts. Every ciphertext of the list is read once for all tables.
     pub(super) fn blind_rotate(&mut self, tables: &mut [AVec<u64>], inputs: &[Rotation], list: &GgswList) {
+        Arch::new().dispatch(BlindRotation { product: self, tables, inputs, list });
+    }
+
+    #[inline(always)]
+    fn rotate_all(&mut self, tables: &mut [AVec<u64>], inputs: &[Rotation], list: &GgswList) {
         let n = self.n;
         for (table, input) in tables.iter_mut().zip(inputs) {
             for polynomial in table.chunks_exact_mut(n) {
@@ -95,6 +101,7 @@ impl ExternalProduct {
         }
     }
 
+    #[inline(always)]
     fn add_product_of_digits(&mut self, output: &mut [u64], list: &GgswList, ggsw: &[Block]) {
         match list.decomposition.levels {
             1 => multiply::<1>(&self.digits, ggsw, &mut self.products),
@@ -107,6 +114,25 @@ impl ExternalProduct {
         for (values, polynomial) in self.products.chunks_exact_mut(self.n / 2).zip(output.chunks_exact_mut(self.n)) {
             self.fourier.add_to(values, polynomial);
         }
+    }
+}
+
+/// A blind rotation, compiled for each kind of vectors that a processor may have; the bits are the same.
+struct BlindRotation<'a> {
+    product: &'a mut ExternalProduct,
+    tables: &'a mut [AVec<u64>],
+    inputs: &'a [Rotation],
+    list: &'a GgswList,
+}
+
+impl WithSimd for BlindRotation<'_> {
+    type Output = ();
+
+    // What this calls is inlined too: a function of its own would have the vectors of the whole build.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { product, tables, inputs, list } = self;
+        product.rotate_all(tables, inputs, list);
     }
 }
 
@@ -139,6 +165,7 @@ fn turn(input: &[u64], exponent: usize, output: &mut [u64], combine: impl Fn(u64
 }
 
 /// The product of a vector of digits and a matrix, in the Fourier domain: for each point, the sum over rows.
+#[inline(always)]
 fn multiply<const LEVELS: usize>(digits: &[c64], ggsw: &[Block], products: &mut [c64]) {
     let size = products.len() / 2;
     let (masks, bodies) = products.split_at_mut(size);

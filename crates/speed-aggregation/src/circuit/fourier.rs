@@ -44,6 +44,7 @@ impl Fourier {
         avec![c64::default(); polynomials * self.plan.fft_size()]
     }
 
+    #[inline(always)]
     fn forward(&mut self, values: &mut [c64]) {
         self.plan.fwd(values, PodStack::new(&mut self.scratch));
     }
@@ -63,6 +64,7 @@ impl Fourier {
     }
 
     /// Decomposes a polynomial into digits, the least significant level first, and transforms each level.
+    #[inline(always)]
     pub(super) fn decompose(&mut self, polynomial: &[u64], d: Decomposition, levels: &mut [c64]) {
         let half = polynomial.len() / 2;
         let (low, high) = polynomial.split_at(half);
@@ -80,6 +82,7 @@ impl Fourier {
     }
 
     /// Adds the polynomial with this transform to one over the torus. Leaves no meaning in `values`.
+    #[inline(always)]
     pub(super) fn add_to(&mut self, values: &mut [c64], polynomial: &mut [u64]) {
         self.plan.inv(values, PodStack::new(&mut self.scratch));
         let half = polynomial.len() / 2;

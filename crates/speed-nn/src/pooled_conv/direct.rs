@@ -4,6 +4,8 @@
 //! than the product. Here every value is read where it is and multiplied by sixteen outputs' weights at once, and what was
 //! convolved is pooled while it is in registers.
 
+use pulp::{Arch, Simd, WithSimd};
+
 use super::pool::{LANES, POOL, lanes, lanes_mut, pool_lanes, spread_neighbours};
 use super::{PooledConv, PooledConvTrace, PooledWindows};
 
@@ -16,24 +18,61 @@ pub(super) fn applies(layer: &PooledConv) -> bool {
 
 /// [`PooledConv::forward`] into an output of the right size.
 pub(super) fn forward(layer: &PooledConv, maps: &[f32], trace: &mut PooledConvTrace) {
-    match layer.windows.run_len() {
-        3 => forward_runs::<3>(layer, maps, trace),
-        5 => forward_runs::<5>(layer, maps, trace),
-        9 => forward_runs::<9>(layer, maps, trace),
-        _ => forward_runs::<15>(layer, maps, trace),
-    }
+    Arch::new().dispatch(Forward { layer, maps, trace });
 }
 
 /// [`PooledConv::backward`] without the gradient of the maps, into a gradient of the weights that is zero.
 pub(super) fn backward(layer: &PooledConv, maps: &[f32], gradient: &[f32], trace: &mut PooledConvTrace) {
-    match layer.windows.run_len() {
-        3 => backward_runs::<3>(layer, maps, gradient, trace),
-        5 => backward_runs::<5>(layer, maps, gradient, trace),
-        9 => backward_runs::<9>(layer, maps, gradient, trace),
-        _ => backward_runs::<15>(layer, maps, gradient, trace),
+    Arch::new().dispatch(Backward { layer, maps, gradient, trace });
+}
+
+// Both passes are compiled for each kind of vectors that a processor may have; the bits are the same. What they call is inlined:
+// a function of its own would have the vectors of the whole build.
+
+struct Forward<'a> {
+    layer: &'a PooledConv,
+    maps: &'a [f32],
+    trace: &'a mut PooledConvTrace,
+}
+
+impl WithSimd for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { layer, maps, trace } = self;
+        match layer.windows.run_len() {
+            3 => forward_runs::<3>(layer, maps, trace),
+            5 => forward_runs::<5>(layer, maps, trace),
+            9 => forward_runs::<9>(layer, maps, trace),
+            _ => forward_runs::<15>(layer, maps, trace),
+        }
     }
 }
 
+struct Backward<'a> {
+    layer: &'a PooledConv,
+    maps: &'a [f32],
+    gradient: &'a [f32],
+    trace: &'a mut PooledConvTrace,
+}
+
+impl WithSimd for Backward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { layer, maps, gradient, trace } = self;
+        match layer.windows.run_len() {
+            3 => backward_runs::<3>(layer, maps, gradient, trace),
+            5 => backward_runs::<5>(layer, maps, gradient, trace),
+            9 => backward_runs::<9>(layer, maps, gradient, trace),
+            _ => backward_runs::<15>(layer, maps, gradient, trace),
+        }
+    }
+}
+
+#[inline(always)]
 fn forward_runs<const RUN: usize>(layer: &PooledConv, maps: &[f32], trace: &mut PooledConvTrace) {
     let (windows, outputs) = (&layer.windows, layer.outputs());
     let row_len = windows.width * windows.channels;
@@ -65,6 +104,7 @@ fn forward_runs<const RUN: usize>(layer: &PooledConv, maps: &[f32], trace: &mut 
     }
 }
 
+#[inline(always)]
 fn backward_runs<const RUN: usize>(layer: &PooledConv, maps: &[f32], gradient: &[f32], trace: &mut PooledConvTrace) {
     let (windows, outputs) = (&layer.windows, layer.outputs());
     let row_len = windows.width * windows.channels;

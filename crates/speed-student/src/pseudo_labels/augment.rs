@@ -47,8 +47,9 @@ struct View {
 impl Augmentation {
     fn draw(&self, stream: &mut Stream) -> View {
         let mut within = |bound: f64| ((2.0 * stream.random::<f64>() - 1.0) * bound) as f32;
-        let (sin, cos) = within(self.rotation).sin_cos();
-        let scale = [within(self.scale).exp(), within(self.scale).exp()];
+        // The system's own functions differ in the last bits from one system to the next.
+        let (sin, cos) = libm::sincosf(within(self.rotation));
+        let scale = [libm::expf(within(self.scale)), libm::expf(within(self.scale))];
         let shear = [within(self.shear), within(self.shear)];
         let shift = [within(self.shift), within(self.shift)];
         // Rotation, then shear, then scale.
@@ -100,7 +101,7 @@ impl Augmentation {
     /// Rows and columns to erase; the rectangle may lie partly outside.
     fn draw_rectangle(&self, height: usize, width: usize, stream: &mut Stream) -> (Range<usize>, Range<usize>) {
         let area = self.erased * stream.random::<f64>() * (height * width) as f64;
-        let aspect = ASPECT.powf(2.0 * stream.random::<f64>() - 1.0);
+        let aspect = libm::pow(ASPECT, 2.0 * stream.random::<f64>() - 1.0);
         let mut place = |size: usize, side: f64| {
             let centre = stream.random::<f64>() * size as f64;
             let clip = |place: f64| place.round().clamp(0.0, size as f64) as usize;

@@ -169,11 +169,11 @@ impl PseudoLabelsConfig {
         below_one("pseudo_labels.beta2", self.beta2)?;
         // Below 1e-18 its square is no normal f32, and a parameter without gradient would be divided by zero.
         require((1e-18..=1.0).contains(&self.adam_epsilon), "pseudo_labels.adam_epsilon", || {
-            format!("must be within 1e-18..=1, not {}", self.adam_epsilon)
+            format!("must be within 1e-18..=1, not {:?}", self.adam_epsilon)
         })?;
         rate("pseudo_labels.average_rate", self.average_rate)?;
         require((0.0..=1e6).contains(&self.unlabelled_weight), "pseudo_labels.unlabelled_weight", || {
-            format!("must be within 0..=1000000, not {}", self.unlabelled_weight)
+            format!("must be within 0..=1000000, not {:?}", self.unlabelled_weight)
         })?;
         share("pseudo_labels.threshold", self.threshold)?;
         share("pseudo_labels.alignment", self.alignment)?;
@@ -207,7 +207,7 @@ impl PseudoLabelsConfig {
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(super) fn adam(&self, done: f64) -> AdamConfig {
         AdamConfig {
-            learning_rate: (self.learning_rate * (FRAC_PI_2 * done).cos()) as f32,
+            learning_rate: (self.learning_rate * libm::cos(FRAC_PI_2 * done)) as f32,
             beta1: self.beta1 as f32,
             beta2: self.beta2 as f32,
             epsilon: self.adam_epsilon as f32,
@@ -221,7 +221,7 @@ fn check_augmentation(view: &Augmentation, names: [&'static str; 7]) -> Result<(
         require((0.0..=most).contains(&value), name, || format!("must be within 0..={most}, not {value}"))?;
     }
     require(view.erasures <= 64, names[5], || format!("must be within 0..=64, not {}", view.erasures))?;
-    require((0.0..=1.0).contains(&view.erased), names[6], || format!("must be within 0..=1, not {}", view.erased))
+    require((0.0..=1.0).contains(&view.erased), names[6], || format!("must be within 0..=1, not {:?}", view.erased))
 }
 
 fn require(holds: bool, field: &'static str, message: impl FnOnce() -> String) -> Result<(), InvalidField> {

@@ -1,0 +1,195 @@
+//! Which of a machine's arithmetic units multiplies large matrices, and what tells its results from another machine's.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Matrix, multiply_vectors};
+
+thread_local! {
+    static VECTORS_ONLY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work` with all products of this thread on the vector unit, whatever the machine has: for comparisons with code
+/// that computes in plain `f32` over many steps, which blow up the last bits of the first one.
+pub fn on_vectors<R>(work: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            VECTORS_ONLY.set(self.0);
+        }
+    }
+    let _restore = Restore(VECTORS_ONLY.replace(true));
+    work()
+}
+
+/// Whether this thread keeps to the vector unit.
+pub(super) fn vectors_only() -> bool {
+    VECTORS_ONLY.get()
+}
+
+/// What multiplies large matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProductUnit {
+    /// The vector unit, in `f32`.
+    Vectors,
+    /// Intel AMX: `f32` split into two bfloat16 each, three products, sums in `f32`; see the module's source.
+    Tiles,
+    /// The vector unit, in `f32`, with every sum in one order: the same bits on every machine.
+    Portable,
+}
+
+impl fmt::Display for ProductUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Vectors => "f32 vectors",
+            Self::Tiles => "tiles of split bfloat16",
+            Self::Portable => "f32 in one order",
+        })
+    }
+}
+
+/// What [`multiply`](super::multiply) uses for large matrices now.
+#[must_use]
+pub fn product_unit() -> ProductUnit {
+    if IN_USE.is_portable() {
+        return ProductUnit::Portable;
+    }
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    if super::tiles::available() {
+        return ProductUnit::Tiles;
+    }
+    ProductUnit::Vectors
+}
+
+/// Which arithmetic computes networks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arithmetic {
+    /// The machine's fastest: kinds of machine differ in the last bits, and trainings drift apart.
+    #[default]
+    Fastest,
+    /// The same bits on every machine, for some of the speed.
+    Portable,
+}
+
+/// How many hold which arithmetic.
+static HELD: Mutex<(usize, Arithmetic)> = Mutex::new((0, Arithmetic::Fastest));
+static IN_USE: PortableFlag = PortableFlag(std::sync::atomic::AtomicBool::new(false));
+
+/// Read before every product, changed under the lock of [`HELD`] only.
+struct PortableFlag(std::sync::atomic::AtomicBool);
+
+impl PortableFlag {
+    fn is_portable(&self) -> bool {
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    fn set(&self, portable: bool) {
+        self.0.store(portable, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// An [`Arithmetic`] of the whole process, until the last one that holds it is dropped.
+#[derive(Debug)]
+#[must_use = "dropped, it ends"]
+pub struct ArithmeticInUse(());
+
+/// Another arithmetic computes in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("another training in this process computes with the other arithmetic: wait for its end")]
+pub struct OtherArithmetic;
+
+impl Arithmetic {
+    /// Whether it is the default.
+    #[must_use]
+    pub fn is_fastest(&self) -> bool {
+        *self == Self::Fastest
+    }
+
+    /// Lets all threads of this process compute with this arithmetic. Without it they take the fastest.
+    ///
+    /// # Errors
+    /// While the other one is held.
+    pub fn hold(self) -> Result<ArithmeticInUse, OtherArithmetic> {
+        let mut held = lock();
+        match *held {
+            (0, _) => {
+                *held = (1, self);
+                IN_USE.set(self == Self::Portable);
+            }
+            (holders, other) if other == self => *held = (holders + 1, other),
+            _ => return Err(OtherArithmetic),
+        }
+        Ok(ArithmeticInUse(()))
+    }
+}
+
+impl Drop for ArithmeticInUse {
+    fn drop(&mut self) {
+        let mut held = lock();
+        held.0 -= 1;
+        if held.0 == 0 {
+            IN_USE.set(false);
+        }
+    }
+}
+
+fn lock() -> MutexGuard<'static, (usize, Arithmetic)> {
+    // Nothing can panic between a change and its end.
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kind of machine, as far as the bits of products tell: the unit in use, and digits of what it makes of some products.
+/// Machines of one kind repeat each other's trainings.
+///
+/// Blocks of sums follow the sizes of caches, so that processors with the same instructions can differ.
+#[must_use]
+pub fn kind() -> String {
+    let unit = match product_unit() {
+        ProductUnit::Portable => return "portable".to_owned(),
+        ProductUnit::Vectors => "vectors",
+        ProductUnit::Tiles => "tiles",
+    };
+    format!("{unit}-{:08x}", probe() as u32)
+}
+
+/// FNV-1a over products of sizes that trainings have, small and large inner ones.
+fn probe() -> u64 {
+    let mut state = 1u32;
+    // Any values of many bits do.
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / 16_777_216.0 - 0.5
+    };
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for [rows, inner, columns] in [[16, 9000, 24], [100, 784, 200], [10, 250, 100], [300, 70, 48]] {
+        let (left, right) = (Matrix::from_fn(rows, inner, &mut next), Matrix::from_fn(inner, columns, &mut next));
+        let mut out = Matrix::default();
+        let mut add = |out: &Matrix| {
+            out.values()
+                .iter()
+                .for_each(|value| hash = (hash ^ u64::from(value.to_bits())).wrapping_mul(0x100_0000_01b3));
+        };
+        super::multiply(&mut out, left.view(), right.view());
+        add(&out);
+        out.resize(rows, columns);
+        multiply_vectors(&mut out, left.view(), right.view());
+        add(&out);
+    }
+    hash ^ hash >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_repeats_itself() {
+        assert_eq!(kind(), kind());
+        let (unit, digits) = kind().split_once('-').map(|(a, b)| (a.to_owned(), b.to_owned())).expect("two parts");
+        assert!(["tiles", "vectors"].contains(&unit.as_str()) && digits.len() == 8, "{unit} {digits}");
+    }
+}
