@@ -44,6 +44,7 @@ pub struct Accountant {
     bound: Bound,
     largest_order: Option<f64>,
     integrals: bool,
+    classes: Option<usize>,
 }
 
 impl Accountant {
@@ -59,6 +60,7 @@ impl Accountant {
             bound: Bound::default(),
             largest_order: None,
             integrals: true,
+            classes: None,
         }
     }
 
@@ -270,12 +272,19 @@ impl Accountant {
         both.claimed(counts.len(), epsilon, outcome, Some(teachers), Some(released.release))
     }
 
-    /// Accounts for `queries` queries whatever the votes are, between any number of classes. Holds in both directions
-    /// and with known noise, and may be published.
+    /// Between so many classes, for accounts without votes: two cost less than more. Votes say themselves how many there are.
+    #[must_use]
+    pub fn with_classes(self, classes: usize) -> Self {
+        Self { classes: Some(classes), ..self }
+    }
+
+    /// Accounts for `queries` queries whatever the votes are, between any number of classes unless one is given. Holds in both
+    /// directions and with known noise, and may be published.
     ///
     /// # Errors
     /// [`AccountError::NoQueries`] for no queries, [`AccountError::NoOrders`] if no order is allowed,
-    /// [`AccountError::Queries`] for more than a million, [`AccountError::CentralRatio`], [`AccountError::DeltaUsedUp`] and
+    /// [`AccountError::Queries`] for more than a million, [`AccountError::TooFewClasses`] for fewer than two,
+    /// [`AccountError::CentralRatio`], [`AccountError::DeltaUsedUp`] and
     /// [`AccountError::NotFinite`] as for [`Self::account`].
     pub fn account_queries(&self, queries: usize) -> Result<Account, AccountError> {
         self.check()?;
@@ -285,7 +294,10 @@ impl Accountant {
         if queries > MOST_QUERIES {
             return Err(AccountError::Queries { found: queries });
         }
-        let epsilon = self.per_query_epsilon(usize::MAX);
+        if let Some(found) = self.classes.filter(|classes| *classes < 2) {
+            return Err(AccountError::TooFewClasses { row: 0, found });
+        }
+        let epsilon = self.per_query_epsilon(self.classes.unwrap_or(usize::MAX));
         self.finish(queries, epsilon, |delta| self.without_votes(queries, epsilon, delta), None)
     }
 
@@ -366,6 +378,7 @@ impl Accountant {
             directions: if teachers.is_some() { self.directions } else { Directions::Both },
             bound: self.bound,
             teachers,
+            classes: self.classes,
             epsilon,
             delta,
             release: release.as_ref(),

@@ -119,7 +119,7 @@ impl Target {
             Ok(())
         } else {
             Err(AccountError::Unreachable {
-                what: format!("epsilon {}", self.epsilon),
+                what: format!("epsilon {:?}", self.epsilon),
                 why: "the target must be a finite number greater than 0".into(),
             })
         }
@@ -159,7 +159,7 @@ pub fn calibrate_noise(kind: NoiseKind, queries: usize, target: &Target) -> Resu
     let (mut scale, account) = match found {
         (scale, Some(account)) if target.is_met(&account) => (scale, account),
         (_, account) => {
-            let what = format!("epsilon {} for {queries} queries", target.epsilon);
+            let what = format!("epsilon {:?} for {queries} queries", target.epsilon);
             return Err(target.unreachable(what, "with the widest noise supported", account.as_ref()));
         }
     };
@@ -192,7 +192,7 @@ pub fn calibrate_queries(noise: Noise, target: &Target) -> Result<Calibration, A
     let met = |queries: usize| Ok(target.account(noise, queries)?.filter(|account| target.is_met(account)));
     let Some(mut account) = met(1)? else {
         let cost = target.account(noise, 1)?;
-        return Err(target.unreachable(format!("epsilon {}", target.epsilon), "for one query", cost.as_ref()));
+        return Err(target.unreachable(format!("epsilon {:?}", target.epsilon), "for one query", cost.as_ref()));
     };
     let (mut good, mut bad) = (1, 2);
     while bad <= MOST {

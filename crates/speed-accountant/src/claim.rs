@@ -11,6 +11,8 @@ pub(crate) struct Claim<'a> {
     pub(crate) bound: Bound,
     /// How many teachers voted; none for a claim that looked at no votes.
     pub(crate) teachers: Option<u64>,
+    /// Between how many classes a claim without votes is; none for any number.
+    pub(crate) classes: Option<usize>,
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
     /// How the value was released, if it looked at votes and may be published.
@@ -29,8 +31,12 @@ impl Claim<'_> {
             Directions::Both => "in both directions",
             Directions::One => "in one direction only, from these votes to a neighbour's and not back",
         };
+        let classes = match (self.teachers, self.classes) {
+            (None, Some(classes)) => format!(" between {classes} classes"),
+            _ => String::new(),
+        };
         format!(
-            "({}, {:e})-DP of the answers{} {scope}, {directions}; neighbours differ in one teacher's vote on every query.",
+            "({}, {:e})-DP of the answers{classes}{} {scope}, {directions}; neighbours differ in one teacher's vote on every query.",
             self.epsilon,
             self.delta,
             if self.release.is_some() { " and of this value" } else { "" },

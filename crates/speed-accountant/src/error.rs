@@ -42,7 +42,7 @@ pub enum AccountError {
         row: usize,
     },
     /// Delta is out of range.
-    #[error("delta is {found}, but it must be at least {:e} and less than 1", crate::Delta::SMALLEST)]
+    #[error("delta is {found:?}, but it must be at least {:e} and less than 1", crate::Delta::SMALLEST)]
     Delta {
         /// The refused value.
         found: f64,
@@ -65,7 +65,7 @@ pub enum AccountError {
         found: u64,
     },
     /// A statistical distance is no distance.
-    #[error("statistical distance of the sampler is {found}, but it must be from 0 to less than 1")]
+    #[error("statistical distance of the sampler is {found:?}, but it must be from 0 to less than 1")]
     SamplingDistance {
         /// The refused value.
         found: f64,
@@ -91,13 +91,13 @@ pub enum AccountError {
         found: f64,
     },
     /// A threshold is no number of votes.
-    #[error("threshold is {found}, but it must be a number of votes up to 1e15, and a whole one with integer noise")]
+    #[error("threshold is {found:?}, but it must be a number of votes up to 1e15, and a whole one with integer noise")]
     Threshold {
         /// The refused value.
         found: f64,
     },
     /// A trusted aggregator adds all of the noise.
-    #[error("honest ratio is {tau} with a trusted aggregator, who adds all of the noise: it must be 1")]
+    #[error("honest ratio is {tau:?} with a trusted aggregator, who adds all of the noise: it must be 1")]
     CentralRatio {
         /// The ratio.
         tau: f64,

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum MechanismError {
     /// The inverse scale is not a number in the supported range.
-    #[error("inverse scale gamma is {found}, but it must be a number from {smallest} to {largest} (per vote)")]
+    #[error("inverse scale gamma is {found:?}, but it must be a number from {smallest} to {largest} (per vote)")]
     InverseScale {
         /// The refused value.
         found: f64,
@@ -15,7 +15,7 @@ pub enum MechanismError {
         largest: f64,
     },
     /// The standard deviation is not a number in the supported range.
-    #[error("standard deviation sigma is {found}, but it must be a number from {smallest} to {largest} (in votes)")]
+    #[error("standard deviation sigma is {found:?}, but it must be a number from {smallest} to {largest} (in votes)")]
     Deviation {
         /// The refused value.
         found: f64,
@@ -25,7 +25,7 @@ pub enum MechanismError {
         largest: f64,
     },
     /// The ratio of teachers that add noise is not in (0, 1].
-    #[error("ratio tau is {found}, but it must be greater than 0 and at most 1")]
+    #[error("ratio tau is {found:?}, but it must be greater than 0 and at most 1")]
     HonestRatio {
         /// The refused value.
         found: f64,
@@ -49,7 +49,7 @@ pub enum MechanismError {
         largest: usize,
     },
     /// The sampler's table would be too long.
-    #[error("inverse scale gamma is {found}, but sampling needs at least {smallest} (the table grows as 1/gamma)")]
+    #[error("inverse scale gamma is {found:?}, but sampling needs at least {smallest} (the table grows as 1/gamma)")]
     NoiseTooWide {
         /// The refused value.
         found: f64,
@@ -57,7 +57,7 @@ pub enum MechanismError {
         smallest: f64,
     },
     /// The shape of a distribution is out of range.
-    #[error("shape is {found}, but it must be greater than 0 and at most {largest}")]
+    #[error("shape is {found:?}, but it must be greater than 0 and at most {largest}")]
     Shape {
         /// The refused value.
         found: f64,
@@ -65,7 +65,7 @@ pub enum MechanismError {
         largest: f64,
     },
     /// A probability of failure is not in (0, 1).
-    #[error("probability of failure is {found}, but it must be greater than 0 and less than 1")]
+    #[error("probability of failure is {found:?}, but it must be greater than 0 and less than 1")]
     Failure {
         /// The refused value.
         found: f64,

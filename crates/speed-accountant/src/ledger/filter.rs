@@ -26,15 +26,18 @@ use crate::without_votes::{Kind, least_epsilon_of_kinds, merged};
 const ONE_KIND: f64 = 0.9;
 /// The part of delta that is set aside for samplers.
 const SAMPLERS: f64 = 1e-3;
-/// The order of moments of a ledger without a budget is that of one with this epsilon.
+/// Where the search for a budget that allows charges of several kinds begins.
 const NOMINAL: f64 = 10.0;
+/// How often it is raised before the plain sum is taken, which always does.
+const RAISES: usize = 12;
 /// What rounding may have cost, relative to it.
 const ROUNDING: f64 = 1e-9;
 
 /// What charges cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spent {
-    /// The least limit, fixed before the first answer, that allows them however they were chosen.
+    /// What of the budget they spend. Without a budget: one that would have allowed them, however they were chosen, the least that is
+    /// found.
     pub(super) adaptive: f64,
     /// Whether delta covers the samplers' distance from the exact noise.
     pub(super) samplers_included: bool,
@@ -59,8 +62,11 @@ pub(super) fn spent(budget: &Budget, charges: &[Charge]) -> Spent {
         least_epsilon_of_kinds(&kinds, ONE_KIND * delta)
     } else {
         let delta = (1.0 - ONE_KIND) * delta;
-        let order = order(budget.epsilon.unwrap_or(NOMINAL), delta);
-        improved_epsilon(kinds.iter().map(|kind| kind.queries as f64 * moment(kind, order)).sum(), order, delta)
+        let of_budget = |epsilon: f64| {
+            let order = order(epsilon, delta);
+            improved_epsilon(kinds.iter().map(|kind| kind.queries as f64 * moment(kind, order)).sum(), order, delta)
+        };
+        budget.epsilon.map_or_else(|| least_that_allows(of_budget), of_budget)
     };
     let round = |epsilon: f64| if epsilon <= sum { epsilon * (1.0 + ROUNDING) } else { sum };
     let adaptive = round(adaptive);
@@ -70,6 +76,20 @@ pub(super) fn spent(budget: &Budget, charges: &[Charge]) -> Spent {
     let claimed = larger(adaptive, budget.epsilon.unwrap_or(0.0));
     let samplers_included = distance == 0.0 || (1.0 + claimed.exp()) * distance * (1.0 + 1e-12) <= SAMPLERS * all;
     Spent { adaptive, samplers_included }
+}
+
+/// A budget that is no less than what it says of the charges itself: the order of moments is the budget's.
+fn least_that_allows(of_budget: impl Fn(f64) -> f64) -> f64 {
+    let mut budget = of_budget(NOMINAL);
+    for _ in 0..RAISES {
+        let found = of_budget(budget);
+        if found <= budget {
+            return budget;
+        }
+        budget = found * (1.0 + ROUNDING);
+    }
+    // The plain sum is less.
+    f64::INFINITY
 }
 
 /// Epsilon of charges that were all fixed before the first answer, at a budget's delta.
@@ -150,6 +170,28 @@ mod tests {
                 let one = of(&[charge(first, 2_000)]);
                 let two = of(&[charge(first, 2_000), charge(second, 1)]);
                 assert!(two >= one * (1.0 - 1e-6), "{first} {second} {delta}: {two} after {one}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_ledger_without_budget_says_is_a_budget_that_allows_it() {
+        let charges =
+            |kinds: &[(f64, usize)]| kinds.iter().map(|&(gamma, queries)| charge(gamma, queries)).collect::<Vec<_>>();
+        for kinds in [
+            &[(0.1, 2_000), (0.05, 300)][..],
+            &[(0.5, 4), (0.6, 4), (0.7, 4)],
+            &[(1e-3, 100_000), (2.0, 3)],
+            &[(0.1, 100), (0.11, 100), (0.12, 100), (0.13, 100), (0.14, 100)],
+            &[(30.0, 10), (1e-3, 1)],
+        ] {
+            for delta in [1e-2, 1e-5, 1e-60] {
+                let open = Budget { epsilon: None, delta: Delta::new(delta).expect("a delta") };
+                let needed = spent(&open, &charges(kinds)).adaptive;
+                for part in 1..=kinds.len() {
+                    let of_it = spent(&budget(needed, delta), &charges(&kinds[..part])).adaptive;
+                    assert!(of_it <= needed, "{kinds:?} {delta} {part}: {of_it} of {needed}");
+                }
             }
         }
     }

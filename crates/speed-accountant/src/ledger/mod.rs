@@ -10,22 +10,24 @@
 //! about votes. The budget holds however charges are chosen, also after looking at answers (docs/privacy.md, "Calibration, ledger,
 //! audit").
 
+mod error;
+mod file;
 mod filter;
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use speed_mechanism::HonestRatio;
 
 use crate::accountant::MOST_QUERIES;
 use crate::per_query::tight_per_query_epsilon;
 use crate::{AccountError, Delta, Noise, PrivacyEvent};
+use file::{Entry, FORMAT, State};
 
-const FORMAT: u32 = 1;
+pub use error::LedgerError;
 
 /// What may be spent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,8 +105,8 @@ pub struct Statement {
     pub charges: Vec<Charge>,
     /// How many queries that is.
     pub queries: usize,
-    /// The least limit of epsilon, fixed before the first answer, that allows all of it at the budget's delta however the charges
-    /// were chosen. What answers are told to have cost afterwards is the budget's epsilon.
+    /// What of the budget is spent, however the charges were chosen; what answers are told to have cost afterwards is the budget's
+    /// epsilon. Without a budget: one, fixed before the first answer, that would have allowed all of it at this delta.
     pub spent_epsilon: f64,
     /// The same if number and kinds of all charges were fixed before the first answer.
     #[serde(default)]
@@ -116,90 +118,25 @@ pub struct Statement {
     pub torn: Option<TornLine>,
 }
 
-/// Why a ledger refused.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LedgerError {
-    /// Reading, writing or locking failed.
-    #[error("cannot {action} ledger {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// The operating system's word.
-        source: std::io::Error,
-    },
-    /// A line is not what was written.
-    #[error("ledger {}, line {line}: {message}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// Expected and found.
-        message: String,
-    },
-    /// The queries would pass the budget. Nothing was charged.
-    #[error(
-        "ledger {}: {queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} \
-         ({spent:.6} is spent); nothing was charged",
-        path.display()
-    )]
-    OverBudget {
-        /// The file.
-        path: PathBuf,
-        /// How many queries were asked for.
-        queries: usize,
-        /// Epsilon with them.
-        would_be: f64,
-        /// Epsilon of the budget.
-        budget: f64,
-        /// Delta of the budget.
-        delta: f64,
-        /// Epsilon without them.
-        spent: f64,
-    },
-    /// The queries cannot be charged.
-    #[error("ledger {}: {message}", path.display())]
-    Refused {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        message: String,
-    },
-    /// The accountant refused.
-    #[error(transparent)]
-    Account(#[from] AccountError),
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(tag = "entry", rename_all = "snake_case")]
-enum Entry {
-    Open {
-        format: u32,
-        #[serde(flatten)]
-        budget: Budget,
-    },
-    Charge(Charge),
-}
-
 /// A ledger file.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     path: PathBuf,
 }
 
-/// A ledger that was read: its entries, the checksum of the last, and where the last whole line ends.
-struct State {
-    budget: Budget,
-    charges: Vec<Charge>,
-    checksum: String,
-    end: u64,
-    torn: Option<TornLine>,
+/// Whether a new ledger with this budget would allow queries (event, classes, how many).
+///
+/// # Errors
+/// As [`Ledger::would_allow`].
+pub fn would_allow(budget: Budget, queries: &[(PrivacyEvent, usize, usize)]) -> Result<(), LedgerError> {
+    let ledger = Ledger { path: PathBuf::from("(a new one)") };
+    let charges: Result<Vec<Charge>, LedgerError> =
+        queries.iter().map(|(event, classes, queries)| ledger.new_charge(event, *classes, *queries)).collect();
+    let mut state = State { budget, charges: Vec::new(), checksum: String::new(), end: 0, torn: None };
+    ledger.check(&mut state, &charges?, None)
 }
 
-/// The least budget of epsilon that allows queries (event, classes, how many), at `delta`, without a ledger.
+/// A budget of epsilon that allows queries (event, classes, how many), at `delta`, without a ledger: the least that is found.
 ///
 /// # Errors
 /// [`AccountError::Queries`] for too many.
@@ -290,7 +227,7 @@ impl Ledger {
         let adaptive = match state.budget.epsilon {
             Some(budget) if spent.adaptive <= budget => format!(
                 "({budget}, {delta:e})-DP of everything answered within this budget, also where charges were chosen by looking at \
-                 earlier answers; {} of it is spent: the least budget that would have allowed these charges",
+                 earlier answers; {} of it is spent",
                 spent.adaptive
             ),
             budget => format!(
@@ -460,55 +397,6 @@ impl Ledger {
         Ok(())
     }
 
-    fn read(&self, file: &mut File) -> Result<State, LedgerError> {
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(self.io("read"))?;
-        // What follows the last line end is a write that a crash cut short.
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
-        let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| self.damaged(1, error.to_string()))?;
-        let (mut budget, mut charges, mut checksum, mut charged) = (None, Vec::new(), String::new(), 0usize);
-        for (number, line) in text.lines().enumerate() {
-            let damaged = |message: String| self.damaged(number + 1, message);
-            let (entry, written) =
-                line.rsplit_once(' ').ok_or_else(|| damaged("expected an entry and a checksum".into()))?;
-            let expected = chained(&checksum, entry);
-            if written != expected {
-                return Err(damaged(format!(
-                    "checksum is {written}, expected {expected}: a line was changed or is missing"
-                )));
-            }
-            checksum = expected;
-            match serde_json::from_str(entry).map_err(|error| damaged(error.to_string()))? {
-                Entry::Open { format: FORMAT, budget: opened } if number == 0 => budget = Some(opened),
-                Entry::Open { format, .. } => {
-                    return Err(damaged(format!(
-                        "expected one opening line of format {FORMAT}, found format {format}"
-                    )));
-                }
-                Entry::Charge(charge) => {
-                    charged = charged.saturating_add(charge.queries);
-                    if charged > MOST_QUERIES {
-                        return Err(damaged(format!("{charged} queries are charged, expected at most {MOST_QUERIES}")));
-                    }
-                    if !(0.0..=1.0).contains(&charge.sampling_distance) {
-                        let found = charge.sampling_distance;
-                        return Err(damaged(format!("sampling_distance is {found}, expected a number from 0 to 1")));
-                    }
-                    charges.push(charge);
-                }
-            }
-        }
-        let budget = budget.ok_or_else(|| self.damaged(1, "expected an opening line with the budget".into()))?;
-        let torn =
-            (whole < bytes.len()).then(|| TornLine { line: charges.len() + 2, bytes: (bytes.len() - whole) as u64 });
-        Ok(State { budget, charges, checksum, end: whole as u64, torn })
-    }
-
-    fn line(&self, entry: &Entry, before: &str) -> Result<String, LedgerError> {
-        let entry = serde_json::to_string(entry).map_err(|error| self.refused(error.to_string()))?;
-        Ok(format!("{entry} {}\n", chained(before, &entry)))
-    }
-
     fn io(&self, action: &'static str) -> impl Fn(std::io::Error) -> LedgerError + '_ {
         move |source| LedgerError::Io { action, path: self.path.clone(), source }
     }
@@ -520,11 +408,6 @@ impl Ledger {
     fn refused(&self, message: String) -> LedgerError {
         LedgerError::Refused { path: self.path.clone(), message }
     }
-}
-
-fn chained(before: &str, entry: &str) -> String {
-    let digest = Sha256::new().chain_update(before).chain_update("\n").chain_update(entry).finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A new file is durable when its folder is; where that cannot be done the file itself still is.
