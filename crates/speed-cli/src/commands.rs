@@ -1,6 +1,7 @@
 //! What each command does: parse, call, print. Results go to standard output, everything else to standard error.
 
 mod data;
+mod price;
 mod privacy;
 mod run;
 mod runs;
@@ -84,6 +85,11 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Ledger(command) => privacy::ledger(&command),
         Command::Figure(command) => privacy::figure(&command),
     }
+}
+
+/// A value of the command line that is refused.
+fn usage(name: &str, message: String) -> Failure {
+    ConfigError::Key { place: "command line".into(), key: format!("--{name}"), message }.into()
 }
 
 /// What stands above the text of every simulated output.

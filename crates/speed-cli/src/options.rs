@@ -6,10 +6,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use privacy::delta;
 pub(crate) use privacy::{
     AccountOptions, AuditOptions, CalibrateOptions, FigureCommand, FigureOptions, LedgerCommand, NoiseOptions,
     QueryOptions, ShareKind,
 };
+use speed_accountant::Delta;
 
 const ABOUT: &str = "Private collaborative deep learning: SPEED (Grivet Sébert et al.) in Rust";
 
@@ -41,10 +43,11 @@ A run that was killed goes on where it was: give the same command again.
 Exit codes:
   0  done
   2  config, round or command line
-  3  input data, votes, keys or messages; too few teachers
-  4  results folder in use, or of another config; a file that would be overwritten
+  3  input data, votes, keys, messages or a ledger that is missing or damaged; too few teachers
+  4  results folder missing, in use, changed, or of another config or kind of machine; a file that would be overwritten
   5  reading or writing failed, a full disk for example
-  6  computation failed";
+  6  computation failed, or would pass a privacy budget
+  7  the binary was built for another processor";
 
 /// Private collaborative deep learning.
 #[derive(Debug, Parser)]
@@ -121,6 +124,9 @@ pub(crate) struct RunOptions {
     /// Do a stage again although it is done (teachers, votes, aggregate, student, ...); what it left is set aside
     #[arg(long, value_name = "STAGE")]
     pub(crate) force: Vec<String>,
+    /// Go on with trainings that another kind of machine began: no one machine repeats them then, and the report says so
+    #[arg(long)]
+    pub(crate) mix_machines: bool,
     /// Print the resolved config and the stages, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -185,6 +191,9 @@ pub(crate) enum StudentCommand {
         /// The round's file, to check that the result is that round's
         #[arg(long, value_name = "FILE")]
         round: Option<PathBuf>,
+        /// Delta at which the round's epsilon is printed, where the round's file is given
+        #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
+        delta: Delta,
         /// Labels to write: query,label with an empty label for no answer
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
@@ -239,7 +248,7 @@ pub(crate) struct RoundOptions {
     #[arg(long, default_value = "discrete-laplace")]
     pub(crate) mechanism: String,
     /// Inverse scale of the noise, per vote
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub(crate) gamma: f64,
     /// Who adds the noise: every teacher a share, or the server all of it (docs/threat-models.md)
     #[arg(long, value_enum, default_value_t = NoiseBy::Teachers)]
@@ -247,6 +256,8 @@ pub(crate) struct RoundOptions {
     /// No answer where the noisy maximum is below so many votes
     #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
     pub(crate) threshold: Option<i64>,
+    #[command(flatten)]
+    pub(crate) price: PriceOptions,
     /// A round whose keys or noise come from a seed: no privacy
     #[arg(long)]
     pub(crate) simulation: bool,
@@ -256,6 +267,17 @@ pub(crate) struct RoundOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What a round may cost.
+#[derive(Debug, Args)]
+pub(crate) struct PriceOptions {
+    /// Delta at which the round's epsilon is printed
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
+    pub(crate) delta: Delta,
+    /// Refuse a round that may cost more, whatever the votes are; without it, one whose single answer may cost more than 10
+    #[arg(long, value_name = "E", allow_negative_numbers = true)]
+    pub(crate) max_epsilon: Option<f64>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -282,8 +304,10 @@ pub(crate) struct AnswerOptions {
     #[arg(long, requires = "gamma")]
     pub(crate) mechanism: Option<String>,
     /// The inverse scale that this teacher agrees to; a round with another is refused
-    #[arg(long, requires = "mechanism")]
+    #[arg(long, requires = "mechanism", allow_negative_numbers = true)]
     pub(crate) gamma: Option<f64>,
+    #[command(flatten)]
+    pub(crate) price: PriceOptions,
     /// Noise and encryption from a seed, in rounds that are simulations
     #[arg(long, value_name = "SEED")]
     pub(crate) simulation: Option<u64>,

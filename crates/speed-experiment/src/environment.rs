@@ -20,6 +20,9 @@ pub struct Environment {
     /// What multiplies the students' and small teachers' matrices; decides about their last bits.
     #[serde(default)]
     pub products: String,
+    /// The kind of machine, as far as the bits of trainings tell: equal on two machines, both give the same ones.
+    #[serde(default)]
+    pub arithmetic: String,
     /// What computed the trainings that `device` in the config sends to a device.
     #[serde(default)]
     pub device: String,
@@ -39,6 +42,7 @@ impl Environment {
             processor: field_of("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned()),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
             products: speed_nn::matrix::product_unit().to_string(),
+            arithmetic: speed_nn::matrix::kind(),
             device: device.to_owned(),
             memory_gib: field_of("/proc/meminfo", "MemTotal")
                 .and_then(|text| text.trim_end_matches("kB").trim().parse::<f64>().ok())

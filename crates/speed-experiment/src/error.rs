@@ -35,8 +35,8 @@ pub enum ExperimentError {
         /// What is wrong and what to do.
         message: String,
     },
-    /// Reading or writing failed, a full disk for example. Finished work is kept; the same command goes on from it.
-    #[error("cannot {action} {}: {source}; finished work is kept, the same command goes on from it", path.display())]
+    /// Reading or writing failed, a full disk for example.
+    #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// What was tried.
         action: &'static str,
@@ -60,6 +60,9 @@ pub enum ExperimentError {
     /// The device that trainings are sent to is not there, or failed.
     #[error("device: {0}")]
     Device(#[from] DeviceError),
+    /// Another run in this process computes with the other arithmetic.
+    #[error(transparent)]
+    Arithmetic(#[from] speed_nn::matrix::OtherArithmetic),
     /// The noise cannot be drawn.
     #[error(transparent)]
     Mechanism(#[from] speed_mechanism::MechanismError),
@@ -111,8 +114,8 @@ impl From<speed_batched::TeachersError<Self>> for ExperimentError {
 }
 
 impl ExperimentError {
-    /// The documented exit code: 2 config or command line, 3 input data, 4 results folder, 5 reading or writing,
-    /// 6 computation.
+    /// The documented exit code: 2 config or command line, 3 input data or ledger, 4 results folder or a file that is there, 5
+    /// reading or writing, 6 computation or budget.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -123,13 +126,18 @@ impl ExperimentError {
             Self::Ledger(error) => match error {
                 LedgerError::Refused { .. } => 2,
                 LedgerError::Damaged { .. } => 3,
-                LedgerError::Io { .. } => 5,
+                LedgerError::Io { source, .. } => match source.kind() {
+                    std::io::ErrorKind::NotFound => 3,
+                    std::io::ErrorKind::AlreadyExists => 4,
+                    _ => 5,
+                },
                 _ => 6,
             },
             Self::Teacher(_)
             | Self::Votes(_)
             | Self::Threads { .. }
             | Self::Device(_)
+            | Self::Arithmetic(_)
             | Self::Mechanism(_)
             | Self::Aggregation(_)
             | Self::Account(_)

@@ -4,10 +4,12 @@
 //! row, students, table.
 
 pub mod config;
+mod cost;
 mod device;
 mod environment;
 mod error;
 pub mod npy;
+mod plan;
 mod plot;
 mod progress;
 mod report;
@@ -17,9 +19,11 @@ pub mod store;
 mod table;
 
 pub use config::{Config, ConfigError, Source};
+pub use cost::Cost;
 pub use environment::Environment;
 pub use error::ExperimentError;
+pub use plan::{Plan, PlannedRow, plan};
 pub use progress::{Progress, Silent};
 pub use report::{Report, ReportRow, StageTime};
-pub use runner::{Options, Plan, PlannedRow, plan, run};
+pub use runner::{Options, run};
 pub use table::Table;

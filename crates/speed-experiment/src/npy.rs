@@ -61,6 +61,14 @@ pub fn read_votes(path: &Path, teachers: usize, pool: usize, classes: Option<usi
     Ok(Votes::from_counts(&counts))
 }
 
+/// How many queries a file of votes has, labels of `teachers` or histograms; none if it is no such file.
+pub(crate) fn queries_in(bytes: &[u8], teachers: usize) -> Option<usize> {
+    match WholeNumbers::parse(bytes).ok()?.shape.as_slice() {
+        &[rows, columns] => Some(if rows == teachers && columns > 1 { columns } else { rows }),
+        _ => None,
+    }
+}
+
 /// Reads `count` distinct pool indices.
 ///
 /// # Errors

@@ -101,6 +101,9 @@ pub struct Report {
     pub rows: Vec<ReportRow>,
     /// Machine and versions.
     pub environment: Environment,
+    /// The kinds of machine that trained; more than one only where `--mix-machines` was given.
+    #[serde(default)]
+    pub kinds_of_machine: Vec<String>,
     /// Times of the homomorphic part, by row.
     pub(crate) encrypted_times: Vec<Option<AggregateTimes>>,
     /// Times of the stages.
@@ -296,6 +299,13 @@ impl Report {
             environment.burn,
             environment.tfhe,
         ));
+        if self.kinds_of_machine.len() > 1 {
+            text.push_str(&format!(
+                "MIXED: trained on machines of {} kinds ({}); no one machine repeats these trainings.\n",
+                self.kinds_of_machine.len(),
+                self.kinds_of_machine.join(", ")
+            ));
+        }
         if let Some(ledger) = &self.ledger {
             let budget = self.config.privacy.budget;
             let of = if budget > 0.0 { format!(" of {budget}") } else { String::new() };

@@ -2,22 +2,20 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
 use serde_json::json;
-use speed_accountant::ledger::{Ledger, least_budget};
-use speed_accountant::{Accountant, Delta};
 use speed_random::Streams;
 use speed_teacher::Votes;
 
 use crate::ExperimentError;
-use crate::config::{AggregationKind, Config, DataSource, VotesSource};
+use crate::config::{AggregationKind, Config, ConfigError, VotesSource};
 use crate::device::Device;
 use crate::environment::Environment;
 use crate::progress::Progress;
 use crate::report::{Report, ReportRow, StageTime};
 use crate::stages::{
-    Accounts, Aggregate, AggregateTimes, Context, Course, Images, Keys, LEDGER, account, aggregate, check_forced,
-    check_ledger, collect_votes, event, ledger_statement, load_images, select_queries, stage_of_row, train_students,
+    Accounts, Aggregate, AggregateTimes, Context, Course, Images, Keys, account, aggregate, check_forced, check_ledger,
+    collect_votes, kinds_of_machine, ledger_statement, load_images, record_images, select_queries, stage_of_row,
+    train_students,
 };
 use crate::store::{RunStore, Stage, StageRecord, is_called};
 
@@ -32,6 +30,8 @@ pub struct Options {
     pub threads: usize,
     /// Stages to do again although they are done; what they left is set aside.
     pub force: Vec<String>,
+    /// Go on with trainings that another kind of machine began; the report names both.
+    pub mix_machines: bool,
 }
 
 /// Runs `config`, going on from whatever an earlier, interrupted run left.
@@ -39,18 +39,30 @@ pub struct Options {
 /// # Errors
 /// See [`ExperimentError`]; finished work stays.
 pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Result<Report, ExperimentError> {
+    let _arithmetic = config.arithmetic.hold()?;
     let device = Device::open(config.device)?;
     let environment = Environment::current(device.name());
     let mut store = RunStore::open(&options.results, config, &environment)?;
     progress.note(&format!("run folder {}", store.folder().display()));
     check_ledger(&store, config, progress)?;
-    check_forced(&store, config, &options.force)?;
-    force(&mut store, config, &options.force)?;
+    check_names(config, &options.force)?;
     let streams = Streams::new(config.seed);
-    let context =
-        Context { config, store: &store, streams, threads: options.threads.max(1), device: &device, progress };
+    // What is set aside is set aside for work that can begin.
+    let images = load_images(config, &streams, options.datasets.as_deref())?;
+    check_forced(&store, config, &options.force)?;
+    options.force.iter().try_for_each(|stage| store.force(stage))?;
+    let context = Context {
+        config,
+        store: &store,
+        streams,
+        threads: options.threads.max(1),
+        device: &device,
+        arithmetic: &environment.arithmetic,
+        mix_machines: options.mix_machines,
+        progress,
+    };
 
-    let images = load_images(&context, options.datasets.as_deref())?;
+    record_images(&context, images.as_ref())?;
     let (votes, ensemble, votes_stage) = collect_votes(&context, images.as_ref())?;
     let queries = select_queries(&context, images.as_ref())?;
     let (aggregates, accounts) = release_labels(&context, &votes, &votes_stage, &queries, images.as_ref())?;
@@ -81,7 +93,8 @@ pub fn run(config: &Config, options: &Options, progress: &dyn Progress) -> Resul
         config: config.clone(),
         ensemble,
         rows,
-        environment,
+        kinds_of_machine: kinds_of_machine(&store),
+        environment: environment.clone(),
         encrypted_times: aggregates.into_iter().map(|(_, times)| times).collect(),
         stage_times: stage_times(&store),
         ledger: ledger_statement(&store, config)?,
@@ -156,23 +169,25 @@ fn stage_times(store: &RunStore) -> Vec<StageTime> {
         .collect()
 }
 
-fn force(store: &mut RunStore, config: &Config, stages: &[String]) -> Result<(), ExperimentError> {
+/// Whether every stage that is forced is one.
+pub(crate) fn check_names(config: &Config, stages: &[String]) -> Result<(), ExperimentError> {
     let known = stage_names(config);
     for stage in stages {
         if !known.iter().any(|name| is_called(name, stage)) {
-            return Err(ExperimentError::Mismatch(format!(
-                "--force {stage}: no such stage; this config has {}",
-                known.join(", ")
-            )));
+            return Err(ConfigError::Key {
+                place: "command line".into(),
+                key: format!("--force {stage}"),
+                message: format!("no such stage; this config has {}", known.join(", ")),
+            }
+            .into());
         }
     }
-    // Nothing is set aside for a command that is refused.
-    stages.iter().try_for_each(|stage| store.force(stage))
+    Ok(())
 }
 
 /// Stages of a config in order. Students are one stage for each distinct set of labels and repeat, named by the labels'
 /// hash, so only their common name is known before labels are.
-fn stage_names(config: &Config) -> Vec<String> {
+pub(crate) fn stage_names(config: &Config) -> Vec<String> {
     let mut names = vec!["data".to_owned()];
     if config.votes.source == VotesSource::Teachers {
         names.push("teachers".into());
@@ -189,88 +204,4 @@ fn stage_names(config: &Config) -> Vec<String> {
         names.push("student".into());
     }
     names
-}
-
-/// What a run would do.
-#[derive(Clone, Debug, Serialize)]
-pub struct Plan {
-    /// Where its results would go.
-    pub folder: PathBuf,
-    /// Its stages, and whether an earlier run left them finished.
-    pub stages: Vec<(String, bool)>,
-    /// Rows with noise.
-    pub rows: Vec<PlannedRow>,
-    /// The least privacy budget that allows all rows that are to be done, what the ledger holds included; none for a
-    /// simulation.
-    pub budget_needed: Option<f64>,
-    /// The resolved config.
-    pub config: Config,
-}
-
-/// A row with noise, and what is known before any vote.
-#[derive(Clone, Debug, Serialize)]
-pub struct PlannedRow {
-    /// Its name.
-    pub name: String,
-    /// How many queries it answers.
-    pub queries: usize,
-    /// Whether its answers are there.
-    pub done: bool,
-    /// Epsilon of its answers whatever the votes are.
-    pub epsilon_any_votes: Option<f64>,
-    /// Why there is none.
-    pub without_value: Option<String>,
-}
-
-/// Says what [`run`] would do and what it would cost, and does nothing.
-///
-/// # Errors
-/// If votes or ledger cannot be read, or the noise cannot be accounted for.
-pub fn plan(config: &Config, options: &Options) -> Result<Plan, ExperimentError> {
-    let folder = RunStore::folder_of(&options.results, config);
-    let is_done = |name: &str| folder.join("stages").join(name).join("stage.json").exists();
-    let stages = stage_names(config).into_iter().map(|name| (is_done(&name), name)).map(|(done, name)| (name, done));
-    let classes = planned_classes(config)?;
-    let delta = Delta::new(config.privacy.delta)?;
-    let (mut rows, mut to_charge) = (Vec::new(), Vec::new());
-    for (index, row) in config.row.iter().enumerate() {
-        if row.aggregation == AggregationKind::NonPrivate || config.labels_of(index) != index {
-            continue;
-        }
-        let queries = row.query_count(config.queries.count);
-        let event = event(config, row, queries, classes)?;
-        let done = is_done(&stage_of_row("aggregate", config, row));
-        let account = Accountant::new(event, delta).account_queries(queries);
-        if !done {
-            to_charge.push((event, classes, queries));
-        }
-        rows.push(PlannedRow {
-            name: row.name.clone(),
-            queries,
-            done,
-            epsilon_any_votes: account.as_ref().ok().map(|account| account.epsilon),
-            without_value: account.err().map(|error| error.to_string()),
-        });
-    }
-    let budget_needed = if config.is_simulation() {
-        None
-    } else {
-        let ledger = folder.parent().unwrap_or(&folder).join(LEDGER);
-        Some(if ledger.exists() {
-            Ledger::open(&ledger)?.spent_with(&to_charge)?.1
-        } else {
-            least_budget(delta, &to_charge)?
-        })
-    };
-    Ok(Plan { stages: stages.collect(), rows, budget_needed, config: config.clone(), folder })
-}
-
-/// Between how many classes votes will be: those of the images, or of the file.
-fn planned_classes(config: &Config) -> Result<usize, ExperimentError> {
-    const CLASSES: usize = 10;
-    if config.votes.source != VotesSource::File || config.data.source != DataSource::None {
-        return Ok(CLASSES);
-    }
-    let path = std::path::Path::new(&config.votes.file);
-    Ok(crate::npy::read_votes(path, config.ensemble.teachers, config.data.pool_images, None)?.classes())
 }

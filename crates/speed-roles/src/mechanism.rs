@@ -53,6 +53,15 @@ impl Mechanism {
         gamma.get()
     }
 
+    /// Statistical distance from exact noise of so many values of a teacher's shares together.
+    ///
+    /// # Errors
+    /// If the noise cannot be sampled.
+    pub fn sampling_distance(self, sharers: usize, draws: usize) -> Result<f64, MechanismError> {
+        let Self::DiscreteLaplace { gamma } = self;
+        Ok(NoiseShare::new(gamma, sharers)?.distance_of_draws(draws as u64))
+    }
+
     /// Name and parameters, as they enter the round's id: equal only for equal mechanisms.
     #[must_use]
     pub fn description(self) -> String {

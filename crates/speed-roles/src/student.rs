@@ -63,17 +63,33 @@ pub fn keygen(
     })
 }
 
-/// Writes the file of a round under a public key.
+/// The round of these terms under a public key, to be written to `out`.
 ///
 /// # Errors
 /// If the terms make no round under this key, or the file is there already.
-pub fn round(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, RolesError> {
+pub fn terms(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, RolesError> {
     expect_absent(out)?;
     let key = PublicKey::from_bytes(&read_input(public_key, MAX_KEY)?)
         .map_err(|error| RolesError::Input { path: public_key.to_path_buf(), message: error.to_string() })?;
-    let file = RoundFile::new(terms, &key)?;
-    write_new(out, file.to_toml().as_bytes(), Access::Shared)?;
+    RoundFile::new(terms, &key)
+}
+
+/// Writes the file of a round under a public key.
+///
+/// # Errors
+/// Those of [`terms`](self::terms()) and [`write_round`].
+pub fn round(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, RolesError> {
+    let file = self::terms(terms, public_key, out)?;
+    write_round(&file, out)?;
     Ok(file)
+}
+
+/// Writes the file of a round.
+///
+/// # Errors
+/// If the file is there already, or writing fails.
+pub fn write_round(file: &RoundFile, out: &Path) -> Result<(), RolesError> {
+    write_new(out, file.to_toml().as_bytes(), Access::Shared)
 }
 
 /// What a student read from a result.

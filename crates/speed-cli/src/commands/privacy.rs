@@ -13,8 +13,8 @@ use speed_accountant::per_query::tight_per_query_epsilon;
 use speed_accountant::{
     Account, AccountError, Accountant, Bound, Directions, Extent, Noise, PrivacyEvent, ReleaseOptions, round_up,
 };
+use speed_experiment::ExperimentError;
 use speed_experiment::npy::{read_histograms, read_row_indices};
-use speed_experiment::{ConfigError, ExperimentError};
 use speed_mechanism::{
     DiscreteGaussian, HonestRatio, MechanismError, NoiseDeviation, NoiseShare, NoiseSource, SkellamShare,
     noise_generator,
@@ -23,7 +23,8 @@ use speed_mechanism::{
 pub(super) use figure::figure;
 pub(super) use ledger::ledger;
 
-use super::{Failure, mark, print, print_json};
+use super::{Failure, mark, print, print_json, usage};
+use crate::bar::Waiting;
 use crate::options::{AccountOptions, AuditOptions, CalibrateOptions, NoiseOptions, ShareKind};
 
 pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
@@ -44,9 +45,13 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         .with_assume(options.assume)
         .with_extent(if options.up_to { Extent::UpTo } else { Extent::Exactly })
         .with_directions(if both { Directions::Both } else { Directions::One });
+    if let Some(classes) = options.classes {
+        accountant = accountant.with_classes(classes);
+    }
     if let Some(orders) = options.orders {
         accountant = accountant.with_largest_order(f64::from(orders));
     }
+    let waiting = Waiting::new("accounting");
     let spent = if options.any_votes {
         accountant.account_queries(queries)
     } else if options.release {
@@ -59,8 +64,10 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     } else {
         accountant.account(&counts)
     };
+    drop(waiting);
     let spent = spent.map_err(|error| match error {
         AccountError::CentralRatio { .. } => flag("honest-ratio", &error),
+        AccountError::TooFewClasses { .. } if options.votes.is_none() => flag("classes", &"expected at least 2"),
         AccountError::Release { .. } => flag("release", &error),
         error => match &options.votes {
             Some(votes) => ExperimentError::Input { path: votes.clone(), message: error.to_string() }.into(),
@@ -102,9 +109,13 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
         assume: options.assume,
         bound: options.bound,
     };
+    let kind = options.noise.mechanism;
     let found = match options.queries {
-        Some(queries) => calibrate_noise(options.noise.mechanism, queries, &target),
-        None => calibrate_queries(noise(&options.noise)?, &target),
+        Some(queries) => Waiting::during("calibrating", || calibrate_noise(kind, queries, &target)),
+        None => {
+            let noise = noise(&options.noise)?;
+            Waiting::during("calibrating", || calibrate_queries(noise, &target))
+        }
     };
     let found = found.map_err(|error| flag("epsilon", &error))?;
     if options.json { print_json(&found) } else { print(&calibration_text(options.noise.mechanism, &found)) }
@@ -143,7 +154,10 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
         return Err(usage("votes", "expected at least two classes and a vote for the first".into()));
     }
     if !(options.confidence > 0.0 && options.confidence < 1.0) {
-        return Err(usage("confidence", format!("found {}, expected more than 0 and less than 1", options.confidence)));
+        return Err(usage(
+            "confidence",
+            format!("found {:?}, expected more than 0 and less than 1", options.confidence),
+        ));
     }
     let mut there = here.clone();
     there[0] -= 1;
@@ -166,7 +180,9 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
     };
     let mut generator = noise_generator(NoiseSource::OperatingSystem).map_err(mechanism_failure)?;
     let run = |neighbour: bool| mechanism.answer(if neighbour { &there } else { &here }, &mut generator);
-    let found = audit_at(delta, here.len() + 1, options.runs, options.confidence, run);
+    let found = Waiting::during("running the mechanism", || {
+        audit_at(delta, here.len() + 1, options.runs, options.confidence, run)
+    });
     let refuted = found.lower_bound > claim;
     if options.json {
         print_json(&json!({
@@ -239,10 +255,6 @@ fn noise(options: &NoiseOptions) -> Result<Noise, Failure> {
 /// A flag whose value is refused.
 fn flag(name: &str, error: &impl std::fmt::Display) -> Failure {
     usage(name, error.to_string())
-}
-
-fn usage(name: &str, message: String) -> Failure {
-    ConfigError::Key { place: "command line".into(), key: format!("--{name}"), message }.into()
 }
 
 fn mechanism_failure(error: MechanismError) -> Failure {

@@ -1,10 +1,10 @@
 //! `speed run`
 
 use speed_accountant::round_up;
-use speed_experiment::{Config, Options, Plan, Source, plan, run as run_experiment};
+use speed_experiment::{Config, Cost, ExperimentError, Options, Plan, Source, plan, run as run_experiment};
 
 use super::{Failure, print, print_json};
-use crate::bar::Bar;
+use crate::bar::{Bar, line};
 use crate::options::RunOptions;
 
 pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
@@ -17,12 +17,17 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
         datasets: options.datasets.clone(),
         threads,
         force: options.force.clone(),
+        mix_machines: options.mix_machines,
     };
     if options.dry_run {
         let plan = plan(&config, &settings)?;
         return if options.json { print_json(&plan) } else { print(&plan_text(&plan)) };
     }
-    let report = run_experiment(&config, &settings, &Bar::new())?;
+    let report = run_experiment(&config, &settings, &Bar::new()).inspect_err(|error| {
+        if matches!(error, ExperimentError::Io { .. }) {
+            line("finished work is kept; the same command goes on from it");
+        }
+    })?;
     if options.json { print_json(&report) } else { print(&report.to_text()) }
 }
 
@@ -48,12 +53,35 @@ fn plan_text(plan: &Plan) -> String {
             let of =
                 if budget > 0.0 { format!("privacy.budget = {budget}") } else { "no privacy.budget is set".into() };
             text.push_str(&format!(
-                "# the ledger's epsilon after it, at delta {:e}: {:.2} ({of})\n",
-                plan.config.privacy.delta,
+                "# the ledger's epsilon after it, at most, at delta {:e}: {:.2} ({of})\n",
+                plan.budget_delta,
                 round_up(needed, 2)
             ));
+            if let Some(refused) = &plan.refused {
+                text.push_str(&format!("# REFUSED, with a row of it: {refused}\n"));
+            }
         }
         None => text.push_str("# a simulation: nothing is charged, and nothing is private\n"),
     }
+    let Cost { core_seconds, memory_bytes } = &plan.cost;
+    let all = core_seconds.iter().fold(0.0, |sum, (_, seconds)| sum + seconds.unwrap_or(0.0));
+    text.push_str(&format!(
+        "# all stages here, by a few steps just measured (within a factor of two): {}; about {:.1} GB of memory\n",
+        duration(all),
+        memory_bytes / 1e9
+    ));
+    for (stage, seconds) in core_seconds {
+        let seconds = seconds.map_or_else(|| "not known: too large to be tried in a moment".to_owned(), duration);
+        text.push_str(&format!("#   {stage}: {seconds}\n"));
+    }
     text
+}
+
+/// Processor time, in the unit that suits it.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        ..100.0 => format!("{seconds:.0} core-seconds"),
+        ..6e3 => format!("{:.0} core-minutes", seconds / 60.0),
+        _ => format!("{:.0} core-hours", seconds / 3600.0),
+    }
 }

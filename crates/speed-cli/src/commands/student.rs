@@ -4,9 +4,11 @@ use std::path::Path;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use speed_accountant::Delta;
 use speed_aggregation::{NoisePlace, Parameters};
-use speed_roles::{Mechanism, RolesError, Simulation, Terms, student};
+use speed_roles::{Mechanism, RolesError, RoundFile, Simulation, Terms, student};
 
+use super::price::Price;
 use super::{Failure, mark, print, print_json};
 use crate::options::{KeyRange, NoiseBy, RoundOptions, StudentCommand};
 
@@ -14,8 +16,8 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
     match command {
         StudentCommand::Keygen { out, range, simulation, json } => keygen(&out, range, simulation, json),
         StudentCommand::Round(options) => round(&options),
-        StudentCommand::Open { secret_key, result, round, out, json } => {
-            open(&secret_key, &result, round.as_deref(), &out, json)
+        StudentCommand::Open { secret_key, result, round, delta, out, json } => {
+            open(&secret_key, &result, round.as_deref(), delta, &out, json)
         }
     }
 }
@@ -54,15 +56,19 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
         threshold: options.threshold,
         simulation: options.simulation,
     };
-    let file = student::round(&terms, &options.public_key, &options.out)?;
+    let file = student::terms(&terms, &options.public_key, &options.out)?;
+    let price = Price::of(&file, None, options.price.delta)?;
+    price.check(&options.price, options.simulation)?;
+    student::write_round(&file, &options.out)?;
     if options.json {
         return print_json(&json!({
             "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(),
             "simulation": options.simulation, "noise": file.mechanism().description(),
-            "noise_bound": file.round().range().noise_bound(), "out": options.out,
+            "noise_bound": file.round().range().noise_bound(), "price": price, "out": options.out,
         }));
     }
-    print(&format!("{}round {} in {}\n", mark(options.simulation), file.id().to_hex(), options.out.display()))
+    let (mark, id) = (mark(options.simulation), file.id().to_hex());
+    print(&format!("{mark}round {id} in {}\n{}", options.out.display(), price.to_text()))
 }
 
 /// SHA-256 of a file, read in pieces.
@@ -76,10 +82,23 @@ fn hash_file(path: &Path) -> Result<[u8; 32], RolesError> {
     Ok(hash.finalize().into())
 }
 
-fn open(secret_key: &Path, result: &Path, round: Option<&Path>, out: &Path, json: bool) -> Result<(), Failure> {
+fn open(
+    secret_key: &Path,
+    result: &Path,
+    round: Option<&Path>,
+    delta: Delta,
+    out: &Path,
+    json: bool,
+) -> Result<(), Failure> {
     let report = student::open(secret_key, result, round, out)?;
+    let price = match round {
+        Some(round) => Some(Price::of(&RoundFile::read(round)?, Some(report.counted), delta)?),
+        None => None,
+    };
     if json {
-        return print_json(&report);
+        let mut value = json!(report);
+        value["price"] = json!(price);
+        return print_json(&value);
     }
     let mut text = format!(
         "{}{} of {} queries labelled in {}\n{} of {} teachers counted\n",
@@ -102,5 +121,6 @@ fn open(secret_key: &Path, result: &Path, round: Option<&Path>, out: &Path, json
             report.honest_ratio, report.teachers
         )
     });
+    text.push_str(&price.map_or_else(|| "price: give --round\n".to_owned(), |price| price.to_text()));
     print(&text)
 }

@@ -1,7 +1,9 @@
 //! `speed teacher answer`
 
-use speed_roles::{Mechanism, Simulation, teacher};
+use serde_json::json;
+use speed_roles::{Mechanism, RoundFile, Simulation, teacher};
 
+use super::price::Price;
 use super::{Failure, mark, print, print_json};
 use crate::options::{AnswerOptions, TeacherCommand};
 
@@ -15,6 +17,9 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         (Some(name), Some(gamma)) => Some(Mechanism::new(name, gamma)?),
         _ => None,
     };
+    let price = Price::of(&RoundFile::read(&options.round)?, None, options.price.delta)?;
+    // A file that says of itself that it is a simulation has no price; the program holds it to that.
+    price.check(&options.price, options.simulation.is_some())?;
     let report = teacher::answer(&teacher::Options {
         public_key: options.public_key,
         round: options.round,
@@ -25,19 +30,22 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         simulation: options.simulation.map(Simulation::new),
     })?;
     if options.json {
-        return print_json(&report);
+        let mut value = json!(report);
+        value["price"] = json!(price);
+        return print_json(&value);
     }
     let noise = report
         .noise
         .as_ref()
         .map_or("no noise of its own: the server adds it".to_owned(), |mechanism| format!("its share of {mechanism}"));
     print(&format!(
-        "{}teacher {} answered {} queries of round {:?} with {noise}: {} ({} bytes)\n",
+        "{}teacher {} answered {} queries of round {:?} with {noise}: {} ({} bytes)\n{}",
         mark(report.simulation),
         report.teacher,
         report.queries,
         report.name,
         report.out.display(),
         report.bytes,
+        price.to_text(),
     ))
 }

@@ -53,10 +53,13 @@ pub(crate) struct AccountOptions {
     /// Without --votes: how many teachers there are; --honest-ratio is then that of whole teachers, rounded down
     #[arg(long, value_name = "N", conflicts_with = "votes")]
     pub(crate) teachers: Option<usize>,
+    /// Without --votes: between how many classes; two cost less than more [default: any number]
+    #[arg(long, value_name = "K", conflicts_with = "votes")]
+    pub(crate) classes: Option<usize>,
     #[command(flatten)]
     pub(crate) noise: NoiseOptions,
     /// Delta of the claim
-    #[arg(long, value_name = "D", value_parser = delta)]
+    #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
     /// What became of the other teachers' noise: dropout (missing), collusion (known) or central (a trusted aggregator
     /// adds all)
@@ -79,7 +82,7 @@ pub(crate) struct AccountOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) orders: Option<u32>,
     /// Answer only where the largest noisy count reaches this many votes
-    #[arg(long, value_name = "VOTES")]
+    #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
     pub(crate) threshold: Option<f64>,
     /// Whatever the votes are, for as many queries: may be published
     #[arg(long)]
@@ -114,10 +117,10 @@ pub(crate) struct ReleaseFlags {
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateOptions {
     /// Target epsilon for all queries together
-    #[arg(long, value_name = "E")]
+    #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub(crate) epsilon: f64,
     /// Target delta
-    #[arg(long, value_name = "D", value_parser = delta)]
+    #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
     /// How many teachers there are: --honest-ratio is then that of whole teachers, rounded down
     #[arg(long, value_name = "N")]
@@ -152,7 +155,7 @@ pub(crate) struct AuditOptions {
     #[command(flatten)]
     pub(crate) mechanism: NoiseOptions,
     /// Delta that Gaussian and Skellam noise are held to; Laplace noise is held to none
-    #[arg(long, value_name = "D", default_value = "1e-2", value_parser = delta)]
+    #[arg(long, value_name = "D", default_value = "1e-2", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
     /// Votes of one query, summing to the number of teachers; at the neighbour the first class loses one to the second
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', default_value = "20,20", num_args = 1..)]
@@ -167,7 +170,7 @@ pub(crate) struct AuditOptions {
     #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(100..))]
     pub(crate) runs: u64,
     /// Confidence of the lower bound
-    #[arg(long, value_name = "P", default_value = "0.999")]
+    #[arg(long, value_name = "P", default_value = "0.999", allow_negative_numbers = true)]
     pub(crate) confidence: f64,
     /// Where the noise comes from
     #[arg(long, value_name = "WHICH", default_value = "exact")]
@@ -184,10 +187,10 @@ pub(crate) enum LedgerCommand {
         /// The file, which must not exist
         file: PathBuf,
         /// Epsilon of the budget
-        #[arg(long, value_name = "E")]
+        #[arg(long, value_name = "E", allow_negative_numbers = true)]
         epsilon: f64,
         /// Delta of the budget
-        #[arg(long, value_name = "D", value_parser = delta)]
+        #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
         delta: Delta,
         /// Print JSON
         #[arg(long)]
@@ -238,7 +241,7 @@ pub(crate) enum FigureCommand {
     /// Epsilon over gamma at one tau, with the limit (the paper's Figure 2)
     Gamma {
         /// Ratio of the teachers whose noise is present and secret
-        #[arg(long, value_name = "TAU", default_value = "0.9", value_parser = ratio)]
+        #[arg(long, value_name = "TAU", default_value = "0.9", value_parser = ratio, allow_negative_numbers = true)]
         honest_ratio: HonestRatio,
         #[command(flatten)]
         figure: FigureOptions,
@@ -246,7 +249,7 @@ pub(crate) enum FigureCommand {
     /// Epsilon over tau at one gamma (the paper's Figure 3)
     Tau {
         /// Inverse scale of the noise, per vote
-        #[arg(long, value_name = "G", default_value = "0.1")]
+        #[arg(long, value_name = "G", default_value = "0.1", allow_negative_numbers = true)]
         gamma: f64,
         #[command(flatten)]
         figure: FigureOptions,
@@ -261,7 +264,7 @@ pub(crate) struct FigureOptions {
     #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
     pub(crate) mechanism: NoiseKind,
     /// Delta of all values
-    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
     /// Assumption of the tight curve: dropout or collusion
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
@@ -284,7 +287,7 @@ fn ratio(text: &str) -> Result<HonestRatio, String> {
     HonestRatio::new(number(text)?).map_err(|error| error.to_string())
 }
 
-fn delta(text: &str) -> Result<Delta, String> {
+pub(super) fn delta(text: &str) -> Result<Delta, String> {
     Delta::new(number(text)?).map_err(|error| error.to_string())
 }
 

@@ -141,7 +141,7 @@ fn calibration_audit_and_ledger() {
     let shown = json(&place, &["ledger", "show", "ledger", "--json"]);
     assert_eq!(shown["queries"], 100);
     assert_eq!(json(&place, &["ledger", "check", "ledger", "--json"])["good"], true);
-    place.fails(&["ledger", "create", "ledger", "--epsilon", "1", "--delta", "1e-5"], 5, &["cannot create"]);
+    place.fails(&["ledger", "create", "ledger", "--epsilon", "1", "--delta", "1e-5"], 4, &["cannot create"]);
     let text =
         std::fs::read_to_string(place.path("ledger")).expect("a ledger").replace("\"queries\":100", "\"queries\":1");
     std::fs::write(place.path("ledger"), text).expect("a damaged ledger");
@@ -291,6 +291,6 @@ fn bad_flags_and_votes_are_refused() {
     refused(&["--gamma", "-1", "--delta", "1e-5"], 2, &["gamma is -1"]);
     refused(&["--gamma", "0.1", "--delta", "1e-5", "--queries", "votes.npy"], 3, &["one row of indices", "[4, "]);
     place.fails(&["list", "--results", "nowhere"], 4, &["nowhere", "no such folder"]);
-    place.fails(&["ledger", "show", "nothing"], 5, &["cannot open"]);
+    place.fails(&["ledger", "show", "nothing"], 3, &["cannot open"]);
     place.fails(&["figure", "tau", "--votes", "votes.npy", "--mechanism", "gaussian"], 2, &["Laplace"]);
 }

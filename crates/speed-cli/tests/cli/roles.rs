@@ -199,6 +199,41 @@ fn a_server_that_is_killed_goes_on_to_the_same_bytes() {
 }
 
 #[test]
+fn a_round_has_a_price_for_all_who_take_part() {
+    let parties = Parties::new();
+    let round = "student round --public-key public.key --name n --queries 3 --classes 4 --teachers 4 --min-teachers 3 \
+                 --gamma 0.4";
+    parties.succeeds("student", "student keygen --out .");
+    let text = parties.succeeds("student", &format!("{round} --out round.toml"));
+    assert!(text.contains("the noise of 4 teachers there and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
+    assert!(text.contains("the noise of 3 teachers"), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&parties.succeeds("student", &format!("{round} --out other.toml --json"))).expect("json");
+    let price = &json["price"]["of"];
+    let epsilon = |of: usize, what: &str| price[of][what].as_f64().expect("an epsilon");
+    assert!(epsilon(0, "one_answer") >= 0.8 && epsilon(0, "round") < 2.41 && epsilon(1, "round") > epsilon(0, "round"));
+    // The price is that of the accountant on its own.
+    let account =
+        "account --any-votes --queries 3 --classes 4 --teachers 4 --gamma 0.4 --honest-ratio 0.75 --delta 1e-5";
+    let account: serde_json::Value =
+        serde_json::from_str(&parties.succeeds("student", &format!("{account} --json"))).expect("json");
+    let alone = account["epsilon"].as_f64().expect("an epsilon");
+    assert!((epsilon(1, "round") / alone - 1.0).abs() < 1e-6, "{alone} {price}");
+    // A teacher holds the round to what it allows, before it looks at any vote.
+    parties.send(("student", "public.key"), ("teacher 0", "public.key"));
+    parties.send(("student", "round.toml"), ("teacher 0", "round.toml"));
+    let answer = "teacher answer --public-key public.key --round round.toml --votes votes.csv --teacher 0 --out m";
+    check_failure(
+        &parties.run("teacher 0", &format!("{answer} --max-epsilon 1")),
+        2,
+        &["may cost epsilon", "allowed is 1"],
+    );
+    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n3\n").expect("votes");
+    let text = parties.succeeds("teacher 0", answer);
+    assert!(text.contains("price, whatever the votes are"), "{text}");
+}
+
+#[test]
 fn mistakes_end_in_one_message_and_the_documented_code() {
     let parties = Parties::new();
     parties.agree(2, 2, "--gamma 1.0");
@@ -211,6 +246,12 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     student(&format!("{round} --gamma 1 --threshold -999"), 2, &["threshold -999"]);
     student(&format!("{round} --gamma 0.01"), 2, &["keys for a wider range"]);
     student(&format!("{round} --gamma 1 --query-list absent"), 3, &["absent", "cannot read"]);
+    student(&format!("{round} --gamma -1"), 2, &["gamma is -1"]);
+    // A price that nobody can mean, none at all, and one beyond what is allowed.
+    student(&format!("{round} --gamma 6"), 2, &["one answer may cost epsilon 12.00", "--max-epsilon"]);
+    student(&format!("{round} --gamma 6 --max-epsilon 15"), 2, &["may cost epsilon 23", "allowed is 15"]);
+    student(&format!("{round} --gamma 50"), 2, &["no epsilon is known", "sampler", "--delta"]);
+    student(&format!("{round} --gamma 1 --max-epsilon 0"), 2, &["max-epsilon", "above 0"]);
     student("student open --secret-key public.key --result x --out l", 3, &["public.key", "kind 6, expected kind 5"]);
     student("student open --secret-key secret.key --result round.toml --out l", 3, &["round.toml", "magic"]);
     let votes = |text: &str| fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");

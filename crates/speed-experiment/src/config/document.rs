@@ -232,8 +232,18 @@ fn typed(default: &Value, value: Value) -> Result<Value, String> {
         #[expect(clippy::cast_precision_loss, reason = "a config's whole number that stands for a float is small")]
         (Value::Float(_), Value::Integer(whole)) => Ok(Value::Float(whole as f64)),
         (default, value) if default.same_type(&value) => Ok(value),
+        (Value::Integer(_) | Value::Float(_), Value::String(text)) if is_number(&text) => {
+            Err(format!("found {text}, expected a number of 64 bits"))
+        }
+        (Value::Integer(_), Value::Float(found)) => Err(format!("found {found:?}, expected a whole number")),
         (default, value) => Err(format!("expected {}, found {}", default.type_str(), value.type_str())),
     }
+}
+
+/// Whether a text that is no number of ours is one all the same, too large for instance.
+fn is_number(text: &str) -> bool {
+    let digits = text.trim_start_matches(['+', '-']);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
 }
 
 fn owned(value: &DeValue<'_>) -> Value {
@@ -245,7 +255,7 @@ fn owned(value: &DeValue<'_>) -> Value {
         DeValue::Table(table) => Value::Table(
             table.iter().map(|(name, value)| (name.get_ref().to_string(), owned(value.get_ref()))).collect(),
         ),
-        // Numbers are kept as text by the parser; out of range they stay text and fail the type check by name.
+        // Numbers are kept as text by the parser; out of range they stay text and are refused as what they are.
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .map_or_else(|_| Value::String(number.to_string()), Value::Integer),
         DeValue::Float(number) => {

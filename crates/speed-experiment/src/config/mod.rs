@@ -1,5 +1,6 @@
 //! Configs: a raw TOML document, checked against the documented defaults, becomes a [`Config`]; only that runs.
 
+mod check;
 mod document;
 mod error;
 mod schema;

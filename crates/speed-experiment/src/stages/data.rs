@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use speed_data::digits::{self, DigitsConfig};
 use speed_data::{Split, locate, mnist};
+use speed_random::Streams;
 
 use super::Context;
 use crate::ExperimentError;
@@ -28,15 +29,18 @@ impl Images {
     }
 }
 
-/// Loads or generates the images and writes down which they are.
-pub(crate) fn load(context: &Context<'_>, datasets: Option<&Path>) -> Result<Option<Images>, ExperimentError> {
-    let config = context.config;
+/// Loads or generates the images.
+pub(crate) fn load(
+    config: &Config,
+    streams: &Streams,
+    datasets: Option<&Path>,
+) -> Result<Option<Images>, ExperimentError> {
     let dataset = match config.data.source {
         DataSource::None => return Ok(None),
         DataSource::Mnist => mnist::load(&locate("mnist", datasets)?)?,
         DataSource::Digits => {
             let size = DigitsConfig { train: config.data.train_images, test: config.data.test_images };
-            digits::generate(size, &context.streams)
+            digits::generate(size, streams)
         }
     };
     check_sizes(config, dataset.train.len(), dataset.test.len())?;
@@ -46,6 +50,12 @@ pub(crate) fn load(context: &Context<'_>, datasets: Option<&Path>) -> Result<Opt
         pool: dataset.test.slice(0..pool),
         test: dataset.test.slice(pool..dataset.test.len()),
     };
+    Ok(Some(images))
+}
+
+/// Writes down which images they are.
+pub(crate) fn record(context: &Context<'_>, images: Option<&Images>) -> Result<(), ExperimentError> {
+    let (config, Some(images)) = (context.config, images) else { return Ok(()) };
     let record = json!({
         "source": config.data.source,
         "train": { "images": images.train.len(), "sha256": Images::digest(&images.train) },
@@ -56,7 +66,7 @@ pub(crate) fn load(context: &Context<'_>, datasets: Option<&Path>) -> Result<Opt
         folder.write_json("data.json", &record)?;
         Ok(vec!["data.json".into()])
     })?;
-    Ok(Some(images))
+    Ok(())
 }
 
 fn check_sizes(config: &Config, train: usize, test: usize) -> Result<(), ExperimentError> {

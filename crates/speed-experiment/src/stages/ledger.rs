@@ -11,7 +11,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
-use speed_accountant::ledger::{Budget, ChargeRequest, Ledger, Statement};
+use speed_accountant::ledger::{Budget, ChargeRequest, Ledger, LedgerError, Statement};
 use speed_accountant::{Delta, Noise, PrivacyEvent, round_up};
 use speed_mechanism::{HonestRatio, InverseScale, NoiseShare, NoiseSource, fresh_key};
 use zeroize::Zeroizing;
@@ -19,8 +19,9 @@ use zeroize::Zeroizing;
 use super::{Context, stage_of_row};
 use crate::ExperimentError;
 use crate::config::{AggregationKind, Config, RowConfig};
+use crate::plan::planned_classes;
 use crate::progress::Progress;
-use crate::store::{Fingerprint, RunStore, StageFolder, StageRemains, is_called, write_secret};
+use crate::store::{Fingerprint, RunStore, StageFolder, StageRemains, is_called, sweep, write_secret};
 
 /// The name of the file.
 pub(crate) const FILE: &str = "ledger";
@@ -90,7 +91,7 @@ pub(super) struct Paid<'a> {
 
 impl Paid<'_> {
     /// Whether the answers cost anything: noise is added, and no seed makes it.
-    pub(super) fn is_real(&self) -> bool {
+    fn is_real(&self) -> bool {
         !self.context.config.is_simulation() && self.row.aggregation != AggregationKind::NonPrivate
     }
 
@@ -121,7 +122,11 @@ impl Paid<'_> {
         if !self.is_underway()? && is_done() {
             return Ok(None);
         }
-        let outstanding = self.outstanding_key()?;
+        let outstanding = match self.outstanding_key() {
+            // Whoever had the key gave the answers meanwhile, and removed it after that.
+            Err(_) if is_done() => return Ok(None),
+            found => found?,
+        };
         let folder = store.unfinished(self.stage, self.question)?;
         let key = self.charge(outstanding, &folder)?;
         Ok(Some((folder, Some(key))))
@@ -209,7 +214,16 @@ impl Paid<'_> {
             question: &hidden(&secret, self.question),
             noise_digest: &key.digest(),
             limit: limit(config)?,
-        })?;
+        });
+        let statement = match statement {
+            // No charge was made for it, and none is to look as if.
+            Err(error @ (LedgerError::Io { .. } | LedgerError::Damaged { .. })) => return Err(error.into()),
+            Err(refused) => {
+                store.remains_of(self.stage).forget_noise()?;
+                return Err(refused.into());
+            }
+            Ok(statement) => statement,
+        };
         folder.mark_charged(&key.digest())?;
         let spent = round_up(statement.spent_epsilon, 2);
         progress.note(&if statement.queries == before {
@@ -282,6 +296,8 @@ fn lock(store: &RunStore) -> Result<File, ExperimentError> {
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(ExperimentError::io("open", &path))?;
     file.lock().map_err(ExperimentError::io("lock", &path))?;
+    // Only here does anybody write beside the ledger.
+    sweep(path.parent().unwrap_or(&path), 0)?;
     Ok(file)
 }
 
@@ -350,15 +366,14 @@ pub(crate) fn check_forced(store: &RunStore, config: &Config, forced: &[String])
     if config.is_simulation() || config.privacy.budget == 0.0 || !path.exists() {
         return Ok(());
     }
-    // How many classes there are is not known before the votes: more than two cost the same each.
-    const CLASSES: usize = 10;
+    let classes = planned_classes(config)?;
     let own = (0..config.row.len()).filter(|&index| config.labels_of(index) == index).map(|index| &config.row[index]);
     let rows = own.filter(|row| row.aggregation != AggregationKind::NonPrivate);
     let again = rows.filter(|row| forced.iter().any(|name| is_called(&stage_of_row(KIND, config, row), name)));
     let queries: Result<Vec<_>, ExperimentError> = again
         .map(|row| {
             let queries = row.query_count(config.queries.count);
-            Ok((event(config, row, queries, CLASSES)?, CLASSES, queries))
+            Ok((event(config, row, queries, classes)?, classes, queries))
         })
         .collect();
     Ok(Ledger::open(&path)?.would_allow(&queries?, limit(config)?)?)
@@ -382,7 +397,8 @@ fn record(config: &Config) -> Result<Budget, ExperimentError> {
     Ok(Budget { epsilon: None, delta: Delta::new(config.privacy.delta)? })
 }
 
-fn limit(config: &Config) -> Result<Option<Budget>, ExperimentError> {
+/// What the config allows for everything that the ledger holds.
+pub(crate) fn limit(config: &Config) -> Result<Option<Budget>, ExperimentError> {
     if config.privacy.budget == 0.0 {
         return Ok(None);
     }

@@ -2,6 +2,7 @@
 
 mod account;
 mod aggregate;
+mod arithmetic;
 mod data;
 mod ledger;
 mod queries;
@@ -11,8 +12,11 @@ mod votes;
 
 pub(crate) use account::{Accounts, account};
 pub(crate) use aggregate::{Aggregate, AggregateTimes, Keys, aggregate};
-pub(crate) use data::{Images, load as load_images};
-pub(crate) use ledger::{FILE as LEDGER, check as check_ledger, check_forced, event, statement as ledger_statement};
+pub(crate) use arithmetic::kinds as kinds_of_machine;
+pub(crate) use data::{Images, load as load_images, record as record_images};
+pub(crate) use ledger::{
+    FILE as LEDGER, check as check_ledger, check_forced, event, limit as budget, statement as ledger_statement,
+};
 pub(crate) use queries::select as select_queries;
 pub(crate) use students::{Course, Labelling, StudentRun, train as train_students};
 pub(crate) use teachers::train as train_teachers;
@@ -34,6 +38,10 @@ pub(crate) struct Context<'a> {
     pub(crate) streams: Streams,
     pub(crate) threads: usize,
     pub(crate) device: &'a Device,
+    /// This machine's kind, as far as the bits of trainings tell.
+    pub(crate) arithmetic: &'a str,
+    /// Whether work that another kind of machine began is gone on with.
+    pub(crate) mix_machines: bool,
     pub(crate) progress: &'a dyn Progress,
 }
 

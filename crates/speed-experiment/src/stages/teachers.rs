@@ -10,7 +10,7 @@ use crate::ExperimentError;
 use crate::device::Device;
 use crate::store::Stage;
 
-const CODE_VERSION: u32 = 3;
+const CODE_VERSION: u32 = 4;
 
 /// File name, without ending, of a teacher's weights and metrics.
 pub(super) fn unit(teacher: usize) -> String {
@@ -37,7 +37,9 @@ pub(crate) fn train(context: &Context<'_>, images: &Images) -> Result<Stage, Exp
     if let Some((_, name)) = together {
         inputs["device"] = json!(name);
     }
+    let inputs = context.with_arithmetic("teachers", CODE_VERSION, inputs)?;
     context.stage("teachers", CODE_VERSION, &inputs, |folder| {
+        context.note_arithmetic(folder)?;
         let todo: Vec<usize> =
             (0..teachers).filter(|i| folder.read_unit::<TeacherMetrics>(&unit(*i)).is_none()).collect();
         folder.resumed(teachers - todo.len());

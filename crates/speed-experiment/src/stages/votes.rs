@@ -51,7 +51,9 @@ fn from_teachers(context: &Context<'_>, images: &Images) -> Result<Stage, Experi
     let config = context.config;
     let trained = train_teachers(context, images)?;
     let inputs = json!({ "teachers": trained.outputs_hash(), "pool": Images::digest(&images.pool) });
+    let inputs = context.with_arithmetic("votes", CODE_VERSION, inputs)?;
     context.stage("votes", CODE_VERSION, &inputs, |folder| {
+        context.note_arithmetic(folder)?;
         let count = config.ensemble.teachers;
         context.progress.begin("collect votes", "teachers", count as u64, 0);
         let load = |teacher: usize| -> Result<Teacher, ExperimentError> {
@@ -73,6 +75,14 @@ fn from_file(context: &Context<'_>, images: Option<&Images>) -> Result<Stage, Ex
         path: path.to_path_buf(),
         message: format!("cannot read votes.file: {error}"),
     })?;
+    let pool = config.data.pool_images;
+    if let Some(found) = npy::queries_in(&content, config.ensemble.teachers).filter(|found| *found > pool) {
+        context.progress.note(&format!(
+            "{}: votes on {found} images, the last {} are not used (data.pool_images = {pool})",
+            path.display(),
+            found - pool
+        ));
+    }
     let inputs = json!({
         "file": Fingerprint::of_bytes(&content),
         "teachers": config.ensemble.teachers,

@@ -23,12 +23,31 @@ pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), ExperimentEr
     std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(ExperimentError::io("sync", folder))
 }
 
+/// What a write has begun with that was killed.
+const UNFINISHED: [&str; 2] = [".writing-", ".copying-"];
+
+/// Removes what killed writes left in `folder` and in the folders below it; one may hold the key of noise. Nobody else may be
+/// writing there.
+pub(crate) fn sweep(folder: &Path, depth: usize) -> Result<(), ExperimentError> {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if UNFINISHED.iter().any(|start| name.to_string_lossy().starts_with(start)) {
+            let removed = if is_folder { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+            removed.map_err(ExperimentError::io("remove", path))?;
+        } else if is_folder && depth > 0 {
+            sweep(&path, depth - 1)?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg_attr(not(unix), expect(unused_variables, reason = "permissions of other systems are not set"))]
 fn write_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), ExperimentError> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     let write = || -> std::io::Result<()> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".writing-");
+        builder.prefix(UNFINISHED[0]);
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
         let mut file = builder.tempfile_in(folder)?;

@@ -6,7 +6,7 @@ mod run;
 mod stage;
 
 pub use atomic::write_atomic;
-pub(crate) use atomic::write_secret;
+pub(crate) use atomic::{sweep, write_secret};
 pub use fingerprint::Fingerprint;
 pub(crate) use run::is_called;
 pub use run::{RunStore, RunSummary, list_runs};

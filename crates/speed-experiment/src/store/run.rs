@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::atomic::sweep;
 use super::stage::{NOISE_KEY, Stage, StageFolder, StageRemains, StageState, set_aside, write_json};
 use super::{Fingerprint, write_atomic};
 use crate::ExperimentError;
@@ -29,6 +30,7 @@ impl RunStore {
         let folder = Self::folder_of(results, config);
         fs::create_dir_all(folder.join("stages")).map_err(ExperimentError::io("create", &folder))?;
         let lock = lock(&folder)?;
+        sweep(&folder, 2)?;
         let path = folder.join("config.toml");
         let text = config.to_toml();
         match fs::read_to_string(&path) {

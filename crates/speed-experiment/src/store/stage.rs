@@ -301,6 +301,11 @@ impl StageRemains {
         &self.0
     }
 
+    /// A file of text that is there.
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.0.join(name)).ok()
+    }
+
     /// The key of noise whose answers are not given yet.
     pub(crate) fn noise_key(&self) -> Option<Zeroizing<Vec<u8>>> {
         fs::read(self.0.join(NOISE_KEY)).ok().map(Zeroizing::new)
@@ -313,12 +318,12 @@ impl StageRemains {
 
     /// The digest of the noise that its answers were charged with.
     pub(crate) fn charged(&self) -> Option<String> {
-        fs::read_to_string(self.0.join(CHARGED)).ok()
+        self.read(CHARGED)
     }
 
     /// Whether it is, or was to be, made from `fingerprint`.
     pub(crate) fn is_of(&self, fingerprint: &Fingerprint) -> bool {
-        fs::read_to_string(self.0.join(FINGERPRINT)).is_ok_and(|text| text == fingerprint.as_str())
+        self.read(FINGERPRINT).is_some_and(|text| text == fingerprint.as_str())
     }
 
     /// [`Stage::damage`].

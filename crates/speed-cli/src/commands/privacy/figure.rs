@@ -9,8 +9,9 @@ use speed_accountant::{AccountError, Assume};
 use speed_experiment::ExperimentError;
 use speed_mechanism::InverseScale;
 
-use super::{counts, flag, usage};
-use crate::commands::{Failure, print, print_json};
+use super::{counts, flag};
+use crate::bar::Waiting;
+use crate::commands::{Failure, print, print_json, usage};
 use crate::options::{FigureCommand, FigureOptions, QueryOptions};
 
 pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure> {
@@ -36,9 +37,10 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
         bound: options.bound,
     };
     let drawn = match command {
-        FigureCommand::Gamma { honest_ratio, .. } => request.over_gamma(*honest_ratio),
+        FigureCommand::Gamma { honest_ratio, .. } => Waiting::during("drawing", || request.over_gamma(*honest_ratio)),
         FigureCommand::Tau { gamma, .. } => {
-            request.over_tau(InverseScale::new(*gamma).map_err(|error| flag("gamma", &error))?)
+            let gamma = InverseScale::new(*gamma).map_err(|error| flag("gamma", &error))?;
+            Waiting::during("drawing", || request.over_tau(gamma))
         }
     };
     let drawn = drawn.map_err(|error: AccountError| {

@@ -20,7 +20,7 @@ use crate::device::Device;
 use crate::store::{Fingerprint, StageFolder};
 pub(crate) use outcome::StudentRun;
 
-const CODE_VERSION: u32 = 1;
+const CODE_VERSION: u32 = 2;
 const CHECKPOINT: &str = "checkpoint.bin";
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
@@ -129,7 +129,9 @@ fn train_one(
     job: &Job<'_>,
     stop: &AtomicBool,
 ) -> Result<StudentRun, ExperimentError> {
-    let stage = context.stage(&job.stage, CODE_VERSION, &inputs(context, images, job), |folder| {
+    let inputs = context.with_arithmetic(&job.stage, CODE_VERSION, inputs(context, images, job))?;
+    let stage = context.stage(&job.stage, CODE_VERSION, &inputs, |folder| {
+        context.note_arithmetic(folder)?;
         let mut session = Session::new(context, job, folder, stop);
         let trained = match job.method {
             StudentMethod::Gan => gan::train(&mut session, images)?,

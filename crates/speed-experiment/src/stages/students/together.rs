@@ -35,9 +35,13 @@ pub(super) fn train(
         for &job in block {
             let mut inputs = inputs(context, images, job);
             inputs["device"] = json!(name);
+            let inputs = context.with_arithmetic(&job.stage, CODE_VERSION, inputs)?;
             match context.open_stage(&job.stage, CODE_VERSION, &inputs)? {
                 StageState::Done(stage) => runs.push(outcome::read(&stage)?),
-                StageState::Outstanding(folder) => outstanding.push((job, folder)),
+                StageState::Outstanding(folder) => {
+                    context.note_arithmetic(&folder)?;
+                    outstanding.push((job, folder));
+                }
             }
         }
         if !outstanding.is_empty() {

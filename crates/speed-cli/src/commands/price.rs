@@ -1,0 +1,146 @@
+//! What a round costs, as far as its parties can know: nobody of them holds all votes.
+
+use serde::Serialize;
+use speed_accountant::{Account, Accountant, Delta, Noise, PrivacyEvent, round_up};
+use speed_aggregation::NoisePlace;
+use speed_experiment::ExperimentError;
+use speed_mechanism::{HonestRatio, InverseScale};
+use speed_roles::RoundFile;
+
+use super::{Failure, usage};
+use crate::options::PriceOptions;
+
+/// Epsilon of one answer from which on noise hides next to nothing: e^10 is 22,000.
+const QUESTIONABLE: f64 = 10.0;
+
+/// Epsilons of a round whatever the votes are.
+#[derive(Debug, Serialize)]
+pub(super) struct Price {
+    /// Delta of all of them.
+    delta: f64,
+    /// Where the noise of so many teachers is present and secret, beginning with the cheapest.
+    of: Vec<PriceOf>,
+}
+
+#[derive(Debug, Serialize)]
+struct PriceOf {
+    /// Teachers whose noise is there and secret; none where the server adds it.
+    teachers: Option<usize>,
+    /// Pure epsilon of one answer alone.
+    one_answer: Option<f64>,
+    /// Epsilon of the whole round.
+    round: Option<f64>,
+    /// What that means, or why there is no value.
+    claim: String,
+}
+
+impl Price {
+    /// Of `file`'s round when so many teachers answered, or all and the fewest that it accepts.
+    pub(super) fn of(file: &RoundFile, counted: Option<usize>, delta: Delta) -> Result<Self, Failure> {
+        let round = file.round();
+        let teachers = round.teachers();
+        let numbers = match (round.noise_place(), counted) {
+            (NoisePlace::Server, _) => vec![None],
+            (NoisePlace::Teachers, Some(counted)) => vec![Some(counted)],
+            (NoisePlace::Teachers, None) if round.min_teachers() < teachers => {
+                vec![Some(teachers), Some(round.min_teachers())]
+            }
+            (NoisePlace::Teachers, None) => vec![Some(teachers)],
+        };
+        let of = numbers.into_iter().map(|number| price_of(file, number, delta)).collect::<Result<_, _>>()?;
+        Ok(Self { delta: delta.get(), of })
+    }
+
+    /// Refuses a price beyond what the options allow; that of a simulation is nobody's.
+    pub(super) fn check(&self, options: &PriceOptions, simulation: bool) -> Result<(), Failure> {
+        if options.max_epsilon.is_some_and(|most| !(most > 0.0)) {
+            return Err(usage("max-epsilon", "expected a number above 0".into()));
+        }
+        if simulation {
+            return Ok(());
+        }
+        let Some(dearest) = self.of.last() else { return Ok(()) };
+        let (Some(round), Some(one)) = (dearest.round, dearest.one_answer) else {
+            if options.max_epsilon == Some(f64::INFINITY) {
+                return Ok(());
+            }
+            return Err(usage(
+                "max-epsilon",
+                format!(
+                    "no epsilon is known of the round at delta {:e}, so it is within no limit but inf ({}); a larger --delta may give \
+                     one",
+                    self.delta, dearest.claim
+                ),
+            ));
+        };
+        match options.max_epsilon {
+            Some(most) if round > most => Err(usage(
+                "max-epsilon",
+                format!("the round may cost epsilon {} at delta {:e}, allowed is {most:?}", two(round), self.delta),
+            )),
+            None if one > QUESTIONABLE => Err(usage(
+                "max-epsilon",
+                format!(
+                    "so little noise hides next to nothing: one answer may cost epsilon {}, the round {}; if that is meant, \
+                     allow it with --max-epsilon",
+                    two(one),
+                    two(round)
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        let mut text = String::new();
+        for price in &self.of {
+            let whose = match price.teachers {
+                Some(teachers) => format!("with the noise of {teachers} teachers there and secret"),
+                None => "against everyone but the server, who knows the noise".to_owned(),
+            };
+            text.push_str(&match (price.one_answer, price.round) {
+                (Some(one), Some(round)) => format!(
+                    "price, whatever the votes are, {whose}: epsilon {} for one answer, {} for the round, at delta {:e}\n",
+                    two(one),
+                    two(round),
+                    self.delta
+                ),
+                _ => format!("price, {whose}: none known ({})\n", price.claim),
+            });
+        }
+        text
+    }
+}
+
+fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<PriceOf, Failure> {
+    let round = file.round();
+    let (queries, classes) = (round.queries(), round.classes());
+    let mechanism = file.mechanism();
+    let failure = |error: speed_mechanism::MechanismError| Failure::from(ExperimentError::from(error));
+    // The server draws all noise at once, teachers a share each.
+    let (sharers, drawing) = number.map_or((1, 1), |number| (round.teachers(), number));
+    let tau = HonestRatio::new(drawing as f64 / sharers as f64).map_err(failure)?;
+    let draws = drawing.saturating_mul(queries).saturating_mul(classes);
+    let account = || -> Result<Account, ExperimentError> {
+        let noise = Noise::discrete_laplace(InverseScale::new(mechanism.gamma())?);
+        let mut event =
+            PrivacyEvent::new(noise, tau).with_sampling_distance(mechanism.sampling_distance(sharers, draws)?)?;
+        if let Some(threshold) = round.threshold() {
+            event = event.with_threshold(threshold as f64)?;
+        }
+        Ok(Accountant::new(event, delta).with_classes(classes).account_queries(queries)?)
+    };
+    Ok(match account() {
+        Ok(all) => PriceOf {
+            teachers: number,
+            one_answer: Some(all.per_query_epsilon),
+            round: Some(all.epsilon),
+            claim: all.claim,
+        },
+        Err(error) => PriceOf { teachers: number, one_answer: None, round: None, claim: error.to_string() },
+    })
+}
+
+fn two(epsilon: f64) -> String {
+    format!("{:.2}", round_up(epsilon, 2))
+}

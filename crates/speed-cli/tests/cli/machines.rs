@@ -1,0 +1,59 @@
+//! One table on every machine where that is asked for, and no mixture of machines without a word.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{TINY, Workplace};
+
+/// Digests of everything that networks computed (scripts/check-portable holds an emulated processor against this one). With
+/// `SPEED_RENEW=1` in its environment the test writes the file anew.
+const PORTABLE: &str = include_str!("portable.json");
+
+#[test]
+fn portable_trainings_have_these_bytes_on_every_machine() {
+    let place = Workplace::new(TINY);
+    place.succeeds(&["run", "config.toml", "--set", "arithmetic=portable"]);
+    let run = place.run_folder("results", "tiny");
+    let environment: Value = serde_json::from_slice(&fs::read(run.join("env.json")).expect("env.json")).expect("json");
+    assert_eq!(environment["arithmetic"], "portable");
+    let mut digests = BTreeMap::new();
+    for stage in fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path()) {
+        // Epsilons are the system's mathematics.
+        let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
+        if !name.starts_with("account-") {
+            let record: Value =
+                serde_json::from_slice(&fs::read(stage.join("stage.json")).expect("a record")).expect("json");
+            digests.insert(name, record["outputs"].clone());
+        }
+    }
+    let found = format!("{:#}\n", serde_json::json!(digests));
+    if std::env::var_os("SPEED_RENEW").is_some() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/portable.json");
+        fs::write(path, &found).expect("written");
+        return;
+    }
+    assert_eq!(found, PORTABLE);
+}
+
+#[test]
+fn a_portable_run_is_the_processors() {
+    let place = Workplace::new(TINY);
+    let run = ["run", "config.toml", "--set", "arithmetic=portable", "--set", "device=flex"];
+    place.fails(&run, 2, &["arithmetic", "processor"]);
+    place.fails(&["run", "config.toml", "--set", "arithmetic=quick"], 2, &["arithmetic", "portable"]);
+}
+
+#[test]
+fn a_run_says_which_kind_of_machine_trained() {
+    let place = Workplace::new(TINY);
+    place.succeeds(&["run", "config.toml"]);
+    let run = place.run_folder("results", "tiny");
+    let report: Value =
+        serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("a report")).expect("json");
+    let kind = report["environment"]["arithmetic"].as_str().expect("a kind");
+    assert_eq!(report["kinds_of_machine"], serde_json::json!([kind]));
+    assert_eq!(fs::read_to_string(run.join("stages/teachers/arithmetic")).expect("a kind"), format!("{kind}\n"));
+    assert!(!run.join("stages/aggregate-trusted/arithmetic").exists(), "answers do not depend on the machine");
+}

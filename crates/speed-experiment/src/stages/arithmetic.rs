@@ -1,0 +1,133 @@
+//! Stages that compute networks: their bits depend on the kind of machine, which is in their fingerprints.
+//!
+//! What one kind began another does not go on with, unless it is told to; then the stage's file `arithmetic` has a line for each
+//! kind that took part, the first of which is in the fingerprint.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{Context, fingerprint};
+use crate::ExperimentError;
+use crate::store::{RunStore, StageFolder};
+
+/// Which kinds of machine computed a stage.
+const FILE: &str = "arithmetic";
+
+impl Context<'_> {
+    /// The inputs of a stage that computes networks, with the kind of machine.
+    ///
+    /// # Errors
+    /// If another kind of machine began this very work, unless kinds may be mixed.
+    pub(super) fn with_arithmetic(
+        &self,
+        stage: &str,
+        code_version: u32,
+        mut inputs: Value,
+    ) -> Result<Value, ExperimentError> {
+        // With real noise other runs of the experiment count as well: trained anew, votes would be others, and answers paid again.
+        let mut all = vec![self.store.remains_of(stage)];
+        if !self.config.is_simulation() {
+            all.extend(self.store.remains(stage));
+        }
+        for remains in all {
+            let kinds = remains.read(FILE).unwrap_or_default();
+            let Some(first) = kinds.lines().next().filter(|first| *first != self.arithmetic) else { continue };
+            inputs[FILE] = json!(first);
+            if remains.is_of(&fingerprint(stage, code_version, &inputs)) {
+                if !self.mix_machines {
+                    return Err(ExperimentError::Results {
+                        path: remains.folder().to_path_buf(),
+                        message: format!(
+                            "was begun on another kind of machine ({first}, here {}): its last bits would not be repeated. Go on \
+                             there, or mix both with --mix-machines, or begin anew under another --results (real noise is then paid \
+                             anew); arithmetic = \"portable\" in a config gives the same bits on every machine. `speed show` prints \
+                             a finished run's table anywhere",
+                            self.arithmetic
+                        ),
+                    });
+                }
+                self.progress
+                    .note(&format!("{stage}: begun on another kind of machine ({first}, here {})", self.arithmetic));
+                return Ok(inputs);
+            }
+        }
+        inputs[FILE] = json!(self.arithmetic);
+        Ok(inputs)
+    }
+
+    /// Says in its folder that this kind of machine takes part in a stage.
+    pub(super) fn note_arithmetic(&self, folder: &StageFolder) -> Result<(), ExperimentError> {
+        let mut kinds = folder.read_partial(FILE).and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+        if kinds.lines().any(|kind| kind == self.arithmetic) {
+            return Ok(());
+        }
+        kinds.push_str(self.arithmetic);
+        kinds.push('\n');
+        folder.write(FILE, kinds.as_bytes())
+    }
+}
+
+/// The kinds of machine that computed the networks of a run.
+pub(crate) fn kinds(store: &RunStore) -> Vec<String> {
+    let stages = store.stage_names().into_iter().filter_map(|name| store.remains_of(&name).read(FILE));
+    let kinds: BTreeSet<String> = stages.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    kinds.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use speed_random::Streams;
+
+    use super::*;
+    use crate::config::{Config, DEFAULTS, Source};
+    use crate::device::Device;
+    use crate::environment::Environment;
+    use crate::progress::Silent;
+    use crate::store::StageState;
+
+    #[test]
+    fn what_one_kind_of_machine_began_another_does_not_go_on_with_without_a_word() {
+        let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
+        let results = tempfile::tempdir().expect("a folder");
+        let store = RunStore::open(results.path(), &config, &Environment::current("test")).expect("a store");
+        let on = |arithmetic, mix_machines| Context {
+            config: &config,
+            store: &store,
+            streams: Streams::new(1),
+            threads: 1,
+            device: &Device::Cpu,
+            arithmetic,
+            mix_machines,
+            progress: &Silent,
+        };
+        let inputs =
+            |context: &Context<'_>, images: u32| context.with_arithmetic("teachers", 1, json!({ "images": images }));
+        let begin = |context: &Context<'_>, images: u32| match context
+            .open_stage("teachers", 1, &inputs(context, images).expect("one kind"))
+            .expect("a folder")
+        {
+            StageState::Outstanding(folder) => context.note_arithmetic(&folder).expect("written"),
+            StageState::Done(_) => panic!("nothing was done"),
+        };
+        let (here, there) = (on("tiles-1", false), on("vectors-2", false));
+        begin(&here, 7);
+        begin(&here, 7);
+        let error = inputs(&there, 7).expect_err("another kind");
+        assert_eq!(error.exit_code(), 4);
+        assert!(
+            ["tiles-1", "vectors-2", "--mix-machines"].iter().all(|part| error.to_string().contains(part)),
+            "{error}"
+        );
+        // Told to, it goes on with that very work, and says so.
+        let mixing = on("vectors-2", true);
+        assert_eq!(inputs(&mixing, 7).expect("told to")["arithmetic"], "tiles-1");
+        begin(&mixing, 7);
+        assert_eq!(kinds(&store), ["tiles-1", "vectors-2"]);
+        assert_eq!(inputs(&here, 7).expect("its own")["arithmetic"], "tiles-1");
+        // Other work is its own, wherever it was begun.
+        assert_eq!(inputs(&there, 8).expect("other images")["arithmetic"], "vectors-2");
+        begin(&there, 8);
+        assert_eq!(kinds(&store), ["vectors-2"]);
+    }
+}
