@@ -53,7 +53,7 @@ fn syntax_unknown_keys_and_types_name_file_line_and_key() {
     refused("\n[teacher]\nsteps = 5\nstep = 5\n", &[], &["test.toml:4", "`teacher.step`", "unknown key", "steps"]);
     refused("[teachers]\n", &[], &["test.toml:1", "`teachers`", "unknown key", "ensemble"]);
     refused("[noise]\ngamma = \"big\"\n", &[], &["test.toml:2", "`noise.gamma`", "expected float, found string"]);
-    refused("[teacher]\nsteps = 1.5\n", &[], &["test.toml:2", "`teacher.steps`", "expected integer, found float"]);
+    refused("[teacher]\nsteps = 1.5\n", &[], &["test.toml:2", "`teacher.steps`", "found 1.5, expected a whole number"]);
     refused("[teacher]\nsteps = -1\n", &[], &["test.toml:2", "`teacher.steps`"]);
     refused("[teacher]\noptimizer = \"sdg\"\n", &[], &["test.toml:2", "`teacher.optimizer`", "sdg", "adam", "sgd"]);
     refused("[[row]]\nname = \"a\"\ncircuit = \"all\"\n", &[], &["test.toml:3", "tournament", "all-pairs", "paper"]);

@@ -129,5 +129,16 @@ mod tests {
         assert_eq!(inputs(&there, 8).expect("other images")["arithmetic"], "vectors-2");
         begin(&there, 8);
         assert_eq!(kinds(&store), ["vectors-2"]);
+        // With real noise another run of the experiment counts too: its answers would be asked again, and paid again.
+        assert!(!config.is_simulation());
+        let seeded =
+            Source::new("test.toml", DEFAULTS).with_overrides(&["student.epochs=7".to_owned()]).expect("a key");
+        let other = Config::load(&seeded).expect("another run");
+        let store = RunStore::open(results.path(), &other, &Environment::current("test")).expect("a store");
+        let inputs = |arithmetic| {
+            let context = Context { store: &store, config: &other, ..on(arithmetic, false) };
+            context.with_arithmetic("teachers", 1, json!({ "images": 8 }))
+        };
+        assert!(inputs("tiles-1").is_err_and(|error| error.exit_code() == 4) && inputs("vectors-2").is_ok());
     }
 }
