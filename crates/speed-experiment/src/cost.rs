@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use serde::Serialize;
-use speed_data::{ImageShape, Split};
+use speed_data::{ImageShape, Split, partition};
 use speed_random::Streams;
 use speed_student::pseudo_labels::{self, PseudoLabelsConfig, PseudoLabelsReport};
 use speed_student::{EpochReport, Images as Unlabelled, StudentConfig, StudentMethod};
@@ -151,6 +151,8 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
         Architecture::Reference => 2,
     };
     let (own, pool) = (images.images(BATCH)?, images.images(8 * BATCH)?);
+    // One teacher has all.
+    let partitions = partition::blocks(own.len(), 1)?;
     let trained = Mutex::new(None);
     let train = |steps: usize| {
         let few = TeacherConfig { steps, batch: BATCH, validation: 0.0, ..config.clone() };
@@ -158,7 +160,7 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
             *trained.lock().unwrap_or_else(PoisonError::into_inner) = Some(finished.teacher.to_bytes()?);
             Ok(())
         };
-        match train_ensemble(&few, &own, &[0..own.len()], &[0], &Streams::new(0), 1, &finished) {
+        match train_ensemble(&few, &own, &partitions, &[0], &Streams::new(0), 1, &finished) {
             // What these images do to a training is of no matter.
             Err(EnsembleError::Teacher(TeacherError::Diverged { .. })) | Ok(()) => Ok(()),
             Err(error) => Err(error.into()),

@@ -53,7 +53,7 @@ impl Price {
 
     /// Refuses a price beyond what the options allow; that of a simulation is nobody's.
     pub(super) fn check(&self, options: &PriceOptions, simulation: bool) -> Result<(), Failure> {
-        if options.max_epsilon.is_some_and(|most| !(most > 0.0)) {
+        if options.max_epsilon.is_some_and(|most| most.is_nan() || most <= 0.0) {
             return Err(usage("max-epsilon", "expected a number above 0".into()));
         }
         if simulation {
