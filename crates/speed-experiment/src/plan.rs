@@ -51,7 +51,7 @@ pub struct PlannedRow {
     pub without_value: Option<String>,
 }
 
-/// Says what [`run`] would do and what it would cost, and does nothing.
+/// Says what [`run`](crate::run) would do and what it would cost, and does nothing.
 ///
 /// # Errors
 /// If votes or ledger cannot be read, or the noise cannot be accounted for.
