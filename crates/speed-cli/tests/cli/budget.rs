@@ -135,12 +135,7 @@ fn kills_cost_nothing() {
     for _ in 0..kills {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let moment = duration.mul_f64(1.1 * (state >> 33) as f64 / (1u64 << 31) as f64);
-        let mut command = place.command(&arguments);
-        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-        let mut child = command.spawn().expect("the binary starts");
-        std::thread::sleep(moment.max(Duration::from_millis(5)));
-        child.kill().expect("kill -9");
-        child.wait().expect("ended");
+        kill_after(&place, &arguments, moment.max(Duration::from_millis(5)));
         if place.path("results/real/ledger").exists() {
             assert!(charged(&place) as usize >= 4 * labels(&place).len(), "answers that nobody paid for");
         }
@@ -155,6 +150,16 @@ fn kills_cost_nothing() {
         let digest = fs::read_to_string(stage.join("charged")).expect("a mark");
         assert!(ledger(&place).to_string().contains(&digest));
     }
+}
+
+/// Starts the binary and ends it with kill -9.
+fn kill_after(place: &Workplace, arguments: &[&str], moment: Duration) {
+    let mut command = place.command(arguments);
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut child = command.spawn().expect("the binary starts");
+    std::thread::sleep(moment);
+    child.kill().expect("kill -9");
+    child.wait().expect("ended");
 }
 
 /// The answers of all finished stages.
@@ -361,12 +366,7 @@ fn a_kill_while_forced_answers_are_given_pays_once_for_them() {
     let forced = [&RUN[..], &["--force", &name]].concat();
     let mut paid = 16;
     for part in 1..4u32 {
-        let mut command = place.command(&forced);
-        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-        let mut child = command.spawn().expect("the binary starts");
-        std::thread::sleep(duration * part / 8);
-        child.kill().expect("kill -9");
-        child.wait().expect("ended");
+        kill_after(&place, &forced, duration * part / 8);
         // What was charged and not given is given without --force, and at no price.
         let before = charged(&place);
         assert!(before == paid || before == paid + 4, "{before}");

@@ -35,6 +35,8 @@ impl Context<'_> {
             let Some(first) = kinds.lines().next().filter(|first| *first != self.arithmetic) else { continue };
             inputs[FILE] = json!(first);
             if remains.is_of(&fingerprint(stage, code_version, &inputs)) {
+                // A folder may be from anywhere: nothing of it moves a terminal's cursor.
+                let first = first.escape_debug();
                 if !self.mix_machines {
                     return Err(ExperimentError::Results {
                         path: remains.folder().to_path_buf(),
