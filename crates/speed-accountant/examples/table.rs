@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use speed_accountant::{
     Accountant, Assume, Bound, Delta, Directions, Extent, Noise, PrivacyEvent, ReleaseOptions, round_up,
 };
-use speed_mechanism::{HonestRatio, InverseScale, NoiseSource, noise_generator};
+use speed_core::Randomness;
+use speed_mechanism::{HonestRatio, InverseScale, NoiseGenerator};
 
 /// An even number.
 const SIMULATIONS: u8 = 20;
@@ -51,7 +52,7 @@ fn epsilons(counts: &[Vec<u32>], tau: f64) -> Result<Vec<f64>, Box<dyn Error>> {
     let collusion = exact.with_assume(Assume::Collusion);
     let mut released = Vec::new();
     for seed in 1..=SIMULATIONS {
-        let mut generator = noise_generator(NoiseSource::Simulation { seed: [seed; 32] })?;
+        let mut generator = NoiseGenerator::new(&Randomness::simulation([seed; 32]))?;
         released.push(collusion.release(counts, &ReleaseOptions::default(), &mut generator, true)?.epsilon);
     }
     released.sort_by(f64::total_cmp);

@@ -3,8 +3,9 @@
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit, audit_at};
 use speed_accountant::per_query::tight_per_query_epsilon;
 use speed_accountant::{Accountant, Bound, Delta, Noise, PrivacyEvent, per_query_epsilon};
+use speed_core::Randomness;
 use speed_mechanism::{
-    DiscreteGaussian, HonestRatio, InverseScale, NoiseDeviation, NoiseShare, NoiseSource, SkellamShare, noise_generator,
+    DiscreteGaussian, HonestRatio, InverseScale, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
 };
 
 /// False alarms: each bound is wrong once in ten thousand seeds, and the seeds are fixed.
@@ -15,7 +16,7 @@ fn gamma(value: f64) -> InverseScale {
 }
 
 fn lower_bound(mechanism: &NoisyArgmax, rows: [&[i64]; 2], runs: u64, seed: u8) -> f64 {
-    let mut generator = noise_generator(NoiseSource::Simulation { seed: [seed; 32] }).expect("a generator");
+    let mut generator = NoiseGenerator::new(&Randomness::simulation([seed; 32])).expect("a generator");
     let run = |neighbour: bool| mechanism.answer(rows[usize::from(neighbour)], &mut generator);
     audit(rows[0].len() + 1, runs, CONFIDENCE, run).lower_bound
 }
@@ -51,7 +52,7 @@ fn skellam_and_gaussian_noise_stay_below_their_claims() {
         let accountant = Accountant::new(event, Delta::new(delta).expect("a delta")).with_bound(bound);
         let claim = accountant.account_queries(1).expect("a query").epsilon;
         let mechanism = NoisyArgmax::new(share, 10, HonestRatio::ALL, Some(6)).expect("noisy teachers");
-        let mut generator = noise_generator(NoiseSource::Simulation { seed: [seed; 32] }).expect("a generator");
+        let mut generator = NoiseGenerator::new(&Randomness::simulation([seed; 32])).expect("a generator");
         let rows: [&[i64]; 2] = [&[6, 4], &[5, 5]];
         let run = |neighbour: bool| mechanism.answer(rows[usize::from(neighbour)], &mut generator);
         let found = audit_at(delta, 3, 60_000, CONFIDENCE, run).lower_bound;

@@ -5,10 +5,8 @@ use speed_accountant::{
     AccountError, Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, ReleaseOptions, account,
     account_data_independent, account_up_to, q, q_exact,
 };
-use speed_mechanism::{
-    DiscreteLaplace, HonestRatio, InverseScale, NoiseDeviation, NoiseGenerator, NoiseShare, NoiseSource,
-    noise_generator,
-};
+use speed_core::Randomness;
+use speed_mechanism::{DiscreteLaplace, HonestRatio, InverseScale, NoiseDeviation, NoiseGenerator, NoiseShare};
 
 fn event(noise: fn(InverseScale) -> Noise) -> PrivacyEvent {
     let gamma = InverseScale::new(0.1).expect("a valid scale");
@@ -203,7 +201,7 @@ fn a_release_of_a_landslide_ends() {
 }
 
 fn generator() -> NoiseGenerator {
-    noise_generator(NoiseSource::Simulation { seed: [3; 32] }).expect("a generator")
+    NoiseGenerator::new(&Randomness::simulation([3; 32])).expect("a generator")
 }
 
 #[test]

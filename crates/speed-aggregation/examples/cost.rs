@@ -17,16 +17,17 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use speed_aggregation::comparison::PaperArgmax;
 use speed_aggregation::{
-    Aggregator, Circuit, ClearText, Encoding, Encrypted, KeySource, NoisyVotes, Operations, Parameters, Round, Teacher,
-    VoteRange, generate_keys, processor_time,
+    Aggregator, Circuit, ClearText, Encoding, Encrypted, NoisyVotes, Operations, Parameters, Round, Teacher, VoteRange,
+    generate_keys, processor_time,
 };
+use speed_core::Randomness;
 use speed_random::Streams;
 
 const TEACHERS: usize = 250;
 const CLASSES: usize = 10;
 const NOISE_BOUND: u64 = 1000;
 const PARAMETERS: Parameters = Parameters::TOURNAMENT_128;
-const KEYS: KeySource = KeySource::Simulation([1; 32]);
+const KEYS: Randomness = Randomness::simulation([1; 32]);
 
 /// Measures an encrypted argmax.
 #[derive(Parser)]

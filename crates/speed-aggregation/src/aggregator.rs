@@ -3,10 +3,11 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use speed_core::EntropyError;
+
 use crate::answer::OpenError;
 use crate::circuit::Work;
 use crate::codec::DecodeError;
-use crate::random::EntropyError;
 use crate::range::{EncodingError, RangeError};
 use crate::round::RoundError;
 use crate::server::ServerError;

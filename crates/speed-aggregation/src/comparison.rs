@@ -7,12 +7,13 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
+use speed_core::{EntropyError, Randomness};
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, DynamicDistribution, Seeder as _};
 use tfhe::core_crypto::prelude::*;
 use zeroize::Zeroize;
 
 use crate::aggregator::AggregationError;
-use crate::random::{EntropyError, KeySource};
+use crate::random::seeder;
 use crate::votes::NoisyVotes;
 
 type Lwe = LweCiphertextOwned<u64>;
@@ -37,7 +38,7 @@ type Lwe = LweCiphertextOwned<u64>;
 pub struct PaperArgmax {
     secret: LweSecretKeyOwned<u64>,
     bootstrap: FourierLweBootstrapKeyOwned,
-    source: KeySource,
+    source: Randomness,
     teachers: usize,
 }
 
@@ -77,8 +78,8 @@ impl PaperArgmax {
     ///
     /// # Errors
     /// If the operating system gives no randomness.
-    pub fn new(source: KeySource, teachers: usize) -> Result<Self, EntropyError> {
-        let mut seeder = source.seeder("keys of the paper's circuit", 0, b"")?;
+    pub fn new(source: Randomness, teachers: usize) -> Result<Self, EntropyError> {
+        let mut seeder = seeder(&source, "keys of the paper's circuit", 0, b"")?;
         let mut secret_generator = SecretRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
         let mut generator = EncryptionRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed(), &mut seeder);
         let ring = allocate_and_generate_new_binary_glwe_secret_key(
@@ -199,7 +200,7 @@ impl PaperArgmax {
     }
 
     fn encrypt(&self, query: u64, counts: &[i64]) -> Result<Vec<Lwe>, EntropyError> {
-        let mut seeder = self.source.seeder("counts for the paper's circuit", query, b"")?;
+        let mut seeder = seeder(&self.source, "counts for the paper's circuit", query, b"")?;
         let mut generator = EncryptionRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed(), &mut seeder);
         let modulus = 2 * (self.teachers + 2 * AMPLITUDE) as i128 + 2;
         let encrypt = |&count: &i64| {
@@ -247,7 +248,7 @@ mod tests {
     use super::*;
 
     fn paper() -> PaperArgmax {
-        PaperArgmax::new(KeySource::Simulation([7; 32]), 250).expect("a simulation needs no entropy")
+        PaperArgmax::new(Randomness::simulation([7; 32]), 250).expect("a simulation needs no entropy")
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
+use speed_core::Randomness;
 
 use crate::aggregator::{Aggregated, AggregationError, Aggregator};
 use crate::answer::EncryptedAnswer;
@@ -13,7 +14,6 @@ use crate::keys::{EvaluationKey, PublicKey};
 use crate::message::Message;
 use crate::parameters::Parameters;
 use crate::processor_time::processor_time;
-use crate::random::KeySource;
 use crate::range::{Encoding, RangeError};
 use crate::round::Round;
 use crate::server::Server;
@@ -29,7 +29,7 @@ pub struct Encrypted {
     public: PublicKey,
     evaluation: EvaluationKey,
     key_generation: Duration,
-    source: KeySource,
+    source: Randomness,
     circuit: Circuit,
     label: Vec<u8>,
     threads: NonZeroUsize,
@@ -43,7 +43,7 @@ impl Encrypted {
     /// If the operating system gives no randomness or no threads.
     pub fn new(
         parameters: &Parameters,
-        source: KeySource,
+        source: Randomness,
         label: &[u8],
         threads: NonZeroUsize,
     ) -> Result<Self, AggregationError> {

@@ -25,11 +25,11 @@
 //! ```
 //!
 //! ```no_run
-//! use speed_aggregation::{Aggregator, Encrypted, KeySource, NoisyVotes, Parameters};
+//! use speed_aggregation::{Aggregator, Encrypted, Randomness, NoisyVotes, Parameters};
 //!
 //! let votes = NoisyVotes::new(2, 1, 3, 0, vec![0, 1, 0, 0, 1, 0])?;
 //! let threads = std::thread::available_parallelism()?;
-//! let encrypted = Encrypted::new(&Parameters::TOURNAMENT_128, KeySource::OperatingSystem, b"run 1", threads)?;
+//! let encrypted = Encrypted::new(&Parameters::TOURNAMENT_128, Randomness::OperatingSystem, b"run 1", threads)?;
 //! let result = encrypted.aggregate(&votes, &|query, time| eprintln!("query {query}: {time:?}"))?;
 //! assert_eq!(result.winners, [1]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -81,7 +81,6 @@ pub use parameters::Parameters;
 pub use processor_time::processor_time;
 #[cfg(feature = "proofs")]
 pub use proof::{Proof, ProofError, ProofKey};
-pub use random::{EntropyError, KeySource};
 pub use range::{Encoding, EncodingError, RangeError, VoteRange};
 pub use round::{NoisePlace, Round, RoundError, RoundId};
 pub use server::{Server, ServerError};

@@ -9,6 +9,7 @@
 //! They are sound against whoever does not know the trapdoor of the [`ProofKey`]; its generator does. Let the student or a
 //! third party generate it, never a teacher.
 
+use speed_core::{EntropyError, Randomness};
 use tfhe::conformance::ParameterSetConformant as _;
 use tfhe::core_crypto::commons::generators::NoiseRandomGenerator;
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seeder as _};
@@ -23,7 +24,7 @@ use zeroize::Zeroizing;
 use crate::keys::PublicKey;
 use crate::message::Message;
 use crate::parameters::Parameters;
-use crate::random::{EntropyError, KeySource};
+use crate::random::seeder;
 use crate::range::{Encoding, EncodingError};
 use crate::round::{Round, RoundId};
 use crate::server::{Server, ServerError};
@@ -87,7 +88,7 @@ impl ProofKey {
         parameters: &Parameters,
         round: &Round,
         range_log: u32,
-        source: &KeySource,
+        source: &Randomness,
     ) -> Result<Self, ProofError> {
         let encoding = Encoding::new(parameters, round.outcomes().count(), round.range())?;
         let bits = u64::BITS - encoding.unit().trailing_zeros();
@@ -98,7 +99,7 @@ impl ProofKey {
             let (found, max) = (round.values(), Self::MAX_VALUES);
             return Err(ProofError::Key(format!("{found} values a message: a proof covers at most {max}")));
         }
-        let mut seeder = source.seeder("proof key", u64::from(range_log), parameters.name.as_bytes())?;
+        let mut seeder = seeder(source, "proof key", u64::from(range_log), parameters.name.as_bytes())?;
         let mut generator = RandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
         let crs = CompactPkeCrs::new(
             parameters.big_dimension(),
@@ -207,13 +208,13 @@ impl Teacher {
         round: &Round,
         values: &[i64],
         proof_key: &ProofKey,
-        source: &KeySource,
+        source: &Randomness,
     ) -> Result<(Message, Proof), ProofError> {
         proof_key.check(key, round)?;
         let offset = proof_key.offset();
         self.check(round, values, offset - 1)?;
         let id = round.id(key.id());
-        let mut seeder = source.seeder("answer with proof", self.index as u64, id.as_bytes())?;
+        let mut seeder = seeder(source, "answer with proof", self.index as u64, id.as_bytes())?;
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
         let shifted: Zeroizing<Vec<u64>> =
             Zeroizing::new(values.iter().map(|&value| value.cast_unsigned().wrapping_add(offset)).collect());

@@ -1,5 +1,6 @@
 //! The teacher's role: encrypt.
 
+use speed_core::{EntropyError, Randomness};
 use tfhe::core_crypto::commons::generators::NoiseRandomGenerator;
 use tfhe::core_crypto::commons::math::random::DefaultRandomGenerator;
 use tfhe::core_crypto::prelude::*;
@@ -7,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::keys::PublicKey;
 use crate::message::Message;
-use crate::random::{EntropyError, KeySource};
+use crate::random::seeder;
 use crate::range::{Encoding, EncodingError};
 use crate::round::Round;
 
@@ -74,12 +75,12 @@ impl Teacher {
         key: &PublicKey,
         round: &Round,
         values: &[i64],
-        source: &KeySource,
+        source: &Randomness,
     ) -> Result<Message, TeacherError> {
         let encoding = Encoding::new(&key.parameters, round.outcomes().count(), round.range())?;
         self.check(round, values, encoding.max_share())?;
         let id = round.id(key.id());
-        let mut seeder = source.seeder("answer", self.index as u64, id.as_bytes())?;
+        let mut seeder = seeder(source, "answer", self.index as u64, id.as_bytes())?;
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
         // The container is wiped when it goes out of scope: votes and noise are the teacher's secret.
         let encoded = Zeroizing::new(values.iter().map(|&value| encoding.value(value)).collect::<Vec<u64>>());

@@ -5,10 +5,11 @@
 use std::time::Instant;
 
 use speed_aggregation::{
-    Encrypted, KeySource, Message, Parameters, Proof, ProofError, ProofKey, Round, Server, Teacher, TeacherError,
+    Encrypted, Message, Parameters, Proof, ProofError, ProofKey, Round, Server, Teacher, TeacherError,
 };
+use speed_core::Randomness;
 
-const SOURCE: KeySource = KeySource::Simulation([5; 32]);
+const SOURCE: Randomness = Randomness::simulation([5; 32]);
 
 #[test]
 fn honest_messages_convince_and_nothing_else_does() {

@@ -50,7 +50,7 @@ pub enum ExperimentError {
     Teacher(#[from] speed_teacher::TeacherError),
     /// Votes do not make a table.
     #[error(transparent)]
-    Votes(#[from] speed_teacher::VotesError),
+    Votes(#[from] speed_core::VotesError),
     /// Threads could not be started.
     #[error("cannot start a thread: {reason}")]
     Threads {

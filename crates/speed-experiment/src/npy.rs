@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use npyz::WriterBuilder;
+use speed_core::{VoteCounts, VoteShape, Votes};
 use speed_npy::WholeNumbers;
-use speed_teacher::{VoteCounts, Votes};
 
 use crate::ExperimentError;
 
@@ -36,7 +36,8 @@ pub fn read_votes(path: &Path, teachers: usize, pool: usize, classes: Option<usi
                 labels.push(label);
             }
         }
-        return Votes::new(teachers, pool, classes, labels).map_err(|error| fail(error.to_string()));
+        let shape = VoteShape::new(teachers, pool, classes).map_err(|error| fail(error.to_string()))?;
+        return Votes::new(shape, labels).map_err(|error| fail(error.to_string()));
     }
     if rows < pool {
         return Err(fail(format!(
@@ -57,7 +58,8 @@ pub fn read_votes(path: &Path, teachers: usize, pool: usize, classes: Option<usi
         }
         counts.extend(votes);
     }
-    let counts = VoteCounts::new(teachers, pool, columns, counts).map_err(|error| fail(error.to_string()))?;
+    let shape = VoteShape::new(teachers, pool, columns).map_err(|error| fail(error.to_string()))?;
+    let counts = VoteCounts::new(shape, counts).map_err(|error| fail(error.to_string()))?;
     Ok(Votes::from_counts(&counts))
 }
 
@@ -140,7 +142,7 @@ pub fn read_row_indices(path: &Path, rows: usize) -> Result<Vec<usize>, Experime
 /// Never: writing to memory does not fail.
 #[must_use]
 pub fn votes_to_bytes(votes: &Votes) -> Vec<u8> {
-    to_bytes(&[votes.teachers() as u64, votes.queries() as u64], votes.labels().iter().copied())
+    to_bytes(&[votes.shape().teachers() as u64, votes.shape().queries() as u64], votes.labels().iter().copied())
 }
 
 /// The bytes of an `.npy` file with indices.

@@ -123,5 +123,5 @@ pub(crate) fn planned_classes(config: &Config) -> Result<usize, ExperimentError>
         return Ok(CLASSES);
     }
     let path = std::path::Path::new(&config.votes.file);
-    Ok(crate::npy::read_votes(path, config.ensemble.teachers, config.data.pool_images, None)?.classes())
+    Ok(crate::npy::read_votes(path, config.ensemble.teachers, config.data.pool_images, None)?.shape().classes())
 }

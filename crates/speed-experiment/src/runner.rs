@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use speed_core::Votes;
 use speed_random::Streams;
-use speed_teacher::Votes;
 
 use crate::ExperimentError;
 use crate::config::{AggregationKind, Config, ConfigError, VotesSource};

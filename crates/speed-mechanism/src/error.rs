@@ -78,10 +78,7 @@ pub enum MechanismError {
         /// The largest distance allowed.
         largest: f64,
     },
-    /// The operating system gave no random bytes.
-    #[error("operating system gave no random bytes: {reason}")]
-    Entropy {
-        /// What the operating system said.
-        reason: String,
-    },
+    /// A failure of the operating system's generator.
+    #[error(transparent)]
+    Entropy(#[from] speed_core::EntropyError),
 }

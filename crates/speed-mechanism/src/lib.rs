@@ -7,15 +7,16 @@
 //! `tau`.
 //!
 //! ```
-//! use speed_mechanism::{InverseScale, NoiseShare, NoiseSource, noise_generator};
+//! use speed_core::Randomness;
+//! use speed_mechanism::{InverseScale, NoiseGenerator, NoiseShare};
 //!
 //! let gamma = InverseScale::new(0.1)?;
 //! let share = NoiseShare::new(gamma, 250)?;
-//! let mut generator = noise_generator(NoiseSource::OperatingSystem)?;
+//! let mut generator = NoiseGenerator::new(&Randomness::OperatingSystem)?;
 //! let noise: i64 = share.sample(&mut generator);
 //! assert!(noise.unsigned_abs() <= share.max_magnitude());
 //! assert!(share.statistical_distance() <= 2f64.powi(-100));
-//! # Ok::<(), speed_mechanism::MechanismError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! | module | what |
@@ -32,12 +33,13 @@ mod erfc;
 mod error;
 mod exact;
 mod fixed;
+mod generator;
 mod lattice;
+mod mechanism;
 mod parameters;
 mod share;
 mod share_pmf;
 mod skellam_share;
-mod source;
 mod tail;
 
 pub mod discrete_gaussian;
@@ -52,12 +54,13 @@ pub use discrete_laplace::DiscreteLaplace;
 pub use erfc::log_normal_survival;
 pub use error::MechanismError;
 pub use gaussian::Gaussian;
+pub use generator::NoiseGenerator;
 pub use laplace::GeneralisedLaplace;
 pub use laplace_table::LaplaceTable;
 pub use lattice::Lattice;
+pub use mechanism::{Mechanism, MechanismKind};
 pub use parameters::{HonestRatio, InverseScale, NoiseDeviation};
 pub use share::NoiseShare;
 pub use skellam::Skellam;
 pub use skellam_share::SkellamShare;
-pub use source::{NoiseGenerator, NoiseSource, fresh_key, noise_generator};
 pub use tail::{sum_support_bound, sum_tail};

@@ -5,9 +5,10 @@
 //! is the chance that a correct sampler would be refused by a freshly chosen seed.
 
 use rand::Rng;
+use speed_core::Randomness;
 use speed_mechanism::{
     DiscreteGaussian, DiscreteLaplace, HonestRatio, InverseScale, MechanismError, NoiseDeviation, NoiseGenerator,
-    NoiseShare, NoiseSource, Skellam, SkellamShare, noise_generator,
+    NoiseShare, Skellam, SkellamShare,
 };
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -18,7 +19,7 @@ fn gamma(value: f64) -> InverseScale {
 }
 
 fn generator(seed: u8) -> NoiseGenerator {
-    noise_generator(NoiseSource::Simulation { seed: [seed; 32] }).expect("a simulation needs no entropy")
+    NoiseGenerator::new(&Randomness::simulation([seed; 32])).expect("a simulation needs no entropy")
 }
 
 /// p-value of Pearson's chi-square test of `draws` against `pmf`, with one cell for each integer in `-reach..=reach`
@@ -141,16 +142,16 @@ fn seeds_repeat_and_differ_and_the_system_does_not_repeat() {
     let words = |mut rng: NoiseGenerator| [rng.next_u64(), rng.next_u64(), u64::from(rng.next_u32())];
     assert_eq!(words(generator(5)), words(generator(5)));
     assert_ne!(words(generator(5)), words(generator(6)));
-    let system = || noise_generator(NoiseSource::OperatingSystem).expect("entropy");
+    let system = || NoiseGenerator::new(&Randomness::OperatingSystem).expect("entropy");
     // Equal with a probability of 2^-160.
     assert_ne!(words(system()), words(system()));
 }
 
 #[test]
 fn debug_shows_no_secret() {
-    let source = NoiseSource::Simulation { seed: [77; 32] };
+    let source = Randomness::simulation([77; 32]);
     assert_eq!(format!("{source:?}"), "Simulation { .. }");
-    assert_eq!(format!("{:?}", NoiseSource::OperatingSystem), "OperatingSystem");
+    assert_eq!(format!("{:?}", Randomness::OperatingSystem), "OperatingSystem");
     assert_eq!(format!("{:?}", generator(77)), "NoiseGenerator { .. }");
 }
 

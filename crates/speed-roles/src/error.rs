@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use speed_aggregation::{AnswerListError, EncodingError, EntropyError, RoundError, ServerError, TeacherError};
+use speed_aggregation::{AnswerListError, EncodingError, RoundError, ServerError, TeacherError};
+use speed_core::EntropyError;
 use speed_mechanism::MechanismError;
 
 /// A program that stopped. [`RolesError::exit_code`] is what the command line returns.

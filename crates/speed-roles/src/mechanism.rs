@@ -1,8 +1,7 @@
 //! The noise of a round, as its file names it.
 
-use speed_mechanism::{
-    HonestRatio, InverseScale, MechanismError, NoiseShare, NoiseSource, noise_generator, sum_support_bound,
-};
+use speed_core::Randomness;
+use speed_mechanism::{HonestRatio, InverseScale, MechanismError, NoiseGenerator, NoiseShare, sum_support_bound};
 use zeroize::Zeroizing;
 
 /// Probability that the noise of any class of any query leaves its bound.
@@ -82,15 +81,10 @@ impl Mechanism {
     ///
     /// # Errors
     /// If the noise cannot be sampled, or the operating system gives no randomness.
-    pub fn draw(
-        self,
-        sharers: usize,
-        count: usize,
-        source: NoiseSource,
-    ) -> Result<Zeroizing<Vec<i64>>, MechanismError> {
+    pub fn draw(self, sharers: usize, count: usize, source: Randomness) -> Result<Zeroizing<Vec<i64>>, MechanismError> {
         let Self::DiscreteLaplace { gamma } = self;
         let mut noise = Zeroizing::new(vec![0; count]);
-        NoiseShare::new(gamma, sharers)?.fill(&mut noise_generator(source)?, &mut noise);
+        NoiseShare::new(gamma, sharers)?.fill(&mut NoiseGenerator::new(&source)?, &mut noise);
         Ok(noise)
     }
 }

@@ -1,8 +1,8 @@
 //! Seeds for simulations, whose keys and noise can be repeated and protect nobody.
 
 use sha2::{Digest, Sha256};
-use speed_aggregation::{KeySource, RoundId};
-use speed_mechanism::NoiseSource;
+use speed_aggregation::RoundId;
+use speed_core::Randomness;
 
 /// The seed of a simulation, the same number for all its programs.
 #[derive(Clone, Copy)]
@@ -28,26 +28,26 @@ impl Simulation {
 
     /// The source of keys and of encryption randomness; the operating system's without a simulation.
     #[must_use]
-    pub fn key_source(simulation: Option<Self>) -> KeySource {
-        simulation.map_or(KeySource::OperatingSystem, |seed| KeySource::Simulation(seed.derive("keys", b"", 0)))
+    pub fn key_source(simulation: Option<Self>) -> Randomness {
+        simulation.map_or(Randomness::OperatingSystem, |seed| Randomness::simulation(seed.derive("keys", b"", 0)))
     }
 
     /// The source of a teacher's noise in a round; the operating system's without a simulation.
     #[must_use]
-    pub fn teacher_noise(simulation: Option<Self>, round: RoundId, teacher: usize) -> NoiseSource {
+    pub fn teacher_noise(simulation: Option<Self>, round: RoundId, teacher: usize) -> Randomness {
         Self::noise(simulation, "teacher noise", round, teacher as u64)
     }
 
     /// The source of the server's noise in a round; the operating system's without a simulation.
     #[must_use]
-    pub fn server_noise(simulation: Option<Self>, round: RoundId) -> NoiseSource {
+    pub fn server_noise(simulation: Option<Self>, round: RoundId) -> Randomness {
         Self::noise(simulation, "server noise", round, 0)
     }
 
-    fn noise(simulation: Option<Self>, purpose: &str, round: RoundId, index: u64) -> NoiseSource {
+    fn noise(simulation: Option<Self>, purpose: &str, round: RoundId, index: u64) -> Randomness {
         match simulation {
-            Some(seed) => NoiseSource::Simulation { seed: seed.derive(purpose, round.as_bytes(), index) },
-            None => NoiseSource::OperatingSystem,
+            Some(seed) => Randomness::simulation(seed.derive(purpose, round.as_bytes(), index)),
+            None => Randomness::OperatingSystem,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! All teachers: training and votes, several at a time, the same results for any number of threads.
 
-use crate::{Teacher, TeacherConfig, TeacherError, TrainedTeacher, Votes, VotesError, train_teacher};
+use speed_core::{VoteShape, Votes, VotesError};
+
+use crate::{Teacher, TeacherConfig, TeacherError, TrainedTeacher, train_teacher};
 use speed_data::Split;
 use speed_nn::threads::{self, QueueError};
 use speed_random::Streams;
@@ -84,5 +86,6 @@ pub fn ensemble_votes<E: std::error::Error + Send + 'static>(
         Ok(())
     })?;
     let labels = rows.into_iter().flat_map(|row| row.into_inner().unwrap_or_default()).collect();
-    Ok(Votes::new(teachers, pool.len(), pool.classes(), labels)?)
+    let shape = VoteShape::new(teachers, pool.len(), pool.classes()).map_err(VotesError::from)?;
+    Ok(Votes::new(shape, labels)?)
 }

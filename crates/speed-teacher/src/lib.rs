@@ -1,13 +1,12 @@
 //! Teacher CNNs of SPEED: training of the private ensemble and its votes.
 //!
 //! A [`TeacherConfig`] says what to train and how; [`train_ensemble`] trains one [`Teacher`] on every partition, each
-//! from its own random stream; [`ensemble_votes`] lets them label the student's pool. [`Votes`] is the n x Q matrix
-//! that everything behind it works on, [`VoteCounts`] its histogram per query.
+//! from its own random stream; [`ensemble_votes`] lets them label the student's pool. [`Votes`](speed_core::Votes) is the
+//! n x Q matrix that everything behind it works on.
 
 mod average;
 mod batch;
 mod config;
-mod counts;
 mod ensemble;
 mod error;
 mod network;
@@ -15,12 +14,9 @@ mod schedule;
 mod teacher;
 mod train;
 pub mod training;
-mod votes;
 
 pub use config::{Architecture, InvalidField, OptimizerKind, Schedule, TeacherConfig};
-pub use counts::VoteCounts;
 pub use ensemble::{EnsembleError, ensemble_votes, train_ensemble};
-pub use error::{TeacherError, VotesError};
+pub use error::TeacherError;
 pub use teacher::Teacher;
 pub use train::{TeacherMetrics, TrainedTeacher, train_teacher};
-pub use votes::Votes;

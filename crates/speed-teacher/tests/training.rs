@@ -1,11 +1,12 @@
 //! Training of teachers on a problem that a test can afford: where is the bright bar?
 
 use rand::RngExt;
+use speed_core::VotesError;
 use speed_data::{ImageShape, Split, partition};
 use speed_random::Streams;
 use speed_teacher::{
     Architecture, EnsembleError, OptimizerKind, Schedule, Teacher, TeacherConfig, TeacherError, TrainedTeacher,
-    VotesError, ensemble_votes, train_ensemble, train_teacher,
+    ensemble_votes, train_ensemble, train_teacher,
 };
 use std::convert::Infallible;
 use std::sync::Mutex;
@@ -144,7 +145,7 @@ fn votes_are_the_teachers_predictions_for_any_number_of_threads() {
         assert_eq!(votes.teacher(i), load(i).expect("a teacher").predict(&pool).expect("labels"));
     }
     let none = ensemble_votes(0, &load, &pool, 1);
-    assert!(matches!(none, Err(EnsembleError::Votes(VotesError::Empty { .. }))));
+    assert!(matches!(none, Err(EnsembleError::Votes(VotesError::Shape(_)))));
     let damaged = |_| Teacher::from_bytes(&config, pool.shape(), CLASSES, b"");
     assert!(matches!(ensemble_votes(4, &damaged, &pool, 2), Err(EnsembleError::Caller(TeacherError::Bytes { .. }))));
 }

@@ -3,7 +3,8 @@
 use speed_accountant::{
     Account, AccountError, Accountant, Assume, Bound, Delta, Directions, Extent, Noise, PrivacyEvent, ReleaseOptions,
 };
-use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation, NoiseSource, noise_generator};
+use speed_core::Randomness;
+use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation, NoiseGenerator};
 
 use crate::check::{Report, error_name, timed};
 use crate::random::Random;
@@ -76,7 +77,7 @@ impl Question {
             Ask::Votes => accountant.account(&rows),
             Ask::AnyVotes => accountant.account_queries(rows.len()),
             Ask::Release => {
-                let mut generator = noise_generator(NoiseSource::Simulation { seed: [9; 32] }).expect("a generator");
+                let mut generator = NoiseGenerator::new(&Randomness::simulation([9; 32])).expect("a generator");
                 accountant.release(&rows, &ReleaseOptions::default(), &mut generator, true)
             }
         }

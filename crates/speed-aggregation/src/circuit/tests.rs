@@ -3,6 +3,7 @@
 
 use std::sync::OnceLock;
 
+use speed_core::Randomness;
 use tfhe::core_crypto::prelude::*;
 
 use super::engine::{Engine, Lwe, add_constant, difference, rounded};
@@ -10,7 +11,6 @@ use super::{Circuit, READ_OUTS, SUM_STEP};
 use crate::keys::{EvaluationKey, PublicKey};
 use crate::noise::NoiseModel;
 use crate::parameters::Parameters;
-use crate::random::KeySource;
 use crate::range::{Encoding, VoteRange, digit_code};
 use crate::round::Round;
 use crate::server::Server;
@@ -18,7 +18,7 @@ use crate::student::{SecretKey, generate_with_small_key};
 use crate::teacher::Teacher;
 
 const P: Parameters = Parameters::TOURNAMENT_128;
-const SOURCE: KeySource = KeySource::Simulation([3; 32]);
+const SOURCE: Randomness = Randomness::simulation([3; 32]);
 
 struct Keys {
     secret: SecretKey,

@@ -1,8 +1,9 @@
 //! Why the server refuses.
 
+use speed_core::EntropyError;
+
 use crate::codec::DecodeError;
 use crate::keys::KeyId;
-use crate::random::EntropyError;
 use crate::range::EncodingError;
 use crate::round::RoundId;
 use crate::status::TeacherStatus;

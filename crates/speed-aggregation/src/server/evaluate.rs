@@ -12,7 +12,8 @@ use tfhe::core_crypto::prelude::*;
 use super::{Server, ServerError};
 use crate::answer::EncryptedAnswer;
 use crate::circuit::{Engine, Lwe, READ_OUTS, add};
-use crate::random::EntropyError;
+use crate::random::seeder;
+use speed_core::EntropyError;
 
 impl Server {
     /// Most queries that a thread computes together: every key is read once for all of them.
@@ -112,7 +113,7 @@ impl Server {
     pub(crate) fn encrypted_zero(&self, query: usize, place: usize, stage: usize) -> Result<Lwe, EntropyError> {
         let p = self.key.parameters();
         let context = [self.id.as_bytes().as_slice(), &[place as u8, stage as u8]].concat();
-        let mut seeder = self.source.seeder("re-randomise", query as u64, &context)?;
+        let mut seeder = seeder(&self.source, "re-randomise", query as u64, &context)?;
         let flooding = if stage < READ_OUTS { p.read_out_flooding_log } else { p.flooding_log };
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
         let mut zero = LweCompactCiphertextList::new(

@@ -6,12 +6,12 @@ mod state;
 
 use std::sync::{Mutex, PoisonError};
 
+use speed_core::Randomness;
 use tfhe::core_crypto::prelude::*;
 
 use crate::circuit::{Circuit, Work};
 use crate::keys::EvaluationKey;
 use crate::message::Message;
-use crate::random::KeySource;
 use crate::range::Encoding;
 use crate::round::{NoisePlace, Round, RoundId};
 use crate::status::TeacherStatus;
@@ -23,16 +23,16 @@ pub use error::ServerError;
 /// It is made from an [`EvaluationKey`]; there is no way to hand it a [`SecretKey`](crate::SecretKey):
 ///
 /// ```no_run
-/// # use speed_aggregation::{generate_keys, KeySource, Parameters, Round, Server};
-/// let keys = generate_keys(&Parameters::TOURNAMENT_128, &KeySource::OperatingSystem)?;
+/// # use speed_aggregation::{generate_keys, Parameters, Round, Server};
+/// let keys = generate_keys(&Parameters::TOURNAMENT_128, &Randomness::OperatingSystem)?;
 /// let round = Round::new(b"run 1", 100, 10, 250, 900)?;
 /// let server = Server::new(keys.evaluation.expand(), round)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// ```compile_fail,E0308
-/// # use speed_aggregation::{generate_keys, KeySource, Parameters, Round, Server};
-/// let keys = generate_keys(&Parameters::TOURNAMENT_128, &KeySource::OperatingSystem)?;
+/// # use speed_aggregation::{generate_keys, Parameters, Round, Server};
+/// let keys = generate_keys(&Parameters::TOURNAMENT_128, &Randomness::OperatingSystem)?;
 /// let round = Round::new(b"run 1", 100, 10, 250, 900)?;
 /// let server = Server::new(keys.secret, round)?; // expected `EvaluationKey`, found `SecretKey`
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,7 +43,7 @@ pub struct Server {
     id: RoundId,
     encoding: Encoding,
     circuit: Circuit,
-    source: KeySource,
+    source: Randomness,
     sum: LweCompactCiphertextListOwned<u64>,
     work: Mutex<Work>,
     statuses: Vec<TeacherStatus>,
@@ -70,7 +70,7 @@ impl Server {
             noise_added: false,
             closed: false,
             circuit: Circuit::default(),
-            source: KeySource::OperatingSystem,
+            source: Randomness::OperatingSystem,
             key,
             round,
             encoding,
@@ -88,7 +88,7 @@ impl Server {
 
     /// The same server with another source of randomness for re-randomising its answers.
     #[must_use]
-    pub fn with_source(mut self, source: KeySource) -> Self {
+    pub fn with_source(mut self, source: Randomness) -> Self {
         self.source = source;
         self
     }

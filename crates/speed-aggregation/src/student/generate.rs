@@ -1,5 +1,6 @@
 //! Generation of the keys of the three roles.
 
+use speed_core::{EntropyError, Randomness};
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, Seeder as _};
 use tfhe::core_crypto::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
@@ -8,7 +9,7 @@ use super::SecretKey;
 use crate::circuit::rotate;
 use crate::keys::{PublicKey, Seeded, SeededEvaluationKey, SeededParts, trace_rotations};
 use crate::parameters::{Decomposition, Parameters};
-use crate::random::{EntropyError, KeySource, Seeder};
+use crate::random::{Seeder, seeder};
 
 /// The keys of one student, to be split up: each goes to one role.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub struct KeySet {
 ///
 /// # Errors
 /// If the operating system gives no randomness.
-pub fn generate_keys(parameters: &Parameters, source: &KeySource) -> Result<KeySet, EntropyError> {
+pub fn generate_keys(parameters: &Parameters, source: &Randomness) -> Result<KeySet, EntropyError> {
     let (keys, mut small) = generate_with_small_key(parameters, source)?;
     small.as_mut().zeroize();
     Ok(keys)
@@ -36,10 +37,10 @@ pub fn generate_keys(parameters: &Parameters, source: &KeySource) -> Result<KeyS
 /// do).
 pub(crate) fn generate_with_small_key(
     parameters: &Parameters,
-    source: &KeySource,
+    source: &Randomness,
 ) -> Result<(KeySet, LweSecretKeyOwned<u64>), EntropyError> {
     let p = parameters;
-    let mut seeder = source.seeder("keys", 0, p.name.as_bytes())?;
+    let mut seeder = seeder(source, "keys", 0, p.name.as_bytes())?;
     let mut secret_generator = SecretRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
     let mut generator = EncryptionRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed(), &mut seeder);
 

@@ -5,11 +5,12 @@ use std::sync::{Mutex, OnceLock};
 
 use rand::RngExt;
 use sha2::{Digest, Sha256};
-use speed_aggregation::{Aggregator, ClearText, Encrypted, KeySource, Message, NoisyVotes, Parameters, Round, Teacher};
+use speed_aggregation::{Aggregator, ClearText, Encrypted, Message, NoisyVotes, Parameters, Round, Teacher};
+use speed_core::Randomness;
 use speed_random::Stream;
 
 pub(crate) const P: Parameters = Parameters::TOURNAMENT_128;
-pub(crate) const SOURCE: KeySource = KeySource::Simulation([7; 32]);
+pub(crate) const SOURCE: Randomness = Randomness::simulation([7; 32]);
 
 pub(crate) fn threads(n: usize) -> NonZeroUsize {
     NonZeroUsize::new(n).expect("not zero")

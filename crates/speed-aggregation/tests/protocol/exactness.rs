@@ -2,9 +2,10 @@
 
 use rand::RngExt;
 use speed_aggregation::{
-    Circuit, EncryptedAnswer, EvaluationKey, KeySource, NoisePlace, Outcome, PublicKey, Round, Server, ServerError,
-    Teacher, generate_keys,
+    Circuit, EncryptedAnswer, EvaluationKey, NoisePlace, Outcome, PublicKey, Round, Server, ServerError, Teacher,
+    generate_keys,
 };
+use speed_core::Randomness;
 use speed_random::Streams;
 
 use crate::common::{P, SOURCE, assert_same_winners, histogram, protocol, threads, votes};
@@ -76,7 +77,7 @@ fn the_operating_system_gives_fresh_bytes_every_time() {
     let round = Round::new(b"fresh", 1, 2, 1, 0).expect("valid");
     let answer = || {
         Teacher::new(0)
-            .answer(keys.public_key(), &round, &[0, 1], &KeySource::OperatingSystem)
+            .answer(keys.public_key(), &round, &[0, 1], &Randomness::OperatingSystem)
             .expect("entropy")
             .to_bytes()
     };

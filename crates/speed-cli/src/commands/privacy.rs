@@ -13,11 +13,11 @@ use speed_accountant::per_query::tight_per_query_epsilon;
 use speed_accountant::{
     Account, AccountError, Accountant, Bound, Directions, Extent, Noise, PrivacyEvent, ReleaseOptions, round_up,
 };
+use speed_core::Randomness;
 use speed_experiment::ExperimentError;
 use speed_experiment::npy::{read_histograms, read_row_indices};
 use speed_mechanism::{
-    DiscreteGaussian, HonestRatio, MechanismError, NoiseDeviation, NoiseShare, NoiseSource, SkellamShare,
-    noise_generator,
+    DiscreteGaussian, HonestRatio, MechanismError, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
 };
 
 pub(super) use figure::figure;
@@ -58,8 +58,8 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         let flags = &options.release_options;
         let how =
             ReleaseOptions { smoothness: flags.smoothness, noise: flags.release_noise, order: flags.release_order };
-        let source = flags.simulation.map_or(NoiseSource::OperatingSystem, simulated);
-        let mut generator = noise_generator(source).map_err(mechanism_failure)?;
+        let source = flags.simulation.map_or(Randomness::OperatingSystem, simulated);
+        let mut generator = NoiseGenerator::new(&source).map_err(|error| mechanism_failure(error.into()))?;
         accountant.release(&counts, &how, &mut generator, flags.simulation.is_some())
     } else {
         accountant.account(&counts)
@@ -139,10 +139,10 @@ fn ratio(noise: &NoiseOptions, teachers: Option<usize>) -> Result<HonestRatio, F
 }
 
 /// A generator's key from a seed.
-fn simulated(seed: u64) -> NoiseSource {
+fn simulated(seed: u64) -> Randomness {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
-    NoiseSource::Simulation { seed: key }
+    Randomness::simulation(key)
 }
 
 pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
@@ -178,7 +178,8 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
             (accountant.account_queries(1).map_err(|error| flag("delta", &error))?.epsilon, options.delta.get())
         }
     };
-    let mut generator = noise_generator(NoiseSource::OperatingSystem).map_err(mechanism_failure)?;
+    let mut generator =
+        NoiseGenerator::new(&Randomness::OperatingSystem).map_err(|error| mechanism_failure(error.into()))?;
     let run = |neighbour: bool| mechanism.answer(if neighbour { &there } else { &here }, &mut generator);
     let found = Waiting::during("running the mechanism", || {
         audit_at(delta, here.len() + 1, options.runs, options.confidence, run)

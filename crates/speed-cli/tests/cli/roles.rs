@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use speed_aggregation::{Aggregator, ClearText, Encrypted, KeySource, NoisyVotes, Parameters};
+use speed_aggregation::{Aggregator, ClearText, Encrypted, NoisyVotes, Parameters};
+use speed_core::Randomness;
 use speed_roles::{RoundFile, Simulation, teacher};
 use tempfile::TempDir;
 
@@ -137,8 +138,9 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
     let bound = file.round().range().noise_bound();
     let votes = NoisyVotes::new(teachers, queries, 4, bound, values.collect()).expect("valid");
     let threads = NonZeroUsize::new(2).expect("not zero");
-    let encrypted = Encrypted::new(&Parameters::TOURNAMENT_128, KeySource::Simulation([1; 32]), b"in process", threads)
-        .expect("a simulation");
+    let encrypted =
+        Encrypted::new(&Parameters::TOURNAMENT_128, Randomness::simulation([1; 32]), b"in process", threads)
+            .expect("a simulation");
     let winners = encrypted.aggregate(&votes, &|_, _| {}).expect("in range").winners;
     assert_eq!(winners, ClearText.aggregate(&votes, &|_, _| {}).expect("in range").winners);
     let expected: String = winners.iter().enumerate().map(|(query, label)| format!("{query},{label}\n")).collect();

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use speed_aggregation::comparison::{PaperAnswer, PaperArgmax};
 use speed_aggregation::{
-    Aggregated, AggregationError, Aggregator, Circuit, ClearText, Encoding, Encrypted, KeySource, NoisyVotes,
-    VoteRange, processor_time,
+    Aggregated, AggregationError, Aggregator, Circuit, ClearText, Encoding, Encrypted, NoisyVotes, VoteRange,
+    processor_time,
 };
-use speed_mechanism::{HonestRatio, InverseScale, NoiseShare, NoiseSource, noise_generator, sum_support_bound};
-use speed_teacher::Votes;
+use speed_core::{Randomness, Votes};
+use speed_mechanism::{HonestRatio, InverseScale, MechanismError, NoiseGenerator, NoiseShare, sum_support_bound};
 
 use super::ledger::{NoiseKey, Paid};
 use super::{Context, Images, Labelling, fingerprint, stage_of_row};
@@ -102,7 +102,7 @@ pub(crate) fn aggregate(
     images: Option<&Images>,
 ) -> Result<(Aggregate, Option<AggregateTimes>), ExperimentError> {
     let config = context.config;
-    let noisy = HonestRatio::new(row.honest_ratio)?.noisy_teachers(votes.teachers())?;
+    let noisy = HonestRatio::new(row.honest_ratio)?.noisy_teachers(votes.shape().teachers())?;
     let inputs = json!({
         "votes": votes_stage.outputs_hash(),
         "queries": queries,
@@ -141,8 +141,14 @@ pub(crate) fn aggregate(
         Ok(vec!["labels.csv".into(), "aggregate.json".into()])
     };
     let earlier = |name: &str| Some(fingerprint(name, CODE_VERSION_BY_NAME, &inputs));
-    let paid =
-        Paid { context, row, stage: &name, question: &question, queries: queries.len(), classes: votes.classes() };
+    let paid = Paid {
+        context,
+        row,
+        stage: &name,
+        question: &question,
+        queries: queries.len(),
+        classes: votes.shape().classes(),
+    };
     let is_done = || context.store.done("aggregate", &name, &question, &earlier).is_some();
     let begun = if !paid.is_underway()? && is_done() {
         None
@@ -215,8 +221,8 @@ impl Keys {
     }
 }
 
-fn key_source(context: &Context<'_>) -> KeySource {
-    simulation_seed(context, "keys", 0).map_or(KeySource::OperatingSystem, KeySource::Simulation)
+fn key_source(context: &Context<'_>) -> Randomness {
+    simulation_seed(context, "keys", 0).map_or(Randomness::OperatingSystem, Randomness::simulation)
 }
 
 fn thread_count(context: &Context<'_>) -> NonZeroUsize {
@@ -269,10 +275,10 @@ impl Way {
             (AggregationKind::Encrypted, CircuitKind::Tournament) => Circuit::Tournament,
             (AggregationKind::Encrypted, CircuitKind::AllPairs) => Circuit::AllPairs,
         };
-        let range = VoteRange::new(votes.teachers(), noise_bound(context, queries, votes.classes())?);
+        let range = VoteRange::new(votes.shape().teachers(), noise_bound(context, queries, votes.shape().classes())?);
         // A round belongs to one run and row: its label says which.
         let label = format!("{}\n{}", context.config.to_toml(), row.name);
-        let encrypted = keys.encrypted(context, votes.classes(), range)?;
+        let encrypted = keys.encrypted(context, votes.shape().classes(), range)?;
         Ok(Self::Encrypted(Box::new(encrypted.with_circuit(circuit).with_label(label.as_bytes()))))
     }
 }
@@ -356,7 +362,7 @@ fn noisy_votes(
     queries: &[usize],
     NoisyTeachers { noisy, key }: &NoisyTeachers,
 ) -> Result<NoisyVotes, ExperimentError> {
-    let (teachers, classes) = (votes.teachers(), votes.classes());
+    let (teachers, classes) = (votes.shape().teachers(), votes.shape().classes());
     let gamma = InverseScale::new(context.config.noise.gamma)?;
     let share = NoiseShare::new(gamma, teachers)?;
     let bound = noise_bound(context, queries.len(), classes)?;
@@ -366,11 +372,11 @@ fn noisy_votes(
     for (teacher, answers) in values.chunks_exact_mut(queries.len() * classes).enumerate() {
         if honest[teacher] {
             let source = match (simulation_seed(context, "noise", teacher as u64), key) {
-                (Some(seed), _) => NoiseSource::Simulation { seed },
+                (Some(seed), _) => Randomness::simulation(seed),
                 (None, Some(key)) => key.of_teacher(teacher),
-                (None, None) => NoiseSource::OperatingSystem,
+                (None, None) => Randomness::OperatingSystem,
             };
-            share.fill(&mut noise_generator(source)?, answers);
+            share.fill(&mut NoiseGenerator::new(&source).map_err(MechanismError::from)?, answers);
         }
         for (&image, answer) in queries.iter().zip(answers.chunks_exact_mut(classes)) {
             answer[usize::from(votes.label(teacher, image))] += 1;

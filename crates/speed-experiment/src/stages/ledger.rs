@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use sha2::{Digest, Sha256};
 use speed_accountant::ledger::{Budget, ChargeRequest, Ledger, LedgerError, Statement};
 use speed_accountant::{Delta, Noise, PrivacyEvent, round_up};
-use speed_mechanism::{HonestRatio, InverseScale, NoiseShare, NoiseSource, fresh_key};
+use speed_core::Randomness;
+use speed_mechanism::{HonestRatio, InverseScale, MechanismError, NoiseShare};
 use zeroize::Zeroizing;
 
 use super::{Context, stage_of_row};
@@ -57,8 +58,8 @@ impl NoiseKey {
     }
 
     /// The noise of one teacher.
-    pub(super) fn of_teacher(&self, teacher: usize) -> NoiseSource {
-        NoiseSource::Kept { key: self.derived("teacher", teacher as u64) }
+    pub(super) fn of_teacher(&self, teacher: usize) -> Randomness {
+        Randomness::Kept(self.derived("teacher", teacher as u64))
     }
 
     /// What tells this noise from any other and says nothing about it.
@@ -191,14 +192,16 @@ impl Paid<'_> {
         // A key that was never charged serves as well as a new one.
         let key = match outstanding.or_else(|| NoiseKey::of(&store.remains_of(self.stage), self.question)) {
             Some(key) => key,
-            None => NoiseKey { key: fresh_key()?, question: self.question.clone() },
+            None => {
+                NoiseKey { key: Randomness::fresh().map_err(MechanismError::from)?, question: self.question.clone() }
+            }
         };
         // Before it is charged: from then on it must not be lost.
         folder.keep_noise_key(key.key.as_slice())?;
         let secret = match secret(store)? {
             Some(secret) => secret,
             None => {
-                let secret = fresh_key()?;
+                let secret = Randomness::fresh().map_err(MechanismError::from)?;
                 write_secret(&secret_path(store), secret.as_slice())?;
                 secret
             }

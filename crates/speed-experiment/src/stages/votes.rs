@@ -5,7 +5,8 @@ use std::path::Path;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use speed_teacher::{Teacher, Votes, ensemble_votes};
+use speed_core::{VoteShape, Votes, VotesError};
+use speed_teacher::{Teacher, ensemble_votes};
 
 use super::{Context, Images, teachers, train_teachers};
 use crate::config::VotesSource;
@@ -110,12 +111,13 @@ fn uniform(context: &Context<'_>, images: Option<&Images>) -> Result<Stage, Expe
     });
     context.stage("votes", CODE_VERSION, &inputs, |folder| {
         context.progress.begin("draw votes", "teachers", teachers as u64, 0);
-        let mut labels = Vec::with_capacity(teachers * pool);
+        let shape = VoteShape::new(teachers, pool, classes).map_err(VotesError::from)?;
+        let mut labels = Vec::with_capacity(shape.labels());
         for teacher in 0..teachers {
             let mut generator = context.streams.stream("uniform votes", teacher as u64);
             labels.extend((0..pool).map(|_| generator.random_range(0..classes) as u8));
         }
-        finish(context, folder, &Votes::new(teachers, pool, classes, labels)?, images)
+        finish(context, folder, &Votes::new(shape, labels)?, images)
     })
 }
 
@@ -125,12 +127,8 @@ fn truth(context: &Context<'_>, images: &Images) -> Result<Stage, ExperimentErro
     let inputs = json!({ "truth": Images::digest(pool), "teachers": teachers });
     context.stage("votes", CODE_VERSION, &inputs, |folder| {
         context.progress.begin("true labels", "teachers", teachers as u64, 0);
-        finish(
-            context,
-            folder,
-            &Votes::new(teachers, pool.len(), pool.classes(), pool.labels().repeat(teachers))?,
-            Some(images),
-        )
+        let shape = VoteShape::new(teachers, pool.len(), pool.classes()).map_err(VotesError::from)?;
+        finish(context, folder, &Votes::new(shape, pool.labels().repeat(teachers))?, Some(images))
     })
 }
 
@@ -146,8 +144,8 @@ fn finish(
 ) -> Result<Vec<String>, ExperimentError> {
     let labels = images.map(|images| images.pool.labels());
     let quality = EnsembleQuality {
-        teachers: votes.teachers(),
-        pool_images: votes.queries(),
+        teachers: votes.shape().teachers(),
+        pool_images: votes.shape().queries(),
         mean_accuracy: labels.map(|labels| votes.mean_accuracy(labels)).transpose()?,
         plurality_accuracy: labels.map(|labels| votes.plurality_accuracy(labels)).transpose()?,
     };
@@ -157,7 +155,7 @@ fn finish(
         |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
     context.progress.end(&format!(
         "votes on {} pool images: mean teacher {}, plurality {}",
-        votes.queries(),
+        votes.shape().queries(),
         percent(quality.mean_accuracy),
         percent(quality.plurality_accuracy)
     ));

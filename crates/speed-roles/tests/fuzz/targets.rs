@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 
 use npyz::WriterBuilder;
 use speed_aggregation::{
-    AnswerList, EncryptedAnswer, EvaluationKey, KeySet, KeySource, Message, NoisePlace, Parameters, PublicKey, Round,
-    SecretKey, SeededEvaluationKey, Server, Teacher, generate_keys,
+    AnswerList, EncryptedAnswer, EvaluationKey, KeySet, Message, NoisePlace, Parameters, PublicKey, Round, SecretKey,
+    SeededEvaluationKey, Server, Teacher, generate_keys,
 };
+use speed_core::Randomness;
 use speed_roles::{Mechanism, RoundFile, Terms, parse_labels};
 
 /// Decodes, and says whether that went well.
@@ -47,7 +48,7 @@ fn round(label: &[u8], queries: usize, classes: usize) -> Round {
     Round::new(label, queries, classes, 2, 40).and_then(|round| round.with_min_teachers(1)).expect("valid")
 }
 
-const SOURCE: KeySource = KeySource::Simulation([3; 32]);
+const SOURCE: Randomness = Randomness::simulation([3; 32]);
 
 fn keys() -> KeySet {
     generate_keys(&Parameters::TOURNAMENT_128, &SOURCE).expect("a simulation needs no entropy")

@@ -2,6 +2,7 @@
 //! analyses.
 
 use speed_aggregation::NoisePlace;
+use speed_core::Randomness;
 use speed_mechanism::{DiscreteLaplace, HonestRatio, InverseScale};
 use speed_roles::{Mechanism, teacher};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -70,7 +71,7 @@ fn sums_of_the_teachers_shares_follow_the_discrete_laplace_of_the_accountant() {
 fn the_servers_noise_is_whole() {
     let gamma = InverseScale::new(0.3).expect("valid");
     let mechanism = Mechanism::DiscreteLaplace { gamma };
-    let draws = mechanism.draw(1, 15_000, speed_mechanism::NoiseSource::OperatingSystem).expect("entropy");
+    let draws = mechanism.draw(1, 15_000, Randomness::OperatingSystem).expect("entropy");
     let exact = DiscreteLaplace::of_class(gamma, HonestRatio::ALL);
     let table: Vec<f64> = (0..=8).map(|k| exact.pmf(k)).collect();
     assert!(p_value(&draws, 8, |k| table[k.unsigned_abs() as usize]) > FALSE_ALARM);

@@ -1,120 +1,115 @@
 //! Histograms of votes: the Q x K table of counts.
 
-use crate::VotesError;
-use crate::votes::{check_labels, check_sides, most_voted};
+use crate::{VoteShape, VotesError};
 
-/// How many of n teachers vote for each of K classes on each of Q queries. Every row sums to n.
+/// The numbers of teachers that vote for each of K classes on each of Q queries. Every row sums to the number of teachers n.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VoteCounts {
-    teachers: usize,
-    queries: usize,
-    classes: usize,
+    shape: VoteShape,
     counts: Vec<u32>,
 }
 
 impl VoteCounts {
-    /// Checks and takes a table: `counts` holds the `classes` counts of query 0, then those of query 1, ...
+    /// Checks and takes a table: `counts` holds the K counts of query 0, then those of query 1, ...
     ///
     /// # Errors
-    /// [`VotesError::Empty`], [`VotesError::Classes`] unless `1 <= classes <= 256`, [`VotesError::Length`] unless there are
-    /// `queries * classes` counts, [`VotesError::RowSum`] for the first row that does not sum to `teachers`.
-    pub fn new(teachers: usize, queries: usize, classes: usize, counts: Vec<u32>) -> Result<Self, VotesError> {
-        check_sides(teachers, queries, classes)?;
-        let expected = queries.saturating_mul(classes);
-        if counts.len() != expected {
-            return Err(VotesError::Length { expected, found: counts.len() });
+    /// [`VotesError::Length`] unless there are `Q * K` counts, [`VotesError::RowSum`] for the first row that does not sum to n.
+    pub fn new(shape: VoteShape, counts: Vec<u32>) -> Result<Self, VotesError> {
+        if counts.len() != shape.counts() {
+            return Err(VotesError::Length { expected: shape.counts(), found: counts.len() });
         }
-        for (query, row) in counts.chunks(classes).enumerate() {
+        let teachers = shape.teachers();
+        for (query, row) in counts.chunks(shape.classes()).enumerate() {
             let found = row.iter().map(|&count| u64::from(count)).sum();
             if found != teachers as u64 {
                 return Err(VotesError::RowSum { query, found, teachers });
             }
         }
-        Ok(Self { teachers, queries, classes, counts })
+        Ok(Self { shape, counts })
     }
 
-    /// Histograms that were counted from votes and need no check.
-    pub(crate) fn from_votes(teachers: usize, queries: usize, classes: usize, counts: Vec<u32>) -> Self {
-        Self { teachers, queries, classes, counts }
+    /// Takes counts of votes, which need no check.
+    pub(crate) fn from_votes(shape: VoteShape, counts: Vec<u32>) -> Self {
+        Self { shape, counts }
     }
 
-    /// Number of teachers n.
+    /// Returns the numbers of teachers, queries and classes.
     #[must_use]
-    pub fn teachers(&self) -> usize {
-        self.teachers
+    pub fn shape(&self) -> VoteShape {
+        self.shape
     }
 
-    /// Number of queries Q.
-    #[must_use]
-    pub fn queries(&self) -> usize {
-        self.queries
-    }
-
-    /// Number of classes K.
-    #[must_use]
-    pub fn classes(&self) -> usize {
-        self.classes
-    }
-
-    /// All counts, query after query: `queries * classes` values.
+    /// Returns all counts, query after query: `Q * K` values.
     #[must_use]
     pub fn counts(&self) -> &[u32] {
         &self.counts
     }
 
-    /// The K counts of one query.
+    /// Returns the K counts of one query.
     ///
     /// # Panics
-    /// When `query >= queries()`, as a slice does.
+    /// When there is no such query, as a slice does.
     #[must_use]
     pub fn query(&self, query: usize) -> &[u32] {
-        &self.counts[query * self.classes..(query + 1) * self.classes]
+        let classes = self.shape.classes();
+        &self.counts[query * classes..(query + 1) * classes]
     }
 
-    /// The class with most votes on one query; of equal ones the lowest.
+    /// Returns the class with most votes on one query; of equal ones the lowest.
     ///
     /// # Panics
-    /// When `query >= queries()`, as a slice does.
+    /// When there is no such query, as a slice does.
     #[must_use]
     pub fn plurality(&self, query: usize) -> u8 {
         most_voted(self.query(query))
     }
 
-    /// The share of queries whose plurality is the true label.
+    /// Returns the share of queries whose plurality is the true label.
     ///
     /// # Errors
     /// [`VotesError::Labels`] unless there is one true label for each query.
     pub fn plurality_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
-        check_labels(self.queries, truth)?;
+        check_labels(self.shape.queries(), truth)?;
         let right = truth.iter().enumerate().filter(|&(query, &label)| self.plurality(query) == label).count();
-        Ok(right as f64 / self.queries as f64)
+        Ok(right as f64 / self.shape.queries() as f64)
     }
 
-    /// The share of all votes that are the true label of their query: the teachers' mean accuracy.
+    /// Returns the share of all votes that are the true label of their query: the teachers' mean accuracy.
     ///
     /// # Errors
     /// [`VotesError::Labels`] unless there is one true label for each query.
     pub fn mean_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
-        check_labels(self.queries, truth)?;
+        check_labels(self.shape.queries(), truth)?;
         let right: u64 = truth
             .iter()
             .enumerate()
             .filter_map(|(query, &label)| self.query(query).get(usize::from(label)))
             .map(|&count| u64::from(count))
             .sum();
-        Ok(right as f64 / (self.teachers as f64 * self.queries as f64))
+        Ok(right as f64 / self.shape.labels() as f64)
     }
 }
 
 /// Votes are private until noise is added: `Debug` shows sizes only.
 impl std::fmt::Debug for VoteCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("VoteCounts")
-            .field("teachers", &self.teachers)
-            .field("queries", &self.queries)
-            .field("classes", &self.classes)
-            .finish_non_exhaustive()
+        write!(f, "VoteCounts({}, ..)", self.shape)
     }
+}
+
+/// Returns the first of the greatest counts of at most 256 classes.
+pub(crate) fn most_voted(counts: &[u32]) -> u8 {
+    let mut best = 0;
+    for (class, count) in counts.iter().enumerate() {
+        if *count > counts[best] {
+            best = class;
+        }
+    }
+    best as u8
+}
+
+pub(crate) fn check_labels(queries: usize, truth: &[u8]) -> Result<(), VotesError> {
+    if truth.len() == queries { Ok(()) } else { Err(VotesError::Labels { expected: queries, found: truth.len() }) }
 }
 
 #[cfg(test)]
@@ -122,9 +117,13 @@ mod tests {
     use super::*;
     use crate::Votes;
 
+    fn shape(teachers: usize, queries: usize, classes: usize) -> VoteShape {
+        VoteShape::new(teachers, queries, classes).expect("a shape")
+    }
+
     #[test]
     fn histograms_agree_with_their_votes() {
-        let counts = VoteCounts::new(5, 3, 4, vec![2, 1, 2, 0, 0, 5, 0, 0, 1, 1, 1, 2]).expect("valid counts");
+        let counts = VoteCounts::new(shape(5, 3, 4), vec![2, 1, 2, 0, 0, 5, 0, 0, 1, 1, 1, 2]).expect("valid counts");
         let votes = Votes::from_counts(&counts);
         assert_eq!(counts.query(1), [0, 5, 0, 0]);
         for query in 0..3 {
@@ -142,13 +141,11 @@ mod tests {
 
     #[test]
     fn what_is_no_table_of_histograms_is_refused() {
-        assert_eq!(VoteCounts::new(0, 1, 2, vec![0, 0]), Err(VotesError::Empty { teachers: 0, queries: 1 }));
-        assert_eq!(VoteCounts::new(1, 1, 0, vec![]), Err(VotesError::Classes { found: 0 }));
-        assert_eq!(VoteCounts::new(3, 2, 2, vec![1, 2, 3]), Err(VotesError::Length { expected: 4, found: 3 }));
+        assert_eq!(VoteCounts::new(shape(3, 2, 2), vec![1, 2, 3]), Err(VotesError::Length { expected: 4, found: 3 }));
         let sum = |query, found| Err(VotesError::RowSum { query, found, teachers: 3 });
-        assert_eq!(VoteCounts::new(3, 2, 2, vec![1, 2, 3, 1]), sum(1, 4));
+        assert_eq!(VoteCounts::new(shape(3, 2, 2), vec![1, 2, 3, 1]), sum(1, 4));
         // A sum of u32 would wrap to 3.
-        assert_eq!(VoteCounts::new(3, 1, 2, vec![u32::MAX, 4]), sum(0, (1 << 32) + 3));
+        assert_eq!(VoteCounts::new(shape(3, 1, 2), vec![u32::MAX, 4]), sum(0, (1 << 32) + 3));
     }
 
     #[test]
@@ -164,7 +161,7 @@ mod tests {
         let header = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
         let counts: Vec<u32> =
             bytes[header..].chunks(8).map(|b| f64::from_le_bytes(b.try_into().expect("8 bytes")) as u32).collect();
-        let counts = VoteCounts::new(250, 9000, 10, counts).expect("rows of 250 votes");
+        let counts = VoteCounts::new(shape(250, 9000, 10), counts).expect("rows of 250 votes");
         assert_eq!(Votes::from_counts(&counts).all_counts(), counts);
     }
 }

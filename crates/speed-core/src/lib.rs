@@ -1,0 +1,40 @@
+//! The vocabulary that all crates of SPEED share, from the command line to the bytes on the wire.
+//!
+//! | type | concept |
+//! |---|---|
+//! | [`VoteShape`] | teachers, queries and classes: the shape of everything that is voted on |
+//! | [`Votes`], [`VoteCounts`] | one label per teacher and query; one histogram per query |
+//! | [`Randomness`] | the origin of keys and noise, and so whether a run is a simulation |
+//! | [`NoisePlacement`] | noise in shares of the teachers, or whole from the server |
+//! | [`Circuit`] | the argmax circuit on ciphertexts |
+//! | [`Digest`] | a SHA-256 value as bytes and as text |
+//!
+//! ```
+//! use speed_core::{VoteCounts, VoteShape, Votes};
+//!
+//! let shape = VoteShape::new(3, 2, 10)?;
+//! let votes = Votes::new(shape, vec![7, 1, /* second teacher */ 7, 0, /* third */ 2, 0])?;
+//! let counts: VoteCounts = votes.all_counts();
+//! assert_eq!((counts.plurality(0), counts.plurality(1)), (7, 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod circuit;
+mod counts;
+mod digest;
+mod error;
+mod name;
+mod placement;
+mod randomness;
+mod shape;
+mod votes;
+
+pub use circuit::Circuit;
+pub use counts::VoteCounts;
+pub use digest::{Digest, DigestError};
+pub use error::VotesError;
+pub use name::NameError;
+pub use placement::NoisePlacement;
+pub use randomness::{EntropyError, Randomness, RandomnessKind};
+pub use shape::{ShapeError, VoteShape};
+pub use votes::Votes;

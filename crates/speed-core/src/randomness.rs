@@ -1,0 +1,156 @@
+//! The origin of keys and of privacy noise.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+/// The origin of keys and of privacy noise, and so whether they protect anybody. No key shows in `Debug`.
+#[derive(Clone)]
+pub enum Randomness {
+    /// The operating system's cryptographic generator: the only origin with a guarantee.
+    OperatingSystem,
+    /// A key of [`Randomness::fresh`] that was kept, so that answers that were paid for can be given again after an
+    /// interruption. As secret as votes, and removed once the answers are given.
+    Kept(Zeroizing<[u8; 32]>),
+    /// A key that the caller chose: keys and noise can be repeated, so there is **no privacy** against anybody who knows it, and
+    /// every output says so.
+    Simulation([u8; 32]),
+}
+
+/// The kind of a [`Randomness`], as configs name it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RandomnessKind {
+    /// The operating system's cryptographic generator.
+    #[default]
+    OperatingSystem,
+    /// A seed: reproducible, not private.
+    Simulation,
+}
+
+crate::named!(RandomnessKind: OperatingSystem = "operating-system", Simulation = "simulation");
+
+/// A failure of the operating system's generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the operating system's random generator failed")]
+pub struct EntropyError(#[source] getrandom::Error);
+
+impl Randomness {
+    /// A simulation with this key.
+    #[must_use]
+    pub const fn simulation(key: [u8; 32]) -> Self {
+        Self::Simulation(key)
+    }
+
+    /// Draws a key from the operating system.
+    ///
+    /// # Errors
+    /// If it gives no random bytes.
+    pub fn fresh() -> Result<Zeroizing<[u8; 32]>, EntropyError> {
+        let mut key = Zeroizing::new([0; 32]);
+        getrandom::fill(key.as_mut_slice()).map_err(EntropyError)?;
+        Ok(key)
+    }
+
+    /// Returns whether results can be repeated and protect nobody.
+    #[must_use]
+    pub fn is_simulation(&self) -> bool {
+        matches!(self, Self::Simulation(_))
+    }
+
+    /// Returns the kind.
+    #[must_use]
+    pub fn kind(&self) -> RandomnessKind {
+        match self {
+            Self::OperatingSystem | Self::Kept(_) => RandomnessKind::OperatingSystem,
+            Self::Simulation(_) => RandomnessKind::Simulation,
+        }
+    }
+
+    /// Returns the key of one generator: a fresh one, or the one that was kept or chosen.
+    ///
+    /// # Errors
+    /// If the operating system gives no random bytes.
+    pub fn key(&self) -> Result<Zeroizing<[u8; 32]>, EntropyError> {
+        match self {
+            Self::OperatingSystem => Self::fresh(),
+            Self::Kept(key) => Ok(key.clone()),
+            Self::Simulation(key) => Ok(Zeroizing::new(*key)),
+        }
+    }
+
+    /// Derives the randomness of one purpose. Of a key that was kept or chosen it is SHA-256 of `domain`, the key, the length of
+    /// `purpose` (8 bytes), `purpose`, `index` (8 bytes) and `context`, numbers little-endian.
+    #[must_use]
+    pub fn derive(&self, domain: &[u8], purpose: &str, index: u64, context: &[u8]) -> Self {
+        let derived = |key: &[u8; 32]| -> [u8; 32] {
+            let mut hash = Sha256::new();
+            hash.update(domain);
+            hash.update(key);
+            hash.update((purpose.len() as u64).to_le_bytes());
+            hash.update(purpose.as_bytes());
+            hash.update(index.to_le_bytes());
+            hash.update(context);
+            hash.finalize().into()
+        };
+        match self {
+            Self::OperatingSystem => Self::OperatingSystem,
+            Self::Kept(key) => Self::Kept(Zeroizing::new(derived(key))),
+            Self::Simulation(key) => Self::Simulation(derived(key)),
+        }
+    }
+}
+
+impl fmt::Debug for Randomness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OperatingSystem => "OperatingSystem",
+            Self::Kept(_) => "Kept(..)",
+            Self::Simulation(_) => "Simulation(..)",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_derived_differs_by_every_part_and_says_whether_it_is_a_simulation() {
+        let of = |byte: u8| Randomness::simulation([byte; 32]);
+        let keys = [
+            of(1).key(),
+            of(1).derive(b"d", "noise", 0, b"").key(),
+            of(2).derive(b"d", "noise", 0, b"").key(),
+            of(1).derive(b"e", "noise", 0, b"").key(),
+            of(1).derive(b"d", "keys", 0, b"").key(),
+            of(1).derive(b"d", "noise", 1, b"").key(),
+            of(1).derive(b"d", "noise", 0, b"x").key(),
+        ]
+        .map(|key| *key.expect("no entropy is needed"));
+        for (i, key) in keys.iter().enumerate() {
+            assert!(!keys[..i].contains(key), "{i}");
+        }
+        assert!(of(1).derive(b"d", "noise", 0, b"").is_simulation());
+        let kept = Randomness::Kept(Zeroizing::new([7; 32])).derive(b"d", "noise", 0, b"");
+        assert!(!kept.is_simulation() && matches!(kept, Randomness::Kept(_)));
+        assert!(matches!(Randomness::OperatingSystem.derive(b"", "", 0, b""), Randomness::OperatingSystem));
+        let fresh = || *Randomness::OperatingSystem.key().expect("entropy");
+        assert_ne!(fresh(), fresh());
+    }
+
+    #[test]
+    fn a_derived_key_is_the_documented_hash() {
+        // Python: hashlib.sha256(b"domain" + bytes([5]*32) + (5).to_bytes(8,"little") + b"noise" + (3).to_bytes(8,"little") + b"c")
+        let derived = Randomness::simulation([5; 32]).derive(b"domain", "noise", 3, b"c").key().expect("a key");
+        assert_eq!(hex::encode(*derived), "cf954b09663bf226a2975dbf8a66e4ac86b57167d6f5a95dd3e1d9bdf0941828");
+    }
+
+    #[test]
+    fn debug_shows_no_key() {
+        assert_eq!(format!("{:?}", Randomness::simulation([77; 32])), "Simulation(..)");
+        assert_eq!(format!("{:?}", Randomness::Kept(Zeroizing::new([77; 32]))), "Kept(..)");
+    }
+}

@@ -1,0 +1,188 @@
+//! One label per teacher and query.
+
+use crate::counts::{check_labels, most_voted};
+use crate::{VoteCounts, VoteShape, VotesError};
+
+/// The labels that n teachers give to Q queries, each below the number of classes K.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Votes {
+    shape: VoteShape,
+    labels: Vec<u8>,
+}
+
+impl Votes {
+    /// Checks and takes a matrix: `labels` holds the Q labels of teacher 0, then those of teacher 1, ...
+    ///
+    /// # Errors
+    /// [`VotesError::Length`] unless there are `n * Q` labels, [`VotesError::Label`] for the first label that is not below K.
+    pub fn new(shape: VoteShape, labels: Vec<u8>) -> Result<Self, VotesError> {
+        let (queries, classes) = (shape.queries(), shape.classes());
+        if labels.len() != shape.labels() {
+            return Err(VotesError::Length { expected: shape.labels(), found: labels.len() });
+        }
+        if let Some(i) = labels.iter().position(|&label| usize::from(label) >= classes) {
+            return Err(VotesError::Label { teacher: i / queries, query: i % queries, found: labels[i], classes });
+        }
+        Ok(Self { shape, labels })
+    }
+
+    /// Makes votes with the histograms `counts`: on every query the first teachers vote for class 0, the next for class 1, and
+    /// so on. The assignment to teachers is made up (published histograms do not say), the sums are not.
+    #[must_use]
+    pub fn from_counts(counts: &VoteCounts) -> Self {
+        let shape = counts.shape();
+        let queries = shape.queries();
+        let mut labels = vec![0; shape.labels()];
+        for query in 0..queries {
+            let mut teacher = 0;
+            for (class, &count) in counts.query(query).iter().enumerate() {
+                for _ in 0..count {
+                    labels[teacher * queries + query] = class as u8;
+                    teacher += 1;
+                }
+            }
+        }
+        Self { shape, labels }
+    }
+
+    /// Returns the numbers of teachers, queries and classes.
+    #[must_use]
+    pub fn shape(&self) -> VoteShape {
+        self.shape
+    }
+
+    /// Returns all labels, teacher after teacher: `n * Q` values.
+    #[must_use]
+    pub fn labels(&self) -> &[u8] {
+        &self.labels
+    }
+
+    /// Returns the labels that one teacher gives to the queries, in their order.
+    ///
+    /// # Panics
+    /// When there is no such teacher, as a slice does.
+    #[must_use]
+    pub fn teacher(&self, teacher: usize) -> &[u8] {
+        {
+            let queries = self.shape.queries();
+            &self.labels[teacher * queries..(teacher + 1) * queries]
+        }
+    }
+
+    /// Returns the label that one teacher gives to one query.
+    ///
+    /// # Panics
+    /// When there is no such teacher or query, as a slice does.
+    #[must_use]
+    pub fn label(&self, teacher: usize, query: usize) -> u8 {
+        self.teacher(teacher)[query]
+    }
+
+    /// Counts the votes for each of the K classes on one query.
+    ///
+    /// # Panics
+    /// When there is no such query, as a slice does.
+    #[must_use]
+    pub fn counts(&self, query: usize) -> Vec<u32> {
+        let mut counts = vec![0; self.shape.classes()];
+        for teacher in 0..self.shape.teachers() {
+            counts[usize::from(self.label(teacher, query))] += 1;
+        }
+        counts
+    }
+
+    /// Counts the votes for each class on every query.
+    #[must_use]
+    pub fn all_counts(&self) -> VoteCounts {
+        let counts = (0..self.shape.queries()).flat_map(|query| self.counts(query)).collect();
+        VoteCounts::from_votes(self.shape, counts)
+    }
+
+    /// Returns the class with most votes on one query; of equal ones the lowest.
+    ///
+    /// # Panics
+    /// When there is no such query, as a slice does.
+    #[must_use]
+    pub fn plurality(&self, query: usize) -> u8 {
+        most_voted(&self.counts(query))
+    }
+
+    /// Returns the share of queries whose plurality is the true label.
+    ///
+    /// # Errors
+    /// [`VotesError::Labels`] unless there is one true label for each query.
+    pub fn plurality_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
+        check_labels(self.shape.queries(), truth)?;
+        let right = truth.iter().enumerate().filter(|&(query, &label)| self.plurality(query) == label).count();
+        Ok(right as f64 / self.shape.queries() as f64)
+    }
+
+    /// Returns the mean over the teachers of the share of queries that they label as the truth has it.
+    ///
+    /// # Errors
+    /// [`VotesError::Labels`] unless there is one true label for each query.
+    pub fn mean_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
+        check_labels(self.shape.queries(), truth)?;
+        let right = self.labels.iter().zip(truth.iter().cycle()).filter(|(vote, label)| vote == label).count();
+        Ok(right as f64 / self.labels.len() as f64)
+    }
+}
+
+/// Votes are the teachers' private labels until noise is added: `Debug` shows sizes only.
+impl std::fmt::Debug for Votes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Votes({}, ..)", self.shape)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(teachers: usize, queries: usize, classes: usize) -> VoteShape {
+        VoteShape::new(teachers, queries, classes).expect("a shape")
+    }
+
+    /// Three teachers, four queries, three classes.
+    fn votes() -> Votes {
+        Votes::new(shape(3, 4, 3), vec![0, 1, 2, 2, 0, 2, 2, 1, 1, 0, 2, 1]).expect("valid votes")
+    }
+
+    #[test]
+    fn votes_are_counted() {
+        let votes = votes();
+        assert_eq!(votes.shape(), shape(3, 4, 3));
+        assert_eq!(votes.teacher(1), [0, 2, 2, 1]);
+        assert_eq!(votes.label(2, 0), 1);
+        assert_eq!(votes.counts(0), [2, 1, 0]);
+        assert_eq!(votes.counts(3), [0, 2, 1]);
+        // Query 1 is a tie of all three: the lowest wins.
+        assert_eq!([0, 1, 2, 3].map(|q| votes.plurality(q)), [0, 0, 2, 1]);
+        assert_eq!(votes.plurality_accuracy(&[0, 1, 2, 0]), Ok(0.5));
+        assert_eq!(votes.mean_accuracy(&[0, 1, 2, 2]), Ok((4 + 2 + 1) as f64 / 12.0));
+        assert_eq!(votes.plurality_accuracy(&[0; 3]), Err(VotesError::Labels { expected: 4, found: 3 }));
+        assert_eq!(votes.mean_accuracy(&[0; 5]), Err(VotesError::Labels { expected: 4, found: 5 }));
+    }
+
+    #[test]
+    fn what_is_no_matrix_of_votes_is_refused() {
+        assert_eq!(Votes::new(shape(2, 2, 3), vec![0; 3]), Err(VotesError::Length { expected: 4, found: 3 }));
+        let label = VotesError::Label { teacher: 1, query: 0, found: 3, classes: 3 };
+        assert_eq!(Votes::new(shape(2, 2, 3), vec![0, 1, 3, 2]), Err(label));
+        assert!(Votes::new(shape(1, 1, 256), vec![255]).is_ok());
+    }
+
+    #[test]
+    fn histograms_and_back() {
+        let counts = votes().all_counts();
+        let again = Votes::from_counts(&counts);
+        assert_eq!(again.all_counts(), counts);
+        assert_eq!(again.teacher(0), [0, 0, 2, 1]);
+        assert_eq!(again.teacher(2), [1, 2, 2, 2]);
+    }
+
+    #[test]
+    fn debug_shows_no_vote() {
+        assert_eq!(format!("{:?}", votes()), "Votes(3 teachers, 4 queries, 3 classes, ..)");
+    }
+}

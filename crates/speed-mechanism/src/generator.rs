@@ -1,0 +1,60 @@
+//! The generator of the random bits of privacy noise.
+
+use std::convert::Infallible;
+use std::fmt;
+
+use chacha20::ChaCha20Rng;
+use rand::{SeedableRng, TryCryptoRng, TryRng};
+use speed_core::{EntropyError, Randomness};
+use zeroize::ZeroizeOnDrop;
+
+/// A cryptographic generator of privacy noise: ChaCha20, wiped from memory when dropped, opaque in `Debug`. It knows whether it is a
+/// simulation's.
+pub struct NoiseGenerator {
+    generator: ChaCha20Rng,
+    simulation: bool,
+}
+
+impl NoiseGenerator {
+    /// Starts a generator, one of its own for every teacher.
+    ///
+    /// # Errors
+    /// If the operating system gives no random bytes.
+    pub fn new(randomness: &Randomness) -> Result<Self, EntropyError> {
+        let generator = ChaCha20Rng::from_seed(*randomness.key()?);
+        Ok(Self { generator, simulation: randomness.is_simulation() })
+    }
+
+    /// Returns whether its noise can be repeated and protects nobody.
+    #[must_use]
+    pub fn is_simulation(&self) -> bool {
+        self.simulation
+    }
+}
+
+// The inner generator wipes its state and its buffered output (feature `zeroize` of chacha20).
+impl ZeroizeOnDrop for NoiseGenerator {}
+
+impl fmt::Debug for NoiseGenerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NoiseGenerator { .. }")
+    }
+}
+
+impl TryRng for NoiseGenerator {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.generator.try_next_u32()
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.generator.try_next_u64()
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.generator.try_fill_bytes(bytes)
+    }
+}
+
+impl TryCryptoRng for NoiseGenerator {}

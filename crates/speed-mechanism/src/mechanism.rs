@@ -1,0 +1,163 @@
+//! The noise distribution with its parameters, and its name alone.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{InverseScale, MechanismError, NoiseDeviation};
+
+/// A noise distribution with its parameters: that of the sum over all teachers, per class and query.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "noise", rename_all = "snake_case")]
+pub enum Mechanism {
+    /// The paper's continuous Laplace noise: for analysis, it cannot be encrypted.
+    Laplace {
+        /// Inverse scale, per vote.
+        gamma: InverseScale,
+    },
+    /// Integer noise, in shares that are differences of negative binomial variables.
+    DiscreteLaplace {
+        /// Inverse scale, per vote.
+        gamma: InverseScale,
+    },
+    /// Gaussian noise, as in PATE 2018: for analysis.
+    Gaussian {
+        /// Standard deviation, in votes.
+        sigma: NoiseDeviation,
+    },
+    /// Skellam noise, in shares that are differences of Poisson variables: the integer counterpart of the Gaussian.
+    Skellam {
+        /// Standard deviation, in votes.
+        sigma: NoiseDeviation,
+    },
+}
+
+/// A noise distribution without its parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MechanismKind {
+    /// [`Mechanism::Laplace`].
+    Laplace,
+    /// [`Mechanism::DiscreteLaplace`].
+    #[default]
+    DiscreteLaplace,
+    /// [`Mechanism::Gaussian`].
+    Gaussian,
+    /// [`Mechanism::Skellam`].
+    Skellam,
+}
+
+speed_core::named!(MechanismKind:
+    Laplace = "laplace",
+    DiscreteLaplace = "discrete-laplace",
+    Gaussian = "gaussian",
+    Skellam = "skellam",
+);
+
+impl MechanismKind {
+    /// Adds the parameter: gamma, per vote, or sigma, in votes.
+    ///
+    /// # Errors
+    /// If the parameter is out of range.
+    pub fn with_scale(self, scale: f64) -> Result<Mechanism, MechanismError> {
+        Ok(match self {
+            Self::Laplace => Mechanism::Laplace { gamma: InverseScale::new(scale)? },
+            Self::DiscreteLaplace => Mechanism::DiscreteLaplace { gamma: InverseScale::new(scale)? },
+            Self::Gaussian => Mechanism::Gaussian { sigma: NoiseDeviation::new(scale)? },
+            Self::Skellam => Mechanism::Skellam { sigma: NoiseDeviation::new(scale)? },
+        })
+    }
+
+    /// Returns whether the parameter is an inverse scale, so that a larger one is less noise.
+    #[must_use]
+    pub fn is_inverse(self) -> bool {
+        matches!(self, Self::Laplace | Self::DiscreteLaplace)
+    }
+
+    /// Returns whether the noise is an integer number of votes, so that it can be encrypted.
+    #[must_use]
+    pub fn is_integer(self) -> bool {
+        matches!(self, Self::DiscreteLaplace | Self::Skellam)
+    }
+}
+
+impl Mechanism {
+    /// Returns the name without the parameter.
+    #[must_use]
+    pub fn kind(self) -> MechanismKind {
+        match self {
+            Self::Laplace { .. } => MechanismKind::Laplace,
+            Self::DiscreteLaplace { .. } => MechanismKind::DiscreteLaplace,
+            Self::Gaussian { .. } => MechanismKind::Gaussian,
+            Self::Skellam { .. } => MechanismKind::Skellam,
+        }
+    }
+
+    /// Returns the parameter: gamma, per vote, or sigma, in votes.
+    #[must_use]
+    pub fn scale(self) -> f64 {
+        match self {
+            Self::Laplace { gamma } | Self::DiscreteLaplace { gamma } => gamma.get(),
+            Self::Gaussian { sigma } | Self::Skellam { sigma } => sigma.get(),
+        }
+    }
+
+    /// Returns the inverse scale of Laplace noise.
+    #[must_use]
+    pub fn gamma(self) -> Option<InverseScale> {
+        match self {
+            Self::Laplace { gamma } | Self::DiscreteLaplace { gamma } => Some(gamma),
+            Self::Gaussian { .. } | Self::Skellam { .. } => None,
+        }
+    }
+
+    /// Returns whether the noise is an integer number of votes, so that it can be encrypted.
+    #[must_use]
+    pub fn is_integer(self) -> bool {
+        self.kind().is_integer()
+    }
+
+    /// Returns name and parameter as they enter a round's id: equal only for equal mechanisms.
+    #[must_use]
+    pub fn identifier(self) -> String {
+        let parameter = if self.kind().is_inverse() { "gamma" } else { "sigma" };
+        format!("{} {parameter}={}", self.kind(), self.scale())
+    }
+}
+
+impl fmt::Display for Mechanism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Laplace { gamma } => write!(f, "continuous Laplace noise of inverse scale gamma = {}", gamma.get()),
+            Self::DiscreteLaplace { gamma } => {
+                write!(f, "integer (discrete Laplace) noise of inverse scale gamma = {}", gamma.get())
+            }
+            Self::Gaussian { sigma } => write!(f, "Gaussian noise of standard deviation sigma = {}", sigma.get()),
+            Self::Skellam { sigma } => {
+                write!(f, "integer (Skellam) noise of standard deviation sigma = {}", sigma.get())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mechanism_has_the_same_name_everywhere() {
+        for name in MechanismKind::NAMES {
+            let kind: MechanismKind = name.parse().expect("a known name");
+            assert_eq!(serde_json::to_value(kind).expect("a text"), *name);
+            let mechanism = kind.with_scale(0.1).expect("in range");
+            assert_eq!((mechanism.kind(), mechanism.scale()), (kind, 0.1));
+            // Ledgers and reports hold this form.
+            let json = serde_json::to_value(mechanism).expect("a record");
+            assert_eq!(json["noise"], name.replace('-', "_"));
+            assert_eq!(serde_json::from_value::<Mechanism>(json).expect("the same"), mechanism);
+        }
+        let mechanism = MechanismKind::DiscreteLaplace.with_scale(0.1).expect("in range");
+        assert_eq!(mechanism.identifier(), "discrete-laplace gamma=0.1");
+        assert!(MechanismKind::Skellam.with_scale(f64::NAN).is_err());
+    }
+}
