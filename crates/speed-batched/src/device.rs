@@ -14,9 +14,9 @@ pub enum DeviceKind {
 /// A device, open for work.
 #[derive(Clone, Debug)]
 pub struct Accelerator {
-    /// Where Burn's tensors are, without autodiff.
+    /// Burn's device, without autodiff.
     pub device: Device,
-    /// What it is, for people: of a GPU, what its driver calls it.
+    /// Its name for people: of a GPU, that of its driver.
     pub name: String,
 }
 

@@ -47,12 +47,12 @@ impl Network {
         Self { arrays: arrays.collect() }
     }
 
-    /// The arrays, for computations without gradients.
+    /// Returns the arrays, for computations without gradients.
     pub(crate) fn values(&self) -> Vec<Tensor<3>> {
         self.arrays.iter().map(|array| array.value.clone()).collect()
     }
 
-    /// The arrays of which the trained ones are followed by automatic differentiation.
+    /// Returns the arrays of which the trained ones are followed by automatic differentiation.
     pub(crate) fn tracked(&self) -> Vec<Tensor<3>> {
         let track = |array: &Array| match array.moments {
             Some(_) => array.value.clone().autodiff().require_grad(),
@@ -61,7 +61,7 @@ impl Network {
         self.arrays.iter().map(track).collect()
     }
 
-    /// One step of an optimiser, from the gradients of `tracked`: `rule(value, moments, gradient)` changes the first two.
+    /// Makes one step of an optimiser, from the gradients of `tracked`: `rule(value, moments, gradient)` changes the first two.
     ///
     /// # Panics
     /// When the loss does not depend on a trained array.

@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 use speed_nn::adam::AdamStep;
 
-/// The students' Adam: `p -= rate m / sqrt(v + floor)`.
+/// Returns the students' Adam: `p -= rate m / sqrt(v + floor)`.
 pub(crate) fn adam_floor_inside(step: AdamStep) -> impl Fn(&mut Tensor<3>, &mut [Tensor<3>; 2], Tensor<3>) {
     let AdamStep { beta1, beta2, rate, floor } = step;
     move |value, moments, gradient| {
@@ -13,7 +13,7 @@ pub(crate) fn adam_floor_inside(step: AdamStep) -> impl Fn(&mut Tensor<3>, &mut 
     }
 }
 
-/// The teachers' Adam: `p -= rate m / (sqrt(v) + floor)`, with the rate of each model `[models, 1, 1]`.
+/// Returns the teachers' Adam: `p -= rate m / (sqrt(v) + floor)`, with the rate of each model `[models, 1, 1]`.
 pub(crate) fn adam_floor_outside(
     betas: [f32; 2],
     rates: Tensor<3>,

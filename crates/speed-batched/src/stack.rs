@@ -22,13 +22,13 @@ pub(crate) fn stack<'a>(
     Tensor::from_data(TensorData::new(values, [models, rows, columns]), device)
 }
 
-/// The array of every model.
+/// Returns the array of every model.
 pub(crate) fn unstack(tensor: &Tensor<3>) -> Result<Vec<Vec<f32>>, DeviceError> {
     let [_, rows, columns] = tensor.dims();
     Ok(read(tensor)?.chunks_exact(rows * columns).map(<[f32]>::to_vec).collect())
 }
 
-/// All values in row-major order.
+/// Returns all values in row-major order.
 pub(crate) fn read<const D: usize>(tensor: &Tensor<D>) -> Result<Vec<f32>, DeviceError> {
     tensor.try_to_vec_as().map_err(DeviceError::failed)
 }

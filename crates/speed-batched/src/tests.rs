@@ -1,10 +1,10 @@
-//! What tests share: devices and comparisons.
+//! Helpers of the tests: devices and comparisons.
 
 use burn::tensor::Device;
 
 use crate::{DeviceKind, open};
 
-/// The devices that tests run on: the processor, and a GPU where the feature is on and there is one. A driver in software
+/// Returns the devices that tests run on: the processor, and a GPU where the feature is on and there is one. A driver in software
 /// will do. With `SPEED_REQUIRE_GPU` set, as in CI, a missing one fails the test.
 #[expect(clippy::print_stderr, reason = "a skipped device says so")]
 pub(crate) fn devices() -> Vec<Device> {

@@ -2,7 +2,7 @@
 
 use crate::DataError;
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// `count` images of `height` x `width` bytes, idx3.
@@ -73,7 +73,7 @@ pub(crate) static MNIST: Catalog = Catalog {
 
 static ALL: &[&Catalog] = &[&MNIST];
 
-/// The catalog entry of a dataset.
+/// Returns the catalog entry of a dataset.
 pub(crate) fn find(name: &str) -> Result<&'static Catalog, DataError> {
     ALL.iter().copied().find(|catalog| catalog.name == name).ok_or_else(|| DataError::UnknownDataset {
         name: name.to_owned(),

@@ -20,14 +20,14 @@ pub struct FileReport {
     pub name: &'static str,
     /// SHA-256 that the uncompressed content must have, in hexadecimal.
     pub sha256: &'static str,
-    /// What was found, or the first thing that is wrong.
+    /// The dataset found, or its first fault.
     pub outcome: Result<GoodFile, DataError>,
 }
 
 /// A file that passed every check: gzip, header, counts, sizes, labels and checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoodFile {
-    /// Where it is.
+    /// Its place.
     pub path: PathBuf,
     /// Bytes on disk.
     pub stored_bytes: u64,
@@ -40,7 +40,7 @@ pub struct GoodFile {
 }
 
 impl CheckReport {
-    /// Whether every file is there and valid.
+    /// Returns whether every file is there and valid.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.files.iter().all(|file| file.outcome.is_ok())

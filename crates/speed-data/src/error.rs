@@ -1,4 +1,4 @@
-//! What can be wrong with data, and what to do about it.
+//! Faults of data, and what to do about them.
 
 use crate::ImageShape;
 use crate::idx::IdxError;
@@ -93,7 +93,7 @@ pub enum DataError {
     BadFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         problem: FileProblem,
         /// The known file whose content it has instead, if any (swapped files).
         content_of: Option<&'static str>,
@@ -101,7 +101,7 @@ pub enum DataError {
     /// The operating system refused.
     #[error("cannot {action} {}: {error}", .path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// The action, as a verb.
         action: &'static str,
         /// On which path.
         path: PathBuf,
@@ -111,13 +111,13 @@ pub enum DataError {
     /// The `mnist` crate read something else than our own checks did.
     #[error("the mnist crate read other {part} than the checked files hold")]
     Disagreement {
-        /// Which of the four arrays.
+        /// One of the four arrays.
         part: &'static str,
     },
     /// An invalid file lies where a download would go.
     #[error("{error}; it is not overwritten: move it away, then fetch again")]
     InTheWay {
-        /// What is wrong with the file.
+        /// The fault of the file.
         error: Box<DataError>,
     },
     /// Another process downloads the same file.
@@ -146,7 +146,7 @@ pub enum FileProblem {
     TooLong {
         /// Bytes of the right content.
         expected: u64,
-        /// Where reading stopped.
+        /// The place at which reading stopped.
         limit: u64,
     },
     /// Not an idx file of the right kind and length.
@@ -173,7 +173,7 @@ pub enum FileProblem {
     /// A label that is no class.
     #[error("label {index}: expected below {classes}, found {found}")]
     Label {
-        /// Which label.
+        /// Index of the label.
         index: usize,
         /// Its value.
         found: u8,
@@ -190,14 +190,14 @@ pub enum FileProblem {
     },
 }
 
-/// Which download failed and how to do it by hand.
+/// The download that failed, and how to do it by hand.
 #[derive(Debug)]
 pub struct DownloadError {
     /// The dataset.
     pub name: &'static str,
-    /// What each mirror answered: the address and the reason.
+    /// Address and reason of every mirror that failed.
     pub attempts: Vec<(String, String)>,
-    /// Where each missing file belongs, and the SHA-256 of its uncompressed content in hexadecimal.
+    /// Place of each missing file, and the SHA-256 of its uncompressed content in hexadecimal.
     pub wanted: Vec<(PathBuf, &'static str)>,
 }
 

@@ -45,7 +45,7 @@ pub use places::locate;
 pub use shape::ImageShape;
 pub use split::Split;
 
-/// Lower-case hexadecimal.
+/// Returns lower-case hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Who holds which images: the disjoint partitions of the teachers.
+//! The disjoint partitions of the teachers.
 
 use crate::DataError;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Where datasets are looked for.
+//! Folders in which datasets are looked for.
 
 use crate::{DataError, catalog, verify};
 use std::env;
@@ -9,7 +9,7 @@ const VARIABLE: &str = "SPEED_DATASETS";
 /// The folder below the current one that is tried last.
 const DEFAULT: &str = "datasets";
 
-/// The folder that holds dataset `name`, to be handed to its loader.
+/// Returns the folder that holds dataset `name`, to be handed to its loader.
 ///
 /// With `explicit` (the option `--datasets`), only that folder: data must not silently come from elsewhere when an
 /// option is mistyped. Without it the folder in the environment variable `SPEED_DATASETS`, then `./datasets`. A folder

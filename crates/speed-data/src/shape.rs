@@ -22,7 +22,7 @@ impl ImageShape {
         self.channels.saturating_mul(self.height).saturating_mul(self.width)
     }
 
-    /// Whether images of this shape can exist: no side is zero and the product fits.
+    /// Returns whether images of this shape can exist: no side is zero and the product fits.
     pub(crate) const fn is_possible(self) -> bool {
         let pixels = self.pixels();
         pixels > 0 && pixels < usize::MAX

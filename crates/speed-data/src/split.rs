@@ -45,31 +45,31 @@ impl Split {
         Ok(Self { shape, classes, pixels, labels })
     }
 
-    /// Number of images.
+    /// Returns the number of images.
     #[must_use]
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether there is no image.
+    /// Returns whether there is no image.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
-    /// The size of every image.
+    /// Returns the size of every image.
     #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.shape
     }
 
-    /// Number of classes K; labels are 0..K. A class may have no image.
+    /// Returns the number of classes K; labels are 0..K. A class may have no image.
     #[must_use]
     pub fn classes(&self) -> usize {
         self.classes
     }
 
-    /// The pixels of image `i` in CHW order, `shape().pixels()` bytes.
+    /// Returns the pixels of image `i` in CHW order, `shape().pixels()` bytes.
     ///
     /// # Panics
     /// When `i >= len()`, as a slice does.
@@ -79,7 +79,7 @@ impl Split {
         &self.pixels[i * size..(i + 1) * size]
     }
 
-    /// The label of image `i`, below [`classes`](Self::classes).
+    /// Returns the label of image `i`, below [`classes`](Self::classes).
     ///
     /// # Panics
     /// When `i >= len()`, as a slice does.
@@ -88,13 +88,13 @@ impl Split {
         self.labels[i]
     }
 
-    /// All labels, in the order of the images.
+    /// Returns all labels, in the order of the images.
     #[must_use]
     pub fn labels(&self) -> &[u8] {
         &self.labels
     }
 
-    /// A copy of the images `range`, for example one teacher's partition or the student's pool.
+    /// Returns a copy of the images `range`, for example one teacher's partition or the student's pool.
     ///
     /// # Panics
     /// When the range does not lie within `0..len()`, as a slice does.
@@ -106,7 +106,7 @@ impl Split {
         Self { shape: self.shape, classes: self.classes, pixels, labels }
     }
 
-    /// SHA-256 of shape, classes, pixels and labels, for the fingerprint of what was computed from them. Two splits
+    /// Returns the SHA-256 of shape, classes, pixels and labels, for the fingerprint of what was computed from them. Two splits
     /// have the same digest exactly when they are equal.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {

@@ -31,7 +31,7 @@ pub(crate) fn toy() -> (&'static Catalog, HashMap<String, Vec<u8>>) {
     (Box::leak(Box::new(catalog)), files)
 }
 
-/// An idx file with random data, always the same for the same content.
+/// Returns an idx file with random data, always the same for the same content.
 pub(crate) fn file(content: Content) -> Vec<u8> {
     let mut stream = speed_random::Streams::new(1).stream("toy", 0);
     let (words, len, classes) = match content {

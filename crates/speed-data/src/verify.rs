@@ -17,7 +17,7 @@ pub(crate) struct Checked {
     pub(crate) stored_bytes: u64,
 }
 
-/// Where a file may be below `dir`, in order of preference: the folder itself, then the dataset's own folder; gzip,
+/// Lists the places of a file below `dir`, in order of preference: the folder itself, then the dataset's own folder; gzip,
 /// then uncompressed.
 pub(crate) fn candidates(catalog: &Catalog, file: &FileSpec, dir: &Path) -> Vec<PathBuf> {
     [dir.to_path_buf(), dir.join(catalog.name)]
@@ -26,12 +26,12 @@ pub(crate) fn candidates(catalog: &Catalog, file: &FileSpec, dir: &Path) -> Vec<
         .collect()
 }
 
-/// The first candidate that exists.
+/// Returns the first candidate that exists.
 pub(crate) fn find(catalog: &Catalog, file: &FileSpec, dir: &Path) -> Option<PathBuf> {
     candidates(catalog, file, dir).into_iter().find(|path| path.exists())
 }
 
-/// [`find`], or the error that lists where it looked.
+/// Returns what [`find`] finds, or the error that lists where it looked.
 pub(crate) fn find_required(
     catalog: &'static Catalog,
     file: &'static FileSpec,
@@ -68,7 +68,7 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
     Ok(Checked { content, stored_bytes })
 }
 
-/// At most `limit + 1` bytes of uncompressed content, whatever a gzip stream would unpack to.
+/// Reads at most `limit + 1` bytes of uncompressed content, whatever a gzip stream would unpack to.
 fn read_content(handle: File, path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
     const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
     let mut content = Vec::new();
@@ -117,7 +117,7 @@ mod tests {
     use crate::toy::{file, gzip, toy};
     use std::fs;
 
-    /// What `read` says about `bytes` in the place of file `index` of the toy dataset.
+    /// Reads the toy dataset with `bytes` in the place of file `index`.
     fn refused(index: usize, bytes: &[u8]) -> (FileProblem, Option<&'static str>, String) {
         let (catalog, _) = toy();
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -15,7 +15,7 @@ const FILES: [(&str, &str); 4] = [
     ("t10k-labels-idx1-ubyte", "27ae3e4e09519cfbb04c329615203637"),
 ];
 
-/// The folder of datasets; without one a test is skipped, but not where CI says that it must run.
+/// Returns the folder of datasets; without one a test is skipped, but not where CI says that it must run.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn datasets() -> Option<PathBuf> {
     let folder = std::env::var_os("SPEED_DATASETS").map(PathBuf::from);

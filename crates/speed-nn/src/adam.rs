@@ -35,13 +35,13 @@ impl Moments {
         Self { first: vec![0.0; parameters], second: vec![0.0; parameters] }
     }
 
-    /// Both arrays, for a checkpoint.
+    /// Returns both arrays, for a checkpoint.
     #[must_use]
     pub fn arrays(&self) -> [&[f32]; 2] {
         [&self.first, &self.second]
     }
 
-    /// Both arrays, to restore from a checkpoint.
+    /// Returns both arrays, to restore from a checkpoint.
     pub fn arrays_mut(&mut self) -> [&mut [f32]; 2] {
         [&mut self.first, &mut self.second]
     }
@@ -55,7 +55,7 @@ pub struct Adam {
 }
 
 impl Adam {
-    /// An optimiser that has done `steps` steps, 0 for a new one.
+    /// Returns an optimiser that has done `steps` steps, 0 for a new one.
     #[must_use]
     pub fn new(config: AdamConfig, steps: u64) -> Self {
         Self { config, steps }
@@ -90,9 +90,9 @@ pub struct AdamStep {
     pub beta1: f32,
     /// Decay of the second moment.
     pub beta2: f32,
-    /// What `m / sqrt(v + floor)` is multiplied by, the moments' start at zero taken into account.
+    /// The factor of `m / sqrt(v + floor)`, the moments' start at zero taken into account.
     pub rate: f32,
-    /// What is added to the second moment below the root.
+    /// The number added to the second moment below the root.
     pub floor: f32,
 }
 

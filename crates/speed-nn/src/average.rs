@@ -12,7 +12,7 @@ pub struct Average {
 }
 
 impl Average {
-    /// An average of rate `rate` a step, for arrays of these lengths.
+    /// Returns an average of rate `rate` a step, for arrays of these lengths.
     #[must_use]
     pub fn new(rate: f64, lengths: impl IntoIterator<Item = usize>) -> Self {
         Self { rate, steps: 0, arrays: lengths.into_iter().map(|length| vec![0.0; length]).collect() }
@@ -34,18 +34,18 @@ impl Average {
         }
     }
 
-    /// What of the average is not its start at zero.
+    /// Share of the average that is not its start at zero.
     fn weight(&self, steps: u64) -> f32 {
         weight(self.rate, steps)
     }
 
-    /// The average as it is, still drawn towards its start at zero.
+    /// Returns the average as it is, still drawn towards its start at zero.
     #[must_use]
     pub fn from_zero(&self) -> Vec<Vec<f32>> {
         self.arrays.clone()
     }
 
-    /// The average with its start at zero divided out: a true weighted mean of the parameters seen. Zero before the
+    /// Returns the average with its start at zero divided out: a true weighted mean of the parameters seen. Zero before the
     /// first update.
     #[must_use]
     pub fn corrected(&self) -> Vec<Vec<f32>> {
@@ -59,7 +59,7 @@ impl Average {
         self.steps
     }
 
-    /// The arrays of the average, for a checkpoint.
+    /// Returns the arrays of the average, for a checkpoint.
     pub fn arrays(&self) -> impl Iterator<Item = &[f32]> {
         self.arrays.iter().map(Vec::as_slice)
     }

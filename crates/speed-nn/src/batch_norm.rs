@@ -8,7 +8,7 @@ use crate::adam::{AdamStep, Moments};
 use crate::math::{dot, softplus, sum};
 use crate::matrix::{Matrix, View, multiply, multiply_by_rows};
 
-/// What is added to a variance below the root.
+/// The number added to a variance below the root.
 pub const EPSILON: f32 = 1e-6;
 
 /// A dense layer of `inputs` to `outputs` units, batch-normalised, with softplus. `Debug` shows its size only.
@@ -18,7 +18,7 @@ pub struct BatchNormDense {
     shift: Vec<f32>,
 }
 
-/// What the backward pass needs of a forward pass, and the layer's gradient.
+/// Values of a forward pass that the backward pass needs, and the layer's gradient.
 #[derive(Clone, Debug, Default)]
 pub struct BatchNormTrace {
     /// `(w x - mean) / deviation`, `[outputs, batch]`.
@@ -35,7 +35,7 @@ pub struct BatchNormTrace {
 }
 
 impl BatchNormDense {
-    /// A layer with these weights `[outputs, inputs]` and shift 0.
+    /// Returns a layer with these weights `[outputs, inputs]` and shift 0.
     #[must_use]
     pub fn new(weight: Matrix) -> Self {
         let shift = vec![0.0; weight.rows()];
@@ -89,7 +89,7 @@ impl BatchNormDense {
         }
     }
 
-    /// One optimiser step with what [`backward`](Self::backward) left, after a forward pass of `x` `[inputs, batch]`.
+    /// Makes one optimiser step with what [`backward`](Self::backward) left, after a forward pass of `x` `[inputs, batch]`.
     ///
     /// # Panics
     /// When an argument belongs to a layer of another size.
@@ -129,7 +129,7 @@ impl std::fmt::Debug for BatchNormDense {
 }
 
 impl BatchNormTrace {
-    /// The gradients of weights and shift after a forward pass of `x` `[inputs, batch]`, for checks against other code.
+    /// Returns the gradients of weights and shift after a forward pass of `x` `[inputs, batch]`, for checks against other code.
     #[must_use]
     pub fn gradients(&self, x: View<'_>) -> [Vec<f32>; 2] {
         let mut weight = Matrix::default();

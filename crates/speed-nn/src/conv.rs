@@ -13,13 +13,13 @@ pub struct SameConv {
 }
 
 impl SameConv {
-    /// A layer with the initial values `weight` `[outputs, inputs, kernel, kernel]` and `bias` `[outputs]`.
+    /// Returns a layer with the initial values `weight` `[outputs, inputs, kernel, kernel]` and `bias` `[outputs]`.
     #[must_use]
     pub fn new(weight: Tensor<4>, bias: Tensor<1>) -> Self {
         Self { weight: Param::from_tensor(weight), bias: Param::from_tensor(bias) }
     }
 
-    /// The parameters: weight `[outputs, inputs, kernel, kernel]` and bias `[outputs]`.
+    /// Returns the parameters: weight `[outputs, inputs, kernel, kernel]` and bias `[outputs]`.
     #[must_use]
     pub fn parameters(&self) -> (&Param<Tensor<4>>, &Param<Tensor<1>>) {
         (&self.weight, &self.bias)
@@ -35,7 +35,7 @@ impl SameConv {
     }
 }
 
-/// The height (or width) of a map of `size` after [`max_pool_same`] with this stride: `ceil(size / stride)`.
+/// Returns the height (or width) of a map of `size` after [`max_pool_same`] with this stride: `ceil(size / stride)`.
 #[must_use]
 pub const fn pooled_size(size: usize, stride: usize) -> usize {
     size.div_ceil(stride)

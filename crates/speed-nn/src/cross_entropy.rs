@@ -19,7 +19,7 @@ fn softmax_row(row: &mut [f32]) -> [f32; 2] {
     [greatest, sum.ln()]
 }
 
-/// The cross-entropies `-sum_k t_k ln softmax(z)_k` of logits `[examples, classes]` and targets `t` of the same shape,
+/// Returns the cross-entropies `-sum_k t_k ln softmax(z)_k` of logits `[examples, classes]` and targets `t` of the same shape,
 /// in nats, each example times its entry in `weights`.
 ///
 /// Leaves the derivative of their sum by the logits in `gradient`, and returns the sums over groups of neighbouring

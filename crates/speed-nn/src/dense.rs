@@ -11,7 +11,7 @@ pub struct Dense {
 }
 
 impl Dense {
-    /// A layer with the initial values `weight` `[inputs, outputs]` and `bias` `[outputs]` (see [`init`](crate::init)).
+    /// Returns a layer with the initial values `weight` `[inputs, outputs]` and `bias` `[outputs]` (see [`init`](crate::init)).
     #[must_use]
     pub fn new(weight: Tensor<2>, bias: Tensor<1>) -> Self {
         Self { weight: Param::from_tensor(weight), bias: Param::from_tensor(bias) }
@@ -23,7 +23,7 @@ impl Dense {
         rows.matmul(self.weight.val()) + self.bias.val().unsqueeze()
     }
 
-    /// The parameters: weight `[inputs, outputs]` and bias `[outputs]`.
+    /// Returns the parameters: weight `[inputs, outputs]` and bias `[outputs]`.
     #[must_use]
     pub fn parameters(&self) -> (&Param<Tensor<2>>, &Param<Tensor<1>>) {
         (&self.weight, &self.bias)

@@ -3,7 +3,7 @@
 use rand::Rng;
 use speed_random::Stream;
 
-/// Which units of a batch are kept: a factor for each, 0 or `1 / (1 - rate)`, so that the expected value of a unit does
+/// The units of a batch that are kept: a factor for each, 0 or `1 / (1 - rate)`, so that the expected value of a unit does
 /// not change and nothing is left to do at evaluation. Keeps its memory.
 #[derive(Clone, Debug, Default)]
 pub struct DropoutMask {

@@ -11,13 +11,13 @@ use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use speed_random::Stream;
 
-/// Independent normal values of mean 0 and standard deviation `std`.
+/// Draws independent normal values of mean 0 and standard deviation `std`.
 #[must_use]
 pub fn normal<const D: usize>(shape: [usize; D], std: f32, stream: &mut Stream, device: &Device) -> Tensor<D> {
     fill(shape, device, || std * standard_normal(stream))
 }
 
-/// Normal values of mean 0 whose every draw beyond two standard deviations is drawn again, as TensorFlow's
+/// Draws normal values of mean 0 whose every draw beyond two standard deviations is drawn again, as TensorFlow's
 /// `truncated_normal` does. `std` is the deviation *before* the truncation, as there; the values' own is 0.880 `std`.
 #[must_use]
 pub fn truncated_normal<const D: usize>(
@@ -36,7 +36,7 @@ pub fn truncated_normal<const D: usize>(
     })
 }
 
-/// Independent uniform values in `[low, high)`.
+/// Draws independent uniform values in `[low, high)`.
 #[must_use]
 pub fn uniform<const D: usize>(
     shape: [usize; D],
@@ -48,7 +48,7 @@ pub fn uniform<const D: usize>(
     fill(shape, device, || low + (high - low) * stream.random::<f32>())
 }
 
-/// The same value everywhere.
+/// Returns the same value everywhere.
 #[must_use]
 pub fn constant<const D: usize>(shape: [usize; D], value: f32, device: &Device) -> Tensor<D> {
     fill(shape, device, || value)

@@ -27,7 +27,7 @@ pub struct LinearTrace {
 }
 
 impl Linear {
-    /// A layer with weights `[inputs, outputs]` and bias `[outputs]`.
+    /// Returns a layer with weights `[inputs, outputs]` and bias `[outputs]`.
     ///
     /// # Panics
     /// When their sizes do not fit together.
@@ -37,13 +37,13 @@ impl Linear {
         Self { weight, bias }
     }
 
-    /// Number of input units.
+    /// Returns the number of input units.
     #[must_use]
     pub fn inputs(&self) -> usize {
         self.weight.rows()
     }
 
-    /// Number of output units.
+    /// Returns the number of output units.
     #[must_use]
     pub fn outputs(&self) -> usize {
         self.bias.len()

@@ -101,7 +101,7 @@ mod tests {
     use crate::test_support::values;
     use speed_random::Streams;
 
-    /// The definition, in double precision.
+    /// Computes the definition in double precision.
     fn oracle(maps: &[f32], dims: [usize; 4], radius: usize, alpha: f64) -> Vec<f64> {
         let [_, channels, height, width] = dims;
         let area = height * width;

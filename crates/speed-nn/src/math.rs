@@ -37,7 +37,7 @@ fn ln_1p_unit(u: f32) -> f32 {
     2.0 * s * p
 }
 
-/// The logistic function `1 / (1 + e^-x)`.
+/// Returns the logistic function `1 / (1 + e^-x)`.
 #[must_use]
 #[inline(always)]
 pub fn sigmoid(x: f32) -> f32 {
@@ -55,14 +55,14 @@ pub fn softplus(x: f32) -> (f32, f32) {
     (x.max(0.0) + ln_1p_unit(e), if x < 0.0 { small } else { 1.0 - small })
 }
 
-/// The sum of `values`, as sixteen interleaved partial sums: a plain loop may not be vectorised, since that changes
+/// Returns the sum of `values`, as sixteen interleaved partial sums: a plain loop may not be vectorised, since that changes
 /// the order of the additions.
 #[must_use]
 pub fn sum(values: &[f32]) -> f32 {
     sum_of(values, values, |a, _| a)
 }
 
-/// The scalar product of two slices; what one has more than the other is left out.
+/// Returns the scalar product of two slices; what one has more than the other is left out.
 #[must_use]
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     sum_of(a, b, |a, b| a * b)

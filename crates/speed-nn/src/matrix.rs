@@ -29,37 +29,37 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// A matrix of zeros.
+    /// Returns a matrix of zeros.
     #[must_use]
     pub fn zeros(rows: usize, columns: usize) -> Self {
         Self { rows, columns, values: vec![0.0; rows * columns] }
     }
 
-    /// A matrix of the values that `value` gives, called in row-major order.
+    /// Returns a matrix of the values that `value` gives, called in row-major order.
     #[must_use]
     pub fn from_fn(rows: usize, columns: usize, mut value: impl FnMut() -> f32) -> Self {
         Self { rows, columns, values: (0..rows * columns).map(|_| value()).collect() }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// All values in row-major order.
+    /// Returns all values in row-major order.
     #[must_use]
     pub fn values(&self) -> &[f32] {
         &self.values[..self.rows * self.columns]
     }
 
-    /// All values in row-major order, to change.
+    /// Returns all values in row-major order, to change.
     pub fn values_mut(&mut self) -> &mut [f32] {
         &mut self.values[..self.rows * self.columns]
     }
@@ -90,7 +90,7 @@ impl Matrix {
         (self.rows, self.columns) = (rows, columns);
     }
 
-    /// The whole matrix as an operand of [`multiply`].
+    /// Returns the whole matrix as an operand of [`multiply`].
     #[must_use]
     pub fn view(&self) -> View<'_> {
         View { values: self.values(), shape: [self.rows, self.columns], strides: [self.columns, 1] }
@@ -139,7 +139,7 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
-    /// The transposed matrix, without a copy.
+    /// Returns the transposed matrix, without a copy.
     #[must_use]
     pub fn transposed(self) -> Self {
         let Self { values, shape: [rows, columns], strides: [down, right] } = self;
@@ -207,13 +207,13 @@ fn check(left: View<'_>, right: View<'_>) -> [usize; 3] {
     [rows, inner, columns]
 }
 
-/// Whether this machine has tiles and this thread may use them.
+/// Returns whether this machine has tiles and this thread may use them.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) fn tiles_in_use() -> bool {
     product_unit() == ProductUnit::Tiles && !unit::vectors_only()
 }
 
-/// What multiplies `rows x inner` by `inner x columns`: never the tiles where there is nothing to multiply.
+/// Chooses the unit that multiplies `rows x inner` by `inner x columns`: never the tiles where there is nothing to multiply.
 fn unit_for(shape: [usize; 3]) -> ProductUnit {
     match product_unit() {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -264,7 +264,7 @@ mod tests {
     use rand::RngExt;
     use speed_random::Streams;
 
-    /// The product by its definition, in f64.
+    /// Returns the product by its definition, in f64.
     fn naive(left: View<'_>, right: View<'_>) -> Vec<f64> {
         let at = |v: View<'_>, r: usize, c: usize| f64::from(v.values[r * v.strides[0] + c * v.strides[1]]);
         let mut out = Vec::new();
@@ -319,7 +319,7 @@ mod tests {
         }
     }
 
-    /// The tile unit for sizes below, at and above those of tiles, panels and blocks.
+    /// Tests the tile unit for sizes below, at and above those of tiles, panels and blocks.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     #[test]
     #[expect(clippy::print_stderr, reason = "a skipped test says so")]

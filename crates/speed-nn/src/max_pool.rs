@@ -76,7 +76,7 @@ impl SameMaxPool {
     }
 }
 
-/// The rows (or columns) of a map of `size` within the window of output `index`.
+/// Returns the rows (or columns) of a map of `size` within the window of output `index`.
 fn window(index: usize, size: usize, kernel: usize, stride: usize) -> Range<usize> {
     let padding = ((size.div_ceil(stride) - 1) * stride + kernel).saturating_sub(size);
     let (start, before) = (index * stride, padding / 2);

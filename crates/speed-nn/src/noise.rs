@@ -37,7 +37,7 @@ impl NormalPool {
         }
     }
 
-    /// Where the windows start that [`add`](Self::add) would read for `length` values at a deviation above 0, one window
+    /// Returns the starts of the windows that [`add`](Self::add) would read for `length` values at a deviation above 0, one window
     /// for every [`longest_window`](Self::longest_window) values or fewer; takes the same draws from `stream`.
     pub fn draw_starts(&self, length: usize, stream: &mut Stream) -> Vec<usize> {
         let longest = self.longest_window();
@@ -54,7 +54,7 @@ impl NormalPool {
         self.values.len() / 2
     }
 
-    /// All values, for code that reads windows on another device.
+    /// Returns all values, for code that reads windows on another device.
     #[must_use]
     pub fn values(&self) -> &[f32] {
         &self.values

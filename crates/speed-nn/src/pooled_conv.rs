@@ -17,7 +17,7 @@ use std::ops::Range;
 use crate::matrix::Matrix;
 use pool::POOL;
 
-/// Where the kernel looks, for maps of one size: a convolution without padding and of stride 1, then 2x2 max pooling of
+/// Positions of the kernel for maps of one size: a convolution without padding and of stride 1, then 2x2 max pooling of
 /// stride 2 that drops an odd last row or column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PooledWindows {
@@ -63,7 +63,7 @@ impl PooledWindows {
         self.height * self.width * self.channels
     }
 
-    /// The first positions of the pooling windows of `images` maps, a row of windows at a time; positions are numbered map
+    /// Returns the first positions of the pooling windows of `images` maps, a row of windows at a time; positions are numbered map
     /// by map, row by row.
     fn window_rows(&self, images: usize) -> impl Iterator<Item = StepBy<Range<usize>>> {
         let (Self { height, width, .. }, [rows, columns]) = (*self, self.pooled());
@@ -73,7 +73,7 @@ impl PooledWindows {
         })
     }
 
-    /// The positions of the four values of the pooling window that begins at `first`.
+    /// Returns the positions of the four values of the pooling window that begins at `first`.
     #[inline(always)]
     fn window(&self, first: usize) -> [usize; POOL] {
         [first, first + 1, first + self.width, first + self.width + 1]
@@ -96,11 +96,11 @@ pub struct PooledConv {
     bias: Vec<f32>,
 }
 
-/// What a forward pass leaves for the backward pass, and the gradients that this computes. Keeps its memory.
+/// Values that a forward pass leaves for the backward pass, and the gradients that this computes. Keeps its memory.
 #[derive(Clone, Debug, Default)]
 pub struct PooledConvTrace {
     output: Matrix,
-    /// Which value of its pooling window every output is.
+    /// Index of every output in its pooling window.
     choice: Vec<u32>,
     /// Gradient of the weights, `[patch_len, outputs]`, after a backward pass.
     pub weight: Matrix,
@@ -112,7 +112,7 @@ pub struct PooledConvTrace {
 }
 
 impl PooledConvTrace {
-    /// The layer's output `[images * pooled rows * pooled columns, outputs]`.
+    /// Returns the layer's output `[images * pooled rows * pooled columns, outputs]`.
     #[must_use]
     pub fn output(&self) -> &Matrix {
         &self.output
@@ -126,7 +126,7 @@ impl PooledConvTrace {
 }
 
 impl PooledConv {
-    /// A layer with the weights `weight` `[patch_len, outputs]` and `bias` `[outputs]`.
+    /// Returns a layer with the weights `weight` `[patch_len, outputs]` and `bias` `[outputs]`.
     ///
     /// # Panics
     /// When their sizes do not fit together.
@@ -136,13 +136,13 @@ impl PooledConv {
         Self { windows, weight, bias }
     }
 
-    /// Where the kernel looks.
+    /// Positions of the kernel.
     #[must_use]
     pub fn windows(&self) -> PooledWindows {
         self.windows
     }
 
-    /// Number of output channels.
+    /// Returns the number of output channels.
     #[must_use]
     pub fn outputs(&self) -> usize {
         self.bias.len()

@@ -24,7 +24,7 @@ pub struct SameConvRelu {
     bias: Vec<f32>,
 }
 
-/// What a forward pass leaves for the backward pass, and the gradients that this computes. Keeps its memory.
+/// Values that a forward pass leaves for the backward pass, and the gradients that this computes. Keeps its memory.
 #[derive(Clone, Debug, Default)]
 pub struct SameConvTrace {
     output: Matrix,
@@ -42,7 +42,7 @@ pub struct SameConvTrace {
 }
 
 impl SameConvTrace {
-    /// The layer's output `[images * height * width, outputs]`.
+    /// Returns the layer's output `[images * height * width, outputs]`.
     #[must_use]
     pub fn output(&self) -> &Matrix {
         &self.output
@@ -50,7 +50,7 @@ impl SameConvTrace {
 }
 
 impl SameConvRelu {
-    /// A layer for maps of `[height, width]` with the weights `[kernel * kernel * channels, outputs]` and a bias.
+    /// Returns a layer for maps of `[height, width]` with the weights `[kernel * kernel * channels, outputs]` and a bias.
     ///
     /// # Panics
     /// When the sizes do not fit together or the kernel's is even.

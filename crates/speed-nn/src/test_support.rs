@@ -1,20 +1,20 @@
-//! What tests against Burn share.
+//! Helpers of the tests against Burn.
 
 use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::matrix::Matrix;
 
-/// A tensor of values in row-major order, for Burn's autodiff.
+/// Returns a tensor of values in row-major order, for Burn's autodiff.
 pub(crate) fn tensor<const D: usize>(values: &[f32], shape: [usize; D]) -> Tensor<D> {
     Tensor::from_data(TensorData::new(values.to_vec(), shape), &Device::flex().autodiff())
 }
 
-/// The values of a tensor in row-major order.
+/// Returns the values of a tensor in row-major order.
 pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_to_vec().expect("f32")
 }
 
-/// A tensor as a matrix.
+/// Returns a tensor as a matrix.
 pub(crate) fn matrix(tensor: Tensor<2>) -> Matrix {
     let [rows, columns] = tensor.dims();
     matrix_of(rows, columns, values(tensor))
@@ -26,14 +26,14 @@ pub(crate) fn matrix_of(rows: usize, columns: usize, values: Vec<f32>) -> Matrix
     Matrix::from_fn(rows, columns, || values.next().expect("as many values"))
 }
 
-/// Whether values agree to 2e-5 of the largest: the smallest may be sums of many values that cancel.
+/// Returns whether values agree to 2e-5 of the largest: the smallest may be sums of many values that cancel.
 #[track_caller]
 pub(crate) fn assert_close(found: &[f32], expected: &[f32]) {
     let largest = expected.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
     assert_within(2e-5 * largest, found, expected);
 }
 
-/// Whether values differ by less than `allowed`.
+/// Returns whether values differ by less than `allowed`.
 #[track_caller]
 pub(crate) fn assert_within(allowed: f32, found: &[f32], expected: &[f32]) {
     assert_eq!(found.len(), expected.len());

@@ -24,7 +24,7 @@ pub(crate) struct TileConv {
     pub(crate) columns: usize,
 }
 
-/// What belongs to one block of maps. It keeps its memory.
+/// Values of one block of maps. It keeps its memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TileConvWork {
     /// Results at every position, `[positions, outputs]`; in a backward pass the gradient of those that are wanted, zero at
@@ -47,7 +47,7 @@ struct Weights {
 }
 
 impl TileConv {
-    /// Whether a convolution to so many outputs is known here, on this machine and thread.
+    /// Returns whether a convolution to so many outputs is known here, on this machine and thread.
     pub(crate) fn applies(&self, outputs: usize) -> bool {
         tiles_in_use() && self.channels.is_multiple_of(SIDE) && outputs.is_multiple_of(PANEL)
     }
@@ -127,17 +127,17 @@ impl TileConv {
         multiply(map_gradient, Before::Replaced, Rows { parts, stride: outputs, offsets }, packed, tiles);
     }
 
-    /// How many positions place `place` of the kernel is further than its first.
+    /// Returns the distance in positions of place `place` of the kernel from its first.
     fn further(&self, place: usize) -> usize {
         place / self.kernel * self.width + place % self.kernel
     }
 
-    /// How many positions the kernel's last place is further than its first.
+    /// Returns the distance in positions of the kernel's last place from its first.
     fn reach(&self) -> usize {
         (self.kernel - 1) * (self.width + 1)
     }
 
-    /// Whether a result that is wanted may be among `count` positions from `first` on.
+    /// Returns whether a result that is wanted may be among `count` positions from `first` on.
     fn wants(&self, first: usize, count: usize) -> bool {
         let positions = self.height * self.width;
         let first = first % positions;

@@ -11,7 +11,7 @@ use crate::adam::{AdamStep, Moments};
 use crate::math::{dot, sum};
 use crate::matrix::{Matrix, View, multiply, multiply_by_rows};
 
-/// What follows the dense layer.
+/// The function after the dense layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// Nothing.
@@ -41,14 +41,14 @@ pub struct WeightNormDense {
 pub struct WeightNormGradient {
     /// Some rows of the weights' gradient.
     block: Matrix,
-    /// What the norm adds: `pull * theta`, one value a unit.
+    /// The norm's own part: `pull * theta`, one value per unit.
     pull: Vec<f32>,
     scale: Vec<f32>,
     bias: Vec<f32>,
 }
 
 impl WeightNormDense {
-    /// A layer with weights `theta` `[outputs, inputs]`, scale 1 and bias 0.
+    /// Returns a layer with weights `theta` `[outputs, inputs]`, scale 1 and bias 0.
     ///
     /// `norm_epsilon` is added to the squared norm (Salimans' code has 1e-6 in the generator and 0 elsewhere).
     /// `trained_scale` says whether the scale is a parameter.
@@ -68,13 +68,13 @@ impl WeightNormDense {
         layer
     }
 
-    /// Number of input units.
+    /// Returns the number of input units.
     #[must_use]
     pub fn inputs(&self) -> usize {
         self.theta.columns()
     }
 
-    /// Number of output units.
+    /// Returns the number of output units.
     #[must_use]
     pub fn outputs(&self) -> usize {
         self.theta.rows()
@@ -89,7 +89,7 @@ impl WeightNormDense {
         multiply(products, self.theta.view(), x);
     }
 
-    /// The outputs `[outputs, batch]` of the layer, from its products.
+    /// Returns the outputs `[outputs, batch]` of the layer, from its products.
     pub fn activate(&self, out: &mut Matrix, products: &Matrix) {
         out.resize(products.rows(), products.columns());
         let floor = self.floor();
@@ -103,7 +103,7 @@ impl WeightNormDense {
         }
     }
 
-    /// The smallest output there is.
+    /// Returns the smallest output there is.
     fn floor(&self) -> f32 {
         match self.activation {
             Activation::Linear => f32::NEG_INFINITY,
@@ -150,7 +150,7 @@ impl WeightNormDense {
         }
     }
 
-    /// The derivative by the input `[inputs, batch]`, from the derivative by the products.
+    /// Returns the derivative by the input `[inputs, batch]`, from the derivative by the products.
     pub fn backward_input(&self, to: &mut Matrix, by_products: View<'_>) {
         multiply(to, self.theta.view().transposed(), by_products);
     }
@@ -170,7 +170,7 @@ impl WeightNormDense {
         }
     }
 
-    /// One optimiser step on weights, bias and, if it is trained, scale, from the derivative by the products and the
+    /// Makes one optimiser step on weights, bias and, if it is trained, scale, from the derivative by the products and the
     /// input `[inputs, batch]`.
     ///
     /// # Panics
@@ -205,7 +205,7 @@ impl WeightNormDense {
         [Moments::zeros(self.theta.values().len()), Moments::zeros(self.outputs()), Moments::zeros(scale)]
     }
 
-    /// The trained parameters: weights `[outputs, inputs]`, bias, and the scale if it is trained (else empty).
+    /// Returns the trained parameters: weights `[outputs, inputs]`, bias, and the scale if it is trained (else empty).
     #[must_use]
     pub fn trained(&self) -> [&[f32]; 3] {
         [self.theta.values(), &self.bias, if self.trained_scale { &self.scale } else { &[] }]
@@ -239,7 +239,7 @@ impl fmt::Debug for WeightNormDense {
 }
 
 impl WeightNormGradient {
-    /// The full gradients of weights, bias and scale, with the norm's share, from the same arguments as
+    /// Returns the full gradients of weights, bias and scale, with the norm's share, from the same arguments as
     /// [`WeightNormDense::update`] of `layer`: for checks against other code.
     #[must_use]
     pub fn full(&self, layer: &WeightNormDense, [by_products, x]: [View<'_>; 2]) -> [Vec<f32>; 3] {

@@ -89,7 +89,7 @@ fn whole(value: f64) -> Result<i64, String> {
     Err(format!("expected whole numbers, found {value}"))
 }
 
-/// The header, whose length is two bytes in version 1 and four from version 2 on; none if it is longer than the file.
+/// Returns the header, whose length is two bytes in version 1 and four from version 2 on; none if it is longer than the file.
 fn header(bytes: &[u8]) -> Option<&[u8]> {
     let (length, start) = match bytes.get(6)? {
         1 => (bytes.get(8..10)?, 10),

@@ -32,19 +32,19 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The family of a root seed.
+    /// Returns the family of a root seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { key: derive(&[0; 32], "root", seed) }
     }
 
-    /// The stream of one consumer, for example `("teacher", 17)`. The same arguments give the same stream.
+    /// Returns the stream of one consumer, for example `("teacher", 17)`. The same arguments give the same stream.
     #[must_use]
     pub fn stream(&self, name: &str, index: u64) -> Stream {
         Stream::from_seed(derive(&self.key, name, index))
     }
 
-    /// A sub-family, for a consumer that needs several streams of its own (student repeat 3 has initial weights,
+    /// Returns a sub-family, for a consumer that needs several streams of its own (student repeat 3 has initial weights,
     /// batches and noise).
     #[must_use]
     pub fn child(&self, name: &str, index: u64) -> Self {
@@ -53,7 +53,7 @@ impl Streams {
     }
 }
 
-/// SHA-256 over an injective encoding of its arguments.
+/// Hashes an injective encoding of its arguments.
 fn derive(key: &[u8; 32], name: &str, index: u64) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(DOMAIN);

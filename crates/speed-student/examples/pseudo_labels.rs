@@ -24,7 +24,7 @@ use speed_student::pseudo_labels::{PseudoLabelsConfig, PseudoLabelsReport, train
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What a student learns from, and what it is measured on.
+/// The images that a student learns from, and those that it is measured on.
 struct Task {
     pool: Split,
     labelled: Vec<(usize, u8)>,
@@ -83,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The task as the student has it, made of training images.
+/// Returns the task as the student has it, made of training images.
 fn validation_task(data: &Dataset, neighbours: usize, streams: &Streams) -> Result<Task, DataError> {
     let mut order: Vec<usize> = (0..data.train.len()).collect();
     order.shuffle(&mut streams.stream("selection", 0));
@@ -100,7 +100,7 @@ fn pick(data: &Split, chosen: &[usize]) -> Result<Split, DataError> {
     Split::new(data.shape(), data.classes(), pixels, chosen.iter().map(|&i| data.label(i)).collect())
 }
 
-/// The label of the image of `known` with the least squared distance.
+/// Returns the label of the image of `known` with the least squared distance.
 fn nearest(image: &[u8], known: &Split) -> Option<u8> {
     let distance = |i: &usize| -> u64 {
         let squares = image.iter().zip(known.pixels(*i)).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2));

@@ -1,4 +1,4 @@
-//! Which images a step sees.
+//! The images that a step sees.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ impl Order {
         Self { discriminator, generator, labelled: repeated }
     }
 
-    /// The labelled images, indices into the pool, and the labels of the places `batch`.
+    /// Returns the labelled images, indices into the pool, and the labels of the places `batch`.
     pub(crate) fn labels(&self, labelled: &[(usize, u8)], batch: Range<usize>) -> (Vec<usize>, Vec<u8>) {
         self.labelled[batch].iter().map(|&position| labelled[position]).unzip()
     }

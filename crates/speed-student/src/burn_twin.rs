@@ -36,7 +36,7 @@ fn rows(matrix: &Matrix) -> Tensor<2> {
     tensor(matrix.values(), [matrix.rows(), matrix.columns()]).transpose()
 }
 
-/// The arrays of a layer, weights `[outputs, inputs]` first, as trained tensors.
+/// Returns the arrays of a layer, weights `[outputs, inputs]` first, as trained tensors.
 fn layer(arrays: &[&[f32]]) -> Vec<Tensor<2>> {
     let outputs = arrays[1].len();
     arrays.iter().map(|array| tensor(array, [outputs, array.len() / outputs]).require_grad()).collect()

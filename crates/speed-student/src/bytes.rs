@@ -39,14 +39,14 @@ impl<'a> Reader<'a> {
         self.array().map(f64::from_le_bytes)
     }
 
-    /// A number of items of `size` bytes each, all of which must still be there: so a false number cannot make the
+    /// Returns a number of items of `size` bytes each, all of which must still be there: so a false number cannot make the
     /// caller reserve memory for it.
     pub(crate) fn count(&mut self, size: usize) -> Result<usize, Short> {
         let count = usize::try_from(self.u64()?).map_err(|_| Short)?;
         if count.checked_mul(size).is_some_and(|bytes| bytes <= self.rest.len()) { Ok(count) } else { Err(Short) }
     }
 
-    /// The rest must be empty: its length if it is not.
+    /// Checks that nothing is left; the length of the rest if something is.
     pub(crate) fn remaining(&self) -> usize {
         self.rest.len()
     }

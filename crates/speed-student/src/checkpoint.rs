@@ -13,7 +13,7 @@ const HASH: usize = 32;
 /// No generator state: every epoch has a random stream of its own. `M` are the metrics of the method that trains.
 #[derive(Clone, PartialEq)]
 pub struct Checkpoint<M = EpochMetrics> {
-    /// What training this is a part of.
+    /// The identity of the training.
     pub(crate) identity: [u8; HASH],
     pub(crate) metrics: Vec<M>,
     /// Optimiser steps of every network.
@@ -25,16 +25,16 @@ pub struct Checkpoint<M = EpochMetrics> {
 pub trait CheckpointMetrics: Copy {
     /// The first bytes of a checkpoint with these metrics: one for each method.
     const MAGIC: &'static [u8; 8];
-    /// How many values they are beside the epoch.
+    /// Number of values beside the epoch.
     const VALUES: usize;
 
-    /// The epoch, from 1.
+    /// Returns the epoch, from 1.
     fn epoch(&self) -> u32;
 
-    /// All values but the epoch, [`VALUES`](Self::VALUES) of them.
+    /// Returns all values but the epoch, [`VALUES`](Self::VALUES) of them.
     fn values(&self) -> Vec<f64>;
 
-    /// The metrics with these values, as many as [`VALUES`](Self::VALUES).
+    /// Returns the metrics with these values, as many as [`VALUES`](Self::VALUES).
     fn from_values(epoch: u32, values: &[f64]) -> Self;
 }
 
@@ -87,7 +87,7 @@ impl<M: CheckpointMetrics> Checkpoint<M> {
         &self.metrics
     }
 
-    /// The checkpoint in a format of its own, with a checksum; for the networks of the paper 38 MB.
+    /// Returns the checkpoint in a format of its own, with a checksum; for the networks of the paper 38 MB.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let values: usize = self.arrays.iter().map(Vec::len).sum();
@@ -187,7 +187,7 @@ pub(crate) fn optional_to_value(accuracy: Option<f64>) -> f64 {
     accuracy.unwrap_or(f64::NAN)
 }
 
-/// What [`optional_to_value`] made a value of.
+/// Undoes [`optional_to_value`].
 pub(crate) fn value_to_optional(value: f64) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }

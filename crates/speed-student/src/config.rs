@@ -1,4 +1,4 @@
-//! What student to train, and how.
+//! The student to train, and its training.
 
 use serde::{Deserialize, Serialize};
 use speed_data::ImageShape;
@@ -7,7 +7,7 @@ use speed_nn::adam::AdamConfig;
 use crate::InvalidData;
 use crate::pseudo_labels::PseudoLabelsConfig;
 
-/// How a student learns.
+/// The method by which a student learns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StudentMethod {
@@ -24,7 +24,7 @@ pub enum StudentMethod {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudentConfig {
-    /// How the student learns, where nothing else is said.
+    /// The student's method, where nothing else is said.
     #[serde(default)]
     pub method: StudentMethod,
     /// Passes over the pool.
@@ -95,7 +95,7 @@ impl Default for StudentConfig {
 pub struct InvalidField {
     /// The field's name.
     pub field: &'static str,
-    /// What it must be, and what it is.
+    /// The value expected and the one found.
     pub message: String,
 }
 
@@ -174,7 +174,7 @@ impl StudentConfig {
         if pool < batch { Err(InvalidData::SmallPool { pool, batch }) } else { Ok(()) }
     }
 
-    /// The optimiser of both networks.
+    /// Returns the optimiser of both networks.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(crate) fn adam(&self) -> AdamConfig {
         AdamConfig {

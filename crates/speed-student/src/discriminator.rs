@@ -36,21 +36,21 @@ pub(crate) struct DiscriminatorTrace {
     products: Vec<Matrix>,
     /// The loss's derivative by them.
     by_products: Vec<Matrix>,
-    /// What the last layer that ran gave: logits or features.
+    /// Values of the last layer that ran: logits or features.
     pub(crate) output: Matrix,
     /// The loss's derivative, written by the caller for `output`; a backward pass to the images leaves the one by them.
     pub(crate) gradient: Matrix,
     parameters: Vec<WeightNormGradient>,
 }
 
-/// Where Gaussian noise comes from: values, and places in them.
+/// The source of Gaussian noise: values, and places in them.
 #[derive(Debug)]
 pub(crate) struct Noise<'a> {
     pub(crate) pool: &'a NormalPool,
     pub(crate) stream: &'a mut Stream,
 }
 
-/// How far a forward pass goes.
+/// The last layer of a forward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// To the last hidden layer, after its ReLU and before its noise: the features that the generator matches.
@@ -99,7 +99,7 @@ impl Discriminator {
         }
     }
 
-    /// One layer's noise and matrix product.
+    /// Computes one layer's noise and matrix product.
     fn multiply(&self, index: usize, trace: &mut DiscriminatorTrace, noise: Option<&mut Noise<'_>>) {
         if let Some(Noise { pool, stream }) = noise {
             pool.add(trace.inputs[index].values_mut(), self.deviation(index), stream);
@@ -112,7 +112,7 @@ impl Discriminator {
         if index == 0 { self.input_noise } else { self.hidden_noise }
     }
 
-    /// Where the noise of a forward pass of `columns` images would be read, layer by layer.
+    /// Returns the places from which the noise of a forward pass of `columns` images would be read, layer by layer.
     pub(crate) fn draw_noise(
         &self,
         depth: Depth,
@@ -128,14 +128,14 @@ impl Discriminator {
         starts.collect()
     }
 
-    /// One layer's norm, bias and ReLU, into the next one's input.
+    /// Applies one layer's norm, bias and ReLU, into the next one's input.
     fn activate(&self, index: usize, trace: &mut DiscriminatorTrace, depth: Depth) {
         let last = index + 1 == self.end(depth);
         let to = if last { &mut trace.output } else { &mut trace.inputs[index + 1] };
         self.layers[index].activate(to, &trace.products[index]);
     }
 
-    /// What the parameters' gradient needs, for all images of the last forward pass to the logits, from
+    /// Computes what the parameters' gradient needs, for all images of the last forward pass to the logits, from
     /// `trace.gradient`.
     pub(crate) fn backward(&self, trace: &mut DiscriminatorTrace) {
         for (index, layer) in self.layers.iter().enumerate().rev() {
@@ -148,7 +148,7 @@ impl Discriminator {
         }
     }
 
-    /// The derivative by the images in the columns `examples`, from `trace.gradient` by their features. The
+    /// Returns the derivative by the images in the columns `examples`, from `trace.gradient` by their features. The
     /// discriminator is frozen here: no gradient of its weights is computed.
     pub(crate) fn backward_to_images(&self, trace: &mut DiscriminatorTrace, examples: Range<usize>) {
         let end = self.end(Depth::Features);
@@ -160,7 +160,7 @@ impl Discriminator {
         }
     }
 
-    /// One optimiser step with what the backward pass left in `trace`.
+    /// Makes one optimiser step with what the backward pass left in `trace`.
     pub(crate) fn update(&mut self, adam: &mut Adam, trace: &mut DiscriminatorTrace, moments: &mut [[Moments; 3]]) {
         let step = adam.begin_step();
         for (index, (layer, moments)) in self.layers.iter_mut().zip(moments).enumerate() {
@@ -169,7 +169,7 @@ impl Discriminator {
         }
     }
 
-    /// The most likely class of every image, without noise.
+    /// Returns the most likely class of every image, without noise.
     ///
     /// # Panics
     /// When the images have not as many pixels as those that this discriminator was made for.
@@ -200,12 +200,12 @@ impl Discriminator {
         self.layers.iter().map(WeightNormDense::moments).collect()
     }
 
-    /// The trained parameters, for averages. Scales that are not trained stay out.
+    /// Returns the trained parameters, for averages. Scales that are not trained stay out.
     pub(crate) fn trained(&self) -> Vec<&[f32]> {
         self.layers.iter().flat_map(WeightNormDense::trained).collect()
     }
 
-    /// The same network with other trained parameters, in the order of [`trained`](Self::trained).
+    /// Returns the same network with other trained parameters, in the order of [`trained`](Self::trained).
     pub(crate) fn with_trained(&self, parameters: &[Vec<f32>]) -> Self {
         let mut other = self.clone();
         for (layer, parameters) in other.layers.iter_mut().zip(parameters.chunks_exact(3)) {
@@ -218,7 +218,7 @@ impl Discriminator {
         other
     }
 
-    /// All arrays, for a checkpoint.
+    /// Returns all arrays, for a checkpoint.
     pub(crate) fn state(&self) -> Vec<&[f32]> {
         self.layers.iter().flat_map(WeightNormDense::state).collect()
     }
@@ -230,7 +230,7 @@ impl Discriminator {
 }
 
 impl DiscriminatorTrace {
-    /// The matrix to write `columns` images of `pixels` pixels to before a forward pass.
+    /// Returns the matrix to write `columns` images of `pixels` pixels to before a forward pass.
     pub(crate) fn images(&mut self, pixels: usize, columns: usize) -> &mut Matrix {
         if self.inputs.is_empty() {
             self.inputs.push(Matrix::default());
@@ -250,7 +250,7 @@ impl DiscriminatorTrace {
 
 #[cfg(test)]
 impl DiscriminatorTrace {
-    /// The input of each layer, noise included.
+    /// Returns the input of each layer, noise included.
     pub(crate) fn inputs(&self) -> &[Matrix] {
         &self.inputs
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a training.
+//! Faults of a training.
 
 use crate::{CheckpointError, InvalidField};
 use speed_data::ImageShape;
@@ -49,7 +49,7 @@ pub enum InvalidData {
     /// A label of an image that is not in the pool.
     #[error("label {position} is for image {index}, but the pool has {pool} images")]
     Index {
-        /// Where in the list of labels.
+        /// Place in the list of labels.
         position: usize,
         /// The image it names.
         index: usize,
@@ -59,7 +59,7 @@ pub enum InvalidData {
     /// A label that is no class.
     #[error("label {position} is {label}, but there are {classes} classes")]
     Label {
-        /// Where in the list of labels.
+        /// Place in the list of labels.
         position: usize,
         /// The label.
         label: u8,

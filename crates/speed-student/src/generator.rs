@@ -10,7 +10,7 @@ use speed_random::Stream;
 
 use crate::StudentConfig;
 
-/// What Salimans' code adds to the squared norm of the generator's output layer's weights.
+/// The number that Salimans' code adds to the squared norm of the generator's output layer's weights.
 pub const NORM_EPSILON: f32 = 1e-6;
 
 /// Uniform noise within 0..1 through dense layers with batch norm and softplus, then a dense layer with normalised
@@ -70,7 +70,7 @@ impl Generator {
         &trace.images
     }
 
-    /// What the parameters' gradient needs, for the last forward pass, from the derivative by its images.
+    /// Computes what the parameters' gradient needs, for the last forward pass, from the derivative by its images.
     ///
     /// `by_images` `[pixels, count]` is used as memory and holds nothing of use afterwards.
     pub(crate) fn backward(&self, by_images: &mut Matrix, trace: &mut GeneratorTrace) {
@@ -85,7 +85,7 @@ impl Generator {
         }
     }
 
-    /// One optimiser step with what the backward pass left in `trace`.
+    /// Makes one optimiser step with what the backward pass left in `trace`.
     pub(crate) fn update(&mut self, adam: &mut Adam, trace: &mut GeneratorTrace, moments: &mut GeneratorMoments) {
         let step = adam.begin_step();
         for (index, (layer, moments)) in self.hidden.iter_mut().zip(&mut moments.hidden).enumerate() {
@@ -101,7 +101,7 @@ impl Generator {
         GeneratorMoments { hidden, output: self.output.moments() }
     }
 
-    /// All arrays, for a checkpoint.
+    /// Returns all arrays, for a checkpoint.
     pub(crate) fn state(&self) -> Vec<&[f32]> {
         self.hidden.iter().flat_map(BatchNormDense::state).chain(self.output.state()).collect()
     }
@@ -137,7 +137,7 @@ impl GeneratorMoments {
 
 #[cfg(test)]
 impl GeneratorTrace {
-    /// The latent vectors of the last forward pass.
+    /// Returns the latent vectors of the last forward pass.
     pub(crate) fn latent(&self) -> &Matrix {
         &self.activations[0]
     }

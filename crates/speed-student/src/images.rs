@@ -13,31 +13,31 @@ pub struct Images<'a> {
 const BLOCK: usize = 16;
 
 impl<'a> Images<'a> {
-    /// The images of `split`.
+    /// Returns the images of `split`.
     #[must_use]
     pub fn of(split: &'a Split) -> Self {
         Self { split }
     }
 
-    /// Number of images.
+    /// Returns the number of images.
     #[must_use]
     pub fn len(&self) -> usize {
         self.split.len()
     }
 
-    /// Whether there is no image.
+    /// Returns whether there is no image.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.split.is_empty()
     }
 
-    /// The size of every image.
+    /// Returns the size of every image.
     #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.split.shape()
     }
 
-    /// The bytes of image `i` in CHW order.
+    /// Returns the bytes of image `i` in CHW order.
     ///
     /// # Panics
     /// When `i` is not below `len()`.

@@ -6,7 +6,7 @@
 use speed_nn::math::sum;
 use speed_nn::matrix::Matrix;
 
-/// The discriminator's loss, from logits `[classes, 3 n]` of n labelled, n unlabelled and n generated images, in this
+/// Returns the discriminator's loss, from logits `[classes, 3 n]` of n labelled, n unlabelled and n generated images, in this
 /// order of columns:
 ///
 /// `mean(lse - z_y)` over labelled, plus `weight` times `-mean(lse) / 2 + mean(softplus(lse)) / 2` over unlabelled and
@@ -42,7 +42,7 @@ pub(crate) fn discriminator_loss(logits: &Matrix, labels: &[u8], weight: f64, gr
     loss
 }
 
-/// The generator's loss: the mean over units of the squared difference of the batch means of the features
+/// Returns the generator's loss: the mean over units of the squared difference of the batch means of the features
 /// `[units, 2 n]`, n unlabelled images first and n generated ones after them.
 ///
 /// Fills `gradient` `[units, n]` with the derivative by the generated images' features and returns the loss.
@@ -87,7 +87,7 @@ mod tests {
         Matrix::from_fn(rows, columns, || 4.0 * stream.random::<f32>() - 2.0)
     }
 
-    /// The loss of networks.md, read off the page, in f64 and without care for large numbers.
+    /// Returns the loss of networks.md, read off the page, in f64 and without care for large numbers.
     fn plain_discriminator(z: &[Vec<f64>], weight: f64) -> f64 {
         let lse = |c: usize| z.iter().map(|row| row[c].exp()).sum::<f64>().ln();
         let mean = |columns: std::ops::Range<usize>, f: &dyn Fn(usize) -> f64| columns.map(f).sum::<f64>() / 3.0;
@@ -106,7 +106,7 @@ mod tests {
         (0..matrix.rows()).map(|r| matrix.row(r).iter().map(|&v| f64::from(v)).collect()).collect()
     }
 
-    /// The derivative of `loss` by entry `[row][column]`, by finite differences.
+    /// Returns the derivative of `loss` by entry `[row][column]`, by finite differences.
     fn difference(at: &[Vec<f64>], row: usize, column: usize, loss: impl Fn(&[Vec<f64>]) -> f64) -> f64 {
         let shifted = |by: f64| {
             let mut at = at.to_vec();

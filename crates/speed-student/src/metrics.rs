@@ -1,4 +1,4 @@
-//! What is known of an epoch.
+//! Metrics of an epoch.
 
 /// Losses and accuracies of one epoch.
 #[derive(Clone, Copy, Debug, PartialEq)]

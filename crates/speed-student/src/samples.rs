@@ -35,31 +35,31 @@ impl Samples {
         Self { shape, pixels }
     }
 
-    /// Number of images.
+    /// Returns the number of images.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pixels.len() / self.shape.pixels().max(1)
     }
 
-    /// Whether there is no image.
+    /// Returns whether there is no image.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pixels.is_empty()
     }
 
-    /// The size of every image.
+    /// Returns the size of every image.
     #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.shape
     }
 
-    /// All pixels, image after image in CHW order.
+    /// Returns all pixels, image after image in CHW order.
     #[must_use]
     pub fn pixels(&self) -> &[u8] {
         &self.pixels
     }
 
-    /// The images side by side in rows of `columns` (at least one); places without an image are black.
+    /// Returns the images side by side in rows of `columns` (at least one); places without an image are black.
     #[must_use]
     pub fn grid(&self, columns: usize) -> Grid {
         let columns = columns.max(1);

@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// One step of the discriminator on labelled, unlabelled and as many generated images, all in one batch. Returns
+    /// Makes one step of the discriminator on labelled, unlabelled and as many generated images, all in one batch. Returns
     /// the loss before the step.
     pub(crate) fn discriminator_step(
         &mut self,
@@ -115,7 +115,7 @@ impl State {
         loss
     }
 
-    /// One step of the generator towards the features of unlabelled images. Returns the loss before the step.
+    /// Makes one step of the generator towards the features of unlabelled images. Returns the loss before the step.
     ///
     /// Real and generated images go through the discriminator together; only the generated ones come back.
     pub(crate) fn generator_step(
@@ -149,12 +149,12 @@ impl State {
         self.reference_average.update(steps, &parameters);
     }
 
-    /// The student: the discriminator with the average of its parameters.
+    /// Returns the student: the discriminator with the average of its parameters.
     pub(crate) fn averaged(&self) -> Discriminator {
         self.discriminator.with_trained(&self.average.corrected())
     }
 
-    /// The discriminator with the reference's average, drawn towards zero (errata 19).
+    /// Returns the discriminator with the reference's average, drawn towards zero (errata 19).
     pub(crate) fn reference_averaged(&self) -> Discriminator {
         self.discriminator.with_trained(&self.reference_average.from_zero())
     }
@@ -164,7 +164,7 @@ impl State {
         self.discriminator_adam.steps()
     }
 
-    /// All arrays, for a checkpoint.
+    /// Returns all arrays, for a checkpoint.
     pub(crate) fn arrays(&self) -> Vec<&[f32]> {
         let moments = self.discriminator_moments.iter().flatten().chain(self.generator_moments.all());
         (self.discriminator.state().into_iter())
@@ -202,7 +202,7 @@ impl State {
     }
 }
 
-/// What tells one training from another: settings, sizes, labels, and the random streams; not the number of epochs,
+/// Returns the identity of a training: settings, sizes, labels, and the random streams; not the number of epochs,
 /// so that a training can be made longer.
 pub(crate) fn identity(
     config: &StudentConfig,

@@ -24,7 +24,7 @@ impl EpochReport<'_> {
         &self.metrics
     }
 
-    /// The training after this epoch; costs a copy of everything (38 MB with the paper's networks), so take one as
+    /// Returns the training after this epoch; costs a copy of everything (38 MB with the paper's networks), so take one as
     /// often as you would save it.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
@@ -76,7 +76,7 @@ pub fn train<E>(
     Ok(training.into_outcome())
 }
 
-/// All steps of one epoch.
+/// Makes all steps of one epoch.
 fn run_epoch<E>(training: &mut Training<'_>, epoch: u32) -> Result<EpochLosses, StudentError<E>> {
     let (mut losses, mut steps_since_average) = (EpochLosses::of(epoch), 0);
     let steps = training.steps_an_epoch();

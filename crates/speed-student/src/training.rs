@@ -41,7 +41,7 @@ pub struct Training<'a> {
     identity: [u8; 32],
 }
 
-/// What one step of the discriminator and the step of the generator after it draw at random.
+/// Random draws of one step of the discriminator and of the step of the generator after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepDraws {
     /// Labelled images of the pool, as many as a batch has.
@@ -59,7 +59,7 @@ pub struct StepDraws {
     pub generator: NetworkDraws,
 }
 
-/// What both networks draw in one forward pass.
+/// Random draws of both networks in one forward pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkDraws {
     /// The generator's input `[latent, batch]` in row-major order.
@@ -78,7 +78,7 @@ pub struct EpochLosses {
 }
 
 impl<'a> Training<'a> {
-    /// The training that [`train`](crate::train) starts or, with `resume`, goes on with.
+    /// Returns the training that [`train`](crate::train) starts or, with `resume`, goes on with.
     ///
     /// # Errors
     /// [`StudentError`]: bad settings, data that do not fit, a checkpoint of another training.
@@ -118,13 +118,13 @@ impl<'a> Training<'a> {
         Ok(())
     }
 
-    /// The settings.
+    /// Returns the settings.
     #[must_use]
     pub fn config(&self) -> &'a StudentConfig {
         self.config
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     #[must_use]
     pub fn classes(&self) -> usize {
         self.test.classes()
@@ -148,7 +148,7 @@ impl<'a> Training<'a> {
         self.state.steps()
     }
 
-    /// The optimiser of both networks.
+    /// Returns the optimiser of both networks.
     #[must_use]
     pub fn adam(&self) -> AdamConfig {
         self.config.adam()
@@ -177,13 +177,13 @@ impl<'a> Training<'a> {
         self.state.load(self.config.adam(), steps, arrays)
     }
 
-    /// The normal values that noise is read from.
+    /// Returns the normal values that noise is read from.
     #[must_use]
     pub fn noise(&self) -> &NormalPool {
         &self.workspace.noise
     }
 
-    /// What the steps of epoch `epoch` (from 1) draw, in their order.
+    /// Returns the draws of the steps of epoch `epoch` (from 1), in their order.
     pub fn draw_epoch(&self, epoch: u32) -> impl Iterator<Item = StepDraws> {
         let mut stream = epoch_stream(&self.streams, epoch);
         let order = Order::draw(self.pool.len(), self.labelled.len(), &mut stream);
@@ -209,7 +209,7 @@ impl<'a> Training<'a> {
         NetworkDraws { latent, noise }
     }
 
-    /// Whether an epoch's parameters are judged on the test images.
+    /// Returns whether an epoch's parameters are judged on the test images.
     #[must_use]
     pub fn evaluates(&self, epoch: u32) -> bool {
         epoch.is_multiple_of(self.config.evaluate_every) || epoch == self.config.epochs
@@ -235,19 +235,19 @@ impl<'a> Training<'a> {
         metrics
     }
 
-    /// The training after its last epoch, with the arrays that are loaded.
+    /// Returns the training after its last epoch, with the arrays that are loaded.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
         self.checkpoint_of(self.steps_done(), self.arrays().into_iter().map(<[f32]>::to_vec).collect())
     }
 
-    /// The same with other arrays, in the order of [`arrays`](Self::arrays), after `steps` steps.
+    /// Returns the same with other arrays, in the order of [`arrays`](Self::arrays), after `steps` steps.
     #[must_use]
     pub fn checkpoint_of(&self, steps: u64, arrays: Vec<Vec<f32>>) -> Checkpoint {
         Checkpoint { identity: self.identity, metrics: self.state.metrics.clone(), steps, arrays }
     }
 
-    /// What came of the training, with the arrays that are loaded.
+    /// Returns the trained student, with the arrays that are loaded.
     #[must_use]
     pub fn into_outcome(self) -> StudentOutcome {
         let mut trace = GeneratorTrace::default();
@@ -270,7 +270,7 @@ impl EpochLosses {
         Self { epoch, sums: [(0.0, 0); 2] }
     }
 
-    /// The discriminator's loss of the next step.
+    /// Returns the discriminator's loss of the next step.
     ///
     /// # Errors
     /// [`StudentError::NotFinite`].
@@ -278,7 +278,7 @@ impl EpochLosses {
         self.add(0, "discriminator", loss)
     }
 
-    /// The generator's loss of the same step.
+    /// Returns the generator's loss of the same step.
     ///
     /// # Errors
     /// [`StudentError::NotFinite`].
@@ -297,7 +297,7 @@ impl EpochLosses {
     }
 }
 
-/// Where everything random of an epoch's steps comes from.
+/// Returns the random stream of an epoch's steps.
 pub(crate) fn epoch_stream(streams: &Streams, epoch: u32) -> Stream {
     streams.stream("epoch", u64::from(epoch))
 }

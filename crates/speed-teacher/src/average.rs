@@ -27,13 +27,13 @@ impl<M: Module> ParameterAverage<M> {
         Self { model, updates, ..self }
     }
 
-    /// The model with the averaged parameters, without autodiff.
+    /// Returns the model with the averaged parameters, without autodiff.
     pub(crate) fn into_model(self) -> M {
         self.model
     }
 }
 
-/// The rate `max(rate, 9 / (10 + t))` at which an average of parameters takes in those after step t = 1, 2, ...
+/// Returns the rate `max(rate, 9 / (10 + t))` at which an average of parameters takes in those after step t = 1, 2, ...
 ///
 /// This is TensorFlow's `ExponentialMovingAverage(1 - rate, num_updates = t)`. The second term is its warm-up: without
 /// it an average of decay 0.9999 would still hold 60 % of the initial weights after 5000 steps.
@@ -78,7 +78,7 @@ mod tests {
     use speed_nn::dense::Dense;
     use speed_nn::init::constant;
 
-    /// A layer whose every parameter is `value`, with the identifiers of `like` if given.
+    /// Returns a layer whose every parameter is `value`, with the identifiers of `like` if given.
     fn layer(value: f32) -> Dense {
         let device = Device::flex().autodiff();
         let layer = Dense::new(constant([2, 3], value, &device), constant([3], value, &device));

@@ -54,7 +54,7 @@ impl<'a> Batches<'a> {
         Self { data, order: images, position, stream }
     }
 
-    /// The next `size` images, each moved by up to `shift` pixels in both directions, and their labels.
+    /// Returns the next `size` images, each moved by up to `shift` pixels in both directions, and their labels.
     pub(crate) fn next(&mut self, size: usize, shift: usize, offset: f32) -> (Images, Vec<u8>) {
         let mut images = Images::with_capacity(self.data.shape(), size);
         let mut labels = Vec::with_capacity(size);
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use speed_random::Streams;
 
-    /// One image of 2 channels, 2 rows, 3 columns with the bytes 1..=12, and two more.
+    /// Returns one image of 2 channels, 2 rows, 3 columns with the bytes 1..=12, and two more.
     fn split() -> Split {
         let shape = ImageShape { channels: 2, height: 2, width: 3 };
         Split::new(shape, 3, (1..=36).collect(), vec![0, 1, 2]).expect("a valid split")

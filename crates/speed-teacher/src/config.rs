@@ -1,4 +1,4 @@
-//! What a teacher is and how it is trained.
+//! The teacher to train, and its training.
 
 use serde::{Deserialize, Serialize};
 use speed_data::ImageShape;
@@ -16,7 +16,7 @@ pub struct TeacherConfig {
     pub optimizer: OptimizerKind,
     /// The learning rate at the first step.
     pub learning_rate: f64,
-    /// How the learning rate changes with the steps.
+    /// The learning rate as a function of the step.
     pub schedule: Schedule,
     /// With the staircase schedule: passes over the partition between two drops (the published code: 350).
     pub decay_epochs: usize,
@@ -45,7 +45,7 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// Its name in a configuration.
+    /// Returns its name in a configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl Architecture {
         }
     }
 
-    /// The least height and width of its images.
+    /// Returns the least height and width of its images.
     #[must_use]
     pub(crate) const fn least_size(self) -> usize {
         match self {
@@ -92,7 +92,7 @@ pub enum Schedule {
 pub struct InvalidField {
     /// The field's name.
     pub field: &'static str,
-    /// What is allowed, and what was found.
+    /// The value expected and the one found.
     pub message: String,
 }
 
@@ -148,7 +148,7 @@ const MAX_BATCH: usize = 65_536;
 pub(crate) mod tests {
     use super::*;
 
-    /// The fast settings, for tests.
+    /// Returns the fast settings, for tests.
     pub(crate) fn small() -> TeacherConfig {
         TeacherConfig {
             architecture: Architecture::Small,

@@ -67,7 +67,7 @@ pub fn train_ensemble<E: std::error::Error + Send + 'static>(
     Ok(())
 }
 
-/// The labels that each of `teachers` teachers gives to the images of `pool`. `load(i)` gives teacher i, for example from
+/// Returns the labels that each of `teachers` teachers gives to the images of `pool`. `load(i)` gives teacher i, for example from
 /// its file: only `threads` of them are in memory at a time.
 ///
 /// # Errors

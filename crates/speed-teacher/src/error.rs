@@ -1,4 +1,4 @@
-//! What can go wrong with a teacher and with votes.
+//! Faults of a teacher.
 
 use crate::InvalidField;
 use speed_data::ImageShape;
@@ -87,7 +87,7 @@ pub enum TeacherError {
     /// Bytes that are not a teacher of the given configuration, image size and classes.
     #[error("not a saved teacher: {reason}")]
     Bytes {
-        /// What is wrong with them.
+        /// The fault.
         reason: String,
     },
     /// A tensor's values could not be read back from the device.

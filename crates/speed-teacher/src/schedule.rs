@@ -2,7 +2,7 @@
 
 use crate::{Schedule, TeacherConfig};
 
-/// The learning rate at `step` (from 0) of a teacher that trains on `images` images.
+/// Returns the learning rate at `step` (from 0) of a teacher that trains on `images` images.
 ///
 /// The staircase drops after `floor(decay_epochs * images / batch)` steps, as the paper's published code
 /// (networks.md: by 0.1 every 350 epochs of the partition).

@@ -28,24 +28,24 @@ pub struct Teacher {
 }
 
 impl Teacher {
-    /// A teacher of a network without autodiff.
+    /// Returns a teacher of a network without autodiff.
     pub(crate) fn new(network: Network, shape: ImageShape, classes: usize) -> Self {
         Self { network, shape, classes }
     }
 
-    /// The size of the images it reads.
+    /// Returns the size of the images it reads.
     #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.shape
     }
 
-    /// The number of classes it knows.
+    /// Returns the number of classes it knows.
     #[must_use]
     pub fn classes(&self) -> usize {
         self.classes
     }
 
-    /// Its parameters: weights and bias of every layer, from the image on.
+    /// Returns its parameters: weights and bias of every layer, from the image on.
     ///
     /// # Errors
     /// [`TeacherError::Device`] if Burn cannot read them.
@@ -53,7 +53,7 @@ impl Teacher {
         parameter_arrays(&self.network)
     }
 
-    /// The class with the greatest logit of every image; of equal ones the lowest.
+    /// Returns the class with the greatest logit of every image; of equal ones the lowest.
     ///
     /// # Errors
     /// [`TeacherError::ImageShape`] or [`TeacherError::Classes`] for images of another kind than it was trained on.
@@ -80,7 +80,7 @@ impl Teacher {
         Ok(labels)
     }
 
-    /// The weights in full precision with a digest in front. Equal teachers have equal bytes.
+    /// Returns the weights in full precision with a digest in front. Equal teachers have equal bytes.
     ///
     /// # Errors
     /// [`TeacherError::Bytes`] if Burn cannot write its record.

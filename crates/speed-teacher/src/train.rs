@@ -23,11 +23,11 @@ pub struct TrainedTeacher {
     pub index: usize,
     /// The teacher.
     pub teacher: Teacher,
-    /// What came of the training.
+    /// The result of the training.
     pub metrics: TeacherMetrics,
 }
 
-/// What came of one teacher's training. All but the time are the same in every run.
+/// The result of one teacher's training. All but the time are the same in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TeacherMetrics {
     /// Steps of the optimizer.

@@ -23,7 +23,7 @@ pub use crate::network::{KERNEL, ParameterArray};
 pub const ADAM_BETA1: f32 = 0.9;
 /// Decay of its second moment.
 pub const ADAM_BETA2: f32 = 0.999;
-/// What it adds to the root of the second moment.
+/// The number added to the root of the second moment.
 pub const ADAM_EPSILON: f32 = 1e-8;
 
 /// One teacher's training before its first step.
@@ -40,7 +40,7 @@ pub struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// The training that [`train_teacher`](crate::train_teacher) starts with the same arguments.
+    /// Returns the training that [`train_teacher`](crate::train_teacher) starts with the same arguments.
     ///
     /// # Errors
     /// A configuration, image size or partition that cannot be trained on.
@@ -65,25 +65,25 @@ impl<'a> Training<'a> {
         Ok(Self { index, config, data, training, held_out, network, batches, start })
     }
 
-    /// The teacher's index.
+    /// Returns the teacher's index.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// The images' size.
+    /// Returns the images' size.
     #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.data.shape()
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     #[must_use]
     pub fn classes(&self) -> usize {
         self.data.classes()
     }
 
-    /// The initial parameters: weights and bias of every layer, from the image on.
+    /// Returns the initial parameters: weights and bias of every layer, from the image on.
     ///
     /// # Errors
     /// [`TeacherError::Device`] if Burn cannot read them.
@@ -91,19 +91,19 @@ impl<'a> Training<'a> {
         parameter_arrays(&self.network)
     }
 
-    /// The next step's images, image by image, row by row, pixel by pixel, channel by channel, and their labels.
+    /// Returns the next step's images, image by image, row by row, pixel by pixel, channel by channel, and their labels.
     pub fn next_batch(&mut self) -> (Vec<f32>, Vec<u8>) {
         let (images, labels) = self.batches.next(self.config.batch, self.config.shift, self.network.offset());
         (images.values, labels)
     }
 
-    /// The learning rate of step `step`, from 0.
+    /// Returns the learning rate of step `step`, from 0.
     #[must_use]
     pub fn learning_rate(&self, step: usize) -> f64 {
         learning_rate(self.config, self.training.len(), step)
     }
 
-    /// The teacher with parameters of the shapes of [`arrays`](Self::arrays), and what its training came to; `final_loss` is
+    /// Returns the teacher with parameters of the shapes of [`arrays`](Self::arrays), and what its training came to; `final_loss` is
     /// the loss of the last step's batch.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl<'a> Training<'a> {
         self.finish_with(network, final_loss)
     }
 
-    /// The same with the trained network itself, without autodiff.
+    /// Returns the same with the trained network itself, without autodiff.
     pub(crate) fn finish_with(&self, network: Network, final_loss: f32) -> Result<TrainedTeacher, TeacherError> {
         let teacher = Teacher::new(network, self.data.shape(), self.data.classes());
         let held_out = &self.held_out;

@@ -7,7 +7,7 @@ use speed_student::training::{NetworkDraws, StepDraws, Training};
 /// Students whose normal values are in one buffer: 64 MiB, half of what every GPU allows.
 const NOISE_BLOCK: usize = 4;
 
-/// What does not change from step to step, on the device.
+/// Values that do not change from step to step, on the device.
 #[derive(Debug)]
 pub(super) struct Source {
     device: Device,
@@ -23,7 +23,7 @@ pub(super) struct Source {
     classes: usize,
 }
 
-/// What one step of one network reads.
+/// Inputs of one step of one network.
 #[derive(Debug)]
 pub(super) struct Batch {
     /// Real images `[students, pixels, images]`.
@@ -58,14 +58,14 @@ impl Source {
         }
     }
 
-    /// The batch of the discriminators' step: labelled and unlabelled images.
+    /// Returns the batch of the discriminators' step: labelled and unlabelled images.
     pub(super) fn discriminator(&self, draws: &[StepDraws]) -> Batch {
         let images = draws.iter().flat_map(|draws| draws.labelled.iter().chain(&draws.unlabelled));
         let of_networks: Vec<_> = draws.iter().map(|draws| &draws.discriminator).collect();
         self.batch(images.copied(), &of_networks, 3 * self.batch)
     }
 
-    /// The batch of the generators' step: unlabelled images.
+    /// Returns the batch of the generators' step: unlabelled images.
     pub(super) fn generator(&self, draws: &[StepDraws]) -> Batch {
         let images = draws.iter().flat_map(|draws| &draws.matched);
         let of_networks: Vec<_> = draws.iter().map(|draws| &draws.generator).collect();

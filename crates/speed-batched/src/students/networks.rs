@@ -14,13 +14,13 @@ pub(super) fn generate(latent: Tensor<3>, arrays: &[Tensor<3>]) -> Tensor<3> {
     activation::sigmoid(weight_norm_dense(hidden, last, NORM_EPSILON))
 }
 
-/// The discriminator's hidden layers, with `noise[i]`, where there is one, added to the input of layer i.
+/// Returns the discriminator's hidden layers, with `noise[i]`, where there is one, added to the input of layer i.
 pub(super) fn features(images: Tensor<3>, arrays: &[Tensor<3>], noise: &[Option<Tensor<3>>]) -> Tensor<3> {
     let hidden = arrays[..arrays.len() - 3].chunks_exact(3);
     hidden.zip(noise).fold(images, |x, (layer, noise)| activation::relu(weight_norm_dense(add(x, noise), layer, 0.0)))
 }
 
-/// The discriminator's logits `[students, classes, batch]`.
+/// Returns the discriminator's logits `[students, classes, batch]`.
 pub(super) fn logits(images: Tensor<3>, arrays: &[Tensor<3>], noise: &[Option<Tensor<3>>]) -> Tensor<3> {
     let hidden = features(images, arrays, noise);
     let last = noise.last().map_or(&None, |noise| noise);
@@ -49,7 +49,7 @@ fn batch_norm_dense(x: Tensor<3>, weight: &Tensor<3>, shift: &Tensor<3>) -> Tens
     softplus(centred / deviation + shift.clone())
 }
 
-/// The discriminator's loss `[students, 1, 1]`, from logits `[students, classes, 3 n]` of n labelled, n unlabelled and n
+/// Returns the discriminator's loss `[students, 1, 1]`, from logits `[students, classes, 3 n]` of n labelled, n unlabelled and n
 /// generated images; `labels` `[students, classes, n]` are 1 at the label and 0 elsewhere.
 ///
 /// The formula is at `discriminator_loss` of `speed-student`.
@@ -62,7 +62,7 @@ pub(super) fn discriminator_loss(logits: &Tensor<3>, labels: Tensor<3>, weight: 
     (labelled - own).mean_dim(2) + (real + softplus(generated)).mean_dim(2) * (0.5 * weight)
 }
 
-/// The generator's loss `[students, 1, 1]`: the mean over units of the squared difference of the batch means of the
+/// Returns the generator's loss `[students, 1, 1]`: the mean over units of the squared difference of the batch means of the
 /// features `[students, units, n]`.
 pub(super) fn feature_matching_loss(real: Tensor<3>, generated: Tensor<3>) -> Tensor<3> {
     (generated.mean_dim(2) - real.mean_dim(2)).square().mean_dim(1)

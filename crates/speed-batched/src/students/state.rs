@@ -1,4 +1,4 @@
-//! What the steps of all students change, on the device.
+//! The state that the steps of all students change, on the device.
 
 use burn::tensor::{Device, Tensor};
 use speed_nn::adam::Adam;
@@ -65,7 +65,7 @@ impl State {
         self.discriminator_adam.steps()
     }
 
-    /// One step of every discriminator. Returns the losses before it, `[students, 1, 1]`.
+    /// Makes one step of every discriminator. Returns the losses before it, `[students, 1, 1]`.
     pub(super) fn discriminator_step(&mut self, batch: Batch, labels: Tensor<3>) -> Tensor<3> {
         let generated = generate(batch.latent, &self.generator.values());
         let images = Tensor::cat(vec![batch.images, generated], 2);
@@ -79,7 +79,7 @@ impl State {
         loss.inner()
     }
 
-    /// One step of every generator towards the features of unlabelled images, the discriminator frozen. Returns the losses
+    /// Makes one step of every generator towards the features of unlabelled images, the discriminator frozen. Returns the losses
     /// before it, `[students, 1, 1]`.
     pub(super) fn generator_step(&mut self, batch: Batch) -> Tensor<3> {
         let n = batch.images.dims()[2];
@@ -109,7 +109,7 @@ impl State {
         }
     }
 
-    /// The arrays of every student, in the order of [`Training::arrays`].
+    /// Returns the arrays of every student, in the order of [`Training::arrays`].
     pub(super) fn read(&self) -> Result<Vec<Vec<Vec<f32>>>, DeviceError> {
         let mut arrays = self.discriminator.read_values()?;
         arrays.extend(self.generator.read_values()?);
@@ -126,7 +126,7 @@ impl State {
     }
 }
 
-/// What all students of a batch have in common.
+/// Settings that all students of a batch have in common.
 #[derive(Debug)]
 pub(super) struct Sizes {
     /// Arrays of the discriminator: weights, bias, scale of every layer.

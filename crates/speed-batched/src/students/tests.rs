@@ -40,7 +40,7 @@ fn split(images: usize, index: u64) -> Split {
     Split::new(SHAPE, 3, pixels, labels).expect("a split")
 }
 
-/// The labels of six or more images from `first` on.
+/// Returns the labels of six or more images from `first` on.
 fn labels(pool: &Split, first: usize) -> Vec<(usize, u8)> {
     (first..2 * first + 6).map(|i| (i, pool.label(i))).collect()
 }

@@ -55,7 +55,7 @@ pub(super) fn largest_array(batch: usize, size: [usize; 2], shapes: [[usize; 2];
     batch * layers[0].max(layers[1])
 }
 
-/// The mean cross-entropies `[teachers, 1, 1]` of logits `[teachers, images, classes]` in nats; `labels` of the same shape
+/// Returns the mean cross-entropies `[teachers, 1, 1]` of logits `[teachers, images, classes]` in nats; `labels` of the same shape
 /// are 1 at the label and 0 elsewhere.
 pub(super) fn cross_entropy(logits: &Tensor<3>, labels: Tensor<3>) -> Tensor<3> {
     (activation::log_softmax(logits.clone(), 2) * labels).sum_dim(2).mean_dim(1).neg()

@@ -1,4 +1,4 @@
-//! How people write the ten digits: control points of strokes, several ways for each digit.
+//! The ten digits as people write them: control points of strokes, several ways for each digit.
 
 use super::random::bell;
 use rand::RngExt;
@@ -139,7 +139,7 @@ pub(super) fn write(label: u8, stream: &mut Stream) -> Vec<Stroke> {
     glyph.strokes.iter().map(flatten).collect()
 }
 
-/// A cardinal spline through the points; closed when it ends where it starts.
+/// Returns a cardinal spline through the points; closed when it ends where it starts.
 fn curve(points: &[Point]) -> Stroke {
     let last = points.len() - 1;
     let closed = points[0] == points[last];

@@ -56,7 +56,7 @@ fn draw(ink: &mut [f32; SIDE * SIDE], from: Point, to: Point, radius: f32, edge:
     }
 }
 
-/// Distance of a point from a line with two ends.
+/// Returns the distance of a point from a line with two ends.
 fn distance(point: Point, from: Point, to: Point) -> f32 {
     let [along, offset] = [[to[0] - from[0], to[1] - from[1]], [point[0] - from[0], point[1] - from[1]]];
     let length2 = along[0] * along[0] + along[1] * along[1];

@@ -58,7 +58,7 @@ fn place(strokes: &mut [Stroke], scale: f32, shift: Point) {
     map(strokes, |point| [0, 1].map(|k| factor * point[k] + origin[k]));
 }
 
-/// The mean point of the ink: pieces weigh as much as they are long.
+/// Returns the mean point of the ink: pieces weigh as much as they are long.
 fn centre_of_mass(strokes: &[Stroke]) -> Point {
     let (mut sum, mut length) = ([0.0; 2], 0.0);
     for piece in strokes.iter().flat_map(|stroke| stroke.windows(2)) {
@@ -114,7 +114,7 @@ impl Bend {
     }
 }
 
-/// The cell of the grid that a coordinate lies in, and the eased position within it.
+/// Returns the cell of the grid that a coordinate lies in, and the eased position within it.
 fn cell(x: f32) -> (usize, f32) {
     let scaled = x.clamp(0.0, 1.0) * (NODES - 1) as f32;
     let cell = (scaled as usize).min(NODES - 2);

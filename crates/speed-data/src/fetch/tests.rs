@@ -20,7 +20,7 @@ fn not_found() -> Reply {
     Reply("404 Not Found", vec!["Content-Length: 0".to_owned()], vec![])
 }
 
-/// An honest answer to a request that may have a range.
+/// Returns an honest answer to a request that may have a range.
 fn honest(body: &[u8], from: Option<usize>) -> Reply {
     match from {
         None => whole(body),
@@ -41,7 +41,7 @@ fn cut(reply: Reply) -> Reply {
     Reply(reply.0, reply.1, reply.2[..half].to_vec())
 }
 
-/// What the server was asked: path and start of the range.
+/// The server's requests: path and start of the range.
 type Requests = Arc<Mutex<Vec<(String, Option<usize>)>>>;
 
 /// Starts a server; `answer` gets the path, the start of the range and how often this path was asked before. The
@@ -105,7 +105,7 @@ fn run(
     (report, events)
 }
 
-/// Whether the folder holds exactly the files of the dataset, byte for byte.
+/// Returns whether the folder holds exactly the files of the dataset, byte for byte.
 fn complete(dir: &TempDir, files: &HashMap<String, Vec<u8>>) -> bool {
     let folder = dir.path().join("toy");
     let listed = fs::read_dir(&folder).expect("a folder").count();

@@ -74,7 +74,7 @@ pub(super) fn append(
     }
 }
 
-/// The first byte of `Content-Range: bytes FIRST-LAST/TOTAL`.
+/// Returns the first byte of `Content-Range: bytes FIRST-LAST/TOTAL`.
 fn range_start(headers: &HeaderMap) -> Option<u64> {
     let value = headers.get(CONTENT_RANGE)?.to_str().ok()?;
     value.trim().strip_prefix("bytes ")?.split('-').next()?.trim().parse().ok()

@@ -92,7 +92,7 @@ struct Sums<'a> {
     ends: [usize; 2],
 }
 
-/// How many columns are in work side by side here.
+/// Returns the number of columns in work side by side.
 fn lanes(arch: Arch) -> usize {
     #[cfg(target_arch = "x86_64")]
     if matches!(arch, Arch::V4(_)) {

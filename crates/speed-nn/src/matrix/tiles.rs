@@ -46,7 +46,7 @@ struct Step {
     low: [Tile; 2],
 }
 
-/// What the pairs of values are the rows of.
+/// The matrix whose rows the pairs of values are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RowsAre {
     /// Rows of the left operand.
@@ -55,7 +55,7 @@ enum RowsAre {
     Pairs,
 }
 
-/// Whether this machine has tiles and the system lets this process use them.
+/// Returns whether this machine has tiles and the system lets this process use them.
 pub(super) fn available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
     *AVAILABLE.get_or_init(|| {
@@ -77,7 +77,7 @@ fn permitted() -> bool {
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
 }
 
-/// Whether a product of `rows x inner` and `inner x columns` is faster here than on the vector unit: it must do enough
+/// Returns whether a product of `rows x inner` and `inner x columns` is faster here than on the vector unit: it must do enough
 /// multiplications for each value that it reads, splits or writes.
 pub(super) fn pay([rows, inner, columns]: [usize; 3]) -> bool {
     const LEAST: usize = 26;
@@ -100,7 +100,7 @@ pub(super) fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
     multiply_packed(out, left, right, None);
 }
 
-/// The same block by block, each in `block` until `take` returns.
+/// Computes the same block by block, each in `block` until `take` returns.
 ///
 /// # Panics
 /// When the tiles are not [`available`] or `take` multiplies on them.
@@ -294,7 +294,7 @@ fn store(tiles: [&mut Tile; 2], row: usize, parts: [__m512i; 2]) {
     }
 }
 
-/// The first `count` of 16.
+/// Returns the first `count` of 16.
 #[inline]
 fn mask(count: usize) -> u16 {
     if count >= SIDE { u16::MAX } else { (1 << count) - 1 }
@@ -314,7 +314,7 @@ fn prefetch_to_write(at: *const f32) {
     unsafe { asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
 }
 
-/// The nearest bfloat16 of 32 values, those of `a` first, and of what this leaves of them.
+/// Returns the nearest bfloat16 of 32 values, those of `a` first, and of what this leaves of them.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 fn split(a: __m512, b: __m512) -> [__m512i; 2] {
@@ -351,7 +351,7 @@ fn transpose(from: &Tile, to: &mut Tile) {
     }
 }
 
-/// The quarters of the rows `first`, `first + 4`, `first + 8` and `first + 12`.
+/// Returns the quarters of the rows `first`, `first + 4`, `first + 8` and `first + 12`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn every_fourth_row(tile: &Tile, first: usize, quarter: usize) -> __m512i {

@@ -1,4 +1,4 @@
-//! Which of a machine's arithmetic units multiplies large matrices, and what tells its results from another machine's.
+//! The arithmetic unit that multiplies large matrices, and the mark that tells its results from another machine's.
 
 use std::cell::Cell;
 use std::fmt;
@@ -25,12 +25,12 @@ pub fn on_vectors<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Whether this thread keeps to the vector unit.
+/// Returns whether this thread keeps to the vector unit.
 pub(super) fn vectors_only() -> bool {
     VECTORS_ONLY.get()
 }
 
-/// What multiplies large matrices.
+/// A unit that multiplies large matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProductUnit {
     /// The vector unit, in `f32`.
@@ -51,7 +51,7 @@ impl fmt::Display for ProductUnit {
     }
 }
 
-/// What [`multiply`](super::multiply) uses for large matrices now.
+/// Returns the unit that [`multiply`](super::multiply) uses for large matrices now.
 #[must_use]
 pub fn product_unit() -> ProductUnit {
     if IN_USE.is_portable() {
@@ -64,7 +64,7 @@ pub fn product_unit() -> ProductUnit {
     ProductUnit::Vectors
 }
 
-/// Which arithmetic computes networks.
+/// The arithmetic that computes networks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arithmetic {
@@ -75,7 +75,7 @@ pub enum Arithmetic {
     Portable,
 }
 
-/// How many hold which arithmetic.
+/// Numbers of holders of each arithmetic.
 static HELD: Mutex<(usize, Arithmetic)> = Mutex::new((0, Arithmetic::Fastest));
 static IN_USE: PortableFlag = PortableFlag(std::sync::atomic::AtomicBool::new(false));
 
@@ -103,7 +103,7 @@ pub struct ArithmeticInUse(());
 pub struct OtherArithmetic;
 
 impl Arithmetic {
-    /// Whether it is the default.
+    /// Returns whether it is the default.
     #[must_use]
     pub fn is_fastest(&self) -> bool {
         *self == Self::Fastest
@@ -142,7 +142,7 @@ fn lock() -> MutexGuard<'static, (usize, Arithmetic)> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The kind of machine, as far as the bits of products tell: the unit in use, and digits of what it makes of some products.
+/// Returns the kind of machine, as far as the bits of products tell: the unit in use, and digits of what it makes of some products.
 /// Machines of one kind repeat each other's trainings.
 ///
 /// Blocks of sums follow the sizes of caches, so that processors with the same instructions can differ.

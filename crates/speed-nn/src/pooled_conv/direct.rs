@@ -11,7 +11,7 @@ use super::{PooledConv, PooledConvTrace, PooledWindows};
 
 type Lanes = [f32; LANES];
 
-/// Whether [`forward`] and [`backward`] know such a layer.
+/// Returns whether [`forward`] and [`backward`] know such a layer.
 pub(super) fn applies(layer: &PooledConv) -> bool {
     matches!(layer.windows.run_len(), 3 | 5 | 9 | 15) && layer.outputs().is_multiple_of(LANES)
 }
@@ -140,7 +140,7 @@ fn backward_runs<const RUN: usize>(layer: &PooledConv, maps: &[f32], gradient: &
     }
 }
 
-/// Where in the maps the four patches of the pooling window at `position` start.
+/// Returns the starts of the four patches of the pooling window at `position` in the maps.
 #[inline(always)]
 fn patches(windows: &PooledWindows, position: usize) -> [usize; POOL] {
     let [a, b, c, d] = windows.window(position);

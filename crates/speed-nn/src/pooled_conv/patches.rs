@@ -10,7 +10,7 @@ use crate::matrix::{Matrix, multiply};
 /// Values of the patches that are in work at a time: 1 MiB.
 const BLOCK_VALUES: usize = 1 << 18;
 
-/// What belongs to one block of maps. It keeps its memory.
+/// Values of one block of maps. It keeps its memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Work {
     patches: Matrix,
@@ -109,7 +109,7 @@ fn for_each_run(windows: &PooledWindows, images: usize, mut run: impl FnMut(usiz
     }
 }
 
-/// The first `N` values.
+/// Returns the first `N` values.
 #[inline(always)]
 fn copy<const N: usize>(to: &mut [f32], from: &[f32]) {
     if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk::<N>()) {

@@ -47,7 +47,7 @@ pub(super) fn pool_lanes<const N: usize>(
     }
 }
 
-/// The gradient of one window's four values, from that of its outputs and what [`pool`] left.
+/// Returns the gradient of one window's four values, from that of its outputs and what [`pool`] left.
 pub(super) fn spread(gradient: &[f32], choice: &[u32], values: [&mut [f32]; POOL]) {
     for (position, values) in (0..).zip(values) {
         for ((value, g), c) in values.iter_mut().zip(gradient).zip(choice) {

@@ -4,7 +4,7 @@ use super::pool::{pool, spread};
 use super::{PooledConv, PooledConvTrace};
 use crate::tile_conv::TileConv;
 
-/// The convolution behind a layer, if it is known on this machine and thread.
+/// Returns the convolution behind a layer, if it is known on this machine and thread.
 pub(super) fn convolution(layer: &PooledConv) -> Option<TileConv> {
     let (windows, [rows, columns]) = (&layer.windows, layer.windows.pooled().map(|size| 2 * size));
     let super::PooledWindows { height, width, channels, kernel } = *windows;

@@ -4,7 +4,7 @@ use super::{SameConvRelu, SameConvTrace};
 use crate::matrix::Matrix;
 use crate::tile_conv::TileConv;
 
-/// The convolution of framed maps behind a layer, if it is known on this machine and thread.
+/// Returns the convolution of framed maps behind a layer, if it is known on this machine and thread.
 pub(super) fn convolution(layer: &SameConvRelu) -> Option<TileConv> {
     let [height, width] = [layer.height, layer.width].map(|size| size + layer.kernel - 1);
     let (channels, kernel, rows, columns) = (layer.channels(), layer.kernel, layer.height, layer.width);
@@ -62,7 +62,7 @@ fn block_len(layer: &SameConvRelu, convolution: TileConv) -> usize {
     convolution.block_len() / layer.framed_len() * layer.map_len()
 }
 
-/// Where in the results of a block the rows of its maps begin.
+/// Starts of the rows of a block's maps in its results.
 fn result_rows(layer: &SameConvRelu, convolution: TileConv, maps: &[f32]) -> impl Iterator<Item = usize> {
     let (height, outputs) = (layer.height, layer.bias.len());
     let rows = (0..maps.len() / layer.map_len()).flat_map(move |map| {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use speed_data::ImageShape;
 use speed_random::Stream;
 
-/// How far a random view may be from its image. All zero: the image itself.
+/// Largest distances of a random view from its image. All zero: the image itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Augmentation {
@@ -35,7 +35,7 @@ pub const GRID: usize = 5;
 /// The greatest ratio of an erased rectangle's sides.
 const ASPECT: f64 = 4.0;
 
-/// Where the pixels of one drawn view come from.
+/// The transformation of one drawn view.
 struct View {
     /// `image = centre + linear (view - centre) + shift`, rows and columns.
     linear: [[f32; 2]; 2],
@@ -112,7 +112,7 @@ impl Augmentation {
 }
 
 impl View {
-    /// Where in the image the view's pixel comes from.
+    /// Returns the place in the image of the view's pixel.
     #[inline(always)]
     fn source(&self, y: usize, x: usize, height: usize, width: usize) -> [f32; 2] {
         let centre = [(height - 1) as f32 / 2.0, (width - 1) as f32 / 2.0];
@@ -135,7 +135,7 @@ impl View {
     }
 }
 
-/// The two whole places around `place`, within `0..size`, and how far it lies towards the second.
+/// Returns the two whole places around `place`, within `0..size`, and how far it lies towards the second.
 #[inline(always)]
 fn neighbours(place: f32, size: usize) -> (usize, usize, f32) {
     let place = place.clamp(0.0, (size - 1) as f32);
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(view(&Augmentation { elastic: 3.0, shift: 5.0, ..NONE }, &[51], single, 0), [0.2]);
     }
 
-    /// The centre of mass of a view of a bright dot.
+    /// Returns the centre of mass of a view of a bright dot.
     fn centre(augmentation: &Augmentation, at: [usize; 2], index: u64) -> [f64; 2] {
         let shape = ImageShape { channels: 1, height: 21, width: 21 };
         let mut pixels = vec![0; 441];

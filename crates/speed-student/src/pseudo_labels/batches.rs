@@ -1,4 +1,4 @@
-//! Which views of which images a step sees, and what it is to learn from them.
+//! The views of images that a step sees, and its targets.
 
 use rand::seq::SliceRandom;
 use speed_nn::matrix::Matrix;
@@ -17,7 +17,7 @@ pub(super) struct Batch {
     pub(super) targets: Matrix,
     /// The weight of each image's loss.
     pub(super) weights: Vec<f32>,
-    /// How many are labelled.
+    /// Number of labelled ones.
     pub(super) labelled: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What student to train on pseudo-labels, and how.
+//! The student on pseudo-labels, and its training.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -40,7 +40,7 @@ pub struct PseudoLabelsConfig {
     pub unlabelled_weight: f64,
     /// The mean confidence over the pool is the threshold of pseudo-labels, but never more than this.
     pub threshold: f64,
-    /// How far pseudo-labels are drawn towards equal class frequencies: 0 not at all, 1 fully.
+    /// Strength by which pseudo-labels are drawn towards equal class frequencies: 0 not at all, 1 fully.
     pub alignment: f64,
     /// Share of the given labels that is taken to be wrong.
     pub label_noise: f64,
@@ -193,7 +193,7 @@ impl PseudoLabelsConfig {
         check_augmentation(&self.strong, STRONG)
     }
 
-    /// The weight of the given labels at the share `done` of all steps.
+    /// Returns the weight of the given labels at the share `done` of all steps.
     pub(super) fn labelled_weight(&self, done: f64) -> f64 {
         let (epoch, warmup) = (done * f64::from(self.epochs), f64::from(self.warmup_epochs));
         if epoch < warmup {
@@ -203,7 +203,7 @@ impl PseudoLabelsConfig {
         if falling > 0.0 { (1.0 - (epoch - warmup) / falling).max(0.0) } else { 0.0 }
     }
 
-    /// The optimiser's settings at the share `done` of all steps.
+    /// Returns the optimiser's settings at the share `done` of all steps.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(super) fn adam(&self, done: f64) -> AdamConfig {
         AdamConfig {

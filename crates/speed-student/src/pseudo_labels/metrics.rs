@@ -1,4 +1,4 @@
-//! What is known of an epoch.
+//! Metrics of an epoch.
 
 use crate::checkpoint::{CheckpointMetrics, optional_to_value, value_to_optional};
 

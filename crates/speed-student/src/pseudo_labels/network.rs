@@ -21,7 +21,7 @@ pub struct Classifier {
     dropout: f32,
 }
 
-/// What a forward pass leaves for the backward pass, and the gradients. Keeps its memory from step to step.
+/// Values that a forward pass leaves for the backward pass, and the gradients. Keeps its memory from step to step.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     convolutions: Vec<PooledConvTrace>,
@@ -47,7 +47,7 @@ pub(super) fn last_maps(config: &PseudoLabelsConfig, shape: ImageShape) -> Optio
 }
 
 impl Classifier {
-    /// A network with He-normal weights, those of the last layer smaller. `None` if the images are too small.
+    /// Returns a network with He-normal weights, those of the last layer smaller. `None` if the images are too small.
     pub(super) fn new(
         config: &PseudoLabelsConfig,
         shape: ImageShape,
@@ -75,31 +75,31 @@ impl Classifier {
         Some(Self { shape, convolutions, hidden, output, dropout: config.dropout as f32 })
     }
 
-    /// The size of the images.
+    /// Returns the size of the images.
     #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.shape
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     #[must_use]
     pub fn classes(&self) -> usize {
         self.output.outputs()
     }
 
-    /// All parameters, in a fixed order.
+    /// Returns all parameters, in a fixed order.
     pub(super) fn parameters(&self) -> Vec<&[f32]> {
         let convolutions = self.convolutions.iter().flat_map(PooledConv::parameters);
         convolutions.chain(self.hidden.parameters()).chain(self.output.parameters()).collect()
     }
 
-    /// All parameters in the same order, to change.
+    /// Returns all parameters in the same order, to change.
     pub(super) fn parameters_mut(&mut self) -> Vec<&mut [f32]> {
         let convolutions = self.convolutions.iter_mut().flat_map(PooledConv::parameters_mut);
         convolutions.chain(self.hidden.parameters_mut()).chain(self.output.parameters_mut()).collect()
     }
 
-    /// The same network with other parameters.
+    /// Returns the same network with other parameters.
     ///
     /// # Panics
     /// When they are not of this network.
@@ -160,7 +160,7 @@ impl Classifier {
 }
 
 impl Trace {
-    /// The gradients of all parameters, in the network's order.
+    /// Returns the gradients of all parameters, in the network's order.
     pub(super) fn gradients(&self) -> Vec<&[f32]> {
         let convolutions = self.convolutions.iter().flat_map(PooledConvTrace::gradients);
         convolutions.chain(self.hidden.gradients()).chain(self.logits.gradients()).collect()

@@ -34,7 +34,7 @@ pub(super) struct Workspace {
 }
 
 impl State {
-    /// A new network.
+    /// Returns a new network.
     ///
     /// # Errors
     /// [`InvalidData::SmallImages`].
@@ -58,12 +58,12 @@ impl State {
         })
     }
 
-    /// The student, and the teacher of the next epoch: the network with the average of its parameters.
+    /// Returns the student, and the teacher of the next epoch: the network with the average of its parameters.
     pub(super) fn averaged(&self) -> Classifier {
         self.network.with_parameters(&self.average.corrected())
     }
 
-    /// One step on the batch in `workspace`, at the share `done` of all steps. Returns the losses of labelled and
+    /// Returns one step on the batch in `workspace`, at the share `done` of all steps. Returns the losses of labelled and
     /// pseudo-labelled images before the step.
     pub(super) fn step(
         &mut self,
@@ -89,7 +89,7 @@ impl State {
         losses
     }
 
-    /// The state after a whole epoch.
+    /// Returns the state after a whole epoch.
     pub(super) fn to_checkpoint(&self, identity: [u8; 32]) -> Checkpoint<PseudoLabelsMetrics> {
         let moments = self.moments.iter().flat_map(Moments::arrays);
         let arrays = self.network.parameters().into_iter().chain(moments).chain(self.average.arrays());
@@ -132,7 +132,7 @@ impl State {
     }
 }
 
-/// What tells one training from another: settings, sizes, labels, and the random streams. The number of epochs is one of
+/// Returns the identity of a training: settings, sizes, labels, and the random streams. The number of epochs is one of
 /// the settings, since the learning rate depends on it.
 pub(super) fn identity(
     config: &PseudoLabelsConfig,
@@ -146,7 +146,7 @@ pub(super) fn identity(
     Sha256::digest(format!("{config:?} {sizes:?} {labelled:?} {fingerprint:?}")).into()
 }
 
-/// The probabilities `[images, classes]` that a network gives to `images`, or to random views of them.
+/// Returns the probabilities `[images, classes]` that a network gives to `images`, or to random views of them.
 pub(super) fn probabilities(
     network: &Classifier,
     images: Images<'_>,

@@ -1,10 +1,10 @@
-//! What the student is to learn in an epoch, from what the average of its parameters says of the pool.
+//! The student's targets of an epoch, from the predictions of its averaged parameters on the pool.
 
 use speed_nn::matrix::Matrix;
 
 use super::PseudoLabelsConfig;
 
-/// What an epoch teaches.
+/// Targets of an epoch.
 #[derive(Debug)]
 pub(super) struct Lesson {
     /// A distribution over the classes for each labelled image, in the order of the given labels.
@@ -16,7 +16,7 @@ pub(super) struct Lesson {
 }
 
 impl Lesson {
-    /// The given labels as they are, and no pseudo-labels.
+    /// Returns the given labels as they are, and no pseudo-labels.
     pub(super) fn of_labels(labels: &[(usize, u8)], classes: usize) -> Self {
         let mut labelled = Matrix::zeros(labels.len(), classes);
         for (row, &(_, label)) in labels.iter().enumerate() {
@@ -25,7 +25,7 @@ impl Lesson {
         Self { labelled, confident: Vec::new(), disputed: 0.0 }
     }
 
-    /// What follows from the probabilities `[images, classes]` of the whole pool.
+    /// Computes the targets from the probabilities `[images, classes]` of the whole pool.
     pub(super) fn of_pool(config: &PseudoLabelsConfig, mut pool: Matrix, labels: &[(usize, u8)]) -> Self {
         align(&mut pool, config.alignment as f32);
         let mut labelled = Matrix::zeros(labels.len(), pool.columns());
@@ -55,7 +55,7 @@ fn align(probabilities: &mut Matrix, strength: f32) {
     }
 }
 
-/// The images whose most probable class has at least the probability that the class asks for, with that class.
+/// Returns the images whose most probable class has at least the probability that the class asks for, with that class.
 ///
 /// A class asks for the mean confidence over all images, but for at most `greatest`, times its share of all images
 /// relative to the most frequent class's (Wang et al. 2023, FreeMatch): a student that knows little yet learns from what
@@ -71,7 +71,7 @@ fn confident(probabilities: &Matrix, greatest: f64) -> Vec<(usize, u8)> {
     sure.map(|(image, (class, _))| (image, class)).collect()
 }
 
-/// The sum of every class's probabilities over all images.
+/// Returns the sum of every class's probabilities over all images.
 fn shares(probabilities: &Matrix) -> Vec<f64> {
     let mut shares = vec![0.0; probabilities.columns()];
     for image in 0..probabilities.rows() {
@@ -80,7 +80,7 @@ fn shares(probabilities: &Matrix) -> Vec<f64> {
     shares
 }
 
-/// The distribution of the true class of an image by Bayes' theorem, if the given label is right with probability
+/// Returns the distribution of the true class of an image by Bayes' theorem, if the given label is right with probability
 /// `1 - noise` and else any other class alike, and the network, taken for an independent witness, says `probabilities`.
 fn posterior(label: u8, probabilities: &[f32], noise: f32, target: &mut [f32]) {
     let others = noise / (probabilities.len().max(2) - 1) as f32;
@@ -95,13 +95,13 @@ fn posterior(label: u8, probabilities: &[f32], noise: f32, target: &mut [f32]) {
     }
 }
 
-/// All of the probability at `label`.
+/// Returns all of the probability at `label`.
 pub(super) fn one_hot(label: u8, target: &mut [f32]) {
     target.fill(0.0);
     target[usize::from(label)] = 1.0;
 }
 
-/// The first of the most probable classes, and its probability.
+/// Returns the first of the most probable classes, and its probability.
 pub(super) fn most_probable(row: &[f32]) -> (u8, f32) {
     let mut best = (0, f32::NEG_INFINITY);
     for (class, &p) in (0..=u8::MAX).zip(row) {

@@ -29,7 +29,7 @@ impl PseudoLabelsReport<'_> {
         &self.metrics
     }
 
-    /// The training after this epoch; costs a copy of everything (3 MB with the default network).
+    /// Returns the training after this epoch; costs a copy of everything (3 MB with the default network).
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint<PseudoLabelsMetrics> {
         self.state.to_checkpoint(self.identity)
@@ -146,7 +146,7 @@ fn run_epoch<E>(
 }
 
 impl Classifier {
-    /// The most probable class of every image.
+    /// Returns the most probable class of every image.
     ///
     /// # Panics
     /// When the images are not of this network's size.

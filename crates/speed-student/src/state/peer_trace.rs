@@ -41,7 +41,7 @@ fn images(side: usize, classes: u8, stream: &mut Stream) -> Split {
     Split::new(shape, classes.into(), pixels, vec![0; IMAGES]).expect("a split")
 }
 
-/// The images and the noise that scales and biases were initialised on; what they became is in "start".
+/// Returns the images and the noise that scales and biases were initialised on; what they became is in "start".
 fn record_initialisation(
     trace: &mut Trace,
     config: &StudentConfig,
@@ -110,7 +110,7 @@ fn record_step(
     record_layers(trace, &name("gradient"), false, &shapes(&before.state()), gradients);
 }
 
-/// The noise that a forward pass from this place of the stream would add before each layer: what reaches the layers of
+/// Returns the noise that a forward pass from this place of the stream would add before each layer: what reaches the layers of
 /// a network whose outputs are all zero, from images that are.
 fn noise(
     network: &Discriminator,
@@ -136,7 +136,7 @@ fn noise(
     trace.inputs().iter().filter(|input| input.columns() == columns).cloned().collect()
 }
 
-/// One image a row.
+/// Returns one image a row.
 fn record_images(trace: &mut Trace, name: &str, pool: Images<'_>, indices: &[usize]) {
     let mut columns = Matrix::zeros(pool.shape().pixels(), indices.len());
     pool.write(&mut columns, 0, indices);

@@ -1,10 +1,10 @@
-//! What the networks' tests share: the loss in Burn, and comparisons with its values and gradients.
+//! Helpers of the networks' tests: the loss in Burn, and comparisons with its values and gradients.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 
-/// Mean cross-entropy in nats, shape `[1]`.
+/// Returns the mean cross-entropy in nats, shape `[1]`.
 pub(super) fn cross_entropy(logits: Tensor<2>, labels: &[u8], device: &Device) -> Tensor<1> {
     let labels: Vec<i32> = labels.iter().map(|&label| i32::from(label)).collect();
     let labels: Tensor<2, Int> = Tensor::from_data(TensorData::new(labels, [logits.dims()[0], 1]), device);

@@ -2,7 +2,7 @@
 
 use speed_nn::linear::LinearTrace;
 
-/// The mean cross-entropy of logits in nats; leaves the logits' gradient, `(softmax - one hot) / n`.
+/// Returns the mean cross-entropy of logits in nats; leaves the logits' gradient, `(softmax - one hot) / n`.
 pub(super) fn cross_entropy(labels: &[u8], logits: &mut LinearTrace) -> f32 {
     let (rows, classes) = (logits.output.rows(), logits.output.columns());
     logits.gradient.resize(rows, classes);

@@ -8,12 +8,12 @@ use speed_nn::dense::Dense;
 use speed_nn::linear::Linear;
 use speed_nn::matrix::Matrix;
 
-/// A copy of a parameter's values.
+/// Returns a copy of a parameter's values.
 pub(super) fn values<const D: usize>(param: &Param<Tensor<D>>) -> Result<Vec<f32>, TeacherError> {
     param.val().into_data().try_to_vec().map_err(TeacherError::device)
 }
 
-/// A copy of a dense layer's weight and bias.
+/// Returns a copy of a dense layer's weight and bias.
 pub(super) fn dense_values(layer: &Dense) -> Result<(Matrix, Vec<f32>), TeacherError> {
     let (weight, bias) = layer.parameters();
     let [rows, columns] = weight.val().dims();
@@ -22,7 +22,7 @@ pub(super) fn dense_values(layer: &Dense) -> Result<(Matrix, Vec<f32>), TeacherE
     Ok((matrix, values(bias)?))
 }
 
-/// A dense layer with a copy of its parameters.
+/// Returns a dense layer with a copy of its parameters.
 pub(super) fn linear(layer: &Dense) -> Result<Linear, TeacherError> {
     let (weight, bias) = dense_values(layer)?;
     Ok(Linear::new(weight, bias))
@@ -49,7 +49,7 @@ pub struct ParameterArray {
     pub values: Vec<f32>,
 }
 
-/// A copy of every parameter of a network, in the order of its fields.
+/// Returns a copy of every parameter of a network, in the order of its fields.
 pub(crate) fn parameter_arrays(network: &impl Module) -> Result<Vec<ParameterArray>, TeacherError> {
     struct Visitor(Result<Vec<ParameterArray>, TeacherError>);
     impl ModuleVisitor for Visitor {

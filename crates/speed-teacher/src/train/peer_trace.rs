@@ -18,7 +18,7 @@ mod trace;
 
 const STEPS: usize = 20;
 
-/// The settings of `configs/mnist.toml` or of `configs/mnist-paper.toml`.
+/// Returns the settings of `configs/mnist.toml` or of `configs/mnist-paper.toml`.
 fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
     let common = TeacherConfig {
         architecture,

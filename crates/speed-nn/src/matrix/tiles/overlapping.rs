@@ -76,7 +76,7 @@ impl Parts {
         }
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     fn len(&self) -> usize {
         self.high.len().min(self.low.len()) * DEPTH
     }
@@ -116,7 +116,7 @@ pub(crate) struct Right {
 }
 
 impl Right {
-    /// Number of columns.
+    /// Returns the number of columns.
     pub(crate) fn columns(&self) -> usize {
         self.columns
     }
@@ -152,7 +152,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) offsets: &'a [usize],
 }
 
-/// What becomes of the values that a product finds in its place.
+/// The treatment of the values that a product finds in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
     Replaced,
@@ -215,7 +215,7 @@ pub(crate) fn multiply(
     }
 }
 
-/// Where the tiles of a group begin, and where their products go.
+/// Starts of the tiles of a group and of their products.
 #[repr(C)]
 struct Places {
     high: [*const u16; GROUP],

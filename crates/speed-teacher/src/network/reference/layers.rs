@@ -21,7 +21,7 @@ pub(super) struct Layers {
     pub(super) dense: [Linear; 3],
 }
 
-/// What a forward pass leaves for the backward pass, and the gradients. Keeps its memory from step to step.
+/// Values that a forward pass leaves for the backward pass, and the gradients. Keeps its memory from step to step.
 #[derive(Default)]
 pub(crate) struct Trace {
     first: SameConvTrace,
@@ -52,19 +52,19 @@ struct Normed {
 }
 
 impl Trace {
-    /// The gradients of weights and bias of both convolutions.
+    /// Returns the gradients of weights and bias of both convolutions.
     pub(super) fn convolutions(&self) -> [(&Matrix, &[f32]); 2] {
         [&self.first, &self.second].map(|trace| (&trace.weight, trace.bias.as_slice()))
     }
 
-    /// The gradients of weights and bias of the dense layers.
+    /// Returns the gradients of weights and bias of the dense layers.
     pub(super) fn dense(&self) -> [(&Matrix, &[f32]); 3] {
         self.dense.each_ref().map(|trace| (&trace.weight, trace.bias.as_slice()))
     }
 }
 
 impl Layers {
-    /// The logits of `images` images, one a row.
+    /// Returns the logits of `images` images, one a row.
     pub(super) fn forward<'a>(&self, pixels: &[f32], images: usize, trace: &'a mut Trace) -> &'a Matrix {
         let Trace { first, first_pool, first_norm, second, second_norm, second_pool, flat, dense, .. } = trace;
         self.first.forward(pixels, first);
@@ -86,7 +86,7 @@ impl Layers {
         &logits.output
     }
 
-    /// The loss of the batch of the last forward pass, on the same `pixels`: the mean cross-entropy and the hidden dense
+    /// Returns the loss of the batch of the last forward pass, on the same `pixels`: the mean cross-entropy and the hidden dense
     /// layers' decay. Leaves its gradients in `trace`.
     pub(super) fn backward(&self, pixels: &[f32], labels: &[u8], trace: &mut Trace) -> f32 {
         let mut loss = cross_entropy(labels, &mut trace.dense[2]);
@@ -143,7 +143,7 @@ fn channels_first(maps: &[f32], rows: &mut Matrix) {
     }
 }
 
-/// The way back from [`channels_first`].
+/// Undoes [`channels_first`].
 fn channels_last(rows: &Matrix, channels: usize, maps: &mut [f32]) {
     let length = rows.columns();
     for (row, map) in rows.values().chunks_exact(length).zip(maps.chunks_exact_mut(length)) {

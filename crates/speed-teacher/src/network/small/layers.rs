@@ -14,7 +14,7 @@ pub(super) struct Layers {
     pub(super) output: Linear,
 }
 
-/// What a forward pass leaves for the backward pass, and the gradients. Keeps its memory from step to step.
+/// Values that a forward pass leaves for the backward pass, and the gradients. Keeps its memory from step to step.
 #[derive(Default)]
 pub(crate) struct Trace {
     first: PooledConvTrace,
@@ -29,7 +29,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// The gradients of weight and bias of every layer.
+    /// Returns the gradients of weight and bias of every layer.
     pub(super) fn gradients(&self) -> [(&Matrix, &[f32]); 4] {
         [
             (&self.first.weight, &self.first.bias),
@@ -41,7 +41,7 @@ impl Trace {
 }
 
 impl Layers {
-    /// The logits of `images` images, one a row.
+    /// Returns the logits of `images` images, one a row.
     pub(super) fn forward<'a>(&self, pixels: &[f32], images: usize, trace: &'a mut Trace) -> &'a Matrix {
         self.first.forward(pixels, &mut trace.first);
         self.second.forward(trace.first.output().values(), &mut trace.second);
@@ -54,7 +54,7 @@ impl Layers {
         &trace.logits.output
     }
 
-    /// The mean cross-entropy of the batch of the last forward pass, on the same `pixels`; leaves its gradients in `trace`.
+    /// Returns the mean cross-entropy of the batch of the last forward pass, on the same `pixels`; leaves its gradients in `trace`.
     pub(super) fn backward(&self, pixels: &[f32], labels: &[u8], trace: &mut Trace) -> f32 {
         let loss = cross_entropy(labels, &mut trace.logits);
         self.output.backward(&trace.hidden.output, &mut trace.logits);

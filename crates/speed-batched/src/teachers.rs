@@ -42,7 +42,7 @@ pub enum TeachersError<E> {
     Caller(E),
 }
 
-/// What can go wrong without the caller.
+/// Faults that are not the caller's.
 enum Failure {
     Teacher(TeacherError),
     Device(DeviceError),
@@ -72,7 +72,7 @@ impl<E> From<Failure> for TeachersError<E> {
 /// Trains the teachers `todo` (indices into `partitions`) on `device`, as many together as memory allows, and hands each to
 /// `on_finished`.
 ///
-/// Which teachers train together depends on all partitions and not on `todo`, so that a teacher has the same bits whichever
+/// The grouping of teachers depends on all partitions and not on `todo`, so that a teacher has the same bits whichever
 /// others were finished before.
 ///
 /// Each is the training of [`speed_teacher::train_ensemble`] with the same arguments, up to the rounding of `f32`.
@@ -116,7 +116,7 @@ pub fn train_teachers<E>(
     Ok(())
 }
 
-/// How many teachers train together.
+/// Returns the number of teachers that train together.
 fn together(config: &TeacherConfig, data: &Split, one: &Training<'_>) -> Result<usize, TeacherError> {
     let arrays = one.arrays()?;
     let ImageShape { height, width, .. } = data.shape();
@@ -185,7 +185,7 @@ fn load(trainings: &[Training<'_>], device: &Device) -> Result<Network, TeacherE
     Ok(Network::load(&kinds, value, moment, device))
 }
 
-/// The next batch of every teacher: images `[teachers * images, height, width, channels]` and labels `[teachers, images,
+/// Returns the next batch of every teacher: images `[teachers * images, height, width, channels]` and labels `[teachers, images,
 /// classes]`, 1 at the label and 0 elsewhere.
 fn batch(trainings: &mut [Training<'_>], size: usize, device: &Device) -> (Tensor<4>, Tensor<3>) {
     let (teachers, classes) = (trainings.len(), trainings[0].classes());
@@ -201,7 +201,7 @@ fn batch(trainings: &mut [Training<'_>], size: usize, device: &Device) -> (Tenso
     (Tensor::from_data(images, device), Tensor::from_data(labels, device))
 }
 
-/// One number a teacher, `[teachers, 1, 1]`.
+/// Returns one number a teacher, `[teachers, 1, 1]`.
 #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
 fn per_teacher(values: impl Iterator<Item = f64>, device: &Device) -> Tensor<3> {
     let values: Vec<f32> = values.map(|value| value as f32).collect();

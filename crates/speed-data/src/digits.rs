@@ -18,7 +18,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use speed_random::{Stream, Streams};
 
-/// How many digits to draw. Read from a configuration, each number is at most [`MAX_IMAGES`].
+/// Numbers of digits to draw, each at most [`MAX_IMAGES`] when read from a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DigitsConfig {
@@ -85,7 +85,7 @@ mod tests {
         a.iter().zip(b).map(|(a, &b)| (a - f64::from(b)).powi(2)).sum()
     }
 
-    /// Share of test images whose label the classifier finds.
+    /// Returns the share of test images whose label the classifier finds.
     fn accuracy(test: &Split, classify: impl Fn(&[u8]) -> u8) -> f64 {
         let right = (0..test.len()).filter(|&i| classify(test.pixels(i)) == test.label(i)).count();
         right as f64 / test.len() as f64

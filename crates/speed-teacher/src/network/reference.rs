@@ -73,7 +73,7 @@ impl ReferenceNetwork {
         Ok(self.layers(images.shape)?.forward(&images.values, images.count, trace).values().to_vec())
     }
 
-    /// The mean cross-entropy of a batch in nats plus `0.004 * |W|^2 / 2` of both hidden dense layers, and its gradients.
+    /// Returns the mean cross-entropy of a batch in nats plus `0.004 * |W|^2 / 2` of both hidden dense layers, and its gradients.
     pub(crate) fn gradients(
         &self,
         images: &Images,
@@ -101,7 +101,7 @@ impl ReferenceNetwork {
         Ok((loss, gradients))
     }
 
-    /// The layers with a copy of the present parameters, for images of `shape`.
+    /// Returns the layers with a copy of the present parameters, for images of `shape`.
     fn layers(&self, shape: ImageShape) -> Result<Layers, TeacherError> {
         let convolution = |layer: &SameConv, size| -> Result<_, TeacherError> {
             let (weight, bias) = layer.parameters();
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// The network in Burn's own layers, and its weight decay.
+    /// Returns the network in Burn's own layers, and its weight decay.
     fn in_burn(network: &ReferenceNetwork, images: &Images, device: &Device) -> (Tensor<2>, Tensor<1>) {
         let ImageShape { channels, height, width } = images.shape;
         let data = TensorData::new(images.values.clone(), [images.count, height, width, channels]);

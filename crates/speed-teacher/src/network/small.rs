@@ -72,7 +72,7 @@ impl SmallNetwork {
         Ok(self.layers()?.forward(&images.values, images.count, trace).values().to_vec())
     }
 
-    /// The mean cross-entropy of a batch in nats, and its gradients.
+    /// Returns the mean cross-entropy of a batch in nats, and its gradients.
     pub(crate) fn gradients(
         &self,
         images: &Images,
@@ -93,7 +93,7 @@ impl SmallNetwork {
         Ok((loss, gradients))
     }
 
-    /// The layers with a copy of the present parameters.
+    /// Returns the layers with a copy of the present parameters.
     fn layers(&self) -> Result<Layers, TeacherError> {
         let [first, second] = self.windows;
         let convolution = |layer, windows| -> Result<_, TeacherError> {
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// The network in Burn's own layers.
+    /// Returns the network in Burn's own layers.
     fn in_burn(network: &SmallNetwork, images: &Images, device: &Device) -> Tensor<2> {
         let ImageShape { channels, height, width } = images.shape;
         let data = TensorData::new(images.values.clone(), [images.count, height, width, channels]);

@@ -36,7 +36,7 @@ pub(crate) enum Network {
 }
 
 impl Network {
-    /// A network with initial weights from `stream`; its parameters are numbered, so that equal networks have equal
+    /// Returns a network with initial weights from `stream`; its parameters are numbered, so that equal networks have equal
     /// bytes.
     pub(crate) fn new(
         architecture: Architecture,
@@ -67,7 +67,7 @@ impl Network {
         }
     }
 
-    /// The loss of a batch, weight decay included, and its gradients; for a network on the autodiff device `device`.
+    /// Returns the loss of a batch, weight decay included, and its gradients; for a network on the autodiff device `device`.
     pub(crate) fn gradients(
         &self,
         images: &Images,
@@ -82,7 +82,7 @@ impl Network {
         }
     }
 
-    /// The value of an empty pixel: a byte b is read as `b / 255 + offset`.
+    /// Returns the value of an empty pixel: a byte b is read as `b / 255 + offset`.
     pub(crate) fn offset(&self) -> f32 {
         match self {
             Self::Small(_) => SmallNetwork::OFFSET,

@@ -16,12 +16,12 @@ use transfer::Stopped;
 /// Requests to one mirror for one file, each going on where the one before broke off.
 const TRIES: usize = 10;
 
-/// What happens to one file during [`fetch`].
+/// An event of one file during [`fetch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchProgress {
     /// The file's name without `.gz`.
     pub file: &'static str,
-    /// What happened.
+    /// The event.
     pub event: FetchEvent,
 }
 
@@ -31,7 +31,7 @@ pub struct FetchProgress {
 pub enum FetchEvent {
     /// A valid file is there already and stays.
     Kept {
-        /// Where it is.
+        /// Its place.
         path: PathBuf,
     },
     /// A request is sent.
@@ -57,12 +57,12 @@ pub enum FetchEvent {
     },
     /// The file passed every check and is in place.
     Done {
-        /// Where it is.
+        /// Its place.
         path: PathBuf,
     },
 }
 
-/// Which files [`fetch`] found and which it downloaded.
+/// The files that [`fetch`] found and those that it downloaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchReport {
     /// Valid files that were there before.
@@ -140,7 +140,7 @@ struct Job {
     target: PathBuf,
 }
 
-/// What each mirror that failed said: address and reason.
+/// Address and reason of every mirror that failed.
 type Attempts = Vec<(String, String)>;
 
 impl Job {

@@ -27,7 +27,7 @@ pub struct Student<'a> {
     pub labelled: &'a [(usize, u8)],
     /// Its own family of random streams.
     pub streams: Streams,
-    /// Where its training goes on.
+    /// The checkpoint at which its training goes on.
     pub resume: Option<Checkpoint>,
 }
 
@@ -73,7 +73,7 @@ impl EpochReport<'_> {
         self.metrics
     }
 
-    /// The trainings after this epoch, one checkpoint a student. They are read from the device, so take them as often as
+    /// Returns the trainings after this epoch, one checkpoint a student. They are read from the device, so take them as often as
     /// you would save them.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ pub fn train_students<E>(
     Ok(trainings.into_iter().map(Training::into_outcome).collect())
 }
 
-/// All steps of one epoch. Losses are read once at its end, so that the device never waits for the processor.
+/// Makes all steps of one epoch. Losses are read once at its end, so that the device never waits for the processor.
 fn run_epoch<E>(
     source: &Source,
     trainings: &[Training<'_>],
@@ -176,7 +176,7 @@ fn load(trainings: &mut [Training<'_>], state: &State) -> Result<(), DeviceError
     Ok(())
 }
 
-/// The arrays of both networks in the order of [`Training::arrays`].
+/// Returns the arrays of both networks in the order of [`Training::arrays`].
 fn sizes(config: &StudentConfig, pixels: usize, classes: usize) -> Sizes {
     let weight_norm = |[outputs, inputs]: [usize; 2], trained_scale: bool| {
         let scale = ArrayKind { shape: [outputs, 1], trained: trained_scale };
