@@ -11,6 +11,7 @@
 //! size, which `a` holds as 16 pairs in row `m` and `b` as one pair in column `n` of each of its 16 rows.
 
 pub(crate) mod overlapping;
+mod pack;
 
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -18,6 +19,7 @@ use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use super::{Matrix, View};
+use pack::{RowsAre, Step, pack};
 
 /// Rows of a tile, and pairs of values or sums in a row.
 pub(crate) const SIDE: usize = 16;
@@ -29,31 +31,6 @@ pub(crate) const DEPTH: usize = 2 * SIDE;
 const BLOCK_BYTES: usize = 5 << 18;
 /// Panels that are packed together when their lanes are neighbours in memory, so that it is read in longer runs.
 const NEIGHBOURS: usize = 4;
-/// Steps that memory is asked for ahead of packing it.
-const AHEAD: usize = 2;
-
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Tile([[u32; SIDE]; SIDE]);
-
-const ZERO: Tile = Tile([[0; SIDE]; SIDE]);
-
-/// One step along the inner size in one panel: high parts of both tiles, then low parts.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Step {
-    high: [Tile; 2],
-    low: [Tile; 2],
-}
-
-/// The matrix whose rows the pairs of values are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RowsAre {
-    /// Rows of the left operand.
-    Lanes,
-    /// Pairs along the inner size, for the right operand.
-    Pairs,
-}
 
 /// Returns whether this machine has tiles and the system lets this process use them.
 pub(super) fn available() -> bool {
@@ -170,15 +147,15 @@ fn put_product(out: &mut Matrix, at: [usize; 2], operands: [&[Step]; 2]) {
             prefetch_to_write(row.as_ptr().wrapping_add(SIDE));
         }
         // SAFETY: `part` holds a panel's rows of a panel's columns, `stride` apart, and tiles are configured.
-        return unsafe { multiply_panels::<PANEL>(part.as_mut_ptr(), stride, operands) };
+        return unsafe { multiply_whole_panels(part.as_mut_ptr(), stride, operands) };
     }
     let mut whole = [0.0; PANEL * PANEL];
     // SAFETY: `whole` holds a panel's rows of a panel's columns, and tiles are configured.
     unsafe {
         if columns > SIDE {
-            multiply_panels::<PANEL>(whole.as_mut_ptr(), PANEL, operands);
+            multiply_whole_panels(whole.as_mut_ptr(), PANEL, operands);
         } else {
-            multiply_panels::<SIDE>(whole.as_mut_ptr(), PANEL, operands);
+            multiply_half_panels(whole.as_mut_ptr(), PANEL, operands);
         }
     }
     for (row, from) in whole.chunks_exact(PANEL).take(rows).enumerate() {
@@ -186,185 +163,11 @@ fn put_product(out: &mut Matrix, at: [usize; 2], operands: [&[Step]; 2]) {
     }
 }
 
-/// Packs `panels` panels of `view` `[lanes, inner]`, the lanes from `first` on, with zeros beyond its end, into the
-/// beginning of `packed`.
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn pack<'a>(packed: &'a mut Vec<Step>, view: View<'_>, first: usize, panels: usize, rows_are: RowsAre) -> &'a [Step] {
-    let steps = view.shape[1].div_ceil(DEPTH);
-    if packed.len() < panels * steps {
-        packed.resize(panels * steps, Step { high: [ZERO; 2], low: [ZERO; 2] });
-    }
-    let packed = &mut packed[..panels * steps];
-    let mut pack_at = |panel, step| {
-        pack_step(&mut packed[panel * steps + step], view, [first + panel * PANEL, step * DEPTH], rows_are);
-    };
-    // In the order of the memory that is read.
-    if view.strides[1] == 1 {
-        (0..panels).for_each(|panel| (0..steps).for_each(|step| pack_at(panel, step)));
-    } else {
-        (0..steps).for_each(|step| (0..panels).for_each(|panel| pack_at(panel, step)));
-    }
-    packed
-}
-
-/// Packs the values of `view` `[lanes, inner]` from `[first, inner_start]` on.
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn pack_step(step: &mut Step, view: View<'_>, [first, inner_start]: [usize; 2], rows_are: RowsAre) {
-    let ([lanes, inner], [across, along]) = (view.shape, view.strides);
-    let natural = if along == 1 { RowsAre::Lanes } else { RowsAre::Pairs };
-    let depth = (inner - inner_start).min(DEPTH);
-    for half in 0..2 {
-        let first = first + half * SIDE;
-        let lanes = lanes.saturating_sub(first).min(SIDE);
-        let values = if lanes == 0 { &[] } else { &view.values[first * across + inner_start * along..] };
-        let split = |to: [&mut Tile; 2]| match natural {
-            RowsAre::Lanes => split_lanes(to, values, across, lanes, depth),
-            RowsAre::Pairs => split_pairs(to, values, along, lanes, depth),
-        };
-        let (high, low) = (&mut step.high[half], &mut step.low[half]);
-        if natural == rows_are {
-            split([high, low]);
-        } else {
-            let [mut turned_high, mut turned_low] = [ZERO; 2];
-            split([&mut turned_high, &mut turned_low]);
-            transpose(&turned_high, high);
-            transpose(&turned_low, low);
-        }
-    }
-}
-
-/// High and low parts, one row a lane, of values that are neighbours along the inner size.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn split_lanes([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes: usize, depth: usize) {
-    assert!(lanes == 0 || (lanes - 1) * stride + depth <= values.len());
-    let within = [mask(depth), mask(depth.saturating_sub(SIDE))];
-    for lane in 0..SIDE {
-        let masks = if lane < lanes { within } else { [0; 2] };
-        let at = values.as_ptr().wrapping_add(lane * stride);
-        let ahead = at.wrapping_add(AHEAD * DEPTH);
-        prefetch(ahead);
-        prefetch(ahead.wrapping_add(SIDE));
-        // SAFETY: the masks let only values of this lane be read, which the assertion found in the slice.
-        let [a, b] =
-            unsafe { [_mm512_maskz_loadu_ps(masks[0], at), _mm512_maskz_loadu_ps(masks[1], at.wrapping_add(SIDE))] };
-        store([high, low], lane, split(a, b));
-    }
-}
-
-/// High and low parts, one row a pair along the inner size, of values that are neighbours along the lanes.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn split_pairs([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes: usize, depth: usize) {
-    const INTERLEAVE: [u16; 32] = {
-        let mut order = [0; 32];
-        let mut i = 0;
-        while i < 16 {
-            (order[2 * i], order[2 * i + 1]) = (i as u16, 16 + i as u16);
-            i += 1;
-        }
-        order
-    };
-    assert!(lanes == 0 || (depth - 1) * stride + lanes <= values.len());
-    // SAFETY: 64 bytes are read of an array of 64.
-    let interleave = unsafe { _mm512_loadu_si512(INTERLEAVE.as_ptr().cast()) };
-    let within = mask(lanes);
-    for pair in 0..SIDE {
-        let masks = [0, 1].map(|odd| if 2 * pair + odd < depth { within } else { 0 });
-        let at = values.as_ptr().wrapping_add(2 * pair * stride);
-        let ahead = at.wrapping_add(AHEAD * DEPTH * stride);
-        prefetch(ahead);
-        prefetch(ahead.wrapping_add(stride));
-        // SAFETY: the masks let only lanes of rows within the depth be read, which the assertion found in the slice.
-        let [a, b] =
-            unsafe { [_mm512_maskz_loadu_ps(masks[0], at), _mm512_maskz_loadu_ps(masks[1], at.wrapping_add(stride))] };
-        let [a, b] = split(a, b);
-        let parts = [_mm512_permutexvar_epi16(interleave, a), _mm512_permutexvar_epi16(interleave, b)];
-        store([high, low], pair, parts);
-    }
-}
-
-/// Writes one row of each tile.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn store(tiles: [&mut Tile; 2], row: usize, parts: [__m512i; 2]) {
-    for (tile, part) in tiles.into_iter().zip(parts) {
-        // SAFETY: a row is 64 bytes, aligned to 64.
-        unsafe { _mm512_store_si512(tile.0[row].as_mut_ptr().cast(), part) };
-    }
-}
-
-/// Returns the first `count` of 16.
-#[inline]
-fn mask(count: usize) -> u16 {
-    if count >= SIDE { u16::MAX } else { (1 << count) - 1 }
-}
-
-/// Asks for the memory at `at`, which need not exist.
-#[inline]
-fn prefetch(at: *const f32) {
-    // SAFETY: a hint, which neither reads nor faults.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
-}
-
 /// Asks for the memory at `at` to write to it.
 #[inline]
 fn prefetch_to_write(at: *const f32) {
     // SAFETY: a hint, which neither writes nor faults.
     unsafe { asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
-}
-
-/// Returns the nearest bfloat16 of 32 values, those of `a` first, and of what this leaves of them.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn split(a: __m512, b: __m512) -> [__m512i; 2] {
-    let nearest = |a, b| {
-        // SAFETY: both types are 64 bytes of plain numbers.
-        unsafe { std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(b, a)) }
-    };
-    let widened = |half| _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(half)));
-    let high = nearest(a, b);
-    let rest_a = _mm512_sub_ps(a, widened(_mm512_castsi512_si256(high)));
-    let rest_b = _mm512_sub_ps(b, widened(_mm512_extracti64x4_epi64::<1>(high)));
-    [high, nearest(rest_a, rest_b)]
-}
-
-/// Transposes a square of 32-bit values: gathers a quarter of every fourth row, then transposes squares of 4 x 4.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn transpose(from: &Tile, to: &mut Tile) {
-    for (quarter, to) in to.0.chunks_exact_mut(4).enumerate() {
-        let [a, b] = [every_fourth_row(from, 0, quarter), every_fourth_row(from, 1, quarter)];
-        let [c, d] = [every_fourth_row(from, 2, quarter), every_fourth_row(from, 3, quarter)];
-        let [ab_low, ab_high] = [_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)];
-        let [cd_low, cd_high] = [_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d)];
-        let columns = [
-            _mm512_unpacklo_epi64(ab_low, cd_low),
-            _mm512_unpackhi_epi64(ab_low, cd_low),
-            _mm512_unpacklo_epi64(ab_high, cd_high),
-            _mm512_unpackhi_epi64(ab_high, cd_high),
-        ];
-        for (row, column) in to.iter_mut().zip(columns) {
-            // SAFETY: a row is 64 bytes, aligned to 64.
-            unsafe { _mm512_store_si512(row.as_mut_ptr().cast(), column) };
-        }
-    }
-}
-
-/// Returns the quarters of the rows `first`, `first + 4`, `first + 8` and `first + 12`.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn every_fourth_row(tile: &Tile, first: usize, quarter: usize) -> __m512i {
-    assert!(first < 4 && quarter < 4);
-    let at = tile.0.as_ptr().cast::<u32>();
-    // SAFETY: a quarter of a row is 16 bytes, aligned to 16, and `first + 12` is a row of the tile.
-    unsafe {
-        let of = |row: usize| _mm_load_si128(at.add((first + row) * SIDE + 4 * quarter).cast());
-        let rows = _mm512_castsi128_si512(of(0));
-        let rows = _mm512_mask_broadcast_i32x4(rows, 0x00f0, of(4));
-        let rows = _mm512_mask_broadcast_i32x4(rows, 0x0f00, of(8));
-        _mm512_mask_broadcast_i32x4(rows, 0xf000, of(12))
-    }
 }
 
 /// The unit's configuration, eight whole tiles, in force while this lives.
@@ -433,72 +236,82 @@ macro_rules! add_products {
 }
 use add_products;
 
-/// Multiplies two panels of the same depth: 32 rows by the first `COLUMNS` of 32 columns, with sums in tiles
-/// 0 to 3.
+/// Multiplies two panels of the same depth: 32 rows by 32 columns, with sums in tiles 0 to 3.
 ///
 /// # Safety
-/// `to` is the first of 32 rows of `COLUMNS` values, `stride` apart, that may be written; tiles are configured.
+/// `to` is the first of 32 rows of 32 values, `stride` apart, that may be written; tiles are configured.
 #[inline(always)]
-unsafe fn multiply_panels<const COLUMNS: usize>(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2]) {
-    const { assert!(COLUMNS == SIDE || COLUMNS == PANEL) };
+unsafe fn multiply_whole_panels(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2]) {
     assert!(left.len() == right.len() && !left.is_empty());
     let lower = to.wrapping_add(SIDE * stride);
     let bytes = stride * size_of::<f32>();
     // SAFETY: the loop reads one `Step`, 4096 bytes, of each operand a round; what else is read and written is the
     // caller's promise.
     unsafe {
-        if COLUMNS == PANEL {
-            asm!(
-                "tilezero tmm0",
-                "tilezero tmm1",
-                "tilezero tmm2",
-                "tilezero tmm3",
-                "2:",
-                multiply_step!(
-                    high: ["tileloadd tmm4, [{left} + {row}]", "tileloadd tmm5, [{left} + {row} + 1024]"],
-                    low: ["tileloadd tmm4, [{left} + {row} + 2048]", "tileloadd tmm5, [{left} + {row} + 3072]"]
-                ),
-                "add {left}, 4096",
-                "add {right}, 4096",
-                "dec {steps}",
-                "jnz 2b",
-                "tilestored [{upper} + {bytes}], tmm0",
-                "tilestored [{upper} + {bytes} + 64], tmm1",
-                "tilestored [{lower} + {bytes}], tmm2",
-                "tilestored [{lower} + {bytes} + 64], tmm3",
-                left = inout(reg) left.as_ptr() => _, right = inout(reg) right.as_ptr() => _,
-                steps = inout(reg) left.len() => _, row = in(reg) 64_usize,
-                upper = in(reg) to, lower = in(reg) lower, bytes = in(reg) bytes,
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
-        } else {
-            asm!(
-                "tilezero tmm0",
-                "tilezero tmm2",
-                "2:",
-                "tileloadd tmm4, [{left} + {row}]",
-                "tileloadd tmm5, [{left} + {row} + 1024]",
-                "tileloadd tmm6, [{right} + {row}]",
-                "tileloadd tmm7, [{right} + {row} + 2048]",
-                "tdpbf16ps tmm0, tmm4, tmm7",
-                "tdpbf16ps tmm2, tmm5, tmm7",
-                "tdpbf16ps tmm0, tmm4, tmm6",
-                "tdpbf16ps tmm2, tmm5, tmm6",
-                "tileloadd tmm1, [{left} + {row} + 2048]",
-                "tileloadd tmm3, [{left} + {row} + 3072]",
-                "tdpbf16ps tmm0, tmm1, tmm6",
-                "tdpbf16ps tmm2, tmm3, tmm6",
-                "add {left}, 4096",
-                "add {right}, 4096",
-                "dec {steps}",
-                "jnz 2b",
-                "tilestored [{upper} + {bytes}], tmm0",
-                "tilestored [{lower} + {bytes}], tmm2",
-                left = inout(reg) left.as_ptr() => _, right = inout(reg) right.as_ptr() => _,
-                steps = inout(reg) left.len() => _, row = in(reg) 64_usize,
-                upper = in(reg) to, lower = in(reg) lower, bytes = in(reg) bytes,
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
-        }
+        asm!(
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
+            "2:",
+            multiply_step!(
+                high: ["tileloadd tmm4, [{left} + {row}]", "tileloadd tmm5, [{left} + {row} + 1024]"],
+                low: ["tileloadd tmm4, [{left} + {row} + 2048]", "tileloadd tmm5, [{left} + {row} + 3072]"]
+            ),
+            "add {left}, 4096",
+            "add {right}, 4096",
+            "dec {steps}",
+            "jnz 2b",
+            "tilestored [{upper} + {bytes}], tmm0",
+            "tilestored [{upper} + {bytes} + 64], tmm1",
+            "tilestored [{lower} + {bytes}], tmm2",
+            "tilestored [{lower} + {bytes} + 64], tmm3",
+            left = inout(reg) left.as_ptr() => _, right = inout(reg) right.as_ptr() => _,
+            steps = inout(reg) left.len() => _, row = in(reg) 64_usize,
+            upper = in(reg) to, lower = in(reg) lower, bytes = in(reg) bytes,
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
+    }
+}
+
+/// Multiplies two panels of the same depth: 32 rows by the first 16 of 32 columns, with sums in tiles 0 and 2.
+///
+/// # Safety
+/// `to` is the first of 32 rows of 16 values, `stride` apart, that may be written; tiles are configured.
+#[inline(always)]
+unsafe fn multiply_half_panels(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2]) {
+    assert!(left.len() == right.len() && !left.is_empty());
+    let lower = to.wrapping_add(SIDE * stride);
+    let bytes = stride * size_of::<f32>();
+    // SAFETY: the loop reads one `Step`, 4096 bytes, of each operand a round; what else is read and written is the
+    // caller's promise.
+    unsafe {
+        asm!(
+            "tilezero tmm0",
+            "tilezero tmm2",
+            "2:",
+            "tileloadd tmm4, [{left} + {row}]",
+            "tileloadd tmm5, [{left} + {row} + 1024]",
+            "tileloadd tmm6, [{right} + {row}]",
+            "tileloadd tmm7, [{right} + {row} + 2048]",
+            "tdpbf16ps tmm0, tmm4, tmm7",
+            "tdpbf16ps tmm2, tmm5, tmm7",
+            "tdpbf16ps tmm0, tmm4, tmm6",
+            "tdpbf16ps tmm2, tmm5, tmm6",
+            "tileloadd tmm1, [{left} + {row} + 2048]",
+            "tileloadd tmm3, [{left} + {row} + 3072]",
+            "tdpbf16ps tmm0, tmm1, tmm6",
+            "tdpbf16ps tmm2, tmm3, tmm6",
+            "add {left}, 4096",
+            "add {right}, 4096",
+            "dec {steps}",
+            "jnz 2b",
+            "tilestored [{upper} + {bytes}], tmm0",
+            "tilestored [{lower} + {bytes}], tmm2",
+            left = inout(reg) left.as_ptr() => _, right = inout(reg) right.as_ptr() => _,
+            steps = inout(reg) left.len() => _, row = in(reg) 64_usize,
+            upper = in(reg) to, lower = in(reg) lower, bytes = in(reg) bytes,
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
     }
 }

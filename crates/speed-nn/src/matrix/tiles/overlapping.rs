@@ -7,9 +7,8 @@
 use std::arch::asm;
 use std::arch::x86_64::{_mm512_loadu_ps, _mm512_store_si512};
 
-use super::{
-    DEPTH, PANEL, RowsAre, SIDE, Step, Tile, Tiles, ZERO, available, multiply_step, pack_step, split, transpose,
-};
+use super::pack::{RowsAre, Step, Tile, ZERO, pack_step, split, transpose};
+use super::{DEPTH, PANEL, SIDE, Tiles, available, multiply_step};
 use crate::matrix::{Matrix, View};
 
 /// Tiles of the left operand that are multiplied together.

@@ -1,0 +1,45 @@
+//! Trains the paper's student on ten labels per class of built-in digits.
+//!
+//! `cargo run --release -p speed-student --example train_student -- [epochs] [seed]`
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
+use rand::seq::SliceRandom;
+use speed_data::digits::{self, DigitsConfig};
+use speed_random::Streams;
+use speed_student::{EpochReport, Images, StudentConfig, train};
+
+// The system's allocator gives large blocks back after every step, and takes them again.
+#[global_allocator]
+static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut numbers = std::env::args().skip(1).map(|argument| argument.parse::<u32>());
+    let epochs = numbers.next().transpose()?.unwrap_or(10);
+    let seed = numbers.next().transpose()?.unwrap_or(1);
+    let streams = Streams::new(u64::from(seed));
+
+    // Without teachers: images of the pool keep their true label where the student may see one.
+    let images = digits::generate(DigitsConfig { train: 10, test: 3000 }, &streams.child("digits", 0)).test;
+    let (pool, test) = (&images.slice(0..2000), &images.slice(2000..3000));
+    let mut order: Vec<usize> = (0..pool.len()).collect();
+    order.shuffle(&mut streams.stream("labels", 0));
+    let labelled: Vec<(usize, u8)> = (0..10)
+        .flat_map(|class| {
+            let images = order.iter().filter(move |&&image| pool.label(image) == class).take(10);
+            images.map(move |&image| (image, class)).collect::<Vec<_>>()
+        })
+        .collect();
+
+    let config = StudentConfig { epochs, ..StudentConfig::default() };
+    let mut on_epoch = |report: &EpochReport<'_>| {
+        let metrics = report.metrics();
+        println!(
+            "epoch {}: losses {:.3} and {:.3}, {:.2} s",
+            metrics.epoch, metrics.discriminator_loss, metrics.generator_loss, metrics.seconds
+        );
+        Ok::<(), std::convert::Infallible>(())
+    };
+    let student = train(&config, Images::of(pool), &labelled, test, &streams, None, &mut on_epoch)?;
+    println!("accuracy on {} test images: {:.1} %", test.len(), 100.0 * student.accuracy);
+    Ok(())
+}
