@@ -7,7 +7,9 @@
 use serde::{Deserialize, Serialize};
 use statrs::function::beta::beta_reg;
 
-pub use crate::argmax::{NoisyArgmax, ShareNoise, TruncatedShare};
+mod argmax;
+
+pub use argmax::{NoisyArgmax, ShareNoise, TruncatedShare};
 
 /// What an audit found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

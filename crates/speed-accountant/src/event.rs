@@ -1,11 +1,11 @@
-//! What is accounted: the noise of one query, and the delta of the final claim.
+//! The noise of one query: the object of the account.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation};
 
-use crate::AccountError;
+use crate::error::AccountError;
 
 /// Which noise the teachers add, and how wide the sum over all of them is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,15 +97,15 @@ pub struct PrivacyEvent {
     noise: Noise,
     tau: HonestRatio,
     threshold: Option<f64>,
-    sampling_distance: f64,
+    sampling_total_variation: f64,
 }
 
 impl PrivacyEvent {
-    /// A query with `noise`, present and secret for a ratio `tau` of the teachers: the ratio that the run really has,
+    /// Creates a query with `noise`, present and secret for a ratio `tau` of the teachers: the ratio that the run really has,
     /// [`HonestRatio::effective`].
     #[must_use]
     pub fn new(noise: Noise, tau: HonestRatio) -> Self {
-        Self { noise, tau, threshold: None, sampling_distance: 0.0 }
+        Self { noise, tau, threshold: None, sampling_total_variation: 0.0 }
     }
 
     /// Answers only if the largest noisy count is at least `threshold` votes, and says "no answer" otherwise. The noise
@@ -123,89 +123,52 @@ impl PrivacyEvent {
         }
     }
 
-    /// Charges the imperfection of the sampler to delta: `distance` bounds the statistical distance of **all** draws of
-    /// the run together ([`NoiseShare::distance_of_draws`](speed_mechanism::NoiseShare::distance_of_draws)).
+    /// Charges the imperfection of the sampler to delta: `distance` bounds the total variation distance of **all** draws of
+    /// the run together from the exact noise
+    /// ([`NoiseShare::distance_of_draws`](speed_mechanism::NoiseShare::distance_of_draws)).
     ///
     /// # Errors
-    /// [`AccountError::SamplingDistance`] if `distance` is not in [0, 1).
-    pub fn with_sampling_distance(self, distance: f64) -> Result<Self, AccountError> {
+    /// [`AccountError::TotalVariation`] if `distance` is not in [0, 1).
+    pub fn with_sampling_total_variation(self, distance: f64) -> Result<Self, AccountError> {
         if (0.0..1.0).contains(&distance) {
-            Ok(Self { sampling_distance: distance, ..self })
+            Ok(Self { sampling_total_variation: distance, ..self })
         } else {
-            Err(AccountError::SamplingDistance { found: distance })
+            Err(AccountError::TotalVariation { found: distance })
         }
     }
 
-    /// Which noise it is.
+    /// Returns the noise.
     #[must_use]
     pub fn noise(&self) -> Noise {
         self.noise
     }
 
-    /// Ratio of the teachers whose noise is present and secret.
+    /// Returns the ratio of the teachers whose noise is present and secret.
     #[must_use]
     pub fn tau(&self) -> HonestRatio {
         self.tau
     }
 
-    /// The noisy votes that an answer needs.
+    /// Returns the noisy votes that an answer needs.
     #[must_use]
     pub fn threshold(&self) -> Option<f64> {
         self.threshold
     }
 
-    /// Statistical distance of all draws of the run from the exact noise.
+    /// Returns the total variation distance of all draws of the run from the exact noise.
     #[must_use]
-    pub fn sampling_distance(&self) -> f64 {
-        self.sampling_distance
+    pub fn sampling_total_variation(&self) -> f64 {
+        self.sampling_total_variation
     }
 
-    /// The same query with the noise of so many more teachers, at most of all.
+    /// Returns the same query with the noise of a further ratio of the teachers, at most of all.
     pub(crate) fn with_more_noise(self, known: HonestRatio) -> Self {
         let all = (self.tau.get() + known.get()).min(1.0);
         Self { tau: HonestRatio::new(all).unwrap_or(HonestRatio::ALL), ..self }
     }
 
-    /// The same query with the noise of another ratio of the teachers.
+    /// Returns the same query with the noise of another ratio of the teachers.
     pub(crate) fn with_tau(self, tau: HonestRatio) -> Self {
         Self { tau, ..self }
-    }
-}
-
-/// The delta of an (epsilon, delta) claim, from [`Delta::SMALLEST`] to less than 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
-pub struct Delta(f64);
-
-impl Delta {
-    /// Parts of a smaller one are no longer numbers with all their digits.
-    pub const SMALLEST: f64 = 1e-280;
-
-    /// Checks and wraps `delta`.
-    ///
-    /// # Errors
-    /// [`AccountError::Delta`] if `delta` is no number, less than [`Self::SMALLEST`], or 1 or more.
-    pub fn new(delta: f64) -> Result<Self, AccountError> {
-        if (Self::SMALLEST..1.0).contains(&delta) { Ok(Self(delta)) } else { Err(AccountError::Delta { found: delta }) }
-    }
-
-    /// The value.
-    #[must_use]
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-
-impl TryFrom<f64> for Delta {
-    type Error = AccountError;
-
-    fn try_from(delta: f64) -> Result<Self, Self::Error> {
-        Self::new(delta)
-    }
-}
-
-impl From<Delta> for f64 {
-    fn from(delta: Delta) -> Self {
-        delta.0
     }
 }

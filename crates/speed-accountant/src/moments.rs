@@ -199,8 +199,9 @@ mod tests {
 
     use super::*;
     use crate::composition::tail_bound_epsilon;
+    use crate::event::{Noise, PrivacyEvent};
+    use crate::outcome::q_pairs;
     use crate::per_query::epsilon_star;
-    use crate::{Noise, PrivacyEvent, q_pairs};
 
     #[test]
     fn the_chord_has_the_reference_values() {

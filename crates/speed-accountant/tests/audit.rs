@@ -1,8 +1,8 @@
 //! The audit stays below every claim for the project's noise, and catches the published code's.
 
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit, audit_at};
-use speed_accountant::per_query::tight_per_query_epsilon;
-use speed_accountant::{Accountant, Bound, Delta, Noise, PrivacyEvent, per_query_epsilon};
+use speed_accountant::theory::{per_query_epsilon, tight_per_query_epsilon};
+use speed_accountant::{Accountant, Bound, Delta, Noise, PrivacyEvent};
 use speed_core::Randomness;
 use speed_mechanism::{
     DiscreteGaussian, HonestRatio, InverseScale, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,

@@ -1,9 +1,9 @@
 //! What the accountant refuses, and what its claims say.
 
 use speed_accountant::composition::improved_epsilon;
+use speed_accountant::theory::{account, account_data_independent, account_up_to, q, q_exact};
 use speed_accountant::{
-    AccountError, Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, ReleaseOptions, account,
-    account_data_independent, account_up_to, q, q_exact,
+    AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, Noise, PrivacyEvent, ReleaseOptions,
 };
 use speed_core::Randomness;
 use speed_mechanism::{DiscreteLaplace, HonestRatio, InverseScale, NoiseDeviation, NoiseGenerator, NoiseShare};
@@ -53,8 +53,7 @@ fn bad_parameters_are_refused() {
     // The largest order is cut, not tried.
     for largest in [f64::INFINITY, 1e300] {
         for bound in [Bound::Paper, Bound::Tight] {
-            let accountant =
-                Accountant::new(event(Noise::laplace), delta()).with_bound(bound).with_largest_order(largest);
+            let accountant = Accountant::new(event(Noise::laplace), delta()).with_bound(bound).with_max_order(largest);
             assert!(
                 accountant.account(&[vec![9, 1]]).is_ok_and(|account| account.epsilon < 1.0),
                 "{bound:?} {largest}"
@@ -64,8 +63,8 @@ fn bad_parameters_are_refused() {
     let many = Accountant::new(event(Noise::laplace), delta()).account_queries(1_000_001);
     assert_eq!(many, Err(AccountError::Queries { found: 1_000_001 }));
     for distance in [-1e-30, 1.0, f64::NAN] {
-        let result = event(Noise::discrete_laplace).with_sampling_distance(distance);
-        assert!(matches!(result, Err(AccountError::SamplingDistance { .. })), "{distance}");
+        let result = event(Noise::discrete_laplace).with_sampling_total_variation(distance);
+        assert!(matches!(result, Err(AccountError::TotalVariation { .. })), "{distance}");
     }
 }
 
@@ -75,15 +74,16 @@ fn the_sampler_is_charged_to_delta() {
     let exact = event(Noise::discrete_laplace);
     let share = NoiseShare::new(InverseScale::new(0.1).expect("a valid scale"), 250).expect("a certified table");
     let plain = account(&counts, exact, delta()).expect("valid votes");
-    let charged = exact.with_sampling_distance(share.distance_of_draws(50 * 3 * 225)).expect("a distance");
+    let charged = exact.with_sampling_total_variation(share.distance_of_draws(50 * 3 * 225)).expect("a distance");
     let charged = account(&counts, charged, delta()).expect("valid votes");
     assert!(charged.epsilon >= plain.epsilon && charged.epsilon < plain.epsilon * (1.0 + 1e-5));
     assert_eq!(charged.delta, 1e-5);
-    assert!(charged.claim.contains("statistical distance"));
+    assert!(charged.claim.contains("total variation distance"));
     // A bad sampler costs something, and a worse one everything.
-    let bad = account(&counts, exact.with_sampling_distance(1e-7).expect("a distance"), delta()).expect("valid votes");
+    let bad =
+        account(&counts, exact.with_sampling_total_variation(1e-7).expect("a distance"), delta()).expect("valid votes");
     assert!(bad.epsilon > plain.epsilon + 1e-3 && bad.epsilon < plain.epsilon + 1.0);
-    let worse = account(&counts, exact.with_sampling_distance(1e-5).expect("a distance"), delta());
+    let worse = account(&counts, exact.with_sampling_total_variation(1e-5).expect("a distance"), delta());
     assert!(matches!(worse, Err(AccountError::DeltaUsedUp { .. })));
 }
 
@@ -153,14 +153,15 @@ fn too_little_of_a_cusp_is_no_integral() {
     let rows = vec![vec![51, 49]; 10];
     let of = |tau: f64, integrals: bool| {
         let event = PrivacyEvent::new(Noise::laplace(gamma), HonestRatio::new(tau).expect("valid"));
-        let accountant = Accountant::new(event, delta()).with_bound(Bound::Outcome).with_directions(Directions::One);
+        let accountant =
+            Accountant::new(event, delta()).with_bound(Bound::Outcome).with_relation(NeighbouringRelation::OneSided);
         (event, accountant.with_integrals(integrals).account(&rows).expect("votes").epsilon)
     };
     let (event, claimed) = of(0.004, true);
     // For two classes the pair is the truth.
     assert_eq!(claimed, of(0.004, false).1);
     assert!(claimed > 27.0, "{claimed}");
-    assert!(matches!(q_exact(&[50, 50], &event), Err(AccountError::Unreachable { .. })));
+    assert!(matches!(q_exact(&[50, 50], &event), Err(AccountError::IntegrationRatio { .. })));
 }
 
 #[test]
@@ -187,8 +188,8 @@ fn one_direction_never_costs_more_than_both() {
         HonestRatio::new(0.05).expect("valid"),
     );
     let accountant = Accountant::new(event, Delta::new((-19.329_202_809_161_522f64).exp()).expect("valid"));
-    let of = |directions| accountant.with_directions(directions).account(&[vec![24, 957]]).expect("votes").epsilon;
-    let (one, both) = (of(Directions::One), of(Directions::Both));
+    let of = |directions| accountant.with_relation(directions).account(&[vec![24, 957]]).expect("votes").epsilon;
+    let (one, both) = (of(NeighbouringRelation::OneSided), of(NeighbouringRelation::BothWays));
     assert!(one <= both * (1.0 + 1e-6) && both < 0.03, "{one} {both}");
 }
 
@@ -211,8 +212,8 @@ fn a_released_value_is_publishable_and_says_what_it_is() {
     let (plain, options) = (Accountant::new(event, delta()), ReleaseOptions::default());
     let secret = plain.account(&counts).expect("valid votes");
     let any = plain.account_queries(60).expect("queries");
-    for assume in [Assume::Dropout, Assume::Collusion] {
-        let released = plain.with_assume(assume).release(&counts, &options, &mut generator(), false);
+    for assume in [Adversary::ExternalWithDropout, Adversary::Colluding] {
+        let released = plain.with_adversary(assume).release(&counts, &options, &mut generator(), false);
         let released = released.expect("valid votes");
         assert!(released.publishable && released.epsilon > secret.epsilon && released.epsilon < any.epsilon);
         for part in ["of the answers and of this value", "both directions", "May be published, once", "1.0e-6"] {
@@ -231,7 +232,10 @@ fn a_released_value_is_publishable_and_says_what_it_is() {
         ReleaseOptions { noise: f64::NAN, ..options },
         ReleaseOptions { order: Some(-1.0), ..options },
     ] {
-        assert!(matches!(plain.release(&counts, &bad, &mut generator(), true), Err(AccountError::Release { .. })));
+        assert!(matches!(
+            plain.release(&counts, &bad, &mut generator(), true),
+            Err(AccountError::ReleaseOption { .. })
+        ));
     }
 }
 

@@ -4,10 +4,12 @@
 use std::collections::HashMap;
 
 use speed_accountant::composition::improved_epsilon;
-use speed_accountant::per_query::{epsilon_star, tight_per_query_epsilon};
+use speed_accountant::theory::{
+    collusion_moment, moment, outcome_moment, per_query_epsilon, pure_moment, q, q_exact, q_pairs,
+};
+use speed_accountant::theory::{epsilon_star, tight_per_query_epsilon};
 use speed_accountant::{
-    Accountant, Assume, Bound, Delta, Directions, Method, Noise, PrivacyEvent, collusion_moment, moment,
-    outcome_moment, per_query_epsilon, pure_moment, q, q_exact, q_pairs,
+    Accountant, Adversary, Bound, CompositionMethod, Delta, NeighbouringRelation, Noise, PrivacyEvent,
 };
 use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable};
 
@@ -161,9 +163,9 @@ fn check_claims(
     let rows = vec![row.to_vec(); queries];
     let mut claims = vec![accountant.account_queries(queries).expect("queries")];
     for bound in [Bound::Tight, Bound::Outcome, Bound::Paper] {
-        for directions in [Directions::One, Directions::Both] {
-            for assume in [Assume::Dropout, Assume::Collusion] {
-                let accountant = accountant.with_bound(bound).with_directions(directions).with_assume(assume);
+        for directions in [NeighbouringRelation::OneSided, NeighbouringRelation::BothWays] {
+            for assume in [Adversary::ExternalWithDropout, Adversary::Colluding] {
+                let accountant = accountant.with_bound(bound).with_relation(directions).with_adversary(assume);
                 claims.push(accountant.account(&rows).expect("votes"));
             }
         }
@@ -172,7 +174,7 @@ fn check_claims(
         for there in pairs {
             let found = delta_of(here, there, queries, claim.epsilon);
             assert!(found <= delta * (1.0 + 1e-6), "{what}: delta {found} above {delta}: {}", claim.claim);
-            if claim.directions == Directions::Both {
+            if claim.relation == NeighbouringRelation::BothWays {
                 let back = delta_of(there, here, queries, claim.epsilon);
                 assert!(back <= delta * (1.0 + 1e-6), "{what}: delta {back} back above {delta}: {}", claim.claim);
             }
@@ -334,7 +336,7 @@ fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
             }
         };
         let accountant = Accountant::new(event(gamma, tau, threshold), Delta::new(delta).expect("a delta"))
-            .with_assume(Assume::Collusion);
+            .with_adversary(Adversary::Colluding);
         for (counts, queries) in [
             (vec![6, 6], 3),
             (vec![9, 3], 20),
@@ -345,7 +347,7 @@ fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
             (vec![0, 4, 8], 30),
         ] {
             let claim = accountant.account(&vec![votes(&counts); queries]).expect("votes");
-            let Some(order) = claim.order.filter(|_| claim.composition == Method::Moments) else { continue };
+            let Some(order) = claim.order.filter(|_| claim.composition == CompositionMethod::Moments) else { continue };
             for there in neighbours(&counts) {
                 for (here, there) in [(&counts, &there), (&there, &counts)] {
                     let least = improved_epsilon(queries as f64 * truth(here, there, order), order, delta);
@@ -365,7 +367,7 @@ fn the_exact_mixture_is_attained_for_two_classes() {
     let accountant = Accountant::new(event(gamma, tau, None), Delta::new(delta).expect("a delta"));
     for gap in [0, 3, 8, 14] {
         let rows = vec![votes(&[30 + gap, 30]); 50];
-        let claim = accountant.with_assume(Assume::Collusion).account(&rows).expect("votes");
+        let claim = accountant.with_adversary(Adversary::Colluding).account(&rows).expect("votes");
         let dropout = accountant.account(&rows).expect("votes").epsilon;
         let order = claim.order.expect("from moments");
         let largest = [(gap, -2), (gap - 2, 2), (gap, 2), (gap + 2, -2)]

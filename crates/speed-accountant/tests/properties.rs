@@ -3,11 +3,9 @@
 use proptest::prelude::*;
 use speed_accountant::calibrate::{NoiseKind, Target, calibrate_noise, calibrate_queries};
 use speed_accountant::composition::{optimal_delta, optimal_epsilon, optimal_epsilon_of};
-use speed_accountant::per_query::{epsilon_star, log_sup_g, tight_per_query_epsilon};
-use speed_accountant::{
-    Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, gaussian_rdp, per_query_epsilon, q, q_exact,
-    q_pairs, skellam_rdp,
-};
+use speed_accountant::theory::{epsilon_star, log_sup_g, tight_per_query_epsilon};
+use speed_accountant::theory::{gaussian_rdp, per_query_epsilon, q, q_exact, q_pairs, skellam_rdp};
+use speed_accountant::{Accountant, Adversary, Bound, Delta, NeighbouringRelation, Noise, PrivacyEvent};
 use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale};
 
 fn tau(value: f64) -> HonestRatio {
@@ -76,18 +74,18 @@ proptest! {
         }
         let accountant = Accountant::new(event, delta(log_delta.exp()));
         let of = |bound, directions, assume| {
-            let accountant = accountant.with_bound(bound).with_directions(directions).with_assume(assume);
+            let accountant = accountant.with_bound(bound).with_relation(directions).with_adversary(assume);
             let account = accountant.account(&rows).expect("valid votes");
             assert!(account.epsilon >= 0.0 && account.epsilon.is_finite(), "{}", account.claim);
             assert!(account.per_query_epsilon >= 0.0 && !account.claim.is_empty());
             account.epsilon
         };
-        let tight = of(Bound::Tight, Directions::Both, Assume::Dropout);
-        let tight_one = of(Bound::Tight, Directions::One, Assume::Dropout);
-        let outcome = of(Bound::Outcome, Directions::Both, Assume::Dropout);
-        let collusion = of(Bound::Tight, Directions::Both, Assume::Collusion);
-        let paper = of(Bound::Paper, Directions::One, Assume::Dropout);
-        let paper_both = of(Bound::Paper, Directions::Both, Assume::Dropout);
+        let tight = of(Bound::Tight, NeighbouringRelation::BothWays, Adversary::ExternalWithDropout);
+        let tight_one = of(Bound::Tight, NeighbouringRelation::OneSided, Adversary::ExternalWithDropout);
+        let outcome = of(Bound::Outcome, NeighbouringRelation::BothWays, Adversary::ExternalWithDropout);
+        let collusion = of(Bound::Tight, NeighbouringRelation::BothWays, Adversary::Colluding);
+        let paper = of(Bound::Paper, NeighbouringRelation::OneSided, Adversary::ExternalWithDropout);
+        let paper_both = of(Bound::Paper, NeighbouringRelation::BothWays, Adversary::ExternalWithDropout);
         let any = accountant.account_queries(rows.len()).expect("queries").epsilon;
         let above = |more: f64, less: f64| more >= less * (1.0 - 1e-6) - 1e-9;
         prop_assert!(above(tight, tight_one), "{tight} below {tight_one} in one direction");
@@ -247,8 +245,13 @@ fn the_searches_find_the_largest_ratio_of_a_grid() {
 
 #[test]
 fn calibration_meets_its_target_and_no_less_noise_does() {
-    let target =
-        Target { epsilon: 5.0, delta: delta(1e-5), tau: tau(0.9), assume: Assume::Collusion, bound: Bound::Tight };
+    let target = Target {
+        epsilon: 5.0,
+        delta: delta(1e-5),
+        tau: tau(0.9),
+        adversary: Adversary::Colluding,
+        bound: Bound::Tight,
+    };
     for kind in [NoiseKind::Laplace, NoiseKind::DiscreteLaplace, NoiseKind::Gaussian, NoiseKind::Skellam] {
         let found = calibrate_noise(kind, 100, &target).expect("reachable");
         assert!(found.account.epsilon <= 5.0 && found.account.epsilon > 4.99, "{kind:?}: {}", found.account.epsilon);

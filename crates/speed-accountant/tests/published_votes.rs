@@ -5,9 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_accountant::{
-    Account, Delta, Noise, PrivacyEvent, account, account_up_to, moment, per_query_epsilon, q, round_up,
-};
+use speed_accountant::theory::{account, account_up_to, moment, per_query_epsilon, q};
+use speed_accountant::{Account, Delta, Noise, PrivacyEvent, round_up};
 use speed_mechanism::{HonestRatio, InverseScale};
 
 /// Classes of both data sets.

@@ -6,14 +6,14 @@
 /// `delta(alpha) = sup (P(E) - alpha Q(E))` over events is convex in `alpha`. A value may be larger than the true one, as long
 /// as it is not smaller.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Profile {
+pub struct PrivacyProfile {
     step: f64,
     excess: Vec<f64>,
 }
 
 /// The distribution under `P` of a privacy loss `ln(P/Q)`, on a grid: what composes by convolution.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LossDistribution {
+pub struct PrivacyLossDistribution {
     pub(super) step: f64,
     /// Place on the grid of the first mass.
     pub(super) first: i64,
@@ -22,7 +22,7 @@ pub struct LossDistribution {
     pub(super) infinite: f64,
 }
 
-impl Profile {
+impl PrivacyProfile {
     /// From a function of `epsilon` that is at least `delta(e^epsilon) - (1 - e^epsilon)_+`. With `half` steps of `step` on
     /// each side of 0; beyond, the profile is bounded by its ends.
     #[must_use]
@@ -64,7 +64,7 @@ impl Profile {
     /// behind it dominates the mechanism, and so do compositions of such pairs compositions of mechanisms (Zhu, Dong and
     /// Wang 2022, Theorem 10).
     #[must_use]
-    pub fn connect(&self) -> LossDistribution {
+    pub fn connect(&self) -> PrivacyLossDistribution {
         let half = (self.excess.len() / 2) as i64;
         let alpha: Vec<f64> = (-half..=half).map(|j| (j as f64 * self.step).exp()).collect();
         // The hull, with (1 - alpha)_+ added to the excess; 0 is a place of the grid, so its kink is at a dot.
@@ -111,11 +111,11 @@ impl Profile {
         let mut masses: Vec<f64> = bends.iter().zip(&alpha).map(|(bend, alpha)| (alpha * bend).max(0.0)).collect();
         // What rounding may have taken from one place is given back at the last, where it counts for more.
         masses[alpha.len() - 1] += 8.0 * f64::EPSILON * rounding;
-        LossDistribution { step: self.step, first: -half, masses, infinite: self.excess[alpha.len() - 1] }
+        PrivacyLossDistribution { step: self.step, first: -half, masses, infinite: self.excess[alpha.len() - 1] }
     }
 }
 
-/// [`Profile::pure`] at one place: `(e^epsilon - alpha)_+ / (1 + e^epsilon)` from 1 on, and what symmetry makes of it below.
+/// [`PrivacyProfile::pure`] at one place: `(e^epsilon - alpha)_+ / (1 + e^epsilon)` from 1 on, and what symmetry makes of it below.
 pub(crate) fn pure_excess(epsilon: f64, at: f64) -> f64 {
     // Divided by e^epsilon, so that nothing overflows.
     let share =
@@ -123,11 +123,11 @@ pub(crate) fn pure_excess(epsilon: f64, at: f64) -> f64 {
     share / (1.0 + (-epsilon).exp())
 }
 
-impl LossDistribution {
-    /// The distribution whose profile on a grid is that of a function, [`Profile::connect`]ed.
+impl PrivacyLossDistribution {
+    /// The distribution whose profile on a grid is that of a function, [`PrivacyProfile::connect`]ed.
     #[must_use]
     pub fn of_profile(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
-        Profile::new(step, half, excess).connect()
+        PrivacyProfile::new(step, half, excess).connect()
     }
 
     /// Its own profile at `epsilon`: at least that of what it dominates.

@@ -1,6 +1,6 @@
 //! Votes as the gaps between the winner and the others.
 
-use crate::AccountError;
+use crate::error::AccountError;
 
 /// Gaps between the winner's votes and every other class's, in increasing order, and the winner's votes: all that a
 /// bound of `q` depends on.

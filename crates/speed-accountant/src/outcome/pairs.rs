@@ -2,14 +2,14 @@
 
 use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Skellam};
 
-use super::Gaps;
+use super::exact::reach_of_variance;
+use super::gaps::Gaps;
 use super::proposition4::Proposition4;
-use super::reach_of_variance;
+use crate::event::{Noise, PrivacyEvent};
 use crate::sound::larger;
-use crate::{Noise, PrivacyEvent};
 
 /// Gaps beyond this are treated as if they were this: the tail there is an upper bound of theirs.
-const LARGEST_GAP: i64 = 1 << 20;
+const MAX_GAP: i64 = 1 << 20;
 
 /// Tails of the difference of two classes' noise, and of one class's.
 pub(crate) struct Pairs {
@@ -47,7 +47,7 @@ impl Pairs {
     /// Exact tails of differences.
     pub(crate) fn exact(event: &PrivacyEvent, rows: &[Gaps]) -> Self {
         let tau = event.tau();
-        let largest = rows.iter().filter_map(|gaps| gaps.gaps.last()).max().copied().unwrap_or(0).min(LARGEST_GAP);
+        let largest = rows.iter().filter_map(|gaps| gaps.gaps.last()).max().copied().unwrap_or(0).min(MAX_GAP);
         let from_lattice =
             |lattice: Lattice| Difference::Table((-2..=largest).map(|gap| lattice.log_survival(gap)).collect());
         let difference = match event.noise() {
@@ -69,7 +69,7 @@ impl Pairs {
         // How far a count can be from the threshold.
         let reach = event.threshold().map(|threshold| {
             let furthest = rows.iter().map(|gaps| gaps.winner + 2).max().unwrap_or(0) as f64;
-            (threshold.abs() + furthest).min(LARGEST_GAP as f64) as usize + 2
+            (threshold.abs() + furthest).min(MAX_GAP as f64) as usize + 2
         });
         let class = match event.noise() {
             Noise::Laplace { gamma } => Class::Laplace(GeneralisedLaplace::of_class(gamma, tau)),

@@ -121,7 +121,8 @@ impl Ord for Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Noise, PrivacyEvent, per_query_epsilon};
+    use crate::event::{Noise, PrivacyEvent};
+    use crate::per_query::per_query_epsilon;
 
     #[test]
     fn the_integer_lemma_looks_where_the_maximum_is() {

@@ -9,18 +9,18 @@
 use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable};
 
 use super::search::simplex;
+use crate::event::{Noise, PrivacyEvent};
 use crate::memo::Memo;
-use crate::quadrature::{Place, Quality, half_line, interval};
-use crate::{Noise, PrivacyEvent};
+use crate::quadrature::{AnchoredPoint, Precision, half_line, interval};
 
 /// Beyond this inverse scale the lemma is as good, and probabilities underflow.
-const LARGEST_SCALE: f64 = 8.0;
+const MAX_SCALE: f64 = 8.0;
 /// How far out `D` is looked for, in units of `1/gamma`: by the search, and in the window of integers.
 const FURTHEST: f64 = 45.0;
 const WINDOW: f64 = 38.0;
 
 /// Larger windows take too long.
-const LARGEST_WINDOW: i64 = 1_100;
+const MAX_WINDOW: i64 = 1_100;
 
 /// The largest `ln J(A, D) / J(A + 1, D - 2)`, per query: over every place of a window for integer noise, where a search finds
 /// it for continuous noise (its supremum is the larger of it and `2 gamma`). `None` where it is not computed: for noise
@@ -32,7 +32,7 @@ const LARGEST_WINDOW: i64 = 1_100;
 #[must_use]
 pub fn epsilon_star(event: &PrivacyEvent) -> Option<f64> {
     match event.noise() {
-        Noise::Laplace { gamma } if gamma.get() <= LARGEST_SCALE => {
+        Noise::Laplace { gamma } if gamma.get() <= MAX_SCALE => {
             Some(continuous(&LaplaceTable::new(GeneralisedLaplace::of_class(gamma, event.tau())), gamma.get()))
         }
         _ => within(event).map(|within| within.epsilon),
@@ -62,13 +62,13 @@ fn continuous(noise: &LaplaceTable, gamma: f64) -> f64 {
 
 /// `ln J(a, d)`.
 fn log_j(noise: &LaplaceTable, gamma: f64, a: f64, d: f64) -> f64 {
-    let density = |(place, weight): (Place, f64)| {
+    let density = |(point, weight): (AnchoredPoint, f64)| {
         // What is so far out does not show even where `d` is at its end.
-        let log_density = noise.log_density(place.from(0.0));
+        let log_density = noise.log_density(point.from(0.0));
         if log_density < -3.0 * FURTHEST {
             return 0.0;
         }
-        let t = place.from(-d);
+        let t = point.from(-d);
         let below = if t <= 0.0 { noise.log_survival(-t).exp() } else { 1.0 - noise.log_survival(t).exp() };
         weight * log_density.exp() * below
     };
@@ -77,12 +77,12 @@ fn log_j(noise: &LaplaceTable, gamma: f64, a: f64, d: f64) -> f64 {
     let mut sum = 0.0;
     for cut in [first, second] {
         if cut > from {
-            sum += interval(from, cut, Quality::Coarse).map(density).sum::<f64>();
+            sum += interval(from, cut, Precision::Coarse).map(density).sum::<f64>();
             from = cut;
         }
     }
-    let tail = half_line(from, 1.0 / gamma, Quality::Coarse);
-    (sum + tail.filter(|(place, _)| place.offset * gamma < 2.5 * FURTHEST).map(density).sum::<f64>()).ln()
+    let tail = half_line(from, 1.0 / gamma, Precision::Coarse);
+    (sum + tail.filter(|(point, _)| point.offset * gamma < 2.5 * FURTHEST).map(density).sum::<f64>()).ln()
 }
 
 /// An epsilon that one query keeps but for a probability of `beyond`.
@@ -100,7 +100,7 @@ pub(crate) struct Within {
 pub(crate) fn within(event: &PrivacyEvent) -> Option<Within> {
     static KNOWN: Memo<2, Within> = Memo::new();
     let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
-    if gamma.get() > LARGEST_SCALE || furthest(gamma.get()) > LARGEST_WINDOW {
+    if gamma.get() > MAX_SCALE || furthest(gamma.get()) > MAX_WINDOW {
         return None;
     }
     Some(KNOWN.get_or([gamma.get(), event.tau().get()], || {

@@ -3,7 +3,8 @@
 
 use speed_mechanism::{HonestRatio, NoiseDeviation};
 
-use super::gaussian_rdp;
+use super::gaussian::gaussian_rdp;
+use crate::moments::log_sum;
 use crate::sound::at_least_zero;
 
 /// Theorem 6 with the orders of Proposition 10 and the conditions of Propositions 7 to 9, for Gaussian noise: the Rényi
@@ -41,7 +42,7 @@ pub(crate) fn theorem_6_at(log_q: f64, second: f64, order: f64, rdp: impl Fn(f64
     let log_stays = log_one_minus_exp(log_q);
     let a = (order - 1.0) * (log_stays - log_one_minus_exp((log_q + rdp_second) * (1.0 - 1.0 / second)));
     let b = (order - 1.0) * (rdp_first - log_q / (first - 1.0));
-    let with_votes = crate::moments::log_sum(log_stays + a, log_q + b) / (order - 1.0);
+    let with_votes = log_sum(log_stays + a, log_q + b) / (order - 1.0);
     without_votes.min(at_least_zero(with_votes))
 }
 

@@ -4,6 +4,13 @@ use speed_mechanism::{HonestRatio, Lattice, NoiseDeviation, Skellam};
 
 use crate::sound::at_least_zero;
 
+/// Returns the Rényi divergence of order `order > 1` of one query with Skellam noise, whatever the votes: the exact
+/// divergence of two counts that move by one vote each, as a sum over integers.
+#[must_use]
+pub fn skellam_rdp(sigma: NoiseDeviation, tau: HonestRatio, order: f64) -> f64 {
+    SkellamCurve::new(sigma, tau).rdp(order)
+}
+
 /// The divergence as a function of the order.
 pub(crate) struct SkellamCurve {
     noise: Skellam,

@@ -1,7 +1,8 @@
 //! Any parameters and votes: an error or a finite epsilon that is no worse than that of all queries together, never a panic.
 
 use speed_accountant::{
-    Account, AccountError, Accountant, Assume, Bound, Delta, Directions, Extent, Noise, PrivacyEvent, ReleaseOptions,
+    Account, AccountError, Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, Noise, PrivacyEvent,
+    ReleaseOptions,
 };
 use speed_core::Randomness;
 use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation, NoiseGenerator};
@@ -30,9 +31,9 @@ pub(crate) struct Question {
     threshold: Option<f64>,
     distance: f64,
     delta: Delta,
-    assume: Assume,
+    assume: Adversary,
     extent: Extent,
-    directions: Directions,
+    directions: NeighbouringRelation,
     bound: Bound,
     integrals: bool,
     largest_order: Option<f64>,
@@ -58,18 +59,18 @@ impl Question {
     }
 
     fn answer(&self) -> Result<Account, AccountError> {
-        let mut event = PrivacyEvent::new(self.noise, self.tau).with_sampling_distance(self.distance)?;
+        let mut event = PrivacyEvent::new(self.noise, self.tau).with_sampling_total_variation(self.distance)?;
         if let Some(threshold) = self.threshold {
             event = event.with_threshold(threshold)?;
         }
         let mut accountant = Accountant::new(event, self.delta)
-            .with_assume(self.assume)
+            .with_adversary(self.assume)
             .with_extent(self.extent)
-            .with_directions(self.directions)
+            .with_relation(self.directions)
             .with_bound(self.bound)
             .with_integrals(self.integrals);
         if let Some(largest) = self.largest_order {
-            accountant = accountant.with_largest_order(largest);
+            accountant = accountant.with_max_order(largest);
         }
         let rows: Vec<Vec<u32>> =
             self.runs.iter().flat_map(|(row, times)| std::iter::repeat_n(row.clone(), *times)).collect();
@@ -171,14 +172,14 @@ impl Question {
             distance,
             delta: Delta::new(delta).expect("a delta"),
             assume: random.choose(&[
-                Assume::Dropout,
-                Assume::Dropout,
-                Assume::Collusion,
-                Assume::Collusion,
-                Assume::Central,
+                Adversary::ExternalWithDropout,
+                Adversary::ExternalWithDropout,
+                Adversary::Colluding,
+                Adversary::Colluding,
+                Adversary::ExternalWithCentral,
             ]),
             extent,
-            directions: random.choose(&[Directions::One, Directions::Both]),
+            directions: random.choose(&[NeighbouringRelation::OneSided, NeighbouringRelation::BothWays]),
             bound,
             integrals: random.chance(0.8),
             largest_order,

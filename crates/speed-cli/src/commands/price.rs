@@ -123,8 +123,8 @@ fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<Pri
     let draws = drawing.saturating_mul(queries).saturating_mul(classes);
     let account = || -> Result<Account, ExperimentError> {
         let noise = Noise::discrete_laplace(InverseScale::new(mechanism.gamma())?);
-        let mut event =
-            PrivacyEvent::new(noise, tau).with_sampling_distance(mechanism.sampling_distance(sharers, draws)?)?;
+        let mut event = PrivacyEvent::new(noise, tau)
+            .with_sampling_total_variation(mechanism.sampling_distance(sharers, draws)?)?;
         if let Some(threshold) = round.threshold() {
             event = event.with_threshold(threshold as f64)?;
         }

@@ -9,9 +9,10 @@ use std::path::Path;
 use serde_json::json;
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
 use speed_accountant::calibrate::{Calibration, NoiseKind, Target, calibrate_noise, calibrate_queries};
-use speed_accountant::per_query::tight_per_query_epsilon;
+use speed_accountant::theory::tight_per_query_epsilon;
 use speed_accountant::{
-    Account, AccountError, Accountant, Bound, Directions, Extent, Noise, PrivacyEvent, ReleaseOptions, round_up,
+    Account, AccountError, Accountant, Bound, Extent, NeighbouringRelation, Noise, PrivacyEvent, ReleaseOptions,
+    round_up,
 };
 use speed_core::Randomness;
 use speed_experiment::ExperimentError;
@@ -42,14 +43,14 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let both = options.both_directions || (options.bound != Bound::Paper && !options.one_direction);
     let mut accountant = Accountant::new(event, options.delta)
         .with_bound(options.bound)
-        .with_assume(options.assume)
+        .with_adversary(options.assume)
         .with_extent(if options.up_to { Extent::UpTo } else { Extent::Exactly })
-        .with_directions(if both { Directions::Both } else { Directions::One });
+        .with_relation(if both { NeighbouringRelation::BothWays } else { NeighbouringRelation::OneSided });
     if let Some(classes) = options.classes {
         accountant = accountant.with_classes(classes);
     }
     if let Some(orders) = options.orders {
-        accountant = accountant.with_largest_order(f64::from(orders));
+        accountant = accountant.with_max_order(f64::from(orders));
     }
     let waiting = Waiting::new("accounting");
     let spent = if options.any_votes {
@@ -68,7 +69,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let spent = spent.map_err(|error| match error {
         AccountError::CentralRatio { .. } => flag("honest-ratio", &error),
         AccountError::TooFewClasses { .. } if options.votes.is_none() => flag("classes", &"expected at least 2"),
-        AccountError::Release { .. } => flag("release", &error),
+        AccountError::ReleaseOption { .. } => flag("release", &error),
         error => match &options.votes {
             Some(votes) => ExperimentError::Input { path: votes.clone(), message: error.to_string() }.into(),
             None => flag("queries", &error),
@@ -106,7 +107,7 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
         epsilon: options.epsilon,
         delta: options.delta,
         tau: ratio(&options.noise, options.teachers)?,
-        assume: options.assume,
+        adversary: options.assume,
         bound: options.bound,
     };
     let kind = options.noise.mechanism;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use speed_accountant::calibrate::NoiseKind;
-use speed_accountant::{Assume, Bound, Delta};
+use speed_accountant::{Adversary, Bound, Delta};
 use speed_mechanism::HonestRatio;
 
 /// Which rows of votes are meant.
@@ -64,7 +64,7 @@ pub(crate) struct AccountOptions {
     /// What became of the other teachers' noise: dropout (missing), collusion (known) or central (a trusted aggregator
     /// adds all)
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
-    pub(crate) assume: Assume,
+    pub(crate) assume: Adversary,
     /// Cover any number of teachers up to those that --honest-ratio leaves out, and any mixture of missing and known noise,
     /// instead of exactly all of them: takes as long as that many accounts
     #[arg(long)]
@@ -132,7 +132,7 @@ pub(crate) struct CalibrateOptions {
     pub(crate) noise: NoiseOptions,
     /// What became of the other teachers' noise; goes into the claim
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
-    pub(crate) assume: Assume,
+    pub(crate) assume: Adversary,
     /// Formulas: paper or tight
     #[arg(long, value_name = "WHICH", default_value = "tight")]
     pub(crate) bound: Bound,
@@ -268,7 +268,7 @@ pub(crate) struct FigureOptions {
     pub(crate) delta: Delta,
     /// Assumption of the tight curve: dropout or collusion
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
-    pub(crate) assume: Assume,
+    pub(crate) assume: Adversary,
     /// Formulas of the tight curve: outcome (a second) or tight (a minute)
     #[arg(long, value_name = "WHICH", default_value = "outcome")]
     pub(crate) bound: Bound,

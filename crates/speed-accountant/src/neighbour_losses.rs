@@ -2,31 +2,32 @@
 //!
 //! A neighbour moves one vote from a class that has one to another class. The probability of every answer is a sum over
 //! the winning noisy count, with ties going to the lowest class index, and "no answer" where no count reaches the
-//! threshold. What the sums leave out is far below anything that shows.
+//! threshold. What the sums leave out is at most `e^-45` times the smallest probability that shows.
 
 use std::borrow::Cow;
 
 use speed_mechanism::{DiscreteLaplace, Lattice};
 
+use crate::event::{Noise, PrivacyEvent};
+use crate::moments::log_sum;
 use crate::sound::larger;
-use crate::{Noise, PrivacyEvent};
 
 /// Tails beyond `e^-CUT`, and `e^-CUT` times the smallest probability that shows, are left out of sums.
 const CUT: f64 = 45.0;
 /// Longer tables are not worth it.
-const LARGEST_REACH: i64 = 20_000;
+const MAX_REACH: i64 = 20_000;
 /// With so few classes every answer is summed, however unlikely it is.
 const FEW_CLASSES: usize = 3;
 /// Answers that are less likely are never summed.
-const SMALLEST: f64 = 1e-290;
+const MIN_PROBABILITY: f64 = 1e-290;
 /// Relative margin for rounding in the sums.
 const ROUNDING: f64 = 1e-11;
 const UP: f64 = 1.0 + ROUNDING;
 const DOWN: f64 = 1.0 - ROUNDING;
 /// Votes further apart are too long a table.
-const LARGEST_LEAD: i64 = 1_000_000;
+const MAX_LEAD: i64 = 1_000_000;
 /// Above this epsilon of one query `e^epsilon` is too large to be followed.
-pub(crate) const LARGEST_EPSILON: f64 = 300.0;
+pub(crate) const MAX_EPSILON: f64 = 300.0;
 
 /// The noise of one class, tabulated.
 pub(crate) struct ExactNoise {
@@ -80,9 +81,9 @@ impl ExactNoise {
     /// result.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64, smallest: f64) -> Option<Self> {
         let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
-        let negligible = smallest.clamp(SMALLEST, 1e-13);
+        let negligible = smallest.clamp(MIN_PROBABILITY, 1e-13);
         let reach = ((CUT - (negligible / 1e-13).ln()) / gamma.get()).ceil() as i64 + 3;
-        if reach > LARGEST_REACH || epsilon.is_nan() || epsilon > LARGEST_EPSILON {
+        if reach > MAX_REACH || epsilon.is_nan() || epsilon > MAX_EPSILON {
             return None;
         }
         let noise = DiscreteLaplace::of_class(gamma, event.tau()).lattice(reach as usize + 5);
@@ -103,8 +104,8 @@ impl ExactNoise {
     }
 
     /// The distributions at these votes and at all their neighbours.
-    pub(crate) fn instance(&self, counts: &[u32]) -> Instance {
-        Distributions::new(self, counts).instance(self.epsilon)
+    pub(crate) fn losses(&self, counts: &[u32]) -> NeighbourLosses {
+        Distributions::new(self, counts).losses(self.epsilon)
     }
 }
 
@@ -124,14 +125,14 @@ impl ExactDifference {
             let [first, second] = *row else { return None };
             furthest = furthest.max(i64::from(first.abs_diff(second)));
         }
-        if event.threshold().is_some() || furthest > LARGEST_LEAD {
+        if event.threshold().is_some() || furthest > MAX_LEAD {
             return None;
         }
         Some(Self { noise: DiscreteLaplace::of_difference(gamma, event.tau()).lattice(furthest as usize + 6), epsilon })
     }
 
     /// The distributions at these votes and at both neighbours.
-    pub(crate) fn instance(&self, counts: &[u32]) -> Instance {
+    pub(crate) fn losses(&self, counts: &[u32]) -> NeighbourLosses {
         let [first, second] = [0, 1].map(|class| counts.get(class).map_or(0, |&count| i64::from(count)));
         let lead = first - second;
         // The first class wins ties: while the difference of the noise is at most its lead.
@@ -144,16 +145,16 @@ impl ExactDifference {
             let (stays, leaves) = (pair(likeliest), pair(1 - likeliest));
             Neighbour { likeliest: [stays, (stays.1, stays.0)], others: vec![leaves] }
         });
-        Instance { neighbours: neighbours.collect(), rest: 0.0, epsilon: self.epsilon }
+        NeighbourLosses { neighbours: neighbours.collect(), rest: 0.0, epsilon: self.epsilon }
     }
 }
 
 /// One answer at the votes and at a neighbour: logarithms of its two probabilities.
-type Pair = (f64, f64);
+type AnswerPair = (f64, f64);
 
 /// The privacy loss at one row of votes towards each of its neighbours.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Instance {
+pub(crate) struct NeighbourLosses {
     neighbours: Vec<Neighbour>,
     /// Probability at the votes that is in no pair.
     rest: f64,
@@ -165,11 +166,11 @@ pub(crate) struct Instance {
 struct Neighbour {
     /// The likeliest answer, from the votes and back: of the two probabilities the first may be too large and the second too
     /// small, by what is in no pair.
-    likeliest: [Pair; 2],
-    others: Vec<Pair>,
+    likeliest: [AnswerPair; 2],
+    others: Vec<AnswerPair>,
 }
 
-impl Instance {
+impl NeighbourLosses {
     /// The largest moments of order `l` over all neighbours: from these votes to a neighbour's, and back.
     pub(crate) fn moments(&self, l: f64) -> (f64, f64) {
         let mut worst = [0.0f64; 2];
@@ -185,7 +186,7 @@ impl Instance {
         // At a neighbour it is at most e^epsilon times as likely.
         let log_rest = self.rest.ln() + self.epsilon * (l + 1.0);
         [0, 1].map(|back| {
-            let losing = |&(here, there): &Pair| if back == 0 { (here, there) } else { (there, here) };
+            let losing = |&(here, there): &AnswerPair| if back == 0 { (here, there) } else { (there, here) };
             let terms = || others.iter().map(|pair| term(losing(pair), l) + ROUNDING * (l + 1.0)).chain([log_rest]);
             let largest = terms().fold(f64::NEG_INFINITY, larger);
             let leaves = if largest > f64::NEG_INFINITY {
@@ -193,7 +194,7 @@ impl Instance {
             } else {
                 largest
             };
-            crate::moments::log_sum(term(likeliest[back], l), leaves)
+            log_sum(term(likeliest[back], l), leaves)
         })
     }
 
@@ -244,7 +245,7 @@ impl Instance {
 }
 
 /// `ln p^{l+1} / p'^l`.
-fn term((here, there): Pair, l: f64) -> f64 {
+fn term((here, there): AnswerPair, l: f64) -> f64 {
     here + l * (here - there)
 }
 
@@ -269,9 +270,9 @@ impl<'a> Distributions<'a> {
         Self { noise, counts, first, places, ways }
     }
 
-    fn instance(&self, epsilon: f64) -> Instance {
+    fn losses(&self, epsilon: f64) -> NeighbourLosses {
         let classes = self.counts.len();
-        let negligible = if classes <= FEW_CLASSES { SMALLEST } else { self.noise.negligible };
+        let negligible = if classes <= FEW_CLASSES { MIN_PROBABILITY } else { self.noise.negligible };
         // "No answer" is one answer more.
         let silent = classes;
         let mut base: Vec<f64> = self.ways.iter().map(|ways| ways.iter().sum()).collect();
@@ -304,7 +305,7 @@ impl<'a> Distributions<'a> {
                 neighbours.push(Neighbour { likeliest: [(here.0, there.1), (there.0, here.1)], others });
             }
         }
-        Instance { neighbours, rest, epsilon }
+        NeighbourLosses { neighbours, rest, epsilon }
     }
 
     /// Probability that no count reaches the threshold, where votes moved.
@@ -379,7 +380,7 @@ fn log_of_likeliest(p: f64, q: f64, rest: f64) -> (f64, f64) {
 
 /// `(p - alpha p')_+ - (1 - alpha)_+` of `alpha`, for logarithms of two probabilities, without cancellation where both are
 /// close to 1.
-fn excess_of_likeliest((log_p, log_p_there): Pair) -> impl Fn(f64) -> f64 {
+fn excess_of_likeliest((log_p, log_p_there): AnswerPair) -> impl Fn(f64) -> f64 {
     let close_to_1 = log_p >= -std::f64::consts::LN_2 && log_p_there >= -std::f64::consts::LN_2;
     let (p, p_there) = (log_p.exp() * UP, log_p_there.exp() * DOWN);
     let (q, q_there) = (-log_p.exp_m1() * DOWN, -log_p_there.exp_m1() * UP);

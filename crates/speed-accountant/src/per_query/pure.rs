@@ -1,22 +1,11 @@
-//! How private one query is, whatever the votes are: pure epsilons of Laplace noise.
-//!
-//! Neighbours differ in one teacher's vote: one class loses a vote and one gains it. No bound here looks at votes, so
-//! all hold in both directions, also when the other teachers' noise is known (collusion: it is a shift of the votes),
-//! and also with a threshold (docs/privacy.md).
-
-mod lemma;
-mod search;
-mod star;
-
-pub use lemma::{log_sup_g, theorem_2};
-pub use star::epsilon_star;
-pub(crate) use star::{Within, within};
+//! The pure epsilon of one query.
 
 use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable};
 
-use crate::{Noise, PrivacyEvent};
+use super::lemma;
+use crate::event::{Noise, PrivacyEvent};
 
-/// The `epsilon` for which one query is (epsilon, 0)-differentially private by the paper's argument.
+/// Returns the `epsilon` for which one query is (epsilon, 0)-differentially private by the paper's argument.
 ///
 /// - [`Noise::Laplace`]: Theorem 2, the smaller of its two expressions (the second needs `tau > 1/2`).
 /// - [`Noise::DiscreteLaplace`]: the same lemma for integers, `max over t of ln P[X >= t] / P[X >= t + 2]`: fix the
@@ -31,13 +20,13 @@ pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
     match event.noise() {
         Noise::Laplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
         Noise::DiscreteLaplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
-        Noise::Laplace { gamma } => theorem_2(gamma, event.tau()),
+        Noise::Laplace { gamma } => lemma::theorem_2(gamma, event.tau()),
         Noise::DiscreteLaplace { gamma } => lemma::integer(&DiscreteLaplace::of_class(gamma, event.tau())),
         Noise::Gaussian { .. } | Noise::Skellam { .. } => f64::INFINITY,
     }
 }
 
-/// The least `epsilon` proved here for which one query between `classes` classes is (epsilon, 0)-differentially private.
+/// Returns the least `epsilon` proved here for which one query between `classes` classes is (epsilon, 0)-differentially private.
 ///
 /// - `tau = 1`: `2 gamma` (Dwork and Roth 2014, Claim 3.9, for neighbours that move two counts).
 /// - Two classes and no threshold: the answer depends on one difference of noise, of shape `2 tau`. From shape 1 on its
