@@ -4,8 +4,8 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use speed_accountant::{Accountant, Adversary, Bound, Delta, Noise, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale};
+use speed_accountant::{Accountant, Adversary, Bound, Delta, PrivacyEvent};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 
 #[expect(clippy::print_stdout, reason = "a program that prints a table")]
 fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +20,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let counts = all.get(from.parse()?..to.parse()?).ok_or("rows out of range")?;
     let (gamma, tau, delta) = (InverseScale::new(0.1)?, HonestRatio::new(0.9)?, Delta::new(1e-5)?);
     println!("{} queries, gamma 0.1, tau 0.9, delta 1e-5; the fastest of five", counts.len());
-    for noise in [Noise::laplace(gamma), Noise::discrete_laplace(gamma)] {
+    for noise in [Mechanism::laplace(gamma), Mechanism::discrete_laplace(gamma)] {
         let accountant = Accountant::new(PrivacyEvent::new(noise, tau), delta);
         for bound in [Bound::Paper, Bound::Outcome, Bound::Tight] {
             for assume in [Adversary::ExternalWithDropout, Adversary::Colluding] {

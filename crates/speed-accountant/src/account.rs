@@ -1,11 +1,10 @@
 //! The accountant's answer.
 
 use serde::{Deserialize, Serialize};
-use speed_mechanism::HonestRatio;
+use speed_mechanism::{HonestRatio, Mechanism};
 
 use crate::assumption::{Adversary, Bound, Extent, NeighbouringRelation};
 use crate::epsilon_bound::CompositionMethod;
-use crate::event::Noise;
 use crate::release::Release;
 
 /// Cost of a run of queries, and its meaning.
@@ -31,7 +30,7 @@ pub struct Account {
     pub data_dependent_queries: usize,
     /// Noise of one query.
     #[serde(flatten)]
-    pub noise: Noise,
+    pub mechanism: Mechanism,
     /// The ratio of teachers whose noise is present and secret.
     pub tau: HonestRatio,
     /// The noisy votes that an answer needs.

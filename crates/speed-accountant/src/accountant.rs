@@ -1,7 +1,7 @@
 //! From votes to epsilon.
 
-use rand::CryptoRng;
 use rayon::prelude::*;
+use speed_mechanism::NoiseGenerator;
 
 use crate::account::Account;
 use crate::assumption::{Adversary, Assumptions, Bound, Extent, NeighbouringRelation};
@@ -118,7 +118,7 @@ impl Accountant {
     /// and Skellam noise, which have no pure epsilon, that at delta.
     #[must_use]
     pub fn per_query_epsilon(&self, classes: usize) -> f64 {
-        if self.event.noise().gamma().is_none() {
+        if self.event.mechanism().gamma().is_none() {
             let one = self.least(self.delta.get()).whatever_the_votes(&self.event, f64::INFINITY, 1);
             return one.map_or(f64::INFINITY, |bound| bound.best.epsilon);
         }
@@ -145,7 +145,7 @@ impl Accountant {
             // A bound that looks at no votes holds at these as well; it takes long, and is hardly ever less than this part
             // of the simplest one.
             let simplest = optimal_epsilon(epsilon, queries, delta);
-            let pure = self.event.noise().gamma().is_some();
+            let pure = self.event.mechanism().gamma().is_some();
             if self.assumptions.bound == Bound::Paper || pure && at_votes.best.epsilon < WORTH_COMPARING * simplest {
                 return Ok(at_votes);
             }
@@ -182,11 +182,11 @@ impl Accountant {
     }
 
     /// Releases the value of [`Self::account`] so that it may itself be published: a smooth upper bound of the moments in
-    /// both directions, with noise from `rng` ([`Release`]; docs/privacy.md, "Publication"). The claim covers the answers
+    /// both directions, with noise from `generator` ([`Release`]; docs/privacy.md, "Publication"). The claim covers the answers
     /// and the value together. It is larger than the account that must stay secret, and it is for **one** release: each
     /// further one costs its own moment again.
     ///
-    /// `simulation` says that `rng` is seeded by hand; then the claim says so too and the value is not publishable.
+    /// With the generator of a simulation the claim says so, and the value is not publishable.
     ///
     /// # Errors
     /// Those of [`Self::account`], and [`AccountError::ReleaseOption`] for options out of range.
@@ -194,8 +194,7 @@ impl Accountant {
         &self,
         counts: &[Vec<u32>],
         options: &ReleaseOptions,
-        rng: &mut impl CryptoRng,
-        simulation: bool,
+        generator: &mut NoiseGenerator,
     ) -> Result<Account, AccountError> {
         self.check()?;
         let votes = CheckedVotes::new(counts)?;
@@ -208,7 +207,7 @@ impl Accountant {
         let cases = NoiseCase::all(both.event, &both.assumptions, votes.teachers)?;
         let release =
             MomentRelease { cases: &cases, rows: &votes.gaps, classes: votes.classes, delta: left.delta, options };
-        let released = release.publish(rng, simulation)?;
+        let released = release.publish(generator)?;
         let best = Best { order: released.order, epsilon: released.epsilon * (1.0 + ROUNDING), at_edge: false };
         if best.epsilon.is_nan() || best.epsilon > left.max_epsilon {
             return Err(shared.used_up(best.epsilon));
@@ -316,7 +315,7 @@ impl Accountant {
             per_query_epsilon: scope.per_query_epsilon,
             queries: scope.queries,
             data_dependent_queries: bound.data_dependent_queries,
-            noise: self.event.noise(),
+            mechanism: self.event.mechanism(),
             tau: self.event.tau(),
             threshold: self.event.threshold(),
             bound: assumptions.bound,

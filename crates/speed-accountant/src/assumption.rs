@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::UnknownName;
-
 /// Knowledge of the adversary, and with it the fate of the noise of the teachers beyond the ratio `tau`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Adversary {
@@ -70,28 +68,7 @@ pub(crate) struct Assumptions {
     pub(crate) bound: Bound,
 }
 
-macro_rules! names {
-    ($type:ident: $($variant:ident = $name:literal),+) => {
-        impl std::fmt::Display for $type {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(match self { $(Self::$variant => $name),+ })
-            }
-        }
-
-        impl std::str::FromStr for $type {
-            type Err = UnknownName;
-
-            fn from_str(name: &str) -> Result<Self, UnknownName> {
-                match name {
-                    $($name => Ok(Self::$variant),)+
-                    _ => Err(UnknownName { found: name.to_owned(), expected: &[$($name),+] }),
-                }
-            }
-        }
-    };
-}
-
-names!(Adversary: ExternalWithDropout = "dropout", Colluding = "collusion", ExternalWithCentral = "central");
-names!(Extent: Exactly = "exactly", UpTo = "up-to");
-names!(NeighbouringRelation: OneSided = "one", BothWays = "both");
-names!(Bound: Paper = "paper", Outcome = "outcome", Tight = "tight");
+speed_core::named!(Adversary: ExternalWithDropout = "dropout", Colluding = "collusion", ExternalWithCentral = "central");
+speed_core::named!(Extent: Exactly = "exactly", UpTo = "up-to");
+speed_core::named!(NeighbouringRelation: OneSided = "one", BothWays = "both");
+speed_core::named!(Bound: Paper = "paper", Outcome = "outcome", Tight = "tight");

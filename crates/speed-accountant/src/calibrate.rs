@@ -5,10 +5,9 @@
 //! return the last value that was **evaluated** and found good enough, so a search that stops early is safe.
 
 use serde::{Deserialize, Serialize};
-use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseDeviation};
 
 use crate::composition::MAX_QUERIES;
-use crate::error::UnknownName;
 use crate::three_answers::MIN_SCALE_OF_THREE_ANSWERS;
 
 use crate::Adversary;
@@ -17,7 +16,7 @@ use crate::accountant::Accountant;
 use crate::assumption::Bound;
 use crate::delta::Delta;
 use crate::error::AccountError;
-use crate::event::{Noise, PrivacyEvent};
+use crate::event::PrivacyEvent;
 
 /// A target for queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,64 +33,6 @@ pub struct Target {
     pub bound: Bound,
 }
 
-/// A kind of noise whose scale is looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NoiseKind {
-    /// Continuous Laplace noise.
-    Laplace,
-    /// Integer (discrete Laplace) noise.
-    DiscreteLaplace,
-    /// Gaussian noise.
-    Gaussian,
-    /// Integer (Skellam) noise.
-    Skellam,
-}
-
-impl std::fmt::Display for NoiseKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Laplace => "laplace",
-            Self::DiscreteLaplace => "discrete-laplace",
-            Self::Gaussian => "gaussian",
-            Self::Skellam => "skellam",
-        })
-    }
-}
-
-impl std::str::FromStr for NoiseKind {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
-        const NAMES: &[&str] = &["laplace", "discrete-laplace", "gaussian", "skellam"];
-        [Self::Laplace, Self::DiscreteLaplace, Self::Gaussian, Self::Skellam]
-            .into_iter()
-            .find(|kind| kind.to_string() == name)
-            .ok_or_else(|| UnknownName { found: name.to_owned(), expected: NAMES })
-    }
-}
-
-impl NoiseKind {
-    /// Returns the noise with this gamma or sigma.
-    ///
-    /// # Errors
-    /// If the scale is out of range.
-    pub fn with_scale(self, scale: f64) -> Result<Noise, speed_mechanism::MechanismError> {
-        Ok(match self {
-            Self::Laplace => Noise::laplace(InverseScale::new(scale)?),
-            Self::DiscreteLaplace => Noise::discrete_laplace(InverseScale::new(scale)?),
-            Self::Gaussian => Noise::gaussian(NoiseDeviation::new(scale)?),
-            Self::Skellam => Noise::skellam(NoiseDeviation::new(scale)?),
-        })
-    }
-
-    /// Says whether the scale is an inverse one, so that a larger one is less noise.
-    #[must_use]
-    pub fn is_inverse(self) -> bool {
-        matches!(self, Self::Laplace | Self::DiscreteLaplace)
-    }
-}
-
 /// Result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
@@ -105,8 +46,8 @@ pub struct Calibration {
 
 impl Target {
     /// Accounts for queries; nothing where no finite epsilon is known.
-    fn account(&self, noise: Noise, queries: usize) -> Result<Option<Account>, AccountError> {
-        let event = PrivacyEvent::new(noise, self.tau);
+    fn account(&self, mechanism: Mechanism, queries: usize) -> Result<Option<Account>, AccountError> {
+        let event = PrivacyEvent::new(mechanism, self.tau);
         let accountant = Accountant::new(event, self.delta).with_adversary(self.adversary).with_bound(self.bound);
         match accountant.account_queries(queries) {
             Ok(account) => Ok(Some(account)),
@@ -133,7 +74,7 @@ impl Target {
 ///
 /// # Errors
 /// [`AccountError::NotEnoughNoise`] if no supported scale is enough, and those of [`Accountant::account_queries`].
-pub fn calibrate_noise(kind: NoiseKind, queries: usize, target: &Target) -> Result<Calibration, AccountError> {
+pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
     let at = |privacy: f64| {
         let scale = if kind.is_inverse() { 1.0 / privacy } else { privacy };
@@ -179,17 +120,14 @@ pub fn calibrate_noise(kind: NoiseKind, queries: usize, target: &Target) -> Resu
 ///
 /// # Errors
 /// [`AccountError::NoQueryAllowed`] if not even one query does, and those of [`Accountant::account_queries`].
-pub fn calibrate_queries(noise: Noise, target: &Target) -> Result<Calibration, AccountError> {
+pub fn calibrate_queries(mechanism: Mechanism, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
-    let scale = match noise {
-        Noise::Laplace { gamma } | Noise::DiscreteLaplace { gamma } => gamma.get(),
-        Noise::Gaussian { sigma } | Noise::Skellam { sigma } => sigma.get(),
-    };
+    let scale = mechanism.scale();
     let met = |queries: usize| -> Result<Option<Account>, AccountError> {
-        Ok(target.account(noise, queries)?.filter(|account| target.is_met(account)))
+        Ok(target.account(mechanism, queries)?.filter(|account| target.is_met(account)))
     };
     let Some(mut account) = met(1)? else {
-        let least = target.account(noise, 1)?.map(|account| account.epsilon);
+        let least = target.account(mechanism, 1)?.map(|account| account.epsilon);
         return Err(AccountError::NoQueryAllowed { epsilon: target.epsilon, least });
     };
     let (mut good, mut bad) = (1, 2);

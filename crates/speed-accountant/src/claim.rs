@@ -55,7 +55,7 @@ impl Claim<'_> {
         } else {
             String::new()
         };
-        format!("Noise: {} a vote, tau = {}{threshold}{sampler}.", event.noise(), event.tau().get())
+        format!("Noise: {} a vote, tau = {}{threshold}{sampler}.", event.mechanism(), event.tau().get())
     }
 
     fn others(&self) -> String {

@@ -30,7 +30,7 @@ impl QueryGroup {
 
     /// Returns gamma where whoever sees both noisy counts that a vote moves between sees the sum of two gamma-private losses.
     fn each_of_two_counts(&self) -> Option<f64> {
-        self.event.noise().gamma().filter(|_| self.event.tau().get() == 1.0).map(|gamma| gamma.get())
+        self.event.mechanism().gamma().filter(|_| self.event.tau().get() == 1.0).map(|gamma| gamma.get())
     }
 
     /// Computes distributions that dominate one query, on a grid of `step`, each with how many there are of it.
@@ -38,7 +38,9 @@ impl QueryGroup {
         static KNOWN: Memo<4, PrivacyLossDistribution> = Memo::new();
         let times = u32::try_from(self.queries).ok()?;
         let half = |epsilon: f64| ((epsilon / step * (1.0 + 1e-12)).ceil() as usize).max(1);
-        if let (Some(three), Some(gamma)) = (ThreeAnswers::new(&self.event, self.epsilon), self.event.noise().gamma()) {
+        if let (Some(three), Some(gamma)) =
+            (ThreeAnswers::new(&self.event, self.epsilon), self.event.mechanism().gamma())
+        {
             let arguments = [gamma.get(), self.event.tau().get(), self.epsilon, step];
             let losses = KNOWN.get_or(arguments, || three.profile(step, half(self.epsilon)).connect());
             return Some(vec![(losses, times)]);
@@ -70,7 +72,7 @@ impl QueryGroup {
     /// The distribution that dominates one query. It depends on no votes and on no threshold.
     fn three_answers(&self) -> Option<PrivacyLossDistribution> {
         static KNOWN: Memo<3, PrivacyLossDistribution> = Memo::new();
-        let gamma = self.event.noise().gamma()?;
+        let gamma = self.event.mechanism().gamma()?;
         let three = ThreeAnswers::new(&self.event, self.epsilon)?;
         Some(KNOWN.get_or([gamma.get(), self.event.tau().get(), self.epsilon], || three.losses()))
     }

@@ -174,13 +174,3 @@ pub enum AccountError {
 fn or_infinite(epsilon: Option<f64>) -> String {
     epsilon.map_or_else(|| "not finite".to_owned(), |epsilon| epsilon.to_string())
 }
-
-/// A name that is none of those expected.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected one of {}, found {found:?}", expected.join(", "))]
-pub struct UnknownName {
-    /// The refused name.
-    pub found: String,
-    /// The names that there are.
-    pub expected: &'static [&'static str],
-}

@@ -10,10 +10,11 @@ use crate::data_dependent::{DataDependentCosts, Total};
 use crate::data_independent::QueryGroup;
 use crate::epsilon_bound::{CompositionMethod, EpsilonBound, ROUNDING};
 use crate::error::AccountError;
-use crate::event::{Noise, PrivacyEvent};
+use crate::event::PrivacyEvent;
 use crate::moments::paper_without_votes;
 use crate::orders::{Best, MAX_REAL_ORDER, best_real, best_whole};
 use crate::renyi::{SkellamCurve, gaussian_rdp};
+use speed_mechanism::Mechanism;
 
 /// The largest moment order of the paper: "it captures the best moments accountant in every case" (Algorithm 1).
 pub const MAX_PAPER_ORDER: u32 = 25;
@@ -104,9 +105,9 @@ impl LeastEpsilon {
         epsilon: f64,
         queries: usize,
     ) -> Result<EpsilonBound, AccountError> {
-        match event.noise() {
-            Noise::Gaussian { .. } | Noise::Skellam { .. } => self.of_renyi(event, queries),
-            Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => self.of_pure(event, epsilon, queries),
+        match event.mechanism() {
+            Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => self.of_renyi(event, queries),
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => self.of_pure(event, epsilon, queries),
         }
     }
 
@@ -127,17 +128,17 @@ impl LeastEpsilon {
 
     fn of_renyi(&self, event: &PrivacyEvent, queries: usize) -> Result<EpsilonBound, AccountError> {
         let (k, tau) = (queries as f64, event.tau());
-        match event.noise() {
-            Noise::Gaussian { sigma } if self.bound != Bound::Paper => {
+        match event.mechanism() {
+            Mechanism::Gaussian { sigma } if self.bound != Bound::Paper => {
                 // One root each: their quotient is finite for every ratio.
                 let mu = (2.0 * k).sqrt() / tau.get().sqrt() / sigma.get();
                 Ok(EpsilonBound::optimal(gaussian_epsilon(mu, self.delta)))
             }
-            Noise::Gaussian { sigma } => {
+            Mechanism::Gaussian { sigma } => {
                 let total = |l: f64| k * l * gaussian_rdp(sigma, tau, l + 1.0);
                 Ok(EpsilonBound::of_moments(self.of_moments(total, total)?))
             }
-            Noise::Skellam { sigma } => {
+            Mechanism::Skellam { sigma } => {
                 let curve = SkellamCurve::new(sigma, tau);
                 let total = |l: f64| k * l * curve.rdp(l + 1.0);
                 let best = self.of_moments(total, total)?;
@@ -147,7 +148,7 @@ impl LeastEpsilon {
                     .map(|epsilon| epsilon * (1.0 + ROUNDING));
                 Ok(EpsilonBound::of_moments(best).or_convolved(convolved))
             }
-            Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => Err(AccountError::NoOrders),
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => Err(AccountError::NoOrders),
         }
     }
 }

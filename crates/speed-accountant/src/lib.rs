@@ -8,10 +8,10 @@
 //! # From votes to a claim
 //!
 //! ```
-//! use speed_accountant::{Accountant, Adversary, Delta, Extent, Noise, PrivacyEvent, round_up};
-//! use speed_mechanism::{HonestRatio, InverseScale};
+//! use speed_accountant::{Accountant, Adversary, Delta, Extent, PrivacyEvent, round_up};
+//! use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 //!
-//! let event = PrivacyEvent::new(Noise::discrete_laplace(InverseScale::new(0.1)?), HonestRatio::new(0.9)?);
+//! let event = PrivacyEvent::new(Mechanism::discrete_laplace(InverseScale::new(0.1)?), HonestRatio::new(0.9)?);
 //! let accountant = Accountant::new(event, Delta::new(1e-5)?);
 //!
 //! // At given votes: tight, and not to be published. Noise of exactly a tenth of the teachers is missing.
@@ -30,15 +30,15 @@
 //! # Noise for a target
 //!
 //! ```
-//! use speed_accountant::calibrate::{NoiseKind, Target, calibrate_noise};
+//! use speed_accountant::calibrate::{Target, calibrate_noise};
 //! use speed_accountant::{Adversary, Bound, Delta};
-//! use speed_mechanism::HonestRatio;
+//! use speed_mechanism::{HonestRatio, MechanismKind};
 //!
 //! // 175 of 250 teachers add their noise; whatever the votes are.
 //! let tau = HonestRatio::new(0.7)?.effective(250)?;
 //! let adversary = Adversary::ExternalWithDropout;
 //! let target = Target { epsilon: 5.0, delta: Delta::new(1e-5)?, tau, adversary, bound: Bound::Tight };
-//! let found = calibrate_noise(NoiseKind::DiscreteLaplace, 100, &target)?;
+//! let found = calibrate_noise(MechanismKind::DiscreteLaplace, 100, &target)?;
 //! assert!(found.account.epsilon <= 5.0 && found.scale > 0.06);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -95,8 +95,8 @@ pub use accountant::Accountant;
 pub use assumption::{Adversary, Bound, Extent, NeighbouringRelation};
 pub use delta::Delta;
 pub use epsilon_bound::CompositionMethod;
-pub use error::{AccountError, UnknownName};
-pub use event::{Noise, PrivacyEvent};
+pub use error::AccountError;
+pub use event::PrivacyEvent;
 pub use privacy_filter::{Budget, PrivacyFilter, QueryBatch, Spent};
 pub use release::{Release, ReleaseOptions};
 pub use rounding::round_up;

@@ -195,11 +195,11 @@ pub(crate) fn log_sum(a: f64, b: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
-    use speed_mechanism::{HonestRatio, InverseScale};
+    use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 
     use super::*;
     use crate::composition::tail_bound_epsilon;
-    use crate::event::{Noise, PrivacyEvent};
+    use crate::event::PrivacyEvent;
     use crate::outcome::q_pairs;
     use crate::per_query::epsilon_star;
 
@@ -217,14 +217,14 @@ mod tests {
             .map(|entry| {
                 let counts = entry[0].as_array().expect("counts");
                 let counts: Vec<u32> = counts.iter().map(|count| count.as_f64().expect("a count") as u32).collect();
-                let all = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::ALL);
+                let all = PrivacyEvent::new(Mechanism::laplace(scale), HonestRatio::ALL);
                 (q_pairs(&counts, &all).expect("votes").ln(), entry[1].as_f64().expect("a number"))
             })
             .collect();
         // The searched epsilon's tolerance is that of its block.
         for (tau, tolerance) in [("1", 1e-9), ("0.9", 1e-4), ("0.7", 1e-7)] {
             let ratio = HonestRatio::new(tau.parse().expect("a number")).expect("a ratio");
-            let star = epsilon_star(&PrivacyEvent::new(Noise::laplace(scale), ratio)).expect("a scale").max(0.2);
+            let star = epsilon_star(&PrivacyEvent::new(Mechanism::laplace(scale), ratio)).expect("a scale").max(0.2);
             let star = if tau == "1" { 0.2 } else { star };
             let found = (1..=25)
                 .map(f64::from)

@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
-use speed_mechanism::{DiscreteLaplace, Lattice};
+use speed_mechanism::{DiscreteLaplace, Lattice, Mechanism};
 
-use crate::event::{Noise, PrivacyEvent};
+use crate::event::PrivacyEvent;
 use crate::moments::log_sum;
 use crate::sound::larger;
 
@@ -80,7 +80,7 @@ impl ExactNoise {
     /// For discrete Laplace noise; `epsilon` is that of one query, and probabilities below `smallest` hardly show in the
     /// result.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64, smallest: f64) -> Option<Self> {
-        let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
+        let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         let negligible = smallest.clamp(MIN_PROBABILITY, 1e-13);
         let reach = ((CUT - (negligible / 1e-13).ln()) / gamma.get()).ceil() as i64 + 3;
         if reach > MAX_REACH || epsilon.is_nan() || epsilon > MAX_EPSILON {
@@ -119,7 +119,7 @@ pub(crate) struct ExactDifference {
 impl ExactDifference {
     /// For discrete Laplace noise and rows of two counts; `epsilon` is that of one query.
     pub(crate) fn new<'a>(event: &PrivacyEvent, epsilon: f64, rows: impl Iterator<Item = &'a [u32]>) -> Option<Self> {
-        let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
+        let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         let mut furthest = 0;
         for row in rows {
             let [first, second] = *row else { return None };

@@ -68,7 +68,7 @@ impl QueryBatch {
     fn group(&self) -> QueryGroup {
         // A threshold is one candidate more.
         let classes = self.classes.filter(|_| self.event.threshold().is_none()).unwrap_or(usize::MAX);
-        QueryGroup::new(PrivacyEvent::new(self.event.noise(), self.event.tau()), classes, self.queries)
+        QueryGroup::new(PrivacyEvent::new(self.event.mechanism(), self.event.tau()), classes, self.queries)
     }
 }
 
@@ -93,10 +93,10 @@ impl Spent {
 /// the first answer. Queries may be chosen by looking at earlier answers.
 ///
 /// ```
-/// use speed_accountant::{AccountError, Budget, Delta, Noise, PrivacyEvent, PrivacyFilter, QueryBatch};
-/// use speed_mechanism::{HonestRatio, InverseScale};
+/// use speed_accountant::{AccountError, Budget, Delta, PrivacyEvent, PrivacyFilter, QueryBatch};
+/// use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 ///
-/// let event = PrivacyEvent::new(Noise::discrete_laplace(InverseScale::new(0.1)?), HonestRatio::ALL);
+/// let event = PrivacyEvent::new(Mechanism::discrete_laplace(InverseScale::new(0.1)?), HonestRatio::ALL);
 /// let mut filter = PrivacyFilter::new(Budget { epsilon: Some(6.0), delta: Delta::new(1e-5)? });
 /// filter.try_compose(&[QueryBatch::new(event, 10, 100)])?;
 /// let refused = filter.try_compose(&[QueryBatch::new(event, 10, 100)]);
@@ -250,7 +250,7 @@ fn moment(group: &QueryGroup, l: f64) -> f64 {
     static KNOWN: Memo<4, f64> = Memo::new();
     let pure = pure_moment(group.epsilon, l);
     let three =
-        ThreeAnswers::new(&group.event, group.epsilon).zip(group.event.noise().gamma()).map(|(three, gamma)| {
+        ThreeAnswers::new(&group.event, group.epsilon).zip(group.event.mechanism().gamma()).map(|(three, gamma)| {
             let arguments = [gamma.get(), group.event.tau().get(), group.epsilon, l];
             KNOWN.get_or(arguments, || Envelope::new(&three, l).largest().ln_1p())
         });
@@ -265,11 +265,11 @@ mod tests {
 
     use super::*;
     use crate::delta::Delta;
-    use crate::event::Noise;
+    use speed_mechanism::Mechanism;
 
     fn batch(gamma: f64, queries: usize) -> QueryBatch {
         let gamma = InverseScale::new(gamma).expect("a scale");
-        QueryBatch::new(PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::ALL), 10, queries)
+        QueryBatch::new(PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL), 10, queries)
     }
 
     fn filter(budget: Budget, batches: &[QueryBatch]) -> PrivacyFilter {
@@ -382,7 +382,7 @@ mod tests {
         // Of this noise nothing is known but a pure epsilon, so randomised response is the worst query.
         let (scales, epsilon, delta) = ([0.28, 0.14], 2.0f64, 1e-2);
         let one = |gamma: f64, queries: usize| {
-            let noise = Noise::laplace(InverseScale::new(gamma).expect("a scale"));
+            let noise = Mechanism::laplace(InverseScale::new(gamma).expect("a scale"));
             QueryBatch::new(PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a ratio")), 10, queries)
         };
         let kinds = scales.map(|gamma| one(gamma, 1).group().epsilon);

@@ -15,8 +15,7 @@
 
 mod moments;
 
-use rand::CryptoRng;
-use speed_mechanism::{DiscreteGaussian, NoiseDeviation};
+use speed_mechanism::{DiscreteGaussian, NoiseDeviation, NoiseGenerator};
 
 use crate::assumption::Bound;
 use crate::composition::improved_epsilon;
@@ -67,8 +66,8 @@ struct SmoothBound {
 }
 
 impl MomentRelease<'_> {
-    /// Releases the moments of these rows, the largest of all cases, with noise from `rng`.
-    pub(crate) fn publish(&self, rng: &mut impl CryptoRng, simulation: bool) -> Result<Released, AccountError> {
+    /// Releases the moments of these rows, the largest of all cases, with noise from `generator`.
+    pub(crate) fn publish(&self, generator: &mut NoiseGenerator) -> Result<Released, AccountError> {
         self.options.check()?;
         let noise = DiscreteGaussian::new(NoiseDeviation::new(self.options.noise * SENSITIVITY)?);
         let first = self.cases.first().ok_or(AccountError::NoQueries)?;
@@ -82,7 +81,7 @@ impl MomentRelease<'_> {
         if !(place.abs() < 1e15 && worst.is_finite()) {
             return Err(AccountError::NotFinite { found: worst });
         }
-        let published = (place as i64 + noise.sample(rng) + self.lift(&noise)) as f64 * step;
+        let published = (place as i64 + noise.sample(generator) + self.lift(&noise)) as f64 * step;
         // A value above the worst case says nothing: that holds whatever the votes are.
         let alpha = published.exp().min(worst);
         let own = divergence(&noise, order);
@@ -92,7 +91,7 @@ impl MomentRelease<'_> {
             noise: self.options.noise,
             moment: own,
             failure: self.delta * FAILURE,
-            simulation,
+            simulation: generator.is_simulation(),
         };
         Ok(Released { order, epsilon, helps: alpha < worst, release })
     }

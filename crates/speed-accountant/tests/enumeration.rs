@@ -8,10 +8,8 @@ use speed_accountant::theory::{
     collusion_moment, moment, outcome_moment, per_query_epsilon, pure_moment, q, q_exact, q_pairs,
 };
 use speed_accountant::theory::{epsilon_star, tight_per_query_epsilon};
-use speed_accountant::{
-    Accountant, Adversary, Bound, CompositionMethod, Delta, NeighbouringRelation, Noise, PrivacyEvent,
-};
-use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable};
+use speed_accountant::{Accountant, Adversary, Bound, CompositionMethod, Delta, NeighbouringRelation, PrivacyEvent};
+use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, Mechanism};
 
 /// What sums over noise leave out, and roundings.
 const SLACK: f64 = 1e-9;
@@ -103,7 +101,7 @@ fn exact_moment(here: &[f64], there: &[f64], l: f64) -> f64 {
 
 fn event(gamma: f64, tau: f64, threshold: Option<i64>) -> PrivacyEvent {
     let gamma = InverseScale::new(gamma).expect("a valid scale");
-    let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::new(tau).expect("a valid ratio"));
+    let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::new(tau).expect("a valid ratio"));
     match threshold {
         Some(threshold) => event.with_threshold(threshold as f64).expect("a threshold"),
         None => event,
@@ -418,7 +416,7 @@ fn a_tight_epsilon_with_the_raw_q_claims_too_little_under_collusion() {
     let (gamma, tau, l) = (0.1, 0.7, 8.0);
     let truth = ContinuousKnownNoise::new(gamma, tau).moment(60.0, 2.0, l);
     let scale = InverseScale::new(gamma).expect("a scale");
-    let dropout = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::new(tau).expect("a ratio"));
+    let dropout = PrivacyEvent::new(Mechanism::laplace(scale), HonestRatio::new(tau).expect("a ratio"));
     let row = [155, 95];
     let log_q = q_pairs(&row, &dropout).expect("votes").ln();
     let star = epsilon_star(&dropout).expect("a scale");
@@ -429,7 +427,7 @@ fn a_tight_epsilon_with_the_raw_q_claims_too_little_under_collusion() {
     let paper = moment(per_query_epsilon(&dropout), q(&row, &dropout).expect("votes").ln(), 8);
     assert!(truth <= paper, "{truth} above the paper's {paper}");
     // So does the collusion bound, by construction.
-    let all = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::ALL);
+    let all = PrivacyEvent::new(Mechanism::laplace(scale), HonestRatio::ALL);
     let bound = collusion_moment(star, q_pairs(&row, &all).expect("votes").ln(), l);
     assert!(truth <= bound, "{truth} above {bound}");
 }
@@ -441,7 +439,7 @@ fn the_paper_s_numbers_hold_thanks_to_their_slack() {
     let gamma = 0.1;
     let scale = InverseScale::new(gamma).expect("a scale");
     for tau in [0.9, 0.7] {
-        let event = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::new(tau).expect("a ratio"));
+        let event = PrivacyEvent::new(Mechanism::laplace(scale), HonestRatio::new(tau).expect("a ratio"));
         let epsilon = per_query_epsilon(&event);
         let noise = ContinuousKnownNoise::new(gamma, tau);
         for gap in [0u32, 6, 14, 30, 44, 60, 100, 150] {

@@ -1,12 +1,12 @@
 //! What must hold for any input: order relations, limits, and no panic, NaN or negative epsilon.
 
 use proptest::prelude::*;
-use speed_accountant::calibrate::{NoiseKind, Target, calibrate_noise, calibrate_queries};
+use speed_accountant::calibrate::{Target, calibrate_noise, calibrate_queries};
 use speed_accountant::composition::{optimal_delta, optimal_epsilon, optimal_epsilon_of};
 use speed_accountant::theory::{epsilon_star, log_sup_g, tight_per_query_epsilon};
 use speed_accountant::theory::{gaussian_rdp, per_query_epsilon, q, q_exact, q_pairs, skellam_rdp};
-use speed_accountant::{Accountant, Adversary, Bound, Delta, NeighbouringRelation, Noise, PrivacyEvent};
-use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale};
+use speed_accountant::{Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
+use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, Mechanism, MechanismKind};
 
 fn tau(value: f64) -> HonestRatio {
     HonestRatio::new(value).expect("a ratio")
@@ -21,17 +21,17 @@ fn log_range(low: f64, high: f64) -> impl Strategy<Value = f64> {
     (low.ln()..high.ln()).prop_map(f64::exp)
 }
 
-fn kinds() -> impl Strategy<Value = NoiseKind> {
+fn kinds() -> impl Strategy<Value = MechanismKind> {
     prop_oneof![
-        Just(NoiseKind::Laplace),
-        Just(NoiseKind::DiscreteLaplace),
-        Just(NoiseKind::Gaussian),
-        Just(NoiseKind::Skellam)
+        Just(MechanismKind::Laplace),
+        Just(MechanismKind::DiscreteLaplace),
+        Just(MechanismKind::Gaussian),
+        Just(MechanismKind::Skellam)
     ]
 }
 
-/// Noise whose scale is in the range that every formula must be right in.
-fn noises() -> impl Strategy<Value = Noise> {
+/// Mechanism whose scale is in the range that every formula must be right in.
+fn noises() -> impl Strategy<Value = Mechanism> {
     (kinds(), log_range(1e-4, 100.0)).prop_map(|(kind, gamma)| {
         let scale = if kind.is_inverse() { gamma } else { (1.0 / gamma).clamp(0.02, 3e3) };
         kind.with_scale(scale).expect("in range")
@@ -104,7 +104,7 @@ proptest! {
         integer in any::<bool>(),
     ) {
         let gamma = InverseScale::new(gamma).expect("in range");
-        let noise = if integer { Noise::discrete_laplace(gamma) } else { Noise::laplace(gamma) };
+        let noise = if integer { Mechanism::discrete_laplace(gamma) } else { Mechanism::laplace(gamma) };
         let event = PrivacyEvent::new(noise, tau(ratio));
         for row in &rows {
             let (paper, pairs, exact) =
@@ -124,7 +124,7 @@ proptest! {
     ) {
         let at = |gamma: f64, ratio: f64| {
             let gamma = InverseScale::new(gamma).expect("in range");
-            let noise = if integer { Noise::discrete_laplace(gamma) } else { Noise::laplace(gamma) };
+            let noise = if integer { Mechanism::discrete_laplace(gamma) } else { Mechanism::laplace(gamma) };
             PrivacyEvent::new(noise, tau(ratio))
         };
         let here = at(gamma, ratio);
@@ -189,7 +189,7 @@ proptest! {
 #[test]
 fn limits() {
     let laplace = |gamma: f64, ratio: f64| {
-        PrivacyEvent::new(Noise::laplace(InverseScale::new(gamma).expect("a scale")), tau(ratio))
+        PrivacyEvent::new(Mechanism::laplace(InverseScale::new(gamma).expect("a scale")), tau(ratio))
     };
     // tau -> 1 gives 2 gamma.
     for gamma in [0.01, 0.1, 1.0] {
@@ -215,7 +215,7 @@ fn the_searches_find_the_largest_ratio_of_a_grid() {
     // Brute force over places: J(A, D) by a plain sum of midpoints in each tenth of a vote.
     for (gamma, ratio) in [(0.3, 0.3), (0.3, 0.6), (1.0, 0.75)] {
         let scale = InverseScale::new(gamma).expect("a scale");
-        let event = PrivacyEvent::new(Noise::laplace(scale), tau(ratio));
+        let event = PrivacyEvent::new(Mechanism::laplace(scale), tau(ratio));
         let noise = GeneralisedLaplace::of_class(scale, tau(ratio));
         let found = epsilon_star(&event).expect("a scale").max(2.0 * gamma);
         let (step, reach) = (0.1, 400i32);
@@ -252,7 +252,9 @@ fn calibration_meets_its_target_and_no_less_noise_does() {
         adversary: Adversary::Colluding,
         bound: Bound::Tight,
     };
-    for kind in [NoiseKind::Laplace, NoiseKind::DiscreteLaplace, NoiseKind::Gaussian, NoiseKind::Skellam] {
+    for kind in
+        [MechanismKind::Laplace, MechanismKind::DiscreteLaplace, MechanismKind::Gaussian, MechanismKind::Skellam]
+    {
         let found = calibrate_noise(kind, 100, &target).expect("reachable");
         assert!(found.account.epsilon <= 5.0 && found.account.epsilon > 4.99, "{kind:?}: {}", found.account.epsilon);
         assert!(found.account.publishable);
@@ -265,9 +267,9 @@ fn calibration_meets_its_target_and_no_less_noise_does() {
         assert_eq!(queries.queries, 100, "{kind:?}");
     }
     for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(calibrate_noise(NoiseKind::Laplace, 1, &Target { epsilon, ..target }).is_err());
+        assert!(calibrate_noise(MechanismKind::Laplace, 1, &Target { epsilon, ..target }).is_err());
     }
-    assert!(calibrate_noise(NoiseKind::Laplace, 1_000_000, &Target { epsilon: 1e-3, ..target }).is_err());
-    let weak = NoiseKind::Laplace.with_scale(50.0).expect("in range");
+    assert!(calibrate_noise(MechanismKind::Laplace, 1_000_000, &Target { epsilon: 1e-3, ..target }).is_err());
+    let weak = MechanismKind::Laplace.with_scale(50.0).expect("in range");
     assert!(calibrate_queries(weak, &target).is_err());
 }

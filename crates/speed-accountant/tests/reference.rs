@@ -7,8 +7,10 @@ use speed_accountant::theory::{
     outcome_moment, per_query_epsilon, pure_moment, q, q_exact, q_pairs,
 };
 use speed_accountant::theory::{epsilon_star, log_sup_g, theorem_2, tight_per_query_epsilon};
-use speed_accountant::{Accountant, Adversary, Bound, Delta, NeighbouringRelation, Noise, PrivacyEvent};
-use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, NoiseDeviation};
+use speed_accountant::{Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
+use speed_mechanism::{
+    DiscreteLaplace, GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, Mechanism, NoiseDeviation,
+};
 
 /// Relative agreement asked where a block states nothing else.
 const TOLERANCE: f64 = 1e-9;
@@ -40,11 +42,11 @@ fn tau(value: f64) -> HonestRatio {
 }
 
 fn laplace(g: f64, t: f64) -> PrivacyEvent {
-    PrivacyEvent::new(Noise::laplace(gamma(g)), tau(t))
+    PrivacyEvent::new(Mechanism::laplace(gamma(g)), tau(t))
 }
 
 fn integer(g: f64, t: f64) -> PrivacyEvent {
-    PrivacyEvent::new(Noise::discrete_laplace(gamma(g)), tau(t))
+    PrivacyEvent::new(Mechanism::discrete_laplace(gamma(g)), tau(t))
 }
 
 fn delta() -> Delta {
@@ -279,7 +281,7 @@ fn gaussian_noise() {
     let orders: Vec<f64> = all["orders"].as_array().expect("orders").iter().map(number).collect();
     for row in rows("gnmax") {
         let (sigma, t) = (NoiseDeviation::new(number(&row["sigma"])).expect("valid"), tau(number(&row["tau"])));
-        let event = PrivacyEvent::new(Noise::gaussian(sigma), t);
+        let event = PrivacyEvent::new(Mechanism::gaussian(sigma), t);
         let log_q = q_pairs(&votes(&row["counts"]), &event).expect("votes").ln();
         close(log_q, number(&row["logq"]), TOLERANCE, &row);
         for (i, &order) in orders.iter().enumerate() {
@@ -292,7 +294,7 @@ fn gaussian_noise() {
         let mu = (2.0 * k / t).sqrt() / sigma;
         close(mu, number(&row["mu"]), 1e-12, row);
         close(gaussian_epsilon(mu, 1e-5), number(&row["eps_exact_gdp"]), TOLERANCE, row);
-        let event = PrivacyEvent::new(Noise::gaussian(NoiseDeviation::new(sigma).expect("valid")), tau(t));
+        let event = PrivacyEvent::new(Mechanism::gaussian(NoiseDeviation::new(sigma).expect("valid")), tau(t));
         let found = Accountant::new(event, delta()).account_queries(k as usize).expect("queries");
         close(found.epsilon, number(&row["eps_exact_gdp"]), 1e-8, row);
     }

@@ -4,9 +4,8 @@
 mod svg;
 
 use rayon::prelude::*;
-use speed_accountant::calibrate::NoiseKind;
-use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, Noise, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale};
+use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind};
 
 /// Points of each curve.
 const POINTS: usize = 60;
@@ -17,7 +16,7 @@ pub(crate) struct FigureRequest<'a> {
     /// A row for each query.
     pub(crate) counts: &'a [Vec<u32>],
     /// Kind of Laplace noise of the tight curve; the paper's curve is that of its continuous noise.
-    pub(crate) kind: NoiseKind,
+    pub(crate) kind: MechanismKind,
     /// Delta of all values.
     pub(crate) delta: Delta,
     /// Adversary of the tight curve, and with it the other teachers' noise.
@@ -96,12 +95,12 @@ impl FigureRequest<'_> {
     ) -> Result<Vec<Curve>, AccountError> {
         let at = |x: f64| -> Result<_, AccountError> {
             let (gamma, tau) = noise(x)?;
-            let event = PrivacyEvent::new(Noise::laplace(gamma), tau);
+            let event = PrivacyEvent::new(Mechanism::laplace(gamma), tau);
             let paper = Accountant::paper(event, self.delta).account(self.counts)?.epsilon;
-            let noise = if self.kind == NoiseKind::DiscreteLaplace {
-                Noise::discrete_laplace(gamma)
+            let noise = if self.kind == MechanismKind::DiscreteLaplace {
+                Mechanism::discrete_laplace(gamma)
             } else {
-                Noise::laplace(gamma)
+                Mechanism::laplace(gamma)
             };
             let accountant = Accountant::new(PrivacyEvent::new(noise, tau), self.delta)
                 .with_bound(self.bound)
@@ -112,7 +111,7 @@ impl FigureRequest<'_> {
         };
         let points: Result<Vec<_>, AccountError> = xs.collect::<Vec<_>>().into_par_iter().map(at).collect();
         let (paper, tight) = points?.into_iter().unzip();
-        let integer = if self.kind == NoiseKind::DiscreteLaplace { "integer" } else { "continuous" };
+        let integer = if self.kind == MechanismKind::DiscreteLaplace { "integer" } else { "continuous" };
         Ok(vec![
             Curve { name: "paper (continuous noise, dropout, one direction)".into(), column: "paper", points: paper },
             Curve {
@@ -126,7 +125,7 @@ impl FigureRequest<'_> {
     /// The limit of the paper's curve for gamma to infinity: nothing but ties costs anything, and the best order is the
     /// largest at which the votes still help.
     fn limit(&self) -> Result<f64, AccountError> {
-        let event = PrivacyEvent::new(Noise::laplace(InverseScale::new(1e5)?), HonestRatio::new(0.9)?);
+        let event = PrivacyEvent::new(Mechanism::laplace(InverseScale::new(1e5)?), HonestRatio::new(0.9)?);
         Ok(Accountant::paper(event, self.delta).account(self.counts)?.epsilon)
     }
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use speed_accountant::theory::tight_per_query_epsilon;
-use speed_accountant::{Budget, Noise, PrivacyEvent, QueryBatch};
-use speed_mechanism::HonestRatio;
+use speed_accountant::{Budget, PrivacyEvent, QueryBatch};
+use speed_mechanism::{HonestRatio, Mechanism};
 
 use crate::error::Refusal;
 
@@ -16,7 +16,7 @@ pub struct Charge {
     pub queries: usize,
     /// Their noise.
     #[serde(flatten)]
-    pub noise: Noise,
+    pub mechanism: Mechanism,
     /// The ratio of teachers whose noise is present and secret.
     pub tau: HonestRatio,
     /// Number of classes that they choose between; older ledgers do not say.
@@ -71,7 +71,7 @@ impl Charge {
         Ok(Self {
             label: request.label.to_owned(),
             queries: request.queries,
-            noise: event.noise(),
+            mechanism: event.mechanism(),
             tau: event.tau(),
             classes: Some(request.classes),
             threshold: event.threshold(),
@@ -84,7 +84,7 @@ impl Charge {
 
     /// Returns the queries that are composed. The pure epsilon is computed anew, whatever an older version wrote.
     pub(crate) fn batch(&self) -> QueryBatch {
-        let event = PrivacyEvent::new(self.noise, self.tau);
+        let event = PrivacyEvent::new(self.mechanism, self.tau);
         // A distance of 1 uses up delta as well as one just below.
         let distance = self.sampling_total_variation.clamp(0.0, 1f64.next_down());
         let event = event.with_sampling_total_variation(distance).unwrap_or(event);
@@ -97,7 +97,7 @@ impl Charge {
 pub(crate) fn check(batch: &QueryBatch) -> Result<(), Refusal> {
     let epsilon = tight_per_query_epsilon(&batch.event, batch.classes.unwrap_or(usize::MAX));
     if batch.queries == 0 || !epsilon.is_finite() {
-        return Err(Refusal::Queries { queries: batch.queries, noise: batch.event.noise() });
+        return Err(Refusal::Queries { queries: batch.queries, mechanism: batch.event.mechanism() });
     }
     Ok(())
 }

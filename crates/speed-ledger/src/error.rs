@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use speed_accountant::{AccountError, Noise};
+use speed_accountant::AccountError;
+use speed_mechanism::Mechanism;
 
 /// Refusal of a ledger.
 #[derive(Debug, thiserror::Error)]
@@ -129,12 +130,12 @@ pub enum Refusal {
         found: f64,
     },
     /// There are no queries, or their noise has no pure epsilon.
-    #[error("expected at least one query of Laplace noise, found {queries} of {noise}")]
+    #[error("expected at least one query of Laplace noise, found {queries} of {mechanism}")]
     Queries {
         /// Number of queries.
         queries: usize,
         /// Their noise.
-        noise: Noise,
+        mechanism: Mechanism,
     },
     /// The noise was used for another question.
     #[error("this noise is charged for other answers")]

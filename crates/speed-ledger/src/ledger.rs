@@ -133,7 +133,7 @@ impl Ledger {
         let is_same = |other: &Charge| !charge.noise_digest.is_empty() && other.noise_digest == charge.noise_digest;
         if let Some(same) = contents.charges.iter().find(|other| is_same(other)) {
             let is_whole = same.question == charge.question && same.queries == charge.queries && same.tau == charge.tau;
-            if !is_whole || same.noise != charge.noise || same.classes != charge.classes {
+            if !is_whole || same.mechanism != charge.mechanism || same.classes != charge.classes {
                 return Err(self.refused(Refusal::OtherAnswers));
             }
             drop(file);

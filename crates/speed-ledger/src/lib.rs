@@ -11,13 +11,13 @@
 //! after looking at answers (docs/privacy.md, "Calibration, ledger, audit").
 //!
 //! ```
-//! use speed_accountant::{Budget, Delta, Noise, PrivacyEvent};
+//! use speed_accountant::{Budget, Delta, PrivacyEvent};
 //! use speed_ledger::{Ledger, LedgerError};
-//! use speed_mechanism::{HonestRatio, InverseScale};
+//! use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("ledger");
-//! let event = PrivacyEvent::new(Noise::discrete_laplace(InverseScale::new(0.1)?), HonestRatio::ALL);
+//! let event = PrivacyEvent::new(Mechanism::discrete_laplace(InverseScale::new(0.1)?), HonestRatio::ALL);
 //! let ledger = Ledger::create(&path, Budget { epsilon: Some(6.0), delta: Delta::new(1e-5)? })?;
 //! // Before the queries between 10 classes are answered; also where answers decide the next question.
 //! let statement = ledger.charge("a hundred labels", &event, 10, 100)?;

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use speed_accountant::Accountant;
 use speed_accountant::composition::optimal_epsilon;
-use speed_accountant::{Budget, Delta, Noise, PrivacyEvent, QueryBatch};
+use speed_accountant::{Budget, Delta, PrivacyEvent, QueryBatch};
 use speed_ledger::{ChargeRequest, Ledger, LedgerError, TornLine};
-use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseDeviation};
 
 fn event(tau: f64) -> PrivacyEvent {
     let gamma = InverseScale::new(0.1).expect("a scale");
-    PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::new(tau).expect("a ratio"))
+    PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::new(tau).expect("a ratio"))
 }
 
 fn budget(epsilon: f64) -> Budget {
@@ -144,7 +144,7 @@ fn refusals_say_why() {
     let ledger = fresh(folder.path(), 1.0);
     assert!(matches!(Ledger::create(&path, budget(1.0)), Err(LedgerError::Io { .. })), "never overwritten");
     assert!(matches!(ledger.charge("none", &event(1.0), 10, 0), Err(LedgerError::Refused { .. })));
-    let gaussian = Noise::gaussian(NoiseDeviation::new(40.0).expect("valid"));
+    let gaussian = Mechanism::gaussian(NoiseDeviation::new(40.0).expect("valid"));
     let gaussian = PrivacyEvent::new(gaussian, HonestRatio::ALL);
     assert!(matches!(ledger.charge("gaussian", &gaussian, 10, 1), Err(LedgerError::Refused { .. })));
     // A sampler so bad that it uses up delta passes every budget.
@@ -192,7 +192,7 @@ fn a_limit_that_is_no_number_allows_nothing() {
 fn charges_of_one_kind_stay_of_one_kind() {
     // A gamma that a careless reader of decimals does not read back.
     let gamma = InverseScale::new(0.469_863_054_823_844_44).expect("valid");
-    let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::ALL);
+    let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL);
     let folder = tempfile::tempdir().expect("a folder");
     let (parts, whole) = (fresh(folder.path(), 1e3), folder.path().join("whole"));
     let whole = Ledger::create(&whole, budget(1e3)).expect("a ledger");

@@ -1,10 +1,10 @@
 //! Secret and known noise together, averaged over the known part.
 
 use rustfft::num_complex::Complex;
-use speed_mechanism::{DiscreteLaplace, HonestRatio};
+use speed_mechanism::{DiscreteLaplace, HonestRatio, Mechanism};
 
 use super::plane::{NEGLIGIBLE, Plane};
-use crate::event::{Noise, PrivacyEvent};
+use crate::event::PrivacyEvent;
 use crate::moments::pure_moment;
 use crate::neighbour_losses::MAX_EPSILON;
 
@@ -47,7 +47,7 @@ impl KnownNoise {
     /// For discrete Laplace noise, a ratio `tau` of it secret and a ratio `known` known, if its plane is not too large;
     /// `epsilon` is that of one query.
     pub(crate) fn new(event: &PrivacyEvent, known: HonestRatio, epsilon: f64) -> Option<Self> {
-        let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
+        let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         if epsilon.is_nan() || epsilon > MAX_EPSILON {
             return None;
         }

@@ -1,9 +1,9 @@
 //! The probability that the winner does not win, by integration over its own noise.
 
-use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Skellam};
+use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Mechanism, Skellam};
 
 use super::gaps::Gaps;
-use crate::event::{Noise, PrivacyEvent};
+use crate::event::PrivacyEvent;
 use crate::quadrature::{Precision, line};
 
 /// The noise of one class, ready to be evaluated many times.
@@ -24,22 +24,22 @@ pub(super) const MIN_RATIO: f64 = 0.1;
 impl ClassNoise {
     /// Whether integrals over this noise keep their margins.
     pub(crate) fn is_integrable(event: &PrivacyEvent) -> bool {
-        !matches!(event.noise(), Noise::Laplace { .. }) || event.tau().get() >= MIN_RATIO
+        !matches!(event.mechanism(), Mechanism::Laplace { .. }) || event.tau().get() >= MIN_RATIO
     }
 
     pub(crate) fn new(event: &PrivacyEvent, largest_gap: i64) -> Self {
         let tau = event.tau();
-        match event.noise() {
-            Noise::Laplace { gamma } => Self::Laplace {
+        match event.mechanism() {
+            Mechanism::Laplace { gamma } => Self::Laplace {
                 table: Box::new(LaplaceTable::new(GeneralisedLaplace::of_class(gamma, tau))),
                 scale: 1.0 / gamma.get(),
             },
-            Noise::Gaussian { sigma } => Self::Gaussian(Gaussian::of_class(sigma, tau)),
-            Noise::DiscreteLaplace { gamma } => {
+            Mechanism::Gaussian { sigma } => Self::Gaussian(Gaussian::of_class(sigma, tau)),
+            Mechanism::DiscreteLaplace { gamma } => {
                 let reach = (NEGLIGIBLE / gamma.get()).ceil() as usize + largest_gap.clamp(0, MAX_GAP) as usize + 8;
                 Self::integer(DiscreteLaplace::of_class(gamma, tau).lattice(reach))
             }
-            Noise::Skellam { sigma } => {
+            Mechanism::Skellam { sigma } => {
                 let noise = Skellam::of_class(sigma, tau);
                 let reach = reach_of_variance(noise.variance()) + largest_gap.clamp(0, MAX_GAP) as usize + 8;
                 Self::integer(noise.lattice(reach))
@@ -189,7 +189,7 @@ mod tests {
     fn coarse_integrals_keep_their_margin() {
         for (gamma, tau) in [(0.01, 0.9), (0.1, 1.0), (0.1, 0.7), (0.1, 0.3), (0.1, 0.1), (1.0, 0.5), (20.0, 0.9)] {
             let (gamma, tau) = (InverseScale::new(gamma).expect("valid"), HonestRatio::new(tau).expect("valid"));
-            for noise in [Noise::laplace(gamma), Noise::discrete_laplace(gamma)] {
+            for noise in [Mechanism::laplace(gamma), Mechanism::discrete_laplace(gamma)] {
                 let noise = ClassNoise::new(&PrivacyEvent::new(noise, tau), 250);
                 for counts in [
                     [93, 78, 78, 1, 0, 0],

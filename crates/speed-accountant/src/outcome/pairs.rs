@@ -1,11 +1,11 @@
 //! The union bound: the winner loses if any other class beats it, or if it stays below the threshold.
 
-use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Skellam};
+use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Mechanism, Skellam};
 
 use super::exact::reach_of_variance;
 use super::gaps::Gaps;
 use super::proposition4::Proposition4;
-use crate::event::{Noise, PrivacyEvent};
+use crate::event::PrivacyEvent;
 use crate::sound::larger;
 
 /// Gaps beyond this are treated as if they were this: the tail there is an upper bound of theirs.
@@ -36,8 +36,8 @@ enum Class {
 impl Pairs {
     /// The paper's Proposition 4 where it applies.
     pub(crate) fn paper(event: &PrivacyEvent, rows: &[Gaps]) -> Self {
-        match event.noise() {
-            Noise::Laplace { gamma } => {
+        match event.mechanism() {
+            Mechanism::Laplace { gamma } => {
                 Self::with(event, rows, Difference::Proposition4(Proposition4::new(gamma.get(), event.tau().get())))
             }
             _ => Self::exact(event, rows),
@@ -50,16 +50,18 @@ impl Pairs {
         let largest = rows.iter().filter_map(|gaps| gaps.gaps.last()).max().copied().unwrap_or(0).min(MAX_GAP);
         let from_lattice =
             |lattice: Lattice| Difference::Table((-2..=largest).map(|gap| lattice.log_survival(gap)).collect());
-        let difference = match event.noise() {
-            Noise::Laplace { gamma } => {
+        let difference = match event.mechanism() {
+            Mechanism::Laplace { gamma } => {
                 let noise = LaplaceTable::new(GeneralisedLaplace::of_difference(gamma, tau));
                 Difference::Table((-2..=largest).map(|gap| noise.log_survival(gap as f64)).collect())
             }
-            Noise::DiscreteLaplace { gamma } => {
+            Mechanism::DiscreteLaplace { gamma } => {
                 from_lattice(DiscreteLaplace::of_difference(gamma, tau).lattice(largest as usize + 3))
             }
-            Noise::Gaussian { sigma } => Difference::Gaussian(Gaussian::of_difference(sigma, tau)),
-            Noise::Skellam { sigma } => from_lattice(Skellam::of_difference(sigma, tau).lattice(largest as usize + 3)),
+            Mechanism::Gaussian { sigma } => Difference::Gaussian(Gaussian::of_difference(sigma, tau)),
+            Mechanism::Skellam { sigma } => {
+                from_lattice(Skellam::of_difference(sigma, tau).lattice(largest as usize + 3))
+            }
         };
         Self::with(event, rows, difference)
     }
@@ -71,18 +73,18 @@ impl Pairs {
             let furthest = rows.iter().map(|gaps| gaps.winner + 2).max().unwrap_or(0) as f64;
             (threshold.abs() + furthest).min(MAX_GAP as f64) as usize + 2
         });
-        let class = match event.noise() {
-            Noise::Laplace { gamma } => Class::Laplace(GeneralisedLaplace::of_class(gamma, tau)),
-            Noise::Gaussian { sigma } => Class::Gaussian(Gaussian::of_class(sigma, tau)),
-            Noise::DiscreteLaplace { gamma } => {
+        let class = match event.mechanism() {
+            Mechanism::Laplace { gamma } => Class::Laplace(GeneralisedLaplace::of_class(gamma, tau)),
+            Mechanism::Gaussian { sigma } => Class::Gaussian(Gaussian::of_class(sigma, tau)),
+            Mechanism::DiscreteLaplace { gamma } => {
                 Class::Integer(reach.map(|reach| DiscreteLaplace::of_class(gamma, tau).lattice(reach)))
             }
-            Noise::Skellam { sigma } => Class::Integer(reach.map(|reach| {
+            Mechanism::Skellam { sigma } => Class::Integer(reach.map(|reach| {
                 let noise = Skellam::of_class(sigma, tau);
                 noise.lattice(reach.max(reach_of_variance(noise.variance())))
             })),
         };
-        let winner_is_likeliest = !event.noise().is_integer() && event.threshold().is_none();
+        let winner_is_likeliest = !event.mechanism().is_integer() && event.threshold().is_none();
         Self { difference, class, threshold: event.threshold(), winner_is_likeliest }
     }
 

@@ -10,7 +10,7 @@ use crate::event::PrivacyEvent;
 use crate::quadrature::Precision;
 
 /// Computes the upper bound `q` of the probability that the query's answer is not the class with most votes (one of them, in a tie),
-/// from its vote counts: that of the paper for [`Noise::Laplace`](crate::event::Noise::Laplace), exact pairs otherwise.
+/// from its vote counts: that of the paper for [`Mechanism::Laplace`](speed_mechanism::Mechanism::Laplace), exact pairs otherwise.
 ///
 /// - Continuous Laplace: Proposition 4, capped at `1 - 1/K`: with continuous noise of the same law on every class, the
 ///   class with most votes is at least as likely as any other.

@@ -120,8 +120,10 @@ impl Ord for Interval {
 
 #[cfg(test)]
 mod tests {
+    use speed_mechanism::Mechanism;
+
     use super::*;
-    use crate::event::{Noise, PrivacyEvent};
+    use crate::event::PrivacyEvent;
     use crate::per_query::per_query_epsilon;
 
     #[test]
@@ -129,7 +131,7 @@ mod tests {
         for gamma in [0.01, 0.1, 1.0, 3.3] {
             for tau in [0.004, 0.3, 0.5, 0.7, 0.9, 0.996] {
                 let (gamma, tau) = (InverseScale::new(gamma).expect("valid"), HonestRatio::new(tau).expect("valid"));
-                let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), tau);
+                let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), tau);
                 let noise = DiscreteLaplace::of_class(gamma, tau);
                 let worst = (-40..400)
                     .map(|t| noise.log_survival(t) - noise.log_survival(t + 2))
@@ -155,7 +157,7 @@ mod tests {
 
     #[test]
     fn full_noise_costs_exactly_two_gamma_and_the_limit_is_continuous() {
-        for noise in [Noise::laplace as fn(InverseScale) -> Noise, Noise::discrete_laplace] {
+        for noise in [Mechanism::laplace as fn(InverseScale) -> Mechanism, Mechanism::discrete_laplace] {
             let gamma = InverseScale::new(0.1).expect("valid");
             assert_eq!(per_query_epsilon(&PrivacyEvent::new(noise(gamma), HonestRatio::ALL)), 0.2);
             let nearly = HonestRatio::new(1.0 - 1e-9).expect("valid");
@@ -166,7 +168,7 @@ mod tests {
 
     #[test]
     fn less_noise_costs_more() {
-        for noise in [Noise::laplace as fn(InverseScale) -> Noise, Noise::discrete_laplace] {
+        for noise in [Mechanism::laplace as fn(InverseScale) -> Mechanism, Mechanism::discrete_laplace] {
             let epsilons = [1.0, 0.9, 0.7, 0.5, 0.3, 0.1].map(|tau| {
                 let (gamma, tau) = (InverseScale::new(0.1).expect("valid"), HonestRatio::new(tau).expect("valid"));
                 per_query_epsilon(&PrivacyEvent::new(noise(gamma), tau))

@@ -1,28 +1,28 @@
 //! The pure epsilon of one query.
 
-use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable};
+use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable, Mechanism};
 
 use super::lemma;
-use crate::event::{Noise, PrivacyEvent};
+use crate::event::PrivacyEvent;
 
 /// Returns the `epsilon` for which one query is (epsilon, 0)-differentially private by the paper's argument.
 ///
-/// - [`Noise::Laplace`]: Theorem 2, the smaller of its two expressions (the second needs `tau > 1/2`).
-/// - [`Noise::DiscreteLaplace`]: the same lemma for integers, `max over t of ln P[X >= t] / P[X >= t + 2]`: fix the
+/// - [`Mechanism::Laplace`]: Theorem 2, the smaller of its two expressions (the second needs `tau > 1/2`).
+/// - [`Mechanism::DiscreteLaplace`]: the same lemma for integers, `max over t of ln P[X >= t] / P[X >= t + 2]`: fix the
 ///   noise of all classes but one; that class wins from some integer noise `t` on, whatever the rule for ties, and a
 ///   neighbour moves `t` by at most 2. Rounded up.
-/// - [`Noise::Gaussian`], [`Noise::Skellam`]: infinite; these are private in the sense of Rényi only.
+/// - [`Mechanism::Gaussian`], [`Mechanism::Skellam`]: infinite; these are private in the sense of Rényi only.
 ///
 /// With the noise of all teachers (`tau = 1`) Laplace noise of both kinds costs exactly `2 gamma`. (Erratum 4: both are
 /// sound but not tight.)
 #[must_use]
 pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
-    match event.noise() {
-        Noise::Laplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
-        Noise::DiscreteLaplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
-        Noise::Laplace { gamma } => lemma::theorem_2(gamma, event.tau()),
-        Noise::DiscreteLaplace { gamma } => lemma::integer(&DiscreteLaplace::of_class(gamma, event.tau())),
-        Noise::Gaussian { .. } | Noise::Skellam { .. } => f64::INFINITY,
+    match event.mechanism() {
+        Mechanism::Laplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
+        Mechanism::DiscreteLaplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
+        Mechanism::Laplace { gamma } => lemma::theorem_2(gamma, event.tau()),
+        Mechanism::DiscreteLaplace { gamma } => lemma::integer(&DiscreteLaplace::of_class(gamma, event.tau())),
+        Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => f64::INFINITY,
     }
 }
 
@@ -37,7 +37,7 @@ pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
 #[must_use]
 pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
     let tau = event.tau();
-    let Some(gamma) = event.noise().gamma() else { return f64::INFINITY };
+    let Some(gamma) = event.mechanism().gamma() else { return f64::INFINITY };
     let two_gamma = 2.0 * gamma.get();
     if tau.get() == 1.0 {
         return two_gamma;
@@ -47,12 +47,12 @@ pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
     if classes == 2 && event.threshold().is_none() {
         let two_classes = if tau.get() >= 0.5 {
             two_gamma
-        } else if event.noise().is_integer() {
+        } else if event.mechanism().is_integer() {
             lemma::integer(&DiscreteLaplace::of_difference(gamma, tau))
         } else {
             proved(GeneralisedLaplace::of_difference(gamma, tau))
         };
         return least.min(two_classes);
     }
-    if event.noise().is_integer() { least } else { least.min(proved(GeneralisedLaplace::of_class(gamma, tau))) }
+    if event.mechanism().is_integer() { least } else { least.min(proved(GeneralisedLaplace::of_class(gamma, tau))) }
 }

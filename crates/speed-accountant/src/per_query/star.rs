@@ -6,10 +6,10 @@
 //! D of ln J(A, D) / J(A + 1, D - 2)`. At `b` the same holds with `d` and `d'` exchanged. At any other answer (and at "no
 //! answer") the ratio is at most `sup F(z) / F(z - 1)`, which is the limit `D -> infinity` of the supremum.
 
-use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable};
+use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable, Mechanism};
 
 use super::search::simplex;
-use crate::event::{Noise, PrivacyEvent};
+use crate::event::PrivacyEvent;
 use crate::memo::Memo;
 use crate::quadrature::{AnchoredPoint, Precision, half_line, interval};
 
@@ -31,8 +31,8 @@ const MAX_WINDOW: i64 = 1_100;
 /// [`tight_per_query_epsilon`](super::tight_per_query_epsilon) can be above the least epsilon of one query.
 #[must_use]
 pub fn epsilon_star(event: &PrivacyEvent) -> Option<f64> {
-    match event.noise() {
-        Noise::Laplace { gamma } if gamma.get() <= MAX_SCALE => {
+    match event.mechanism() {
+        Mechanism::Laplace { gamma } if gamma.get() <= MAX_SCALE => {
             Some(continuous(&LaplaceTable::new(GeneralisedLaplace::of_class(gamma, event.tau())), gamma.get()))
         }
         _ => within(event).map(|within| within.epsilon),
@@ -99,7 +99,7 @@ pub(crate) struct Within {
 /// too large.
 pub(crate) fn within(event: &PrivacyEvent) -> Option<Within> {
     static KNOWN: Memo<2, Within> = Memo::new();
-    let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
+    let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
     if gamma.get() > MAX_SCALE || furthest(gamma.get()) > MAX_WINDOW {
         return None;
     }

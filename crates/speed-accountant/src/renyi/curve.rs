@@ -1,10 +1,10 @@
 //! Rényi curves of the noise that has no pure epsilon.
 
-use speed_mechanism::{HonestRatio, NoiseDeviation};
+use speed_mechanism::{HonestRatio, Mechanism, NoiseDeviation};
 
 use super::gaussian::gaussian_rdp;
 use super::skellam::SkellamCurve;
-use crate::event::{Noise, PrivacyEvent};
+use crate::event::PrivacyEvent;
 
 /// Rényi divergence of one query, whatever the votes are, as a function of the order.
 pub(crate) enum RenyiCurve {
@@ -16,10 +16,10 @@ impl RenyiCurve {
     /// Creates the curve of Gaussian or Skellam noise, together with the variance of one class's noise.
     pub(crate) fn new(event: &PrivacyEvent) -> Option<(Self, f64)> {
         let tau = event.tau();
-        let (curve, sigma) = match event.noise() {
-            Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => return None,
-            Noise::Gaussian { sigma } => (Self::Gaussian { sigma, tau }, sigma),
-            Noise::Skellam { sigma } => (Self::Skellam(Box::new(SkellamCurve::new(sigma, tau))), sigma),
+        let (curve, sigma) = match event.mechanism() {
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => return None,
+            Mechanism::Gaussian { sigma } => (Self::Gaussian { sigma, tau }, sigma),
+            Mechanism::Skellam { sigma } => (Self::Skellam(Box::new(SkellamCurve::new(sigma, tau))), sigma),
         };
         Some((curve, sigma.get() * sigma.get() * tau.get()))
     }

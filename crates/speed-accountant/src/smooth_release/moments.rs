@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use crate::assumption::Bound;
-use crate::event::Noise;
 use crate::moment_bound::MomentBound;
 use crate::noise_case::NoiseCase;
 use crate::outcome::{Gaps, Pairs};
 use crate::per_query::tight_per_query_epsilon;
 use crate::sound::{at_least_zero, larger};
 use crate::three_answers::Envelope;
+use speed_mechanism::Mechanism;
 
 /// The moments of all rows as a function of the number of teachers that changed.
 pub(super) struct SmoothMoments<'a> {
@@ -41,12 +41,12 @@ impl<'a> SmoothMoments<'a> {
         // One order of summation for one multiset of rows.
         rows.sort_by(|a, b| (a.0.winner, &a.0.gaps).cmp(&(b.0.winner, &b.0.gaps)));
         let pairs = Pairs::exact(&judged, &rows.iter().map(|(gaps, _)| (*gaps).clone()).collect::<Vec<_>>());
-        let second_orders = match judged.noise() {
-            Noise::Gaussian { sigma } | Noise::Skellam { sigma } => {
+        let second_orders = match judged.mechanism() {
+            Mechanism::Gaussian { sigma } | Mechanism::Skellam { sigma } => {
                 let variance = sigma.get() * sigma.get() * judged.tau().get();
                 (1..=24).map(|i| (variance * f64::from(i * i) / 8.0).sqrt()).collect()
             }
-            Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => Vec::new(),
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => Vec::new(),
         };
         Self { pairs, moments, envelope, rows, order, second_orders }
     }
@@ -134,8 +134,12 @@ mod tests {
         let gamma = InverseScale::new(0.3).expect("valid");
         let sigma = NoiseDeviation::new(6.0).expect("valid");
         let tau = HonestRatio::new(0.8).expect("valid");
-        let noises =
-            [Noise::laplace(gamma), Noise::discrete_laplace(gamma), Noise::gaussian(sigma), Noise::skellam(sigma)];
+        let noises = [
+            Mechanism::laplace(gamma),
+            Mechanism::discrete_laplace(gamma),
+            Mechanism::gaussian(sigma),
+            Mechanism::skellam(sigma),
+        ];
         for noise in noises {
             for threshold in [None, Some(14.0)] {
                 let mut event = PrivacyEvent::new(noise, tau);
@@ -170,7 +174,7 @@ mod tests {
     #[test]
     fn the_bound_is_at_least_the_moments_at_the_votes() {
         let event = PrivacyEvent::new(
-            Noise::discrete_laplace(InverseScale::new(0.1).expect("valid")),
+            Mechanism::discrete_laplace(InverseScale::new(0.1).expect("valid")),
             HonestRatio::new(0.9).expect("valid"),
         );
         let rows: Vec<Vec<u32>> = (0..20).map(|i| vec![200 - 5 * i, 30 + 5 * i, 20]).collect();

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use speed_mechanism::DiscreteLaplace;
+use speed_mechanism::{DiscreteLaplace, Mechanism};
 
 use super::rows::{Row, for_each_row};
 use crate::composition::{PrivacyLossDistribution, PrivacyProfile};
-use crate::event::{Noise, PrivacyEvent};
+use crate::event::PrivacyEvent;
 
 /// Noise beyond this many times `1/gamma` is beyond the plane.
 const CUT: f64 = 25.0;
@@ -37,7 +37,7 @@ pub(crate) struct ThreeAnswers {
 impl ThreeAnswers {
     /// For integer Laplace noise, if the plane is not too large; `epsilon` is a proved pure epsilon of one query.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64) -> Option<Self> {
-        let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
+        let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         let reach = (CUT / gamma.get()).ceil() as i64 + 6;
         if gamma.get() < MIN_SCALE_OF_THREE_ANSWERS || epsilon.is_nan() || epsilon > MAX_EPSILON {
             return None;

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use speed_accountant::{
-    AccountError, Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, Noise, PrivacyEvent,
-};
-use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation};
+use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseDeviation};
 
 use crate::random::Random;
 use crate::tails::NoiseKind;
@@ -93,10 +91,10 @@ impl Case {
         let gamma = || InverseScale::new(self.gamma).expect("a scale");
         let sigma = || NoiseDeviation::new(self.gamma).expect("a deviation");
         let noise = match self.noise {
-            NoiseKind::DiscreteLaplace => Noise::discrete_laplace(gamma()),
-            NoiseKind::Laplace => Noise::laplace(gamma()),
-            NoiseKind::Gaussian => Noise::gaussian(sigma()),
-            NoiseKind::Skellam => Noise::skellam(sigma()),
+            NoiseKind::DiscreteLaplace => Mechanism::discrete_laplace(gamma()),
+            NoiseKind::Laplace => Mechanism::laplace(gamma()),
+            NoiseKind::Gaussian => Mechanism::gaussian(sigma()),
+            NoiseKind::Skellam => Mechanism::skellam(sigma()),
         };
         let tau = HonestRatio::new(self.noisy as f64 / self.teachers as f64).expect("a ratio");
         let event = PrivacyEvent::new(noise, tau);
@@ -137,7 +135,9 @@ impl Case {
         some.dedup();
         self.settings = match (self.assume, self.extent) {
             // Only the integer Laplace noise is known here.
-            (Adversary::Colluding, _) if self.noise != NoiseKind::DiscreteLaplace => vec![Setting { secret, known: 0 }],
+            (Adversary::Colluding, _) if self.noise != NoiseKind::DiscreteLaplace => {
+                vec![Setting { secret, known: 0 }]
+            }
             (Adversary::Colluding, _) => some.iter().map(|&known| Setting { secret, known }).collect(),
             (_, Extent::UpTo) => some.iter().map(|&more| Setting { secret: secret + more, known: 0 }).collect(),
             (_, Extent::Exactly) => vec![Setting { secret, known: 0 }],

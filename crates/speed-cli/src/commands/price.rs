@@ -1,10 +1,10 @@
 //! What a round costs, as far as its parties can know: nobody of them holds all votes.
 
 use serde::Serialize;
-use speed_accountant::{Account, Accountant, Delta, Noise, PrivacyEvent, round_up};
+use speed_accountant::{Account, Accountant, Delta, PrivacyEvent, round_up};
 use speed_aggregation::NoisePlace;
 use speed_experiment::ExperimentError;
-use speed_mechanism::{HonestRatio, InverseScale};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 use speed_roles::RoundFile;
 
 use super::{Failure, usage};
@@ -122,7 +122,7 @@ fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<Pri
     let tau = HonestRatio::new(drawing as f64 / sharers as f64).map_err(failure)?;
     let draws = drawing.saturating_mul(queries).saturating_mul(classes);
     let account = || -> Result<Account, ExperimentError> {
-        let noise = Noise::discrete_laplace(InverseScale::new(mechanism.gamma())?);
+        let noise = Mechanism::discrete_laplace(InverseScale::new(mechanism.gamma())?);
         let mut event = PrivacyEvent::new(noise, tau)
             .with_sampling_total_variation(mechanism.sampling_distance(sharers, draws)?)?;
         if let Some(threshold) = round.threshold() {

@@ -4,9 +4,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use speed_accountant::calibrate::NoiseKind;
 use speed_accountant::{Adversary, Bound, Delta};
-use speed_mechanism::HonestRatio;
+use speed_mechanism::{HonestRatio, MechanismKind};
 
 /// Which rows of votes are meant.
 #[derive(Debug, Args)]
@@ -27,7 +26,7 @@ pub(crate) struct QueryOptions {
 pub(crate) struct NoiseOptions {
     /// Kind of noise: laplace, discrete-laplace, gaussian or skellam
     #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
-    pub(crate) mechanism: NoiseKind,
+    pub(crate) mechanism: MechanismKind,
     /// Inverse scale of Laplace noise, per vote
     #[arg(long, value_name = "G", conflicts_with = "sigma", allow_negative_numbers = true)]
     pub(crate) gamma: Option<f64>,
@@ -262,7 +261,7 @@ pub(crate) struct FigureOptions {
     pub(crate) queries: QueryOptions,
     /// Noise of the tight curve: laplace or discrete-laplace
     #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
-    pub(crate) mechanism: NoiseKind,
+    pub(crate) mechanism: MechanismKind,
     /// Delta of all values
     #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,

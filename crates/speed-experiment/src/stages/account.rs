@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use speed_accountant::{Account, AccountError, Accountant, Adversary, Delta, Extent, Noise, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale};
+use speed_accountant::{Account, AccountError, Accountant, Adversary, Delta, Extent, PrivacyEvent};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 
 use super::{Context, stage_of_row};
 use crate::ExperimentError;
@@ -73,7 +73,7 @@ pub(crate) fn account(
         let tight = Accountant::new(integer, delta).with_extent(Extent::UpTo);
         let tight =
             tight.with_adversary(if trusted { Adversary::ExternalWithCentral } else { Adversary::ExternalWithDropout });
-        let paper = Accountant::paper(PrivacyEvent::new(Noise::laplace(gamma), tau), delta);
+        let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
         let mut accounts = Accounts::default();
         accounts.tight = accounts.value("ε", tight.account(counts))?;
         accounts.collusion =
@@ -99,7 +99,7 @@ mod tests {
         let (gamma, teachers) = (InverseScale::new(0.7).expect("a scale"), 250);
         let counts = vec![vec![230, 12, 8]; 100];
         let distance = NoiseShare::new(gamma, teachers).expect("a table").distance_of_draws(250 * 100 * 3);
-        let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::ALL);
+        let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL);
         let event = event.with_sampling_total_variation(distance).expect("a distance");
         let accountant = Accountant::new(event, Delta::new(1e-5).expect("a delta"));
         let mut accounts = Accounts::default();

@@ -11,10 +11,10 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
-use speed_accountant::{Budget, Delta, Noise, PrivacyEvent, QueryBatch, round_up};
+use speed_accountant::{Budget, Delta, PrivacyEvent, QueryBatch, round_up};
 use speed_core::Randomness;
 use speed_ledger::{ChargeRequest, Ledger, LedgerError, Statement};
-use speed_mechanism::{HonestRatio, InverseScale, MechanismError, NoiseShare};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismError, NoiseShare};
 use zeroize::Zeroizing;
 
 use super::{Context, stage_of_row};
@@ -40,7 +40,7 @@ pub(crate) fn event(
     let ratio = HonestRatio::new(row.honest_ratio)?;
     let draws = (ratio.noisy_teachers(teachers)? * queries * classes) as u64;
     let sampling = NoiseShare::new(gamma, teachers)?.distance_of_draws(draws);
-    let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), ratio.effective(teachers)?);
+    let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), ratio.effective(teachers)?);
     Ok(event.with_sampling_total_variation(sampling)?)
 }
 

@@ -47,7 +47,7 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
         table.push(vec![
             printable(&charge.label),
             charge.queries.to_string(),
-            charge.noise.to_string(),
+            charge.mechanism.to_string(),
             charge.tau.get().to_string(),
             format!("{:.6}", round_up(charge.per_query_epsilon, 6)),
         ]);
