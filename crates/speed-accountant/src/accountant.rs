@@ -47,7 +47,7 @@ pub struct Accountant {
 struct Scope {
     queries: usize,
     per_query_epsilon: f64,
-    /// How many teachers voted; none for a claim that looked at no votes.
+    /// Number of teachers that voted; none for a claim that looked at no votes.
     teachers: Option<u64>,
 }
 
@@ -231,7 +231,7 @@ impl Accountant {
         LeastEpsilon { bound, relation, max_order: self.max_order, delta }
     }
 
-    /// The largest of the least epsilons of all cases.
+    /// Returns the largest of the least epsilons of all cases.
     fn worst_of(
         &self,
         cases: &[NoiseCase],
@@ -252,7 +252,7 @@ impl Accountant {
         Ok(worst)
     }
 
-    /// The least epsilon of one case, the one of this accountant's event; `order` is that of a case alike.
+    /// Returns the least epsilon of one case, the one of this accountant's event; `order` is that of a case alike.
     fn at_case(
         &self,
         case: &NoiseCase,
@@ -274,7 +274,7 @@ impl Accountant {
         self.least(delta).at_votes(&DataDependentCosts::new(&request, votes), order)
     }
 
-    /// An epsilon that one query keeps but for a probability that hardly shows in delta: the pure one if none is less.
+    /// Returns an epsilon that one query keeps but for a probability that hardly shows in delta: the pure one if none is less.
     fn within(&self, epsilon: f64, votes: &CheckedVotes<'_>, delta: f64) -> Within {
         let pure = Within { epsilon, beyond: 0.0 };
         let two_classes = votes.classes == 2 && self.event.threshold().is_none();
@@ -287,7 +287,7 @@ impl Accountant {
             .unwrap_or(pure)
     }
 
-    /// The account of a bound, with its claim in words.
+    /// Returns the account of a bound, with its claim in words.
     fn claimed(&self, scope: Scope, bound: EpsilonBound, release: Option<Release>) -> Result<Account, AccountError> {
         let (epsilon, delta) = (bound.best.epsilon, self.delta.get());
         if !epsilon.is_finite() {

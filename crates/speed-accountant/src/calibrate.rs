@@ -83,7 +83,7 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
     let good = |at: &(f64, Option<Account>)| at.1.as_ref().is_some_and(|account| target.is_met(account));
     // In units in which more is more private.
     let (mut min, mut max) =
-        if kind.is_inverse() { (1.0 / InverseScale::LARGEST, 1.0 / 1e-4) } else { (NoiseDeviation::SMALLEST, 1e5) };
+        if kind.is_inverse() { (1.0 / InverseScale::MAX, 1.0 / 1e-4) } else { (NoiseDeviation::MIN, 1e5) };
     // Wide noise has a looser bound, so epsilon falls once at that place as noise gets narrower: look on the side of narrow
     // noise first.
     let mut found = at(max)?;

@@ -8,13 +8,13 @@ use crate::release::Release;
 pub(crate) struct Claim<'a> {
     pub(crate) event: &'a PrivacyEvent,
     pub(crate) assumptions: Assumptions,
-    /// How many teachers voted; none for a claim that looked at no votes.
+    /// Number of teachers that voted; none for a claim that looked at no votes.
     pub(crate) teachers: Option<u64>,
-    /// Between how many classes a claim without votes is; none for any number.
+    /// Number of classes of a claim without votes; none for any number.
     pub(crate) classes: Option<usize>,
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
-    /// How the value was released, if it looked at votes and may be published.
+    /// Release of the value, if it looked at votes and may be published.
     pub(crate) release: Option<&'a Release>,
 }
 
@@ -35,7 +35,8 @@ impl Claim<'_> {
             _ => String::new(),
         };
         format!(
-            "({}, {:e})-DP of the answers{classes}{} {scope}, {directions}; neighbours differ in one teacher's vote on every query.",
+            "({}, {:e})-DP of the answers{classes}{} {scope}, {directions}; neighbours differ in one teacher's vote on every \
+             query.",
             self.epsilon,
             self.delta,
             if self.release.is_some() { " and of this value" } else { "" },

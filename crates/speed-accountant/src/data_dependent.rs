@@ -40,7 +40,7 @@ const PROFILE_ROUNDING: f64 = 1e-13;
 pub(crate) struct CostsRequest {
     pub(crate) case: NoiseCase,
     pub(crate) assumptions: Assumptions,
-    /// Whether `q` of close votes is integrated.
+    /// True if `q` of close votes is integrated.
     pub(crate) integrals: bool,
     /// Pure epsilon of one query.
     pub(crate) epsilon: f64,
@@ -118,8 +118,8 @@ impl DataDependentCosts {
     }
 
     /// Computes privacy loss distributions of all rows that dominate every neighbour's, from the votes and back, with how
-    /// often each comes; none for noise without a pure epsilon, for the paper's formulas, and where known noise is averaged exactly,
-    /// which moments do better than the chord's distributions.
+    /// often each comes; none for noise without a pure epsilon, for the paper's formulas, and where known noise is averaged
+    /// exactly, which moments do better than the chord's distributions.
     pub(crate) fn losses(&self) -> Option<[Vec<(PrivacyLossDistribution, u32)>; 2]> {
         let MomentBound::Pure { family: Family::Exact, known_noise, .. } = self.moments else { return None };
         // Beyond that the numbers of a profile are too large.
@@ -177,7 +177,7 @@ impl DataDependentCosts {
     }
 }
 
-/// Number of steps of the grid of losses.
+/// Returns the number of steps of the grid of losses.
 fn steps(request: &CostsRequest, classes: usize) -> usize {
     match classes {
         2 if request.case.event.threshold().is_none() => STEPS_OF_TWO_CLASSES,

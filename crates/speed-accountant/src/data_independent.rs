@@ -69,7 +69,7 @@ impl QueryGroup {
         }
     }
 
-    /// The distribution that dominates one query. It depends on no votes and on no threshold.
+    /// Returns the distribution that dominates one query. It depends on no votes and on no threshold.
     fn three_answers(&self) -> Option<PrivacyLossDistribution> {
         static KNOWN: Memo<3, PrivacyLossDistribution> = Memo::new();
         let gamma = self.event.mechanism().gamma()?;

@@ -30,18 +30,18 @@ pub(crate) struct EpsilonBound {
 }
 
 impl EpsilonBound {
-    /// A bound by moments that looks at no votes.
+    /// Returns a bound by moments that looks at no votes.
     pub(crate) fn of_moments(best: Best) -> Self {
         Self { best, method: CompositionMethod::Moments, data_dependent_queries: 0 }
     }
 
-    /// A bound in closed form that looks at no votes; the margin for rounding is added.
+    /// Returns a bound in closed form that looks at no votes; the margin for rounding is added.
     pub(crate) fn optimal(epsilon: f64) -> Self {
         let best = Best { order: 0.0, epsilon: epsilon * (1.0 + ROUNDING), at_edge: false };
         Self { best, method: CompositionMethod::Optimal, data_dependent_queries: 0 }
     }
 
-    /// The same queries by convolution, where that is less.
+    /// Returns the same queries by convolution, where that is less.
     pub(crate) fn or_convolved(self, epsilon: Option<f64>) -> Self {
         match epsilon {
             Some(epsilon) if epsilon < self.best.epsilon => Self {

@@ -14,7 +14,7 @@ pub enum AccountError {
     TooFewClasses {
         /// Index of the row.
         row: usize,
-        /// How many counts it has.
+        /// Number of its counts.
         found: usize,
     },
     /// A row has another number of classes than the first.
@@ -22,9 +22,9 @@ pub enum AccountError {
     Classes {
         /// Index of the row.
         row: usize,
-        /// How many counts it has.
+        /// Number of its counts.
         found: usize,
-        /// How many the first row has.
+        /// Number of counts of the first row.
         expected: usize,
     },
     /// A row has another number of votes than the first: every teacher votes once a query.
@@ -57,7 +57,7 @@ pub enum AccountError {
     /// There are more queries than are composed.
     #[error("there are {found} queries, but at most 1000000 are accounted for together")]
     Queries {
-        /// How many were asked for.
+        /// Number that was asked for.
         found: usize,
     },
     /// There are too many teachers to try every number of them.
@@ -65,7 +65,7 @@ pub enum AccountError {
         "there are {found} votes a row: with \"up to\" every number of missing teachers is tried, for at most 2000 teachers"
     )]
     Teachers {
-        /// How many voted.
+        /// Number of teachers that voted.
         found: u64,
     },
     /// A total variation distance is no distance.
@@ -76,7 +76,8 @@ pub enum AccountError {
     },
     /// The sampler's imperfection uses up all of delta.
     #[error(
-        "sampler's total variation distance costs {charge:e} of delta = {delta:e} at an epsilon of {epsilon:.1}, which is too much"
+        "sampler's total variation distance costs {charge:e} of delta = {delta:e} at an epsilon of {epsilon:.1}, which is too \
+         much"
     )]
     DeltaUsedUp {
         /// The epsilon at which it costs that.
@@ -125,7 +126,10 @@ pub enum AccountError {
         found: f64,
     },
     /// No supported noise is enough for a target epsilon.
-    #[error("epsilon {epsilon:?} for {queries} queries cannot be reached: with the widest noise supported it is {}", or_infinite(*least))]
+    #[error(
+        "epsilon {epsilon:?} for {queries} queries cannot be reached: with the widest noise supported it is {}",
+        or_infinite(*least)
+    )]
     NotEnoughNoise {
         /// The target.
         epsilon: f64,
@@ -152,7 +156,8 @@ pub enum AccountError {
     },
     /// Queries would pass a budget; nothing was composed.
     #[error(
-        "{queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} ({spent:.6} is spent)"
+        "{queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} ({spent:.6} is \
+         spent)"
     )]
     OverBudget {
         /// Number of queries that were asked for.

@@ -16,8 +16,8 @@ pub struct PrivacyEvent {
 }
 
 impl PrivacyEvent {
-    /// Creates a query with noise that is present and secret for a ratio `tau` of the teachers: the ratio that the run really has,
-    /// [`HonestRatio::effective`].
+    /// Creates a query with noise that is present and secret for a ratio `tau` of the teachers: the ratio that the run
+    /// really has, [`HonestRatio::effective`].
     #[must_use]
     pub fn new(mechanism: Mechanism, tau: HonestRatio) -> Self {
         Self { mechanism, tau, threshold: None, sampling_total_variation: 0.0 }
@@ -40,7 +40,7 @@ impl PrivacyEvent {
 
     /// Charges the imperfection of the sampler to delta: `distance` bounds the total variation distance of **all** draws of
     /// the run together from the exact noise
-    /// ([`NoiseShare::distance_of_draws`](speed_mechanism::NoiseShare::distance_of_draws)).
+    /// ([`NoiseShare::total_variation_of_draws`](speed_mechanism::NoiseShare::total_variation_of_draws)).
     ///
     /// # Errors
     /// [`AccountError::TotalVariation`] if `distance` is not in [0, 1).

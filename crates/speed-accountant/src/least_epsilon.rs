@@ -61,7 +61,7 @@ impl LeastEpsilon {
         Ok(moments.or_convolved(self.convolved(costs, best.order)))
     }
 
-    /// Whole distributions of the loss say more than their moments; the best order is the best tilt.
+    /// Convolves whole distributions of the loss, which say more than their moments; the best order is the best tilt.
     fn convolved(&self, costs: &DataDependentCosts, order: f64) -> Option<f64> {
         let [there, back] = costs.losses()?;
         let epsilon = |losses: &[_]| {

@@ -41,7 +41,7 @@ pub(crate) struct ExactNoise {
     pmf: Table,
     /// `P[r <= k]`.
     below: Table,
-    /// What one vote more or less makes of them: `P[r <= k + 1] / P[r <= k]` and so on.
+    /// Their ratios for one vote more or less: `P[r <= k + 1] / P[r <= k]` and so on.
     below_up: Table,
     below_down: Table,
     pmf_up: Table,
@@ -69,7 +69,7 @@ impl Table {
         if index < 0 { self.before } else { self.values.get(index as usize).copied().unwrap_or(self.after) }
     }
 
-    /// The values at `from, from + 1, ...`.
+    /// Returns the values at `from, from + 1, ...`.
     fn window(&self, from: i64, places: usize) -> Cow<'_, [f64]> {
         let inside = usize::try_from(from - self.first).ok().and_then(|start| self.values.get(start..start + places));
         inside.map_or_else(|| (from..).take(places).map(|k| self.at(k)).collect(), Cow::Borrowed)
@@ -77,8 +77,8 @@ impl Table {
 }
 
 impl ExactNoise {
-    /// For discrete Laplace noise; `epsilon` is that of one query, and probabilities below `smallest` hardly show in the
-    /// result.
+    /// Creates it for discrete Laplace noise; `epsilon` is that of one query, and probabilities below `smallest` hardly show
+    /// in the result.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64, smallest: f64) -> Option<Self> {
         let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         let negligible = smallest.clamp(MIN_PROBABILITY, 1e-13);
@@ -103,7 +103,7 @@ impl ExactNoise {
         })
     }
 
-    /// The distributions at these votes and at all their neighbours.
+    /// Returns the distributions at these votes and at all their neighbours.
     pub(crate) fn losses(&self, counts: &[u32]) -> NeighbourLosses {
         Distributions::new(self, counts).losses(self.epsilon)
     }
@@ -117,7 +117,7 @@ pub(crate) struct ExactDifference {
 }
 
 impl ExactDifference {
-    /// For discrete Laplace noise and rows of two counts; `epsilon` is that of one query.
+    /// Creates it for discrete Laplace noise and rows of two counts; `epsilon` is that of one query.
     pub(crate) fn new<'a>(event: &PrivacyEvent, epsilon: f64, rows: impl Iterator<Item = &'a [u32]>) -> Option<Self> {
         let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         let mut furthest = 0;
@@ -131,7 +131,7 @@ impl ExactDifference {
         Some(Self { noise: DiscreteLaplace::of_difference(gamma, event.tau()).lattice(furthest as usize + 6), epsilon })
     }
 
-    /// The distributions at these votes and at both neighbours.
+    /// Returns the distributions at these votes and at both neighbours.
     pub(crate) fn losses(&self, counts: &[u32]) -> NeighbourLosses {
         let [first, second] = [0, 1].map(|class| counts.get(class).map_or(0, |&count| i64::from(count)));
         let lead = first - second;
@@ -171,7 +171,7 @@ struct Neighbour {
 }
 
 impl NeighbourLosses {
-    /// The largest moments of order `l` over all neighbours: from these votes to a neighbour's, and back.
+    /// Returns the largest moments of order `l` over all neighbours: from these votes to a neighbour's, and back.
     pub(crate) fn moments(&self, l: f64) -> (f64, f64) {
         let mut worst = [0.0f64; 2];
         for neighbour in &self.neighbours {
@@ -198,7 +198,7 @@ impl NeighbourLosses {
         })
     }
 
-    /// Privacy profiles on a grid, the largest over all neighbours at each place: how much `delta(alpha)` exceeds `(1 -
+    /// Computes privacy profiles on a grid, the largest over all neighbours at each place: how much `delta(alpha)` exceeds `(1 -
     /// alpha)_+`, from these votes to a neighbour's, and back.
     pub(crate) fn profiles(&self, places: &[f64]) -> [Vec<f64>; 2] {
         let alphas: Vec<f64> = places.iter().map(|place| place.exp()).collect();
@@ -228,7 +228,7 @@ impl NeighbourLosses {
         worst
     }
 
-    /// Only the neighbours that are worst at one of these orders: enough to look for a good order with.
+    /// Keeps only the neighbours that are worst at one of these orders: enough to look for a good order with.
     pub(crate) fn leaders(&self, orders: &[f64]) -> Self {
         let mut leaders: Vec<usize> = Vec::new();
         for &l in orders {
@@ -244,7 +244,7 @@ impl NeighbourLosses {
     }
 }
 
-/// `ln p^{l+1} / p'^l`.
+/// Returns `ln p^{l+1} / p'^l`.
 fn term((here, there): AnswerPair, l: f64) -> f64 {
     here + l * (here - there)
 }
@@ -308,7 +308,7 @@ impl<'a> Distributions<'a> {
         NeighbourLosses { neighbours, rest, epsilon }
     }
 
-    /// Probability that no count reaches the threshold, where votes moved.
+    /// Returns the probability that no count reaches the threshold, where votes moved.
     fn nobody(&self, moved: impl Fn(usize) -> i64) -> f64 {
         let Some(threshold) = self.noise.threshold else { return 0.0 };
         let counts = self.counts.iter().enumerate();
@@ -335,7 +335,7 @@ fn winning(noise: &ExactNoise, counts: &[i64], first: i64, places: usize) -> Vec
     ways
 }
 
-/// What a class that loses or gains a vote does to probabilities at each winning count.
+/// Effect of a class that loses or gains a vote on probabilities at each winning count.
 struct Rival<'a> {
     /// Beating it where it lost a vote: where it loses ties, and where it wins them.
     eased: [Cow<'a, [f64]>; 2],
@@ -359,7 +359,7 @@ impl<'a> Rival<'a> {
     }
 }
 
-/// `sum a b c`, in lanes: the order of a plain sum would have each term wait for the one before.
+/// Returns `sum a b c`, in lanes: the order of a plain sum would have each term wait for the one before.
 fn sum_of_products(a: &[f64], b: &[f64], c: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
@@ -373,13 +373,13 @@ fn sum_of_products(a: &[f64], b: &[f64], c: &[f64]) -> f64 {
     rest + sums.iter().sum::<f64>()
 }
 
-/// At least and at most `ln p`, the larger first, where `p` was summed and `1 - p` is from `q` to `q + rest`.
+/// Returns at least and at most `ln p`, the larger first, where `p` was summed and `1 - p` is from `q` to `q + rest`.
 fn log_of_likeliest(p: f64, q: f64, rest: f64) -> (f64, f64) {
     if q + rest < 0.5 { ((-q).ln_1p(), (-(q + rest)).ln_1p()) } else { (p.ln() + ROUNDING, p.ln() - ROUNDING) }
 }
 
-/// `(p - alpha p')_+ - (1 - alpha)_+` of `alpha`, for logarithms of two probabilities, without cancellation where both are
-/// close to 1.
+/// Returns `(p - alpha p')_+ - (1 - alpha)_+` of `alpha`, for logarithms of two probabilities, without cancellation where
+/// both are close to 1.
 fn excess_of_likeliest((log_p, log_p_there): AnswerPair) -> impl Fn(f64) -> f64 {
     let close_to_1 = log_p >= -std::f64::consts::LN_2 && log_p_there >= -std::f64::consts::LN_2;
     let (p, p_there) = (log_p.exp() * UP, log_p_there.exp() * DOWN);

@@ -26,7 +26,7 @@ pub(crate) struct NoiseCase {
 }
 
 impl NoiseCase {
-    /// The query with the known noise unknown: what counts for the probability of another outcome is all noise.
+    /// Returns the query with the known noise unknown: what counts for the probability of another outcome is all noise.
     pub(crate) fn with_all_noise_unknown(&self) -> PrivacyEvent {
         match self.others {
             OtherNoise::Missing => self.event,

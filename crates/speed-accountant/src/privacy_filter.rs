@@ -206,8 +206,8 @@ impl PrivacyFilter {
         (least_epsilon_of_groups(&self.groups, self.delta_without_samplers()) * (1.0 + ROUNDING)).min(adaptive)
     }
 
-    /// The part of delta for exact noise, whether any sampler needs its part or not: answers must not decide by which rules
-    /// queries are added up.
+    /// Returns the part of delta for exact noise, whether any sampler needs its part or not: answers must not decide by
+    /// which rules queries are added up.
     fn delta_without_samplers(&self) -> f64 {
         (self.budget.delta.get() * (1.0 - SAMPLERS)).next_down()
     }
@@ -237,7 +237,7 @@ fn least_that_allows(of_budget: impl Fn(f64) -> f64) -> f64 {
     f64::INFINITY
 }
 
-/// The order at which a budget allows the most queries of small loss, whose moments grow like `l (l + 1)`.
+/// Returns the order at which a budget allows the most queries of small loss, whose moments grow like `l (l + 1)`.
 fn order(epsilon: f64, delta: f64) -> f64 {
     // The sum of moments that costs `epsilon`, from `improved_epsilon`.
     let allowed = |l: f64| l * (epsilon + (1.0 / l).ln_1p()) + delta.ln() + l.ln_1p();
@@ -245,7 +245,7 @@ fn order(epsilon: f64, delta: f64) -> f64 {
     best_real(1e4, |l| -queries(l)).map_or(1.0, |best| best.order)
 }
 
-/// The moment of one query whatever the votes are.
+/// Returns the moment of one query whatever the votes are.
 fn moment(group: &QueryGroup, l: f64) -> f64 {
     static KNOWN: Memo<4, f64> = Memo::new();
     let pure = pure_moment(group.epsilon, l);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     impl Adversary<'_> {
-        /// The most that `P - e^epsilon P'` can add up to on all paths from here, whatever is chosen after each answer.
+        /// Returns the most that `P - e^epsilon P'` can add up to on all paths from here, whatever is chosen after each answer.
         fn overdraft(&mut self, charged: [usize; 2], lost: [usize; 2]) -> f64 {
             if let Some(&known) = self.known.get(&(charged, lost)) {
                 return known;

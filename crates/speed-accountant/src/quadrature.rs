@@ -14,7 +14,7 @@ pub(crate) struct AnchoredPoint {
 }
 
 impl AnchoredPoint {
-    /// The distance from `origin`; exact where that is the anchor.
+    /// Returns the distance from `origin`; exact where that is the anchor.
     pub(crate) fn from(self, origin: f64) -> f64 {
         (self.anchor - origin) + self.offset
     }
@@ -53,7 +53,7 @@ fn finite(step: f64, nearest: f64) -> Nodes {
     (0..).map(node).take_while(|&(distance, weight)| distance > nearest && weight > 0.0).collect()
 }
 
-/// For integrands that fall like `e^-x`: `x = e^{t - e^-t}`.
+/// Computes the nodes for integrands that fall like `e^-x`: `x = e^{t - e^-t}`.
 fn half(step: f64) -> Nodes {
     let last = (6.6 / step) as i32;
     (-last..=last)
@@ -66,7 +66,7 @@ fn half(step: f64) -> Nodes {
         .collect()
 }
 
-/// The nodes and weights of the whole line, cut at `breaks` (rising), for integrands that fall like `e^{-|x| / scale}`
+/// Returns the nodes and weights of the whole line, cut at `breaks` (rising), for integrands that fall like `e^{-|x| / scale}`
 /// outside.
 pub(crate) fn line(breaks: &[f64], scale: f64, precision: Precision) -> Vec<(AnchoredPoint, f64)> {
     let mut nodes = Vec::new();
@@ -82,13 +82,13 @@ pub(crate) fn line(breaks: &[f64], scale: f64, precision: Precision) -> Vec<(Anc
     nodes
 }
 
-/// From `from` to infinity, or for a negative `scale` to minus infinity.
+/// Iterates over the nodes from `from` to infinity, or for a negative `scale` to minus infinity.
 pub(crate) fn half_line(from: f64, scale: f64, precision: Precision) -> impl Iterator<Item = (AnchoredPoint, f64)> {
     let nodes = precision.of(&HALF_LINE).iter();
     nodes.map(move |&(x, weight)| (AnchoredPoint { anchor: from, offset: x * scale }, weight * scale.abs()))
 }
 
-/// From `from` to `to`.
+/// Iterates over the nodes from `from` to `to`.
 pub(crate) fn interval(from: f64, to: f64, precision: Precision) -> impl Iterator<Item = (AnchoredPoint, f64)> {
     let length = to - from;
     precision.of(&FINITE).iter().enumerate().flat_map(move |(i, &(distance, weight))| {

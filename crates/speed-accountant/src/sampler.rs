@@ -27,7 +27,7 @@ impl SharedDelta {
         Self { delta: delta.get(), distance: event.sampling_total_variation() }
     }
 
-    /// The part of delta that a sampler within a total variation distance of `d` costs: a mechanism within `d` of an
+    /// Returns the part of delta that a sampler within a total variation distance of `d` costs: a mechanism within `d` of an
     /// (epsilon, delta')-private one is (epsilon, delta' + (1 + e^epsilon) d)-private.
     fn charge(&self, epsilon: f64) -> f64 {
         match self.distance {
@@ -36,7 +36,7 @@ impl SharedDelta {
         }
     }
 
-    /// The error of a sampler that costs too much at `epsilon`.
+    /// Returns the error of a sampler that costs too much at `epsilon`.
     pub(crate) fn used_up(&self, epsilon: f64) -> AccountError {
         AccountError::DeltaUsedUp { charge: self.charge(epsilon), delta: self.delta, epsilon }
     }

@@ -9,9 +9,11 @@
 //!    directions, and at a neighbour it is at most `e^beta` times as large: `ln F` has sensitivity `beta`, whatever the
 //!    votes.
 //! 3. `ln F`, rounded up to a grid, plus discrete Gaussian noise, plus so much that it is too small with a probability of at
-//!    most [`Release::failure`](crate::release::Release::failure): that is published, and its own Rényi divergence is added to the moments.
+//!    most [`Release::failure`](crate::release::Release::failure): that is published, and its own Rényi divergence is added
+//!    to the moments.
 //!
-//! The order of the moments and everything else in [`ReleaseOptions`](crate::release::ReleaseOptions) must not depend on the votes.
+//! The order of the moments and everything else in [`ReleaseOptions`](crate::release::ReleaseOptions) must not depend on the
+//! votes.
 
 mod moments;
 
@@ -52,7 +54,7 @@ pub(crate) struct MomentRelease<'a> {
 pub(crate) struct Released {
     pub(crate) order: f64,
     pub(crate) epsilon: f64,
-    /// Whether the value is below the worst case at this order.
+    /// True if the value is below the worst case at this order.
     pub(crate) helps: bool,
     pub(crate) release: Release,
 }
@@ -96,7 +98,7 @@ impl MomentRelease<'_> {
         Ok(Released { order, epsilon, helps: alpha < worst, release })
     }
 
-    /// The order that is best if the queries cost as little as they are expected to.
+    /// Returns the order that is best if the queries cost as little as they are expected to.
     fn default_order(&self, first: &NoiseCase, noise: &DiscreteGaussian) -> Result<f64, AccountError> {
         let case = NoiseCase { others: OtherNoise::Missing, ..*first };
         let moments = MomentBound::new(&case, tight_per_query_epsilon(&case.event, self.classes), Bound::Outcome);
@@ -138,7 +140,7 @@ impl MomentRelease<'_> {
     }
 }
 
-/// The moment of order `l` of the released value itself.
+/// Returns the moment of order `l` of the released value itself.
 fn divergence(noise: &DiscreteGaussian, l: f64) -> f64 {
     l * (l + 1.0) * SENSITIVITY * SENSITIVITY / (2.0 * noise.variance_parameter())
 }

@@ -77,7 +77,8 @@ fn the_sampler_is_charged_to_delta() {
     let exact = event(Mechanism::discrete_laplace);
     let share = NoiseShare::new(InverseScale::new(0.1).expect("a valid scale"), 250).expect("a certified table");
     let plain = account(&counts, exact, delta()).expect("valid votes");
-    let charged = exact.with_sampling_total_variation(share.distance_of_draws(50 * 3 * 225)).expect("a distance");
+    let charged =
+        exact.with_sampling_total_variation(share.total_variation_of_draws(50 * 3 * 225)).expect("a distance");
     let charged = account(&counts, charged, delta()).expect("valid votes");
     assert!(charged.epsilon >= plain.epsilon && charged.epsilon < plain.epsilon * (1.0 + 1e-5));
     assert_eq!(charged.delta, 1e-5);

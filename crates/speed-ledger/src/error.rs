@@ -77,7 +77,7 @@ pub enum Damage {
     Checksum {
         /// The checksum in the line.
         found: String,
-        /// That of the line.
+        /// The checksum of the line.
         expected: String,
     },
     /// The entry is none.

@@ -229,7 +229,7 @@ impl Ledger {
     }
 }
 
-/// The filter that composed these charges.
+/// Creates the filter that composed these charges.
 fn filter(budget: Budget, charges: &[Charge]) -> PrivacyFilter {
     let mut filter = PrivacyFilter::new(budget);
     charges.iter().for_each(|charge| filter.compose(&charge.batch()));

@@ -37,15 +37,15 @@ pub(crate) struct KnownNoise {
 pub(crate) struct AveragedExcess {
     values: Vec<Complex<f64>>,
     reach: i64,
-    /// What is added to every mean: tails, truncations, rounding.
+    /// Added to every mean: tails, truncations, rounding.
     pub(super) allowance: f64,
     /// The largest excess possible.
     pub(super) cap: f64,
 }
 
 impl KnownNoise {
-    /// For discrete Laplace noise, a ratio `tau` of it secret and a ratio `known` known, if its plane is not too large;
-    /// `epsilon` is that of one query.
+    /// Creates it for discrete Laplace noise, a ratio `tau` of it secret and a ratio `known` known, if its plane is not too
+    /// large; `epsilon` is that of one query.
     pub(crate) fn new(event: &PrivacyEvent, known: HonestRatio, epsilon: f64) -> Option<Self> {
         let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         if epsilon.is_nan() || epsilon > MAX_EPSILON {
@@ -74,7 +74,7 @@ impl KnownNoise {
         })
     }
 
-    /// The mean moment of order `l`.
+    /// Returns the mean moment of order `l`.
     pub(crate) fn averaged(&self, l: f64) -> AveragedExcess {
         let cap = pure_moment(self.epsilon, l).exp_m1();
         // What cancels here is as little as what a transform is off by.
@@ -85,21 +85,21 @@ impl KnownNoise {
         AveragedExcess { values, reach: self.plane.reach(), allowance, cap }
     }
 
-    /// `P[r <= k]` of secret and known noise together.
+    /// Returns `P[r <= k]` of secret and known noise together.
     pub(super) fn below(&self, k: i64) -> f64 {
         let reach = self.plane.reach();
         if k < -reach { 0.0 } else { self.below.get((k + reach) as usize).copied().unwrap_or(1.0) }
     }
 
-    /// At least `P[r - r' >= k]`.
+    /// Returns at least `P[r - r' >= k]`.
     pub(super) fn beats(&self, k: i64) -> f64 {
         if k <= 0 { 1.0 } else { self.beats[(k as usize).min(self.beats.len() - 1)] }
     }
 }
 
 impl AveragedExcess {
-    /// The mean at `(x, y)`, without the allowance. Far out on the winning side only the difference matters, far out on the
-    /// other side nothing does.
+    /// Returns the mean at `(x, y)`, without the allowance. Far out on the winning side only the difference matters, far out
+    /// on the other side nothing does.
     pub(super) fn at(&self, x: i64, y: i64) -> Complex<f64> {
         let reach = self.reach;
         let shift = (-reach - x.min(y)).max(0);
@@ -108,7 +108,7 @@ impl AveragedExcess {
     }
 }
 
-/// The least length from `least` on that has no prime factors beyond 5.
+/// Returns the least length from `least` on that has no prime factors beyond 5.
 fn transform_length(least: usize) -> usize {
     (least..)
         .find(|&n| {

@@ -10,12 +10,12 @@ const NEGLIGIBLE: f64 = 1e-13;
 /// Pairs of which neither wins but with this probability are bounded by it.
 const UNLIKELY: f64 = 1e-7;
 
-/// How the best of the others resolves ties with a pair, and with what probability it is where.
+/// Ties of the best of the others with a pair, and the probability of each of its places.
 #[derive(Clone, Debug)]
 struct TieGroup {
-    /// What ties add to the marks of the class that loses and of the one that gains a vote.
+    /// Added by ties to the marks of the class that loses and of the one that gains a vote.
     ties: [i64; 2],
-    /// Whether the class that loses a vote wins against the other in a tie of how far each passes its mark.
+    /// True if the class that loses a vote wins against the other in a tie of how far each passes its mark.
     loser_first: bool,
     first: i64,
     weights: Arc<[f64]>,
@@ -143,12 +143,12 @@ impl<'a> OtherClasses<'a> {
         Self { below, before, after, threshold }
     }
 
-    /// Of classes before this one, if there are any.
+    /// Returns those of classes before this one, if there are any.
     fn before(&self, class: usize) -> Option<&[f64]> {
         (class > 0).then(|| &self.before[class][..])
     }
 
-    /// Of classes after this one and the threshold, if there are any.
+    /// Returns those of classes after this one and the threshold, if there are any.
     fn after(&self, class: usize) -> Option<&[f64]> {
         (class + 1 < self.below.len() || self.threshold).then(|| &self.after[class][..])
     }
@@ -160,7 +160,7 @@ impl<'a> OtherClasses<'a> {
         }
     }
 
-    /// Where the best of them is, by where its class comes.
+    /// Distributes the best of them over its places, by the place of its class.
     fn best(&self, parts: [Option<&[f64]>; 3], lowest: i64) -> Vec<TieGroup> {
         let places = self.below[0].len();
         let mut groups = Vec::new();
@@ -197,9 +197,9 @@ fn multiplied(mut product: Vec<f64>, factors: &[f64]) -> Vec<f64> {
 }
 
 impl TieGroup {
-    /// For a vote that moves from the lower to the higher class, or back. In terms of how far they pass their marks `a`
-    /// wins where `u_b <= u_a + k`: `k` is the ties of `a` less those of `b`, less 1 if `b` comes before `a`, and that is 0
-    /// or -1.
+    /// Orients the group for a vote that moves from the lower to the higher class, or back. In terms of how far they pass
+    /// their marks `a` wins where `u_b <= u_a + k`: `k` is the ties of `a` less those of `b`, less 1 if `b` comes before
+    /// `a`, and that is 0 or -1.
     fn for_move(&self, upwards: bool) -> Self {
         let [low, high] = self.ties;
         let (ties, k) = if upwards { ([low, high], low - high) } else { ([high, low], high - low - 1) };

@@ -102,8 +102,8 @@ impl Composition {
         Some(Self { step, first, from, tilt, log_sum, slack, infinite })
     }
 
-    /// An upper bound of delta at `epsilon`: `E[(1 - e^{epsilon - loss})_+]`; 1 where nothing better is known, so also for
-    /// an `epsilon` that is no number.
+    /// Returns an upper bound of delta at `epsilon`: `E[(1 - e^{epsilon - loss})_+]`; 1 where nothing better is known, so
+    /// also for an `epsilon` that is no number.
     #[must_use]
     pub fn delta(&self, epsilon: f64) -> f64 {
         let above = epsilon / self.step - self.first as f64;
@@ -122,7 +122,7 @@ impl Composition {
         if delta.is_nan() { 1.0 } else { delta.min(1.0) }
     }
 
-    /// The least epsilon at which [`Self::delta`] is at most `delta`, rounded up; infinite if there is none.
+    /// Returns the least epsilon at which [`Self::delta`] is at most `delta`, rounded up; infinite if there is none.
     #[must_use]
     pub fn epsilon(&self, delta: f64) -> f64 {
         let end = (self.first + self.from.len() as i64) as f64 * self.step;
@@ -145,13 +145,13 @@ impl Composition {
     }
 }
 
-/// The tilt for which moments give the least epsilon of these parts at `delta`.
+/// Returns the tilt for which moments give the least epsilon of these parts at `delta`.
 pub(crate) fn best_tilt(parts: &[(PrivacyLossDistribution, u32)], delta: f64) -> f64 {
     let alpha = |l: f64| parts.iter().map(|(part, times)| f64::from(*times) * part.tilted(l).0).sum::<f64>();
     best_real(MAX_REAL_ORDER, |l| improved_epsilon(alpha(l), l, delta)).map_or(1.0, |best| best.order)
 }
 
-/// The cyclic convolution of all tilted and normalised masses.
+/// Returns the cyclic convolution of all tilted and normalised masses.
 fn convolve(
     parts: &[(PrivacyLossDistribution, u32)],
     tilt: f64,

@@ -13,8 +13,8 @@ const MAX_STEPS: usize = 4_000;
 /// Profiles below this part of delta at the end of the grid count as infinite losses.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// Whatever the votes are, an upper bound of the least epsilon of `queries` queries at `delta`; `tilt` is a good order of
-/// moments. None where the noise is so narrow, or the queries are so many, that the grid would be too long.
+/// Computes, whatever the votes are, an upper bound of the least epsilon of `queries` queries at `delta`; `tilt` is a good
+/// order of moments. None where the noise is so narrow, or the queries are so many, that the grid would be too long.
 pub(crate) fn skellam_epsilon(
     sigma: NoiseDeviation,
     tau: HonestRatio,

@@ -51,12 +51,12 @@ impl ExactMethod {
         .unwrap_or(Self::None)
     }
 
-    /// Whether the order of the classes matters: it does where ties are resolved.
+    /// Says whether the order of the classes matters: it does where ties are resolved.
     pub(super) fn resolves_ties(&self) -> bool {
         !matches!(self, Self::None)
     }
 
-    /// Whether rows must be worth the time that the method takes.
+    /// Says whether rows must be worth the time that the method takes.
     pub(super) fn is_selective(&self) -> bool {
         matches!(self, Self::Neighbours(_) | Self::KnownNoise(_))
     }

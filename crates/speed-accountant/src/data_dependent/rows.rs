@@ -29,7 +29,7 @@ pub(super) struct DistinctRow<'a> {
 /// The probability of another outcome of a row.
 #[derive(Clone, Copy)]
 pub(super) struct RowBound {
-    /// How many rows have it.
+    /// Number of rows that have it.
     pub(super) times: f64,
     /// `ln q` at the votes.
     pub(super) log_q: f64,

@@ -13,7 +13,7 @@ use crate::sound::larger;
 
 /// Union bounds below this are not worth an integral: it would change the sum of moments in a digit that does not show.
 const WORTH_INTEGRATING: f64 = -4.0;
-/// What a coarse integral may be off by, relative to it.
+/// Error of a coarse integral, relative to it.
 pub(super) const COARSE: f64 = 1e-5;
 
 /// `ln q` for rows of one run; what does not depend on the row is computed once.
@@ -21,7 +21,7 @@ pub(crate) struct OutcomeBound {
     pairs: Pairs,
     exact: Option<ClassNoise>,
     threshold: Option<f64>,
-    /// What was computed; rows are often the same, and neighbours of several.
+    /// Values computed so far; rows are often the same, and neighbours of several.
     known: Mutex<HashMap<Gaps, f64>>,
 }
 
@@ -39,7 +39,7 @@ impl OutcomeBound {
         Self { pairs, exact, threshold: event.threshold(), known: Mutex::default() }
     }
 
-    /// `ln q` for the better of the outcomes "the winner" and "no answer".
+    /// Returns `ln q` for the better of the outcomes "the winner" and "no answer".
     pub(crate) fn log_q(&self, gaps: &Gaps) -> f64 {
         let winner = self.log_winner(gaps);
         let log_q = if self.threshold.is_some() { winner.min(self.pairs.log_any_answer(gaps)) } else { winner };
@@ -47,7 +47,7 @@ impl OutcomeBound {
         if log_q.is_nan() { 0.0 } else { log_q }
     }
 
-    /// `ln q` at the worst neighbour, for the same outcome as at `gaps`.
+    /// Returns `ln q` at the worst neighbour, for the same outcome as at `gaps`.
     pub(crate) fn log_q_of_neighbours(&self, gaps: &Gaps) -> f64 {
         let winner = self.log_winner(gaps);
         let silent = self.threshold.is_some() && self.pairs.log_any_answer(gaps) < winner;
@@ -68,7 +68,7 @@ impl OutcomeBound {
         worst
     }
 
-    /// `ln q` for the outcome "the winner".
+    /// Returns `ln q` for the outcome "the winner".
     pub(crate) fn log_winner(&self, gaps: &Gaps) -> f64 {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&log_q) = known().get(gaps) {

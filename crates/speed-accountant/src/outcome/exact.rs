@@ -22,7 +22,7 @@ const MAX_GAP: i64 = 1 << 12;
 pub(super) const MIN_RATIO: f64 = 0.1;
 
 impl ClassNoise {
-    /// Whether integrals over this noise keep their margins.
+    /// Says whether integrals over this noise keep their margins.
     pub(crate) fn is_integrable(event: &PrivacyEvent) -> bool {
         !matches!(event.mechanism(), Mechanism::Laplace { .. }) || event.tau().get() >= MIN_RATIO
     }
@@ -53,7 +53,7 @@ impl ClassNoise {
         Self::Integer { lattice, log_below }
     }
 
-    /// `ln q`, for the winner of `gaps`. In a tie of integer noise the winner loses.
+    /// Returns `ln q`, for the winner of `gaps`. In a tie of integer noise the winner loses.
     pub(crate) fn log_q(&self, gaps: &Gaps, threshold: Option<f64>, precision: Precision) -> f64 {
         match self {
             Self::Laplace { table, scale } => {
@@ -97,7 +97,7 @@ pub(crate) fn reach_of_variance(variance: f64) -> usize {
     ((2.0 * NEGLIGIBLE * variance).sqrt() + NEGLIGIBLE).ceil() as usize
 }
 
-/// `ln integral f(r) (1 - prod F(r + gap)) dr`, where the winner also loses below the threshold.
+/// Returns `ln integral f(r) (1 - prod F(r + gap)) dr`, where the winner also loses below the threshold.
 fn continuous(
     gaps: &Gaps,
     threshold: Option<f64>,
@@ -166,7 +166,7 @@ fn integer(lattice: &Lattice, log_below: &[f64], gaps: &Gaps, threshold: Option<
     (total + lattice.log_survival(reach).exp()).ln()
 }
 
-/// Each gap with how many classes have it.
+/// Lists each gap with the number of classes that have it.
 fn runs(gaps: &[i64]) -> Vec<(i64, f64)> {
     let mut distinct: Vec<(i64, f64)> = Vec::new();
     for &gap in gaps {

@@ -34,7 +34,7 @@ enum Class {
 }
 
 impl Pairs {
-    /// The paper's Proposition 4 where it applies.
+    /// Creates the bound from the paper's Proposition 4 where it applies.
     pub(crate) fn paper(event: &PrivacyEvent, rows: &[Gaps]) -> Self {
         match event.mechanism() {
             Mechanism::Laplace { gamma } => {
@@ -44,7 +44,7 @@ impl Pairs {
         }
     }
 
-    /// Exact tails of differences.
+    /// Creates the bound from exact tails of differences.
     pub(crate) fn exact(event: &PrivacyEvent, rows: &[Gaps]) -> Self {
         let tau = event.tau();
         let largest = rows.iter().filter_map(|gaps| gaps.gaps.last()).max().copied().unwrap_or(0).min(MAX_GAP);
@@ -88,7 +88,7 @@ impl Pairs {
         Self { difference, class, threshold: event.threshold(), winner_is_likeliest }
     }
 
-    /// `ln` of the union bound for the outcome "the winner".
+    /// Returns `ln` of the union bound for the outcome "the winner".
     pub(crate) fn log_union(&self, gaps: &Gaps) -> f64 {
         let terms = gaps.gaps.iter().map(|&gap| self.log_term(gap));
         // Below the threshold the winner does not answer: P[r < t] = P[r > -t].
@@ -99,7 +99,7 @@ impl Pairs {
         log_sum.min(cap)
     }
 
-    /// `ln P[some count reaches the threshold]`, the `q` of the outcome "no answer".
+    /// Returns `ln P[some count reaches the threshold]`, the `q` of the outcome "no answer".
     pub(crate) fn log_any_answer(&self, gaps: &Gaps) -> f64 {
         let Some(threshold) = self.threshold else { return 0.0 };
         let counts = std::iter::once(gaps.winner).chain(gaps.gaps.iter().map(|gap| gaps.winner - gap));
@@ -111,7 +111,7 @@ impl Pairs {
         (-none.exp_m1()).ln()
     }
 
-    /// The same at the worst neighbour. Every way to move a vote is tried.
+    /// Returns the same at the worst neighbour. Every way to move a vote is tried.
     pub(crate) fn log_any_answer_of_neighbours(&self, gaps: &Gaps) -> f64 {
         let counts: Vec<i64> =
             std::iter::once(gaps.winner).chain(gaps.gaps.iter().map(|gap| gaps.winner - gap)).collect();
@@ -143,7 +143,7 @@ impl Pairs {
         }
     }
 
-    /// `ln P[r >= t]`.
+    /// Returns `ln P[r >= t]`.
     fn log_reaches(&self, t: f64) -> f64 {
         match &self.class {
             Class::Laplace(noise) => noise.log_survival(t),
@@ -152,7 +152,7 @@ impl Pairs {
         }
     }
 
-    /// `ln P[r < t]`.
+    /// Returns `ln P[r < t]`.
     fn log_below(&self, t: f64) -> f64 {
         match &self.class {
             Class::Laplace(noise) => noise.log_survival(-t),
@@ -163,7 +163,7 @@ impl Pairs {
     }
 }
 
-/// `ln sum e^term`.
+/// Returns `ln sum e^term`.
 fn log_sum_exp(terms: impl Iterator<Item = f64>) -> f64 {
     let terms: Vec<f64> = terms.collect();
     let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -9,8 +9,9 @@ use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::quadrature::Precision;
 
-/// Computes the upper bound `q` of the probability that the query's answer is not the class with most votes (one of them, in a tie),
-/// from its vote counts: that of the paper for [`Mechanism::Laplace`](speed_mechanism::Mechanism::Laplace), exact pairs otherwise.
+/// Computes the upper bound `q` of the probability that the query's answer is not the class with most votes (one of them, in
+/// a tie), from its vote counts: that of the paper for [`Mechanism::Laplace`](speed_mechanism::Mechanism::Laplace), exact
+/// pairs otherwise.
 ///
 /// - Continuous Laplace: Proposition 4, capped at `1 - 1/K`: with continuous noise of the same law on every class, the
 ///   class with most votes is at least as likely as any other.
@@ -37,12 +38,12 @@ pub fn q_pairs(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError
     Ok(Pairs::exact(event, std::slice::from_ref(&gaps)).log_union(&gaps).exp())
 }
 
-/// Computes the probability itself, by integration over the winner's noise: `1 - integral f(r) prod_k F(r + gap_k) dr`, to about ten
-/// digits. For integers it is the case in which ties go against the winner.
+/// Computes the probability itself, by integration over the winner's noise: `1 - integral f(r) prod_k F(r + gap_k) dr`, to
+/// about ten digits. For integers it is the case in which ties go against the winner.
 ///
 /// # Errors
-/// Those of [`q`], and [`AccountError::IntegrationRatio`] for continuous Laplace noise with a ratio `tau` below 0.1: nodes do not come
-/// close enough to the cusp of its density.
+/// Those of [`q`], and [`AccountError::IntegrationRatio`] for continuous Laplace noise with a ratio `tau` below 0.1: nodes
+/// do not come close enough to the cusp of its density.
 pub fn q_exact(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
     let gaps = Gaps::of(0, counts)?;
     if !ClassNoise::is_integrable(event) {

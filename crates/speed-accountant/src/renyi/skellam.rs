@@ -31,7 +31,7 @@ impl SkellamCurve {
         Self { noise, lattice: noise.lattice(reach.ceil() as usize), largest }
     }
 
-    /// `2 / (order - 1) ln sum_k p(k)^order p(k - 1)^{1 - order}`: two counts move by one vote.
+    /// Returns `2 / (order - 1) ln sum_k p(k)^order p(k - 1)^{1 - order}`: two counts move by one vote.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
         if order > self.largest {
             return Self::up_to(self.noise, 2.0 * order).rdp(order);

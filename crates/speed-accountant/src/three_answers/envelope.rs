@@ -16,7 +16,7 @@ const DECADES: f64 = 11.0;
 pub(crate) struct Envelope {
     /// Rising places `(q, excess)`, from 0 to 1.
     corners: Vec<(f64, f64)>,
-    /// What `q` is off by at marks beyond the plane.
+    /// Error of `q` at marks beyond the plane.
     tail: f64,
 }
 
@@ -82,7 +82,7 @@ impl Envelope {
     }
 }
 
-/// The corners of the least concave rising function above points with rising places.
+/// Returns the corners of the least concave rising function above points with rising places.
 fn concave_hull(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut hull: Vec<(f64, f64)> = Vec::new();
     for &(place, value) in points {

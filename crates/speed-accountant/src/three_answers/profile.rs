@@ -14,13 +14,13 @@ const CUT: f64 = 25.0;
 pub(crate) const MIN_SCALE_OF_THREE_ANSWERS: f64 = 0.01;
 /// Losses from 0 to the epsilon of one query.
 const STEPS: usize = 64;
-/// What the recurrences of a row, sums of some thousands of positive terms, may be off by, relative to 1.
+/// Error of the recurrences of a row, sums of some thousands of positive terms, relative to 1.
 const ROUNDING: f64 = 1e-12;
 /// Above this epsilon of one query `e^epsilon` is too large to be followed.
 const MAX_EPSILON: f64 = 300.0;
 /// Marks on each side of a block that is looked at as one.
 const SIDE: usize = 8;
-/// Every so many-th mark is looked at first.
+/// Step between the marks that are looked at first.
 const SAMPLED: usize = 12;
 
 /// One query of integer Laplace noise, whatever the votes are.
@@ -35,7 +35,7 @@ pub(crate) struct ThreeAnswers {
 }
 
 impl ThreeAnswers {
-    /// For integer Laplace noise, if the plane is not too large; `epsilon` is a proved pure epsilon of one query.
+    /// Creates it for integer Laplace noise, if the plane is not too large; `epsilon` is a proved pure epsilon of one query.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64) -> Option<Self> {
         let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         let reach = (CUT / gamma.get()).ceil() as i64 + 6;
@@ -50,12 +50,12 @@ impl ThreeAnswers {
         Some(Self { noise, reach, epsilon, tail })
     }
 
-    /// The distribution of the privacy loss that dominates one query, from the votes to any neighbour's and back.
+    /// Returns the distribution of the privacy loss that dominates one query, from the votes to any neighbour's and back.
     pub(crate) fn losses(&self) -> PrivacyLossDistribution {
         self.profile(self.epsilon / STEPS as f64, STEPS).connect()
     }
 
-    /// The profile on a grid. `step half` must be at least the pure epsilon, or the profile is that of its ends.
+    /// Returns the profile on a grid. `step half` must be at least the pure epsilon, or the profile is that of its ends.
     pub(crate) fn profile(&self, step: f64, half: usize) -> PrivacyProfile {
         // At alpha from 1 on; below 1 the three answers the other way round say the same: delta(alpha) is alpha delta'(1 /
         // alpha) + 1 - alpha.
@@ -164,7 +164,7 @@ impl Block {
 }
 
 impl Bounds {
-    /// No place of the block has more than this.
+    /// Bounds the excess at every place of the block.
     fn at(&self, alpha: f64) -> f64 {
         let sum = |bounds: &[(f64, f64); 3]| -> f64 {
             bounds.iter().map(|(most, ratio)| most * (1.0 - alpha * ratio).max(0.0)).sum()

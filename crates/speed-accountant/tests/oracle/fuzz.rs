@@ -101,12 +101,12 @@ impl Question {
     /// A random question.
     pub(crate) fn random(random: &mut Random) -> Self {
         let sigma = match random.within(0, 9) {
-            0 => random.choose(&[NoiseDeviation::SMALLEST, NoiseDeviation::LARGEST]),
-            _ => random.log_uniform(NoiseDeviation::SMALLEST, NoiseDeviation::LARGEST),
+            0 => random.choose(&[NoiseDeviation::MIN, NoiseDeviation::MAX]),
+            _ => random.log_uniform(NoiseDeviation::MIN, NoiseDeviation::MAX),
         };
         let gamma = match random.within(0, 9) {
-            0 => InverseScale::LARGEST,
-            _ => random.log_uniform(NARROWEST, InverseScale::LARGEST),
+            0 => InverseScale::MAX,
+            _ => random.log_uniform(NARROWEST, InverseScale::MAX),
         };
         let gamma = InverseScale::new(gamma).expect("a scale");
         let skellam = NoiseDeviation::new(sigma.min(WIDEST)).expect("a deviation");

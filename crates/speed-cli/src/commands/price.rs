@@ -1,4 +1,4 @@
-//! What a round costs, as far as its parties can know: nobody of them holds all votes.
+//! The price of a round, as far as its parties can know: nobody of them holds all votes.
 
 use serde::Serialize;
 use speed_accountant::{Account, Accountant, Delta, PrivacyEvent, round_up};
@@ -18,7 +18,7 @@ const QUESTIONABLE: f64 = 10.0;
 pub(super) struct Price {
     /// Delta of all of them.
     delta: f64,
-    /// Where the noise of so many teachers is present and secret, beginning with the cheapest.
+    /// Prices by the number of teachers whose noise is present and secret, beginning with the cheapest.
     of: Vec<PriceOf>,
 }
 
@@ -30,7 +30,7 @@ struct PriceOf {
     one_answer: Option<f64>,
     /// Epsilon of the whole round.
     round: Option<f64>,
-    /// What that means, or why there is no value.
+    /// The meaning of the price, or the reason why there is none.
     claim: String,
 }
 

@@ -78,7 +78,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     if options.json { print_json(&spent) } else { print(&account_text(&spent)) }
 }
 
-/// What `--queries` says where there are no votes.
+/// Reads `--queries` as a number, where there are no votes.
 fn number_of_queries(options: &AccountOptions) -> Result<usize, Failure> {
     let found = options.queries.as_ref().map_or(String::new(), |queries| queries.display().to_string());
     found
@@ -209,7 +209,7 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the teachers' noise comes from in an audit.
+/// Creates the origin of the teachers' noise in an audit.
 fn share(kind: ShareKind, noise: Mechanism, teachers: usize, tau: HonestRatio) -> Result<ShareNoise, Failure> {
     let share = match (kind, noise) {
         (ShareKind::Exact, Mechanism::DiscreteLaplace { gamma }) => {

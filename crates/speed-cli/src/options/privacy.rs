@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use speed_accountant::{Adversary, Bound, Delta};
 use speed_mechanism::{HonestRatio, MechanismKind};
 
-/// Which rows of votes are meant.
+/// Rows of votes.
 #[derive(Debug, Args)]
 pub(crate) struct QueryOptions {
     /// Vote histograms as .npy: a row for each query, a column for each class
@@ -43,16 +43,16 @@ pub(crate) struct AccountOptions {
     /// Vote histograms as .npy: a row for each query, a column for each class. Not needed with --any-votes
     #[arg(long, value_name = "FILE.npy", required_unless_present = "any_votes")]
     pub(crate) votes: Option<PathBuf>,
-    /// Only these rows: an .npy file of indices. Without --votes: how many queries
+    /// Only these rows: an .npy file of indices. Without --votes: the number of queries
     #[arg(long, value_name = "IDX.npy|N", conflicts_with = "rows")]
     pub(crate) queries: Option<PathBuf>,
     /// Only rows A to B - 1
     #[arg(long, value_name = "A..B", value_parser = rows, requires = "votes")]
     pub(crate) rows: Option<Range<usize>>,
-    /// Without --votes: how many teachers there are; --honest-ratio is then that of whole teachers, rounded down
+    /// Without --votes: the number of teachers; --honest-ratio is then that of whole teachers, rounded down
     #[arg(long, value_name = "N", conflicts_with = "votes")]
     pub(crate) teachers: Option<usize>,
-    /// Without --votes: between how many classes; two cost less than more [default: any number]
+    /// Without --votes: the number of classes; two cost less than more [default: any number]
     #[arg(long, value_name = "K", conflicts_with = "votes")]
     pub(crate) classes: Option<usize>,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub(crate) struct AccountOptions {
     /// Delta of the claim
     #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// What became of the other teachers' noise: dropout (missing), collusion (known) or central (a trusted aggregator
+    /// Adversary, and so the other teachers' noise: dropout (missing), collusion (known) or central (a trusted aggregator
     /// adds all)
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
     pub(crate) assume: Adversary,
@@ -96,10 +96,10 @@ pub(crate) struct AccountOptions {
     pub(crate) json: bool,
 }
 
-/// How a value is released; to be chosen before looking at votes.
+/// Options of a release; to be chosen before looking at votes.
 #[derive(Debug, Args)]
 pub(crate) struct ReleaseFlags {
-    /// With --release: how much the logarithm of the bound may change with one teacher
+    /// With --release: the most that the logarithm of the bound may change with one teacher
     #[arg(long, value_name = "BETA", default_value = "0.04", requires = "release")]
     pub(crate) smoothness: f64,
     /// With --release: standard deviation of the noise, as a multiple of the sensitivity
@@ -121,7 +121,7 @@ pub(crate) struct CalibrateOptions {
     /// Target delta
     #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// How many teachers there are: --honest-ratio is then that of whole teachers, rounded down
+    /// Number of teachers: --honest-ratio is then that of whole teachers, rounded down
     #[arg(long, value_name = "N")]
     pub(crate) teachers: Option<usize>,
     /// Number of queries: find the noise. Give --gamma or --sigma instead to find the number of queries
@@ -129,7 +129,7 @@ pub(crate) struct CalibrateOptions {
     pub(crate) queries: Option<usize>,
     #[command(flatten)]
     pub(crate) noise: NoiseOptions,
-    /// What became of the other teachers' noise; goes into the claim
+    /// Adversary, and so the other teachers' noise; goes into the claim
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
     pub(crate) assume: Adversary,
     /// Formulas: paper or tight
@@ -140,7 +140,7 @@ pub(crate) struct CalibrateOptions {
     pub(crate) json: bool,
 }
 
-/// Where the noise of an audit comes from.
+/// Origin of the noise of an audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShareKind {
     /// This project's exact integer shares (Gaussian noise, which has none: one exact discrete Gaussian draw)
@@ -171,7 +171,7 @@ pub(crate) struct AuditOptions {
     /// Confidence of the lower bound
     #[arg(long, value_name = "P", default_value = "0.999", allow_negative_numbers = true)]
     pub(crate) confidence: f64,
-    /// Where the noise comes from
+    /// Origin of the noise
     #[arg(long, value_name = "WHICH", default_value = "exact")]
     pub(crate) noise: ShareKind,
     /// Print JSON
@@ -199,7 +199,7 @@ pub(crate) enum LedgerCommand {
     Charge {
         /// The ledger
         file: PathBuf,
-        /// How many queries
+        /// Number of queries
         #[arg(long, value_name = "N")]
         queries: usize,
         /// Between how many classes
@@ -207,10 +207,10 @@ pub(crate) enum LedgerCommand {
         classes: usize,
         #[command(flatten)]
         noise: NoiseOptions,
-        /// How many teachers there are: --honest-ratio is then that of whole teachers, rounded down
+        /// Number of teachers: --honest-ratio is then that of whole teachers, rounded down
         #[arg(long, value_name = "N")]
         teachers: Option<usize>,
-        /// What they are for
+        /// Their purpose, in your own words
         #[arg(long, value_name = "TEXT", default_value = "")]
         label: String,
         /// Print JSON

@@ -98,7 +98,7 @@ mod tests {
         // these votes is not held to that.
         let (gamma, teachers) = (InverseScale::new(0.7).expect("a scale"), 250);
         let counts = vec![vec![230, 12, 8]; 100];
-        let distance = NoiseShare::new(gamma, teachers).expect("a table").distance_of_draws(250 * 100 * 3);
+        let distance = NoiseShare::new(gamma, teachers).expect("a table").total_variation_of_draws(250 * 100 * 3);
         let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL);
         let event = event.with_sampling_total_variation(distance).expect("a distance");
         let accountant = Accountant::new(event, Delta::new(1e-5).expect("a delta"));

@@ -39,7 +39,7 @@ pub(crate) fn event(
     let (teachers, gamma) = (config.ensemble.teachers, InverseScale::new(config.noise.gamma)?);
     let ratio = HonestRatio::new(row.honest_ratio)?;
     let draws = (ratio.noisy_teachers(teachers)? * queries * classes) as u64;
-    let sampling = NoiseShare::new(gamma, teachers)?.distance_of_draws(draws);
+    let sampling = NoiseShare::new(gamma, teachers)?.total_variation_of_draws(draws);
     let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), ratio.effective(teachers)?);
     Ok(event.with_sampling_total_variation(sampling)?)
 }

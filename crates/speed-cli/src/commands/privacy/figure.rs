@@ -49,7 +49,7 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
     write(&files, &drawn, options.json)
 }
 
-/// Where a figure goes.
+/// The files of a figure.
 struct Files {
     svg: PathBuf,
     csv: PathBuf,
