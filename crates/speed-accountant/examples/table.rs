@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use speed_accountant::{
-    Accountant, Assume, Bound, Delta, Directions, Extent, Noise, PrivacyEvent, ReleaseOptions, round_up,
+    Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent, ReleaseOptions, round_up,
 };
 use speed_core::Randomness;
-use speed_mechanism::{HonestRatio, InverseScale, NoiseGenerator};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseGenerator};
 
 /// An even number.
 const SIMULATIONS: u8 = 20;
@@ -44,24 +44,24 @@ fn run() -> Result<(), Box<dyn Error>> {
 
 fn epsilons(counts: &[Vec<u32>], tau: f64) -> Result<Vec<f64>, Box<dyn Error>> {
     let (gamma, tau, delta) = (InverseScale::new(0.1)?, HonestRatio::new(tau)?, Delta::new(1e-5)?);
-    let continuous = PrivacyEvent::new(Noise::laplace(gamma), tau);
-    let integer = PrivacyEvent::new(Noise::discrete_laplace(gamma), tau);
+    let continuous = PrivacyEvent::new(Mechanism::laplace(gamma), tau);
+    let integer = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), tau);
     let paper = Accountant::paper(continuous, delta);
     let outcome = Accountant::new(continuous, delta).with_bound(Bound::Outcome);
     let exact = Accountant::new(integer, delta);
-    let collusion = exact.with_assume(Assume::Collusion);
+    let collusion = exact.with_adversary(Adversary::Colluding);
     let mut released = Vec::new();
     for seed in 1..=SIMULATIONS {
         let mut generator = NoiseGenerator::new(&Randomness::simulation([seed; 32]))?;
-        released.push(collusion.release(counts, &ReleaseOptions::default(), &mut generator, true)?.epsilon);
+        released.push(collusion.release(counts, &ReleaseOptions::default(), &mut generator)?.epsilon);
     }
     released.sort_by(f64::total_cmp);
     let middle = released.len() / 2;
     Ok(vec![
         paper.account(counts)?.epsilon,
-        paper.with_directions(Directions::Both).account(counts)?.epsilon,
+        paper.with_relation(NeighbouringRelation::BothWays).account(counts)?.epsilon,
         outcome.account(counts)?.epsilon,
-        outcome.with_assume(Assume::Collusion).account(counts)?.epsilon,
+        outcome.with_adversary(Adversary::Colluding).account(counts)?.epsilon,
         exact.account(counts)?.epsilon,
         exact.with_extent(Extent::UpTo).account(counts)?.epsilon,
         collusion.account(counts)?.epsilon,

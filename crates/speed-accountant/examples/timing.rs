@@ -1,13 +1,11 @@
-//! How long the accountant takes on real votes, warm: `timing VOTES.npy A..B`. Wall-clock time on all threads, or on as many
+//! Time that the accountant takes on real votes, warm: `timing VOTES.npy A..B`. Wall-clock time on all threads, or on as many
 //! as RAYON_NUM_THREADS says.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use speed_accountant::calibrate::NoiseKind;
-use speed_accountant::figure::FigureRequest;
-use speed_accountant::{Accountant, Assume, Bound, Delta, Noise, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale};
+use speed_accountant::{Accountant, Adversary, Bound, Delta, PrivacyEvent};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 
 #[expect(clippy::print_stdout, reason = "a program that prints a table")]
 fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,11 +20,11 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let counts = all.get(from.parse()?..to.parse()?).ok_or("rows out of range")?;
     let (gamma, tau, delta) = (InverseScale::new(0.1)?, HonestRatio::new(0.9)?, Delta::new(1e-5)?);
     println!("{} queries, gamma 0.1, tau 0.9, delta 1e-5; the fastest of five", counts.len());
-    for noise in [Noise::laplace(gamma), Noise::discrete_laplace(gamma)] {
+    for noise in [Mechanism::laplace(gamma), Mechanism::discrete_laplace(gamma)] {
         let accountant = Accountant::new(PrivacyEvent::new(noise, tau), delta);
         for bound in [Bound::Paper, Bound::Outcome, Bound::Tight] {
-            for assume in [Assume::Dropout, Assume::Collusion] {
-                let accountant = accountant.with_bound(bound).with_assume(assume);
+            for assume in [Adversary::ExternalWithDropout, Adversary::Colluding] {
+                let accountant = accountant.with_bound(bound).with_adversary(assume);
                 let mut best = f64::INFINITY;
                 let mut epsilon = 0.0;
                 for _ in 0..5 {
@@ -45,13 +43,6 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             best = best.min(start.elapsed().as_secs_f64());
         }
         println!("{noise:<62} {:>19}: {epsilon:.4} in {:.1} ms", "without votes", 1e3 * best);
-    }
-    for kind in [NoiseKind::Laplace, NoiseKind::DiscreteLaplace] {
-        let request = FigureRequest { counts, kind, delta, assume: Assume::Dropout, bound: Bound::Outcome };
-        let start = Instant::now();
-        request.over_gamma(tau)?;
-        request.over_tau(gamma)?;
-        println!("both figures, {kind}: {:.2} s", start.elapsed().as_secs_f64());
     }
     Ok(())
 }

@@ -1,22 +1,24 @@
-//! Under which assumption, in which direction and with which formulas an epsilon is claimed.
+//! Assumptions of a claim: adversary, neighbouring relation and formulas.
 
 use serde::{Deserialize, Serialize};
 
-/// What became of the noise of the teachers beyond the ratio `tau`.
+/// Knowledge of the adversary, and with it the fate of the noise of the teachers beyond the ratio `tau`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Assume {
-    /// It was never added: those teachers dropped out of the noise, and nobody knows any of what is there.
+pub enum Adversary {
+    /// External: knows no noise. The other teachers' noise was never added, because they dropped out.
     #[default]
-    Dropout,
-    /// It was added, and the adversary knows it: those teachers collude. The noise is a known shift of the votes, so
-    /// bounds that use votes must hold on average over it (erratum 6).
-    Collusion,
-    /// A trusted aggregator adds all of the noise and nobody knows any of it; `tau` must be 1.
-    Central,
+    #[serde(rename = "dropout")]
+    ExternalWithDropout,
+    /// Colluding with the other teachers: their noise was added, and the adversary knows it. It is a known shift of the
+    /// votes, so bounds that use votes must hold on average over it (erratum 6).
+    #[serde(rename = "collusion")]
+    Colluding,
+    /// External, with a trusted aggregator who adds all of the noise; `tau` must be 1.
+    #[serde(rename = "central")]
+    ExternalWithCentral,
 }
 
-/// How many of the teachers beyond the ratio `tau` may be as [`Assume`] says.
+/// Number of the teachers beyond the ratio `tau` that the [`Adversary`] speaks about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
@@ -24,24 +26,25 @@ pub enum Extent {
     /// missing. More noise may cost more: far votes come closer.
     #[default]
     Exactly,
-    /// Any number of them: for [`Assume::Dropout`] noise of any ratio from `tau` to 1 is present; for
-    /// [`Assume::Collusion`] each of them may be a colluder whose noise is known, may have left its noise out, or may be
-    /// honest.
+    /// Any number of them: for [`Adversary::ExternalWithDropout`] noise of any ratio from `tau` to 1 is present; for
+    /// [`Adversary::Colluding`] each of them may be a colluder whose noise is known, may have left its noise out, or may
+    /// be honest.
     UpTo,
 }
 
-/// Which of the two inequalities of differential privacy a bound covers.
+/// Direction of the inequality between neighbours: two ensembles that differ in one teacher's votes (replace-one).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Directions {
-    /// From these votes to a neighbour's only, as the paper's Theorem 3 (erratum 7).
-    One,
-    /// Also back: what (epsilon, delta)-differential privacy at these votes means.
+pub enum NeighbouringRelation {
+    /// From these votes to a neighbour's only, as in the paper's Theorem 3 (erratum 7).
+    #[serde(rename = "one")]
+    OneSided,
+    /// Also back: the meaning of (epsilon, delta)-differential privacy at these votes.
     #[default]
-    Both,
+    #[serde(rename = "both")]
+    BothWays,
 }
 
-/// Which formulas are used.
+/// Set of formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -56,28 +59,16 @@ pub enum Bound {
     Tight,
 }
 
-macro_rules! names {
-    ($type:ident: $($variant:ident = $name:literal),+) => {
-        impl std::fmt::Display for $type {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(match self { $(Self::$variant => $name),+ })
-            }
-        }
-
-        impl std::str::FromStr for $type {
-            type Err = String;
-
-            fn from_str(name: &str) -> Result<Self, String> {
-                match name {
-                    $($name => Ok(Self::$variant),)+
-                    _ => Err(format!("expected one of {}, found {name:?}", [$($name),+].join(", "))),
-                }
-            }
-        }
-    };
+/// All assumptions of one claim.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Assumptions {
+    pub(crate) adversary: Adversary,
+    pub(crate) extent: Extent,
+    pub(crate) relation: NeighbouringRelation,
+    pub(crate) bound: Bound,
 }
 
-names!(Assume: Dropout = "dropout", Collusion = "collusion", Central = "central");
-names!(Extent: Exactly = "exactly", UpTo = "up-to");
-names!(Directions: One = "one", Both = "both");
-names!(Bound: Paper = "paper", Outcome = "outcome", Tight = "tight");
+speed_core::named!(Adversary: ExternalWithDropout = "dropout", Colluding = "collusion", ExternalWithCentral = "central");
+speed_core::named!(Extent: Exactly = "exactly", UpTo = "up-to");
+speed_core::named!(NeighbouringRelation: OneSided = "one", BothWays = "both");
+speed_core::named!(Bound: Paper = "paper", Outcome = "outcome", Tight = "tight");

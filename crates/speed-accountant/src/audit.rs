@@ -7,9 +7,11 @@
 use serde::{Deserialize, Serialize};
 use statrs::function::beta::beta_reg;
 
-pub use crate::argmax::{NoisyArgmax, ShareNoise, TruncatedShare};
+mod argmax;
 
-/// What an audit found.
+pub use argmax::{NoisyArgmax, ShareNoise, TruncatedShare};
+
+/// Result of an audit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
     /// With the stated confidence one run of the mechanism is not (epsilon, delta)-private for any epsilon below this, delta
@@ -19,13 +21,13 @@ pub struct Audit {
     pub confidence: f64,
     /// The answer that gave it.
     pub answer: usize,
-    /// How often it came at the first and at the second row of votes.
+    /// Number of times that it came at the first and at the second row of votes.
     pub counts: [u64; 2],
     /// Runs at each row.
     pub runs: u64,
 }
 
-/// [`audit_at`] delta 0: what pure epsilons are held against.
+/// Audits as [`audit_at`] at delta 0: the bound for pure epsilons.
 pub fn audit(answers: usize, runs: u64, confidence: f64, run: impl FnMut(bool) -> usize) -> Audit {
     audit_at(0.0, answers, runs, confidence, run)
 }
@@ -64,15 +66,15 @@ pub fn audit_at(delta: f64, answers: usize, runs: u64, confidence: f64, mut run:
     Audit { lower_bound, confidence, answer, counts, runs }
 }
 
-/// `ln` of the lower limit of one probability, less delta, over the upper limit of the other; each is wrong with half of `1 -
-/// confidence`.
+/// Returns `ln` of the lower limit of one probability, less delta, over the upper limit of the other; each is wrong with
+/// half of `1 - confidence`.
 fn ratio_bound(delta: f64, here: u64, there: u64, runs: u64, confidence: f64) -> f64 {
     let wrong = (1.0 - confidence) / 2.0;
     let (low, high) = (lower_limit(here, runs, wrong), upper_limit(there, runs, wrong));
     if low > delta { ((low - delta) / high).ln() } else { f64::NEG_INFINITY }
 }
 
-/// The largest probability below which `successes` or more of `runs` would come up with a probability of at most `wrong`
+/// Returns the largest probability below which `successes` or more of `runs` would come up with a probability of at most `wrong`
 /// (Clopper and Pearson 1934). More successes than runs are as many.
 #[must_use]
 pub fn lower_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
@@ -84,7 +86,7 @@ pub fn lower_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
     bisect(|p| beta_reg(s, n - s + 1.0, p) <= wrong).0
 }
 
-/// The smallest probability above which `successes` or fewer would come up with a probability of at most `wrong`.
+/// Returns the smallest probability above which `successes` or fewer would come up with a probability of at most `wrong`.
 #[must_use]
 pub fn upper_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
     if successes >= runs {
@@ -94,7 +96,7 @@ pub fn upper_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
     bisect(|p| 1.0 - beta_reg(s + 1.0, n - s, p) > wrong).1
 }
 
-/// Where a predicate that holds near 0 ends in (0, 1): a point where it holds and one where it does not.
+/// Finds the end in (0, 1) of a predicate that holds near 0: a point where it holds and one where it does not.
 fn bisect(holds: impl Fn(f64) -> bool) -> (f64, f64) {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {

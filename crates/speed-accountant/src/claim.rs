@@ -1,42 +1,42 @@
-//! What an epsilon means, in words.
+//! The meaning of an epsilon in words.
 
-use crate::{Assume, Bound, Directions, Extent, PrivacyEvent, Release};
+use crate::assumption::{Adversary, Assumptions, Bound, Extent, NeighbouringRelation};
+use crate::event::PrivacyEvent;
+use crate::release::Release;
 
 /// Everything that a claim names.
 pub(crate) struct Claim<'a> {
     pub(crate) event: &'a PrivacyEvent,
-    pub(crate) assume: Assume,
-    pub(crate) extent: Extent,
-    pub(crate) directions: Directions,
-    pub(crate) bound: Bound,
-    /// How many teachers voted; none for a claim that looked at no votes.
+    pub(crate) assumptions: Assumptions,
+    /// Number of teachers that voted; none for a claim that looked at no votes.
     pub(crate) teachers: Option<u64>,
-    /// Between how many classes a claim without votes is; none for any number.
+    /// Number of classes of a claim without votes; none for any number.
     pub(crate) classes: Option<usize>,
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
-    /// How the value was released, if it looked at votes and may be published.
+    /// Release of the value, if it looked at votes and may be published.
     pub(crate) release: Option<&'a Release>,
 }
 
 impl Claim<'_> {
     pub(crate) fn in_words(&self) -> String {
-        let sentences = [self.what(), self.noise(), self.others(), self.formulas(), self.publication()];
+        let sentences = [self.guarantee(), self.noise(), self.others(), self.formulas(), self.publication()];
         sentences.join(" ")
     }
 
-    fn what(&self) -> String {
+    fn guarantee(&self) -> String {
         let scope = if self.teachers.is_some() { "at these votes" } else { "whatever the votes are" };
-        let directions = match self.directions {
-            Directions::Both => "in both directions",
-            Directions::One => "in one direction only, from these votes to a neighbour's and not back",
+        let directions = match self.assumptions.relation {
+            NeighbouringRelation::BothWays => "in both directions",
+            NeighbouringRelation::OneSided => "in one direction only, from these votes to a neighbour's and not back",
         };
         let classes = match (self.teachers, self.classes) {
             (None, Some(classes)) => format!(" between {classes} classes"),
             _ => String::new(),
         };
         format!(
-            "({}, {:e})-DP of the answers{classes}{} {scope}, {directions}; neighbours differ in one teacher's vote on every query.",
+            "({}, {:e})-DP of the answers{classes}{} {scope}, {directions}; neighbours differ in one teacher's vote on every \
+             query.",
             self.epsilon,
             self.delta,
             if self.release.is_some() { " and of this value" } else { "" },
@@ -48,17 +48,20 @@ impl Claim<'_> {
         let threshold = event.threshold().map_or_else(String::new, |threshold| {
             format!(", with \"no answer\" where no noisy count reaches {threshold}")
         });
-        let sampler = if event.sampling_distance() > 0.0 {
-            format!(", sampled within a statistical distance of {:e} that delta includes", event.sampling_distance())
+        let sampler = if event.sampling_total_variation() > 0.0 {
+            format!(
+                ", sampled within a total variation distance of {:e} that delta includes",
+                event.sampling_total_variation()
+            )
         } else {
             String::new()
         };
-        format!("Noise: {} a vote, tau = {}{threshold}{sampler}.", event.noise(), event.tau().get())
+        format!("Noise: {} a vote, tau = {}{threshold}{sampler}.", event.mechanism(), event.tau().get())
     }
 
     fn others(&self) -> String {
         let tau = self.event.tau().get();
-        if self.assume == Assume::Central {
+        if self.assumptions.adversary == Adversary::ExternalWithCentral {
             return "A trusted aggregator adds the noise (central).".to_owned();
         }
         if tau == 1.0 {
@@ -72,10 +75,10 @@ impl Claim<'_> {
             );
         };
         let others = ((1.0 - tau) * teachers as f64).round();
-        match (self.assume, self.extent) {
-            (Assume::Collusion, extent) => {
+        match (self.assumptions.adversary, self.assumptions.extent) {
+            (Adversary::Colluding, extent) => {
                 let noise = match extent {
-                    _ if self.bound == Bound::Paper => {
+                    _ if self.assumptions.bound == Bound::Paper => {
                         format!("{others} colluders of {teachers} teachers: all their noise is known to the adversary")
                     }
                     Extent::Exactly => format!(
@@ -92,10 +95,10 @@ impl Claim<'_> {
                      claim without votes only."
                 )
             }
-            (Assume::Dropout | Assume::Central, Extent::Exactly) => format!(
+            (Adversary::ExternalWithDropout | Adversary::ExternalWithCentral, Extent::Exactly) => format!(
                 "Noise of exactly {others} of {teachers} teachers is missing (dropout); nobody knows any of the rest."
             ),
-            (Assume::Dropout | Assume::Central, Extent::UpTo) => format!(
+            (Adversary::ExternalWithDropout | Adversary::ExternalWithCentral, Extent::UpTo) => format!(
                 "Noise of up to {others} of {teachers} teachers is missing, of the same ones in every query (dropout); nobody \
                  knows any of the rest."
             ),
@@ -103,7 +106,7 @@ impl Claim<'_> {
     }
 
     fn formulas(&self) -> String {
-        match self.bound {
+        match self.assumptions.bound {
             Bound::Paper => "Formulas: the paper's (Algorithm 1, with its errata).",
             Bound::Outcome => "Formulas: exact worst case given epsilon and q of each query.",
             Bound::Tight => "Formulas: the tightest known here (docs/privacy.md); ties go to the lowest class.",

@@ -1,6 +1,8 @@
-//! What the accountant refuses.
+//! Refusals of the accountant.
 
-/// Why votes or parameters cannot be accounted.
+use speed_mechanism::MechanismError;
+
+/// Refusal of votes or parameters.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccountError {
@@ -12,7 +14,7 @@ pub enum AccountError {
     TooFewClasses {
         /// Index of the row.
         row: usize,
-        /// How many counts it has.
+        /// Number of its counts.
         found: usize,
     },
     /// A row has another number of classes than the first.
@@ -20,9 +22,9 @@ pub enum AccountError {
     Classes {
         /// Index of the row.
         row: usize,
-        /// How many counts it has.
+        /// Number of its counts.
         found: usize,
-        /// How many the first row has.
+        /// Number of counts of the first row.
         expected: usize,
     },
     /// A row has another number of votes than the first: every teacher votes once a query.
@@ -42,10 +44,12 @@ pub enum AccountError {
         row: usize,
     },
     /// Delta is out of range.
-    #[error("delta is {found:?}, but it must be at least {:e} and less than 1", crate::Delta::SMALLEST)]
+    #[error("delta is {found:?}, but it must be at least {min:e} and less than 1")]
     Delta {
         /// The refused value.
         found: f64,
+        /// The smallest value allowed.
+        min: f64,
     },
     /// No moment order was asked for.
     #[error("largest moment order is 0, but at least order 1 is needed")]
@@ -53,7 +57,7 @@ pub enum AccountError {
     /// There are more queries than are composed.
     #[error("there are {found} queries, but at most 1000000 are accounted for together")]
     Queries {
-        /// How many were asked for.
+        /// Number that was asked for.
         found: usize,
     },
     /// There are too many teachers to try every number of them.
@@ -61,25 +65,26 @@ pub enum AccountError {
         "there are {found} votes a row: with \"up to\" every number of missing teachers is tried, for at most 2000 teachers"
     )]
     Teachers {
-        /// How many voted.
+        /// Number of teachers that voted.
         found: u64,
     },
-    /// A statistical distance is no distance.
-    #[error("statistical distance of the sampler is {found:?}, but it must be from 0 to less than 1")]
-    SamplingDistance {
+    /// A total variation distance is no distance.
+    #[error("total variation distance of the sampler is {found:?}, but it must be from 0 to less than 1")]
+    TotalVariation {
         /// The refused value.
         found: f64,
     },
     /// The sampler's imperfection uses up all of delta.
     #[error(
-        "sampler's statistical distance costs {charge:e} of delta = {delta:e} at an epsilon of {epsilon:.1}, which is too much"
+        "sampler's total variation distance costs {charge:e} of delta = {delta:e} at an epsilon of {epsilon:.1}, which is too \
+         much"
     )]
     DeltaUsedUp {
         /// The epsilon at which it costs that.
         epsilon: f64,
-        /// What the sampler costs.
+        /// Cost of the sampler.
         charge: f64,
-        /// What was allowed in all.
+        /// Allowed in all.
         delta: f64,
     },
     /// No finite epsilon is known.
@@ -87,7 +92,7 @@ pub enum AccountError {
         "epsilon of these queries is not finite (found {found}): the noise is too little, or too far beyond what can be computed"
     )]
     NotFinite {
-        /// What came out.
+        /// The value that came out.
         found: f64,
     },
     /// A threshold is no number of votes.
@@ -102,18 +107,75 @@ pub enum AccountError {
         /// The ratio.
         tau: f64,
     },
-    /// A value cannot be released as asked.
-    #[error("release: {message}")]
-    Release {
-        /// Expected and found.
-        message: String,
+    /// An option of a release is out of range.
+    #[error("release: {option} is {found}, expected a number from {min} to {max}")]
+    ReleaseOption {
+        /// The option.
+        option: &'static str,
+        /// The refused value.
+        found: f64,
+        /// The smallest value allowed.
+        min: f64,
+        /// The largest value allowed.
+        max: f64,
     },
-    /// A target cannot be reached.
-    #[error("{what} cannot be reached: {why}")]
-    Unreachable {
-        /// What was asked for.
-        what: String,
-        /// Why not.
-        why: String,
+    /// A target epsilon is no target.
+    #[error("epsilon {found:?} cannot be reached: the target must be a finite number greater than 0")]
+    Target {
+        /// The refused value.
+        found: f64,
     },
+    /// No supported noise is enough for a target epsilon.
+    #[error(
+        "epsilon {epsilon:?} for {queries} queries cannot be reached: with the widest noise supported it is {}",
+        or_infinite(*least)
+    )]
+    NotEnoughNoise {
+        /// The target.
+        epsilon: f64,
+        /// Number of queries.
+        queries: usize,
+        /// Epsilon with the widest noise; none where it is not finite.
+        least: Option<f64>,
+    },
+    /// Not even one query meets a target epsilon.
+    #[error("epsilon {epsilon:?} cannot be reached: for one query it is {}", or_infinite(*least))]
+    NoQueryAllowed {
+        /// The target.
+        epsilon: f64,
+        /// Epsilon of one query; none where it is not finite.
+        least: Option<f64>,
+    },
+    /// Integration of `q` comes too close to a cusp.
+    #[error("q by integration cannot be reached: tau is {tau}, expected at least {min} with continuous Laplace noise")]
+    IntegrationRatio {
+        /// The ratio.
+        tau: f64,
+        /// The smallest ratio that is integrated.
+        min: f64,
+    },
+    /// Queries would pass a budget; nothing was composed.
+    #[error(
+        "{queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} ({spent:.6} is \
+         spent)"
+    )]
+    OverBudget {
+        /// Number of queries that were asked for.
+        queries: usize,
+        /// Epsilon with them.
+        would_be: f64,
+        /// Epsilon of the budget.
+        budget: f64,
+        /// Delta of the budget.
+        delta: f64,
+        /// Epsilon without them.
+        spent: f64,
+    },
+    /// The noise cannot be had.
+    #[error(transparent)]
+    Mechanism(#[from] MechanismError),
+}
+
+fn or_infinite(epsilon: Option<f64>) -> String {
+    epsilon.map_or_else(|| "not finite".to_owned(), |epsilon| epsilon.to_string())
 }

@@ -1,111 +1,26 @@
-//! What is accounted: the noise of one query, and the delta of the final claim.
+//! The noise of one query: the object of the account.
 
-use std::fmt;
+use speed_mechanism::{HonestRatio, Mechanism};
 
-use serde::{Deserialize, Serialize};
-use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation};
-
-use crate::AccountError;
-
-/// Which noise the teachers add, and how wide the sum over all of them is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "noise", rename_all = "snake_case")]
-pub enum Noise {
-    /// The paper's continuous Laplace noise.
-    Laplace {
-        /// Inverse scale, per vote.
-        gamma: InverseScale,
-    },
-    /// The integer noise that this project encrypts: a difference of negative binomial variables.
-    DiscreteLaplace {
-        /// Inverse scale, per vote.
-        gamma: InverseScale,
-    },
-    /// Gaussian noise, as in PATE 2018.
-    Gaussian {
-        /// Standard deviation, in votes.
-        sigma: NoiseDeviation,
-    },
-    /// Skellam noise, the integer twin of the Gaussian.
-    Skellam {
-        /// Standard deviation, in votes.
-        sigma: NoiseDeviation,
-    },
-}
-
-impl Noise {
-    /// Continuous Laplace noise.
-    #[must_use]
-    pub fn laplace(gamma: InverseScale) -> Self {
-        Self::Laplace { gamma }
-    }
-
-    /// Integer (discrete Laplace) noise.
-    #[must_use]
-    pub fn discrete_laplace(gamma: InverseScale) -> Self {
-        Self::DiscreteLaplace { gamma }
-    }
-
-    /// Gaussian noise.
-    #[must_use]
-    pub fn gaussian(sigma: NoiseDeviation) -> Self {
-        Self::Gaussian { sigma }
-    }
-
-    /// Skellam noise.
-    #[must_use]
-    pub fn skellam(sigma: NoiseDeviation) -> Self {
-        Self::Skellam { sigma }
-    }
-
-    /// Whether the noise is an integer number of votes.
-    #[must_use]
-    pub fn is_integer(&self) -> bool {
-        matches!(self, Self::DiscreteLaplace { .. } | Self::Skellam { .. })
-    }
-
-    /// Inverse scale of Laplace noise.
-    #[must_use]
-    pub fn gamma(&self) -> Option<InverseScale> {
-        match *self {
-            Self::Laplace { gamma } | Self::DiscreteLaplace { gamma } => Some(gamma),
-            Self::Gaussian { .. } | Self::Skellam { .. } => None,
-        }
-    }
-}
-
-impl fmt::Display for Noise {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Laplace { gamma } => write!(f, "continuous Laplace noise of inverse scale gamma = {}", gamma.get()),
-            Self::DiscreteLaplace { gamma } => {
-                write!(f, "integer (discrete Laplace) noise of inverse scale gamma = {}", gamma.get())
-            }
-            Self::Gaussian { sigma } => write!(f, "Gaussian noise of standard deviation sigma = {}", sigma.get()),
-            Self::Skellam { sigma } => {
-                write!(f, "integer (Skellam) noise of standard deviation sigma = {}", sigma.get())
-            }
-        }
-    }
-}
+use crate::error::AccountError;
 
 /// One query of the noisy argmax, repeated for every row of votes.
 ///
 /// Neighbours are two ensembles that differ in one teacher's vote.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyEvent {
-    noise: Noise,
+    mechanism: Mechanism,
     tau: HonestRatio,
     threshold: Option<f64>,
-    sampling_distance: f64,
+    sampling_total_variation: f64,
 }
 
 impl PrivacyEvent {
-    /// A query with `noise`, present and secret for a ratio `tau` of the teachers: the ratio that the run really has,
-    /// [`HonestRatio::effective`].
+    /// Creates a query with noise that is present and secret for a ratio `tau` of the teachers: the ratio that the run
+    /// really has, [`HonestRatio::effective`].
     #[must_use]
-    pub fn new(noise: Noise, tau: HonestRatio) -> Self {
-        Self { noise, tau, threshold: None, sampling_distance: 0.0 }
+    pub fn new(mechanism: Mechanism, tau: HonestRatio) -> Self {
+        Self { mechanism, tau, threshold: None, sampling_total_variation: 0.0 }
     }
 
     /// Answers only if the largest noisy count is at least `threshold` votes, and says "no answer" otherwise. The noise
@@ -116,96 +31,59 @@ impl PrivacyEvent {
     /// [`AccountError::Threshold`] if `threshold` is beyond 10^15 votes, or no whole number with integer noise.
     pub fn with_threshold(self, threshold: f64) -> Result<Self, AccountError> {
         let whole = threshold.fract() == 0.0;
-        if threshold.abs() <= 1e15 && (whole || !self.noise.is_integer()) {
+        if threshold.abs() <= 1e15 && (whole || !self.mechanism.is_integer()) {
             Ok(Self { threshold: Some(threshold), ..self })
         } else {
             Err(AccountError::Threshold { found: threshold })
         }
     }
 
-    /// Charges the imperfection of the sampler to delta: `distance` bounds the statistical distance of **all** draws of
-    /// the run together ([`NoiseShare::distance_of_draws`](speed_mechanism::NoiseShare::distance_of_draws)).
+    /// Charges the imperfection of the sampler to delta: `distance` bounds the total variation distance of **all** draws of
+    /// the run together from the exact noise
+    /// ([`NoiseShare::total_variation_of_draws`](speed_mechanism::NoiseShare::total_variation_of_draws)).
     ///
     /// # Errors
-    /// [`AccountError::SamplingDistance`] if `distance` is not in [0, 1).
-    pub fn with_sampling_distance(self, distance: f64) -> Result<Self, AccountError> {
+    /// [`AccountError::TotalVariation`] if `distance` is not in [0, 1).
+    pub fn with_sampling_total_variation(self, distance: f64) -> Result<Self, AccountError> {
         if (0.0..1.0).contains(&distance) {
-            Ok(Self { sampling_distance: distance, ..self })
+            Ok(Self { sampling_total_variation: distance, ..self })
         } else {
-            Err(AccountError::SamplingDistance { found: distance })
+            Err(AccountError::TotalVariation { found: distance })
         }
     }
 
-    /// Which noise it is.
+    /// Returns the noise of all teachers together.
     #[must_use]
-    pub fn noise(&self) -> Noise {
-        self.noise
+    pub fn mechanism(&self) -> Mechanism {
+        self.mechanism
     }
 
-    /// Ratio of the teachers whose noise is present and secret.
+    /// Returns the ratio of the teachers whose noise is present and secret.
     #[must_use]
     pub fn tau(&self) -> HonestRatio {
         self.tau
     }
 
-    /// The noisy votes that an answer needs.
+    /// Returns the noisy votes that an answer needs.
     #[must_use]
     pub fn threshold(&self) -> Option<f64> {
         self.threshold
     }
 
-    /// Statistical distance of all draws of the run from the exact noise.
+    /// Returns the total variation distance of all draws of the run from the exact noise.
     #[must_use]
-    pub fn sampling_distance(&self) -> f64 {
-        self.sampling_distance
+    pub fn sampling_total_variation(&self) -> f64 {
+        self.sampling_total_variation
     }
 
-    /// The same query with the noise of so many more teachers, at most of all.
+    /// Returns the same query with the noise of a further ratio of the teachers, at most of all.
     pub(crate) fn with_more_noise(self, known: HonestRatio) -> Self {
         let all = (self.tau.get() + known.get()).min(1.0);
         Self { tau: HonestRatio::new(all).unwrap_or(HonestRatio::ALL), ..self }
     }
 
-    /// The same query with the noise of another ratio of the teachers.
+    /// Returns the same query with the noise of another ratio of the teachers.
     pub(crate) fn with_tau(self, tau: HonestRatio) -> Self {
         Self { tau, ..self }
-    }
-}
-
-/// The delta of an (epsilon, delta) claim, from [`Delta::SMALLEST`] to less than 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
-pub struct Delta(f64);
-
-impl Delta {
-    /// Parts of a smaller one are no longer numbers with all their digits.
-    pub const SMALLEST: f64 = 1e-280;
-
-    /// Checks and wraps `delta`.
-    ///
-    /// # Errors
-    /// [`AccountError::Delta`] if `delta` is no number, less than [`Self::SMALLEST`], or 1 or more.
-    pub fn new(delta: f64) -> Result<Self, AccountError> {
-        if (Self::SMALLEST..1.0).contains(&delta) { Ok(Self(delta)) } else { Err(AccountError::Delta { found: delta }) }
-    }
-
-    /// The value.
-    #[must_use]
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-
-impl TryFrom<f64> for Delta {
-    type Error = AccountError;
-
-    fn try_from(delta: f64) -> Result<Self, Self::Error> {
-        Self::new(delta)
-    }
-}
-
-impl From<Delta> for f64 {
-    fn from(delta: Delta) -> Self {
-        delta.0
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// How many results are kept.
+/// Number of results that are kept.
 const KEPT: usize = 64;
 
 /// The last results of a function, by the bits of its arguments. Nothing is locked while one is computed.
@@ -13,7 +13,7 @@ impl<const N: usize, V: Clone> Memo<N, V> {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// The result for these arguments, which `compute` depends on and on nothing else.
+    /// Returns the result for these arguments, which `compute` depends on and on nothing else.
     pub(crate) fn get_or(&self, arguments: [f64; N], compute: impl FnOnce() -> V) -> V {
         let key = arguments.map(f64::to_bits);
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,7 +4,7 @@
 use crate::composition::pure_excess;
 use crate::sound::{at_least_zero, larger};
 
-/// Theorem 3: upper bound of the moment of order `l` of the privacy loss of one query that is (`epsilon`,
+/// Computes Theorem 3: the upper bound of the moment of order `l` of the privacy loss of one query that is (`epsilon`,
 /// 0)-differentially private and answers something else than its likeliest class with a probability of at most
 /// `e^log_q`.
 ///
@@ -17,24 +17,24 @@ pub fn moment(epsilon: f64, log_q: f64, l: u32) -> f64 {
     theorem_3(epsilon, log_q, f64::from(l))
 }
 
-/// [`moment`] for real orders.
+/// Computes [`moment`] for real orders.
 pub(crate) fn theorem_3(epsilon: f64, log_q: f64, l: f64) -> f64 {
     let value = paper_without_votes(epsilon, l);
     if log_q >= -log_one_plus_exp(epsilon) { value } else { value.min(theorem_3_branch(epsilon, log_q, l)) }
 }
 
-/// The branches of Theorem 3 that do not look at votes.
+/// Returns the branches of Theorem 3 that do not look at votes.
 pub(crate) fn paper_without_votes(epsilon: f64, l: f64) -> f64 {
     (epsilon * l).min(epsilon * epsilon * l * (l + 1.0) / 2.0)
 }
 
-/// The branch that does, for `q < 1/(e^epsilon + 1)`.
+/// Returns the branch that does, for `q < 1/(e^epsilon + 1)`.
 fn theorem_3_branch(epsilon: f64, log_q: f64, l: f64) -> f64 {
     let stays = (l + 1.0) * (-log_q.exp()).ln_1p() - l * (-(epsilon + log_q).exp()).ln_1p();
     log_sum(stays, log_q + epsilon * l)
 }
 
-/// The exact worst moment of order `l > 0` of any (`epsilon`, 0)-differentially private mechanism: that of randomised
+/// Returns the exact worst moment of order `l > 0` of any (`epsilon`, 0)-differentially private mechanism: that of randomised
 /// response, `ln((e^{(l+1) epsilon} + e^{-l epsilon}) / (1 + e^epsilon))`. Both directions.
 #[must_use]
 pub fn pure_moment(epsilon: f64, l: f64) -> f64 {
@@ -46,7 +46,7 @@ pub fn pure_moment(epsilon: f64, l: f64) -> f64 {
     l * epsilon + (-(2.0 * l + 1.0) * epsilon).exp().ln_1p() - (-epsilon).exp().ln_1p()
 }
 
-/// The exact worst moment of order `l > 0` of an (`epsilon`, 0)-differentially private mechanism that answers something
+/// Returns the exact worst moment of order `l > 0` of an (`epsilon`, 0)-differentially private mechanism that answers something
 /// else than one given outcome with probability **exactly** `q = e^log_q`, from that distribution to a neighbour's.
 ///
 /// Of all neighbours, with `q'` for the outcome's complement, the moment is largest where every other outcome has the
@@ -70,7 +70,7 @@ pub fn exact_outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     worst.clamp(0.0, pure_moment(epsilon, l))
 }
 
-/// The worst moment given an **upper bound** of `q`: below `1/(1 + e^epsilon)` the exact one, which grows with `q`, and
+/// Returns the worst moment given an **upper bound** of `q`: below `1/(1 + e^epsilon)` the exact one, which grows with `q`, and
 /// beyond it [`pure_moment`].
 #[must_use]
 pub fn outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
@@ -79,7 +79,7 @@ pub fn outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     if log_q >= -log_one_plus_exp(epsilon) { any } else { below_the_cap(epsilon, log_q, l).min(any) }
 }
 
-/// Where `q e^epsilon` is close to 1, what is left of it has few digits of `ln q`. Bounds grow with `q`, so rounding it up is enough.
+/// Rounds `ln q` up: where `q e^epsilon` is close to 1, the rest of it has few digits of `ln q`, and bounds grow with `q`.
 fn rounded_up(epsilon: f64, log_q: f64) -> f64 {
     // Nothing is left of it where there is no q.
     if log_q == f64::NEG_INFINITY { log_q } else { log_q + 1e-11 + 8.0 * f64::EPSILON * (log_q.abs() + epsilon) }
@@ -93,7 +93,7 @@ fn below_the_cap(epsilon: f64, log_q: f64, l: f64) -> f64 {
     larger(less, more).max(0.0)
 }
 
-/// The worst moment where the adversary knows the other teachers' noise: `epsilon` is that of one query for the secret
+/// Returns the worst moment where the adversary knows the other teachers' noise: `epsilon` is that of one query for the secret
 /// noise, `e^log_q` bounds the probability of another outcome **with all noise unknown** (see docs/privacy.md,
 /// "Collusion").
 #[must_use]
@@ -101,7 +101,7 @@ pub fn collusion_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     Chord::new(Family::Exact, epsilon, l).moment(log_q)
 }
 
-/// The privacy profile that [`outcome_moment`] is for moments: how much `delta(e^at)` can exceed `(1 - e^at)_+`, given an
+/// Returns the privacy profile that [`outcome_moment`] is for moments: how much `delta(e^at)` can exceed `(1 - e^at)_+`, given an
 /// upper bound of `q`. Attained at the same ends, since what is argued there holds for every convex divergence
 /// (docs/privacy.md, "Loss distributions").
 pub(crate) fn outcome_excess(epsilon: f64, log_q: f64, at: f64) -> f64 {
@@ -118,12 +118,12 @@ pub(crate) fn outcome_excess(epsilon: f64, log_q: f64, at: f64) -> f64 {
     at_least_zero(worst).min(any)
 }
 
-/// The same where a part of the noise is known: the [`Chord`].
+/// Returns the same where a part of the noise is known: the [`Chord`].
 pub(crate) fn known_noise_excess(epsilon: f64, log_q1: f64, at: f64) -> f64 {
     (log_q1 + log_one_plus_exp(epsilon)).min(0.0).exp() * pure_excess(epsilon, at)
 }
 
-/// Which of the two worst cases per outcome a mixture is bounded with.
+/// The worst case per outcome that bounds a mixture: one of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     /// Theorem 3.
@@ -146,7 +146,7 @@ pub(crate) struct Chord {
 }
 
 impl Chord {
-    /// Of one order; what is expensive is here and not in [`Self::moment`].
+    /// Creates the chord of one order; the expensive part is here and not in [`Self::moment`].
     pub(crate) fn new(family: Family, epsilon: f64, l: f64) -> Self {
         let (cap, log_q0) = match family {
             Family::Exact => (pure_moment(epsilon, l), -log_one_plus_exp(epsilon)),
@@ -160,13 +160,13 @@ impl Chord {
         Self { cap, log_rise, log_q0 }
     }
 
-    /// The moment given `ln q_1`.
+    /// Returns the moment given `ln q_1`.
     pub(crate) fn moment(&self, log_q1: f64) -> f64 {
         log_sum(0.0, self.log_rise + (log_q1 - self.log_q0).min(0.0)).min(self.cap)
     }
 }
 
-/// The `ln q` below `end` at which a rising function reaches `cap`; rounded down, which makes the chord larger.
+/// Returns the `ln q` below `end` at which a rising function reaches `cap`; rounded down, which makes the chord larger.
 fn log_q_at(moment: impl Fn(f64) -> f64, end: f64, cap: f64) -> f64 {
     let (mut low, mut high) = (end - 2_000.0, end);
     for _ in 0..80 {
@@ -177,12 +177,12 @@ fn log_q_at(moment: impl Fn(f64) -> f64, end: f64, cap: f64) -> f64 {
     low
 }
 
-/// `ln(1 + e^epsilon)`, without overflow.
+/// Returns `ln(1 + e^epsilon)`, without overflow.
 fn log_one_plus_exp(epsilon: f64) -> f64 {
     epsilon + (-epsilon).exp().ln_1p()
 }
 
-/// `ln(e^a + e^b)` with full relative accuracy also where the result is close to zero: `a` close to zero, `b` very
+/// Returns `ln(e^a + e^b)` with full relative accuracy also where the result is close to zero: `a` close to zero, `b` very
 /// negative.
 pub(crate) fn log_sum(a: f64, b: f64) -> f64 {
     if a.abs() < 0.5 && b < 0.5 {
@@ -195,12 +195,13 @@ pub(crate) fn log_sum(a: f64, b: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
-    use speed_mechanism::{HonestRatio, InverseScale};
+    use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 
     use super::*;
     use crate::composition::tail_bound_epsilon;
+    use crate::event::PrivacyEvent;
+    use crate::outcome::q_pairs;
     use crate::per_query::epsilon_star;
-    use crate::{Noise, PrivacyEvent, q_pairs};
 
     #[test]
     fn the_chord_has_the_reference_values() {
@@ -216,14 +217,14 @@ mod tests {
             .map(|entry| {
                 let counts = entry[0].as_array().expect("counts");
                 let counts: Vec<u32> = counts.iter().map(|count| count.as_f64().expect("a count") as u32).collect();
-                let all = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::ALL);
+                let all = PrivacyEvent::new(Mechanism::laplace(scale), HonestRatio::ALL);
                 (q_pairs(&counts, &all).expect("votes").ln(), entry[1].as_f64().expect("a number"))
             })
             .collect();
         // The searched epsilon's tolerance is that of its block.
         for (tau, tolerance) in [("1", 1e-9), ("0.9", 1e-4), ("0.7", 1e-7)] {
             let ratio = HonestRatio::new(tau.parse().expect("a number")).expect("a ratio");
-            let star = epsilon_star(&PrivacyEvent::new(Noise::laplace(scale), ratio)).expect("a scale").max(0.2);
+            let star = epsilon_star(&PrivacyEvent::new(Mechanism::laplace(scale), ratio)).expect("a scale").max(0.2);
             let star = if tau == "1" { 0.2 } else { star };
             let found = (1..=25)
                 .map(f64::from)

@@ -1,4 +1,4 @@
-//! Which order of moments gives the least epsilon.
+//! The order of moments that gives the least epsilon.
 
 /// The best order, and whether it is the first or last that was tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,17 +9,17 @@ pub(crate) struct Best {
 }
 
 /// The smallest order tried where orders are real.
-const SMALLEST: f64 = 0.02;
+const MIN_ORDER: f64 = 0.02;
 /// From two octaves to a thousandth of the order, which an epsilon does not feel: it is flat about its least.
 const GOLDEN_STEPS: usize = 15;
-/// The largest by default.
-pub(crate) const LARGEST_REAL: f64 = 4_096.0;
-/// The largest at all: tables of noise are as long, and no epsilon gains from more.
-const LARGEST: f64 = 1e5;
+/// The largest real order by default.
+pub(crate) const MAX_REAL_ORDER: f64 = 4_096.0;
+/// The largest order at all: tables of noise are as long, and no epsilon gains from more.
+const MAX_ORDER: f64 = 1e5;
 
-/// Whole orders from 1 to `largest`, as the paper.
+/// Searches whole orders from 1 to `largest`, as the paper.
 pub(crate) fn best_whole(largest: u32, epsilon: impl Fn(f64) -> f64) -> Option<Best> {
-    let largest = largest.min(LARGEST as u32);
+    let largest = largest.min(MAX_ORDER as u32);
     let all = (1..=largest).map(|l| (f64::from(l), epsilon(f64::from(l))));
     all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(order, epsilon)| Best {
         order,
@@ -28,14 +28,14 @@ pub(crate) fn best_whole(largest: u32, epsilon: impl Fn(f64) -> f64) -> Option<B
     })
 }
 
-/// Real orders up to `largest`: an octave apart, then a golden section around its best. Every order gives a valid bound,
+/// Searches real orders up to `largest`: an octave apart, then a golden section around its best. Every order gives a valid bound,
 /// so a better one that is missed costs tightness only.
 pub(crate) fn best_real(largest: f64, epsilon: impl Fn(f64) -> f64) -> Option<Best> {
     if largest.is_nan() || largest <= 0.0 {
         return None;
     }
-    let largest = largest.min(LARGEST);
-    let smallest = SMALLEST.min(largest);
+    let largest = largest.min(MAX_ORDER);
+    let smallest = MIN_ORDER.min(largest);
     let steps = ((largest / smallest).log2()).ceil().max(1.0) as i32;
     let at = |i: i32| {
         if i == steps { largest } else { smallest * (largest / smallest).powf(f64::from(i) / f64::from(steps)) }

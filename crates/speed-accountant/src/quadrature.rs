@@ -1,28 +1,28 @@
 //! Double-exponential quadrature (Takahasi and Mori 1974), which forgives singular ends: the densities here have cusps.
 //!
-//! Integrands take a place as an anchor and an offset from it, so that the distance from a cusp at the anchor is exact
+//! Integrands take a point as an anchor and an offset from it, so that the distance from a cusp at the anchor is exact
 //! however small it is.
 
 use std::f64::consts::PI;
 use std::sync::LazyLock;
 
-/// A place on the line: `anchor + offset`, the offset exact.
+/// A point of the line: `anchor + offset`, the offset exact.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct AnchoredPoint {
     pub(crate) anchor: f64,
     pub(crate) offset: f64,
 }
 
-impl Place {
-    /// The distance from `origin`; exact where that is the anchor.
+impl AnchoredPoint {
+    /// Returns the distance from `origin`; exact where that is the anchor.
     pub(crate) fn from(self, origin: f64) -> f64 {
         (self.anchor - origin) + self.offset
     }
 }
 
-/// How many nodes: fine is right to about fourteen digits, coarse to seven.
+/// Number of nodes: fine is right to about fourteen digits, coarse to seven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Quality {
+pub(crate) enum Precision {
     Fine,
     Coarse,
 }
@@ -33,7 +33,7 @@ type Nodes = Vec<(f64, f64)>;
 static FINITE: LazyLock<[Nodes; 2]> = LazyLock::new(|| [finite(1.0 / 12.0, 1e-290), finite(1.0 / 5.0, 1e-60)]);
 static HALF_LINE: LazyLock<[Nodes; 2]> = LazyLock::new(|| [half(1.0 / 18.0), half(1.0 / 8.0)]);
 
-impl Quality {
+impl Precision {
     fn of(self, nodes: &'static LazyLock<[Nodes; 2]>) -> &'static Nodes {
         match self {
             Self::Fine => &nodes[0],
@@ -53,7 +53,7 @@ fn finite(step: f64, nearest: f64) -> Nodes {
     (0..).map(node).take_while(|&(distance, weight)| distance > nearest && weight > 0.0).collect()
 }
 
-/// For integrands that fall like `e^-x`: `x = e^{t - e^-t}`.
+/// Computes the nodes for integrands that fall like `e^-x`: `x = e^{t - e^-t}`.
 fn half(step: f64) -> Nodes {
     let last = (6.6 / step) as i32;
     (-last..=last)
@@ -66,34 +66,34 @@ fn half(step: f64) -> Nodes {
         .collect()
 }
 
-/// The nodes and weights of the whole line, cut at `breaks` (rising), for integrands that fall like `e^{-|x| / scale}`
+/// Returns the nodes and weights of the whole line, cut at `breaks` (rising), for integrands that fall like `e^{-|x| / scale}`
 /// outside.
-pub(crate) fn line(breaks: &[f64], scale: f64, quality: Quality) -> Vec<(Place, f64)> {
+pub(crate) fn line(breaks: &[f64], scale: f64, precision: Precision) -> Vec<(AnchoredPoint, f64)> {
     let mut nodes = Vec::new();
     if let Some(&first) = breaks.first() {
-        nodes.extend(half_line(first, -scale, quality));
+        nodes.extend(half_line(first, -scale, precision));
     }
     for pair in breaks.windows(2) {
-        nodes.extend(interval(pair[0], pair[1], quality));
+        nodes.extend(interval(pair[0], pair[1], precision));
     }
     if let Some(&last) = breaks.last() {
-        nodes.extend(half_line(last, scale, quality));
+        nodes.extend(half_line(last, scale, precision));
     }
     nodes
 }
 
-/// From `from` to infinity, or for a negative `scale` to minus infinity.
-pub(crate) fn half_line(from: f64, scale: f64, quality: Quality) -> impl Iterator<Item = (Place, f64)> {
-    let nodes = quality.of(&HALF_LINE).iter();
-    nodes.map(move |&(x, weight)| (Place { anchor: from, offset: x * scale }, weight * scale.abs()))
+/// Iterates over the nodes from `from` to infinity, or for a negative `scale` to minus infinity.
+pub(crate) fn half_line(from: f64, scale: f64, precision: Precision) -> impl Iterator<Item = (AnchoredPoint, f64)> {
+    let nodes = precision.of(&HALF_LINE).iter();
+    nodes.map(move |&(x, weight)| (AnchoredPoint { anchor: from, offset: x * scale }, weight * scale.abs()))
 }
 
-/// From `from` to `to`.
-pub(crate) fn interval(from: f64, to: f64, quality: Quality) -> impl Iterator<Item = (Place, f64)> {
+/// Iterates over the nodes from `from` to `to`.
+pub(crate) fn interval(from: f64, to: f64, precision: Precision) -> impl Iterator<Item = (AnchoredPoint, f64)> {
     let length = to - from;
-    quality.of(&FINITE).iter().enumerate().flat_map(move |(i, &(distance, weight))| {
-        let right = (Place { anchor: to, offset: -distance * length }, weight * length);
-        let left = (Place { anchor: from, offset: distance * length }, weight * length);
+    precision.of(&FINITE).iter().enumerate().flat_map(move |(i, &(distance, weight))| {
+        let right = (AnchoredPoint { anchor: to, offset: -distance * length }, weight * length);
+        let left = (AnchoredPoint { anchor: from, offset: distance * length }, weight * length);
         // The middle is one node, not two.
         std::iter::once(right).chain((i > 0).then_some(left))
     })
@@ -107,16 +107,16 @@ mod tests {
     fn integrates_singular_ends_and_tails() {
         // x^{-0.9} over [0, 2] about an anchor away from zero.
         let singular: f64 =
-            interval(5.0, 7.0, Quality::Fine).map(|(place, weight)| weight * place.from(5.0).powf(-0.9)).sum();
+            interval(5.0, 7.0, Precision::Fine).map(|(point, weight)| weight * point.from(5.0).powf(-0.9)).sum();
         assert!((singular / (10.0 * 2f64.powf(0.1)) - 1.0).abs() < 1e-10, "{singular}");
         let smooth: f64 =
-            interval(-1.0, 3.0, Quality::Fine).map(|(place, weight)| weight * place.from(0.0).powi(4)).sum();
+            interval(-1.0, 3.0, Precision::Fine).map(|(point, weight)| weight * point.from(0.0).powi(4)).sum();
         assert!((smooth / (244.0 / 5.0) - 1.0).abs() < 1e-11, "{smooth}");
         // Gamma(0.2).
         let gamma: f64 =
-            half_line(3.0, 1.0, Quality::Fine).map(|(p, w)| w * p.from(3.0).powf(-0.8) * (-p.from(3.0)).exp()).sum();
+            half_line(3.0, 1.0, Precision::Fine).map(|(p, w)| w * p.from(3.0).powf(-0.8) * (-p.from(3.0)).exp()).sum();
         assert!((gamma / 4.590_843_711_998_803 - 1.0).abs() < 1e-10, "{gamma}");
-        let bell: f64 = line(&[-1.0, 0.5], 1.0, Quality::Fine).into_iter().map(|(p, w)| w / p.from(0.0).cosh()).sum();
+        let bell: f64 = line(&[-1.0, 0.5], 1.0, Precision::Fine).into_iter().map(|(p, w)| w / p.from(0.0).cosh()).sum();
         assert!((bell / PI - 1.0).abs() < 1e-10, "{bell}");
     }
 }

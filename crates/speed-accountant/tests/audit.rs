@@ -1,11 +1,11 @@
 //! The audit stays below every claim for the project's noise, and catches the published code's.
 
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit, audit_at};
-use speed_accountant::per_query::tight_per_query_epsilon;
-use speed_accountant::{Accountant, Bound, Delta, Noise, PrivacyEvent, per_query_epsilon};
+use speed_accountant::theory::{per_query_epsilon, tight_per_query_epsilon};
+use speed_accountant::{Accountant, Bound, Delta, PrivacyEvent};
 use speed_core::Randomness;
 use speed_mechanism::{
-    DiscreteGaussian, HonestRatio, InverseScale, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
+    DiscreteGaussian, HonestRatio, InverseScale, Mechanism, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
 };
 
 /// False alarms: each bound is wrong once in ten thousand seeds, and the seeds are fixed.
@@ -26,7 +26,7 @@ fn the_project_s_noise_stays_below_every_claim() {
     for (g, tau, seed) in [(1.0, 1.0, 1), (1.0, 0.6, 2), (0.5, 0.8, 3)] {
         let (scale, tau) = (gamma(g), HonestRatio::new(tau).expect("a ratio"));
         let share = ShareNoise::Exact(Box::new(NoiseShare::new(scale, 10).expect("a table")));
-        let event = PrivacyEvent::new(Noise::discrete_laplace(scale), tau);
+        let event = PrivacyEvent::new(Mechanism::discrete_laplace(scale), tau);
         let claim = tight_per_query_epsilon(&event, 3);
         assert!(claim <= per_query_epsilon(&event));
         for (rows, threshold) in
@@ -46,7 +46,7 @@ fn skellam_and_gaussian_noise_stay_below_their_claims() {
     let skellam = ShareNoise::Skellam(SkellamShare::new(sigma, 10).expect("teachers"));
     // The discrete Gaussian has the moments of the Gaussian, not its whole curve: the paper's formulas use moments only.
     for (share, noise, bound, seed) in
-        [(skellam, Noise::skellam(sigma), Bound::Tight, 4), (gaussian, Noise::gaussian(sigma), Bound::Paper, 5)]
+        [(skellam, Mechanism::skellam(sigma), Bound::Tight, 4), (gaussian, Mechanism::gaussian(sigma), Bound::Paper, 5)]
     {
         let event = PrivacyEvent::new(noise, HonestRatio::ALL);
         let accountant = Accountant::new(event, Delta::new(delta).expect("a delta")).with_bound(bound);

@@ -1,14 +1,16 @@
 //! What the accountant refuses, and what its claims say.
 
 use speed_accountant::composition::improved_epsilon;
+use speed_accountant::theory::{account, account_data_independent, account_up_to, q, q_exact};
 use speed_accountant::{
-    AccountError, Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, ReleaseOptions, account,
-    account_data_independent, account_up_to, q, q_exact,
+    AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent, ReleaseOptions,
 };
 use speed_core::Randomness;
-use speed_mechanism::{DiscreteLaplace, HonestRatio, InverseScale, NoiseDeviation, NoiseGenerator, NoiseShare};
+use speed_mechanism::{
+    DiscreteLaplace, HonestRatio, InverseScale, Mechanism, NoiseDeviation, NoiseGenerator, NoiseShare,
+};
 
-fn event(noise: fn(InverseScale) -> Noise) -> PrivacyEvent {
+fn event(noise: fn(InverseScale) -> Mechanism) -> PrivacyEvent {
     let gamma = InverseScale::new(0.1).expect("a valid scale");
     PrivacyEvent::new(noise(gamma), HonestRatio::new(0.9).expect("a valid ratio"))
 }
@@ -18,7 +20,7 @@ fn delta() -> Delta {
 }
 
 fn refused(counts: &[Vec<u32>]) -> AccountError {
-    account(counts, event(Noise::discrete_laplace), delta()).expect_err("bad votes")
+    account(counts, event(Mechanism::discrete_laplace), delta()).expect_err("bad votes")
 }
 
 #[test]
@@ -35,8 +37,8 @@ fn bad_votes_are_refused_with_their_row() {
         refused(&[vec![most, most], vec![most, most - 1]]),
         AccountError::Votes { row: 1, found: 2 * u64::from(most) - 1, expected: 2 * u64::from(most) }
     );
-    assert!(account(&[vec![most, 0]], event(Noise::discrete_laplace), delta()).is_ok());
-    assert_eq!(q(&[3], &event(Noise::laplace)), Err(AccountError::TooFewClasses { row: 0, found: 1 }));
+    assert!(account(&[vec![most, 0]], event(Mechanism::discrete_laplace), delta()).is_ok());
+    assert_eq!(q(&[3], &event(Mechanism::laplace)), Err(AccountError::TooFewClasses { row: 0, found: 1 }));
     let message = refused(&[vec![2, 1], vec![3, 0], vec![2, 2]]).to_string();
     assert_eq!(message, "row 2 has 4 votes, but row 0 has 3: every teacher votes once in every query");
 }
@@ -47,43 +49,45 @@ fn bad_parameters_are_refused() {
         assert!(matches!(Delta::new(value), Err(AccountError::Delta { .. })), "{value}");
     }
     assert!(serde_json::from_str::<Delta>("0").is_err());
-    assert_eq!(account_data_independent(0, event(Noise::laplace), delta()), Err(AccountError::NoQueries));
-    let none = account_up_to(&[vec![2, 1]], event(Noise::laplace), delta(), 0);
+    assert_eq!(account_data_independent(0, event(Mechanism::laplace), delta()), Err(AccountError::NoQueries));
+    let none = account_up_to(&[vec![2, 1]], event(Mechanism::laplace), delta(), 0);
     assert_eq!(none, Err(AccountError::NoOrders));
     // The largest order is cut, not tried.
     for largest in [f64::INFINITY, 1e300] {
         for bound in [Bound::Paper, Bound::Tight] {
             let accountant =
-                Accountant::new(event(Noise::laplace), delta()).with_bound(bound).with_largest_order(largest);
+                Accountant::new(event(Mechanism::laplace), delta()).with_bound(bound).with_max_order(largest);
             assert!(
                 accountant.account(&[vec![9, 1]]).is_ok_and(|account| account.epsilon < 1.0),
                 "{bound:?} {largest}"
             );
         }
     }
-    let many = Accountant::new(event(Noise::laplace), delta()).account_queries(1_000_001);
+    let many = Accountant::new(event(Mechanism::laplace), delta()).account_queries(1_000_001);
     assert_eq!(many, Err(AccountError::Queries { found: 1_000_001 }));
     for distance in [-1e-30, 1.0, f64::NAN] {
-        let result = event(Noise::discrete_laplace).with_sampling_distance(distance);
-        assert!(matches!(result, Err(AccountError::SamplingDistance { .. })), "{distance}");
+        let result = event(Mechanism::discrete_laplace).with_sampling_total_variation(distance);
+        assert!(matches!(result, Err(AccountError::TotalVariation { .. })), "{distance}");
     }
 }
 
 #[test]
 fn the_sampler_is_charged_to_delta() {
     let counts = vec![vec![200, 40, 10]; 50];
-    let exact = event(Noise::discrete_laplace);
+    let exact = event(Mechanism::discrete_laplace);
     let share = NoiseShare::new(InverseScale::new(0.1).expect("a valid scale"), 250).expect("a certified table");
     let plain = account(&counts, exact, delta()).expect("valid votes");
-    let charged = exact.with_sampling_distance(share.distance_of_draws(50 * 3 * 225)).expect("a distance");
+    let charged =
+        exact.with_sampling_total_variation(share.total_variation_of_draws(50 * 3 * 225)).expect("a distance");
     let charged = account(&counts, charged, delta()).expect("valid votes");
     assert!(charged.epsilon >= plain.epsilon && charged.epsilon < plain.epsilon * (1.0 + 1e-5));
     assert_eq!(charged.delta, 1e-5);
-    assert!(charged.claim.contains("statistical distance"));
+    assert!(charged.claim.contains("total variation distance"));
     // A bad sampler costs something, and a worse one everything.
-    let bad = account(&counts, exact.with_sampling_distance(1e-7).expect("a distance"), delta()).expect("valid votes");
+    let bad =
+        account(&counts, exact.with_sampling_total_variation(1e-7).expect("a distance"), delta()).expect("valid votes");
     assert!(bad.epsilon > plain.epsilon + 1e-3 && bad.epsilon < plain.epsilon + 1.0);
-    let worse = account(&counts, exact.with_sampling_distance(1e-5).expect("a distance"), delta());
+    let worse = account(&counts, exact.with_sampling_total_variation(1e-5).expect("a distance"), delta());
     assert!(matches!(worse, Err(AccountError::DeltaUsedUp { .. })));
 }
 
@@ -91,8 +95,10 @@ fn the_sampler_is_charged_to_delta() {
 fn claims_say_what_they_cover() {
     let counts = vec![vec![240, 10, 0]; 3];
     let gamma = InverseScale::new(0.1).expect("a valid scale");
-    let noises =
-        [(Noise::laplace(gamma), "continuous Laplace"), (Noise::discrete_laplace(gamma), "integer (discrete Laplace)")];
+    let noises = [
+        (Mechanism::laplace(gamma), "continuous Laplace"),
+        (Mechanism::discrete_laplace(gamma), "integer (discrete Laplace)"),
+    ];
     for (noise, name) in noises {
         let spent = account(&counts, PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a valid ratio")), delta())
             .expect("valid votes");
@@ -123,7 +129,7 @@ fn claims_say_what_they_cover() {
 
 #[test]
 fn accounts_serialise() {
-    let spent = account(&[vec![240, 10, 0]], event(Noise::discrete_laplace), delta()).expect("valid votes");
+    let spent = account(&[vec![240, 10, 0]], event(Mechanism::discrete_laplace), delta()).expect("valid votes");
     let value = serde_json::to_value(&spent).expect("serialisable");
     assert_eq!(value["noise"], "discrete_laplace");
     assert_eq!(value["gamma"], 0.1);
@@ -136,7 +142,7 @@ fn hardly_any_noise_costs_much() {
     let sigma = NoiseDeviation::new(40.0).expect("valid");
     for tau in [1e-300, 1e-306, 5e-324] {
         let ratio = HonestRatio::new(tau).expect("valid");
-        for noise in [Noise::gaussian(sigma), Noise::skellam(sigma)] {
+        for noise in [Mechanism::gaussian(sigma), Mechanism::skellam(sigma)] {
             let accountant = Accountant::new(PrivacyEvent::new(noise, ratio), delta());
             // About k / (sigma^2 tau), or no claim at all.
             for found in [accountant.account_queries(100), accountant.account(&[vec![5, 5, 3]])] {
@@ -152,15 +158,16 @@ fn too_little_of_a_cusp_is_no_integral() {
     let gamma = InverseScale::new(1e-3).expect("valid");
     let rows = vec![vec![51, 49]; 10];
     let of = |tau: f64, integrals: bool| {
-        let event = PrivacyEvent::new(Noise::laplace(gamma), HonestRatio::new(tau).expect("valid"));
-        let accountant = Accountant::new(event, delta()).with_bound(Bound::Outcome).with_directions(Directions::One);
+        let event = PrivacyEvent::new(Mechanism::laplace(gamma), HonestRatio::new(tau).expect("valid"));
+        let accountant =
+            Accountant::new(event, delta()).with_bound(Bound::Outcome).with_relation(NeighbouringRelation::OneSided);
         (event, accountant.with_integrals(integrals).account(&rows).expect("votes").epsilon)
     };
     let (event, claimed) = of(0.004, true);
     // For two classes the pair is the truth.
     assert_eq!(claimed, of(0.004, false).1);
     assert!(claimed > 27.0, "{claimed}");
-    assert!(matches!(q_exact(&[50, 50], &event), Err(AccountError::Unreachable { .. })));
+    assert!(matches!(q_exact(&[50, 50], &event), Err(AccountError::IntegrationRatio { .. })));
 }
 
 #[test]
@@ -168,7 +175,7 @@ fn a_threshold_that_nobody_reaches_costs_nothing() {
     // The probability of any answer is no double; it is not taken for a number that is none.
     let ratio = HonestRatio::new(0.05).expect("valid");
     for (gamma, noise) in
-        [(26.87, Noise::laplace as fn(_) -> _), (26.87, Noise::discrete_laplace), (500.0, Noise::laplace)]
+        [(26.87, Mechanism::laplace as fn(_) -> _), (26.87, Mechanism::discrete_laplace), (500.0, Mechanism::laplace)]
     {
         let event = PrivacyEvent::new(noise(InverseScale::new(gamma).expect("valid")), ratio);
         let accountant = Accountant::new(event.with_threshold(29.0).expect("whole"), Delta::new(1e-5).expect("valid"));
@@ -183,21 +190,26 @@ fn a_threshold_that_nobody_reaches_costs_nothing() {
 fn one_direction_never_costs_more_than_both() {
     // The best order lies at a cliff, of a neighbour that is harmless at lower ones.
     let event = PrivacyEvent::new(
-        Noise::discrete_laplace(InverseScale::new(1.0).expect("valid")),
+        Mechanism::discrete_laplace(InverseScale::new(1.0).expect("valid")),
         HonestRatio::new(0.05).expect("valid"),
     );
     let accountant = Accountant::new(event, Delta::new((-19.329_202_809_161_522f64).exp()).expect("valid"));
-    let of = |directions| accountant.with_directions(directions).account(&[vec![24, 957]]).expect("votes").epsilon;
-    let (one, both) = (of(Directions::One), of(Directions::Both));
+    let of = |directions| accountant.with_relation(directions).account(&[vec![24, 957]]).expect("votes").epsilon;
+    let (one, both) = (of(NeighbouringRelation::OneSided), of(NeighbouringRelation::BothWays));
     assert!(one <= both * (1.0 + 1e-6) && both < 0.03, "{one} {both}");
 }
 
 #[test]
 fn a_release_of_a_landslide_ends() {
     let options = ReleaseOptions::default();
-    let accountant = Accountant::new(event(Noise::discrete_laplace), delta());
-    let released = accountant.release(&[vec![4_000_000_000, 0, 0]], &options, &mut generator(), true);
+    let accountant = Accountant::new(event(Mechanism::discrete_laplace), delta());
+    let released = accountant.release(&[vec![4_000_000_000, 0, 0]], &options, &mut generator());
     assert!(released.is_ok_and(|released| released.epsilon.is_finite()));
+}
+
+/// The same bits, of a key that was kept and not chosen.
+fn kept() -> NoiseGenerator {
+    NoiseGenerator::new(&Randomness::Kept([3; 32].into())).expect("a generator")
 }
 
 fn generator() -> NoiseGenerator {
@@ -207,12 +219,12 @@ fn generator() -> NoiseGenerator {
 #[test]
 fn a_released_value_is_publishable_and_says_what_it_is() {
     let counts = vec![vec![240, 10, 0]; 60];
-    let event = event(Noise::discrete_laplace);
+    let event = event(Mechanism::discrete_laplace);
     let (plain, options) = (Accountant::new(event, delta()), ReleaseOptions::default());
     let secret = plain.account(&counts).expect("valid votes");
     let any = plain.account_queries(60).expect("queries");
-    for assume in [Assume::Dropout, Assume::Collusion] {
-        let released = plain.with_assume(assume).release(&counts, &options, &mut generator(), false);
+    for assume in [Adversary::ExternalWithDropout, Adversary::Colluding] {
+        let released = plain.with_adversary(assume).release(&counts, &options, &mut kept());
         let released = released.expect("valid votes");
         assert!(released.publishable && released.epsilon > secret.epsilon && released.epsilon < any.epsilon);
         for part in ["of the answers and of this value", "both directions", "May be published, once", "1.0e-6"] {
@@ -221,17 +233,17 @@ fn a_released_value_is_publishable_and_says_what_it_is() {
         let release = released.release.expect("how it was released");
         assert!(release.failure < 1.000_001e-6 && release.moment > 0.0 && !release.simulation);
     }
-    let simulated = plain.release(&counts, &options, &mut generator(), true).expect("valid votes");
+    let simulated = plain.release(&counts, &options, &mut generator()).expect("valid votes");
     assert!(!simulated.publishable && simulated.claim.contains("SIMULATION"));
     // The order does not depend on the votes.
-    let other = plain.release(&vec![vec![90, 80, 80]; 60], &options, &mut generator(), true).expect("valid votes");
+    let other = plain.release(&vec![vec![90, 80, 80]; 60], &options, &mut generator()).expect("valid votes");
     assert_eq!(other.order, simulated.order);
     for bad in [
         ReleaseOptions { smoothness: 0.0, ..options },
         ReleaseOptions { noise: f64::NAN, ..options },
         ReleaseOptions { order: Some(-1.0), ..options },
     ] {
-        assert!(matches!(plain.release(&counts, &bad, &mut generator(), true), Err(AccountError::Release { .. })));
+        assert!(matches!(plain.release(&counts, &bad, &mut generator()), Err(AccountError::ReleaseOption { .. })));
     }
 }
 
@@ -239,7 +251,7 @@ fn a_released_value_is_publishable_and_says_what_it_is() {
 fn a_released_value_is_hardly_ever_too_small() {
     // At a failure of 1e-3 the chance of more than 6 in 300 runs is below 1e-7.
     let counts: Vec<Vec<u32>> = (0..30).map(|i| vec![200 - 5 * i, 30 + 5 * i, 20]).collect();
-    let accountant = Accountant::new(event(Noise::discrete_laplace), Delta::new(1e-2).expect("a delta"));
+    let accountant = Accountant::new(event(Mechanism::discrete_laplace), Delta::new(1e-2).expect("a delta"));
     let options = ReleaseOptions { order: Some(3.0), ..ReleaseOptions::default() };
     let mut generator = generator();
     // What the moments behind it are at least: order 3, towards one neighbour, the part of delta that is left.
@@ -267,7 +279,7 @@ fn a_released_value_is_hardly_ever_too_small() {
         .sum();
     let mut small = 0;
     for _ in 0..300 {
-        let released = accountant.release(&counts, &options, &mut generator, true).expect("valid votes");
+        let released = accountant.release(&counts, &options, &mut generator).expect("valid votes");
         let own = released.release.expect("a release").moment;
         let least = improved_epsilon(alpha + own, 3.0, 1e-2 * 0.9);
         small += usize::from(released.epsilon < least);

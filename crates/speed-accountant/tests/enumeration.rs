@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 
 use speed_accountant::composition::improved_epsilon;
-use speed_accountant::per_query::{epsilon_star, tight_per_query_epsilon};
-use speed_accountant::{
-    Accountant, Assume, Bound, Delta, Directions, Method, Noise, PrivacyEvent, collusion_moment, moment,
-    outcome_moment, per_query_epsilon, pure_moment, q, q_exact, q_pairs,
+use speed_accountant::theory::{
+    collusion_moment, moment, outcome_moment, per_query_epsilon, pure_moment, q, q_exact, q_pairs,
 };
-use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable};
+use speed_accountant::theory::{epsilon_star, tight_per_query_epsilon};
+use speed_accountant::{Accountant, Adversary, Bound, CompositionMethod, Delta, NeighbouringRelation, PrivacyEvent};
+use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, Mechanism};
 
 /// What sums over noise leave out, and roundings.
 const SLACK: f64 = 1e-9;
@@ -101,7 +101,7 @@ fn exact_moment(here: &[f64], there: &[f64], l: f64) -> f64 {
 
 fn event(gamma: f64, tau: f64, threshold: Option<i64>) -> PrivacyEvent {
     let gamma = InverseScale::new(gamma).expect("a valid scale");
-    let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::new(tau).expect("a valid ratio"));
+    let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::new(tau).expect("a valid ratio"));
     match threshold {
         Some(threshold) => event.with_threshold(threshold as f64).expect("a threshold"),
         None => event,
@@ -161,9 +161,9 @@ fn check_claims(
     let rows = vec![row.to_vec(); queries];
     let mut claims = vec![accountant.account_queries(queries).expect("queries")];
     for bound in [Bound::Tight, Bound::Outcome, Bound::Paper] {
-        for directions in [Directions::One, Directions::Both] {
-            for assume in [Assume::Dropout, Assume::Collusion] {
-                let accountant = accountant.with_bound(bound).with_directions(directions).with_assume(assume);
+        for directions in [NeighbouringRelation::OneSided, NeighbouringRelation::BothWays] {
+            for assume in [Adversary::ExternalWithDropout, Adversary::Colluding] {
+                let accountant = accountant.with_bound(bound).with_relation(directions).with_adversary(assume);
                 claims.push(accountant.account(&rows).expect("votes"));
             }
         }
@@ -172,7 +172,7 @@ fn check_claims(
         for there in pairs {
             let found = delta_of(here, there, queries, claim.epsilon);
             assert!(found <= delta * (1.0 + 1e-6), "{what}: delta {found} above {delta}: {}", claim.claim);
-            if claim.directions == Directions::Both {
+            if claim.relation == NeighbouringRelation::BothWays {
                 let back = delta_of(there, here, queries, claim.epsilon);
                 assert!(back <= delta * (1.0 + 1e-6), "{what}: delta {back} back above {delta}: {}", claim.claim);
             }
@@ -334,7 +334,7 @@ fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
             }
         };
         let accountant = Accountant::new(event(gamma, tau, threshold), Delta::new(delta).expect("a delta"))
-            .with_assume(Assume::Collusion);
+            .with_adversary(Adversary::Colluding);
         for (counts, queries) in [
             (vec![6, 6], 3),
             (vec![9, 3], 20),
@@ -345,7 +345,7 @@ fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
             (vec![0, 4, 8], 30),
         ] {
             let claim = accountant.account(&vec![votes(&counts); queries]).expect("votes");
-            let Some(order) = claim.order.filter(|_| claim.composition == Method::Moments) else { continue };
+            let Some(order) = claim.order.filter(|_| claim.composition == CompositionMethod::Moments) else { continue };
             for there in neighbours(&counts) {
                 for (here, there) in [(&counts, &there), (&there, &counts)] {
                     let least = improved_epsilon(queries as f64 * truth(here, there, order), order, delta);
@@ -365,7 +365,7 @@ fn the_exact_mixture_is_attained_for_two_classes() {
     let accountant = Accountant::new(event(gamma, tau, None), Delta::new(delta).expect("a delta"));
     for gap in [0, 3, 8, 14] {
         let rows = vec![votes(&[30 + gap, 30]); 50];
-        let claim = accountant.with_assume(Assume::Collusion).account(&rows).expect("votes");
+        let claim = accountant.with_adversary(Adversary::Colluding).account(&rows).expect("votes");
         let dropout = accountant.account(&rows).expect("votes").epsilon;
         let order = claim.order.expect("from moments");
         let largest = [(gap, -2), (gap - 2, 2), (gap, 2), (gap + 2, -2)]
@@ -416,7 +416,7 @@ fn a_tight_epsilon_with_the_raw_q_claims_too_little_under_collusion() {
     let (gamma, tau, l) = (0.1, 0.7, 8.0);
     let truth = ContinuousKnownNoise::new(gamma, tau).moment(60.0, 2.0, l);
     let scale = InverseScale::new(gamma).expect("a scale");
-    let dropout = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::new(tau).expect("a ratio"));
+    let dropout = PrivacyEvent::new(Mechanism::laplace(scale), HonestRatio::new(tau).expect("a ratio"));
     let row = [155, 95];
     let log_q = q_pairs(&row, &dropout).expect("votes").ln();
     let star = epsilon_star(&dropout).expect("a scale");
@@ -427,7 +427,7 @@ fn a_tight_epsilon_with_the_raw_q_claims_too_little_under_collusion() {
     let paper = moment(per_query_epsilon(&dropout), q(&row, &dropout).expect("votes").ln(), 8);
     assert!(truth <= paper, "{truth} above the paper's {paper}");
     // So does the collusion bound, by construction.
-    let all = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::ALL);
+    let all = PrivacyEvent::new(Mechanism::laplace(scale), HonestRatio::ALL);
     let bound = collusion_moment(star, q_pairs(&row, &all).expect("votes").ln(), l);
     assert!(truth <= bound, "{truth} above {bound}");
 }
@@ -439,7 +439,7 @@ fn the_paper_s_numbers_hold_thanks_to_their_slack() {
     let gamma = 0.1;
     let scale = InverseScale::new(gamma).expect("a scale");
     for tau in [0.9, 0.7] {
-        let event = PrivacyEvent::new(Noise::laplace(scale), HonestRatio::new(tau).expect("a ratio"));
+        let event = PrivacyEvent::new(Mechanism::laplace(scale), HonestRatio::new(tau).expect("a ratio"));
         let epsilon = per_query_epsilon(&event);
         let noise = ContinuousKnownNoise::new(gamma, tau);
         for gap in [0u32, 6, 14, 30, 44, 60, 100, 150] {

@@ -1,14 +1,12 @@
 //! What must hold for any input: order relations, limits, and no panic, NaN or negative epsilon.
 
 use proptest::prelude::*;
-use speed_accountant::calibrate::{NoiseKind, Target, calibrate_noise, calibrate_queries};
+use speed_accountant::calibrate::{Target, calibrate_noise, calibrate_queries};
 use speed_accountant::composition::{optimal_delta, optimal_epsilon, optimal_epsilon_of};
-use speed_accountant::per_query::{epsilon_star, log_sup_g, tight_per_query_epsilon};
-use speed_accountant::{
-    Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, gaussian_rdp, per_query_epsilon, q, q_exact,
-    q_pairs, skellam_rdp,
-};
-use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale};
+use speed_accountant::theory::{epsilon_star, log_sup_g, tight_per_query_epsilon};
+use speed_accountant::theory::{gaussian_rdp, per_query_epsilon, q, q_exact, q_pairs, skellam_rdp};
+use speed_accountant::{Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
+use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, Mechanism, MechanismKind};
 
 fn tau(value: f64) -> HonestRatio {
     HonestRatio::new(value).expect("a ratio")
@@ -23,17 +21,17 @@ fn log_range(low: f64, high: f64) -> impl Strategy<Value = f64> {
     (low.ln()..high.ln()).prop_map(f64::exp)
 }
 
-fn kinds() -> impl Strategy<Value = NoiseKind> {
+fn kinds() -> impl Strategy<Value = MechanismKind> {
     prop_oneof![
-        Just(NoiseKind::Laplace),
-        Just(NoiseKind::DiscreteLaplace),
-        Just(NoiseKind::Gaussian),
-        Just(NoiseKind::Skellam)
+        Just(MechanismKind::Laplace),
+        Just(MechanismKind::DiscreteLaplace),
+        Just(MechanismKind::Gaussian),
+        Just(MechanismKind::Skellam)
     ]
 }
 
-/// Noise whose scale is in the range that every formula must be right in.
-fn noises() -> impl Strategy<Value = Noise> {
+/// Mechanism whose scale is in the range that every formula must be right in.
+fn noises() -> impl Strategy<Value = Mechanism> {
     (kinds(), log_range(1e-4, 100.0)).prop_map(|(kind, gamma)| {
         let scale = if kind.is_inverse() { gamma } else { (1.0 / gamma).clamp(0.02, 3e3) };
         kind.with_scale(scale).expect("in range")
@@ -76,18 +74,18 @@ proptest! {
         }
         let accountant = Accountant::new(event, delta(log_delta.exp()));
         let of = |bound, directions, assume| {
-            let accountant = accountant.with_bound(bound).with_directions(directions).with_assume(assume);
+            let accountant = accountant.with_bound(bound).with_relation(directions).with_adversary(assume);
             let account = accountant.account(&rows).expect("valid votes");
             assert!(account.epsilon >= 0.0 && account.epsilon.is_finite(), "{}", account.claim);
             assert!(account.per_query_epsilon >= 0.0 && !account.claim.is_empty());
             account.epsilon
         };
-        let tight = of(Bound::Tight, Directions::Both, Assume::Dropout);
-        let tight_one = of(Bound::Tight, Directions::One, Assume::Dropout);
-        let outcome = of(Bound::Outcome, Directions::Both, Assume::Dropout);
-        let collusion = of(Bound::Tight, Directions::Both, Assume::Collusion);
-        let paper = of(Bound::Paper, Directions::One, Assume::Dropout);
-        let paper_both = of(Bound::Paper, Directions::Both, Assume::Dropout);
+        let tight = of(Bound::Tight, NeighbouringRelation::BothWays, Adversary::ExternalWithDropout);
+        let tight_one = of(Bound::Tight, NeighbouringRelation::OneSided, Adversary::ExternalWithDropout);
+        let outcome = of(Bound::Outcome, NeighbouringRelation::BothWays, Adversary::ExternalWithDropout);
+        let collusion = of(Bound::Tight, NeighbouringRelation::BothWays, Adversary::Colluding);
+        let paper = of(Bound::Paper, NeighbouringRelation::OneSided, Adversary::ExternalWithDropout);
+        let paper_both = of(Bound::Paper, NeighbouringRelation::BothWays, Adversary::ExternalWithDropout);
         let any = accountant.account_queries(rows.len()).expect("queries").epsilon;
         let above = |more: f64, less: f64| more >= less * (1.0 - 1e-6) - 1e-9;
         prop_assert!(above(tight, tight_one), "{tight} below {tight_one} in one direction");
@@ -106,7 +104,7 @@ proptest! {
         integer in any::<bool>(),
     ) {
         let gamma = InverseScale::new(gamma).expect("in range");
-        let noise = if integer { Noise::discrete_laplace(gamma) } else { Noise::laplace(gamma) };
+        let noise = if integer { Mechanism::discrete_laplace(gamma) } else { Mechanism::laplace(gamma) };
         let event = PrivacyEvent::new(noise, tau(ratio));
         for row in &rows {
             let (paper, pairs, exact) =
@@ -126,7 +124,7 @@ proptest! {
     ) {
         let at = |gamma: f64, ratio: f64| {
             let gamma = InverseScale::new(gamma).expect("in range");
-            let noise = if integer { Noise::discrete_laplace(gamma) } else { Noise::laplace(gamma) };
+            let noise = if integer { Mechanism::discrete_laplace(gamma) } else { Mechanism::laplace(gamma) };
             PrivacyEvent::new(noise, tau(ratio))
         };
         let here = at(gamma, ratio);
@@ -191,7 +189,7 @@ proptest! {
 #[test]
 fn limits() {
     let laplace = |gamma: f64, ratio: f64| {
-        PrivacyEvent::new(Noise::laplace(InverseScale::new(gamma).expect("a scale")), tau(ratio))
+        PrivacyEvent::new(Mechanism::laplace(InverseScale::new(gamma).expect("a scale")), tau(ratio))
     };
     // tau -> 1 gives 2 gamma.
     for gamma in [0.01, 0.1, 1.0] {
@@ -217,7 +215,7 @@ fn the_searches_find_the_largest_ratio_of_a_grid() {
     // Brute force over places: J(A, D) by a plain sum of midpoints in each tenth of a vote.
     for (gamma, ratio) in [(0.3, 0.3), (0.3, 0.6), (1.0, 0.75)] {
         let scale = InverseScale::new(gamma).expect("a scale");
-        let event = PrivacyEvent::new(Noise::laplace(scale), tau(ratio));
+        let event = PrivacyEvent::new(Mechanism::laplace(scale), tau(ratio));
         let noise = GeneralisedLaplace::of_class(scale, tau(ratio));
         let found = epsilon_star(&event).expect("a scale").max(2.0 * gamma);
         let (step, reach) = (0.1, 400i32);
@@ -247,9 +245,16 @@ fn the_searches_find_the_largest_ratio_of_a_grid() {
 
 #[test]
 fn calibration_meets_its_target_and_no_less_noise_does() {
-    let target =
-        Target { epsilon: 5.0, delta: delta(1e-5), tau: tau(0.9), assume: Assume::Collusion, bound: Bound::Tight };
-    for kind in [NoiseKind::Laplace, NoiseKind::DiscreteLaplace, NoiseKind::Gaussian, NoiseKind::Skellam] {
+    let target = Target {
+        epsilon: 5.0,
+        delta: delta(1e-5),
+        tau: tau(0.9),
+        adversary: Adversary::Colluding,
+        bound: Bound::Tight,
+    };
+    for kind in
+        [MechanismKind::Laplace, MechanismKind::DiscreteLaplace, MechanismKind::Gaussian, MechanismKind::Skellam]
+    {
         let found = calibrate_noise(kind, 100, &target).expect("reachable");
         assert!(found.account.epsilon <= 5.0 && found.account.epsilon > 4.99, "{kind:?}: {}", found.account.epsilon);
         assert!(found.account.publishable);
@@ -262,9 +267,9 @@ fn calibration_meets_its_target_and_no_less_noise_does() {
         assert_eq!(queries.queries, 100, "{kind:?}");
     }
     for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(calibrate_noise(NoiseKind::Laplace, 1, &Target { epsilon, ..target }).is_err());
+        assert!(calibrate_noise(MechanismKind::Laplace, 1, &Target { epsilon, ..target }).is_err());
     }
-    assert!(calibrate_noise(NoiseKind::Laplace, 1_000_000, &Target { epsilon: 1e-3, ..target }).is_err());
-    let weak = NoiseKind::Laplace.with_scale(50.0).expect("in range");
+    assert!(calibrate_noise(MechanismKind::Laplace, 1_000_000, &Target { epsilon: 1e-3, ..target }).is_err());
+    let weak = MechanismKind::Laplace.with_scale(50.0).expect("in range");
     assert!(calibrate_queries(weak, &target).is_err());
 }

@@ -5,10 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_accountant::{
-    Account, Delta, Noise, PrivacyEvent, account, account_up_to, moment, per_query_epsilon, q, round_up,
-};
-use speed_mechanism::{HonestRatio, InverseScale};
+use speed_accountant::theory::{account, account_up_to, moment, per_query_epsilon, q};
+use speed_accountant::{Account, Delta, PrivacyEvent, round_up};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 
 /// Classes of both data sets.
 const CLASSES: usize = 10;
@@ -53,7 +52,7 @@ fn svhn_queries(folder: &Path) -> Vec<Vec<u32>> {
     votes
 }
 
-fn event(noise: fn(InverseScale) -> Noise, gamma: f64, tau: f64) -> PrivacyEvent {
+fn event(noise: fn(InverseScale) -> Mechanism, gamma: f64, tau: f64) -> PrivacyEvent {
     let tau = HonestRatio::new(tau).and_then(|tau| tau.effective(TEACHERS)).expect("a valid ratio");
     PrivacyEvent::new(noise(InverseScale::new(gamma).expect("a valid scale")), tau)
 }
@@ -62,7 +61,7 @@ fn delta() -> Delta {
     Delta::new(1e-5).expect("a valid delta")
 }
 
-fn spent(votes: &[Vec<u32>], noise: fn(InverseScale) -> Noise, tau: f64) -> Account {
+fn spent(votes: &[Vec<u32>], noise: fn(InverseScale) -> Mechanism, tau: f64) -> Account {
     account(votes, event(noise, 0.1, tau), delta()).expect("valid votes")
 }
 
@@ -72,7 +71,7 @@ fn mnist_gives_the_paper_s_table() {
     let votes = mnist_queries(&folder);
     assert_eq!(votes.len(), 100);
     for (tau, printed) in [(1.0, 1.41), (0.9, 1.66), (0.7, 2.37)] {
-        assert_eq!(round_up(spent(&votes, Noise::laplace, tau).epsilon, 2), printed, "tau {tau}");
+        assert_eq!(round_up(spent(&votes, Mechanism::laplace, tau).epsilon, 2), printed, "tau {tau}");
     }
 }
 
@@ -82,7 +81,7 @@ fn svhn_gives_the_paper_s_table() {
     let votes = svhn_queries(&folder);
     assert_eq!(votes.len(), 500);
     for (tau, printed) in [(1.0, 4.73), (0.9, 5.59), (0.7, 8.16)] {
-        assert_eq!(round_up(spent(&votes, Noise::laplace, tau).epsilon, 2), printed, "tau {tau}");
+        assert_eq!(round_up(spent(&votes, Mechanism::laplace, tau).epsilon, 2), printed, "tau {tau}");
     }
 }
 
@@ -91,8 +90,8 @@ fn the_improvement_over_pate_is_its_largest_order() {
     // Erratum 9: at tau = 1 the formulas are PATE's; the epsilon falls because the orders go up to 25.
     let Some(folder) = votes_folder() else { return };
     let votes = mnist_queries(&folder);
-    assert!((spent(&votes, Noise::laplace, 1.0).epsilon - 1.40785).abs() < 5e-6);
-    let pate = account_up_to(&votes, event(Noise::laplace, 0.1, 1.0), delta(), 8).expect("valid votes");
+    assert!((spent(&votes, Mechanism::laplace, 1.0).epsilon - 1.40785).abs() < 5e-6);
+    let pate = account_up_to(&votes, event(Mechanism::laplace, 0.1, 1.0), delta(), 8).expect("valid votes");
     assert!((pate.epsilon - 2.04856).abs() < 5e-6);
     assert!(pate.order_at_edge);
 }
@@ -107,7 +106,7 @@ fn integer_noise_on_the_same_votes() {
     ];
     for (votes, results) in cases {
         for (tau, reference) in results {
-            let found = spent(&votes, Noise::discrete_laplace, tau).epsilon;
+            let found = spent(&votes, Mechanism::discrete_laplace, tau).epsilon;
             assert!((found / reference - 1.0).abs() < 1e-10, "tau {tau}: {found} against {reference}");
         }
     }
@@ -119,7 +118,7 @@ fn a_long_run_is_the_sum_of_its_queries() {
     let Some(folder) = votes_folder() else { return };
     let votes = histograms(&folder.join("mnist_250_teachers.npy"));
     assert_eq!(votes.len(), 9000);
-    let event = event(Noise::laplace, 0.1, 0.9);
+    let event = event(Mechanism::laplace, 0.1, 0.9);
     let found = account(&votes, event, delta()).expect("valid votes");
     let epsilon = per_query_epsilon(&event);
     let order = found.order.expect("an order");

@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 use speed_accountant::composition::{gaussian_epsilon, improved_epsilon, optimal_epsilon, tail_bound_epsilon};
-use speed_accountant::per_query::{self, epsilon_star, log_sup_g, theorem_2, tight_per_query_epsilon};
-use speed_accountant::{
-    Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent, account, account_data_independent,
-    account_up_to, exact_outcome_moment, gaussian_rdp, gnmax_rdp, moment, outcome_moment, per_query_epsilon,
-    pure_moment, q, q_exact, q_pairs,
+use speed_accountant::theory::{
+    account, account_data_independent, account_up_to, exact_outcome_moment, gaussian_rdp, gnmax_rdp, moment,
+    outcome_moment, per_query_epsilon, pure_moment, q, q_exact, q_pairs,
 };
-use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, NoiseDeviation};
+use speed_accountant::theory::{epsilon_star, log_sup_g, theorem_2, tight_per_query_epsilon};
+use speed_accountant::{Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
+use speed_mechanism::{
+    DiscreteLaplace, GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, Mechanism, NoiseDeviation,
+};
 
 /// Relative agreement asked where a block states nothing else.
 const TOLERANCE: f64 = 1e-9;
@@ -40,11 +42,11 @@ fn tau(value: f64) -> HonestRatio {
 }
 
 fn laplace(g: f64, t: f64) -> PrivacyEvent {
-    PrivacyEvent::new(Noise::laplace(gamma(g)), tau(t))
+    PrivacyEvent::new(Mechanism::laplace(gamma(g)), tau(t))
 }
 
 fn integer(g: f64, t: f64) -> PrivacyEvent {
-    PrivacyEvent::new(Noise::discrete_laplace(gamma(g)), tau(t))
+    PrivacyEvent::new(Mechanism::discrete_laplace(gamma(g)), tau(t))
 }
 
 fn delta() -> Delta {
@@ -134,12 +136,12 @@ fn two_classes() {
         let (t, g) = (number(&row["tau"]), number(&row["gamma"]));
         let found = log_sup_g(&GeneralisedLaplace::of_difference(gamma(g), tau(t)));
         close(found, number(&row["eps"]), TOLERANCE, &row);
-        let claimed = per_query::tight_per_query_epsilon(&laplace(g, t), 2);
+        let claimed = tight_per_query_epsilon(&laplace(g, t), 2);
         // A proved upper bound, at most so far above.
         assert!(claimed >= number(&row["eps"]) * (1.0 - 1e-9), "{claimed}: {row}");
         close(claimed, number(&row["eps"]), 2e-4, &row);
     }
-    assert_eq!(per_query::tight_per_query_epsilon(&laplace(0.1, 0.6), 2), 0.2);
+    assert_eq!(tight_per_query_epsilon(&laplace(0.1, 0.6), 2), 0.2);
 }
 
 #[test]
@@ -279,7 +281,7 @@ fn gaussian_noise() {
     let orders: Vec<f64> = all["orders"].as_array().expect("orders").iter().map(number).collect();
     for row in rows("gnmax") {
         let (sigma, t) = (NoiseDeviation::new(number(&row["sigma"])).expect("valid"), tau(number(&row["tau"])));
-        let event = PrivacyEvent::new(Noise::gaussian(sigma), t);
+        let event = PrivacyEvent::new(Mechanism::gaussian(sigma), t);
         let log_q = q_pairs(&votes(&row["counts"]), &event).expect("votes").ln();
         close(log_q, number(&row["logq"]), TOLERANCE, &row);
         for (i, &order) in orders.iter().enumerate() {
@@ -292,7 +294,7 @@ fn gaussian_noise() {
         let mu = (2.0 * k / t).sqrt() / sigma;
         close(mu, number(&row["mu"]), 1e-12, row);
         close(gaussian_epsilon(mu, 1e-5), number(&row["eps_exact_gdp"]), TOLERANCE, row);
-        let event = PrivacyEvent::new(Noise::gaussian(NoiseDeviation::new(sigma).expect("valid")), tau(t));
+        let event = PrivacyEvent::new(Mechanism::gaussian(NoiseDeviation::new(sigma).expect("valid")), tau(t));
         let found = Accountant::new(event, delta()).account_queries(k as usize).expect("queries");
         close(found.epsilon, number(&row["eps_exact_gdp"]), 1e-8, row);
     }
@@ -406,17 +408,20 @@ fn tightened_bounds() {
         let improved = improved_epsilon(sum(&exact, &|log_q| outcome_moment(star, log_q, l)), l, 1e-5);
         close(improved, number(&row["+improved conv"][0]), searched, row);
 
-        let both =
-            Accountant::paper(event, delta()).with_directions(Directions::Both).account(&fixture).expect("votes");
+        let both = Accountant::paper(event, delta())
+            .with_relation(NeighbouringRelation::BothWays)
+            .account(&fixture)
+            .expect("votes");
         close(both.epsilon, number(&row["paper formula, neighbour q (both directions)"][0]), TOLERANCE, row);
         // At tau = 1 the block has the chord all the same; there nobody is left to collude.
         let key = if t == "1" { "paper" } else { "collusion-correct (paper eps)" };
         let collusion =
-            Accountant::paper(event, delta()).with_assume(Assume::Collusion).account(&fixture).expect("votes");
+            Accountant::paper(event, delta()).with_adversary(Adversary::Colluding).account(&fixture).expect("votes");
         close(collusion.epsilon, number(&row[key][0]), TOLERANCE, row);
 
         // What is claimed has the proved epsilon in place of the searched one, and beats the block by real orders.
-        let claimed = Accountant::new(event, delta()).with_bound(Bound::Outcome).with_directions(Directions::One);
+        let claimed =
+            Accountant::new(event, delta()).with_bound(Bound::Outcome).with_relation(NeighbouringRelation::OneSided);
         let claimed = claimed.account(&fixture).expect("votes").epsilon;
         let proved = tight_per_query_epsilon(&event, 10);
         let proved = improved_epsilon(sum(&exact, &|log_q| outcome_moment(proved, log_q, l)), l, 1e-5);

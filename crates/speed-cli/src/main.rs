@@ -2,6 +2,7 @@
 
 mod bar;
 mod commands;
+mod figure;
 mod options;
 mod processor;
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use speed_accountant::ledger::LedgerError;
 use speed_batched::DeviceError;
+use speed_ledger::LedgerError;
 
 use crate::config::ConfigError;
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use speed_accountant::ledger::{Ledger, LedgerError, least_budget, would_allow};
-use speed_accountant::{Accountant, Delta};
+use speed_accountant::{Accountant, Delta, PrivacyFilter, QueryBatch};
+use speed_ledger::{Ledger, LedgerError, would_allow};
 
 use crate::Cost;
 use crate::ExperimentError;
@@ -72,7 +72,7 @@ pub fn plan(config: &Config, options: &Options) -> Result<Plan, ExperimentError>
         let done = is_done(&stage) && !options.force.iter().any(|name| is_called(&stage, name));
         let account = Accountant::new(event, delta).account_queries(queries);
         if !done {
-            to_charge.push((event, classes, queries));
+            to_charge.push(QueryBatch::new(event, classes, queries));
         }
         rows.push(PlannedRow {
             name: row.name.clone(),
@@ -88,7 +88,7 @@ pub fn plan(config: &Config, options: &Options) -> Result<Plan, ExperimentError>
     let (budget_needed, budget_delta) = match &ledger {
         _ if config.is_simulation() => (None, delta.get()),
         Some(ledger) => (Some(ledger.spent_with(&to_charge)?.1), ledger.statement()?.budget.delta.get()),
-        None => (Some(least_budget(delta, &to_charge)?), delta.get()),
+        None => (Some(PrivacyFilter::least_budget(delta, &to_charge)?), delta.get()),
     };
     let limit = budget(config)?.filter(|_| !config.is_simulation());
     let allowed = match (&ledger, limit) {

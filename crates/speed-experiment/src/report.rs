@@ -1,8 +1,8 @@
 //! The table: our figures beside the paper's, with everything that is needed to make them again.
 
 use serde::{Deserialize, Serialize};
-use speed_accountant::ledger::Statement;
 use speed_accountant::{Account, round_up};
+use speed_ledger::Statement;
 use speed_student::StudentMethod;
 
 use crate::config::{AggregationKind, Config, VotesSource};

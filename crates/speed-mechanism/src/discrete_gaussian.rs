@@ -20,14 +20,14 @@ pub struct DiscreteGaussian {
 }
 
 impl DiscreteGaussian {
-    /// Of deviation `sigma`, in votes.
+    /// Creates noise of deviation `sigma`, in votes.
     #[must_use]
     pub fn new(sigma: NoiseDeviation) -> Self {
         let variance = Variance::of(sigma);
         Self { variance, scale: (variance.numerator / variance.denominator).isqrt() + 1 }
     }
 
-    /// `sigma^2`: that of the formula, a little more than the variance of the distribution.
+    /// Returns `sigma^2`: that of the formula, a little more than the variance of the distribution.
     #[must_use]
     pub fn variance_parameter(&self) -> f64 {
         self.variance.get()
@@ -49,7 +49,7 @@ impl DiscreteGaussian {
         }
     }
 
-    /// Logarithms of the probabilities of `0, 1, ..., reach`.
+    /// Returns the logarithms of the probabilities of `0, 1, ..., reach`.
     #[must_use]
     pub fn log_pmf(&self, reach: usize) -> Vec<f64> {
         let v = self.variance.get();
@@ -59,7 +59,7 @@ impl DiscreteGaussian {
         (0..=reach).map(|k| log(k as f64) - sum.ln()).collect()
     }
 
-    /// An upper bound of `ln P[X >= m]` for `m` of at least 1: `P[N(0, sigma^2) >= m - 1]` (Proposition 25).
+    /// Returns an upper bound of `ln P[X >= m]` for `m` of at least 1: `P[N(0, sigma^2) >= m - 1]` (Proposition 25).
     #[must_use]
     pub fn log_survival_bound(&self, m: u64) -> f64 {
         log_normal_survival(m.saturating_sub(1) as f64 / self.variance.get().sqrt())

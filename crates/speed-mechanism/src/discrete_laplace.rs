@@ -22,52 +22,53 @@ pub struct DiscreteLaplace {
 
 impl DiscreteLaplace {
     /// The largest shape supported: the difference of two full discrete Laplace variables.
-    pub const LARGEST_SHAPE: f64 = 2.0;
+    pub const MAX_SHAPE: f64 = 2.0;
 
     /// Checks and wraps the parameters.
     ///
     /// # Errors
     /// [`MechanismError::Shape`] if `shape` is not in (0, 2].
     pub fn new(gamma: InverseScale, shape: f64) -> Result<Self, MechanismError> {
-        if shape > 0.0 && shape <= Self::LARGEST_SHAPE {
+        if shape > 0.0 && shape <= Self::MAX_SHAPE {
             Ok(Self { gamma: gamma.get(), shape })
         } else {
-            Err(MechanismError::Shape { found: shape, largest: Self::LARGEST_SHAPE })
+            Err(MechanismError::Shape { found: shape, max: Self::MAX_SHAPE })
         }
     }
 
-    /// The noise of one class where a ratio `tau` of the teachers adds noise.
+    /// Creates the noise of one class where a ratio `tau` of the teachers adds noise.
     #[must_use]
     pub fn of_class(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: tau.get() }
     }
 
-    /// The difference of two classes' noise where a ratio `tau` of the teachers adds noise: shape `2 tau`.
+    /// Creates the difference of two classes' noise where a ratio `tau` of the teachers adds noise: shape `2 tau`.
     #[must_use]
     pub fn of_difference(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: 2.0 * tau.get() }
     }
 
-    /// Probability that the noise is exactly `k` votes.
+    /// Returns the probability that the noise is exactly `k` votes.
     #[must_use]
     pub fn pmf(&self, k: i64) -> f64 {
         self.log_pmf(k).exp()
     }
 
-    /// Logarithm of the probability that the noise is exactly `k` votes. Takes time proportional to `|k| + 1/gamma`.
+    /// Returns the logarithm of the probability that the noise is exactly `k` votes. It takes time proportional to `|k| +
+    /// 1/gamma`.
     #[must_use]
     pub fn log_pmf(&self, k: i64) -> f64 {
         self.logs(k.unsigned_abs()).0
     }
 
-    /// Probability that the noise is at least `t` votes.
+    /// Returns the probability that the noise is at least `t` votes.
     #[must_use]
     pub fn survival(&self, t: i64) -> f64 {
         self.log_survival(t).exp()
     }
 
-    /// Logarithm of the probability that the noise is at least `t` votes. Takes time proportional to `|t| + 1/gamma`;
-    /// for many `t`, see [`Self::log_survivals`].
+    /// Returns the logarithm of the probability that the noise is at least `t` votes. It takes time proportional to `|t| +
+    /// 1/gamma`; for many `t`, see [`Self::log_survivals`].
     #[must_use]
     pub fn log_survival(&self, t: i64) -> f64 {
         if t > 0 {
@@ -78,7 +79,7 @@ impl DiscreteLaplace {
         }
     }
 
-    /// Logarithms of the probabilities that the noise is at least `t` votes, for `t = 0, 1, ..., reach`.
+    /// Returns the logarithms of the probabilities that the noise is at least `t` votes, for `t = 0, 1, ..., reach`.
     #[must_use]
     pub fn log_survivals(&self, reach: usize) -> Vec<f64> {
         let mut entries = vec![(0.0, 0.0); reach + 1];
@@ -111,7 +112,7 @@ impl DiscreteLaplace {
         Lattice::from_ratios(entries)
     }
 
-    /// Logarithms of `P[X = k]` and `P[X >= k]`.
+    /// Returns the logarithms of `P[X = k]` and `P[X >= k]`.
     fn logs(&self, k: u64) -> (f64, f64) {
         let (mut log_weight, mut at_k, mut first) = (-self.gamma * k as f64, 1.0, 1.0);
         self.descend(k, |i, c, r| {

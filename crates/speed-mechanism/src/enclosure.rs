@@ -21,7 +21,7 @@ impl Enclosure {
         Self { low: self.low.add(other.low), high: self.high.add(other.high) }
     }
 
-    /// The difference of two numbers of which the first is known to be at least as large.
+    /// Returns the difference of two numbers of which the first is known to be at least as large.
     pub(crate) fn sub(self, other: Self) -> Self {
         Self { low: self.low.saturating_sub(other.high), high: self.high.saturating_sub(other.low) }
     }
@@ -30,12 +30,12 @@ impl Enclosure {
         Self { low: self.low.mul(other.low), high: self.high.mul_up(other.high) }
     }
 
-    /// The quotient; the lower bound of `divisor` must be positive.
+    /// Returns the quotient; the lower bound of `divisor` must be positive.
     pub(crate) fn div(self, divisor: Self) -> Self {
         Self { low: self.low.div(divisor.high), high: self.high.div_up(divisor.low) }
     }
 
-    /// `e^-x` for the exact value of a double `x` from 2^-50 to 2^20.
+    /// Returns `e^-x` for the exact value of a double `x` from 2^-50 to 2^20.
     pub(crate) fn exp_negative(x: f64) -> Self {
         if x >= 128.0 {
             // e^-128 is less than 2^-184.

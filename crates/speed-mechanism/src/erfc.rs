@@ -3,7 +3,7 @@
 
 use std::f64::consts::{LN_2, PI};
 
-/// `ln(e^{z^2} erfc(z))` for `z >= 0`, to double precision.
+/// Returns `ln(e^{z^2} erfc(z))` for `z >= 0`, to double precision.
 pub(crate) fn log_scaled_erfc(z: f64) -> f64 {
     if z < 1.0 {
         // Taylor series of erf; 1/20! is less than 2^-61.
@@ -23,7 +23,7 @@ pub(crate) fn log_scaled_erfc(z: f64) -> f64 {
     (h * z / PI * (1.0 / (z * z) + 2.0 * sum) - pole).ln()
 }
 
-/// `ln P[N >= z]` for a standard normal `N`.
+/// Returns `ln P[N >= z]` for a standard normal `N`.
 #[must_use]
 pub fn log_normal_survival(z: f64) -> f64 {
     let scaled = z.abs() / 2f64.sqrt();

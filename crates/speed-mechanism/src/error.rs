@@ -1,28 +1,28 @@
-//! What can go wrong when a noise mechanism is specified or started.
+//! Failures of specifying or starting a noise mechanism.
 
 /// Why a noise mechanism could not be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MechanismError {
     /// The inverse scale is not a number in the supported range.
-    #[error("inverse scale gamma is {found:?}, but it must be a number from {smallest} to {largest} (per vote)")]
+    #[error("inverse scale gamma is {found:?}, but it must be a number from {min} to {max} (per vote)")]
     InverseScale {
         /// The refused value.
         found: f64,
         /// The smallest value allowed.
-        smallest: f64,
+        min: f64,
         /// The largest value allowed.
-        largest: f64,
+        max: f64,
     },
     /// The standard deviation is not a number in the supported range.
-    #[error("standard deviation sigma is {found:?}, but it must be a number from {smallest} to {largest} (in votes)")]
+    #[error("standard deviation sigma is {found:?}, but it must be a number from {min} to {max} (in votes)")]
     Deviation {
         /// The refused value.
         found: f64,
         /// The smallest value allowed.
-        smallest: f64,
+        min: f64,
         /// The largest value allowed.
-        largest: f64,
+        max: f64,
     },
     /// The ratio of teachers that add noise is not in (0, 1].
     #[error("ratio tau is {found:?}, but it must be greater than 0 and at most 1")]
@@ -37,32 +37,32 @@ pub enum MechanismError {
     NoNoisyTeacher {
         /// The ratio.
         tau: f64,
-        /// How many teachers there are.
+        /// Number of teachers.
         teachers: usize,
     },
     /// There are no teachers, or more than the arithmetic of the table covers.
-    #[error("number of teachers is {found}, but it must be from 1 to {largest}")]
+    #[error("number of teachers is {found}, but it must be from 1 to {max}")]
     Teachers {
         /// The refused number.
         found: usize,
         /// The largest number allowed.
-        largest: usize,
+        max: usize,
     },
     /// The sampler's table would be too long.
-    #[error("inverse scale gamma is {found:?}, but sampling needs at least {smallest} (the table grows as 1/gamma)")]
+    #[error("inverse scale gamma is {found:?}, but sampling needs at least {min} (the table grows as 1/gamma)")]
     NoiseTooWide {
         /// The refused value.
         found: f64,
         /// The smallest value allowed.
-        smallest: f64,
+        min: f64,
     },
     /// The shape of a distribution is out of range.
-    #[error("shape is {found:?}, but it must be greater than 0 and at most {largest}")]
+    #[error("shape is {found:?}, but it must be greater than 0 and at most {max}")]
     Shape {
         /// The refused value.
         found: f64,
         /// The largest value allowed.
-        largest: f64,
+        max: f64,
     },
     /// A probability of failure is not in (0, 1).
     #[error("probability of failure is {found:?}, but it must be greater than 0 and less than 1")]
@@ -71,12 +71,12 @@ pub enum MechanismError {
         found: f64,
     },
     /// The certified distance between the sampler's table and the exact distribution is too large.
-    #[error("statistical distance of the noise table is {found:e}, more than the allowed {largest:e}")]
-    StatisticalDistance {
+    #[error("total variation distance of the noise table is {found:e}, more than the allowed {max:e}")]
+    TotalVariation {
         /// The distance of the table that was built.
         found: f64,
         /// The largest distance allowed.
-        largest: f64,
+        max: f64,
     },
     /// A failure of the operating system's generator.
     #[error(transparent)]

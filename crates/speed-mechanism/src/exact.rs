@@ -16,7 +16,7 @@ pub(crate) struct Variance {
 }
 
 impl Variance {
-    /// `sigma^2` rounded up to a multiple of 2^-20, or of 2^-10 from a thousand votes on: products of what the samplers
+    /// Returns `sigma^2` rounded up to a multiple of 2^-20, or of 2^-10 from a thousand votes on: products of what the samplers
     /// compute then fit into 128 bits.
     pub(crate) fn of(sigma: NoiseDeviation) -> Self {
         let sigma = sigma.get();
@@ -31,7 +31,7 @@ impl Variance {
     }
 }
 
-/// A whole number below `bound`, each with the same probability.
+/// Returns a whole number below `bound`, each with the same probability.
 pub(crate) fn below(bound: u128, rng: &mut impl CryptoRng) -> u128 {
     let bits = 128 - (bound - 1).leading_zeros();
     loop {
@@ -46,12 +46,12 @@ pub(crate) fn below(bound: u128, rng: &mut impl CryptoRng) -> u128 {
     }
 }
 
-/// True with probability `numerator / denominator`, at most 1.
+/// Returns true with probability `numerator / denominator`, at most 1.
 pub(crate) fn bernoulli(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> bool {
     below(denominator, rng) < numerator
 }
 
-/// True with probability `e^{-numerator / denominator}` (Algorithm 1 of Canonne, Kamath and Steinke).
+/// Returns true with probability `e^{-numerator / denominator}` (Algorithm 1 of Canonne, Kamath and Steinke).
 pub(crate) fn bernoulli_exp(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> bool {
     for _ in 0..numerator / denominator {
         if !bernoulli_exp_of_one(1, 1, rng) {
@@ -61,7 +61,7 @@ pub(crate) fn bernoulli_exp(numerator: u128, denominator: u128, rng: &mut impl C
     bernoulli_exp_of_one(numerator % denominator, denominator, rng)
 }
 
-/// The same for an exponent of at most 1: the first k at which a coin of probability `exponent / k` fails is odd.
+/// Returns the same for an exponent of at most 1: the first k at which a coin of probability `exponent / k` fails is odd.
 fn bernoulli_exp_of_one(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> bool {
     let mut k = 1;
     while bernoulli(numerator, denominator * k, rng) {
@@ -70,7 +70,7 @@ fn bernoulli_exp_of_one(numerator: u128, denominator: u128, rng: &mut impl Crypt
     k % 2 == 1
 }
 
-/// Discrete Laplace noise of a whole scale: `P[X = k]` proportional to `e^{-|k| / scale}` (Algorithm 2, with `s = 1`).
+/// Draws discrete Laplace noise of a whole scale: `P[X = k]` proportional to `e^{-|k| / scale}` (Algorithm 2, with `s = 1`).
 pub(crate) fn discrete_laplace(scale: u128, rng: &mut impl CryptoRng) -> i128 {
     loop {
         let rest = below(scale, rng);
@@ -90,7 +90,7 @@ pub(crate) fn discrete_laplace(scale: u128, rng: &mut impl CryptoRng) -> i128 {
     }
 }
 
-/// A Poisson variable of rate `numerator / denominator`: as many of rate 1/2 as go into it, and one of what is left.
+/// Returns a Poisson variable of rate `numerator / denominator`: as many of rate 1/2 as go into it, and one of what is left.
 pub(crate) fn poisson(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
     let halves = 2 * numerator / denominator;
     let whole: u64 = (0..halves).map(|_| poisson_of_half(1, 2, rng)).sum();
@@ -98,7 +98,7 @@ pub(crate) fn poisson(numerator: u128, denominator: u128, rng: &mut impl CryptoR
     whole + poisson_of_half(2 * numerator - halves * denominator, 2 * denominator, rng)
 }
 
-/// For a rate of at most 1/2: a geometric variable `k`, of probability `2^-(k+1)`, accepted with probability `(2 rate)^k /
+/// Draws, for a rate of at most 1/2, a geometric variable `k`, of probability `2^-(k+1)`, accepted with probability `(2 rate)^k /
 /// k!`, which leaves a probability proportional to `rate^k / k!`.
 fn poisson_of_half(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
     loop {

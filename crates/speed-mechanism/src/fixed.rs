@@ -33,12 +33,12 @@ impl Fixed {
         Self([0, 0, (value as u64) << 32])
     }
 
-    /// `value * 2^-128`, exact: a number below one from its first 128 bits.
+    /// Returns `value * 2^-128`, exact: a number below one from its first 128 bits.
     pub(crate) fn from_fraction(value: u128) -> Self {
         Self([(value as u64) << 32, (value >> 32) as u64, (value >> 96) as u64])
     }
 
-    /// The first 128 bits after the point, rounded down; one and more become the largest fraction.
+    /// Returns the first 128 bits after the point, rounded down; one and more become the largest fraction.
     pub(crate) fn to_fraction(self) -> u128 {
         if self >= Self::ONE {
             return u128::MAX;
@@ -46,7 +46,7 @@ impl Fixed {
         u128::from(self.0[0] >> 32) | u128::from(self.0[1]) << 32 | u128::from(self.0[2]) << 96
     }
 
-    /// The exact value of a double in [2^-100, 2^32), rounded down to a multiple of 2^-160 (exact from 2^-107 up).
+    /// Returns the exact value of a double in [2^-100, 2^32), rounded down to a multiple of 2^-160 (exact from 2^-107 up).
     pub(crate) fn from_f64(value: f64) -> Self {
         let mut rest = value;
         let mut limbs = [0; LIMBS];
@@ -59,7 +59,7 @@ impl Fixed {
         Self(limbs)
     }
 
-    /// A double that is at least this number.
+    /// Returns a double that is at least this number.
     pub(crate) fn to_f64_up(self) -> f64 {
         if self == Self::ZERO {
             return 0.0;
@@ -79,7 +79,7 @@ impl Fixed {
         Self(sum)
     }
 
-    /// The difference, or zero if `other` is larger.
+    /// Returns the difference, or zero if `other` is larger.
     pub(crate) fn saturating_sub(self, other: Self) -> Self {
         if self <= other {
             return Self::ZERO;
@@ -112,7 +112,7 @@ impl Fixed {
         self.mul(other).add(Self::ULP)
     }
 
-    /// The quotient, which must be below 2^32; `divisor` must be positive and below 2^31.
+    /// Returns the quotient, which must be below 2^32; `divisor` must be positive and below 2^31.
     pub(crate) fn div(self, divisor: Self) -> Self {
         debug_assert!(divisor > Self::ZERO && divisor.0[2] >> 63 == 0, "fixed-point divisor left its range");
         let mut rest = Self::ZERO;

@@ -8,8 +8,8 @@ use rand::{SeedableRng, TryCryptoRng, TryRng};
 use speed_core::{EntropyError, Randomness};
 use zeroize::ZeroizeOnDrop;
 
-/// A cryptographic generator of privacy noise: ChaCha20, wiped from memory when dropped, opaque in `Debug`. It knows whether it is a
-/// simulation's.
+/// A cryptographic generator of privacy noise: ChaCha20, wiped from memory when dropped, opaque in `Debug`. It knows whether
+/// it is a simulation's.
 pub struct NoiseGenerator {
     generator: ChaCha20Rng,
     simulation: bool,

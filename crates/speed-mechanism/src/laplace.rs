@@ -13,7 +13,7 @@ use crate::erfc::log_scaled_erfc;
 use crate::{HonestRatio, InverseScale, MechanismError};
 
 /// Beyond this many times `1/gamma` closed forms are right to all digits that matter.
-const FURTHEST: f64 = 1e9;
+const MAX_REACH: f64 = 1e9;
 /// Terms smaller than e^-45 of the largest do not show in a double.
 const NEGLIGIBLE: f64 = 45.0;
 
@@ -27,57 +27,57 @@ pub struct GeneralisedLaplace {
 
 impl GeneralisedLaplace {
     /// The largest shape supported: the difference of two full Laplace variables.
-    pub const LARGEST_SHAPE: f64 = 2.0;
+    pub const MAX_SHAPE: f64 = 2.0;
 
     /// Checks and wraps the parameters.
     ///
     /// # Errors
     /// [`MechanismError::Shape`] if `shape` is not in (0, 2].
     pub fn new(gamma: InverseScale, shape: f64) -> Result<Self, MechanismError> {
-        if shape > 0.0 && shape <= Self::LARGEST_SHAPE {
+        if shape > 0.0 && shape <= Self::MAX_SHAPE {
             Ok(Self { gamma: gamma.get(), shape })
         } else {
-            Err(MechanismError::Shape { found: shape, largest: Self::LARGEST_SHAPE })
+            Err(MechanismError::Shape { found: shape, max: Self::MAX_SHAPE })
         }
     }
 
-    /// The noise of one class where a ratio `tau` of the teachers adds noise.
+    /// Creates the noise of one class where a ratio `tau` of the teachers adds noise.
     #[must_use]
     pub fn of_class(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: tau.get() }
     }
 
-    /// Inverse scale, per vote.
+    /// Returns the inverse scale, per vote.
     #[must_use]
     pub fn gamma(&self) -> f64 {
         self.gamma
     }
 
-    /// The shape.
+    /// Returns the shape.
     #[must_use]
     pub fn shape(&self) -> f64 {
         self.shape
     }
 
-    /// The same shape with another scale.
+    /// Returns the same shape with another scale.
     #[must_use]
     pub fn rescaled(&self, gamma: InverseScale) -> Self {
         Self { gamma: gamma.get(), ..*self }
     }
 
-    /// The difference of two classes' noise where a ratio `tau` of the teachers adds noise: shape `2 tau`.
+    /// Creates the difference of two classes' noise where a ratio `tau` of the teachers adds noise: shape `2 tau`.
     #[must_use]
     pub fn of_difference(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: 2.0 * tau.get() }
     }
 
-    /// Density at `u` votes, per vote; infinite at 0 for a shape of at most 1/2.
+    /// Returns the density at `u` votes, per vote; infinite at 0 for a shape of at most 1/2.
     #[must_use]
     pub fn density(&self, u: f64) -> f64 {
         self.log_density(u).exp()
     }
 
-    /// Logarithm of the density at `u` votes.
+    /// Returns the logarithm of the density at `u` votes.
     #[must_use]
     pub fn log_density(&self, u: f64) -> f64 {
         let x = (self.gamma * u).abs();
@@ -89,20 +89,20 @@ impl GeneralisedLaplace {
         if x == f64::INFINITY {
             return f64::NEG_INFINITY;
         }
-        if x > FURTHEST {
+        if x > MAX_REACH {
             // The first term for large x.
             return self.gamma.ln() - ln_gamma(self.shape) + (self.shape - 1.0) * (x / 2.0).ln() - LN_2 - x;
         }
         normaliser - x + log_trapezoid(x, |s, square, _| nu * s - square)
     }
 
-    /// Probability that the noise is at least `u` votes.
+    /// Returns the probability that the noise is at least `u` votes.
     #[must_use]
     pub fn survival(&self, u: f64) -> f64 {
         self.log_survival(u).exp()
     }
 
-    /// Logarithm of the probability that the noise is at least `u` votes: the design note's
+    /// Returns the logarithm of the probability that the noise is at least `u` votes: the design note's
     /// `S(x) = 1/(2 Gamma(tau)) integral e^{tau s - e^s} erfc(x e^{-s/2} / 2) ds`, with `e^-x` taken out so that
     /// nothing underflows.
     #[must_use]
@@ -117,7 +117,7 @@ impl GeneralisedLaplace {
         if x == f64::INFINITY {
             return f64::NEG_INFINITY;
         }
-        if x > FURTHEST {
+        if x > MAX_REACH {
             // Shapes of up to 2 have no larger tail than shape 2.
             return (0.5 + x / 4.0).ln() - x;
         }
@@ -126,7 +126,7 @@ impl GeneralisedLaplace {
     }
 }
 
-/// `ln integral e^{h(s)} ds` over the whole line. `h` gets `s`, `(e^{s/2} - z)^2` and `z = x e^{-s/2} / 2`: the
+/// Returns `ln integral e^{h(s)} ds` over the whole line. `h` gets `s`, `(e^{s/2} - z)^2` and `z = x e^{-s/2} / 2`: the
 /// exponent
 /// `e^s + z^2` is `x` plus that square.
 fn log_trapezoid(x: f64, h: impl Fn(f64, f64, f64) -> f64) -> f64 {

@@ -70,13 +70,13 @@ impl LaplaceTable {
         Self { noise, gamma: noise.gamma(), log_survival, log_density }
     }
 
-    /// The distribution with another scale and the same shape; shares nothing but costs no new table.
+    /// Returns the distribution with another scale and the same shape; shares nothing but costs no new table.
     #[must_use]
     pub fn rescaled(&self, gamma: crate::InverseScale) -> Self {
         Self { noise: self.noise.rescaled(gamma), gamma: gamma.get(), ..self.clone() }
     }
 
-    /// Logarithm of the probability that the noise is at least `u` votes.
+    /// Returns the logarithm of the probability that the noise is at least `u` votes.
     #[must_use]
     pub fn log_survival(&self, u: f64) -> f64 {
         let x = self.gamma * u;
@@ -95,7 +95,7 @@ impl LaplaceTable {
         }
     }
 
-    /// Logarithm of the density at `u` votes, per vote.
+    /// Returns the logarithm of the density at `u` votes, per vote.
     #[must_use]
     pub fn log_density(&self, u: f64) -> f64 {
         let x = (self.gamma * u).abs();
@@ -112,7 +112,7 @@ impl LaplaceTable {
     }
 }
 
-/// `erfc(z)` and `e^{-z^2}` at `z = e^{k STEP / 2} / 2`.
+/// Returns `erfc(z)` and `e^{-z^2}` at `z = e^{k STEP / 2} / 2`.
 fn kernel(k: i32) -> (f64, f64) {
     let z = (f64::from(k) * STEP / 2.0).exp() / 2.0;
     ((log_scaled_erfc(z) - z * z).exp(), (-z * z).exp())
@@ -138,7 +138,7 @@ fn place(x: f64) -> Place {
     }
 }
 
-/// Lagrange interpolation at equal steps, barycentric form.
+/// Interpolates (Lagrange) at equal steps, barycentric form.
 fn interpolate(values: &[f64], t: f64) -> f64 {
     const WEIGHTS: [f64; POINTS] = [-1.0, 7.0, -21.0, 35.0, -35.0, 21.0, -7.0, 1.0];
     let (mut above, mut below) = (0.0, 0.0);

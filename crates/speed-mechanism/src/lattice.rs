@@ -8,7 +8,7 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// From `ln P_{k+1}/P_k` and `P[X >= k]/P_k` for `k = 0..=reach`.
+    /// Creates a table from `ln P_{k+1}/P_k` and `P[X >= k]/P_k` for `k = 0..=reach`.
     pub(crate) fn from_ratios(entries: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let (mut log_pmf, mut log_survival) = (Vec::new(), Vec::new());
         let mut entries = entries.into_iter().peekable();
@@ -22,19 +22,19 @@ impl Lattice {
         Self { log_pmf, log_survival }
     }
 
-    /// The largest magnitude in the table.
+    /// Returns the largest magnitude in the table.
     #[must_use]
     pub fn reach(&self) -> usize {
         self.log_pmf.len() - 1
     }
 
-    /// `ln P[X = k]`; minus infinity beyond the reach.
+    /// Returns `ln P[X = k]`; minus infinity beyond the reach.
     #[must_use]
     pub fn log_pmf(&self, k: i64) -> f64 {
         self.index(k).map_or(f64::NEG_INFINITY, |k| self.log_pmf[k])
     }
 
-    /// `ln P[X >= t]`; beyond the reach that at the reach, which is an upper bound, and below minus the reach 0.
+    /// Returns `ln P[X >= t]`; beyond the reach that at the reach, which is an upper bound, and below minus the reach 0.
     #[must_use]
     pub fn log_survival(&self, t: i64) -> f64 {
         if t > 0 {

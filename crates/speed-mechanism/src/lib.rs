@@ -15,7 +15,7 @@
 //! let mut generator = NoiseGenerator::new(&Randomness::OperatingSystem)?;
 //! let noise: i64 = share.sample(&mut generator);
 //! assert!(noise.unsigned_abs() <= share.max_magnitude());
-//! assert!(share.statistical_distance() <= 2f64.powi(-100));
+//! assert!(share.total_variation() <= 2f64.powi(-100));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -82,6 +82,30 @@ impl MechanismKind {
 }
 
 impl Mechanism {
+    /// Creates continuous Laplace noise.
+    #[must_use]
+    pub const fn laplace(gamma: InverseScale) -> Self {
+        Self::Laplace { gamma }
+    }
+
+    /// Creates integer (discrete Laplace) noise.
+    #[must_use]
+    pub const fn discrete_laplace(gamma: InverseScale) -> Self {
+        Self::DiscreteLaplace { gamma }
+    }
+
+    /// Creates Gaussian noise.
+    #[must_use]
+    pub const fn gaussian(sigma: NoiseDeviation) -> Self {
+        Self::Gaussian { sigma }
+    }
+
+    /// Creates Skellam noise.
+    #[must_use]
+    pub const fn skellam(sigma: NoiseDeviation) -> Self {
+        Self::Skellam { sigma }
+    }
+
     /// Returns the name without the parameter.
     #[must_use]
     pub fn kind(self) -> MechanismKind {

@@ -13,24 +13,24 @@ pub struct InverseScale(f64);
 
 impl InverseScale {
     /// The smallest value supported: noise of a hundred thousand votes, which the analysis still sums term by term.
-    pub const SMALLEST: f64 = 1e-5;
+    pub const MIN: f64 = 1e-5;
     /// The largest value supported: there is no noise at all by then, and no exponent overflows.
-    pub const LARGEST: f64 = 1e6;
+    pub const MAX: f64 = 1e6;
 
     /// Checks and wraps `gamma`.
     ///
     /// # Errors
-    /// [`MechanismError::InverseScale`] if `gamma` is not a number from [`Self::SMALLEST`] to [`Self::LARGEST`].
+    /// [`MechanismError::InverseScale`] if `gamma` is not a number from [`Self::MIN`] to [`Self::MAX`].
     pub fn new(gamma: f64) -> Result<Self, MechanismError> {
         // A NaN is in no range.
-        if (Self::SMALLEST..=Self::LARGEST).contains(&gamma) {
+        if (Self::MIN..=Self::MAX).contains(&gamma) {
             Ok(Self(gamma))
         } else {
-            Err(MechanismError::InverseScale { found: gamma, smallest: Self::SMALLEST, largest: Self::LARGEST })
+            Err(MechanismError::InverseScale { found: gamma, min: Self::MIN, max: Self::MAX })
         }
     }
 
-    /// The value, per vote.
+    /// Returns the value, per vote.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0
@@ -58,23 +58,23 @@ pub struct NoiseDeviation(f64);
 
 impl NoiseDeviation {
     /// The smallest value supported.
-    pub const SMALLEST: f64 = 1e-2;
+    pub const MIN: f64 = 1e-2;
     /// The largest value supported: tables of integer noise grow with it.
-    pub const LARGEST: f64 = 1e6;
+    pub const MAX: f64 = 1e6;
 
     /// Checks and wraps `sigma`.
     ///
     /// # Errors
-    /// [`MechanismError::Deviation`] if `sigma` is not a number from [`Self::SMALLEST`] to [`Self::LARGEST`].
+    /// [`MechanismError::Deviation`] if `sigma` is not a number from [`Self::MIN`] to [`Self::MAX`].
     pub fn new(sigma: f64) -> Result<Self, MechanismError> {
-        if (Self::SMALLEST..=Self::LARGEST).contains(&sigma) {
+        if (Self::MIN..=Self::MAX).contains(&sigma) {
             Ok(Self(sigma))
         } else {
-            Err(MechanismError::Deviation { found: sigma, smallest: Self::SMALLEST, largest: Self::LARGEST })
+            Err(MechanismError::Deviation { found: sigma, min: Self::MIN, max: Self::MAX })
         }
     }
 
-    /// The value, in votes.
+    /// Returns the value, in votes.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0
@@ -115,14 +115,14 @@ impl HonestRatio {
         if tau > 0.0 && tau <= 1.0 { Ok(Self(tau)) } else { Err(MechanismError::HonestRatio { found: tau }) }
     }
 
-    /// The value.
+    /// Returns the value.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }
 
-    /// How many of `teachers` teachers add noise: `floor(tau * teachers)`, with the product taken as the decimal number
-    /// that was meant (0.7 of 250 is 175, whatever side the floating-point product falls on).
+    /// Returns the number of `teachers` teachers that add noise: `floor(tau * teachers)`, with the product taken as the
+    /// decimal number that was meant (0.7 of 250 is 175, whatever side the floating-point product falls on).
     ///
     /// # Errors
     /// [`MechanismError::NoNoisyTeacher`] if that is no teacher at all.
@@ -133,7 +133,7 @@ impl HonestRatio {
         if noisy == 0 { Err(MechanismError::NoNoisyTeacher { tau: self.0, teachers }) } else { Ok(noisy) }
     }
 
-    /// The ratio that `teachers` teachers really have: [`Self::noisy_teachers`] divided by `teachers`.
+    /// Returns the ratio that `teachers` teachers really have: [`Self::noisy_teachers`] divided by `teachers`.
     ///
     /// # Errors
     /// [`MechanismError::NoNoisyTeacher`] if no teacher adds noise.

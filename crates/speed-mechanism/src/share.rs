@@ -8,8 +8,8 @@ use crate::fixed::Fixed;
 use crate::share_pmf::SharePmf;
 use crate::{InverseScale, MechanismError};
 
-/// What the table may differ from the exact distribution, per draw.
-const LARGEST_DISTANCE: f64 = 1.0 / (1u128 << 100) as f64;
+/// Largest distance of the table from the exact distribution, per draw.
+const MAX_DISTANCE: f64 = 1.0 / (1u128 << 100) as f64;
 /// The table leaves out at most a probability of 2^-116.
 const BITS_LEFT_OUT: f64 = 116.0;
 
@@ -20,8 +20,8 @@ const BITS_LEFT_OUT: f64 = 116.0;
 /// `m` of them has shape `m/n`, [`DiscreteLaplace`](crate::DiscreteLaplace).
 ///
 /// **How.** A table of 128-bit cumulative probabilities of the magnitude, inverted with 128 random bits, and a random
-/// sign: 192 bits a draw, always. The table comes from outward-rounded 192-bit arithmetic, so its distance from the
-/// exact distribution is certified, [`Self::statistical_distance`]. Sampling a Gamma or negative binomial variable of
+/// sign: 192 bits per draw, always. The table comes from outward-rounded 192-bit arithmetic, so its distance from the
+/// exact distribution is certified, [`Self::total_variation`]. Sampling a Gamma or negative binomial variable of
 /// shape 1/250 in floating point has no such bound (`U^(1/shape)` underflows; Mironov 2012 for the rest).
 ///
 /// **Time.** A draw reads every entry of the table in order and counts with comparisons; it takes the same steps and
@@ -39,23 +39,23 @@ pub struct NoiseShare {
 
 impl NoiseShare {
     /// The smallest inverse scale that can be sampled: a table of about 10^5 entries.
-    pub const SMALLEST_SCALE: f64 = 1e-3;
+    pub const MIN_SCALE: f64 = 1e-3;
     /// The largest number of teachers.
-    pub const MOST_TEACHERS: usize = 1_000_000;
+    pub const MAX_TEACHERS: usize = 1_000_000;
 
-    /// The share of one of `teachers` teachers, of noise with inverse scale `gamma` (per vote).
+    /// Creates the share of one of `teachers` teachers, of noise with inverse scale `gamma` (per vote).
     ///
     /// # Errors
-    /// [`MechanismError::Teachers`] for no teacher or more than [`Self::MOST_TEACHERS`],
-    /// [`MechanismError::NoiseTooWide`] for a `gamma` below [`Self::SMALLEST_SCALE`],
-    /// [`MechanismError::StatisticalDistance`] if the table is not certified to 2^-100.
+    /// [`MechanismError::Teachers`] for no teacher or more than [`Self::MAX_TEACHERS`],
+    /// [`MechanismError::NoiseTooWide`] for a `gamma` below [`Self::MIN_SCALE`],
+    /// [`MechanismError::TotalVariation`] if the table is not certified to 2^-100.
     pub fn new(gamma: InverseScale, teachers: usize) -> Result<Self, MechanismError> {
-        if teachers > Self::MOST_TEACHERS || teachers == 0 {
-            return Err(MechanismError::Teachers { found: teachers, largest: Self::MOST_TEACHERS });
+        if teachers > Self::MAX_TEACHERS || teachers == 0 {
+            return Err(MechanismError::Teachers { found: teachers, max: Self::MAX_TEACHERS });
         }
         let scale = gamma.get();
-        if scale < Self::SMALLEST_SCALE {
-            return Err(MechanismError::NoiseTooWide { found: scale, smallest: Self::SMALLEST_SCALE });
+        if scale < Self::MIN_SCALE {
+            return Err(MechanismError::NoiseTooWide { found: scale, min: Self::MIN_SCALE });
         }
         // P_k <= P_0 p^k, so what lies beyond K has at most 2 p^(K+1) / (1 - p).
         let largest = (BITS_LEFT_OUT * std::f64::consts::LN_2 - (-(-scale).exp_m1()).ln()) / scale;
@@ -82,46 +82,46 @@ impl NoiseShare {
             distance = distance.add(signs(probability.high).saturating_sub(in_table));
         }
         let distance = distance.to_f64_up();
-        if distance > LARGEST_DISTANCE {
-            return Err(MechanismError::StatisticalDistance { found: distance, largest: LARGEST_DISTANCE });
+        if distance > MAX_DISTANCE {
+            return Err(MechanismError::TotalVariation { found: distance, max: MAX_DISTANCE });
         }
         let (upper, lower) = thresholds.iter().map(|&threshold| ((threshold >> 64) as u64, threshold as u64)).unzip();
         Ok(Self { gamma, teachers, upper, lower, distance })
     }
 
-    /// Inverse scale of the noise that all teachers' shares sum to, per vote.
+    /// Returns the inverse scale of the noise that all teachers' shares sum to, per vote.
     #[must_use]
     pub fn gamma(&self) -> InverseScale {
         self.gamma
     }
 
-    /// How many teachers share the noise.
+    /// Returns the number of teachers that share the noise.
     #[must_use]
     pub fn teachers(&self) -> usize {
         self.teachers
     }
 
-    /// The largest magnitude that a draw can have.
+    /// Returns the largest magnitude that a draw can have.
     #[must_use]
     pub fn max_magnitude(&self) -> u64 {
         self.upper.len() as u64
     }
 
-    /// Certified upper bound of the statistical distance (total variation) between one draw and the exact
+    /// Returns the certified upper bound of the total variation distance between one draw and the exact
     /// distribution; at most 2^-100.
     #[must_use]
-    pub fn statistical_distance(&self) -> f64 {
+    pub fn total_variation(&self) -> f64 {
         self.distance
     }
 
-    /// Upper bound of the statistical distance of `draws` independent draws together, which the accountant charges to
-    /// delta. A run has queries times classes times noisy teachers of them.
+    /// Returns the upper bound of the total variation distance of `draws` independent draws together, which the accountant
+    /// charges to delta. A run has queries times classes times noisy teachers of them.
     #[must_use]
-    pub fn distance_of_draws(&self, draws: u64) -> f64 {
+    pub fn total_variation_of_draws(&self, draws: u64) -> f64 {
         self.distance * draws as f64 * (1.0 + 4.0 * f64::EPSILON)
     }
 
-    /// The probability with which [`Self::sample`] returns `value`: that of the table, to double precision.
+    /// Returns the probability with which [`Self::sample`] returns `value`: that of the table, to double precision.
     #[must_use]
     pub fn pmf(&self, value: i64) -> f64 {
         let threshold = |magnitude: u64| match usize::try_from(magnitude) {
@@ -166,7 +166,7 @@ impl fmt::Debug for NoiseShare {
             .field("gamma", &self.gamma)
             .field("teachers", &self.teachers)
             .field("max_magnitude", &self.max_magnitude())
-            .field("statistical_distance", &self.distance)
+            .field("total_variation", &self.distance)
             .finish()
     }
 }
@@ -196,7 +196,7 @@ mod tests {
             let found = u128::from(share.upper[magnitude]) << 64 | u128::from(share.lower[magnitude]);
             let off = found.abs_diff(threshold) as f64 * 2f64.powi(-128);
             assert!(found <= threshold, "thresholds come from lower bounds");
-            assert!(off <= share.statistical_distance(), "gamma {gamma}, n {teachers}, m {magnitude}: off by {off:e}");
+            assert!(off <= share.total_variation(), "gamma {gamma}, n {teachers}, m {magnitude}: off by {off:e}");
         }
     }
 }

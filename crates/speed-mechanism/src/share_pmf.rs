@@ -24,7 +24,7 @@ pub(crate) struct SharePmf {
 }
 
 impl SharePmf {
-    /// The probabilities up to `largest` (at least 1) for inverse scale `gamma` and `teachers` teachers.
+    /// Returns the probabilities up to `largest` (at least 1) for inverse scale `gamma` and `teachers` teachers.
     pub(crate) fn new(gamma: f64, teachers: u32, largest: u32) -> Self {
         let one = Enclosure::ONE;
         let p = Enclosure::exp_negative(gamma);

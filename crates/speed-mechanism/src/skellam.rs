@@ -14,19 +14,19 @@ pub struct Skellam {
 }
 
 impl Skellam {
-    /// The noise of one class where a ratio `tau` of the teachers adds noise of total variance `sigma^2`.
+    /// Creates the noise of one class where a ratio `tau` of the teachers adds noise of total variance `sigma^2`.
     #[must_use]
     pub fn of_class(sigma: NoiseDeviation, tau: HonestRatio) -> Self {
         Self { variance: sigma.get() * sigma.get() * tau.get() }
     }
 
-    /// The difference of two classes' noise where a ratio `tau` of the teachers adds noise.
+    /// Creates the difference of two classes' noise where a ratio `tau` of the teachers adds noise.
     #[must_use]
     pub fn of_difference(sigma: NoiseDeviation, tau: HonestRatio) -> Self {
         Self { variance: 2.0 * sigma.get() * sigma.get() * tau.get() }
     }
 
-    /// The variance, in square votes.
+    /// Returns the variance, in square votes.
     #[must_use]
     pub fn variance(&self) -> f64 {
         self.variance

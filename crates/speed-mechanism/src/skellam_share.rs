@@ -20,18 +20,18 @@ pub struct SkellamShare {
 }
 
 impl SkellamShare {
-    /// The share of one of `teachers` teachers of noise whose sum has deviation `sigma`.
+    /// Creates the share of one of `teachers` teachers of noise whose sum has deviation `sigma`.
     ///
     /// # Errors
-    /// [`MechanismError::Teachers`] for no teacher or more than [`NoiseShare::MOST_TEACHERS`].
+    /// [`MechanismError::Teachers`] for no teacher or more than [`NoiseShare::MAX_TEACHERS`].
     pub fn new(sigma: NoiseDeviation, teachers: usize) -> Result<Self, MechanismError> {
-        if teachers == 0 || teachers > NoiseShare::MOST_TEACHERS {
-            return Err(MechanismError::Teachers { found: teachers, largest: NoiseShare::MOST_TEACHERS });
+        if teachers == 0 || teachers > NoiseShare::MAX_TEACHERS {
+            return Err(MechanismError::Teachers { found: teachers, max: NoiseShare::MAX_TEACHERS });
         }
         Ok(Self { variance: Variance::of(sigma), teachers })
     }
 
-    /// Deviation of the sum of all teachers' shares; at least that asked for.
+    /// Returns the deviation of the sum of all teachers' shares; at least that asked for.
     #[must_use]
     pub fn deviation(&self) -> f64 {
         self.variance.get().sqrt()

@@ -1,18 +1,18 @@
-//! How large the summed noise of one class can get: what an aggregation must leave room for.
+//! The largest summed noise of one class: the room that an aggregation must leave.
 
 use crate::{DiscreteLaplace, HonestRatio, InverseScale, MechanismError};
 
-/// What the logarithms may be off by, generously: the results are upper bounds.
+/// Error of the logarithms, generously: the results are upper bounds.
 const MARGIN: f64 = 1e-9;
 
-/// Upper bound of the probability that the summed noise of one class exceeds `bound` votes in magnitude, where the
+/// Returns the upper bound of the probability that the summed noise of one class exceeds `bound` votes in magnitude, where the
 /// teachers of ratio `tau` add integer noise of inverse scale `gamma`.
 #[must_use]
 pub fn sum_tail(gamma: InverseScale, tau: HonestRatio, bound: u64) -> f64 {
     log_tail_bound(gamma, tau, bound).exp().min(1.0)
 }
 
-/// The smallest bound that `draws` sums (queries times classes) all respect, except with a probability of at most
+/// Returns the smallest bound that `draws` sums (queries times classes) all respect, except with a probability of at most
 /// `failure`: by the union bound, `draws * sum_tail(gamma, tau, bound) <= failure`.
 ///
 /// It is for the whole sum. A single share is never larger than
@@ -44,7 +44,7 @@ pub fn sum_support_bound(
     Ok(low)
 }
 
-/// `ln P[|X| > bound]`, rounded up.
+/// Returns `ln P[|X| > bound]`, rounded up.
 fn log_tail_bound(gamma: InverseScale, tau: HonestRatio, bound: u64) -> f64 {
     let from = bound.saturating_add(1);
     // For a shape of at most one P[X = k + 1] <= p P[X = k] (see `share_pmf`), so the tail falls at least by p a vote:

@@ -114,14 +114,14 @@ fn tables_are_certified_over_the_whole_range() {
     for scale in [1e-3, 0.01, 0.05, 0.1, 0.5, 1.0, 3.3, 10.0, 127.0, 128.0, 1e6] {
         for teachers in [1, 2, 250, 1_000_000] {
             let share = NoiseShare::new(gamma(scale), teachers).expect("a certified table");
-            assert!(share.statistical_distance() > 0.0 && share.statistical_distance() <= 2f64.powi(-100));
+            assert!(share.total_variation() > 0.0 && share.total_variation() <= 2f64.powi(-100));
             // What the table leaves out is part of the distance, and stays below 2^-116.
-            assert!(share.statistical_distance() >= 2f64.powi(-140), "gamma {scale}, n {teachers}");
+            assert!(share.total_variation() >= 2f64.powi(-140), "gamma {scale}, n {teachers}");
         }
     }
     let share = NoiseShare::new(gamma(0.1), 250).expect("a certified table");
-    let run = share.distance_of_draws(100 * 10 * 250);
-    assert!(run >= 250_000.0 * share.statistical_distance() && run < 2f64.powi(-100));
+    let run = share.total_variation_of_draws(100 * 10 * 250);
+    assert!(run >= 250_000.0 * share.total_variation() && run < 2f64.powi(-100));
 }
 
 #[test]

@@ -32,9 +32,9 @@ impl Mechanism {
         }
         let gamma = InverseScale::new(gamma)?;
         // Work grows as 1/gamma: a file of a stranger must not be able to ask for hours.
-        if gamma.get() < NoiseShare::SMALLEST_SCALE {
-            let smallest = NoiseShare::SMALLEST_SCALE;
-            return Err(MechanismError::NoiseTooWide { found: gamma.get(), smallest }.into());
+        if gamma.get() < NoiseShare::MIN_SCALE {
+            let min = NoiseShare::MIN_SCALE;
+            return Err(MechanismError::NoiseTooWide { found: gamma.get(), min }.into());
         }
         Ok(Self::DiscreteLaplace { gamma })
     }
@@ -58,7 +58,7 @@ impl Mechanism {
     /// If the noise cannot be sampled.
     pub fn sampling_distance(self, sharers: usize, draws: usize) -> Result<f64, MechanismError> {
         let Self::DiscreteLaplace { gamma } = self;
-        Ok(NoiseShare::new(gamma, sharers)?.distance_of_draws(draws as u64))
+        Ok(NoiseShare::new(gamma, sharers)?.total_variation_of_draws(draws as u64))
     }
 
     /// Name and parameters, as they enter the round's id: equal only for equal mechanisms.

@@ -74,7 +74,7 @@ impl Plane {
         self.reach
     }
 
-    /// The sum over answers of `term(probability, log ratio)`, for both moves of a vote, averaged over the known noise of
+    /// Returns the sum over answers of `term(probability, log ratio)`, for both moves of a vote, averaged over the known noise of
     /// both classes: values at `(x, y)` from `-reach` to `reach`, all `x` of one `y` together.
     pub(super) fn averaged(&self, term: impl Fn(f64, f64) -> f64 + Sync) -> Vec<Complex<f64>> {
         let width = (2 * self.reach + 1) as usize;

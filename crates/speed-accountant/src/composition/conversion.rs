@@ -2,7 +2,7 @@
 
 use crate::sound::at_least_zero;
 
-/// The paper's tail bound (Abadi et al. 2016, Theorem 2.2; erratum 1): `(alpha(l) - ln delta) / l`. Infinite
+/// Returns the paper's tail bound (Abadi et al. 2016, Theorem 2.2; erratum 1): `(alpha(l) - ln delta) / l`. Infinite
 /// where that is no number.
 #[must_use]
 pub fn tail_bound_epsilon(alpha: f64, l: f64, delta: f64) -> f64 {
@@ -10,8 +10,8 @@ pub fn tail_bound_epsilon(alpha: f64, l: f64, delta: f64) -> f64 {
     if epsilon.is_nan() { f64::INFINITY } else { epsilon }
 }
 
-/// Canonne, Kamath and Steinke 2020, Proposition 12: `alpha/l + ln(1 - 1/a) - (ln delta + ln a)/l` with `a = l + 1`, and
-/// never negative. Always less than the tail bound. Infinite where that is no number.
+/// Computes Proposition 12 of Canonne, Kamath and Steinke 2020: `alpha/l + ln(1 - 1/a) - (ln delta + ln a)/l` with `a = l +
+/// 1`, and never negative. Always less than the tail bound. Infinite where that is no number.
 #[must_use]
 pub fn improved_epsilon(alpha: f64, l: f64, delta: f64) -> f64 {
     // ln(1 - 1/a) = -ln(1 + 1/l).

@@ -3,11 +3,12 @@
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
-use super::{LossDistribution, improved_epsilon};
-use crate::orders::{LARGEST_REAL, best_real};
+use super::conversion::improved_epsilon;
+use super::profile::PrivacyLossDistribution;
+use crate::orders::{MAX_REAL_ORDER, best_real};
 
 /// Longer transforms are not worth their bound.
-const LARGEST: usize = 1 << 20;
+const MAX_LENGTH: usize = 1 << 20;
 /// The transform covers so many standard deviations of the tilted sum.
 const DEVIATIONS: f64 = 26.0;
 
@@ -42,7 +43,7 @@ impl Composition {
     /// Composes each part so many times. `None` if parts differ in their step, if `tilt` is not above 0 (Chernoff's inequality
     /// bounds large losses with such tilts only), if the window would be too large, or if anything in it is not finite.
     #[must_use]
-    pub fn new(parts: &[(LossDistribution, u32)], tilt: f64) -> Option<Self> {
+    pub fn new(parts: &[(PrivacyLossDistribution, u32)], tilt: f64) -> Option<Self> {
         let step = parts.first()?.0.step;
         if parts.iter().any(|(part, _)| part.step.to_bits() != step.to_bits()) || tilt.is_nan() || tilt <= 0.0 {
             return None;
@@ -61,7 +62,7 @@ impl Composition {
         let wanted = DEVIATIONS * variance.sqrt() / step + 64.0;
         let whole = (highest - lowest + 1) as f64;
         let sound = step > 0.0 && [tilt, log_sum, mean, variance, wanted].into_iter().all(f64::is_finite);
-        if !sound || wanted.min(whole) > LARGEST as f64 {
+        if !sound || wanted.min(whole) > MAX_LENGTH as f64 {
             return None;
         }
         let length = (wanted.min(whole).ceil() as usize).next_power_of_two();
@@ -101,8 +102,8 @@ impl Composition {
         Some(Self { step, first, from, tilt, log_sum, slack, infinite })
     }
 
-    /// An upper bound of delta at `epsilon`: `E[(1 - e^{epsilon - loss})_+]`; 1 where nothing better is known, so also for
-    /// an `epsilon` that is no number.
+    /// Returns an upper bound of delta at `epsilon`: `E[(1 - e^{epsilon - loss})_+]`; 1 where nothing better is known, so
+    /// also for an `epsilon` that is no number.
     #[must_use]
     pub fn delta(&self, epsilon: f64) -> f64 {
         let above = epsilon / self.step - self.first as f64;
@@ -121,7 +122,7 @@ impl Composition {
         if delta.is_nan() { 1.0 } else { delta.min(1.0) }
     }
 
-    /// The least epsilon at which [`Self::delta`] is at most `delta`, rounded up; infinite if there is none.
+    /// Returns the least epsilon at which [`Self::delta`] is at most `delta`, rounded up; infinite if there is none.
     #[must_use]
     pub fn epsilon(&self, delta: f64) -> f64 {
         let end = (self.first + self.from.len() as i64) as f64 * self.step;
@@ -144,14 +145,19 @@ impl Composition {
     }
 }
 
-/// The tilt for which moments give the least epsilon of these parts at `delta`.
-pub(crate) fn best_tilt(parts: &[(LossDistribution, u32)], delta: f64) -> f64 {
+/// Returns the tilt for which moments give the least epsilon of these parts at `delta`.
+pub(crate) fn best_tilt(parts: &[(PrivacyLossDistribution, u32)], delta: f64) -> f64 {
     let alpha = |l: f64| parts.iter().map(|(part, times)| f64::from(*times) * part.tilted(l).0).sum::<f64>();
-    best_real(LARGEST_REAL, |l| improved_epsilon(alpha(l), l, delta)).map_or(1.0, |best| best.order)
+    best_real(MAX_REAL_ORDER, |l| improved_epsilon(alpha(l), l, delta)).map_or(1.0, |best| best.order)
 }
 
-/// The cyclic convolution of all tilted and normalised masses.
-fn convolve(parts: &[(LossDistribution, u32)], tilt: f64, length: usize, moments: &[(f64, f64, f64)]) -> Vec<f64> {
+/// Returns the cyclic convolution of all tilted and normalised masses.
+fn convolve(
+    parts: &[(PrivacyLossDistribution, u32)],
+    tilt: f64,
+    length: usize,
+    moments: &[(f64, f64, f64)],
+) -> Vec<f64> {
     let mut planner = FftPlanner::new();
     let (forward, backward) = (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
     let mut scratch =
@@ -180,13 +186,13 @@ fn convolve(parts: &[(LossDistribution, u32)], tilt: f64, length: usize, moments
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::composition::{Profile, gaussian_delta, gaussian_epsilon, optimal_delta, optimal_epsilon};
+    use crate::composition::{PrivacyProfile, gaussian_delta, gaussian_epsilon, optimal_delta, optimal_epsilon};
 
     #[test]
     fn randomised_response_composes_as_kairouz_oh_and_viswanath_say() {
         // Losses are at the two ends of the grid, so nothing is rounded and the bound is the optimum.
         for (epsilon, queries, delta) in [(0.2, 100u32, 1e-5), (0.05, 500, 1e-5), (0.2, 100, 1e-12), (1.0, 7, 1e-3)] {
-            let part = Profile::pure(epsilon, 8).connect();
+            let part = PrivacyProfile::pure(epsilon, 8).connect();
             let optimum = optimal_epsilon(epsilon, queries as usize, delta);
             let found = Composition::new(&[(part, queries)], 2.0 * (1.0 / delta).ln() / optimum).expect("a window");
             let off = found.epsilon(delta) / optimum - 1.0;
@@ -202,7 +208,7 @@ mod tests {
         // Losses of up to 20 000: e to that is no double. Against the optimum, which is computed in logarithms.
         for (epsilon, queries, delta) in [(2.0f64, 10_000u32, 1e-5), (40.0, 300, 1e-9), (1.0, 5_000, 1e-60)] {
             let optimum = optimal_epsilon(epsilon, queries as usize, delta);
-            let parts = [(Profile::pure(epsilon, 64).connect(), queries)];
+            let parts = [(PrivacyProfile::pure(epsilon, 64).connect(), queries)];
             let found = Composition::new(&parts, best_tilt(&parts, delta)).expect("a window");
             let off = found.epsilon(delta) / optimum - 1.0;
             assert!((-1e-9..1e-6).contains(&off), "{epsilon} {queries} {delta}: off by {off:e}");
@@ -212,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_chernoff_does_not_bound_is_not_composed() {
-        let part = |epsilon: f64| Profile::pure(epsilon, 8).connect();
+        let part = |epsilon: f64| PrivacyProfile::pure(epsilon, 8).connect();
         for tilt in [0.0, -6.0, f64::NAN, f64::INFINITY] {
             assert!(Composition::new(&[(part(0.2), 1_000)], tilt).is_none(), "{tilt}");
         }
@@ -223,10 +229,13 @@ mod tests {
     fn different_randomised_responses_are_above_the_exact_composition() {
         // Brute force over the 2^12 outcomes of 6 + 6 responses.
         let parts = [(0.3, 6u32), (0.3 * 0.7, 6)];
-        let distributions: Vec<(LossDistribution, u32)> = parts
+        let distributions: Vec<(PrivacyLossDistribution, u32)> = parts
             .iter()
             .map(|&(epsilon, times)| {
-                (Profile::new(0.3 / 20.0, 20, |at| super::super::profile::pure_excess(epsilon, at)).connect(), times)
+                (
+                    PrivacyProfile::new(0.3 / 20.0, 20, |at| super::super::profile::pure_excess(epsilon, at)).connect(),
+                    times,
+                )
             })
             .collect();
         let found = Composition::new(&distributions, 8.0).expect("a window");
@@ -255,7 +264,7 @@ mod tests {
                 if at >= 0.0 { gaussian_delta(mu, at) } else { at.exp() * gaussian_delta(mu, -at) }
             };
             let half = 400;
-            let part = LossDistribution::of_profile(10.0 * mu / half as f64, half, excess);
+            let part = PrivacyLossDistribution::of_profile(10.0 * mu / half as f64, half, excess);
             let exact = gaussian_epsilon(mu * f64::from(queries).sqrt(), delta);
             let tilt = exact / (mu * mu * f64::from(queries)) - 0.5;
             let found = Composition::new(&[(part, queries)], tilt).expect("a window").epsilon(delta);
@@ -268,7 +277,7 @@ mod tests {
     fn a_connected_profile_is_above_its_dots_and_sums_to_one() {
         let excess = |at: f64| 0.3 * super::super::profile::pure_excess(0.4, at);
         for half in [4, 33] {
-            let profile = Profile::new(0.4 / half as f64, half, excess);
+            let profile = PrivacyProfile::new(0.4 / half as f64, half, excess);
             let found = profile.connect();
             let sum: f64 = found.masses.iter().sum::<f64>() + found.infinite;
             assert!((sum - 1.0).abs() < 1e-12, "{sum}");
@@ -281,7 +290,7 @@ mod tests {
         // Dots that are too high are pulled down by the others.
         let mut values: Vec<f64> = (-4..=4).map(|j| excess(f64::from(j) / 10.0)).collect();
         values[6] = 1.0;
-        let pulled = Profile::of_values(0.1, values).connect();
+        let pulled = PrivacyProfile::of_values(0.1, values).connect();
         assert!(pulled.delta(0.2) < 0.1, "{}", pulled.delta(0.2));
     }
 }

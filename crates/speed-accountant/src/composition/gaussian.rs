@@ -2,7 +2,7 @@
 
 use speed_mechanism::log_normal_survival;
 
-/// The least delta of `mu`-Gaussian differential privacy at `epsilon`: `Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 -
+/// Returns the least delta of `mu`-Gaussian differential privacy at `epsilon`: `Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 -
 /// epsilon/mu)`.
 ///
 /// `k` queries of Gaussian noise with standard deviation `sigma` for a ratio `tau` of the teachers have `mu = sqrt(2 k /
@@ -17,8 +17,8 @@ pub fn gaussian_delta(mu: f64, epsilon: f64) -> f64 {
     if difference.is_nan() { first.exp() } else { first.exp() * -difference.min(0.0).exp_m1() }
 }
 
-/// The least epsilon of `mu`-Gaussian differential privacy at `delta`, rounded up: infinite where none was seen to be enough, so
-/// also for a `mu` or `delta` that is no positive number.
+/// Returns the least epsilon of `mu`-Gaussian differential privacy at `delta`, rounded up: infinite where none was seen to
+/// be enough, so also for a `mu` or `delta` that is no positive number.
 #[must_use]
 pub fn gaussian_epsilon(mu: f64, delta: f64) -> f64 {
     // What is no number is not enough.

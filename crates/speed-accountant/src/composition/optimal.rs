@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use statrs::function::gamma::ln_gamma;
 
-/// What sums of logarithms may be off by, generously, in the logarithm of delta.
+/// Error of sums of logarithms, generously, in the logarithm of delta.
 const MARGIN: f64 = 1e-10;
 
-/// The least delta at which `queries` queries of `epsilon` each are (`total`, delta)-differentially private: `sum over i
+/// Returns the least delta at which `queries` queries of `epsilon` each are (`total`, delta)-differentially private: `sum over i
 /// of C(k, i) (e^{(k - i) epsilon} - e^{total + i epsilon})_+ / (1 + e^epsilon)^k`.
 #[must_use]
 pub fn optimal_delta(epsilon: f64, queries: usize, total: f64) -> f64 {
@@ -28,7 +28,7 @@ pub fn optimal_delta(epsilon: f64, queries: usize, total: f64) -> f64 {
         .sum()
 }
 
-/// The least total epsilon of `queries` queries of `epsilon` each at `delta`, rounded up.
+/// Returns the least total epsilon of `queries` queries of `epsilon` each at `delta`, rounded up.
 #[must_use]
 pub fn optimal_epsilon(epsilon: f64, queries: usize, delta: f64) -> f64 {
     // Beyond some hundred thousand queries ln_gamma loses digits: the margin grows with them.
@@ -36,7 +36,7 @@ pub fn optimal_epsilon(epsilon: f64, queries: usize, delta: f64) -> f64 {
     smallest(queries as f64 * epsilon, |total| optimal_delta(epsilon, queries, total) <= allowed)
 }
 
-/// The same for queries of different epsilons: each with how many queries have it.
+/// Returns the same for queries of different epsilons: each with the number of queries that have it.
 ///
 /// Exact composition of different epsilons is #P-complete (Murtagh and Vadhan 2016), so losses are rounded up to a grid of
 /// a hundred-thousandth of the sum of all epsilons: an upper bound, at most one step a different epsilon above the optimum.
@@ -108,7 +108,7 @@ impl Losses {
         Self { step: self.step, first: self.first + lowest, probabilities, infinite }
     }
 
-    /// `E[(1 - e^{total - loss})_+]`.
+    /// Returns `E[(1 - e^{total - loss})_+]`.
     fn delta(&self, total: f64) -> f64 {
         self.infinite
             + self
@@ -122,7 +122,7 @@ impl Losses {
     }
 }
 
-/// The smallest number from 0 to `most` that is enough, rounded up.
+/// Returns the smallest number from 0 to `most` that is enough, rounded up.
 fn smallest(most: f64, enough: impl Fn(f64) -> bool) -> f64 {
     if enough(0.0) {
         return 0.0;

@@ -1,19 +1,19 @@
 //! Privacy profiles on a grid, and the loss distributions that dominate them.
 
-/// How much a privacy profile exceeds that of a mechanism that tells nothing: values of `delta(e^epsilon) - (1 -
+/// Excess of a privacy profile over that of a mechanism that tells nothing: values of `delta(e^epsilon) - (1 -
 /// e^epsilon)_+` at `epsilon = j step`, `j = -half, ..., half`.
 ///
 /// `delta(alpha) = sup (P(E) - alpha Q(E))` over events is convex in `alpha`. A value may be larger than the true one, as long
 /// as it is not smaller.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Profile {
+pub struct PrivacyProfile {
     step: f64,
     excess: Vec<f64>,
 }
 
 /// The distribution under `P` of a privacy loss `ln(P/Q)`, on a grid: what composes by convolution.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LossDistribution {
+pub struct PrivacyLossDistribution {
     pub(super) step: f64,
     /// Place on the grid of the first mass.
     pub(super) first: i64,
@@ -22,35 +22,35 @@ pub struct LossDistribution {
     pub(super) infinite: f64,
 }
 
-impl Profile {
-    /// From a function of `epsilon` that is at least `delta(e^epsilon) - (1 - e^epsilon)_+`. With `half` steps of `step` on
-    /// each side of 0; beyond, the profile is bounded by its ends.
+impl PrivacyProfile {
+    /// Creates a profile from a function of `epsilon` that is at least `delta(e^epsilon) - (1 - e^epsilon)_+`. With `half`
+    /// steps of `step` on each side of 0; beyond, the profile is bounded by its ends.
     #[must_use]
     pub fn new(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
         Self::of_values(step, Self::places(step, half).map(excess).collect())
     }
 
-    /// Of `values` at the places of the grid.
+    /// Creates a profile of `values` at the places of the grid.
     pub(crate) fn of_values(step: f64, values: Vec<f64>) -> Self {
         // No profile exceeds by more than 1; what is no number says nothing.
         let sound = |value: f64| if value.is_nan() { 1.0 } else { value.clamp(0.0, 1.0) };
         Self { step, excess: values.into_iter().map(sound).collect() }
     }
 
-    /// The places `epsilon` of the grid.
+    /// Returns the places `epsilon` of the grid.
     pub(crate) fn places(step: f64, half: usize) -> impl Iterator<Item = f64> {
         let half = half as i64;
         (-half..=half).map(move |j| j as f64 * step)
     }
 
-    /// Randomised response: the worst of any `epsilon`-private mechanism (Kairouz, Oh and Viswanath 2015), on `half` steps
-    /// up to `epsilon`.
+    /// Creates the profile of randomised response: the worst of any `epsilon`-private mechanism (Kairouz, Oh and Viswanath
+    /// 2015), on `half` steps up to `epsilon`.
     #[must_use]
     pub fn pure(epsilon: f64, half: usize) -> Self {
         Self::new(epsilon / half as f64, half, |at| pure_excess(epsilon, at))
     }
 
-    /// The smaller of two upper bounds of one profile, where both are on the same grid; else the first.
+    /// Returns the smaller of two upper bounds of one profile, where both are on the same grid; else the first.
     #[must_use]
     pub fn min(mut self, other: &Self) -> Self {
         if self.step.to_bits() == other.step.to_bits() && self.excess.len() == other.excess.len() {
@@ -59,12 +59,12 @@ impl Profile {
         self
     }
 
-    /// The distribution whose profile connects these dots (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022): since
+    /// Returns the distribution whose profile connects these dots (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022): since
     /// the true profile is convex it is below, and below the dots' lower convex hull as well. The pair of distributions
     /// behind it dominates the mechanism, and so do compositions of such pairs compositions of mechanisms (Zhu, Dong and
     /// Wang 2022, Theorem 10).
     #[must_use]
-    pub fn connect(&self) -> LossDistribution {
+    pub fn connect(&self) -> PrivacyLossDistribution {
         let half = (self.excess.len() / 2) as i64;
         let alpha: Vec<f64> = (-half..=half).map(|j| (j as f64 * self.step).exp()).collect();
         // The hull, with (1 - alpha)_+ added to the excess; 0 is a place of the grid, so its kink is at a dot.
@@ -111,11 +111,11 @@ impl Profile {
         let mut masses: Vec<f64> = bends.iter().zip(&alpha).map(|(bend, alpha)| (alpha * bend).max(0.0)).collect();
         // What rounding may have taken from one place is given back at the last, where it counts for more.
         masses[alpha.len() - 1] += 8.0 * f64::EPSILON * rounding;
-        LossDistribution { step: self.step, first: -half, masses, infinite: self.excess[alpha.len() - 1] }
+        PrivacyLossDistribution { step: self.step, first: -half, masses, infinite: self.excess[alpha.len() - 1] }
     }
 }
 
-/// [`Profile::pure`] at one place: `(e^epsilon - alpha)_+ / (1 + e^epsilon)` from 1 on, and what symmetry makes of it below.
+/// Computes [`PrivacyProfile::pure`] at one place: `(e^epsilon - alpha)_+ / (1 + e^epsilon)` from 1 on, and by symmetry below.
 pub(crate) fn pure_excess(epsilon: f64, at: f64) -> f64 {
     // Divided by e^epsilon, so that nothing overflows.
     let share =
@@ -123,11 +123,11 @@ pub(crate) fn pure_excess(epsilon: f64, at: f64) -> f64 {
     share / (1.0 + (-epsilon).exp())
 }
 
-impl LossDistribution {
-    /// The distribution whose profile on a grid is that of a function, [`Profile::connect`]ed.
+impl PrivacyLossDistribution {
+    /// Returns the distribution whose profile on a grid is that of a function, [`PrivacyProfile::connect`]ed.
     #[must_use]
     pub fn of_profile(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
-        Profile::new(step, half, excess).connect()
+        PrivacyProfile::new(step, half, excess).connect()
     }
 
     /// Its own profile at `epsilon`: at least that of what it dominates.
@@ -138,7 +138,7 @@ impl LossDistribution {
         self.infinite + above.map(|(mass, excess)| mass * -(-excess).exp_m1()).sum::<f64>()
     }
 
-    /// `(1, loss, loss^2)` on average under masses tilted by `e^{tilt loss}`, and the logarithm of their sum.
+    /// Returns `(1, loss, loss^2)` on average under masses tilted by `e^{tilt loss}`, and the logarithm of their sum.
     pub(super) fn tilted(&self, tilt: f64) -> (f64, f64, f64) {
         let terms = || {
             let losses = (self.first..).map(|place| place as f64 * self.step);

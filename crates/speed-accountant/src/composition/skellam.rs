@@ -2,18 +2,19 @@
 
 use speed_mechanism::{HonestRatio, NoiseDeviation, Skellam};
 
-use super::{Composition, LossDistribution};
+use super::convolution::Composition;
+use super::profile::PrivacyLossDistribution;
 use crate::sound::at_least_zero;
 
 /// Steps of the grid in one standard deviation of the loss of one count.
 const RESOLUTION: f64 = 12.0;
 /// Losses on each side of 0 that a grid may have.
-const MOST_STEPS: usize = 4_000;
+const MAX_STEPS: usize = 4_000;
 /// Profiles below this part of delta at the end of the grid count as infinite losses.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// Whatever the votes are, an upper bound of the least epsilon of `queries` queries at `delta`; `tilt` is a good order of
-/// moments. None where the noise is so narrow, or the queries are so many, that the grid would be too long.
+/// Computes, whatever the votes are, an upper bound of the least epsilon of `queries` queries at `delta`; `tilt` is a good
+/// order of moments. None where the noise is so narrow, or the queries are so many, that the grid would be too long.
 pub(crate) fn skellam_epsilon(
     sigma: NoiseDeviation,
     tau: HonestRatio,
@@ -45,9 +46,9 @@ pub(crate) fn skellam_epsilon(
     };
     let step = 1.0 / (deviation * RESOLUTION);
     let allowed = NEGLIGIBLE * delta / f64::from(times);
-    let half = (1..=MOST_STEPS / 8).map(|i| 8 * i).find(|&half| excess(half as f64 * step) < allowed)?;
+    let half = (1..=MAX_STEPS / 8).map(|i| 8 * i).find(|&half| excess(half as f64 * step) < allowed)?;
     // Tables are right to eleven digits.
-    let part = LossDistribution::of_profile(step, half, |at| excess(at) * (1.0 + 1e-10) + 1e-9 * allowed);
+    let part = PrivacyLossDistribution::of_profile(step, half, |at| excess(at) * (1.0 + 1e-10) + 1e-9 * allowed);
     Some(Composition::new(&[(part, times)], tilt)?.epsilon(delta)).filter(|epsilon| epsilon.is_finite())
 }
 
@@ -55,7 +56,7 @@ pub(crate) fn skellam_epsilon(
 mod tests {
     use super::*;
     use crate::composition::{gaussian_epsilon, improved_epsilon};
-    use crate::skellam_rdp;
+    use crate::renyi::skellam_rdp;
 
     #[test]
     fn it_is_between_the_gaussian_and_its_own_moments() {

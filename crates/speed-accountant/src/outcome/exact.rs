@@ -1,10 +1,10 @@
 //! The probability that the winner does not win, by integration over its own noise.
 
-use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Skellam};
+use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Mechanism, Skellam};
 
-use super::Gaps;
-use crate::quadrature::{Quality, line};
-use crate::{Noise, PrivacyEvent};
+use super::gaps::Gaps;
+use crate::event::PrivacyEvent;
+use crate::quadrature::{Precision, line};
 
 /// The noise of one class, ready to be evaluated many times.
 pub(crate) enum ClassNoise {
@@ -16,33 +16,32 @@ pub(crate) enum ClassNoise {
 /// Tails beyond this exponent do not count.
 const NEGLIGIBLE: f64 = 50.0;
 /// Larger gaps take the tail at this one beyond the rest, an upper bound.
-const FURTHEST_GAP: i64 = 1 << 12;
+const MAX_GAP: i64 = 1 << 12;
 /// Below this ratio too much of the cusp of continuous Laplace noise, where the density goes like `|x|^{2 tau - 1}`, is closer to
 /// 0 than any node: `1e-60^{2 tau}`, an upper bound no more.
-const SMALLEST_RATIO: f64 = 0.1;
+pub(super) const MIN_RATIO: f64 = 0.1;
 
 impl ClassNoise {
-    /// Whether integrals over this noise keep their margins.
+    /// Says whether integrals over this noise keep their margins.
     pub(crate) fn is_integrable(event: &PrivacyEvent) -> bool {
-        !matches!(event.noise(), Noise::Laplace { .. }) || event.tau().get() >= SMALLEST_RATIO
+        !matches!(event.mechanism(), Mechanism::Laplace { .. }) || event.tau().get() >= MIN_RATIO
     }
 
     pub(crate) fn new(event: &PrivacyEvent, largest_gap: i64) -> Self {
         let tau = event.tau();
-        match event.noise() {
-            Noise::Laplace { gamma } => Self::Laplace {
+        match event.mechanism() {
+            Mechanism::Laplace { gamma } => Self::Laplace {
                 table: Box::new(LaplaceTable::new(GeneralisedLaplace::of_class(gamma, tau))),
                 scale: 1.0 / gamma.get(),
             },
-            Noise::Gaussian { sigma } => Self::Gaussian(Gaussian::of_class(sigma, tau)),
-            Noise::DiscreteLaplace { gamma } => {
-                let reach =
-                    (NEGLIGIBLE / gamma.get()).ceil() as usize + largest_gap.clamp(0, FURTHEST_GAP) as usize + 8;
+            Mechanism::Gaussian { sigma } => Self::Gaussian(Gaussian::of_class(sigma, tau)),
+            Mechanism::DiscreteLaplace { gamma } => {
+                let reach = (NEGLIGIBLE / gamma.get()).ceil() as usize + largest_gap.clamp(0, MAX_GAP) as usize + 8;
                 Self::integer(DiscreteLaplace::of_class(gamma, tau).lattice(reach))
             }
-            Noise::Skellam { sigma } => {
+            Mechanism::Skellam { sigma } => {
                 let noise = Skellam::of_class(sigma, tau);
-                let reach = reach_of_variance(noise.variance()) + largest_gap.clamp(0, FURTHEST_GAP) as usize + 8;
+                let reach = reach_of_variance(noise.variance()) + largest_gap.clamp(0, MAX_GAP) as usize + 8;
                 Self::integer(noise.lattice(reach))
             }
         }
@@ -54,12 +53,12 @@ impl ClassNoise {
         Self::Integer { lattice, log_below }
     }
 
-    /// `ln q`, for the winner of `gaps`. In a tie of integer noise the winner loses.
-    pub(crate) fn log_q(&self, gaps: &Gaps, threshold: Option<f64>, quality: Quality) -> f64 {
+    /// Returns `ln q`, for the winner of `gaps`. In a tie of integer noise the winner loses.
+    pub(crate) fn log_q(&self, gaps: &Gaps, threshold: Option<f64>, precision: Precision) -> f64 {
         match self {
             Self::Laplace { table, scale } => {
                 // Where the winner's density is small a cusp of the others' hardly shows.
-                let matters = |gap: &&i64| quality == Quality::Fine || **gap as f64 <= 11.0 * scale;
+                let matters = |gap: &&i64| precision == Precision::Fine || **gap as f64 <= 11.0 * scale;
                 let mut breaks: Vec<f64> = gaps.gaps.iter().filter(matters).map(|&gap| -gap as f64).collect();
                 breaks.push(0.0);
                 continuous(
@@ -69,7 +68,7 @@ impl ClassNoise {
                     *scale,
                     |r| table.log_density(r),
                     |r| table.log_survival(r),
-                    quality,
+                    precision,
                 )
             }
             Self::Gaussian(noise) => {
@@ -86,7 +85,7 @@ impl ClassNoise {
                     sigma / 3.0,
                     |r| noise.log_density(r),
                     |r| noise.log_survival(r),
-                    quality,
+                    precision,
                 )
             }
             Self::Integer { lattice, log_below } => integer(lattice, log_below, gaps, threshold),
@@ -98,7 +97,7 @@ pub(crate) fn reach_of_variance(variance: f64) -> usize {
     ((2.0 * NEGLIGIBLE * variance).sqrt() + NEGLIGIBLE).ceil() as usize
 }
 
-/// `ln integral f(r) (1 - prod F(r + gap)) dr`, where the winner also loses below the threshold.
+/// Returns `ln integral f(r) (1 - prod F(r + gap)) dr`, where the winner also loses below the threshold.
 fn continuous(
     gaps: &Gaps,
     threshold: Option<f64>,
@@ -106,7 +105,7 @@ fn continuous(
     scale: f64,
     log_density: impl Fn(f64) -> f64,
     log_survival: impl Fn(f64) -> f64,
-    quality: Quality,
+    precision: Precision,
 ) -> f64 {
     let enough = threshold.map(|threshold| threshold - gaps.winner as f64);
     breaks.extend(enough);
@@ -118,10 +117,10 @@ fn continuous(
     breaks.dedup();
     let distinct = runs(&gaps.gaps);
     let mut total = 0.0;
-    for (place, weight) in line(&breaks, scale, quality) {
+    for (place, weight) in line(&breaks, scale, precision) {
         let r = place.from(0.0);
         // Coarse integrals are of likely outcomes: what is further out than this does not show in them.
-        let too_far = |u: f64| quality == Quality::Coarse && u > 40.0 * scale;
+        let too_far = |u: f64| precision == Precision::Coarse && u > 40.0 * scale;
         if too_far(r.abs()) {
             continue;
         }
@@ -167,7 +166,7 @@ fn integer(lattice: &Lattice, log_below: &[f64], gaps: &Gaps, threshold: Option<
     (total + lattice.log_survival(reach).exp()).ln()
 }
 
-/// Each gap with how many classes have it.
+/// Lists each gap with the number of classes that have it.
 fn runs(gaps: &[i64]) -> Vec<(i64, f64)> {
     let mut distinct: Vec<(i64, f64)> = Vec::new();
     for &gap in gaps {
@@ -184,13 +183,13 @@ mod tests {
     use speed_mechanism::{HonestRatio, InverseScale};
 
     use super::*;
-    use crate::outcome::COARSE;
+    use crate::outcome::bound::COARSE;
 
     #[test]
     fn coarse_integrals_keep_their_margin() {
         for (gamma, tau) in [(0.01, 0.9), (0.1, 1.0), (0.1, 0.7), (0.1, 0.3), (0.1, 0.1), (1.0, 0.5), (20.0, 0.9)] {
             let (gamma, tau) = (InverseScale::new(gamma).expect("valid"), HonestRatio::new(tau).expect("valid"));
-            for noise in [Noise::laplace(gamma), Noise::discrete_laplace(gamma)] {
+            for noise in [Mechanism::laplace(gamma), Mechanism::discrete_laplace(gamma)] {
                 let noise = ClassNoise::new(&PrivacyEvent::new(noise, tau), 250);
                 for counts in [
                     [93, 78, 78, 1, 0, 0],
@@ -202,8 +201,8 @@ mod tests {
                     for threshold in [None, Some(95.0)] {
                         let gaps = Gaps::of(0, &counts).expect("votes");
                         let (fine, coarse) = (
-                            noise.log_q(&gaps, threshold, Quality::Fine),
-                            noise.log_q(&gaps, threshold, Quality::Coarse),
+                            noise.log_q(&gaps, threshold, Precision::Fine),
+                            noise.log_q(&gaps, threshold, Precision::Coarse),
                         );
                         // Less likely outcomes are not integrated.
                         assert!(

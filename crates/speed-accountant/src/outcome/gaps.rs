@@ -1,6 +1,6 @@
 //! Votes as the gaps between the winner and the others.
 
-use crate::AccountError;
+use crate::error::AccountError;
 
 /// Gaps between the winner's votes and every other class's, in increasing order, and the winner's votes: all that a
 /// bound of `q` depends on.
@@ -11,7 +11,7 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// The gaps of one row of votes; `row` is for the error message.
+    /// Returns the gaps of one row of votes; `row` is for the error message.
     pub(crate) fn of(row: usize, counts: &[u32]) -> Result<Self, AccountError> {
         if counts.len() < 2 {
             return Err(AccountError::TooFewClasses { row, found: counts.len() });
@@ -31,7 +31,7 @@ impl Gaps {
         self.gaps.len() + 1
     }
 
-    /// The gaps at every neighbour that can be worst for the winner: it loses a vote, and one other class gains it.
+    /// Returns the gaps at every neighbour that can be worst for the winner: it loses a vote, and one other class gains it.
     ///
     /// The probability that the winner wins falls with its own votes and with the others', so no other neighbour has a
     /// larger `q`.

@@ -1,15 +1,15 @@
 //! The union bound: the winner loses if any other class beats it, or if it stays below the threshold.
 
-use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Skellam};
+use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Mechanism, Skellam};
 
-use super::Gaps;
+use super::exact::reach_of_variance;
+use super::gaps::Gaps;
 use super::proposition4::Proposition4;
-use super::reach_of_variance;
+use crate::event::PrivacyEvent;
 use crate::sound::larger;
-use crate::{Noise, PrivacyEvent};
 
 /// Gaps beyond this are treated as if they were this: the tail there is an upper bound of theirs.
-const LARGEST_GAP: i64 = 1 << 20;
+const MAX_GAP: i64 = 1 << 20;
 
 /// Tails of the difference of two classes' noise, and of one class's.
 pub(crate) struct Pairs {
@@ -34,32 +34,34 @@ enum Class {
 }
 
 impl Pairs {
-    /// The paper's Proposition 4 where it applies.
+    /// Creates the bound from the paper's Proposition 4 where it applies.
     pub(crate) fn paper(event: &PrivacyEvent, rows: &[Gaps]) -> Self {
-        match event.noise() {
-            Noise::Laplace { gamma } => {
+        match event.mechanism() {
+            Mechanism::Laplace { gamma } => {
                 Self::with(event, rows, Difference::Proposition4(Proposition4::new(gamma.get(), event.tau().get())))
             }
             _ => Self::exact(event, rows),
         }
     }
 
-    /// Exact tails of differences.
+    /// Creates the bound from exact tails of differences.
     pub(crate) fn exact(event: &PrivacyEvent, rows: &[Gaps]) -> Self {
         let tau = event.tau();
-        let largest = rows.iter().filter_map(|gaps| gaps.gaps.last()).max().copied().unwrap_or(0).min(LARGEST_GAP);
+        let largest = rows.iter().filter_map(|gaps| gaps.gaps.last()).max().copied().unwrap_or(0).min(MAX_GAP);
         let from_lattice =
             |lattice: Lattice| Difference::Table((-2..=largest).map(|gap| lattice.log_survival(gap)).collect());
-        let difference = match event.noise() {
-            Noise::Laplace { gamma } => {
+        let difference = match event.mechanism() {
+            Mechanism::Laplace { gamma } => {
                 let noise = LaplaceTable::new(GeneralisedLaplace::of_difference(gamma, tau));
                 Difference::Table((-2..=largest).map(|gap| noise.log_survival(gap as f64)).collect())
             }
-            Noise::DiscreteLaplace { gamma } => {
+            Mechanism::DiscreteLaplace { gamma } => {
                 from_lattice(DiscreteLaplace::of_difference(gamma, tau).lattice(largest as usize + 3))
             }
-            Noise::Gaussian { sigma } => Difference::Gaussian(Gaussian::of_difference(sigma, tau)),
-            Noise::Skellam { sigma } => from_lattice(Skellam::of_difference(sigma, tau).lattice(largest as usize + 3)),
+            Mechanism::Gaussian { sigma } => Difference::Gaussian(Gaussian::of_difference(sigma, tau)),
+            Mechanism::Skellam { sigma } => {
+                from_lattice(Skellam::of_difference(sigma, tau).lattice(largest as usize + 3))
+            }
         };
         Self::with(event, rows, difference)
     }
@@ -69,24 +71,24 @@ impl Pairs {
         // How far a count can be from the threshold.
         let reach = event.threshold().map(|threshold| {
             let furthest = rows.iter().map(|gaps| gaps.winner + 2).max().unwrap_or(0) as f64;
-            (threshold.abs() + furthest).min(LARGEST_GAP as f64) as usize + 2
+            (threshold.abs() + furthest).min(MAX_GAP as f64) as usize + 2
         });
-        let class = match event.noise() {
-            Noise::Laplace { gamma } => Class::Laplace(GeneralisedLaplace::of_class(gamma, tau)),
-            Noise::Gaussian { sigma } => Class::Gaussian(Gaussian::of_class(sigma, tau)),
-            Noise::DiscreteLaplace { gamma } => {
+        let class = match event.mechanism() {
+            Mechanism::Laplace { gamma } => Class::Laplace(GeneralisedLaplace::of_class(gamma, tau)),
+            Mechanism::Gaussian { sigma } => Class::Gaussian(Gaussian::of_class(sigma, tau)),
+            Mechanism::DiscreteLaplace { gamma } => {
                 Class::Integer(reach.map(|reach| DiscreteLaplace::of_class(gamma, tau).lattice(reach)))
             }
-            Noise::Skellam { sigma } => Class::Integer(reach.map(|reach| {
+            Mechanism::Skellam { sigma } => Class::Integer(reach.map(|reach| {
                 let noise = Skellam::of_class(sigma, tau);
                 noise.lattice(reach.max(reach_of_variance(noise.variance())))
             })),
         };
-        let winner_is_likeliest = !event.noise().is_integer() && event.threshold().is_none();
+        let winner_is_likeliest = !event.mechanism().is_integer() && event.threshold().is_none();
         Self { difference, class, threshold: event.threshold(), winner_is_likeliest }
     }
 
-    /// `ln` of the union bound for the outcome "the winner".
+    /// Returns `ln` of the union bound for the outcome "the winner".
     pub(crate) fn log_union(&self, gaps: &Gaps) -> f64 {
         let terms = gaps.gaps.iter().map(|&gap| self.log_term(gap));
         // Below the threshold the winner does not answer: P[r < t] = P[r > -t].
@@ -97,7 +99,7 @@ impl Pairs {
         log_sum.min(cap)
     }
 
-    /// `ln P[some count reaches the threshold]`, the `q` of the outcome "no answer".
+    /// Returns `ln P[some count reaches the threshold]`, the `q` of the outcome "no answer".
     pub(crate) fn log_any_answer(&self, gaps: &Gaps) -> f64 {
         let Some(threshold) = self.threshold else { return 0.0 };
         let counts = std::iter::once(gaps.winner).chain(gaps.gaps.iter().map(|gap| gaps.winner - gap));
@@ -109,7 +111,7 @@ impl Pairs {
         (-none.exp_m1()).ln()
     }
 
-    /// The same at the worst neighbour. Every way to move a vote is tried.
+    /// Returns the same at the worst neighbour. Every way to move a vote is tried.
     pub(crate) fn log_any_answer_of_neighbours(&self, gaps: &Gaps) -> f64 {
         let counts: Vec<i64> =
             std::iter::once(gaps.winner).chain(gaps.gaps.iter().map(|gap| gaps.winner - gap)).collect();
@@ -141,7 +143,7 @@ impl Pairs {
         }
     }
 
-    /// `ln P[r >= t]`.
+    /// Returns `ln P[r >= t]`.
     fn log_reaches(&self, t: f64) -> f64 {
         match &self.class {
             Class::Laplace(noise) => noise.log_survival(t),
@@ -150,7 +152,7 @@ impl Pairs {
         }
     }
 
-    /// `ln P[r < t]`.
+    /// Returns `ln P[r < t]`.
     fn log_below(&self, t: f64) -> f64 {
         match &self.class {
             Class::Laplace(noise) => noise.log_survival(-t),
@@ -161,7 +163,7 @@ impl Pairs {
     }
 }
 
-/// `ln sum e^term`.
+/// Returns `ln sum e^term`.
 fn log_sum_exp(terms: impl Iterator<Item = f64>) -> f64 {
     let terms: Vec<f64> = terms.collect();
     let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -24,7 +24,7 @@ impl Proposition4 {
         Self { gamma, log_scale, power }
     }
 
-    /// Logarithm of the bound; 0 for a class that is ahead.
+    /// Returns the logarithm of the bound; 0 for a class that is ahead.
     pub(crate) fn log_term(&self, gap: i64) -> f64 {
         if gap < 0 {
             return 0.0;

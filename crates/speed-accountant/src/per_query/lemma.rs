@@ -9,10 +9,10 @@ use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, HonestRatio, InverseS
 
 use super::search::golden_section;
 
-/// What the computed logarithms may be off by, generously, relative to a result that they add up to.
+/// Error of the computed logarithms, generously, relative to a result that they add up to.
 const MARGIN: f64 = 1e-12;
 
-/// Theorem 2, `epsilon'`, in terms of `S(x) = P[noise >= x / gamma]` and the density `f` per unit of `x`:
+/// Computes Theorem 2, `epsilon'`, in terms of `S(x) = P[noise >= x / gamma]` and the density `f` per unit of `x`:
 /// `ln(1 + 2 (1/2 - S(gamma)) / S(2 gamma))`, and for `tau > 1/2` also `ln(g(0) - g'(0))`, where
 /// `g(0) = 1/(2 S(2 gamma))` and `g'(0) = gamma (f(2 gamma)/2 - S(2 gamma) f(0)) / S(2 gamma)^2`.
 #[must_use]
@@ -30,7 +30,7 @@ pub fn theorem_2(gamma: InverseScale, tau: HonestRatio) -> f64 {
     first.min(second)
 }
 
-/// `max over integers t of ln P[X >= t] / P[X >= t + 2]`.
+/// Returns `max over integers t of ln P[X >= t] / P[X >= t + 2]`.
 ///
 /// The maximum is at `t = 0` or `t = 1`. For `t <= -1` going one down makes the ratio `1 + (P_t + P_{t+1}) / P[X >= t +
 /// 2]` smaller, since the probabilities are symmetric and fall away from 0, and at `t = 0` it is at least that at `t =
@@ -42,7 +42,7 @@ pub(super) fn integer(noise: &DiscreteLaplace) -> f64 {
     worst * (1.0 + MARGIN) + 4.0 * f64::EPSILON
 }
 
-/// The exact supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]` for a shape of at most 1. It lies in [-1, 0]
+/// Returns the exact supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]` for a shape of at most 1. It lies in [-1, 0]
 /// (the paper's appendix A.2), where a grid and a golden section look for it.
 #[must_use]
 pub fn log_sup_g(noise: &GeneralisedLaplace) -> f64 {
@@ -55,12 +55,12 @@ pub fn log_sup_g(noise: &GeneralisedLaplace) -> f64 {
     golden_section(low, high, 1e-11, ratio).1.max(ratio(grid[best]))
 }
 
-/// An upper bound of [`log_sup_g`] that is proved, not searched: `S` falls, so on `[a, b]` the ratio is at most `S(a) / S(b +
-/// 2)`. The interval of the largest bound is halved until that bound is within a few parts in a million of one that
-/// is attained; stopping earlier would be valid as well.
+/// Returns an upper bound of [`log_sup_g`] that is proved, not searched: `S` falls, so on `[a, b]` the ratio is at most
+/// `S(a) / S(b + 2)`. The interval of the largest bound is halved until that bound is within a few parts in a million of one
+/// that is attained; stopping earlier would be valid as well.
 pub(super) fn log_sup_g_bound(noise: &LaplaceTable, gamma: f64) -> f64 {
     /// Halvings; a bound of the last one is as valid.
-    const MOST: usize = 2_000;
+    const MAX_HALVINGS: usize = 2_000;
     const CLOSE: f64 = 3e-6;
     let bound = |low: f64, high: f64| {
         let (above, below) = (noise.log_survival(low), noise.log_survival(high + 2.0));
@@ -75,7 +75,7 @@ pub(super) fn log_sup_g_bound(noise: &LaplaceTable, gamma: f64) -> f64 {
         found
     };
     add(&mut open, -1.0, 0.0);
-    for _ in 0..MOST {
+    for _ in 0..MAX_HALVINGS {
         let Some(Interval { bound, low, high }) = open.pop() else { break };
         let middle = 0.5 * (low + high);
         // Closer to the cusp at 0 the table is rough.
@@ -120,15 +120,18 @@ impl Ord for Interval {
 
 #[cfg(test)]
 mod tests {
+    use speed_mechanism::Mechanism;
+
     use super::*;
-    use crate::{Noise, PrivacyEvent, per_query_epsilon};
+    use crate::event::PrivacyEvent;
+    use crate::per_query::per_query_epsilon;
 
     #[test]
     fn the_integer_lemma_looks_where_the_maximum_is() {
         for gamma in [0.01, 0.1, 1.0, 3.3] {
             for tau in [0.004, 0.3, 0.5, 0.7, 0.9, 0.996] {
                 let (gamma, tau) = (InverseScale::new(gamma).expect("valid"), HonestRatio::new(tau).expect("valid"));
-                let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), tau);
+                let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), tau);
                 let noise = DiscreteLaplace::of_class(gamma, tau);
                 let worst = (-40..400)
                     .map(|t| noise.log_survival(t) - noise.log_survival(t + 2))
@@ -154,7 +157,7 @@ mod tests {
 
     #[test]
     fn full_noise_costs_exactly_two_gamma_and_the_limit_is_continuous() {
-        for noise in [Noise::laplace as fn(InverseScale) -> Noise, Noise::discrete_laplace] {
+        for noise in [Mechanism::laplace as fn(InverseScale) -> Mechanism, Mechanism::discrete_laplace] {
             let gamma = InverseScale::new(0.1).expect("valid");
             assert_eq!(per_query_epsilon(&PrivacyEvent::new(noise(gamma), HonestRatio::ALL)), 0.2);
             let nearly = HonestRatio::new(1.0 - 1e-9).expect("valid");
@@ -165,7 +168,7 @@ mod tests {
 
     #[test]
     fn less_noise_costs_more() {
-        for noise in [Noise::laplace as fn(InverseScale) -> Noise, Noise::discrete_laplace] {
+        for noise in [Mechanism::laplace as fn(InverseScale) -> Mechanism, Mechanism::discrete_laplace] {
             let epsilons = [1.0, 0.9, 0.7, 0.5, 0.3, 0.1].map(|tau| {
                 let (gamma, tau) = (InverseScale::new(0.1).expect("valid"), HonestRatio::new(tau).expect("valid"));
                 per_query_epsilon(&PrivacyEvent::new(noise(gamma), tau))

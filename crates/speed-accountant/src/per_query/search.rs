@@ -1,6 +1,6 @@
 //! Searches for a maximum.
 
-/// The place and value of a maximum in [low, high], by golden section; the true one if there is only one.
+/// Returns the place and value of a maximum in [low, high], by golden section; the true one if there is only one.
 pub(super) fn golden_section(low: f64, high: f64, tolerance: f64, f: impl Fn(f64) -> f64) -> (f64, f64) {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
     let (mut low, mut high) = (low, high);
@@ -23,7 +23,7 @@ pub(super) fn golden_section(low: f64, high: f64, tolerance: f64, f: impl Fn(f64
     if fa >= fb { (a, fa) } else { (b, fb) }
 }
 
-/// The largest value that Nelder and Mead's simplex finds from `start` with sides `step`; it stops where its values agree
+/// Returns the largest value that Nelder and Mead's simplex finds from `start` with sides `step`; it stops where its values agree
 /// to one part in 10^11.
 pub(super) fn simplex(start: [f64; 2], step: [f64; 2], rounds: usize, f: impl Fn([f64; 2]) -> f64) -> f64 {
     let mut points: Vec<([f64; 2], f64)> =

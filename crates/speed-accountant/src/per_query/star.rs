@@ -6,33 +6,33 @@
 //! D of ln J(A, D) / J(A + 1, D - 2)`. At `b` the same holds with `d` and `d'` exchanged. At any other answer (and at "no
 //! answer") the ratio is at most `sup F(z) / F(z - 1)`, which is the limit `D -> infinity` of the supremum.
 
-use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable};
+use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable, Mechanism};
 
 use super::search::simplex;
+use crate::event::PrivacyEvent;
 use crate::memo::Memo;
-use crate::quadrature::{Place, Quality, half_line, interval};
-use crate::{Noise, PrivacyEvent};
+use crate::quadrature::{AnchoredPoint, Precision, half_line, interval};
 
 /// Beyond this inverse scale the lemma is as good, and probabilities underflow.
-const LARGEST_SCALE: f64 = 8.0;
-/// How far out `D` is looked for, in units of `1/gamma`: by the search, and in the window of integers.
-const FURTHEST: f64 = 45.0;
+const MAX_SCALE: f64 = 8.0;
+/// Furthest `D` that is looked for, in units of `1/gamma`: by the search, and in the window of integers.
+const MAX_REACH: f64 = 45.0;
 const WINDOW: f64 = 38.0;
 
 /// Larger windows take too long.
-const LARGEST_WINDOW: i64 = 1_100;
+const MAX_WINDOW: i64 = 1_100;
 
-/// The largest `ln J(A, D) / J(A + 1, D - 2)`, per query: over every place of a window for integer noise, where a search finds
-/// it for continuous noise (its supremum is the larger of it and `2 gamma`). `None` where it is not computed: for noise
-/// that is not Laplace, for inverse scales above 8, and for integers below about 0.035.
+/// Returns the largest `ln J(A, D) / J(A + 1, D - 2)`, per query: over every place of a window for integer noise, where a
+/// search finds it for continuous noise (its supremum is the larger of it and `2 gamma`). `None` where it is not computed:
+/// for noise that is not Laplace, for inverse scales above 8, and for integers below about 0.035.
 ///
 /// By itself it is no bound. With integer noise claims use it, and charge to delta what is outside the window; with
 /// continuous noise no claim does, and it says how far the proved
 /// [`tight_per_query_epsilon`](super::tight_per_query_epsilon) can be above the least epsilon of one query.
 #[must_use]
 pub fn epsilon_star(event: &PrivacyEvent) -> Option<f64> {
-    match event.noise() {
-        Noise::Laplace { gamma } if gamma.get() <= LARGEST_SCALE => {
+    match event.mechanism() {
+        Mechanism::Laplace { gamma } if gamma.get() <= MAX_SCALE => {
             Some(continuous(&LaplaceTable::new(GeneralisedLaplace::of_class(gamma, event.tau())), gamma.get()))
         }
         _ => within(event).map(|within| within.epsilon),
@@ -45,7 +45,7 @@ fn continuous(noise: &LaplaceTable, gamma: f64) -> f64 {
         let d = u.sinh();
         log_j(noise, gamma, a, d) - log_j(noise, gamma, a + 1.0, d - 2.0)
     };
-    let far = (FURTHEST / gamma).asinh();
+    let far = (MAX_REACH / gamma).asinh();
     let mut best = (f64::NEG_INFINITY, [0.0, 0.0]);
     for a in [-0.5, -0.15, 0.0] {
         for i in -7..=4 {
@@ -60,15 +60,15 @@ fn continuous(noise: &LaplaceTable, gamma: f64) -> f64 {
     refined.max(best.0)
 }
 
-/// `ln J(a, d)`.
+/// Returns `ln J(a, d)`.
 fn log_j(noise: &LaplaceTable, gamma: f64, a: f64, d: f64) -> f64 {
-    let density = |(place, weight): (Place, f64)| {
+    let density = |(point, weight): (AnchoredPoint, f64)| {
         // What is so far out does not show even where `d` is at its end.
-        let log_density = noise.log_density(place.from(0.0));
-        if log_density < -3.0 * FURTHEST {
+        let log_density = noise.log_density(point.from(0.0));
+        if log_density < -3.0 * MAX_REACH {
             return 0.0;
         }
-        let t = place.from(-d);
+        let t = point.from(-d);
         let below = if t <= 0.0 { noise.log_survival(-t).exp() } else { 1.0 - noise.log_survival(t).exp() };
         weight * log_density.exp() * below
     };
@@ -77,12 +77,12 @@ fn log_j(noise: &LaplaceTable, gamma: f64, a: f64, d: f64) -> f64 {
     let mut sum = 0.0;
     for cut in [first, second] {
         if cut > from {
-            sum += interval(from, cut, Quality::Coarse).map(density).sum::<f64>();
+            sum += interval(from, cut, Precision::Coarse).map(density).sum::<f64>();
             from = cut;
         }
     }
-    let tail = half_line(from, 1.0 / gamma, Quality::Coarse);
-    (sum + tail.filter(|(place, _)| place.offset * gamma < 2.5 * FURTHEST).map(density).sum::<f64>()).ln()
+    let tail = half_line(from, 1.0 / gamma, Precision::Coarse);
+    (sum + tail.filter(|(point, _)| point.offset * gamma < 2.5 * MAX_REACH).map(density).sum::<f64>()).ln()
 }
 
 /// An epsilon that one query keeps but for a probability of `beyond`.
@@ -94,13 +94,13 @@ pub(crate) struct Within {
     pub(crate) beyond: f64,
 }
 
-/// [`epsilon_star`] of integer noise as a proved bound: every place of a window is evaluated, and what lies outside costs at
-/// most [`Within::beyond`], a part of delta (docs/privacy.md, "One query, without votes"). `None` where the window would be
-/// too large.
+/// Computes [`epsilon_star`] of integer noise as a proved bound: every place of a window is evaluated, and what lies outside
+/// costs at most [`Within::beyond`], a part of delta (docs/privacy.md, "One query, without votes"). `None` where the window
+/// would be too large.
 pub(crate) fn within(event: &PrivacyEvent) -> Option<Within> {
     static KNOWN: Memo<2, Within> = Memo::new();
-    let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
-    if gamma.get() > LARGEST_SCALE || furthest(gamma.get()) > LARGEST_WINDOW {
+    let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
+    if gamma.get() > MAX_SCALE || furthest(gamma.get()) > MAX_WINDOW {
         return None;
     }
     Some(KNOWN.get_or([gamma.get(), event.tau().get()], || {
@@ -117,8 +117,8 @@ fn furthest(gamma: f64) -> i64 {
     (WINDOW / gamma).ceil() as i64
 }
 
-/// The largest ratio at every integer place with `|A|` and `|D|` up to the furthest; at least `2 gamma`, the limit for `D` to
-/// minus infinity.
+/// Returns the largest ratio at every integer place with `|A|` and `|D|` up to the furthest; at least `2 gamma`, the limit
+/// for `D` to minus infinity.
 fn integer(noise: &DiscreteLaplace, gamma: f64) -> f64 {
     let furthest = furthest(gamma);
     let reach = 3 * furthest + 8;

@@ -3,10 +3,11 @@
 
 use speed_mechanism::{HonestRatio, NoiseDeviation};
 
-use super::gaussian_rdp;
+use super::gaussian::gaussian_rdp;
+use crate::moments::log_sum;
 use crate::sound::at_least_zero;
 
-/// Theorem 6 with the orders of Proposition 10 and the conditions of Propositions 7 to 9, for Gaussian noise: the Rényi
+/// Computes Theorem 6 with the orders of Proposition 10 and the conditions of Propositions 7 to 9, for Gaussian noise: the Rényi
 /// divergence of order `order` from votes whose answer is not the given outcome with a probability of at most `e^log_q`,
 /// to a neighbour's. Never more than [`gaussian_rdp`].
 #[must_use]
@@ -14,7 +15,7 @@ pub fn gnmax_rdp(log_q: f64, sigma: NoiseDeviation, tau: HonestRatio, order: f64
     theorem_6(log_q, sigma.get() * sigma.get() * tau.get(), order, |order| gaussian_rdp(sigma, tau, order))
 }
 
-/// Theorem 6 for any noise with the Rényi curve `rdp`; `variance` only chooses the two higher orders.
+/// Computes Theorem 6 for any noise with the Rényi curve `rdp`; `variance` only chooses the two higher orders.
 pub(crate) fn theorem_6(log_q: f64, variance: f64, order: f64, rdp: impl Fn(f64) -> f64) -> f64 {
     if log_q >= 0.0 {
         return rdp(order);
@@ -23,7 +24,7 @@ pub(crate) fn theorem_6(log_q: f64, variance: f64, order: f64, rdp: impl Fn(f64)
     theorem_6_at(log_q, (variance * -log_q).sqrt(), order, rdp)
 }
 
-/// Theorem 6 with the two higher orders `second` and `second + 1`. For given orders it does not fall with `q`: where it
+/// Computes Theorem 6 with the two higher orders `second` and `second + 1`. For given orders it does not fall with `q`: where it
 /// would, it is the bound without votes.
 pub(crate) fn theorem_6_at(log_q: f64, second: f64, order: f64, rdp: impl Fn(f64) -> f64) -> f64 {
     let without_votes = rdp(order);
@@ -41,11 +42,11 @@ pub(crate) fn theorem_6_at(log_q: f64, second: f64, order: f64, rdp: impl Fn(f64
     let log_stays = log_one_minus_exp(log_q);
     let a = (order - 1.0) * (log_stays - log_one_minus_exp((log_q + rdp_second) * (1.0 - 1.0 / second)));
     let b = (order - 1.0) * (rdp_first - log_q / (first - 1.0));
-    let with_votes = crate::moments::log_sum(log_stays + a, log_q + b) / (order - 1.0);
+    let with_votes = log_sum(log_stays + a, log_q + b) / (order - 1.0);
     without_votes.min(at_least_zero(with_votes))
 }
 
-/// `ln(1 - e^x)` for `x < 0`.
+/// Returns `ln(1 - e^x)` for `x < 0`.
 fn log_one_minus_exp(x: f64) -> f64 {
     if x > -std::f64::consts::LN_2 { (-x.exp_m1()).ln() } else { (-x.exp()).ln_1p() }
 }

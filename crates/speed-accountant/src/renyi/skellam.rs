@@ -4,6 +4,13 @@ use speed_mechanism::{HonestRatio, Lattice, NoiseDeviation, Skellam};
 
 use crate::sound::at_least_zero;
 
+/// Returns the Rényi divergence of order `order > 1` of one query with Skellam noise, whatever the votes: the exact
+/// divergence of two counts that move by one vote each, as a sum over integers.
+#[must_use]
+pub fn skellam_rdp(sigma: NoiseDeviation, tau: HonestRatio, order: f64) -> f64 {
+    SkellamCurve::new(sigma, tau).rdp(order)
+}
+
 /// The divergence as a function of the order.
 pub(crate) struct SkellamCurve {
     noise: Skellam,
@@ -24,7 +31,7 @@ impl SkellamCurve {
         Self { noise, lattice: noise.lattice(reach.ceil() as usize), largest }
     }
 
-    /// `2 / (order - 1) ln sum_k p(k)^order p(k - 1)^{1 - order}`: two counts move by one vote.
+    /// Returns `2 / (order - 1) ln sum_k p(k)^order p(k - 1)^{1 - order}`: two counts move by one vote.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
         if order > self.largest {
             return Self::up_to(self.noise, 2.0 * order).rdp(order);

@@ -1,6 +1,7 @@
 //! The largest moment of the three answers given a bound of how likely another answer than the likeliest is.
 
-use super::{ThreeAnswers, for_each_row};
+use super::profile::ThreeAnswers;
+use super::rows::for_each_row;
 use crate::sound::larger;
 
 /// Buckets of probabilities in a factor of ten; each counts as its lower end.
@@ -15,24 +16,24 @@ const DECADES: f64 = 11.0;
 pub(crate) struct Envelope {
     /// Rising places `(q, excess)`, from 0 to 1.
     corners: Vec<(f64, f64)>,
-    /// What `q` is off by at marks beyond the plane.
+    /// Error of `q` at marks beyond the plane.
     tail: f64,
 }
 
-impl ThreeAnswers {
-    /// The excess over 1 of the moment of order `l` as a function of `q`.
-    pub(crate) fn envelope(&self, l: f64) -> Envelope {
+impl Envelope {
+    /// Computes the excess over 1 of the moment of order `l` as a function of `q`.
+    pub(crate) fn new(three: &ThreeAnswers, l: f64) -> Self {
         let count = (BUCKETS * DECADES) as usize;
         // The first is of everything below the others.
         let mut largest = vec![0.0f64; count + 1];
-        let lattice = self.noise.lattice(self.reach as usize + 4);
+        let lattice = three.noise.lattice(three.reach as usize + 4);
         let mut raise = |likeliest: f64, excess: f64| {
             let bucket = ((1.0 - likeliest).log10() + DECADES) * BUCKETS;
             let bucket = if bucket >= 0.0 { (bucket as usize + 1).min(count) } else { 0 };
             largest[bucket] = larger(largest[bucket], excess);
         };
-        for_each_row(&lattice, self.reach, |mark, row, above| {
-            if mark < -self.reach {
+        for_each_row(&lattice, three.reach, |mark, row, above| {
+            if mark < -three.reach {
                 return;
             }
             for b in 1..row.0[0].len() - 1 {
@@ -54,19 +55,17 @@ impl ThreeAnswers {
             }
         });
         // p^{l+1} / p'^l moves by at most (2 l + 1) e^{epsilon (l + 1)} times what p and p' move by; three answers.
-        let allowance = 3.0 * (2.0 * l + 1.0) * (self.epsilon * (l + 1.0)).exp() * self.tail;
+        let allowance = 3.0 * (2.0 * l + 1.0) * (three.epsilon * (l + 1.0)).exp() * three.tail;
         let lower_end = |bucket: usize| 10f64.powf((bucket as f64 - 1.0) / BUCKETS - DECADES);
         let mut points: Vec<(f64, f64)> = vec![(0.0, largest[0] + allowance)];
         for (bucket, &excess) in largest.iter().enumerate().skip(1) {
             // The rounding of a logarithm must not move a place up.
             points.push((lower_end(bucket) * (1.0 - 1e-12), excess + allowance));
         }
-        Envelope { corners: concave_hull(&points), tail: self.tail }
+        Self { corners: concave_hull(&points), tail: three.tail }
     }
-}
 
-impl Envelope {
-    /// The excess at `q = e^log_q`.
+    /// Returns the excess at `q = e^log_q`.
     pub(crate) fn at(&self, log_q: f64) -> f64 {
         let q = log_q.exp() + self.tail;
         let next = self.corners.partition_point(|corner| corner.0 <= q);
@@ -77,13 +76,13 @@ impl Envelope {
         }
     }
 
-    /// The largest excess, whatever `q` is.
-    pub(crate) fn most(&self) -> f64 {
+    /// Returns the largest excess, whatever `q` is.
+    pub(crate) fn largest(&self) -> f64 {
         self.corners.last().map_or(f64::INFINITY, |corner| corner.1)
     }
 }
 
-/// The corners of the least concave rising function above points with rising places.
+/// Returns the corners of the least concave rising function above points with rising places.
 fn concave_hull(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut hull: Vec<(f64, f64)> = Vec::new();
     for &(place, value) in points {

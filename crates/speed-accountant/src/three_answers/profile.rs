@@ -2,25 +2,25 @@
 
 use std::ops::Range;
 
-use speed_mechanism::DiscreteLaplace;
+use speed_mechanism::{DiscreteLaplace, Mechanism};
 
-use super::{Row, for_each_row};
-use crate::composition::{LossDistribution, Profile};
-use crate::{Noise, PrivacyEvent};
+use super::rows::{Row, for_each_row};
+use crate::composition::{PrivacyLossDistribution, PrivacyProfile};
+use crate::event::PrivacyEvent;
 
 /// Noise beyond this many times `1/gamma` is beyond the plane.
 const CUT: f64 = 25.0;
 /// Planes of less than this inverse scale take too long.
-pub(crate) const SMALLEST_SCALE_OF_THREE_ANSWERS: f64 = 0.01;
+pub(crate) const MIN_SCALE_OF_THREE_ANSWERS: f64 = 0.01;
 /// Losses from 0 to the epsilon of one query.
 const STEPS: usize = 64;
-/// What the recurrences of a row, sums of some thousands of positive terms, may be off by, relative to 1.
+/// Error of the recurrences of a row, sums of some thousands of positive terms, relative to 1.
 const ROUNDING: f64 = 1e-12;
 /// Above this epsilon of one query `e^epsilon` is too large to be followed.
-const LARGEST_EPSILON: f64 = 300.0;
+const MAX_EPSILON: f64 = 300.0;
 /// Marks on each side of a block that is looked at as one.
 const SIDE: usize = 8;
-/// Every so many-th mark is looked at first.
+/// Step between the marks that are looked at first.
 const SAMPLED: usize = 12;
 
 /// One query of integer Laplace noise, whatever the votes are.
@@ -35,11 +35,11 @@ pub(crate) struct ThreeAnswers {
 }
 
 impl ThreeAnswers {
-    /// For integer Laplace noise, if the plane is not too large; `epsilon` is a proved pure epsilon of one query.
+    /// Creates it for integer Laplace noise, if the plane is not too large; `epsilon` is a proved pure epsilon of one query.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64) -> Option<Self> {
-        let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
+        let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         let reach = (CUT / gamma.get()).ceil() as i64 + 6;
-        if gamma.get() < SMALLEST_SCALE_OF_THREE_ANSWERS || epsilon.is_nan() || epsilon > LARGEST_EPSILON {
+        if gamma.get() < MIN_SCALE_OF_THREE_ANSWERS || epsilon.is_nan() || epsilon > MAX_EPSILON {
             return None;
         }
         let noise = DiscreteLaplace::of_class(gamma, event.tau());
@@ -50,13 +50,13 @@ impl ThreeAnswers {
         Some(Self { noise, reach, epsilon, tail })
     }
 
-    /// The distribution of the privacy loss that dominates one query, from the votes to any neighbour's and back.
-    pub(crate) fn losses(&self) -> LossDistribution {
+    /// Returns the distribution of the privacy loss that dominates one query, from the votes to any neighbour's and back.
+    pub(crate) fn losses(&self) -> PrivacyLossDistribution {
         self.profile(self.epsilon / STEPS as f64, STEPS).connect()
     }
 
-    /// The profile on a grid. `step half` must be at least the pure epsilon, or the profile is that of its ends.
-    pub(crate) fn profile(&self, step: f64, half: usize) -> Profile {
+    /// Returns the profile on a grid. `step half` must be at least the pure epsilon, or the profile is that of its ends.
+    pub(crate) fn profile(&self, step: f64, half: usize) -> PrivacyProfile {
         // At alpha from 1 on; below 1 the three answers the other way round say the same: delta(alpha) is alpha delta'(1 /
         // alpha) + 1 - alpha.
         let alphas: Vec<f64> = (0..=half).map(|j| (j as f64 * step).exp()).collect();
@@ -97,7 +97,7 @@ impl ThreeAnswers {
             let excess = most[index] + self.tail * (1.0 + alpha);
             if j < 0 { excess / alpha } else { excess }
         };
-        Profile::of_values(step, (-(half as i64)..=half as i64).map(excess).collect())
+        PrivacyProfile::of_values(step, (-(half as i64)..=half as i64).map(excess).collect())
     }
 }
 
@@ -164,7 +164,7 @@ impl Block {
 }
 
 impl Bounds {
-    /// No place of the block has more than this.
+    /// Bounds the excess at every place of the block.
     fn at(&self, alpha: f64) -> f64 {
         let sum = |bounds: &[(f64, f64); 3]| -> f64 {
             bounds.iter().map(|(most, ratio)| most * (1.0 - alpha * ratio).max(0.0)).sum()

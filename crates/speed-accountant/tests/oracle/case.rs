@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use speed_accountant::{AccountError, Accountant, Assume, Bound, Delta, Directions, Extent, Noise, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation};
+use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseDeviation};
 
 use crate::random::Random;
 use crate::tails::NoiseKind;
@@ -48,9 +48,9 @@ pub(crate) struct Case {
     pub(crate) runs: Vec<(Vec<u32>, usize)>,
     pub(crate) threshold: Option<i64>,
     pub(crate) delta: f64,
-    pub(crate) assume: Assume,
+    pub(crate) assume: Adversary,
     pub(crate) extent: Extent,
-    pub(crate) directions: Directions,
+    pub(crate) directions: NeighbouringRelation,
     pub(crate) bound: Bound,
     pub(crate) integrals: bool,
     /// All of these must be covered.
@@ -91,10 +91,10 @@ impl Case {
         let gamma = || InverseScale::new(self.gamma).expect("a scale");
         let sigma = || NoiseDeviation::new(self.gamma).expect("a deviation");
         let noise = match self.noise {
-            NoiseKind::DiscreteLaplace => Noise::discrete_laplace(gamma()),
-            NoiseKind::Laplace => Noise::laplace(gamma()),
-            NoiseKind::Gaussian => Noise::gaussian(sigma()),
-            NoiseKind::Skellam => Noise::skellam(sigma()),
+            NoiseKind::DiscreteLaplace => Mechanism::discrete_laplace(gamma()),
+            NoiseKind::Laplace => Mechanism::laplace(gamma()),
+            NoiseKind::Gaussian => Mechanism::gaussian(sigma()),
+            NoiseKind::Skellam => Mechanism::skellam(sigma()),
         };
         let tau = HonestRatio::new(self.noisy as f64 / self.teachers as f64).expect("a ratio");
         let event = PrivacyEvent::new(noise, tau);
@@ -103,9 +103,9 @@ impl Case {
             None => event,
         };
         Ok(Accountant::new(event, Delta::new(self.delta)?)
-            .with_assume(self.assume)
+            .with_adversary(self.assume)
             .with_extent(self.extent)
-            .with_directions(self.directions)
+            .with_relation(self.directions)
             .with_bound(self.bound)
             .with_integrals(self.integrals))
     }
@@ -121,7 +121,7 @@ impl Case {
 
     /// Whether the claim ought to be tight.
     pub(crate) fn is_tight(&self) -> bool {
-        self.kind == Kind::TwoDropout && self.bound == Bound::Tight && self.directions == Directions::Both
+        self.kind == Kind::TwoDropout && self.bound == Bound::Tight && self.directions == NeighbouringRelation::BothWays
     }
 
     /// With the settings that its assumption covers: all if they are few, or the ends and some between.
@@ -129,14 +129,16 @@ impl Case {
         let (secret, others) = (self.noisy, self.teachers - self.noisy);
         let mut some = vec![0, others];
         if self.extent == Extent::UpTo {
-            some.extend((0..if self.assume == Assume::Collusion { 1 } else { 2 }).map(|_| random.within(0, others)));
+            some.extend((0..if self.assume == Adversary::Colluding { 1 } else { 2 }).map(|_| random.within(0, others)));
         }
         some.sort_unstable();
         some.dedup();
         self.settings = match (self.assume, self.extent) {
             // Only the integer Laplace noise is known here.
-            (Assume::Collusion, _) if self.noise != NoiseKind::DiscreteLaplace => vec![Setting { secret, known: 0 }],
-            (Assume::Collusion, _) => some.iter().map(|&known| Setting { secret, known }).collect(),
+            (Adversary::Colluding, _) if self.noise != NoiseKind::DiscreteLaplace => {
+                vec![Setting { secret, known: 0 }]
+            }
+            (Adversary::Colluding, _) => some.iter().map(|&known| Setting { secret, known }).collect(),
             (_, Extent::UpTo) => some.iter().map(|&more| Setting { secret: secret + more, known: 0 }).collect(),
             (_, Extent::Exactly) => vec![Setting { secret, known: 0 }],
         };
@@ -153,12 +155,12 @@ impl Case {
             fixed("no noise", 1e3, 4, (1, 0), &[2, 2], 3),
             Self {
                 delta: 0.24,
-                directions: Directions::One,
+                directions: NeighbouringRelation::OneSided,
                 ..fixed("q e^epsilon close to 1", 21.564_942_209_140_835, 2, (1, 0), &[0, 2], 1_751)
             },
             Self { extent: Extent::UpTo, ..fixed("more noise is worse", 0.1, 250, (225, 0), &[165, 85, 0], 100) },
             Self {
-                assume: Assume::Collusion,
+                assume: Adversary::Colluding,
                 extent: Extent::UpTo,
                 ..fixed("some known, some missing", 0.1, 50, (15, 15), &[28, 22], 100)
             },
@@ -166,7 +168,7 @@ impl Case {
         let more = Setting { secret: 250, known: 0 };
         all.into_iter()
             .map(|mut case| {
-                if case.assume == Assume::Dropout && case.extent == Extent::UpTo {
+                if case.assume == Adversary::ExternalWithDropout && case.extent == Extent::UpTo {
                     case.settings.push(more);
                 }
                 case
@@ -186,9 +188,9 @@ fn fixed(name: &str, gamma: f64, teachers: i64, (secret, known): (i64, i64), row
         runs: vec![(row.to_vec(), times)],
         threshold: None,
         delta: 1e-5,
-        assume: Assume::Dropout,
+        assume: Adversary::ExternalWithDropout,
         extent: Extent::Exactly,
-        directions: Directions::Both,
+        directions: NeighbouringRelation::BothWays,
         bound: Bound::Tight,
         integrals: true,
         settings: vec![Setting { secret, known }],

@@ -7,7 +7,7 @@ const ROUNDING: f64 = 1e-10;
 /// Outcomes less likely than `e^-NEGLIGIBLE` delta in all are left out.
 const NEGLIGIBLE: f64 = 32.0;
 /// More outcomes of all runs together are not enumerated.
-const MOST_OUTCOMES: usize = 300_000;
+const MAX_OUTCOMES: usize = 300_000;
 
 /// One outcome: the logarithm of its probability, and its privacy loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,14 +32,14 @@ impl Losses {
     /// Each run `times` times; `None` if these are too many outcomes to enumerate.
     pub(crate) fn new(runs: &[(Vec<Outcome>, usize)], log_delta: f64) -> Option<Self> {
         let sizes = runs.iter().map(|(query, times)| ways(query.len(), *times));
-        if sizes.clone().any(|size| size > MOST_OUTCOMES as f64) {
+        if sizes.clone().any(|size| size > MAX_OUTCOMES as f64) {
             return None;
         }
         let mut lists: Vec<Vec<Outcome>> =
             runs.iter().map(|(query, times)| likely(repeated(query, *times), log_delta)).collect();
         lists.sort_by_key(Vec::len);
         let all = lists.iter().try_fold(1usize, |all, list| all.checked_mul(list.len()))?;
-        (all <= MOST_OUTCOMES).then_some(Self { lists, log_delta })
+        (all <= MAX_OUTCOMES).then_some(Self { lists, log_delta })
     }
 
     /// Of one list of outcomes of the whole.

@@ -1,6 +1,6 @@
 //! Random cases.
 
-use speed_accountant::{Assume, Bound, Directions, Extent};
+use speed_accountant::{Adversary, Bound, Extent, NeighbouringRelation};
 
 use crate::case::{Case, Kind};
 use crate::random::Random;
@@ -58,9 +58,9 @@ pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
         _ => (None, two_classes(gamma, teachers, collusion, random)),
     };
     let assume = match collusion {
-        true => Assume::Collusion,
-        false if noisy == teachers && random.chance(0.1) => Assume::Central,
-        false => Assume::Dropout,
+        true => Adversary::Colluding,
+        false if noisy == teachers && random.chance(0.1) => Adversary::ExternalWithCentral,
+        false => Adversary::ExternalWithDropout,
     };
     let case = Case {
         kind,
@@ -74,7 +74,7 @@ pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
         delta: if random.chance(0.3) { random.log_uniform(0.5, 1e-9) } else { random.log_uniform(0.5, 1e-60) },
         assume,
         extent: if up_to { Extent::UpTo } else { Extent::Exactly },
-        directions: if random.chance(0.15) { Directions::One } else { Directions::Both },
+        directions: if random.chance(0.15) { NeighbouringRelation::OneSided } else { NeighbouringRelation::BothWays },
         bound: if random.chance(0.12) { Bound::Outcome } else { Bound::Tight },
         integrals: !random.chance(0.05),
         settings: Vec::new(),

@@ -1,10 +1,11 @@
 //! Any parameters and votes: an error or a finite epsilon that is no worse than that of all queries together, never a panic.
 
 use speed_accountant::{
-    Account, AccountError, Accountant, Assume, Bound, Delta, Directions, Extent, Noise, PrivacyEvent, ReleaseOptions,
+    Account, AccountError, Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent,
+    ReleaseOptions,
 };
 use speed_core::Randomness;
-use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation, NoiseGenerator};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseDeviation, NoiseGenerator};
 
 use crate::check::{Report, error_name, timed};
 use crate::random::Random;
@@ -25,14 +26,14 @@ enum Ask {
 /// One hostile question.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
-    noise: Noise,
+    noise: Mechanism,
     tau: HonestRatio,
     threshold: Option<f64>,
     distance: f64,
     delta: Delta,
-    assume: Assume,
+    assume: Adversary,
     extent: Extent,
-    directions: Directions,
+    directions: NeighbouringRelation,
     bound: Bound,
     integrals: bool,
     largest_order: Option<f64>,
@@ -58,18 +59,18 @@ impl Question {
     }
 
     fn answer(&self) -> Result<Account, AccountError> {
-        let mut event = PrivacyEvent::new(self.noise, self.tau).with_sampling_distance(self.distance)?;
+        let mut event = PrivacyEvent::new(self.noise, self.tau).with_sampling_total_variation(self.distance)?;
         if let Some(threshold) = self.threshold {
             event = event.with_threshold(threshold)?;
         }
         let mut accountant = Accountant::new(event, self.delta)
-            .with_assume(self.assume)
+            .with_adversary(self.assume)
             .with_extent(self.extent)
-            .with_directions(self.directions)
+            .with_relation(self.directions)
             .with_bound(self.bound)
             .with_integrals(self.integrals);
         if let Some(largest) = self.largest_order {
-            accountant = accountant.with_largest_order(largest);
+            accountant = accountant.with_max_order(largest);
         }
         let rows: Vec<Vec<u32>> =
             self.runs.iter().flat_map(|(row, times)| std::iter::repeat_n(row.clone(), *times)).collect();
@@ -78,7 +79,7 @@ impl Question {
             Ask::AnyVotes => accountant.account_queries(rows.len()),
             Ask::Release => {
                 let mut generator = NoiseGenerator::new(&Randomness::simulation([9; 32])).expect("a generator");
-                accountant.release(&rows, &ReleaseOptions::default(), &mut generator, true)
+                accountant.release(&rows, &ReleaseOptions::default(), &mut generator)
             }
         }
     }
@@ -100,22 +101,22 @@ impl Question {
     /// A random question.
     pub(crate) fn random(random: &mut Random) -> Self {
         let sigma = match random.within(0, 9) {
-            0 => random.choose(&[NoiseDeviation::SMALLEST, NoiseDeviation::LARGEST]),
-            _ => random.log_uniform(NoiseDeviation::SMALLEST, NoiseDeviation::LARGEST),
+            0 => random.choose(&[NoiseDeviation::MIN, NoiseDeviation::MAX]),
+            _ => random.log_uniform(NoiseDeviation::MIN, NoiseDeviation::MAX),
         };
         let gamma = match random.within(0, 9) {
-            0 => InverseScale::LARGEST,
-            _ => random.log_uniform(NARROWEST, InverseScale::LARGEST),
+            0 => InverseScale::MAX,
+            _ => random.log_uniform(NARROWEST, InverseScale::MAX),
         };
         let gamma = InverseScale::new(gamma).expect("a scale");
         let skellam = NoiseDeviation::new(sigma.min(WIDEST)).expect("a deviation");
         let sigma = NoiseDeviation::new(sigma).expect("a deviation");
         let noise = random.choose(&[
-            Noise::laplace(gamma),
-            Noise::discrete_laplace(gamma),
-            Noise::discrete_laplace(gamma),
-            Noise::gaussian(sigma),
-            Noise::skellam(skellam),
+            Mechanism::laplace(gamma),
+            Mechanism::discrete_laplace(gamma),
+            Mechanism::discrete_laplace(gamma),
+            Mechanism::gaussian(sigma),
+            Mechanism::skellam(skellam),
         ]);
         let tau = match random.within(0, 3) {
             0 => 1.0,
@@ -124,9 +125,9 @@ impl Question {
         };
         let tau = HonestRatio::new(tau).expect("a ratio");
         let delta = match random.within(0, 5) {
-            0 => random.choose(&[Delta::SMALLEST, 1e-200, 1.0 - f64::EPSILON / 2.0]),
+            0 => random.choose(&[Delta::MIN, 1e-200, 1.0 - f64::EPSILON / 2.0]),
             1 => random.unit().clamp(1e-9, 0.999),
-            _ => random.log_uniform(0.5, 2.0 * Delta::SMALLEST),
+            _ => random.log_uniform(0.5, 2.0 * Delta::MIN),
         };
         let threshold = random.chance(0.3).then(|| {
             let large = random.choose(&[-1e15, -1e300, -40.0, 0.0, 7.0, 0.5, 1e9, 1e15, 1e300, f64::MAX]);
@@ -135,7 +136,7 @@ impl Question {
         let distance = if random.chance(0.85) { 0.0 } else { random.log_uniform(1e-30, 0.999) };
         let bound = random.choose(&[Bound::Tight, Bound::Tight, Bound::Tight, Bound::Outcome, Bound::Paper]);
         // Tables of Skellam noise are as long as the largest order, and the paper's orders are tried one by one.
-        let orders = if bound == Bound::Paper || matches!(noise, Noise::Skellam { .. }) { 1e4 } else { 1e9 };
+        let orders = if bound == Bound::Paper || matches!(noise, Mechanism::Skellam { .. }) { 1e4 } else { 1e9 };
         let largest_order = random.chance(0.15).then(|| {
             let any = random.choose(&[0.0, -1.0, f64::NAN, 1e-3, orders]);
             if random.chance(0.3) { any } else { random.log_uniform(0.1, 1e4) }
@@ -143,7 +144,7 @@ impl Question {
         let ask = random.choose(&[Ask::Votes, Ask::Votes, Ask::Votes, Ask::AnyVotes, Ask::Release]);
         // A release looks at as many neighbours of neighbours as there are votes, for each row.
         let extent = random.choose(&[Extent::Exactly, Extent::UpTo]);
-        let (skellam, up_to) = (matches!(noise, Noise::Skellam { .. }), extent == Extent::UpTo);
+        let (skellam, up_to) = (matches!(noise, Mechanism::Skellam { .. }), extent == Extent::UpTo);
         // Each number of teachers takes an account of its own; a release looks at as many neighbours of neighbours as there
         // are votes, for each row; far tails of other noise than the integer Laplace noise take long.
         let most_votes = match (ask, noise) {
@@ -156,8 +157,8 @@ impl Question {
                     2_000
                 }
             }
-            (_, Noise::Skellam { .. }) => 30_000,
-            (_, Noise::Laplace { .. }) => 1_000_000,
+            (_, Mechanism::Skellam { .. }) => 30_000,
+            (_, Mechanism::Laplace { .. }) => 1_000_000,
             _ => u32::MAX,
         };
         let runs = runs(most_votes, if ask == Ask::Release { 300 } else { 100_000 }, random);
@@ -171,14 +172,14 @@ impl Question {
             distance,
             delta: Delta::new(delta).expect("a delta"),
             assume: random.choose(&[
-                Assume::Dropout,
-                Assume::Dropout,
-                Assume::Collusion,
-                Assume::Collusion,
-                Assume::Central,
+                Adversary::ExternalWithDropout,
+                Adversary::ExternalWithDropout,
+                Adversary::Colluding,
+                Adversary::Colluding,
+                Adversary::ExternalWithCentral,
             ]),
             extent,
-            directions: random.choose(&[Directions::One, Directions::Both]),
+            directions: random.choose(&[NeighbouringRelation::OneSided, NeighbouringRelation::BothWays]),
             bound,
             integrals: random.chance(0.8),
             largest_order,

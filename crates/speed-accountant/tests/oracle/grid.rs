@@ -9,7 +9,7 @@ use crate::composition::{Losses, Outcome};
 /// The grid has so many places up to the largest loss of a query, if they fit.
 const FINEST: f64 = 2_000.0;
 /// The longest transform.
-const LONGEST: usize = 1 << 18;
+const MAX_LENGTH: usize = 1 << 18;
 /// The transform covers all sums of losses but for so much of the tilted distribution.
 const LOG_BEYOND: f64 = -60.0;
 
@@ -138,7 +138,7 @@ fn compose(runs: &[(Groups, f64)], step: f64, log_delta: f64) -> Option<Losses> 
     let place = |loss: f64| (loss - origin) / step;
     let first = place(reach(-1.0)).floor().max(0.0);
     let last = place(reach(1.0)).ceil().min(highest as f64);
-    if last - first + 1.0 > LONGEST as f64 {
+    if last - first + 1.0 > MAX_LENGTH as f64 {
         return None;
     }
     let (first, length) = (first as usize, ((last - first).max(0.0) as usize + 1).next_power_of_two());

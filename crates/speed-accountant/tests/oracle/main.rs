@@ -1,8 +1,9 @@
-//! The accountant against an oracle: the exact least epsilon of random cases, computed here from nothing but the definitions, must
-//! never be above what is claimed.
+//! The accountant against an oracle: the exact least epsilon of random cases, computed here from nothing but the
+//! definitions, must never be above what is claimed.
 //!
 //! Without settings a fixed sample runs. `SPEED_AUDIT_SECONDS` runs random cases for so long (`.ci/audit`: an hour),
-//! `SPEED_AUDIT_SEED` chooses which, `SPEED_AUDIT_CASE` runs a single one of them, and `SPEED_AUDIT_KIND` those of one kind (`fuzz`).
+//! `SPEED_AUDIT_SEED` chooses which, `SPEED_AUDIT_CASE` runs a single one of them, and `SPEED_AUDIT_KIND` those of one kind
+//! (`fuzz`).
 
 mod case;
 mod check;

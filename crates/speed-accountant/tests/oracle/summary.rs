@@ -7,12 +7,12 @@ use crate::case::Kind;
 use crate::check::Report;
 
 /// More failures are only counted.
-const MOST_SHOWN: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 /// Claims that take so many seconds are counted.
 const SLOW: f64 = 2.0;
 /// So many of the slowest are shown.
-const MOST_SLOW: usize = 4;
+const MAX_SLOW: usize = 4;
 
 /// Sums over cases.
 pub(crate) struct Summary {
@@ -69,7 +69,7 @@ impl Summary {
         }
         *self.failed.entry(kind).or_default() += report.failures.len();
         for failure in report.failures {
-            if self.failures.len() < MOST_SHOWN {
+            if self.failures.len() < MAX_SHOWN {
                 say(&format!("FAILED: {failure}"));
                 self.failures.push(failure);
             }
@@ -86,10 +86,10 @@ impl Summary {
             self.smallest_margin = Some((margin, what.clone()));
         }
         self.slow += usize::from(report.seconds > SLOW);
-        if self.slowest.len() < MOST_SLOW || self.slowest.iter().any(|(seconds, _)| report.seconds > *seconds) {
+        if self.slowest.len() < MAX_SLOW || self.slowest.iter().any(|(seconds, _)| report.seconds > *seconds) {
             self.slowest.push((report.seconds, what));
             self.slowest.sort_by(|a, b| b.0.total_cmp(&a.0));
-            self.slowest.truncate(MOST_SLOW);
+            self.slowest.truncate(MAX_SLOW);
         }
     }
 

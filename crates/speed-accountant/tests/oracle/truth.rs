@@ -1,6 +1,6 @@
 //! The exact least epsilon of a case, or a lower bound of it.
 
-use speed_accountant::Directions;
+use speed_accountant::NeighbouringRelation;
 
 use crate::case::{Case, Setting};
 use crate::composition::{Losses, Outcome, outcomes};
@@ -38,7 +38,7 @@ fn in_setting(case: &Case, setting: Setting, least: f64) -> f64 {
             Run { here: view.log_probabilities(&votes), neighbours, times: *times }
         })
         .collect();
-    let both: &[bool] = if case.directions == Directions::Both { &[false, true] } else { &[false] };
+    let both: &[bool] = if case.directions == NeighbouringRelation::BothWays { &[false, true] } else { &[false] };
     let (mut least, log_delta) = (least, case.delta.ln());
     for &back in both {
         let queries: Vec<Vec<(Vec<Outcome>, usize)>> = runs.iter().map(|run| run.queries(back)).collect();

@@ -1,10 +1,10 @@
-//! What a round costs, as far as its parties can know: nobody of them holds all votes.
+//! The price of a round, as far as its parties can know: nobody of them holds all votes.
 
 use serde::Serialize;
-use speed_accountant::{Account, Accountant, Delta, Noise, PrivacyEvent, round_up};
+use speed_accountant::{Account, Accountant, Delta, PrivacyEvent, round_up};
 use speed_aggregation::NoisePlace;
 use speed_experiment::ExperimentError;
-use speed_mechanism::{HonestRatio, InverseScale};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 use speed_roles::RoundFile;
 
 use super::{Failure, usage};
@@ -18,7 +18,7 @@ const QUESTIONABLE: f64 = 10.0;
 pub(super) struct Price {
     /// Delta of all of them.
     delta: f64,
-    /// Where the noise of so many teachers is present and secret, beginning with the cheapest.
+    /// Prices by the number of teachers whose noise is present and secret, beginning with the cheapest.
     of: Vec<PriceOf>,
 }
 
@@ -30,7 +30,7 @@ struct PriceOf {
     one_answer: Option<f64>,
     /// Epsilon of the whole round.
     round: Option<f64>,
-    /// What that means, or why there is no value.
+    /// The meaning of the price, or the reason why there is none.
     claim: String,
 }
 
@@ -122,9 +122,9 @@ fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<Pri
     let tau = HonestRatio::new(drawing as f64 / sharers as f64).map_err(failure)?;
     let draws = drawing.saturating_mul(queries).saturating_mul(classes);
     let account = || -> Result<Account, ExperimentError> {
-        let noise = Noise::discrete_laplace(InverseScale::new(mechanism.gamma())?);
-        let mut event =
-            PrivacyEvent::new(noise, tau).with_sampling_distance(mechanism.sampling_distance(sharers, draws)?)?;
+        let noise = Mechanism::discrete_laplace(InverseScale::new(mechanism.gamma())?);
+        let mut event = PrivacyEvent::new(noise, tau)
+            .with_sampling_total_variation(mechanism.sampling_distance(sharers, draws)?)?;
         if let Some(threshold) = round.threshold() {
             event = event.with_threshold(threshold as f64)?;
         }

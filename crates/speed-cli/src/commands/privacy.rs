@@ -8,16 +8,17 @@ use std::path::Path;
 
 use serde_json::json;
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
-use speed_accountant::calibrate::{Calibration, NoiseKind, Target, calibrate_noise, calibrate_queries};
-use speed_accountant::per_query::tight_per_query_epsilon;
+use speed_accountant::calibrate::{Calibration, Target, calibrate_noise, calibrate_queries};
+use speed_accountant::theory::tight_per_query_epsilon;
 use speed_accountant::{
-    Account, AccountError, Accountant, Bound, Directions, Extent, Noise, PrivacyEvent, ReleaseOptions, round_up,
+    Account, AccountError, Accountant, Bound, Extent, NeighbouringRelation, PrivacyEvent, ReleaseOptions, round_up,
 };
 use speed_core::Randomness;
 use speed_experiment::ExperimentError;
 use speed_experiment::npy::{read_histograms, read_row_indices};
 use speed_mechanism::{
-    DiscreteGaussian, HonestRatio, MechanismError, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
+    DiscreteGaussian, HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseDeviation, NoiseGenerator,
+    NoiseShare, SkellamShare,
 };
 
 pub(super) use figure::figure;
@@ -42,14 +43,14 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let both = options.both_directions || (options.bound != Bound::Paper && !options.one_direction);
     let mut accountant = Accountant::new(event, options.delta)
         .with_bound(options.bound)
-        .with_assume(options.assume)
+        .with_adversary(options.assume)
         .with_extent(if options.up_to { Extent::UpTo } else { Extent::Exactly })
-        .with_directions(if both { Directions::Both } else { Directions::One });
+        .with_relation(if both { NeighbouringRelation::BothWays } else { NeighbouringRelation::OneSided });
     if let Some(classes) = options.classes {
         accountant = accountant.with_classes(classes);
     }
     if let Some(orders) = options.orders {
-        accountant = accountant.with_largest_order(f64::from(orders));
+        accountant = accountant.with_max_order(f64::from(orders));
     }
     let waiting = Waiting::new("accounting");
     let spent = if options.any_votes {
@@ -60,7 +61,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
             ReleaseOptions { smoothness: flags.smoothness, noise: flags.release_noise, order: flags.release_order };
         let source = flags.simulation.map_or(Randomness::OperatingSystem, simulated);
         let mut generator = NoiseGenerator::new(&source).map_err(|error| mechanism_failure(error.into()))?;
-        accountant.release(&counts, &how, &mut generator, flags.simulation.is_some())
+        accountant.release(&counts, &how, &mut generator)
     } else {
         accountant.account(&counts)
     };
@@ -68,7 +69,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let spent = spent.map_err(|error| match error {
         AccountError::CentralRatio { .. } => flag("honest-ratio", &error),
         AccountError::TooFewClasses { .. } if options.votes.is_none() => flag("classes", &"expected at least 2"),
-        AccountError::Release { .. } => flag("release", &error),
+        AccountError::ReleaseOption { .. } => flag("release", &error),
         error => match &options.votes {
             Some(votes) => ExperimentError::Input { path: votes.clone(), message: error.to_string() }.into(),
             None => flag("queries", &error),
@@ -77,7 +78,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     if options.json { print_json(&spent) } else { print(&account_text(&spent)) }
 }
 
-/// What `--queries` says where there are no votes.
+/// Reads `--queries` as a number, where there are no votes.
 fn number_of_queries(options: &AccountOptions) -> Result<usize, Failure> {
     let found = options.queries.as_ref().map_or(String::new(), |queries| queries.display().to_string());
     found
@@ -106,7 +107,7 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
         epsilon: options.epsilon,
         delta: options.delta,
         tau: ratio(&options.noise, options.teachers)?,
-        assume: options.assume,
+        adversary: options.assume,
         bound: options.bound,
     };
     let kind = options.noise.mechanism;
@@ -121,7 +122,7 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     if options.json { print_json(&found) } else { print(&calibration_text(options.noise.mechanism, &found)) }
 }
 
-fn calibration_text(kind: NoiseKind, found: &Calibration) -> String {
+fn calibration_text(kind: MechanismKind, found: &Calibration) -> String {
     let scale = if kind.is_inverse() { "gamma" } else { "sigma" };
     format!(
         "{} queries with {kind} noise of {scale} {}: epsilon {:.4}\n{}\n",
@@ -170,9 +171,11 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
         event = event.with_threshold(threshold as f64).map_err(|error| flag("threshold", &error))?;
     }
     let (claim, delta) = match noise {
-        Noise::Laplace { .. } | Noise::DiscreteLaplace { .. } => (tight_per_query_epsilon(&event, here.len()), 0.0),
+        Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => {
+            (tight_per_query_epsilon(&event, here.len()), 0.0)
+        }
         // The discrete Gaussian has the moments of the Gaussian, not its whole curve.
-        Noise::Gaussian { .. } | Noise::Skellam { .. } => {
+        Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => {
             let bound = if noise.is_integer() { Bound::Tight } else { Bound::Paper };
             let accountant = Accountant::new(event, options.delta).with_bound(bound);
             (accountant.account_queries(1).map_err(|error| flag("delta", &error))?.epsilon, options.delta.get())
@@ -206,19 +209,19 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the teachers' noise comes from in an audit.
-fn share(kind: ShareKind, noise: Noise, teachers: usize, tau: HonestRatio) -> Result<ShareNoise, Failure> {
+/// Creates the origin of the teachers' noise in an audit.
+fn share(kind: ShareKind, noise: Mechanism, teachers: usize, tau: HonestRatio) -> Result<ShareNoise, Failure> {
     let share = match (kind, noise) {
-        (ShareKind::Exact, Noise::DiscreteLaplace { gamma }) => {
+        (ShareKind::Exact, Mechanism::DiscreteLaplace { gamma }) => {
             NoiseShare::new(gamma, teachers).map(|share| ShareNoise::Exact(Box::new(share)))
         }
-        (ShareKind::Exact, Noise::Skellam { sigma }) => SkellamShare::new(sigma, teachers).map(ShareNoise::Skellam),
-        (ShareKind::Exact, Noise::Gaussian { sigma }) => NoiseDeviation::new(sigma.get() * tau.get().sqrt())
+        (ShareKind::Exact, Mechanism::Skellam { sigma }) => SkellamShare::new(sigma, teachers).map(ShareNoise::Skellam),
+        (ShareKind::Exact, Mechanism::Gaussian { sigma }) => NoiseDeviation::new(sigma.get() * tau.get().sqrt())
             .map(|sigma| ShareNoise::Gaussian(DiscreteGaussian::new(sigma))),
-        (ShareKind::Truncated, Noise::DiscreteLaplace { gamma }) => {
+        (ShareKind::Truncated, Mechanism::DiscreteLaplace { gamma }) => {
             TruncatedShare::new(gamma, teachers).map(ShareNoise::Truncated)
         }
-        (ShareKind::Exact, Noise::Laplace { .. }) => {
+        (ShareKind::Exact, Mechanism::Laplace { .. }) => {
             return Err(usage(
                 "mechanism",
                 "continuous Laplace noise has no exact sampler; use discrete-laplace".into(),
@@ -246,7 +249,7 @@ fn counts(votes: &Path, queries: Option<&Path>, rows: Option<&Range<usize>>) -> 
     }
 }
 
-fn noise(options: &NoiseOptions) -> Result<Noise, Failure> {
+fn noise(options: &NoiseOptions) -> Result<Mechanism, Failure> {
     let kind = options.mechanism;
     let (name, scale) = if kind.is_inverse() { ("gamma", options.gamma) } else { ("sigma", options.sigma) };
     let scale = scale.ok_or_else(|| usage(name, format!("{kind} noise needs --{name}")))?;

@@ -4,11 +4,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use speed_accountant::calibrate::NoiseKind;
-use speed_accountant::{Assume, Bound, Delta};
-use speed_mechanism::HonestRatio;
+use speed_accountant::{Adversary, Bound, Delta};
+use speed_mechanism::{HonestRatio, MechanismKind};
 
-/// Which rows of votes are meant.
+/// Rows of votes.
 #[derive(Debug, Args)]
 pub(crate) struct QueryOptions {
     /// Vote histograms as .npy: a row for each query, a column for each class
@@ -27,7 +26,7 @@ pub(crate) struct QueryOptions {
 pub(crate) struct NoiseOptions {
     /// Kind of noise: laplace, discrete-laplace, gaussian or skellam
     #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
-    pub(crate) mechanism: NoiseKind,
+    pub(crate) mechanism: MechanismKind,
     /// Inverse scale of Laplace noise, per vote
     #[arg(long, value_name = "G", conflicts_with = "sigma", allow_negative_numbers = true)]
     pub(crate) gamma: Option<f64>,
@@ -44,16 +43,16 @@ pub(crate) struct AccountOptions {
     /// Vote histograms as .npy: a row for each query, a column for each class. Not needed with --any-votes
     #[arg(long, value_name = "FILE.npy", required_unless_present = "any_votes")]
     pub(crate) votes: Option<PathBuf>,
-    /// Only these rows: an .npy file of indices. Without --votes: how many queries
+    /// Only these rows: an .npy file of indices. Without --votes: the number of queries
     #[arg(long, value_name = "IDX.npy|N", conflicts_with = "rows")]
     pub(crate) queries: Option<PathBuf>,
     /// Only rows A to B - 1
     #[arg(long, value_name = "A..B", value_parser = rows, requires = "votes")]
     pub(crate) rows: Option<Range<usize>>,
-    /// Without --votes: how many teachers there are; --honest-ratio is then that of whole teachers, rounded down
+    /// Without --votes: the number of teachers; --honest-ratio is then that of whole teachers, rounded down
     #[arg(long, value_name = "N", conflicts_with = "votes")]
     pub(crate) teachers: Option<usize>,
-    /// Without --votes: between how many classes; two cost less than more [default: any number]
+    /// Without --votes: the number of classes; two cost less than more [default: any number]
     #[arg(long, value_name = "K", conflicts_with = "votes")]
     pub(crate) classes: Option<usize>,
     #[command(flatten)]
@@ -61,10 +60,10 @@ pub(crate) struct AccountOptions {
     /// Delta of the claim
     #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// What became of the other teachers' noise: dropout (missing), collusion (known) or central (a trusted aggregator
+    /// Adversary, and so the other teachers' noise: dropout (missing), collusion (known) or central (a trusted aggregator
     /// adds all)
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
-    pub(crate) assume: Assume,
+    pub(crate) assume: Adversary,
     /// Cover any number of teachers up to those that --honest-ratio leaves out, and any mixture of missing and known noise,
     /// instead of exactly all of them: takes as long as that many accounts
     #[arg(long)]
@@ -97,10 +96,10 @@ pub(crate) struct AccountOptions {
     pub(crate) json: bool,
 }
 
-/// How a value is released; to be chosen before looking at votes.
+/// Options of a release; to be chosen before looking at votes.
 #[derive(Debug, Args)]
 pub(crate) struct ReleaseFlags {
-    /// With --release: how much the logarithm of the bound may change with one teacher
+    /// With --release: the most that the logarithm of the bound may change with one teacher
     #[arg(long, value_name = "BETA", default_value = "0.04", requires = "release")]
     pub(crate) smoothness: f64,
     /// With --release: standard deviation of the noise, as a multiple of the sensitivity
@@ -122,7 +121,7 @@ pub(crate) struct CalibrateOptions {
     /// Target delta
     #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// How many teachers there are: --honest-ratio is then that of whole teachers, rounded down
+    /// Number of teachers: --honest-ratio is then that of whole teachers, rounded down
     #[arg(long, value_name = "N")]
     pub(crate) teachers: Option<usize>,
     /// Number of queries: find the noise. Give --gamma or --sigma instead to find the number of queries
@@ -130,9 +129,9 @@ pub(crate) struct CalibrateOptions {
     pub(crate) queries: Option<usize>,
     #[command(flatten)]
     pub(crate) noise: NoiseOptions,
-    /// What became of the other teachers' noise; goes into the claim
+    /// Adversary, and so the other teachers' noise; goes into the claim
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
-    pub(crate) assume: Assume,
+    pub(crate) assume: Adversary,
     /// Formulas: paper or tight
     #[arg(long, value_name = "WHICH", default_value = "tight")]
     pub(crate) bound: Bound,
@@ -141,7 +140,7 @@ pub(crate) struct CalibrateOptions {
     pub(crate) json: bool,
 }
 
-/// Where the noise of an audit comes from.
+/// Origin of the noise of an audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShareKind {
     /// This project's exact integer shares (Gaussian noise, which has none: one exact discrete Gaussian draw)
@@ -172,7 +171,7 @@ pub(crate) struct AuditOptions {
     /// Confidence of the lower bound
     #[arg(long, value_name = "P", default_value = "0.999", allow_negative_numbers = true)]
     pub(crate) confidence: f64,
-    /// Where the noise comes from
+    /// Origin of the noise
     #[arg(long, value_name = "WHICH", default_value = "exact")]
     pub(crate) noise: ShareKind,
     /// Print JSON
@@ -200,7 +199,7 @@ pub(crate) enum LedgerCommand {
     Charge {
         /// The ledger
         file: PathBuf,
-        /// How many queries
+        /// Number of queries
         #[arg(long, value_name = "N")]
         queries: usize,
         /// Between how many classes
@@ -208,10 +207,10 @@ pub(crate) enum LedgerCommand {
         classes: usize,
         #[command(flatten)]
         noise: NoiseOptions,
-        /// How many teachers there are: --honest-ratio is then that of whole teachers, rounded down
+        /// Number of teachers: --honest-ratio is then that of whole teachers, rounded down
         #[arg(long, value_name = "N")]
         teachers: Option<usize>,
-        /// What they are for
+        /// Their purpose, in your own words
         #[arg(long, value_name = "TEXT", default_value = "")]
         label: String,
         /// Print JSON
@@ -262,13 +261,13 @@ pub(crate) struct FigureOptions {
     pub(crate) queries: QueryOptions,
     /// Noise of the tight curve: laplace or discrete-laplace
     #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
-    pub(crate) mechanism: NoiseKind,
+    pub(crate) mechanism: MechanismKind,
     /// Delta of all values
     #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
     /// Assumption of the tight curve: dropout or collusion
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
-    pub(crate) assume: Assume,
+    pub(crate) assume: Adversary,
     /// Formulas of the tight curve: outcome (a second) or tight (a minute)
     #[arg(long, value_name = "WHICH", default_value = "outcome")]
     pub(crate) bound: Bound,

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use speed_accountant::{Account, AccountError, Accountant, Assume, Delta, Extent, Noise, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale};
+use speed_accountant::{Account, AccountError, Accountant, Adversary, Delta, Extent, PrivacyEvent};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 
 use super::{Context, stage_of_row};
 use crate::ExperimentError;
@@ -71,11 +71,13 @@ pub(crate) fn account(
         let delta = Delta::new(config.privacy.delta)?;
         let trusted = row.aggregation == AggregationKind::Trusted && tau.get() == 1.0;
         let tight = Accountant::new(integer, delta).with_extent(Extent::UpTo);
-        let tight = tight.with_assume(if trusted { Assume::Central } else { Assume::Dropout });
-        let paper = Accountant::paper(PrivacyEvent::new(Noise::laplace(gamma), tau), delta);
+        let tight =
+            tight.with_adversary(if trusted { Adversary::ExternalWithCentral } else { Adversary::ExternalWithDropout });
+        let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
         let mut accounts = Accounts::default();
         accounts.tight = accounts.value("ε", tight.account(counts))?;
-        accounts.collusion = accounts.value("ε collusion", tight.with_assume(Assume::Collusion).account(counts))?;
+        accounts.collusion =
+            accounts.value("ε collusion", tight.with_adversary(Adversary::Colluding).account(counts))?;
         accounts.data_independent = accounts.value("ε any votes", tight.account_queries(counts.len()))?;
         accounts.paper_formulas = accounts.value("ε formulas", paper.account(counts))?;
         folder.write_json("account.json", &accounts)?;
@@ -96,9 +98,9 @@ mod tests {
         // these votes is not held to that.
         let (gamma, teachers) = (InverseScale::new(0.7).expect("a scale"), 250);
         let counts = vec![vec![230, 12, 8]; 100];
-        let distance = NoiseShare::new(gamma, teachers).expect("a table").distance_of_draws(250 * 100 * 3);
-        let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::ALL);
-        let event = event.with_sampling_distance(distance).expect("a distance");
+        let distance = NoiseShare::new(gamma, teachers).expect("a table").total_variation_of_draws(250 * 100 * 3);
+        let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL);
+        let event = event.with_sampling_total_variation(distance).expect("a distance");
         let accountant = Accountant::new(event, Delta::new(1e-5).expect("a delta"));
         let mut accounts = Accounts::default();
         let tight = accounts.value("tight", accountant.account(&counts)).expect("a value");

@@ -11,10 +11,10 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
-use speed_accountant::ledger::{Budget, ChargeRequest, Ledger, LedgerError, Statement};
-use speed_accountant::{Delta, Noise, PrivacyEvent, round_up};
+use speed_accountant::{Budget, Delta, PrivacyEvent, QueryBatch, round_up};
 use speed_core::Randomness;
-use speed_mechanism::{HonestRatio, InverseScale, MechanismError, NoiseShare};
+use speed_ledger::{ChargeRequest, Ledger, LedgerError, Statement};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismError, NoiseShare};
 use zeroize::Zeroizing;
 
 use super::{Context, stage_of_row};
@@ -39,9 +39,9 @@ pub(crate) fn event(
     let (teachers, gamma) = (config.ensemble.teachers, InverseScale::new(config.noise.gamma)?);
     let ratio = HonestRatio::new(row.honest_ratio)?;
     let draws = (ratio.noisy_teachers(teachers)? * queries * classes) as u64;
-    let sampling = NoiseShare::new(gamma, teachers)?.distance_of_draws(draws);
-    let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), ratio.effective(teachers)?);
-    Ok(event.with_sampling_distance(sampling)?)
+    let sampling = NoiseShare::new(gamma, teachers)?.total_variation_of_draws(draws);
+    let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), ratio.effective(teachers)?);
+    Ok(event.with_sampling_total_variation(sampling)?)
 }
 
 /// The key from which all noise of one set of answers grows, together with what was asked. It shows nowhere but in its stage.
@@ -252,7 +252,7 @@ impl Paid<'_> {
         let price = || -> Result<String, ExperimentError> {
             let ledger = Ledger::open(&self::path(self.context.store))?;
             let event = event(config, self.row, self.queries, self.classes)?;
-            let (before, after) = ledger.spent_with(&[(event, self.classes, self.queries)])?;
+            let (before, after) = ledger.spent_with(&[QueryBatch::new(event, self.classes, self.queries)])?;
             Ok(format!("epsilon {:.2} instead of {:.2}", round_up(after, 2), round_up(before, 2)))
         };
         let price = price().unwrap_or_else(|error| format!("({error})"));
@@ -376,7 +376,7 @@ pub(crate) fn check_forced(store: &RunStore, config: &Config, forced: &[String])
     let queries: Result<Vec<_>, ExperimentError> = again
         .map(|row| {
             let queries = row.query_count(config.queries.count);
-            Ok((event(config, row, queries, classes)?, classes, queries))
+            Ok(QueryBatch::new(event(config, row, queries, classes)?, classes, queries))
         })
         .collect();
     Ok(Ledger::open(&path)?.would_allow(&queries?, limit(config)?)?)

@@ -4,14 +4,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use speed_accountant::figure::{Figure, FigureRequest};
-use speed_accountant::{AccountError, Assume};
+use speed_accountant::{AccountError, Adversary};
 use speed_experiment::ExperimentError;
 use speed_mechanism::InverseScale;
 
 use super::{counts, flag};
 use crate::bar::Waiting;
 use crate::commands::{Failure, print, print_json, usage};
+use crate::figure::{Figure, FigureRequest};
 use crate::options::{FigureCommand, FigureOptions, QueryOptions};
 
 pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure> {
@@ -22,7 +22,7 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
     if !options.mechanism.is_inverse() {
         return Err(usage("mechanism", format!("the figures are of Laplace noise, found {}", options.mechanism)));
     }
-    if options.assume == Assume::Central {
+    if options.assume == Adversary::ExternalWithCentral {
         return Err(usage("assume", "the figures need dropout or collusion".into()));
     }
     // Before anything is computed.
@@ -33,7 +33,7 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
         counts: &counts,
         kind: options.mechanism,
         delta: options.delta,
-        assume: options.assume,
+        adversary: options.assume,
         bound: options.bound,
     };
     let drawn = match command {
@@ -49,7 +49,7 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
     write(&files, &drawn, options.json)
 }
 
-/// Where a figure goes.
+/// The files of a figure.
 struct Files {
     svg: PathBuf,
     csv: PathBuf,

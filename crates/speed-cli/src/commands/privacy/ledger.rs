@@ -1,10 +1,9 @@
 //! `speed ledger`
 
 use serde_json::json;
-use speed_accountant::PrivacyEvent;
-use speed_accountant::ledger::{Budget, Ledger, LedgerError, Statement, TornLine};
-use speed_accountant::round_up;
+use speed_accountant::{Budget, PrivacyEvent, round_up};
 use speed_experiment::{ExperimentError, Table};
+use speed_ledger::{Damage, Ledger, LedgerError, Statement};
 
 use super::{noise, ratio};
 use crate::commands::{Failure, print, print_json, printable};
@@ -27,8 +26,8 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
         LedgerCommand::Check { file, json } => {
             let statement = Ledger::open(file).and_then(|ledger| ledger.statement()).map_err(failure)?;
             if let Some(torn) = statement.torn {
-                let (path, message) = (file.clone(), torn_line(torn));
-                return Err(failure(LedgerError::Damaged { path, line: torn.line, message }));
+                let (path, source) = (file.clone(), Damage::Torn { bytes: torn.bytes });
+                return Err(failure(LedgerError::Damaged { path, line: torn.line, source }));
             }
             let entries = statement.charges.len() + 1;
             if *json {
@@ -48,7 +47,7 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
         table.push(vec![
             printable(&charge.label),
             charge.queries.to_string(),
-            charge.noise.to_string(),
+            charge.mechanism.to_string(),
             charge.tau.get().to_string(),
             format!("{:.6}", round_up(charge.per_query_epsilon, 6)),
         ]);
@@ -63,17 +62,9 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
         statement.claim
     ))?;
     match statement.torn {
-        Some(torn) => print(&format!("line {}: {}\n", torn.line, torn_line(torn))),
+        Some(torn) => print(&format!("line {}: {}\n", torn.line, Damage::Torn { bytes: torn.bytes })),
         None => Ok(()),
     }
-}
-
-fn torn_line(torn: TornLine) -> String {
-    format!(
-        "only {} bytes of it are there: a write that a crash cut short, whose queries were never answered (the next charge takes \
-         its place), or a copy that is not whole",
-        torn.bytes
-    )
 }
 
 fn failure(error: LedgerError) -> Failure {

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use speed_accountant::Accountant;
 use speed_accountant::composition::optimal_epsilon;
-use speed_accountant::ledger::{Budget, ChargeRequest, Ledger, LedgerError, TornLine};
-use speed_accountant::{Delta, Noise, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale, NoiseDeviation};
+use speed_accountant::{Budget, Delta, PrivacyEvent, QueryBatch};
+use speed_ledger::{ChargeRequest, Ledger, LedgerError, TornLine};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseDeviation};
 
 fn event(tau: f64) -> PrivacyEvent {
     let gamma = InverseScale::new(0.1).expect("a scale");
-    PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::new(tau).expect("a ratio"))
+    PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::new(tau).expect("a ratio"))
 }
 
 fn budget(epsilon: f64) -> Budget {
@@ -144,11 +144,11 @@ fn refusals_say_why() {
     let ledger = fresh(folder.path(), 1.0);
     assert!(matches!(Ledger::create(&path, budget(1.0)), Err(LedgerError::Io { .. })), "never overwritten");
     assert!(matches!(ledger.charge("none", &event(1.0), 10, 0), Err(LedgerError::Refused { .. })));
-    let gaussian = Noise::gaussian(NoiseDeviation::new(40.0).expect("valid"));
+    let gaussian = Mechanism::gaussian(NoiseDeviation::new(40.0).expect("valid"));
     let gaussian = PrivacyEvent::new(gaussian, HonestRatio::ALL);
     assert!(matches!(ledger.charge("gaussian", &gaussian, 10, 1), Err(LedgerError::Refused { .. })));
     // A sampler so bad that it uses up delta passes every budget.
-    let bad = event(1.0).with_sampling_distance(1e-5).expect("a distance");
+    let bad = event(1.0).with_sampling_total_variation(1e-5).expect("a distance");
     assert!(matches!(ledger.charge("bad sampler", &bad, 10, 1), Err(LedgerError::OverBudget { .. })));
     assert!(matches!(Ledger::open(&folder.path().join("nothing")), Err(LedgerError::Io { .. })));
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("the ledger");
@@ -166,8 +166,10 @@ fn a_record_without_a_budget_is_held_to_the_caller_s_limit() {
     let limit = Some(budget(7.0));
     let error = ledger.charge_once(&request("second", &event(1.0), limit)).expect_err("over the limit");
     assert!(matches!(error, LedgerError::OverBudget { budget: 7.0, .. }), "{error}");
-    assert!(ledger.would_allow(&[(event(1.0), 10, 1)], limit).is_ok());
-    assert!(ledger.would_allow(&[(event(1.0), 10, 60), (event(0.7), 10, 60)], limit).is_err());
+    assert!(ledger.would_allow(&[QueryBatch::new(event(1.0), 10, 1)], limit).is_ok());
+    assert!(
+        ledger.would_allow(&[QueryBatch::new(event(1.0), 10, 60), QueryBatch::new(event(0.7), 10, 60)], limit).is_err()
+    );
     assert_eq!(ledger.statement().expect("readable").queries, 100);
     ledger.charge("second", &event(1.0), 10, 100).expect("no limit");
     assert_eq!(ledger.statement().expect("readable").queries, 200);
@@ -179,7 +181,7 @@ fn a_limit_that_is_no_number_allows_nothing() {
     let ledger = fresh(folder.path(), 100.0);
     for epsilon in [f64::NAN, -1.0, 0.0, f64::INFINITY] {
         let limit = Some(Budget { epsilon: Some(epsilon), ..budget(1.0) });
-        let refused = ledger.would_allow(&[(event(0.9), 10, 100)], limit);
+        let refused = ledger.would_allow(&[QueryBatch::new(event(0.9), 10, 100)], limit);
         assert!(matches!(refused, Err(LedgerError::Refused { .. })), "{epsilon}: {refused:?}");
         assert!(ledger.charge_once(&request("q", &event(0.9), limit)).is_err(), "{epsilon}");
     }
@@ -190,7 +192,7 @@ fn a_limit_that_is_no_number_allows_nothing() {
 fn charges_of_one_kind_stay_of_one_kind() {
     // A gamma that a careless reader of decimals does not read back.
     let gamma = InverseScale::new(0.469_863_054_823_844_44).expect("valid");
-    let event = PrivacyEvent::new(Noise::discrete_laplace(gamma), HonestRatio::ALL);
+    let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL);
     let folder = tempfile::tempdir().expect("a folder");
     let (parts, whole) = (fresh(folder.path(), 1e3), folder.path().join("whole"));
     let whole = Ledger::create(&whole, budget(1e3)).expect("a ledger");

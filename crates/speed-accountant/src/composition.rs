@@ -14,5 +14,8 @@ pub(crate) use convolution::best_tilt;
 pub use gaussian::{gaussian_delta, gaussian_epsilon};
 pub use optimal::{optimal_delta, optimal_epsilon, optimal_epsilon_of};
 pub(crate) use profile::pure_excess;
-pub use profile::{LossDistribution, Profile};
+pub use profile::{PrivacyLossDistribution, PrivacyProfile};
 pub(crate) use skellam::skellam_epsilon;
+
+/// The largest number of queries that are composed: more take too long.
+pub const MAX_QUERIES: usize = 1_000_000;

@@ -1,28 +1,15 @@
-//! Noise that the adversary knows, averaged exactly: integer Laplace noise of which a ratio `tau` is secret.
-//!
-//! A class's noise is `r = s + c`, `s` secret (shape `tau`), `c` known (shape `1 - tau`, or less where a part is missing). Let class `a` lose a vote and `b`
-//! gain one. Whoever sees the answer, `c_a`, `c_b` and the best noisy count `m` of all other classes (with its class, and
-//! with the threshold as one candidate more) sees at least what the adversary learns about the pair, and `m` does not
-//! depend on the move. Given these there are three answers, `a`, `b` and neither, with probabilities that depend only on
-//! how much noise `a` and `b` need to reach `m`: `A = m - n_a - c_a`, `B = m - n_b - c_b`. So any convex divergence of the
-//! query is at most the mean over `m, c_a, c_b` of a function of `(A, B)` ([`plane`]), which is smoothed once with the law
-//! of `c` and then read for every row, pair of classes and `m` ([`pairs`]). For two classes this is exact.
-//! docs/privacy.md, "Collusion", has the argument and what the truncations cost.
+//! Secret and known noise together, averaged over the known part.
 
-mod pairs;
-mod plane;
-
-pub(crate) use pairs::KnownRow;
-use plane::{NEGLIGIBLE, Plane};
 use rustfft::num_complex::Complex;
-use speed_mechanism::{DiscreteLaplace, HonestRatio};
+use speed_mechanism::{DiscreteLaplace, HonestRatio, Mechanism};
 
-use crate::instance::LARGEST_EPSILON;
+use super::plane::{NEGLIGIBLE, Plane};
+use crate::event::PrivacyEvent;
 use crate::moments::pure_moment;
-use crate::{Noise, PrivacyEvent};
+use crate::neighbour_losses::MAX_EPSILON;
 
 /// Planes beyond this many points a side are not worth it: the chord has to do.
-const LARGEST_SIDE: usize = 2_200;
+const MAX_SIDE: usize = 2_200;
 /// Secret and known noise together beyond this many times `1/gamma` is cut off.
 const CUT: f64 = 27.0;
 /// Known noise beyond this many times `1/gamma` is counted with the worst moment.
@@ -33,8 +20,8 @@ const TRANSFORM: f64 = 1e-12;
 /// The law of secret and known noise, ready to be averaged over the known part.
 pub(crate) struct KnownNoise {
     epsilon: f64,
-    threshold: Option<i64>,
-    plane: Plane,
+    pub(super) threshold: Option<i64>,
+    pub(super) plane: Plane,
     /// Probability, with all noise unknown, beyond which places on the plane are moved to its edge.
     tail: f64,
     /// Probability of known noise that is cut off, for two classes.
@@ -47,28 +34,28 @@ pub(crate) struct KnownNoise {
 
 /// A function of the plane averaged over the known noise: the excess over 1 of the moment of one query, towards the
 /// neighbour where `a` loses and `b` gains a vote (real part) and where it is the other way round (imaginary part).
-pub(crate) struct Averaged {
+pub(crate) struct AveragedExcess {
     values: Vec<Complex<f64>>,
     reach: i64,
-    /// What is added to every mean: tails, truncations, rounding.
-    allowance: f64,
+    /// Added to every mean: tails, truncations, rounding.
+    pub(super) allowance: f64,
     /// The largest excess possible.
-    cap: f64,
+    pub(super) cap: f64,
 }
 
 impl KnownNoise {
-    /// For discrete Laplace noise, a ratio `tau` of it secret and a ratio `known` known, if its plane is not too large;
-    /// `epsilon` is that of one query.
+    /// Creates it for discrete Laplace noise, a ratio `tau` of it secret and a ratio `known` known, if its plane is not too
+    /// large; `epsilon` is that of one query.
     pub(crate) fn new(event: &PrivacyEvent, known: HonestRatio, epsilon: f64) -> Option<Self> {
-        let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
-        if epsilon.is_nan() || epsilon > LARGEST_EPSILON {
+        let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
+        if epsilon.is_nan() || epsilon > MAX_EPSILON {
             return None;
         }
         let scale = gamma.get();
         let reach = (CUT / scale).ceil() as i64 + 6;
         let known_reach = (CUT_KNOWN / scale).ceil() as i64 + 4;
         let side = transform_length(2 * (reach + known_reach) as usize + 3);
-        if side > LARGEST_SIDE {
+        if side > MAX_SIDE {
             return None;
         }
         let secret = DiscreteLaplace::of_class(gamma, event.tau()).lattice(reach as usize + 8);
@@ -87,33 +74,33 @@ impl KnownNoise {
         })
     }
 
-    /// The mean moment of order `l`.
-    pub(crate) fn averaged(&self, l: f64) -> Averaged {
+    /// Returns the mean moment of order `l`.
+    pub(crate) fn averaged(&self, l: f64) -> AveragedExcess {
         let cap = pure_moment(self.epsilon, l).exp_m1();
         // What cancels here is as little as what a transform is off by.
         let values = self.plane.averaged(|p, log_ratio| p * ((l * log_ratio).exp() - 1.0));
         // p^{l+1} / p'^l moves by at most (2 l + 1) e^{epsilon (l + 1)} times what p and p' move by; three answers.
         let slope = 3.0 * (2.0 * l + 1.0) * (self.epsilon * (l + 1.0)).exp();
         let allowance = slope * self.tail + cap * self.tail_known + TRANSFORM * (1.0 + cap);
-        Averaged { values, reach: self.plane.reach(), allowance, cap }
+        AveragedExcess { values, reach: self.plane.reach(), allowance, cap }
     }
 
-    /// `P[r <= k]` of secret and known noise together.
-    fn below(&self, k: i64) -> f64 {
+    /// Returns `P[r <= k]` of secret and known noise together.
+    pub(super) fn below(&self, k: i64) -> f64 {
         let reach = self.plane.reach();
         if k < -reach { 0.0 } else { self.below.get((k + reach) as usize).copied().unwrap_or(1.0) }
     }
 
-    /// At least `P[r - r' >= k]`.
-    fn beats(&self, k: i64) -> f64 {
+    /// Returns at least `P[r - r' >= k]`.
+    pub(super) fn beats(&self, k: i64) -> f64 {
         if k <= 0 { 1.0 } else { self.beats[(k as usize).min(self.beats.len() - 1)] }
     }
 }
 
-impl Averaged {
-    /// The mean at `(x, y)`, without the allowance. Far out on the winning side only the difference matters, far out on the
-    /// other side nothing does.
-    fn at(&self, x: i64, y: i64) -> Complex<f64> {
+impl AveragedExcess {
+    /// Returns the mean at `(x, y)`, without the allowance. Far out on the winning side only the difference matters, far out
+    /// on the other side nothing does.
+    pub(super) fn at(&self, x: i64, y: i64) -> Complex<f64> {
         let reach = self.reach;
         let shift = (-reach - x.min(y)).max(0);
         let (x, y) = ((x + shift).min(reach), (y + shift).min(reach));
@@ -121,7 +108,7 @@ impl Averaged {
     }
 }
 
-/// The least length from `least` on that has no prime factors beyond 5.
+/// Returns the least length from `least` on that has no prime factors beyond 5.
 fn transform_length(least: usize) -> usize {
     (least..)
         .find(|&n| {

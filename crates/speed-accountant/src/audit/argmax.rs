@@ -5,7 +5,7 @@ use speed_mechanism::{
     DiscreteGaussian, GeneralisedLaplace, HonestRatio, InverseScale, MechanismError, NoiseShare, SkellamShare,
 };
 
-/// Where each teacher's noise comes from in an audit.
+/// Origin of each teacher's noise in an audit.
 #[derive(Clone, Debug)]
 pub enum ShareNoise {
     /// The project's certified sampler.
@@ -29,20 +29,20 @@ pub struct TruncatedShare {
 }
 
 impl TruncatedShare {
-    /// The share of one of `teachers` teachers of noise with inverse scale `gamma`.
+    /// Creates the share of one of `teachers` teachers of noise with inverse scale `gamma`.
     ///
     /// # Errors
     /// [`MechanismError::Teachers`] for no teacher.
     pub fn new(gamma: InverseScale, teachers: usize) -> Result<Self, MechanismError> {
         if teachers == 0 {
-            return Err(MechanismError::Teachers { found: 0, largest: NoiseShare::MOST_TEACHERS });
+            return Err(MechanismError::Teachers { found: 0, max: NoiseShare::MAX_TEACHERS });
         }
         let noise = GeneralisedLaplace::new(gamma, 1.0 / teachers as f64)?;
         let last = (40.0 / gamma.get()).ceil() as u32 + 1;
         Ok(Self { cumulative: (1..=last).map(|m| 1.0 - 2.0 * noise.survival(f64::from(m))).collect() })
     }
 
-    /// Probability of `value`.
+    /// Returns the probability of `value`.
     #[must_use]
     pub fn pmf(&self, value: i64) -> f64 {
         let m = value.unsigned_abs() as usize;
@@ -66,8 +66,8 @@ pub struct NoisyArgmax {
 }
 
 impl NoisyArgmax {
-    /// `teachers` teachers, a ratio `tau` of whom add noise; with a threshold the answer after the last class is "no
-    /// answer".
+    /// Creates the argmax of `teachers` teachers, a ratio `tau` of whom add noise; with a threshold the answer after the
+    /// last class is "no answer".
     ///
     /// # Errors
     /// [`MechanismError::NoNoisyTeacher`] if nobody would add noise.

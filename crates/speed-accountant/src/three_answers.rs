@@ -22,5 +22,5 @@ mod profile;
 mod rows;
 
 pub(crate) use envelope::Envelope;
-pub(crate) use profile::{SMALLEST_SCALE_OF_THREE_ANSWERS, ThreeAnswers};
-pub(crate) use rows::{Row, for_each_row};
+pub(crate) use profile::{MIN_SCALE_OF_THREE_ANSWERS, ThreeAnswers};
+pub(crate) use rows::for_each_row;

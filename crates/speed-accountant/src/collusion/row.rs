@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Averaged, KnownNoise};
+use super::known_noise::{AveragedExcess, KnownNoise};
 use crate::sound::larger;
 
 /// Probability that is left out where it lies at places so far out.
@@ -10,12 +10,12 @@ const NEGLIGIBLE: f64 = 1e-13;
 /// Pairs of which neither wins but with this probability are bounded by it.
 const UNLIKELY: f64 = 1e-7;
 
-/// How the best of the others resolves ties with a pair, and with what probability it is where.
+/// Ties of the best of the others with a pair, and the probability of each of its places.
 #[derive(Clone, Debug)]
-struct Group {
-    /// What ties add to the marks of the class that loses and of the one that gains a vote.
+struct TieGroup {
+    /// Added by ties to the marks of the class that loses and of the one that gains a vote.
     ties: [i64; 2],
-    /// Whether the class that loses a vote wins against the other in a tie of how far each passes its mark.
+    /// True if the class that loses a vote wins against the other in a tie of how far each passes its mark.
     loser_first: bool,
     first: i64,
     weights: Arc<[f64]>,
@@ -23,10 +23,10 @@ struct Group {
 
 /// A class that loses a vote and one that gains it.
 #[derive(Clone, Debug)]
-struct Pair {
+struct MovedVote {
     loses: i64,
     gains: i64,
-    groups: Vec<Group>,
+    groups: Vec<TieGroup>,
     /// Probability in no group.
     rest: f64,
     /// Bounds the probability that either wins, at the votes and at the neighbour.
@@ -37,35 +37,35 @@ struct Pair {
 #[derive(Clone, Debug)]
 pub(crate) struct KnownRow {
     /// Pairs with the winner first, then by how likely either wins.
-    pairs: Vec<Pair>,
+    pairs: Vec<MovedVote>,
     /// Bounds how likely either wins of any pair that is not among them.
     unlikely: f64,
 }
 
-impl KnownNoise {
+impl KnownRow {
     /// Prepares a row.
-    pub(crate) fn row(&self, counts: &[u32]) -> KnownRow {
+    pub(crate) fn new(noise: &KnownNoise, counts: &[u32]) -> Self {
         let counts: Vec<i64> = counts.iter().map(|&count| i64::from(count)).collect();
         let most = counts.iter().copied().max().unwrap_or(0);
-        let reach = self.plane.reach();
+        let reach = noise.plane.reach();
         // The best of the others is hardly ever further from the winner than this.
         let highest = most + reach;
         let floor = counts.iter().copied().min().unwrap_or(0).max(most - 4 * reach) - reach;
-        let lowest = self.threshold.map_or(floor, |threshold| floor.max(threshold)).min(highest);
+        let lowest = noise.threshold.map_or(floor, |threshold| floor.max(threshold)).min(highest);
         let places = (highest - lowest + 1) as usize;
         // P[noisy count <= lowest - 1 + i].
         let mut below: Vec<Vec<f64>> = counts
             .iter()
-            .map(|count| (0..=places as i64).map(|i| self.below(lowest - 1 + i - count)).collect())
+            .map(|count| (0..=places as i64).map(|i| noise.below(lowest - 1 + i - count)).collect())
             .collect();
-        if self.threshold.is_none() {
+        if noise.threshold.is_none() {
             // What is below the lowest place counts as there.
             below.iter_mut().for_each(|below| below[0] = 0.0);
         }
         // P[a class beats the winner], at the votes or with one vote more.
         let wins: Vec<f64> =
-            counts.iter().map(|&count| if count == most { 1.0 } else { self.beats(most - count - 1) }).collect();
-        let others = Others::new(&below, self.threshold.is_some());
+            counts.iter().map(|&count| if count == most { 1.0 } else { noise.beats(most - count - 1) }).collect();
+        let others = OtherClasses::new(&below, noise.threshold.is_some());
         let (mut pairs, mut unlikely) = (Vec::new(), 0.0f64);
         for low in 0..counts.len() {
             let mut between: Option<Vec<f64>> = None;
@@ -84,18 +84,34 @@ impl KnownNoise {
                 for (loses, gains) in [(low, high), (high, low)] {
                     if counts[loses] > 0 {
                         let groups = groups.iter().map(|group| group.for_move(loses < gains)).collect();
-                        pairs.push(Pair { loses: counts[loses], gains: counts[gains], groups, rest, either_wins });
+                        pairs.push(MovedVote { loses: counts[loses], gains: counts[gains], groups, rest, either_wins });
                     }
                 }
             }
         }
         pairs.sort_by(|a, b| b.either_wins.total_cmp(&a.either_wins));
-        KnownRow { pairs, unlikely }
+        Self { pairs, unlikely }
+    }
+
+    /// Computes the largest mean excess over all pairs: from the votes to a neighbour's, and back.
+    pub(crate) fn excess(&self, averaged: &AveragedExcess, epsilon: f64) -> (f64, f64) {
+        // Where the answer is hardly ever one of the two: the chord, docs/privacy.md.
+        let chord = |either_wins: f64| averaged.cap * (either_wins * (1.0 + epsilon.exp())).min(1.0);
+        let mut worst = (chord(self.unlikely), chord(self.unlikely));
+        for pair in &self.pairs {
+            let bound = chord(pair.either_wins);
+            if bound <= worst.0.min(worst.1) {
+                break;
+            }
+            let found = pair.excess(averaged);
+            worst = (larger(worst.0, found.0), larger(worst.1, found.1));
+        }
+        (worst.0 + averaged.allowance, worst.1 + averaged.allowance)
     }
 }
 
 /// The noisy counts of all classes but a pair, by whether they come before both, between them or after both.
-struct Others<'a> {
+struct OtherClasses<'a> {
     /// `P[noisy count <= place]` of each class.
     below: &'a [Vec<f64>],
     /// The same of all classes before one.
@@ -105,7 +121,7 @@ struct Others<'a> {
     threshold: bool,
 }
 
-impl<'a> Others<'a> {
+impl<'a> OtherClasses<'a> {
     fn new(below: &'a [Vec<f64>], threshold: bool) -> Self {
         let places = below[0].len();
         let products = |classes: &mut dyn Iterator<Item = usize>, first: Vec<f64>| -> Vec<Vec<f64>> {
@@ -127,12 +143,12 @@ impl<'a> Others<'a> {
         Self { below, before, after, threshold }
     }
 
-    /// Of classes before this one, if there are any.
+    /// Returns those of classes before this one, if there are any.
     fn before(&self, class: usize) -> Option<&[f64]> {
         (class > 0).then(|| &self.before[class][..])
     }
 
-    /// Of classes after this one and the threshold, if there are any.
+    /// Returns those of classes after this one and the threshold, if there are any.
     fn after(&self, class: usize) -> Option<&[f64]> {
         (class + 1 < self.below.len() || self.threshold).then(|| &self.after[class][..])
     }
@@ -144,8 +160,8 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// Where the best of them is, by where its class comes.
-    fn best(&self, parts: [Option<&[f64]>; 3], lowest: i64) -> Vec<Group> {
+    /// Distributes the best of them over its places, by the place of its class.
+    fn best(&self, parts: [Option<&[f64]>; 3], lowest: i64) -> Vec<TieGroup> {
         let places = self.below[0].len();
         let mut groups = Vec::new();
         for (which, part) in parts.into_iter().enumerate() {
@@ -159,7 +175,7 @@ impl<'a> Others<'a> {
             }
             let Some(first) = weights.iter().position(|&weight| weight > NEGLIGIBLE) else { continue };
             let last = weights.iter().rposition(|&weight| weight > NEGLIGIBLE).unwrap_or(first);
-            groups.push(Group {
+            groups.push(TieGroup {
                 // Of the lower and the higher class, for now.
                 ties: [i64::from(which == 0), i64::from(which <= 1)],
                 loser_first: true,
@@ -169,7 +185,7 @@ impl<'a> Others<'a> {
         }
         if groups.is_empty() && parts.iter().all(Option::is_none) {
             // Two classes: nobody else is in the way.
-            groups.push(Group { ties: [0, 0], loser_first: true, first: i64::MIN / 4, weights: [1.0].into() });
+            groups.push(TieGroup { ties: [0, 0], loser_first: true, first: i64::MIN / 4, weights: [1.0].into() });
         }
         groups
     }
@@ -180,10 +196,10 @@ fn multiplied(mut product: Vec<f64>, factors: &[f64]) -> Vec<f64> {
     product
 }
 
-impl Group {
-    /// For a vote that moves from the lower to the higher class, or back. In terms of how far they pass their marks `a`
-    /// wins where `u_b <= u_a + k`: `k` is the ties of `a` less those of `b`, less 1 if `b` comes before `a`, and that is 0
-    /// or -1.
+impl TieGroup {
+    /// Orients the group for a vote that moves from the lower to the higher class, or back. In terms of how far they pass
+    /// their marks `a` wins where `u_b <= u_a + k`: `k` is the ties of `a` less those of `b`, less 1 if `b` comes before
+    /// `a`, and that is 0 or -1.
     fn for_move(&self, upwards: bool) -> Self {
         let [low, high] = self.ties;
         let (ties, k) = if upwards { ([low, high], low - high) } else { ([high, low], high - low - 1) };
@@ -191,26 +207,8 @@ impl Group {
     }
 }
 
-impl KnownRow {
-    /// The largest mean excess over all pairs: from the votes to a neighbour's, and back.
-    pub(crate) fn excess(&self, averaged: &Averaged, epsilon: f64) -> (f64, f64) {
-        // Where the answer is hardly ever one of the two: the chord, docs/privacy.md.
-        let chord = |either_wins: f64| averaged.cap * (either_wins * (1.0 + epsilon.exp())).min(1.0);
-        let mut worst = (chord(self.unlikely), chord(self.unlikely));
-        for pair in &self.pairs {
-            let bound = chord(pair.either_wins);
-            if bound <= worst.0.min(worst.1) {
-                break;
-            }
-            let found = pair.excess(averaged);
-            worst = (larger(worst.0, found.0), larger(worst.1, found.1));
-        }
-        (worst.0 + averaged.allowance, worst.1 + averaged.allowance)
-    }
-}
-
-impl Pair {
-    fn excess(&self, averaged: &Averaged) -> (f64, f64) {
+impl MovedVote {
+    fn excess(&self, averaged: &AveragedExcess) -> (f64, f64) {
         let (mut there, mut back) = (self.rest * averaged.cap, self.rest * averaged.cap);
         for group in &self.groups {
             for (weight, m) in group.weights.iter().zip(group.first..) {

@@ -2,31 +2,32 @@
 //!
 //! A neighbour moves one vote from a class that has one to another class. The probability of every answer is a sum over
 //! the winning noisy count, with ties going to the lowest class index, and "no answer" where no count reaches the
-//! threshold. What the sums leave out is far below anything that shows.
+//! threshold. What the sums leave out is at most `e^-45` times the smallest probability that shows.
 
 use std::borrow::Cow;
 
-use speed_mechanism::{DiscreteLaplace, Lattice};
+use speed_mechanism::{DiscreteLaplace, Lattice, Mechanism};
 
+use crate::event::PrivacyEvent;
+use crate::moments::log_sum;
 use crate::sound::larger;
-use crate::{Noise, PrivacyEvent};
 
 /// Tails beyond `e^-CUT`, and `e^-CUT` times the smallest probability that shows, are left out of sums.
 const CUT: f64 = 45.0;
 /// Longer tables are not worth it.
-const LARGEST_REACH: i64 = 20_000;
+const MAX_REACH: i64 = 20_000;
 /// With so few classes every answer is summed, however unlikely it is.
 const FEW_CLASSES: usize = 3;
 /// Answers that are less likely are never summed.
-const SMALLEST: f64 = 1e-290;
+const MIN_PROBABILITY: f64 = 1e-290;
 /// Relative margin for rounding in the sums.
 const ROUNDING: f64 = 1e-11;
 const UP: f64 = 1.0 + ROUNDING;
 const DOWN: f64 = 1.0 - ROUNDING;
 /// Votes further apart are too long a table.
-const LARGEST_LEAD: i64 = 1_000_000;
+const MAX_LEAD: i64 = 1_000_000;
 /// Above this epsilon of one query `e^epsilon` is too large to be followed.
-pub(crate) const LARGEST_EPSILON: f64 = 300.0;
+pub(crate) const MAX_EPSILON: f64 = 300.0;
 
 /// The noise of one class, tabulated.
 pub(crate) struct ExactNoise {
@@ -40,7 +41,7 @@ pub(crate) struct ExactNoise {
     pmf: Table,
     /// `P[r <= k]`.
     below: Table,
-    /// What one vote more or less makes of them: `P[r <= k + 1] / P[r <= k]` and so on.
+    /// Their ratios for one vote more or less: `P[r <= k + 1] / P[r <= k]` and so on.
     below_up: Table,
     below_down: Table,
     pmf_up: Table,
@@ -68,7 +69,7 @@ impl Table {
         if index < 0 { self.before } else { self.values.get(index as usize).copied().unwrap_or(self.after) }
     }
 
-    /// The values at `from, from + 1, ...`.
+    /// Returns the values at `from, from + 1, ...`.
     fn window(&self, from: i64, places: usize) -> Cow<'_, [f64]> {
         let inside = usize::try_from(from - self.first).ok().and_then(|start| self.values.get(start..start + places));
         inside.map_or_else(|| (from..).take(places).map(|k| self.at(k)).collect(), Cow::Borrowed)
@@ -76,13 +77,13 @@ impl Table {
 }
 
 impl ExactNoise {
-    /// For discrete Laplace noise; `epsilon` is that of one query, and probabilities below `smallest` hardly show in the
-    /// result.
+    /// Creates it for discrete Laplace noise; `epsilon` is that of one query, and probabilities below `smallest` hardly show
+    /// in the result.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64, smallest: f64) -> Option<Self> {
-        let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
-        let negligible = smallest.clamp(SMALLEST, 1e-13);
+        let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
+        let negligible = smallest.clamp(MIN_PROBABILITY, 1e-13);
         let reach = ((CUT - (negligible / 1e-13).ln()) / gamma.get()).ceil() as i64 + 3;
-        if reach > LARGEST_REACH || epsilon.is_nan() || epsilon > LARGEST_EPSILON {
+        if reach > MAX_REACH || epsilon.is_nan() || epsilon > MAX_EPSILON {
             return None;
         }
         let noise = DiscreteLaplace::of_class(gamma, event.tau()).lattice(reach as usize + 5);
@@ -102,9 +103,9 @@ impl ExactNoise {
         })
     }
 
-    /// The distributions at these votes and at all their neighbours.
-    pub(crate) fn instance(&self, counts: &[u32]) -> Instance {
-        Distributions::new(self, counts).instance(self.epsilon)
+    /// Returns the distributions at these votes and at all their neighbours.
+    pub(crate) fn losses(&self, counts: &[u32]) -> NeighbourLosses {
+        Distributions::new(self, counts).losses(self.epsilon)
     }
 }
 
@@ -116,22 +117,22 @@ pub(crate) struct ExactDifference {
 }
 
 impl ExactDifference {
-    /// For discrete Laplace noise and rows of two counts; `epsilon` is that of one query.
+    /// Creates it for discrete Laplace noise and rows of two counts; `epsilon` is that of one query.
     pub(crate) fn new<'a>(event: &PrivacyEvent, epsilon: f64, rows: impl Iterator<Item = &'a [u32]>) -> Option<Self> {
-        let Noise::DiscreteLaplace { gamma } = event.noise() else { return None };
+        let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         let mut furthest = 0;
         for row in rows {
             let [first, second] = *row else { return None };
             furthest = furthest.max(i64::from(first.abs_diff(second)));
         }
-        if event.threshold().is_some() || furthest > LARGEST_LEAD {
+        if event.threshold().is_some() || furthest > MAX_LEAD {
             return None;
         }
         Some(Self { noise: DiscreteLaplace::of_difference(gamma, event.tau()).lattice(furthest as usize + 6), epsilon })
     }
 
-    /// The distributions at these votes and at both neighbours.
-    pub(crate) fn instance(&self, counts: &[u32]) -> Instance {
+    /// Returns the distributions at these votes and at both neighbours.
+    pub(crate) fn losses(&self, counts: &[u32]) -> NeighbourLosses {
         let [first, second] = [0, 1].map(|class| counts.get(class).map_or(0, |&count| i64::from(count)));
         let lead = first - second;
         // The first class wins ties: while the difference of the noise is at most its lead.
@@ -144,16 +145,16 @@ impl ExactDifference {
             let (stays, leaves) = (pair(likeliest), pair(1 - likeliest));
             Neighbour { likeliest: [stays, (stays.1, stays.0)], others: vec![leaves] }
         });
-        Instance { neighbours: neighbours.collect(), rest: 0.0, epsilon: self.epsilon }
+        NeighbourLosses { neighbours: neighbours.collect(), rest: 0.0, epsilon: self.epsilon }
     }
 }
 
 /// One answer at the votes and at a neighbour: logarithms of its two probabilities.
-type Pair = (f64, f64);
+type AnswerPair = (f64, f64);
 
 /// The privacy loss at one row of votes towards each of its neighbours.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Instance {
+pub(crate) struct NeighbourLosses {
     neighbours: Vec<Neighbour>,
     /// Probability at the votes that is in no pair.
     rest: f64,
@@ -165,12 +166,12 @@ pub(crate) struct Instance {
 struct Neighbour {
     /// The likeliest answer, from the votes and back: of the two probabilities the first may be too large and the second too
     /// small, by what is in no pair.
-    likeliest: [Pair; 2],
-    others: Vec<Pair>,
+    likeliest: [AnswerPair; 2],
+    others: Vec<AnswerPair>,
 }
 
-impl Instance {
-    /// The largest moments of order `l` over all neighbours: from these votes to a neighbour's, and back.
+impl NeighbourLosses {
+    /// Returns the largest moments of order `l` over all neighbours: from these votes to a neighbour's, and back.
     pub(crate) fn moments(&self, l: f64) -> (f64, f64) {
         let mut worst = [0.0f64; 2];
         for neighbour in &self.neighbours {
@@ -185,7 +186,7 @@ impl Instance {
         // At a neighbour it is at most e^epsilon times as likely.
         let log_rest = self.rest.ln() + self.epsilon * (l + 1.0);
         [0, 1].map(|back| {
-            let losing = |&(here, there): &Pair| if back == 0 { (here, there) } else { (there, here) };
+            let losing = |&(here, there): &AnswerPair| if back == 0 { (here, there) } else { (there, here) };
             let terms = || others.iter().map(|pair| term(losing(pair), l) + ROUNDING * (l + 1.0)).chain([log_rest]);
             let largest = terms().fold(f64::NEG_INFINITY, larger);
             let leaves = if largest > f64::NEG_INFINITY {
@@ -193,11 +194,11 @@ impl Instance {
             } else {
                 largest
             };
-            crate::moments::log_sum(term(likeliest[back], l), leaves)
+            log_sum(term(likeliest[back], l), leaves)
         })
     }
 
-    /// Privacy profiles on a grid, the largest over all neighbours at each place: how much `delta(alpha)` exceeds `(1 -
+    /// Computes privacy profiles on a grid, the largest over all neighbours at each place: how much `delta(alpha)` exceeds `(1 -
     /// alpha)_+`, from these votes to a neighbour's, and back.
     pub(crate) fn profiles(&self, places: &[f64]) -> [Vec<f64>; 2] {
         let alphas: Vec<f64> = places.iter().map(|place| place.exp()).collect();
@@ -227,7 +228,7 @@ impl Instance {
         worst
     }
 
-    /// Only the neighbours that are worst at one of these orders: enough to look for a good order with.
+    /// Keeps only the neighbours that are worst at one of these orders: enough to look for a good order with.
     pub(crate) fn leaders(&self, orders: &[f64]) -> Self {
         let mut leaders: Vec<usize> = Vec::new();
         for &l in orders {
@@ -243,8 +244,8 @@ impl Instance {
     }
 }
 
-/// `ln p^{l+1} / p'^l`.
-fn term((here, there): Pair, l: f64) -> f64 {
+/// Returns `ln p^{l+1} / p'^l`.
+fn term((here, there): AnswerPair, l: f64) -> f64 {
     here + l * (here - there)
 }
 
@@ -269,9 +270,9 @@ impl<'a> Distributions<'a> {
         Self { noise, counts, first, places, ways }
     }
 
-    fn instance(&self, epsilon: f64) -> Instance {
+    fn losses(&self, epsilon: f64) -> NeighbourLosses {
         let classes = self.counts.len();
-        let negligible = if classes <= FEW_CLASSES { SMALLEST } else { self.noise.negligible };
+        let negligible = if classes <= FEW_CLASSES { MIN_PROBABILITY } else { self.noise.negligible };
         // "No answer" is one answer more.
         let silent = classes;
         let mut base: Vec<f64> = self.ways.iter().map(|ways| ways.iter().sum()).collect();
@@ -304,10 +305,10 @@ impl<'a> Distributions<'a> {
                 neighbours.push(Neighbour { likeliest: [(here.0, there.1), (there.0, here.1)], others });
             }
         }
-        Instance { neighbours, rest, epsilon }
+        NeighbourLosses { neighbours, rest, epsilon }
     }
 
-    /// Probability that no count reaches the threshold, where votes moved.
+    /// Returns the probability that no count reaches the threshold, where votes moved.
     fn nobody(&self, moved: impl Fn(usize) -> i64) -> f64 {
         let Some(threshold) = self.noise.threshold else { return 0.0 };
         let counts = self.counts.iter().enumerate();
@@ -334,7 +335,7 @@ fn winning(noise: &ExactNoise, counts: &[i64], first: i64, places: usize) -> Vec
     ways
 }
 
-/// What a class that loses or gains a vote does to probabilities at each winning count.
+/// Effect of a class that loses or gains a vote on probabilities at each winning count.
 struct Rival<'a> {
     /// Beating it where it lost a vote: where it loses ties, and where it wins them.
     eased: [Cow<'a, [f64]>; 2],
@@ -358,7 +359,7 @@ impl<'a> Rival<'a> {
     }
 }
 
-/// `sum a b c`, in lanes: the order of a plain sum would have each term wait for the one before.
+/// Returns `sum a b c`, in lanes: the order of a plain sum would have each term wait for the one before.
 fn sum_of_products(a: &[f64], b: &[f64], c: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
@@ -372,14 +373,14 @@ fn sum_of_products(a: &[f64], b: &[f64], c: &[f64]) -> f64 {
     rest + sums.iter().sum::<f64>()
 }
 
-/// At least and at most `ln p`, the larger first, where `p` was summed and `1 - p` is from `q` to `q + rest`.
+/// Returns at least and at most `ln p`, the larger first, where `p` was summed and `1 - p` is from `q` to `q + rest`.
 fn log_of_likeliest(p: f64, q: f64, rest: f64) -> (f64, f64) {
     if q + rest < 0.5 { ((-q).ln_1p(), (-(q + rest)).ln_1p()) } else { (p.ln() + ROUNDING, p.ln() - ROUNDING) }
 }
 
-/// `(p - alpha p')_+ - (1 - alpha)_+` of `alpha`, for logarithms of two probabilities, without cancellation where both are
-/// close to 1.
-fn excess_of_likeliest((log_p, log_p_there): Pair) -> impl Fn(f64) -> f64 {
+/// Returns `(p - alpha p')_+ - (1 - alpha)_+` of `alpha`, for logarithms of two probabilities, without cancellation where
+/// both are close to 1.
+fn excess_of_likeliest((log_p, log_p_there): AnswerPair) -> impl Fn(f64) -> f64 {
     let close_to_1 = log_p >= -std::f64::consts::LN_2 && log_p_there >= -std::f64::consts::LN_2;
     let (p, p_there) = (log_p.exp() * UP, log_p_there.exp() * DOWN);
     let (q, q_there) = (-log_p.exp_m1() * DOWN, -log_p_there.exp_m1() * UP);

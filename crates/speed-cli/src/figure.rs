@@ -4,33 +4,31 @@
 mod svg;
 
 use rayon::prelude::*;
-use speed_mechanism::{HonestRatio, InverseScale};
-
-use crate::calibrate::NoiseKind;
-use crate::{AccountError, Accountant, Assume, Bound, Delta, Directions, Noise, PrivacyEvent};
+use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind};
 
 /// Points of each curve.
-pub const POINTS: usize = 60;
+const POINTS: usize = 60;
 
-/// What both figures need.
+/// Request for a figure.
 #[derive(Clone, Debug)]
-pub struct FigureRequest<'a> {
+pub(crate) struct FigureRequest<'a> {
     /// A row for each query.
-    pub counts: &'a [Vec<u32>],
-    /// Laplace noise of which kind carries the tight curve; the paper's curve is that of its continuous noise.
-    pub kind: NoiseKind,
+    pub(crate) counts: &'a [Vec<u32>],
+    /// Kind of Laplace noise of the tight curve; the paper's curve is that of its continuous noise.
+    pub(crate) kind: MechanismKind,
     /// Delta of all values.
-    pub delta: Delta,
-    /// What became of the other teachers' noise, for the tight curve.
-    pub assume: Assume,
-    /// Which formulas the tight curve uses: [`Bound::Outcome`], with `q` from pairs of classes, takes a second for both
+    pub(crate) delta: Delta,
+    /// Adversary of the tight curve, and with it the other teachers' noise.
+    pub(crate) adversary: Adversary,
+    /// Formulas of the tight curve: [`Bound::Outcome`], with `q` from pairs of classes, takes a second for both
     /// figures, [`Bound::Tight`] a minute.
-    pub bound: Bound,
+    pub(crate) bound: Bound,
 }
 
 /// Curves over a common x, ready to be drawn or written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub(crate) struct Figure {
     title: String,
     x_label: String,
     x_is_logarithmic: bool,
@@ -47,13 +45,13 @@ struct Curve {
 }
 
 impl FigureRequest<'_> {
-    /// The paper's Figure 2: epsilon for gamma from 0.01 to 100 at one `tau`, with the limit of the paper's curve.
+    /// Computes the paper's Figure 2: epsilon for gamma from 0.01 to 100 at one `tau`, with the limit of the paper's curve.
     ///
     /// # Errors
     /// Those of [`Accountant::account`].
-    pub fn over_gamma(&self, tau: HonestRatio) -> Result<Figure, AccountError> {
+    pub(crate) fn over_gamma(&self, tau: HonestRatio) -> Result<Figure, AccountError> {
         let gammas = (0..POINTS).map(|i| 0.01 * 10f64.powf(4.0 * i as f64 / (POINTS - 1) as f64));
-        let curves = self.curves(gammas, |gamma| Ok((scale(gamma)?, tau)))?;
+        let curves = self.curves(gammas, |gamma| Ok((InverseScale::new(gamma)?, tau)))?;
         let limit = self.limit()?;
         Ok(Figure {
             title: format!(
@@ -69,13 +67,13 @@ impl FigureRequest<'_> {
         })
     }
 
-    /// The paper's Figure 3: epsilon for tau from 0.1 to 1 at one `gamma`.
+    /// Computes the paper's Figure 3: epsilon for tau from 0.1 to 1 at one `gamma`.
     ///
     /// # Errors
     /// Those of [`Accountant::account`].
-    pub fn over_tau(&self, gamma: InverseScale) -> Result<Figure, AccountError> {
+    pub(crate) fn over_tau(&self, gamma: InverseScale) -> Result<Figure, AccountError> {
         let taus = (0..POINTS).map(|i| 0.1 + 0.9 * i as f64 / (POINTS - 1) as f64);
-        let curves = self.curves(taus, |tau| Ok((gamma, ratio(tau.min(1.0))?)))?;
+        let curves = self.curves(taus, |tau| Ok((gamma, HonestRatio::new(tau.min(1.0))?)))?;
         Ok(Figure {
             title: format!(
                 "Epsilon of {} queries, gamma = {}, delta = {:e}",
@@ -97,55 +95,44 @@ impl FigureRequest<'_> {
     ) -> Result<Vec<Curve>, AccountError> {
         let at = |x: f64| -> Result<_, AccountError> {
             let (gamma, tau) = noise(x)?;
-            let event = PrivacyEvent::new(Noise::laplace(gamma), tau);
+            let event = PrivacyEvent::new(Mechanism::laplace(gamma), tau);
             let paper = Accountant::paper(event, self.delta).account(self.counts)?.epsilon;
-            let noise = if self.kind == NoiseKind::DiscreteLaplace {
-                Noise::discrete_laplace(gamma)
+            let noise = if self.kind == MechanismKind::DiscreteLaplace {
+                Mechanism::discrete_laplace(gamma)
             } else {
-                Noise::laplace(gamma)
+                Mechanism::laplace(gamma)
             };
             let accountant = Accountant::new(PrivacyEvent::new(noise, tau), self.delta)
                 .with_bound(self.bound)
                 .with_integrals(self.bound == Bound::Tight)
-                .with_directions(Directions::Both)
-                .with_assume(self.assume);
+                .with_relation(NeighbouringRelation::BothWays)
+                .with_adversary(self.adversary);
             Ok(((x, paper), (x, accountant.account(self.counts)?.epsilon)))
         };
         let points: Result<Vec<_>, AccountError> = xs.collect::<Vec<_>>().into_par_iter().map(at).collect();
         let (paper, tight) = points?.into_iter().unzip();
-        let integer = if self.kind == NoiseKind::DiscreteLaplace { "integer" } else { "continuous" };
+        let integer = if self.kind == MechanismKind::DiscreteLaplace { "integer" } else { "continuous" };
         Ok(vec![
             Curve { name: "paper (continuous noise, dropout, one direction)".into(), column: "paper", points: paper },
             Curve {
-                name: format!("tight and valid ({integer} noise, {}, both directions)", self.assume),
+                name: format!("tight and valid ({integer} noise, {}, both directions)", self.adversary),
                 column: "tight",
                 points: tight,
             },
         ])
     }
 
-    /// What the paper's curve tends to for gamma to infinity: nothing but ties costs anything, and the best order is the
+    /// The limit of the paper's curve for gamma to infinity: nothing but ties costs anything, and the best order is the
     /// largest at which the votes still help.
     fn limit(&self) -> Result<f64, AccountError> {
-        let event = PrivacyEvent::new(Noise::laplace(scale(1e5)?), ratio(0.9)?);
+        let event = PrivacyEvent::new(Mechanism::laplace(InverseScale::new(1e5)?), HonestRatio::new(0.9)?);
         Ok(Accountant::paper(event, self.delta).account(self.counts)?.epsilon)
     }
 }
 
-fn scale(gamma: f64) -> Result<InverseScale, AccountError> {
-    InverseScale::new(gamma)
-        .map_err(|error| AccountError::Unreachable { what: format!("gamma {gamma}"), why: error.to_string() })
-}
-
-fn ratio(tau: f64) -> Result<HonestRatio, AccountError> {
-    HonestRatio::new(tau)
-        .map_err(|error| AccountError::Unreachable { what: format!("tau {tau}"), why: error.to_string() })
-}
-
 impl Figure {
-    /// Comma-separated values: x, and epsilon of each curve, not rounded.
-    #[must_use]
-    pub fn to_csv(&self) -> String {
+    /// Writes comma-separated values: x, and epsilon of each curve, not rounded.
+    pub(crate) fn to_csv(&self) -> String {
         let x = if self.x_is_logarithmic { "gamma" } else { "tau" };
         let names: Vec<&str> = self.curves.iter().map(|curve| curve.column).collect();
         let mut text = format!("{x},{}\n", names.join(","));
@@ -157,21 +144,18 @@ impl Figure {
         text
     }
 
-    /// A drawing. Curves differ by dashes and width as well as by shade.
-    #[must_use]
-    pub fn to_svg(&self) -> String {
+    /// Draws the figure as SVG. Curves differ by dashes and width as well as by shade.
+    pub(crate) fn to_svg(&self) -> String {
         svg::draw(self)
     }
 
-    /// The points of each curve with its name, and the asymptote.
-    #[must_use]
-    pub fn curves(&self) -> Vec<(&str, &[(f64, f64)])> {
+    /// Returns the points of each curve with its name, and the asymptote.
+    pub(crate) fn curves(&self) -> Vec<(&str, &[(f64, f64)])> {
         self.curves.iter().map(|curve| (curve.column, curve.points.as_slice())).collect()
     }
 
-    /// The line that the curves tend to.
-    #[must_use]
-    pub fn asymptote(&self) -> Option<f64> {
+    /// Returns the line that the curves tend to.
+    pub(crate) fn asymptote(&self) -> Option<f64> {
         self.asymptote.as_ref().map(|(value, _)| *value)
     }
 }

@@ -1,0 +1,188 @@
+//! Costs of the rows of a run, given their votes, at one order of moments.
+
+mod exact;
+mod rows;
+
+use rayon::prelude::*;
+
+use crate::assumption::{Assumptions, NeighbouringRelation};
+use crate::collusion::KnownNoise;
+use crate::composition::{PrivacyLossDistribution, PrivacyProfile};
+use crate::moment_bound::MomentBound;
+use crate::moments::{Family, known_noise_excess, outcome_excess};
+use crate::neighbour_losses::MAX_EPSILON;
+use crate::noise_case::NoiseCase;
+use crate::outcome::OutcomeBound;
+use crate::sound::larger;
+use crate::votes::CheckedVotes;
+use exact::{ExactMethod, ExactRow};
+use rows::{CostRow, DistinctRow, RowBound, worth_distributions};
+
+/// Orders at which the neighbours that a search follows are chosen.
+const LEADING_ORDERS: [f64; 7] = [0.5, 3.0, 12.0, 30.0, 90.0, 400.0, 2_000.0];
+
+/// Steps of the grid of privacy losses from 0 to the epsilon of one query: more where that is large, and where two classes
+/// make it cheap.
+const STEPS: usize = 32;
+const STEPS_OF_LARGE: usize = 96;
+const STEPS_OF_TWO_CLASSES: usize = 256;
+/// An epsilon of one query from which on it is large.
+const LARGE: f64 = 0.7;
+/// A thread takes at least this many rows: fewer are done before another one wakes.
+const ROWS_OF_A_THREAD: usize = 32;
+/// At most this many rows take every bound that is known.
+const FEW_ROWS: usize = 16;
+/// Relative error of a profile in closed form.
+const PROFILE_ROUNDING: f64 = 1e-13;
+
+/// Request for the costs of rows in one case of the other teachers' noise.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CostsRequest {
+    pub(crate) case: NoiseCase,
+    pub(crate) assumptions: Assumptions,
+    /// True if `q` of close votes is integrated.
+    pub(crate) integrals: bool,
+    /// Pure epsilon of one query.
+    pub(crate) epsilon: f64,
+    /// The same but for a probability that the caller charges to delta.
+    pub(crate) within: f64,
+    /// Delta of all queries.
+    pub(crate) delta: f64,
+}
+
+/// The sum of moments of all rows as a function of the order.
+pub(crate) struct DataDependentCosts {
+    moments: MomentBound,
+    rows: Vec<CostRow>,
+    relation: NeighbouringRelation,
+    epsilon: f64,
+    within: f64,
+    steps: usize,
+    known_noise: Option<KnownNoise>,
+}
+
+/// A sum of moments, and how many rows the votes made cheaper.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Total {
+    pub(crate) alpha: f64,
+    pub(crate) dependent: usize,
+}
+
+impl DataDependentCosts {
+    /// Prepares rows of votes.
+    pub(crate) fn new(request: &CostsRequest, votes: &CheckedVotes<'_>) -> Self {
+        let CostsRequest { case, assumptions, integrals, epsilon, within, delta } = *request;
+        let (bound, relation) = (assumptions.bound, assumptions.relation);
+        let exact = ExactMethod::choose(&case, bound, epsilon, delta, votes);
+        let moments = MomentBound::new(&case, within, bound);
+        let outcome = OutcomeBound::new(&case.with_all_noise_unknown(), bound, integrals, &votes.gaps);
+        let distinct = DistinctRow::of(votes, exact.resolves_ties());
+        let bounds = RowBound::all(&distinct, &outcome, relation);
+        let worth = if exact.is_selective() {
+            worth_distributions(&moments, &bounds, delta)
+        } else {
+            vec![false; bounds.len()]
+        };
+        let parts = distinct.par_iter().zip(bounds).zip(worth);
+        let rows: Vec<CostRow> = parts
+            .map(|((row, bound), worth)| {
+                let ExactRow { neighbours, known } = exact.row(&row.counts, worth);
+                let leaders = neighbours.as_ref().map(|neighbours| neighbours.leaders(&LEADING_ORDERS));
+                CostRow { bound, neighbours, leaders, known }
+            })
+            .collect();
+        let rows = if exact.is_selective() { CostRow::with_the_rest_merged(rows) } else { rows };
+        let steps = steps(request, votes.classes);
+        Self { moments, rows, relation, epsilon, within, steps, known_noise: exact.known_noise() }
+    }
+
+    /// Says whether known noise is averaged exactly, which takes long for each order.
+    pub(crate) fn is_exact_mixture(&self) -> bool {
+        self.known_noise.is_some()
+    }
+
+    /// Computes the certified sum of moments of order `l`: over all neighbours, in the worse direction.
+    pub(crate) fn total(&self, l: f64) -> Total {
+        let averaged = self.known_noise.as_ref().map(|known| known.averaged(l));
+        self.sum(l, |row| {
+            let known =
+                row.known.as_ref().zip(averaged.as_ref()).map(|(row, averaged)| row.excess(averaged, self.epsilon));
+            let known = known.map(|(there, back)| (there.ln_1p(), back.ln_1p()));
+            known.or_else(|| row.neighbours.as_ref().map(|neighbours| neighbours.moments(l)))
+        })
+    }
+
+    /// Computes the same without what is expensive and unlikely to matter: to look for a good order with.
+    pub(crate) fn estimate(&self, l: f64) -> f64 {
+        self.sum(l, |row| row.leaders.as_ref().map(|leaders| leaders.moments(l))).alpha
+    }
+
+    /// Computes privacy loss distributions of all rows that dominate every neighbour's, from the votes and back, with how
+    /// often each comes; none for noise without a pure epsilon, for the paper's formulas, and where known noise is averaged
+    /// exactly, which moments do better than the chord's distributions.
+    pub(crate) fn losses(&self) -> Option<[Vec<(PrivacyLossDistribution, u32)>; 2]> {
+        let MomentBound::Pure { family: Family::Exact, known_noise, .. } = self.moments else { return None };
+        // Beyond that the numbers of a profile are too large.
+        if self.known_noise.is_some() || self.epsilon.is_nan() || self.epsilon > MAX_EPSILON {
+            return None;
+        }
+        let step = self.epsilon / self.steps as f64;
+        let places: Vec<f64> = PrivacyProfile::places(step, self.steps).collect();
+        let of_row = |row: &CostRow| {
+            let exact = row.neighbours.as_ref().map(|neighbours| neighbours.profiles(&places));
+            [(0, row.bound.log_q), (1, row.bound.log_q_back)].map(|(back, log_q)| {
+                let excess = |at: f64| {
+                    let of = if known_noise { known_noise_excess } else { outcome_excess };
+                    of(self.within, log_q, at) * (1.0 + PROFILE_ROUNDING)
+                };
+                let profile = match &exact {
+                    Some(exact) if self.rows.len() <= FEW_ROWS => PrivacyProfile::of_values(step, exact[back].clone())
+                        .min(&PrivacyProfile::new(step, self.steps, excess)),
+                    Some(exact) => PrivacyProfile::of_values(step, exact[back].clone()),
+                    None => PrivacyProfile::new(step, self.steps, excess),
+                };
+                (profile.connect(), row.bound.times as u32)
+            })
+        };
+        let (there, back) = self.rows.par_iter().map(of_row).map(<(_, _)>::from).unzip();
+        Some([there, back])
+    }
+
+    fn sum(&self, l: f64, exact: impl Fn(&CostRow) -> Option<(f64, f64)> + Sync + Send) -> Total {
+        let (without, with_votes) = (self.moments.without_votes(l), self.moments.at(l));
+        let (mut there, mut back, mut dependent) = (0.0, 0.0, 0);
+        let few = self.rows.len() <= FEW_ROWS;
+        let exact: Vec<Option<(f64, f64)>> = self.rows.par_iter().with_min_len(ROWS_OF_A_THREAD).map(exact).collect();
+        for (row, exact) in self.rows.iter().zip(exact) {
+            // A sum that overflows is no bound.
+            let least = |log_q: f64, exact: Option<f64>| match exact.filter(|exact| exact.is_finite()) {
+                // What is exact is hardly ever above, by its margins: not worth it for many rows.
+                Some(exact) if few => exact.min(with_votes(log_q)).min(without),
+                Some(exact) => exact.min(without),
+                None => with_votes(log_q).min(without),
+            };
+            let moment = least(row.bound.log_q, exact.map(|exact| exact.0));
+            let moment_back = if self.relation == NeighbouringRelation::BothWays {
+                least(row.bound.log_q_back, exact.map(|exact| exact.1))
+            } else {
+                moment
+            };
+            there += row.bound.times * moment;
+            back += row.bound.times * moment_back;
+            if moment.max(moment_back) < without {
+                dependent += row.bound.times as usize;
+            }
+        }
+        Total { alpha: larger(there, back), dependent }
+    }
+}
+
+/// Returns the number of steps of the grid of losses.
+fn steps(request: &CostsRequest, classes: usize) -> usize {
+    match classes {
+        2 if request.case.event.threshold().is_none() => STEPS_OF_TWO_CLASSES,
+        _ if request.epsilon > LARGE => STEPS_OF_LARGE,
+        // Losses beyond `within` are rare.
+        _ => (STEPS as f64 * (request.epsilon / request.within).clamp(1.0, 4.0)).ceil() as usize,
+    }
+}

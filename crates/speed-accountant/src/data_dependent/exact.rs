@@ -1,0 +1,84 @@
+//! Exact distributions that rows of votes can be given.
+
+use crate::assumption::Bound;
+use crate::collusion::{KnownNoise, KnownRow};
+use crate::neighbour_losses::{ExactDifference, ExactNoise, NeighbourLosses};
+use crate::noise_case::{NoiseCase, OtherNoise};
+use crate::votes::CheckedVotes;
+
+/// Part of each query's share of delta that hardly shows.
+const HARDLY_SHOWS: f64 = 1e-7;
+/// Neighbours grow with the square of the classes: beyond this the bounds from `q` have to do.
+const MAX_CLASSES: usize = 40;
+
+/// The exact computation that noise and votes allow.
+pub(super) enum ExactMethod {
+    /// None: bounds from `q` have to do.
+    None,
+    /// The answers at the votes and at every neighbour, for rows that are worth it.
+    Neighbours(ExactNoise),
+    /// The same for two classes: for all rows.
+    Difference(ExactDifference),
+    /// Known noise averaged, for rows that are worth it.
+    KnownNoise(KnownNoise),
+}
+
+/// Exact losses of one row.
+#[derive(Default)]
+pub(super) struct ExactRow {
+    pub(super) neighbours: Option<NeighbourLosses>,
+    pub(super) known: Option<KnownRow>,
+}
+
+impl ExactMethod {
+    /// Chooses the method of a case; `epsilon` is that of one query, `delta` that of all of them.
+    pub(super) fn choose(case: &NoiseCase, bound: Bound, epsilon: f64, delta: f64, votes: &CheckedVotes<'_>) -> Self {
+        let few_classes = votes.gaps.iter().all(|gaps| gaps.classes() <= MAX_CLASSES);
+        if bound != Bound::Tight || !few_classes {
+            return Self::None;
+        }
+        let event = &case.event;
+        match case.others {
+            OtherNoise::Missing => {
+                let rows = votes.counts.iter().map(Vec::as_slice);
+                let share = delta / votes.queries() as f64;
+                ExactDifference::new(event, epsilon, rows)
+                    .map(Self::Difference)
+                    .or_else(|| ExactNoise::new(event, epsilon, HARDLY_SHOWS * share).map(Self::Neighbours))
+            }
+            OtherNoise::Known(known) => KnownNoise::new(event, known, epsilon).map(Self::KnownNoise),
+        }
+        .unwrap_or(Self::None)
+    }
+
+    /// Says whether the order of the classes matters: it does where ties are resolved.
+    pub(super) fn resolves_ties(&self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    /// Says whether rows must be worth the time that the method takes.
+    pub(super) fn is_selective(&self) -> bool {
+        matches!(self, Self::Neighbours(_) | Self::KnownNoise(_))
+    }
+
+    /// Computes the losses of one row; nothing for a row that is not worth it.
+    pub(super) fn row(&self, counts: &[u32], worth: bool) -> ExactRow {
+        let neighbours = |losses: NeighbourLosses| ExactRow { neighbours: Some(losses), known: None };
+        match self {
+            Self::Neighbours(exact) if worth => neighbours(exact.losses(counts)),
+            Self::Difference(exact) => neighbours(exact.losses(counts)),
+            Self::KnownNoise(known) if worth => {
+                ExactRow { neighbours: None, known: Some(KnownRow::new(known, counts)) }
+            }
+            Self::None | Self::Neighbours(_) | Self::KnownNoise(_) => ExactRow::default(),
+        }
+    }
+
+    /// Returns the known noise that is averaged.
+    pub(super) fn known_noise(self) -> Option<KnownNoise> {
+        match self {
+            Self::KnownNoise(known) => Some(known),
+            Self::None | Self::Neighbours(_) | Self::Difference(_) => None,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The least epsilon of queries at a delta: over moment orders, and against closed forms and privacy loss distributions.
+
+use std::cell::Cell;
+
+use crate::assumption::{Bound, NeighbouringRelation};
+use crate::composition::{
+    Composition, best_tilt, gaussian_epsilon, improved_epsilon, optimal_epsilon, skellam_epsilon, tail_bound_epsilon,
+};
+use crate::data_dependent::{DataDependentCosts, Total};
+use crate::data_independent::QueryGroup;
+use crate::epsilon_bound::{CompositionMethod, EpsilonBound, ROUNDING};
+use crate::error::AccountError;
+use crate::event::PrivacyEvent;
+use crate::moments::paper_without_votes;
+use crate::orders::{Best, MAX_REAL_ORDER, best_real, best_whole};
+use crate::renyi::{SkellamCurve, gaussian_rdp};
+use speed_mechanism::Mechanism;
+
+/// The largest moment order of the paper: "it captures the best moments accountant in every case" (Algorithm 1).
+pub const MAX_PAPER_ORDER: u32 = 25;
+
+/// An estimate that is too small by this factor has overlooked a neighbour.
+const OVERLOOKED: f64 = 1.01;
+/// At most this many privacy loss distributions have their own best tilt looked for.
+const FEW_PARTS: usize = 8;
+
+/// Search for the least epsilon with the formulas of a claim.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeastEpsilon {
+    pub(crate) bound: Bound,
+    pub(crate) relation: NeighbouringRelation,
+    pub(crate) max_order: Option<f64>,
+    pub(crate) delta: f64,
+}
+
+impl LeastEpsilon {
+    /// Finds the least epsilon of these costs; `order` is that of costs alike, where it takes long to look for the best.
+    pub(crate) fn at_votes(
+        &self,
+        costs: &DataDependentCosts,
+        order: Option<f64>,
+    ) -> Result<EpsilonBound, AccountError> {
+        let total = Cell::new(Total::default());
+        let alpha = |l: f64| {
+            total.set(costs.total(l));
+            total.get().alpha
+        };
+        let best = match order.filter(|_| costs.is_exact_mixture()) {
+            Some(order) => {
+                let epsilon = improved_epsilon(alpha(order), order, self.delta) * (1.0 + ROUNDING);
+                Best { order, epsilon, at_edge: false }
+            }
+            None => self.of_moments(|l| costs.estimate(l), alpha)?,
+        };
+        let dependent =
+            if self.bound == Bound::Paper { costs.total(best.order).dependent } else { total.get().dependent };
+        let moments = EpsilonBound { best, method: CompositionMethod::Moments, data_dependent_queries: dependent };
+        if self.bound != Bound::Tight {
+            return Ok(moments);
+        }
+        Ok(moments.or_convolved(self.convolved(costs, best.order)))
+    }
+
+    /// Convolves whole distributions of the loss, which say more than their moments; the best order is the best tilt.
+    fn convolved(&self, costs: &DataDependentCosts, order: f64) -> Option<f64> {
+        let [there, back] = costs.losses()?;
+        let epsilon = |losses: &[_]| {
+            // Few parts may be far from what the moments' order suits.
+            let tilt = if losses.len() <= FEW_PARTS { best_tilt(losses, self.delta) } else { order };
+            Some(Composition::new(losses, tilt)?.epsilon(self.delta))
+        };
+        let there = epsilon(&there)?;
+        let back = if self.relation == NeighbouringRelation::BothWays { epsilon(&back)? } else { there };
+        Some(there.max(back) * (1.0 + ROUNDING))
+    }
+
+    /// Finds the best order of some moments; `estimate` may be cheaper than `total` and is only followed.
+    fn of_moments(&self, estimate: impl Fn(f64) -> f64, total: impl Fn(f64) -> f64) -> Result<Best, AccountError> {
+        let delta = self.delta;
+        if self.bound == Bound::Paper {
+            let max = self.max_order.unwrap_or(f64::from(MAX_PAPER_ORDER));
+            return best_whole(max.max(0.0) as u32, |l| tail_bound_epsilon(total(l), l, delta))
+                .ok_or(AccountError::NoOrders);
+        }
+        let max = self.max_order.unwrap_or(MAX_REAL_ORDER);
+        let best = best_real(max, |l| improved_epsilon(estimate(l), l, delta)).ok_or(AccountError::NoOrders)?;
+        let of_total = |l: f64| improved_epsilon(total(l), l, delta);
+        let mut found = Best { epsilon: of_total(best.order), ..best };
+        // Close to a cliff the estimate may have been followed too far: back from it, until both say the same.
+        let mut order = best.order;
+        while found.epsilon > best.epsilon * OVERLOOKED && order > 0.01 * best.order {
+            order *= 0.8;
+            let epsilon = of_total(order);
+            if epsilon < found.epsilon {
+                found = Best { order, epsilon, at_edge: false };
+            }
+        }
+        Ok(Best { epsilon: found.epsilon * (1.0 + ROUNDING), ..found })
+    }
+
+    /// Finds the least epsilon of `queries` queries whatever the votes are; `epsilon` is the pure one of one query.
+    pub(crate) fn whatever_the_votes(
+        &self,
+        event: &PrivacyEvent,
+        epsilon: f64,
+        queries: usize,
+    ) -> Result<EpsilonBound, AccountError> {
+        match event.mechanism() {
+            Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => self.of_renyi(event, queries),
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => self.of_pure(event, epsilon, queries),
+        }
+    }
+
+    fn of_pure(&self, event: &PrivacyEvent, epsilon: f64, queries: usize) -> Result<EpsilonBound, AccountError> {
+        Ok(match self.bound {
+            Bound::Paper => {
+                let total = |l| queries as f64 * paper_without_votes(epsilon, l);
+                EpsilonBound::of_moments(self.of_moments(total, total)?)
+            }
+            Bound::Outcome => EpsilonBound::optimal(optimal_epsilon(epsilon, queries, self.delta)),
+            Bound::Tight => {
+                let (epsilon, method, order) = QueryGroup { event: *event, epsilon, queries }.least_epsilon(self.delta);
+                let best = Best { order, epsilon: epsilon * (1.0 + ROUNDING), at_edge: false };
+                EpsilonBound { best, method, data_dependent_queries: 0 }
+            }
+        })
+    }
+
+    fn of_renyi(&self, event: &PrivacyEvent, queries: usize) -> Result<EpsilonBound, AccountError> {
+        let (k, tau) = (queries as f64, event.tau());
+        match event.mechanism() {
+            Mechanism::Gaussian { sigma } if self.bound != Bound::Paper => {
+                // One root each: their quotient is finite for every ratio.
+                let mu = (2.0 * k).sqrt() / tau.get().sqrt() / sigma.get();
+                Ok(EpsilonBound::optimal(gaussian_epsilon(mu, self.delta)))
+            }
+            Mechanism::Gaussian { sigma } => {
+                let total = |l: f64| k * l * gaussian_rdp(sigma, tau, l + 1.0);
+                Ok(EpsilonBound::of_moments(self.of_moments(total, total)?))
+            }
+            Mechanism::Skellam { sigma } => {
+                let curve = SkellamCurve::new(sigma, tau);
+                let total = |l: f64| k * l * curve.rdp(l + 1.0);
+                let best = self.of_moments(total, total)?;
+                let convolved = (self.bound == Bound::Tight)
+                    .then(|| skellam_epsilon(sigma, tau, queries, self.delta, best.order))
+                    .flatten()
+                    .map(|epsilon| epsilon * (1.0 + ROUNDING));
+                Ok(EpsilonBound::of_moments(best).or_convolved(convolved))
+            }
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => Err(AccountError::NoOrders),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The moment of one row of votes as a function of the probability of another outcome.
+
+use crate::assumption::Bound;
+use crate::moments::{Chord, Family, outcome_moment, paper_without_votes, pure_moment, theorem_3};
+use crate::noise_case::{NoiseCase, OtherNoise};
+use crate::renyi::{RenyiCurve, theorem_6, theorem_6_at};
+use crate::three_answers::Envelope;
+
+/// A bound of the moment of one query given `ln q`.
+pub(crate) enum MomentBound {
+    /// From the pure epsilon of one query.
+    Pure { epsilon: f64, family: Family, known_noise: bool },
+    /// From a Rényi curve; `with_votes` says whether Theorem 6 of PATE 2018 applies.
+    Renyi { curve: RenyiCurve, variance: f64, with_votes: bool },
+}
+
+impl MomentBound {
+    /// Creates the bound of one case; `epsilon` is that of one query.
+    pub(crate) fn new(case: &NoiseCase, epsilon: f64, bound: Bound) -> Self {
+        let family = if bound == Bound::Paper { Family::Paper } else { Family::Exact };
+        let known_noise = case.others != OtherNoise::Missing;
+        match RenyiCurve::new(&case.event) {
+            None => Self::Pure { epsilon, family, known_noise },
+            Some((curve, variance)) => Self::Renyi { curve, variance, with_votes: !known_noise },
+        }
+    }
+
+    /// Returns the moment of order `l` whatever the votes are.
+    pub(crate) fn without_votes(&self, l: f64) -> f64 {
+        match self {
+            Self::Pure { epsilon, family: Family::Paper, .. } => paper_without_votes(*epsilon, l),
+            Self::Pure { epsilon, family: Family::Exact, .. } => pure_moment(*epsilon, l),
+            Self::Renyi { curve, .. } => l * curve.rdp(l + 1.0),
+        }
+    }
+
+    /// Returns the moments of one order as a function of `ln q`.
+    pub(crate) fn at(&self, l: f64) -> impl Fn(f64) -> f64 + '_ {
+        let chord = match self {
+            Self::Pure { epsilon, family, known_noise: true } => Some(Chord::new(*family, *epsilon, l)),
+            _ => None,
+        };
+        move |log_q| match (self, &chord) {
+            (_, Some(chord)) => chord.moment(log_q),
+            (Self::Pure { epsilon, family: Family::Paper, .. }, None) => theorem_3(*epsilon, log_q, l),
+            (Self::Pure { epsilon, family: Family::Exact, .. }, None) => outcome_moment(*epsilon, log_q, l),
+            (Self::Renyi { curve, variance, with_votes: true }, None) => {
+                l * theorem_6(log_q, *variance, l + 1.0, |order| curve.rdp(order))
+            }
+            (Self::Renyi { .. }, None) => self.without_votes(l),
+        }
+    }
+
+    /// Returns a bound that does not fall with `q`: for Rényi curves Theorem 6 at orders that do not depend on `q`; the
+    /// envelope of three answers where that is less.
+    pub(crate) fn growing_with_q(&self, log_q: f64, l: f64, second_orders: &[f64], envelope: Option<&Envelope>) -> f64 {
+        let of_envelope = envelope.map_or(f64::INFINITY, |envelope| envelope.at(log_q).ln_1p());
+        let of_bound = match self {
+            Self::Renyi { curve, with_votes: true, .. } => {
+                let at = |&second: &f64| l * theorem_6_at(log_q, second, l + 1.0, |order| curve.rdp(order));
+                second_orders.iter().map(at).fold(f64::INFINITY, f64::min)
+            }
+            Self::Pure { .. } | Self::Renyi { .. } => self.at(l)(log_q),
+        };
+        of_bound.min(of_envelope)
+    }
+}

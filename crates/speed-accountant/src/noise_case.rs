@@ -1,0 +1,71 @@
+//! Cases of the other teachers' noise that one claim covers.
+
+use speed_mechanism::HonestRatio;
+
+use crate::assumption::{Adversary, Assumptions, Bound, Extent};
+use crate::error::AccountError;
+use crate::event::PrivacyEvent;
+
+/// More teachers are not counted one by one.
+const MAX_TEACHERS: u64 = 2_000;
+
+/// Noise of the teachers beyond the ratio `tau`, in all queries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum OtherNoise {
+    /// Nobody added it, or nobody is left.
+    Missing,
+    /// The adversary knows the noise of this ratio of the teachers; that of the others is missing.
+    Known(HonestRatio),
+}
+
+/// The noise that nobody knows, and the noise that the adversary knows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct NoiseCase {
+    pub(crate) event: PrivacyEvent,
+    pub(crate) others: OtherNoise,
+}
+
+impl NoiseCase {
+    /// Returns the query with the known noise unknown: what counts for the probability of another outcome is all noise.
+    pub(crate) fn with_all_noise_unknown(&self) -> PrivacyEvent {
+        match self.others {
+            OtherNoise::Missing => self.event,
+            OtherNoise::Known(known) => self.event.with_more_noise(known),
+        }
+    }
+
+    /// Lists every case that the assumptions allow; the first is that of all other noise missing, but for the paper's
+    /// formulas under collusion.
+    pub(crate) fn all(event: PrivacyEvent, given: &Assumptions, teachers: u64) -> Result<Vec<Self>, AccountError> {
+        let tau = event.tau();
+        let (n, beyond) = (teachers as f64, 1.0 - tau.get());
+        // Numbers of teachers beyond the ratio, as ratios.
+        let counted = || (1..=teachers).map(|j| j as f64 / n);
+        let ratio = |ratio: f64| HonestRatio::new(ratio).map_err(|_| AccountError::Teachers { found: teachers });
+        if given.extent == Extent::UpTo && teachers > MAX_TEACHERS {
+            return Err(AccountError::Teachers { found: teachers });
+        }
+        let missing = |event: PrivacyEvent| Self { event, others: OtherNoise::Missing };
+        let known = |known: f64| Ok::<_, AccountError>(Self { event, others: OtherNoise::Known(ratio(known)?) });
+        let mut cases = vec![missing(event)];
+        match (given.adversary, given.extent) {
+            _ if tau.get() == 1.0 => {}
+            (Adversary::ExternalWithCentral, _) | (Adversary::ExternalWithDropout, Extent::Exactly) => {}
+            // The paper's formulas know one case only.
+            (Adversary::Colluding, _) if given.bound == Bound::Paper => cases = vec![known(beyond)?],
+            (Adversary::Colluding, Extent::Exactly) => cases.push(known(beyond)?),
+            (Adversary::Colluding, Extent::UpTo) => {
+                // Noise that is secret costs no more than if it were known.
+                for fewer in counted().filter(|fewer| *fewer < beyond * (1.0 - 1e-12)).chain([beyond]) {
+                    cases.push(known(fewer)?);
+                }
+            }
+            (Adversary::ExternalWithDropout, Extent::UpTo) => {
+                for more in counted().filter(|more| *more > tau.get() * (1.0 + 1e-12)) {
+                    cases.push(missing(event.with_tau(ratio(more)?)));
+                }
+            }
+        }
+        Ok(cases)
+    }
+}

@@ -1,0 +1,13 @@
+//! The probability that a query answers something else than one given outcome.
+
+mod bound;
+mod exact;
+mod gaps;
+mod pairs;
+mod probability;
+mod proposition4;
+
+pub(crate) use bound::OutcomeBound;
+pub(crate) use gaps::Gaps;
+pub(crate) use pairs::Pairs;
+pub use probability::{q, q_exact, q_pairs};

@@ -1,0 +1,87 @@
+//! The probability of another outcome for the rows of one run.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::exact::ClassNoise;
+use super::gaps::Gaps;
+use super::pairs::Pairs;
+use crate::assumption::Bound;
+use crate::event::PrivacyEvent;
+use crate::quadrature::Precision;
+use crate::sound::larger;
+
+/// Union bounds below this are not worth an integral: it would change the sum of moments in a digit that does not show.
+const WORTH_INTEGRATING: f64 = -4.0;
+/// Error of a coarse integral, relative to it.
+pub(super) const COARSE: f64 = 1e-5;
+
+/// `ln q` for rows of one run; what does not depend on the row is computed once.
+pub(crate) struct OutcomeBound {
+    pairs: Pairs,
+    exact: Option<ClassNoise>,
+    threshold: Option<f64>,
+    /// Values computed so far; rows are often the same, and neighbours of several.
+    known: Mutex<HashMap<Gaps, f64>>,
+}
+
+impl OutcomeBound {
+    /// Prepares for these rows and their neighbours.
+    pub(crate) fn new(event: &PrivacyEvent, bound: Bound, integrals: bool, rows: &[Gaps]) -> Self {
+        let largest = rows.iter().filter_map(|gaps| gaps.gaps.last()).max().copied().unwrap_or(0);
+        let (pairs, exact) = match bound {
+            Bound::Paper => (Pairs::paper(event, rows), None),
+            Bound::Outcome | Bound::Tight => {
+                let integrals = integrals && ClassNoise::is_integrable(event);
+                (Pairs::exact(event, rows), integrals.then(|| ClassNoise::new(event, largest)))
+            }
+        };
+        Self { pairs, exact, threshold: event.threshold(), known: Mutex::default() }
+    }
+
+    /// Returns `ln q` for the better of the outcomes "the winner" and "no answer".
+    pub(crate) fn log_q(&self, gaps: &Gaps) -> f64 {
+        let winner = self.log_winner(gaps);
+        let log_q = if self.threshold.is_some() { winner.min(self.pairs.log_any_answer(gaps)) } else { winner };
+        // What is no number says nothing.
+        if log_q.is_nan() { 0.0 } else { log_q }
+    }
+
+    /// Returns `ln q` at the worst neighbour, for the same outcome as at `gaps`.
+    pub(crate) fn log_q_of_neighbours(&self, gaps: &Gaps) -> f64 {
+        let winner = self.log_winner(gaps);
+        let silent = self.threshold.is_some() && self.pairs.log_any_answer(gaps) < winner;
+        if silent {
+            return self.pairs.log_any_answer_of_neighbours(gaps);
+        }
+        // By falling union bound: once that is below what was found, no neighbour that is left is worse.
+        let mut neighbours: Vec<(f64, Gaps)> =
+            gaps.worst_neighbours().map(|gaps| (self.pairs.log_union(&gaps), gaps)).collect();
+        neighbours.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut worst = f64::NEG_INFINITY;
+        for (union, gaps) in neighbours {
+            if union <= worst {
+                break;
+            }
+            worst = larger(worst, self.log_winner(&gaps));
+        }
+        worst
+    }
+
+    /// Returns `ln q` for the outcome "the winner".
+    pub(crate) fn log_winner(&self, gaps: &Gaps) -> f64 {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&log_q) = known().get(gaps) {
+            return log_q;
+        }
+        let union = self.pairs.log_union(gaps);
+        let log_q = match &self.exact {
+            Some(exact) if union > WORTH_INTEGRATING => {
+                union.min(exact.log_q(gaps, self.threshold, Precision::Coarse) + COARSE)
+            }
+            _ => union,
+        };
+        known().insert(gaps.clone(), log_q);
+        log_q
+    }
+}

@@ -1,0 +1,15 @@
+//! Privacy of one query, whatever the votes are: pure epsilons of Laplace noise.
+//!
+//! Neighbours differ in one teacher's vote: one class loses a vote and one gains it. No bound here looks at votes, so
+//! all hold in both directions, also when the other teachers' noise is known (collusion: it is a shift of the votes),
+//! and also with a threshold (docs/privacy.md).
+
+mod lemma;
+mod pure;
+mod search;
+mod star;
+
+pub use lemma::{log_sup_g, theorem_2};
+pub use pure::{per_query_epsilon, tight_per_query_epsilon};
+pub use star::epsilon_star;
+pub(crate) use star::{Within, within};

@@ -1,0 +1,58 @@
+//! The pure epsilon of one query.
+
+use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable, Mechanism};
+
+use super::lemma;
+use crate::event::PrivacyEvent;
+
+/// Returns the `epsilon` for which one query is (epsilon, 0)-differentially private by the paper's argument.
+///
+/// - [`Mechanism::Laplace`]: Theorem 2, the smaller of its two expressions (the second needs `tau > 1/2`).
+/// - [`Mechanism::DiscreteLaplace`]: the same lemma for integers, `max over t of ln P[X >= t] / P[X >= t + 2]`: fix the
+///   noise of all classes but one; that class wins from some integer noise `t` on, whatever the rule for ties, and a
+///   neighbour moves `t` by at most 2. Rounded up.
+/// - [`Mechanism::Gaussian`], [`Mechanism::Skellam`]: infinite; these are private in the sense of Rényi only.
+///
+/// With the noise of all teachers (`tau = 1`) Laplace noise of both kinds costs exactly `2 gamma`. (Erratum 4: both are
+/// sound but not tight.)
+#[must_use]
+pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
+    match event.mechanism() {
+        Mechanism::Laplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
+        Mechanism::DiscreteLaplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
+        Mechanism::Laplace { gamma } => lemma::theorem_2(gamma, event.tau()),
+        Mechanism::DiscreteLaplace { gamma } => lemma::integer(&DiscreteLaplace::of_class(gamma, event.tau())),
+        Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => f64::INFINITY,
+    }
+}
+
+/// Returns the least `epsilon` proved here for which one query between `classes` classes is (epsilon, 0)-differentially private.
+///
+/// - `tau = 1`: `2 gamma` (Dwork and Roth 2014, Claim 3.9, for neighbours that move two counts).
+/// - Two classes and no threshold: the answer depends on one difference of noise, of shape `2 tau`. From shape 1 on its
+///   tail is log-concave, so the ratio of tails at distance 2 rises to `e^{2 gamma}`; below, the lemma at that shape.
+/// - Otherwise the lemma's supremum: exact for integers, bounded by halving intervals for continuous noise.
+///
+/// Infinite for Gaussian and Skellam noise.
+#[must_use]
+pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
+    let tau = event.tau();
+    let Some(gamma) = event.mechanism().gamma() else { return f64::INFINITY };
+    let two_gamma = 2.0 * gamma.get();
+    if tau.get() == 1.0 {
+        return two_gamma;
+    }
+    let least = per_query_epsilon(event);
+    let proved = |noise| lemma::log_sup_g_bound(&LaplaceTable::new(noise), gamma.get());
+    if classes == 2 && event.threshold().is_none() {
+        let two_classes = if tau.get() >= 0.5 {
+            two_gamma
+        } else if event.mechanism().is_integer() {
+            lemma::integer(&DiscreteLaplace::of_difference(gamma, tau))
+        } else {
+            proved(GeneralisedLaplace::of_difference(gamma, tau))
+        };
+        return least.min(two_classes);
+    }
+    if event.mechanism().is_integer() { least } else { least.min(proved(GeneralisedLaplace::of_class(gamma, tau))) }
+}

@@ -1,0 +1,406 @@
+//! Composition of queries that may be chosen after looking at answers: a privacy filter.
+//!
+//! A claim for a number of queries that is fixed beforehand does not hold where answers decide which query comes next, or
+//! whether one does (Rogers, Roth, Ullman and Vadhan 2016). Three rules do, each for every way in which queries can be
+//! chosen:
+//!
+//! 1. Pure epsilons add up.
+//! 2. As long as all queries are of one kind, they are the first of as many as the budget allows, whose composition does not
+//!    depend on the answers: stopping early is post-processing. Of delta, [`ONE_KIND`].
+//! 3. Of several kinds, moments of **one** order add up, which the budget alone fixes (Feldman and Zrnic 2021, Theorem
+//!    4.3). Of delta, the rest.
+//!
+//! Together they hold as well: answers that end within the first rule never lose more than epsilon; those that end with one
+//! kind exceed it with the second rule's part of delta, all others with the third's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::composition::{MAX_QUERIES, improved_epsilon};
+use crate::data_independent::{QueryGroup, least_epsilon_of_groups, merged};
+use crate::delta::Delta;
+use crate::error::AccountError;
+use crate::event::PrivacyEvent;
+use crate::memo::Memo;
+use crate::moments::pure_moment;
+use crate::orders::best_real;
+use crate::sound::larger;
+use crate::three_answers::{Envelope, ThreeAnswers};
+
+/// The part of delta for queries of one kind; the rest is for those of several.
+const ONE_KIND: f64 = 0.9;
+/// The part of delta that is set aside for samplers.
+const SAMPLERS: f64 = 1e-3;
+/// The budget at which the search for one that allows queries of several kinds begins.
+const NOMINAL: f64 = 10.0;
+/// The number of times that it is raised before the plain sum is taken, which always allows them.
+const RAISES: usize = 12;
+/// Margin for rounding, relative to epsilon.
+const ROUNDING: f64 = 1e-9;
+
+/// Privacy budget.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Epsilon of all queries together; none for a record without a limit of its own.
+    pub epsilon: Option<f64>,
+    /// Delta of all queries together, samplers included.
+    pub delta: Delta,
+}
+
+/// Queries of one kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueryBatch {
+    /// One of them.
+    pub event: PrivacyEvent,
+    /// Number of classes that they choose between; none if it is not known.
+    pub classes: Option<usize>,
+    /// Number of queries.
+    pub queries: usize,
+}
+
+impl QueryBatch {
+    /// Creates a batch of `queries` queries between `classes` classes.
+    #[must_use]
+    pub fn new(event: PrivacyEvent, classes: usize, queries: usize) -> Self {
+        Self { event, classes: Some(classes), queries }
+    }
+
+    /// Returns the group that is composed.
+    fn group(&self) -> QueryGroup {
+        // A threshold is one candidate more.
+        let classes = self.classes.filter(|_| self.event.threshold().is_none()).unwrap_or(usize::MAX);
+        QueryGroup::new(PrivacyEvent::new(self.event.mechanism(), self.event.tau()), classes, self.queries)
+    }
+}
+
+/// Cost of everything that a filter composed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spent {
+    /// The part of the budget that is spent. Without a budget: one that would have allowed the queries, however they were
+    /// chosen, the least that is found.
+    pub epsilon: f64,
+    /// True if delta covers the samplers' distance from the exact noise.
+    pub samplers_included: bool,
+}
+
+impl Spent {
+    /// Returns the epsilon that is held against a budget: nothing is within it where delta does not cover the samplers.
+    fn with_samplers(self) -> f64 {
+        if self.samplers_included { self.epsilon } else { f64::INFINITY }
+    }
+}
+
+/// Privacy filter: composes queries without votes, in the worst case, and holds them against a budget that is fixed before
+/// the first answer. Queries may be chosen by looking at earlier answers.
+///
+/// ```
+/// use speed_accountant::{AccountError, Budget, Delta, PrivacyEvent, PrivacyFilter, QueryBatch};
+/// use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
+///
+/// let event = PrivacyEvent::new(Mechanism::discrete_laplace(InverseScale::new(0.1)?), HonestRatio::ALL);
+/// let mut filter = PrivacyFilter::new(Budget { epsilon: Some(6.0), delta: Delta::new(1e-5)? });
+/// filter.try_compose(&[QueryBatch::new(event, 10, 100)])?;
+/// let refused = filter.try_compose(&[QueryBatch::new(event, 10, 100)]);
+/// assert!(matches!(refused, Err(AccountError::OverBudget { .. })) && filter.queries() == 100);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PrivacyFilter {
+    budget: Budget,
+    /// As they came.
+    groups: Vec<QueryGroup>,
+    /// Total variation distance of all samplers together.
+    distance: f64,
+}
+
+impl PrivacyFilter {
+    /// Creates a filter that composed nothing yet.
+    #[must_use]
+    pub fn new(budget: Budget) -> Self {
+        Self { budget, groups: Vec::new(), distance: 0.0 }
+    }
+
+    /// Finds a budget of epsilon that allows these queries at `delta`: the least that is found.
+    ///
+    /// # Errors
+    /// [`AccountError::Queries`] for too many.
+    pub fn least_budget(delta: Delta, batches: &[QueryBatch]) -> Result<f64, AccountError> {
+        let mut filter = Self::new(Budget { epsilon: None, delta });
+        filter.try_compose(batches)?;
+        Ok(filter.spent().epsilon)
+    }
+
+    /// Composes queries that were answered already, whatever the budget is.
+    pub fn compose(&mut self, batch: &QueryBatch) {
+        self.groups.push(batch.group());
+        self.distance += batch.event.sampling_total_variation();
+    }
+
+    /// Composes queries that are to be answered, if the budget allows all of them together; otherwise nothing.
+    ///
+    /// # Errors
+    /// [`AccountError::OverBudget`] if they would pass the budget, [`AccountError::Queries`] for more in all than are
+    /// composed.
+    pub fn try_compose(&mut self, batches: &[QueryBatch]) -> Result<(), AccountError> {
+        // Queries under another budget are no reason to refuse nothing.
+        if batches.is_empty() {
+            return Ok(());
+        }
+        let queries = batches.iter().fold(0usize, |sum, batch| sum.saturating_add(batch.queries));
+        let found = queries.saturating_add(self.queries());
+        if found > MAX_QUERIES {
+            return Err(AccountError::Queries { found });
+        }
+        let mut after = self.clone();
+        batches.iter().for_each(|batch| after.compose(batch));
+        if let Some(budget) = self.budget.epsilon {
+            let would_be = after.spent().with_samplers();
+            if would_be.is_nan() || budget.is_nan() || would_be > budget {
+                let (delta, spent) = (self.budget.delta.get(), self.spent().with_samplers());
+                return Err(AccountError::OverBudget { queries, would_be, budget, delta, spent });
+            }
+        }
+        *self = after;
+        Ok(())
+    }
+
+    /// Returns the budget.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// Returns the number of all queries.
+    #[must_use]
+    pub fn queries(&self) -> usize {
+        self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.queries))
+    }
+
+    /// Computes the cost of all queries at the budget's delta, in the way that the budget's epsilon asks for.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        let groups = merged(&self.groups);
+        let sum: f64 = groups.iter().map(|group| group.epsilon * group.queries as f64).sum::<f64>() * (1.0 + 1e-12);
+        let all = self.budget.delta.get();
+        let adaptive = if groups.len() <= 1 {
+            least_epsilon_of_groups(&groups, ONE_KIND * self.delta_without_samplers())
+        } else {
+            self.of_several_kinds(&groups)
+        };
+        let epsilon = if adaptive <= sum { adaptive * (1.0 + ROUNDING) } else { sum };
+        // A mechanism within a total variation of `d` of an (epsilon, delta')-private one is (epsilon, delta' + (1 +
+        // e^epsilon) d)-private.
+        // At the epsilon that is claimed: a budget's own, since answers decide how much of it is spent.
+        let claimed = larger(epsilon, self.budget.epsilon.unwrap_or(0.0));
+        let charge = (1.0 + claimed.exp()) * self.distance * (1.0 + 1e-12);
+        Spent { epsilon, samplers_included: self.distance == 0.0 || charge <= SAMPLERS * all }
+    }
+
+    /// Computes the epsilon of all queries at the budget's delta if their numbers and kinds had been fixed before the first
+    /// answer.
+    #[must_use]
+    pub fn fixed_epsilon(&self) -> f64 {
+        self.fixed_at_most(self.spent().epsilon)
+    }
+
+    fn fixed_at_most(&self, adaptive: f64) -> f64 {
+        (least_epsilon_of_groups(&self.groups, self.delta_without_samplers()) * (1.0 + ROUNDING)).min(adaptive)
+    }
+
+    /// Returns the part of delta for exact noise, whether any sampler needs its part or not: answers must not decide by
+    /// which rules queries are added up.
+    fn delta_without_samplers(&self) -> f64 {
+        (self.budget.delta.get() * (1.0 - SAMPLERS)).next_down()
+    }
+
+    fn of_several_kinds(&self, groups: &[QueryGroup]) -> f64 {
+        let delta = (1.0 - ONE_KIND) * self.delta_without_samplers();
+        let of_budget = |epsilon: f64| {
+            let order = order(epsilon, delta);
+            let moments = groups.iter().map(|group| group.queries as f64 * moment(group, order));
+            improved_epsilon(moments.sum(), order, delta)
+        };
+        self.budget.epsilon.map_or_else(|| least_that_allows(of_budget), of_budget)
+    }
+}
+
+/// Finds a budget that is no less than its own epsilon of the queries: the order of moments is the budget's.
+fn least_that_allows(of_budget: impl Fn(f64) -> f64) -> f64 {
+    let mut budget = of_budget(NOMINAL);
+    for _ in 0..RAISES {
+        let found = of_budget(budget);
+        if found <= budget {
+            return budget;
+        }
+        budget = found * (1.0 + ROUNDING);
+    }
+    // The plain sum is less.
+    f64::INFINITY
+}
+
+/// Returns the order at which a budget allows the most queries of small loss, whose moments grow like `l (l + 1)`.
+fn order(epsilon: f64, delta: f64) -> f64 {
+    // The sum of moments that costs `epsilon`, from `improved_epsilon`.
+    let allowed = |l: f64| l * (epsilon + (1.0 / l).ln_1p()) + delta.ln() + l.ln_1p();
+    let queries = |l: f64| allowed(l) / (l * (l + 1.0));
+    best_real(1e4, |l| -queries(l)).map_or(1.0, |best| best.order)
+}
+
+/// Returns the moment of one query whatever the votes are.
+fn moment(group: &QueryGroup, l: f64) -> f64 {
+    static KNOWN: Memo<4, f64> = Memo::new();
+    let pure = pure_moment(group.epsilon, l);
+    let three =
+        ThreeAnswers::new(&group.event, group.epsilon).zip(group.event.mechanism().gamma()).map(|(three, gamma)| {
+            let arguments = [gamma.get(), group.event.tau().get(), group.epsilon, l];
+            KNOWN.get_or(arguments, || Envelope::new(&three, l).largest().ln_1p())
+        });
+    three.filter(|moment| *moment <= pure).unwrap_or(pure)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use speed_mechanism::{HonestRatio, InverseScale};
+
+    use super::*;
+    use crate::delta::Delta;
+    use speed_mechanism::Mechanism;
+
+    fn batch(gamma: f64, queries: usize) -> QueryBatch {
+        let gamma = InverseScale::new(gamma).expect("a scale");
+        QueryBatch::new(PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL), 10, queries)
+    }
+
+    fn filter(budget: Budget, batches: &[QueryBatch]) -> PrivacyFilter {
+        let mut filter = PrivacyFilter::new(budget);
+        batches.iter().for_each(|batch| filter.compose(batch));
+        filter
+    }
+
+    fn spent(budget: &Budget, batches: &[QueryBatch]) -> Spent {
+        filter(*budget, batches).spent()
+    }
+
+    fn fixed(budget: &Budget, batches: &[QueryBatch], adaptive: f64) -> f64 {
+        filter(*budget, batches).fixed_at_most(adaptive)
+    }
+
+    fn budget(epsilon: f64, delta: f64) -> Budget {
+        Budget { epsilon: Some(epsilon), delta: Delta::new(delta).expect("a delta") }
+    }
+
+    #[test]
+    fn a_charge_never_makes_the_spent_epsilon_fall() {
+        for delta in [1e-5, 1e-60] {
+            let budget = budget(10.0, delta);
+            for (first, second) in [(0.1, 0.05), (0.1, 0.3), (0.02, 0.1)] {
+                let of = |charges: &[QueryBatch]| {
+                    let adaptive = spent(&budget, charges).epsilon;
+                    let fixed = fixed(&budget, charges, f64::INFINITY);
+                    assert!(adaptive >= fixed, "{first} {second} {delta}: {adaptive} below {fixed}");
+                    fixed
+                };
+                let one = of(&[batch(first, 2_000)]);
+                let two = of(&[batch(first, 2_000), batch(second, 1)]);
+                assert!(two >= one * (1.0 - 1e-6), "{first} {second} {delta}: {two} after {one}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_ledger_without_budget_says_is_a_budget_that_allows_it() {
+        let charges =
+            |kinds: &[(f64, usize)]| kinds.iter().map(|&(gamma, queries)| batch(gamma, queries)).collect::<Vec<_>>();
+        for kinds in [
+            &[(0.1, 2_000), (0.05, 300)][..],
+            &[(0.5, 4), (0.6, 4), (0.7, 4)],
+            &[(1e-3, 100_000), (2.0, 3)],
+            &[(0.1, 100), (0.11, 100), (0.12, 100), (0.13, 100), (0.14, 100)],
+            &[(30.0, 10), (1e-3, 1)],
+        ] {
+            for delta in [1e-2, 1e-5, 1e-60] {
+                let open = Budget { epsilon: None, delta: Delta::new(delta).expect("a delta") };
+                let needed = spent(&open, &charges(kinds)).epsilon;
+                for part in 1..=kinds.len() {
+                    let of_it = spent(&budget(needed, delta), &charges(&kinds[..part])).epsilon;
+                    assert!(of_it <= needed, "{kinds:?} {delta} {part}: {of_it} of {needed}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_never_more_than_the_plain_sum() {
+        for (gamma, queries) in [(0.5, 3), (3.0, 40), (50.0, 96), (1e-4, 7)] {
+            let (budget, charges) = (budget(1.0, 1e-9), [batch(gamma, queries), batch(gamma / 2.0, 1)]);
+            let found = spent(&budget, &charges);
+            let sum = 2.0 * gamma * queries as f64 + gamma;
+            let fixed = fixed(&budget, &charges, found.epsilon);
+            assert!(found.epsilon <= sum * (1.0 + 1e-9) && fixed <= found.epsilon, "{gamma}: {found:?} {fixed}");
+        }
+    }
+
+    /// An adversary who sees each answer before the next charge: randomised response of two kinds.
+    struct Adversary<'a> {
+        kinds: [f64; 2],
+        epsilon: f64,
+        allowed: &'a mut dyn FnMut([usize; 2]) -> bool,
+        /// By how many of each kind were charged, and how many of them lost privacy.
+        known: HashMap<([usize; 2], [usize; 2]), f64>,
+    }
+
+    impl Adversary<'_> {
+        /// Returns the most that `P - e^epsilon P'` can add up to on all paths from here, whatever is chosen after each answer.
+        fn overdraft(&mut self, charged: [usize; 2], lost: [usize; 2]) -> f64 {
+            if let Some(&known) = self.known.get(&(charged, lost)) {
+                return known;
+            }
+            let (mut log_p, mut log_there) = (0.0, 0.0);
+            for kind in [0, 1] {
+                let (likely, unlikely) = (-(-self.kinds[kind]).exp().ln_1p(), -self.kinds[kind].exp().ln_1p());
+                let (lost, kept) = (lost[kind] as f64, (charged[kind] - lost[kind]) as f64);
+                log_p += lost * likely + kept * unlikely;
+                log_there += lost * unlikely + kept * likely;
+            }
+            let mut worst = (log_p.exp() - (self.epsilon + log_there).exp()).max(0.0);
+            for kind in [0, 1] {
+                let (mut next, mut loses) = (charged, lost);
+                next[kind] += 1;
+                loses[kind] += 1;
+                if (self.allowed)(next) {
+                    worst = worst.max(self.overdraft(next, loses) + self.overdraft(next, lost));
+                }
+            }
+            self.known.insert((charged, lost), worst);
+            worst
+        }
+    }
+
+    #[test]
+    fn no_choice_of_charges_overdraws_the_filter() {
+        // Of this noise nothing is known but a pure epsilon, so randomised response is the worst query.
+        let (scales, epsilon, delta) = ([0.28, 0.14], 2.0f64, 1e-2);
+        let one = |gamma: f64, queries: usize| {
+            let noise = Mechanism::laplace(InverseScale::new(gamma).expect("a scale"));
+            QueryBatch::new(PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a ratio")), 10, queries)
+        };
+        let kinds = scales.map(|gamma| one(gamma, 1).group().epsilon);
+        let charges = |counts: [usize; 2]| -> Vec<QueryBatch> {
+            let all = counts.into_iter().zip(scales).map(|(count, gamma)| one(gamma, count));
+            all.filter(|batch| batch.queries > 0).collect()
+        };
+        let budget = budget(epsilon, delta);
+        let overdraft = |epsilon_of: &dyn Fn(&[QueryBatch]) -> f64| {
+            let mut known: HashMap<[usize; 2], bool> = HashMap::new();
+            let mut allowed =
+                |counts: [usize; 2]| *known.entry(counts).or_insert_with(|| epsilon_of(&charges(counts)) <= epsilon);
+            Adversary { kinds, epsilon, allowed: &mut allowed, known: HashMap::new() }.overdraft([0, 0], [0, 0])
+        };
+        let found = overdraft(&|charges| spent(&budget, charges).epsilon);
+        assert!(found > 0.0 && found <= delta, "{found}");
+        // Who may go on as if charges were fixed beforehand loses more.
+        let loose = overdraft(&|charges| fixed(&budget, charges, f64::INFINITY));
+        assert!(loose > 1.5 * found, "{loose} against {found}");
+    }
+}

@@ -1,0 +1,146 @@
+//! A data-dependent epsilon that may itself be published: a smooth upper bound of the moments, released with noise.
+//!
+//! The plain sum of moments jumps with the votes, so publishing it tells about them. Instead (Nissim, Raskhodnikova and
+//! Smith 2007, in logarithms; Papernot et al. 2018, appendix B, for the idea):
+//!
+//! 1. A moment of each row that needs only an upper bound `Q` of the probability of another answer, and grows with it. With `t`
+//!    teachers changed every sorted gap to the winner shrinks by at most `2 t`; `Q(t)` is the union bound at such gaps.
+//! 2. `F = max over t of e^{-beta t} sum of moments at Q(t + 1)`. It is at least the sum of moments at the votes, in both
+//!    directions, and at a neighbour it is at most `e^beta` times as large: `ln F` has sensitivity `beta`, whatever the
+//!    votes.
+//! 3. `ln F`, rounded up to a grid, plus discrete Gaussian noise, plus so much that it is too small with a probability of at
+//!    most [`Release::failure`](crate::release::Release::failure): that is published, and its own Rényi divergence is added
+//!    to the moments.
+//!
+//! The order of the moments and everything else in [`ReleaseOptions`](crate::release::ReleaseOptions) must not depend on the
+//! votes.
+
+mod moments;
+
+use speed_mechanism::{DiscreteGaussian, NoiseDeviation, NoiseGenerator};
+
+use crate::assumption::Bound;
+use crate::composition::improved_epsilon;
+use crate::error::AccountError;
+use crate::moment_bound::MomentBound;
+use crate::noise_case::{NoiseCase, OtherNoise};
+use crate::orders::best_real;
+use crate::outcome::Gaps;
+use crate::per_query::tight_per_query_epsilon;
+use crate::release::{Release, ReleaseOptions};
+use crate::sound::larger;
+use crate::three_answers::{Envelope, ThreeAnswers};
+use moments::SmoothMoments;
+
+/// Steps of the grid in one `beta`: rounding adds one of them to the sensitivity.
+const STEPS: f64 = 32.0;
+/// Sensitivity of the rounded value, in steps.
+const SENSITIVITY: f64 = STEPS + 1.0;
+/// The part of delta that may be spent on a released value that is too small.
+const FAILURE: f64 = 0.1;
+/// The default order is best if the queries cost this part of their worst case.
+const EXPECTED: f64 = 0.08;
+
+/// Votes whose sum of moments is to be released, with everything that the noise depends on.
+pub(crate) struct MomentRelease<'a> {
+    pub(crate) cases: &'a [NoiseCase],
+    pub(crate) rows: &'a [Gaps],
+    pub(crate) classes: usize,
+    pub(crate) delta: f64,
+    pub(crate) options: &'a ReleaseOptions,
+}
+
+/// A released sum of moments.
+pub(crate) struct Released {
+    pub(crate) order: f64,
+    pub(crate) epsilon: f64,
+    /// True if the value is below the worst case at this order.
+    pub(crate) helps: bool,
+    pub(crate) release: Release,
+}
+
+/// The smooth upper bound of a sum of moments, which is secret.
+struct SmoothBound {
+    /// `ln F`.
+    log_bound: f64,
+    /// The sum whatever the votes are.
+    worst: f64,
+}
+
+impl MomentRelease<'_> {
+    /// Releases the moments of these rows, the largest of all cases, with noise from `generator`.
+    pub(crate) fn publish(&self, generator: &mut NoiseGenerator) -> Result<Released, AccountError> {
+        self.options.check()?;
+        let noise = DiscreteGaussian::new(NoiseDeviation::new(self.options.noise * SENSITIVITY)?);
+        let first = self.cases.first().ok_or(AccountError::NoQueries)?;
+        let order = match self.options.order {
+            Some(order) => order,
+            None => self.default_order(first, &noise)?,
+        };
+        let SmoothBound { log_bound, worst } = self.smooth_bound(first, order);
+        let step = self.options.smoothness / STEPS;
+        let place = (log_bound / step).ceil();
+        if !(place.abs() < 1e15 && worst.is_finite()) {
+            return Err(AccountError::NotFinite { found: worst });
+        }
+        let published = (place as i64 + noise.sample(generator) + self.lift(&noise)) as f64 * step;
+        // A value above the worst case says nothing: that holds whatever the votes are.
+        let alpha = published.exp().min(worst);
+        let own = divergence(&noise, order);
+        let epsilon = improved_epsilon(alpha + own, order, self.delta_of_queries());
+        let release = Release {
+            smoothness: self.options.smoothness,
+            noise: self.options.noise,
+            moment: own,
+            failure: self.delta * FAILURE,
+            simulation: generator.is_simulation(),
+        };
+        Ok(Released { order, epsilon, helps: alpha < worst, release })
+    }
+
+    /// Returns the order that is best if the queries cost as little as they are expected to.
+    fn default_order(&self, first: &NoiseCase, noise: &DiscreteGaussian) -> Result<f64, AccountError> {
+        let case = NoiseCase { others: OtherNoise::Missing, ..*first };
+        let moments = MomentBound::new(&case, tight_per_query_epsilon(&case.event, self.classes), Bound::Outcome);
+        let k = self.rows.len() as f64;
+        let typical = |l: f64| EXPECTED * k * moments.without_votes(l) + divergence(noise, l);
+        let best = best_real(200.0, |l| improved_epsilon(typical(l), l, self.delta_of_queries()));
+        Ok(best.ok_or(AccountError::NoOrders)?.order)
+    }
+
+    fn smooth_bound(&self, first: &NoiseCase, order: f64) -> SmoothBound {
+        // That of the least secret noise holds for all cases: more of it only averages over more marks, and the envelope is
+        // concave.
+        let envelope = ThreeAnswers::new(&first.event, tight_per_query_epsilon(&first.event, self.classes));
+        let envelope = envelope.map(|three| Envelope::new(&three, order));
+        // The largest of smooth bounds is one.
+        let mut bound = SmoothBound { log_bound: f64::NEG_INFINITY, worst: 0.0 };
+        for case in self.cases {
+            let smooth = SmoothMoments::new(case, self.classes, self.rows, order, envelope.as_ref());
+            let worst = self.rows.len() as f64 * smooth.without_votes();
+            bound.log_bound = larger(bound.log_bound, smooth.log_bound(self.options.smoothness).min(worst.ln()));
+            bound.worst = larger(bound.worst, worst);
+        }
+        bound
+    }
+
+    /// Steps by which the value is raised, so that the noise makes it too small with at most the allowed probability.
+    fn lift(&self, noise: &DiscreteGaussian) -> i64 {
+        // In logarithms: a tenth of the smallest delta is no number.
+        let log_failure = self.delta.ln() + FAILURE.ln();
+        let mut lift = 1;
+        while noise.log_survival_bound(lift + 1) > log_failure {
+            lift += 1;
+        }
+        lift as i64
+    }
+
+    fn delta_of_queries(&self) -> f64 {
+        self.delta * (1.0 - FAILURE)
+    }
+}
+
+/// Returns the moment of order `l` of the released value itself.
+fn divergence(noise: &DiscreteGaussian, l: f64) -> f64 {
+    l * (l + 1.0) * SENSITIVITY * SENSITIVITY / (2.0 * noise.variance_parameter())
+}

@@ -1,0 +1,47 @@
+//! Vote counts after checks.
+
+use crate::error::AccountError;
+use crate::outcome::Gaps;
+
+/// Rows of votes with the same number of classes and of votes each.
+pub(crate) struct CheckedVotes<'a> {
+    pub(crate) counts: &'a [Vec<u32>],
+    /// The gaps of each row.
+    pub(crate) gaps: Vec<Gaps>,
+    pub(crate) classes: usize,
+    pub(crate) teachers: u64,
+}
+
+impl<'a> CheckedVotes<'a> {
+    /// Checks that there are rows, with votes in each, and that all agree in both numbers.
+    pub(crate) fn new(counts: &'a [Vec<u32>]) -> Result<Self, AccountError> {
+        let first = counts.first().ok_or(AccountError::NoQueries)?;
+        let votes = |row: &[u32]| row.iter().copied().map(u64::from).sum::<u64>();
+        let (classes, teachers) = (first.len(), votes(first));
+        let gaps: Result<Vec<Gaps>, AccountError> = counts
+            .iter()
+            .enumerate()
+            .map(|(row, counts)| {
+                if counts.len() != classes {
+                    return Err(AccountError::Classes { row, found: counts.len(), expected: classes });
+                }
+                let found = votes(counts);
+                if found != teachers {
+                    return Err(AccountError::Votes { row, found, expected: teachers });
+                }
+                Gaps::of(row, counts)
+            })
+            .collect();
+        Ok(Self { counts, gaps: gaps?, classes, teachers })
+    }
+
+    /// Returns the number of rows.
+    pub(crate) fn queries(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Iterates over the rows.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&Gaps, &[u32])> {
+        self.gaps.iter().zip(self.counts.iter().map(Vec::as_slice))
+    }
+}

@@ -1,0 +1,146 @@
+//! Refusals of a ledger.
+
+use std::path::PathBuf;
+
+use speed_accountant::AccountError;
+use speed_mechanism::Mechanism;
+
+/// Refusal of a ledger.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// Reading, writing or locking failed.
+    #[error("cannot {action} ledger {}: {source}", path.display())]
+    Io {
+        /// The action that failed.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The operating system's word.
+        source: std::io::Error,
+    },
+    /// A line is not the one that was written.
+    #[error("ledger {}, line {line}: {source}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Expected and found.
+        source: Damage,
+    },
+    /// The queries would pass the budget. Nothing was charged.
+    #[error(
+        "ledger {}: {queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} \
+         ({spent:.6} is spent); nothing was charged",
+        path.display()
+    )]
+    OverBudget {
+        /// The file.
+        path: PathBuf,
+        /// Number of queries that were asked for.
+        queries: usize,
+        /// Epsilon with them.
+        would_be: f64,
+        /// Epsilon of the budget.
+        budget: f64,
+        /// Delta of the budget.
+        delta: f64,
+        /// Epsilon without them.
+        spent: f64,
+    },
+    /// The queries cannot be charged.
+    #[error("ledger {}: {source}", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: Refusal,
+    },
+    /// The accountant refused.
+    #[error(transparent)]
+    Account(#[from] AccountError),
+}
+
+/// Difference between a line and the one that was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// The file is not text.
+    #[error("{0}")]
+    NotText(#[from] std::str::Utf8Error),
+    /// The line has one part only.
+    #[error("expected an entry and a checksum")]
+    NoChecksum,
+    /// The checksum is another.
+    #[error("checksum is {found}, expected {expected}: a line was changed or is missing")]
+    Checksum {
+        /// The checksum in the line.
+        found: String,
+        /// The checksum of the line.
+        expected: String,
+    },
+    /// The entry is none.
+    #[error("{0}")]
+    Entry(#[from] serde_json::Error),
+    /// An opening line is not the first, or of another format.
+    #[error("expected one opening line of format {expected}, found format {found}")]
+    Opening {
+        /// The format in the line.
+        found: u32,
+        /// The format that is read.
+        expected: u32,
+    },
+    /// There is no opening line.
+    #[error("expected an opening line with the budget")]
+    NoOpening,
+    /// There are more queries than are composed.
+    #[error("{found} queries are charged, expected at most {max}")]
+    Queries {
+        /// Number of queries up to this line.
+        found: usize,
+        /// The most that are composed.
+        max: usize,
+    },
+    /// The distance of a sampler is no distance.
+    #[error("sampling_distance is {found}, expected a number from 0 to 1")]
+    TotalVariation {
+        /// The value in the line.
+        found: f64,
+    },
+    /// The last line is not whole.
+    #[error(
+        "only {bytes} bytes of it are there: a write that a crash cut short, whose queries were never answered (the next \
+         charge takes its place), or a copy that is not whole"
+    )]
+    Torn {
+        /// Number of bytes that are there.
+        bytes: u64,
+    },
+}
+
+/// Reason for which queries cannot be charged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The budget is no positive finite epsilon.
+    #[error("budget epsilon is {found}, expected a finite number above 0")]
+    Budget {
+        /// The refused value.
+        found: f64,
+    },
+    /// There are no queries, or their noise has no pure epsilon.
+    #[error("expected at least one query of Laplace noise, found {queries} of {mechanism}")]
+    Queries {
+        /// Number of queries.
+        queries: usize,
+        /// Their noise.
+        mechanism: Mechanism,
+    },
+    /// The noise was used for another question.
+    #[error("this noise is charged for other answers")]
+    OtherAnswers,
+    /// An entry cannot be written as JSON.
+    #[error("{0}")]
+    Entry(#[from] serde_json::Error),
+}

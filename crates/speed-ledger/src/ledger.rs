@@ -1,0 +1,245 @@
+//! A ledger file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use speed_accountant::{AccountError, Budget, PrivacyEvent, PrivacyFilter, QueryBatch};
+
+use crate::charge::{self, Charge, ChargeRequest};
+use crate::error::{LedgerError, Refusal};
+use crate::lines::{Contents, Entry, FORMAT};
+use crate::statement::{Epsilons, Statement, claim};
+
+/// A ledger file.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    path: PathBuf,
+}
+
+/// Checks that a new ledger with this budget would allow queries.
+///
+/// # Errors
+/// As [`Ledger::would_allow`].
+pub fn would_allow(budget: Budget, queries: &[QueryBatch]) -> Result<(), LedgerError> {
+    Ledger { path: PathBuf::from("(a new one)") }.check(budget, &[], queries, None)
+}
+
+impl Ledger {
+    /// Starts a ledger; the file must not exist.
+    ///
+    /// # Errors
+    /// [`LedgerError::Io`] if the file exists or cannot be written, [`LedgerError::Refused`] for a budget that is no
+    /// positive finite epsilon.
+    pub fn create(path: &Path, budget: Budget) -> Result<Self, LedgerError> {
+        let ledger = Self { path: path.to_path_buf() };
+        ledger.check_budget(&budget)?;
+        let line = Entry::Open { format: FORMAT, budget }.to_line("").map_err(|error| ledger.refused(error))?;
+        // Whole under another name first, then linked where nothing may be: nobody sees half a ledger, whenever this ends.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(format!(".new-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
+        let new = path.with_file_name(name);
+        let write = || -> std::io::Result<()> {
+            let mut file = File::create_new(&new)?;
+            file.write_all(line.as_bytes())?;
+            file.sync_all()?;
+            std::fs::hard_link(&new, path)
+        };
+        let written = write();
+        // One that stays behind is in nobody's way.
+        let _ = std::fs::remove_file(&new);
+        written.map_err(ledger.io("create"))?;
+        sync_folder(path);
+        Ok(ledger)
+    }
+
+    /// Opens a ledger and checks all of it.
+    ///
+    /// # Errors
+    /// [`LedgerError::Io`] if it cannot be read, [`LedgerError::Damaged`] if a line is not the one that was written.
+    pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        let ledger = Self { path: path.to_path_buf() };
+        ledger.statement()?;
+        Ok(ledger)
+    }
+
+    /// Opens a ledger, or starts one where there is none.
+    ///
+    /// # Errors
+    /// Those of [`Self::create`] and [`Self::open`].
+    pub fn open_or_create(path: &Path, budget: Budget) -> Result<Self, LedgerError> {
+        match Self::create(path, budget) {
+            Err(LedgerError::Io { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists => {
+                Self::open(path)
+            }
+            result => result,
+        }
+    }
+
+    /// Reads the ledger and computes its epsilons.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn statement(&self) -> Result<Statement, LedgerError> {
+        let Contents { budget, charges, torn, .. } = self.read_shared()?;
+        let filter = filter(budget, &charges);
+        let spent = filter.spent();
+        let epsilons = Epsilons {
+            spent: spent.epsilon,
+            fixed: filter.fixed_epsilon(),
+            samplers_included: spent.samplers_included,
+        };
+        let queries = filter.queries();
+        Ok(Statement {
+            budget,
+            charges,
+            queries,
+            spent_epsilon: epsilons.spent,
+            fixed_epsilon: epsilons.fixed,
+            claim: claim(&budget, queries, epsilons),
+            torn,
+        })
+    }
+
+    /// Charges `queries` queries between `classes` classes, before they are answered. If this returns, they may be
+    /// answered.
+    ///
+    /// # Errors
+    /// [`LedgerError::OverBudget`] if they would pass the budget: nothing is charged. [`LedgerError::Refused`] for no
+    /// queries and for noise without a pure epsilon; [`LedgerError::Io`] and [`LedgerError::Damaged`] as above.
+    pub fn charge(
+        &self,
+        label: &str,
+        event: &PrivacyEvent,
+        classes: usize,
+        queries: usize,
+    ) -> Result<Statement, LedgerError> {
+        let request = ChargeRequest { label, event, classes, queries, question: "", noise_digest: "", limit: None };
+        self.charge_once(&request)
+    }
+
+    /// Charges as [`Self::charge`] unless the answers with this noise are charged already, held to a limit of the caller's
+    /// as well.
+    ///
+    /// # Errors
+    /// Those of [`Self::charge`].
+    pub fn charge_once(&self, request: &ChargeRequest<'_>) -> Result<Statement, LedgerError> {
+        let charge = Charge::new(request).map_err(|refusal| self.refused(refusal))?;
+        let mut file = OpenOptions::new().read(true).write(true).open(&self.path).map_err(self.io("open"))?;
+        file.lock().map_err(self.io("lock"))?;
+        let contents = self.read(&mut file)?;
+        let is_same = |other: &Charge| !charge.noise_digest.is_empty() && other.noise_digest == charge.noise_digest;
+        if let Some(same) = contents.charges.iter().find(|other| is_same(other)) {
+            let is_whole = same.question == charge.question && same.queries == charge.queries && same.tau == charge.tau;
+            if !is_whole || same.mechanism != charge.mechanism || same.classes != charge.classes {
+                return Err(self.refused(Refusal::OtherAnswers));
+            }
+            drop(file);
+            return self.statement();
+        }
+        self.check(contents.budget, &contents.charges, &[request.batch()], request.limit)?;
+        // Half a line of a crash is cut off: its queries were never answered.
+        file.set_len(contents.end).map_err(self.io("write"))?;
+        file.seek(SeekFrom::Start(contents.end)).map_err(self.io("write"))?;
+        let line = Entry::Charge(charge).to_line(&contents.checksum).map_err(|error| self.refused(error))?;
+        file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(self.io("write"))?;
+        drop(file);
+        self.statement()
+    }
+
+    /// Checks that all of these queries could be charged now, within a `limit` of the caller's as well. Nothing is charged.
+    ///
+    /// # Errors
+    /// Those of [`Self::charge`].
+    pub fn would_allow(&self, queries: &[QueryBatch], limit: Option<Budget>) -> Result<(), LedgerError> {
+        self.check_queries(queries)?;
+        let contents = self.read_shared()?;
+        self.check(contents.budget, &contents.charges, queries, limit)
+    }
+
+    /// Finds the least budgets that would have allowed the charges, without and with these queries.
+    ///
+    /// # Errors
+    /// Those of [`Self::charge`].
+    pub fn spent_with(&self, queries: &[QueryBatch]) -> Result<(f64, f64), LedgerError> {
+        let Contents { budget, charges, .. } = self.read_shared()?;
+        let mut filter = filter(budget, &charges);
+        let before = filter.spent().epsilon;
+        self.check_queries(queries)?;
+        queries.iter().for_each(|batch| filter.compose(batch));
+        Ok((before, filter.spent().epsilon))
+    }
+
+    /// Checks queries against a budget and the caller's limit, on top of charges.
+    fn check(
+        &self,
+        budget: Budget,
+        charges: &[Charge],
+        queries: &[QueryBatch],
+        limit: Option<Budget>,
+    ) -> Result<(), LedgerError> {
+        self.check_queries(queries)?;
+        limit.as_ref().map_or(Ok(()), |limit| self.check_budget(limit))?;
+        for budget in [Some(budget), limit].into_iter().flatten() {
+            filter(budget, charges).try_compose(queries).map_err(|error| self.over_budget(error))?;
+        }
+        Ok(())
+    }
+
+    fn check_queries(&self, queries: &[QueryBatch]) -> Result<(), LedgerError> {
+        queries.iter().try_for_each(charge::check).map_err(|refusal| self.refused(refusal))
+    }
+
+    fn check_budget(&self, budget: &Budget) -> Result<(), LedgerError> {
+        match budget.epsilon.filter(|epsilon| !(*epsilon > 0.0 && epsilon.is_finite())) {
+            Some(found) => Err(self.refused(Refusal::Budget { found })),
+            None => Ok(()),
+        }
+    }
+
+    fn read_shared(&self) -> Result<Contents, LedgerError> {
+        let mut file = File::open(&self.path).map_err(self.io("open"))?;
+        file.lock_shared().map_err(self.io("lock"))?;
+        self.read(&mut file)
+    }
+
+    fn read(&self, file: &mut File) -> Result<Contents, LedgerError> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(self.io("read"))?;
+        Contents::parse(&bytes).map_err(|(line, source)| LedgerError::Damaged { path: self.path.clone(), line, source })
+    }
+
+    fn over_budget(&self, error: AccountError) -> LedgerError {
+        match error {
+            AccountError::OverBudget { queries, would_be, budget, delta, spent } => {
+                LedgerError::OverBudget { path: self.path.clone(), queries, would_be, budget, delta, spent }
+            }
+            error => error.into(),
+        }
+    }
+
+    fn io(&self, action: &'static str) -> impl Fn(std::io::Error) -> LedgerError + '_ {
+        move |source| LedgerError::Io { action, path: self.path.clone(), source }
+    }
+
+    fn refused(&self, refusal: impl Into<Refusal>) -> LedgerError {
+        LedgerError::Refused { path: self.path.clone(), source: refusal.into() }
+    }
+}
+
+/// Creates the filter that composed these charges.
+fn filter(budget: Budget, charges: &[Charge]) -> PrivacyFilter {
+    let mut filter = PrivacyFilter::new(budget);
+    charges.iter().for_each(|charge| filter.compose(&charge.batch()));
+    filter
+}
+
+/// Syncs the folder: a new file is durable when its folder is; where that cannot be done the file itself still is.
+fn sync_folder(path: &Path) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Ok(folder) = File::open(folder) {
+        drop(folder.sync_all());
+    }
+}

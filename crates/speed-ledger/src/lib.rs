@@ -1,0 +1,38 @@
+//! A record of answered queries with a budget: append-only, checksummed, safe after a crash and between processes.
+//!
+//! A ledger is a text file with one JSON object per line. The first line holds the budget; each further line charges queries
+//! of one kind. Every line ends with the SHA-256 of the line and of the checksum before it, so that a line that was changed,
+//! removed or put elsewhere is found. A charge is written and synced **before** the queries are answered: after a crash
+//! the ledger may count an answer that was not given, never the other way round. The file is locked while it is read and
+//! extended, so two processes cannot spend the same budget.
+//!
+//! Charges are composed without votes, in the worst case ([`PrivacyFilter`](speed_accountant::PrivacyFilter)): the ledger
+//! may be published, and refusing a query reveals nothing about votes. The budget holds however charges are chosen, also
+//! after looking at answers (docs/privacy.md, "Calibration, ledger, audit").
+//!
+//! ```
+//! use speed_accountant::{Budget, Delta, PrivacyEvent};
+//! use speed_ledger::{Ledger, LedgerError};
+//! use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("ledger");
+//! let event = PrivacyEvent::new(Mechanism::discrete_laplace(InverseScale::new(0.1)?), HonestRatio::ALL);
+//! let ledger = Ledger::create(&path, Budget { epsilon: Some(6.0), delta: Delta::new(1e-5)? })?;
+//! // Before the queries between 10 classes are answered; also where answers decide the next question.
+//! let statement = ledger.charge("a hundred labels", &event, 10, 100)?;
+//! assert!(statement.spent_epsilon <= 6.0);
+//! assert!(matches!(ledger.charge("too many", &event, 10, 100), Err(LedgerError::OverBudget { .. })));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod charge;
+mod error;
+mod ledger;
+mod lines;
+mod statement;
+
+pub use charge::{Charge, ChargeRequest};
+pub use error::{Damage, LedgerError, Refusal};
+pub use ledger::{Ledger, would_allow};
+pub use statement::{Statement, TornLine};

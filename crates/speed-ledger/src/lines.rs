@@ -1,0 +1,97 @@
+//! The lines of a ledger: an entry as JSON, and a checksum that covers all lines before as well.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use speed_accountant::Budget;
+use speed_accountant::composition::MAX_QUERIES;
+
+use crate::charge::Charge;
+use crate::error::Damage;
+use crate::statement::TornLine;
+
+/// Version of the format.
+pub(crate) const FORMAT: u32 = 1;
+
+/// One line of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+pub(crate) enum Entry {
+    Open {
+        format: u32,
+        #[serde(flatten)]
+        budget: Budget,
+    },
+    Charge(Charge),
+}
+
+impl Entry {
+    /// Writes the line, with its checksum.
+    pub(crate) fn to_line(&self, before: &str) -> Result<String, serde_json::Error> {
+        let entry = serde_json::to_string(self)?;
+        Ok(format!("{entry} {}\n", chained(before, &entry)))
+    }
+}
+
+/// A ledger that was read.
+pub(crate) struct Contents {
+    pub(crate) budget: Budget,
+    pub(crate) charges: Vec<Charge>,
+    /// The checksum of the last entry.
+    pub(crate) checksum: String,
+    /// The end of the last whole line.
+    pub(crate) end: u64,
+    pub(crate) torn: Option<TornLine>,
+}
+
+impl Contents {
+    /// Reads and checks every line; a damaged one comes with its number, from 1.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, (usize, Damage)> {
+        // The bytes after the last line end are a write that a crash cut short.
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+        let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| (1, error.into()))?;
+        let (mut budget, mut charges, mut checksum, mut charged) = (None, Vec::new(), String::new(), 0usize);
+        for (index, line) in text.lines().enumerate() {
+            let number = index + 1;
+            match entry(line, &mut checksum).map_err(|damage| (number, damage))? {
+                Entry::Open { format: FORMAT, budget: opened } if index == 0 => budget = Some(opened),
+                Entry::Open { format, .. } => {
+                    return Err((number, Damage::Opening { found: format, expected: FORMAT }));
+                }
+                Entry::Charge(charge) => {
+                    charged = charged.saturating_add(charge.queries);
+                    check(&charge, charged).map_err(|damage| (number, damage))?;
+                    charges.push(charge);
+                }
+            }
+        }
+        let budget = budget.ok_or((1, Damage::NoOpening))?;
+        let torn =
+            (whole < bytes.len()).then(|| TornLine { line: charges.len() + 2, bytes: (bytes.len() - whole) as u64 });
+        Ok(Self { budget, charges, checksum, end: whole as u64, torn })
+    }
+}
+
+/// Reads one line; `checksum` is that of the line before, and then its own.
+fn entry(line: &str, checksum: &mut String) -> Result<Entry, Damage> {
+    let (entry, found) = line.rsplit_once(' ').ok_or(Damage::NoChecksum)?;
+    let expected = chained(checksum, entry);
+    if found != expected {
+        return Err(Damage::Checksum { found: found.to_owned(), expected });
+    }
+    *checksum = expected;
+    Ok(serde_json::from_str(entry)?)
+}
+
+/// Checks a charge; `charged` is the number of queries up to it.
+fn check(charge: &Charge, charged: usize) -> Result<(), Damage> {
+    if charged > MAX_QUERIES {
+        return Err(Damage::Queries { found: charged, max: MAX_QUERIES });
+    }
+    let found = charge.sampling_total_variation;
+    if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Damage::TotalVariation { found }) }
+}
+
+fn chained(before: &str, entry: &str) -> String {
+    let digest = Sha256::new().chain_update(before).chain_update("\n").chain_update(entry).finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
