@@ -11,7 +11,8 @@ use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at}
 use speed_accountant::calibrate::{Calibration, Target, calibrate_noise, calibrate_queries};
 use speed_accountant::theory::tight_per_query_epsilon;
 use speed_accountant::{
-    Account, AccountError, Accountant, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent, ReleaseOptions, round_up,
+    Account, AccountError, Accountant, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent, ReleaseOptions,
+    round_up,
 };
 use speed_core::Randomness;
 use speed_experiment::ExperimentError;
