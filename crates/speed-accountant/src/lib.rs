@@ -71,6 +71,7 @@ mod epsilon_bound;
 mod error;
 mod event;
 mod least_epsilon;
+mod logarithms;
 mod memo;
 mod moment_bound;
 mod moments;

@@ -2,6 +2,7 @@
 //! order `l + 1`.
 
 use crate::composition::pure_excess;
+use crate::logarithms::log_sum;
 use crate::sound::{at_least_zero, larger};
 
 /// Computes Theorem 3: the upper bound of the moment of order `l` of the privacy loss of one query that is (`epsilon`,
@@ -103,7 +104,7 @@ pub fn collusion_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
 
 /// Returns the privacy profile that [`outcome_moment`] is for moments: how much `delta(e^at)` can exceed `(1 - e^at)_+`, given an
 /// upper bound of `q`. Attained at the same ends, since what is argued there holds for every convex divergence
-/// (docs/privacy.md, "Loss distributions").
+/// (docs/privacy.md, "Privacy loss distributions").
 pub(crate) fn outcome_excess(epsilon: f64, log_q: f64, at: f64) -> f64 {
     let any = pure_excess(epsilon, at);
     let log_q = rounded_up(epsilon, log_q);
@@ -180,16 +181,6 @@ fn log_q_at(moment: impl Fn(f64) -> f64, end: f64, cap: f64) -> f64 {
 /// Returns `ln(1 + e^epsilon)`, without overflow.
 fn log_one_plus_exp(epsilon: f64) -> f64 {
     epsilon + (-epsilon).exp().ln_1p()
-}
-
-/// Returns `ln(e^a + e^b)` with full relative accuracy also where the result is close to zero: `a` close to zero, `b` very
-/// negative.
-pub(crate) fn log_sum(a: f64, b: f64) -> f64 {
-    if a.abs() < 0.5 && b < 0.5 {
-        return (a.exp_m1() + b.exp()).ln_1p();
-    }
-    let (large, small) = if a > b { (a, b) } else { (b, a) };
-    large + (small - large).exp().ln_1p()
 }
 
 #[cfg(test)]

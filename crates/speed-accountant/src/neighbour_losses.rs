@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use speed_mechanism::{DiscreteLaplace, Lattice, Mechanism};
 
 use crate::event::PrivacyEvent;
-use crate::moments::log_sum;
+use crate::logarithms::log_sum;
 use crate::sound::larger;
 
 /// Tails beyond `e^-CUT`, and `e^-CUT` times the smallest probability that shows, are left out of sums.

@@ -4,7 +4,7 @@
 use speed_mechanism::{HonestRatio, NoiseDeviation};
 
 use super::gaussian::gaussian_rdp;
-use crate::moments::log_sum;
+use crate::logarithms::log_sum;
 use crate::sound::at_least_zero;
 
 /// Computes Theorem 6 with the orders of Proposition 10 and the conditions of Propositions 7 to 9, for Gaussian noise: the Rényi

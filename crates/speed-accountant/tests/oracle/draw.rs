@@ -22,24 +22,8 @@ pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
         Kind::OtherNoise => random.chance(0.1),
         _ => false,
     };
-    let gamma = match kind {
-        Kind::OtherNoise if noise == NoiseKind::Laplace => random.log_uniform(1e-2, 30.0),
-        Kind::OtherNoise => random.log_uniform(0.3, 60.0),
-        Kind::TwoCollusion | Kind::TwoCollusionUpTo => random.log_uniform(5e-3, 1e3),
-        Kind::ManyCollusion => random.log_uniform(0.8, 60.0),
-        Kind::ManyDropout | Kind::ManyDropoutUpTo | Kind::NearThreshold => random.log_uniform(0.01, 200.0),
-        _ => random.log_uniform(1e-3, 1e3),
-    };
-    let teachers = match kind {
-        Kind::ManyCollusion => random.within(2, 12),
-        Kind::ManyDropout | Kind::ManyDropoutUpTo if random.chance(0.7) => random.within(1, 12),
-        Kind::OtherNoise => random.log_within(2, if up_to { 12 } else { 300 }),
-        // Each number of teachers takes an account of its own.
-        _ if up_to && random.chance(0.9) => random.log_within(2, 40),
-        _ if up_to => random.log_within(2, 200),
-        Kind::ManyDropout | Kind::NearThreshold => random.log_within(2, 300),
-        _ => random.log_within(2, 2_000),
-    };
+    let gamma = scale(kind, noise, random);
+    let teachers = number_of_teachers(kind, up_to, random);
     let noisy = match random.within(0, 9) {
         0 => 1,
         1 | 2 => teachers,
@@ -80,6 +64,31 @@ pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
         settings: Vec::new(),
     };
     case.with_settings(random)
+}
+
+/// Inverse scale of Laplace noise, or the deviation of other noise.
+fn scale(kind: Kind, noise: NoiseKind, random: &mut Random) -> f64 {
+    match kind {
+        Kind::OtherNoise if noise == NoiseKind::Laplace => random.log_uniform(1e-2, 30.0),
+        Kind::OtherNoise => random.log_uniform(0.3, 60.0),
+        Kind::TwoCollusion | Kind::TwoCollusionUpTo => random.log_uniform(5e-3, 1e3),
+        Kind::ManyCollusion => random.log_uniform(0.8, 60.0),
+        Kind::ManyDropout | Kind::ManyDropoutUpTo | Kind::NearThreshold => random.log_uniform(0.01, 200.0),
+        _ => random.log_uniform(1e-3, 1e3),
+    }
+}
+
+fn number_of_teachers(kind: Kind, up_to: bool, random: &mut Random) -> i64 {
+    match kind {
+        Kind::ManyCollusion => random.within(2, 12),
+        Kind::ManyDropout | Kind::ManyDropoutUpTo if random.chance(0.7) => random.within(1, 12),
+        Kind::OtherNoise => random.log_within(2, if up_to { 12 } else { 300 }),
+        // Each number of teachers takes an account of its own.
+        _ if up_to && random.chance(0.9) => random.log_within(2, 40),
+        _ if up_to => random.log_within(2, 200),
+        Kind::ManyDropout | Kind::NearThreshold => random.log_within(2, 300),
+        _ => random.log_within(2, 2_000),
+    }
 }
 
 /// Either side of 0: next to it, or as far as noise reaches.

@@ -100,39 +100,10 @@ impl Question {
 
     /// A random question.
     pub(crate) fn random(random: &mut Random) -> Self {
-        let sigma = match random.within(0, 9) {
-            0 => random.choose(&[NoiseDeviation::MIN, NoiseDeviation::MAX]),
-            _ => random.log_uniform(NoiseDeviation::MIN, NoiseDeviation::MAX),
-        };
-        let gamma = match random.within(0, 9) {
-            0 => InverseScale::MAX,
-            _ => random.log_uniform(NARROWEST, InverseScale::MAX),
-        };
-        let gamma = InverseScale::new(gamma).expect("a scale");
-        let skellam = NoiseDeviation::new(sigma.min(WIDEST)).expect("a deviation");
-        let sigma = NoiseDeviation::new(sigma).expect("a deviation");
-        let noise = random.choose(&[
-            Mechanism::laplace(gamma),
-            Mechanism::discrete_laplace(gamma),
-            Mechanism::discrete_laplace(gamma),
-            Mechanism::gaussian(sigma),
-            Mechanism::skellam(skellam),
-        ]);
-        let tau = match random.within(0, 3) {
-            0 => 1.0,
-            1 => random.log_uniform(1e-9, 1.0),
-            _ => 1.0 - random.unit(),
-        };
-        let tau = HonestRatio::new(tau).expect("a ratio");
-        let delta = match random.within(0, 5) {
-            0 => random.choose(&[Delta::MIN, 1e-200, 1.0 - f64::EPSILON / 2.0]),
-            1 => random.unit().clamp(1e-9, 0.999),
-            _ => random.log_uniform(0.5, 2.0 * Delta::MIN),
-        };
-        let threshold = random.chance(0.3).then(|| {
-            let large = random.choose(&[-1e15, -1e300, -40.0, 0.0, 7.0, 0.5, 1e9, 1e15, 1e300, f64::MAX]);
-            if random.chance(0.3) { large } else { random.within(-50, 400) as f64 }
-        });
+        let noise = noise(random);
+        let tau = tau(random);
+        let delta = delta(random);
+        let threshold = random.chance(0.3).then(|| threshold(random));
         let distance = if random.chance(0.85) { 0.0 } else { random.log_uniform(1e-30, 0.999) };
         let bound = random.choose(&[Bound::Tight, Bound::Tight, Bound::Tight, Bound::Outcome, Bound::Paper]);
         // Tables of Skellam noise are as long as the largest order, and the paper's orders are tried one by one.
@@ -144,23 +115,8 @@ impl Question {
         let ask = random.choose(&[Ask::Votes, Ask::Votes, Ask::Votes, Ask::AnyVotes, Ask::Release]);
         // A release looks at as many neighbours of neighbours as there are votes, for each row.
         let extent = random.choose(&[Extent::Exactly, Extent::UpTo]);
-        let (skellam, up_to) = (matches!(noise, Mechanism::Skellam { .. }), extent == Extent::UpTo);
-        // Each number of teachers takes an account of its own; a release looks at as many neighbours of neighbours as there
-        // are votes, for each row; far tails of other noise than the integer Laplace noise take long.
-        let most_votes = match (ask, noise) {
-            _ if skellam && up_to => 12,
-            _ if up_to && random.chance(0.9) => 40,
-            (Ask::Release, _) => {
-                if skellam {
-                    300
-                } else {
-                    2_000
-                }
-            }
-            (_, Mechanism::Skellam { .. }) => 30_000,
-            (_, Mechanism::Laplace { .. }) => 1_000_000,
-            _ => u32::MAX,
-        };
+        let up_to = extent == Extent::UpTo;
+        let most_votes = most_votes(ask, noise, up_to, random);
         let runs = runs(most_votes, if ask == Ask::Release { 300 } else { 100_000 }, random);
         let teachers: u64 = runs.first().map_or(0, |(row, _)| row.iter().copied().map(u64::from).sum());
         // Hundreds of accounts that take seconds each; what is beyond the limit is refused at once.
@@ -170,7 +126,7 @@ impl Question {
             tau,
             threshold,
             distance,
-            delta: Delta::new(delta).expect("a delta"),
+            delta,
             assume: random.choose(&[
                 Adversary::ExternalWithDropout,
                 Adversary::ExternalWithDropout,
@@ -186,6 +142,71 @@ impl Question {
             runs,
             ask,
         }
+    }
+}
+
+fn noise(random: &mut Random) -> Mechanism {
+    let sigma = match random.within(0, 9) {
+        0 => random.choose(&[NoiseDeviation::MIN, NoiseDeviation::MAX]),
+        _ => random.log_uniform(NoiseDeviation::MIN, NoiseDeviation::MAX),
+    };
+    let gamma = match random.within(0, 9) {
+        0 => InverseScale::MAX,
+        _ => random.log_uniform(NARROWEST, InverseScale::MAX),
+    };
+    let gamma = InverseScale::new(gamma).expect("a scale");
+    let skellam = NoiseDeviation::new(sigma.min(WIDEST)).expect("a deviation");
+    let sigma = NoiseDeviation::new(sigma).expect("a deviation");
+    random.choose(&[
+        Mechanism::laplace(gamma),
+        Mechanism::discrete_laplace(gamma),
+        Mechanism::discrete_laplace(gamma),
+        Mechanism::gaussian(sigma),
+        Mechanism::skellam(skellam),
+    ])
+}
+
+fn tau(random: &mut Random) -> HonestRatio {
+    let tau = match random.within(0, 3) {
+        0 => 1.0,
+        1 => random.log_uniform(1e-9, 1.0),
+        _ => 1.0 - random.unit(),
+    };
+    HonestRatio::new(tau).expect("a ratio")
+}
+
+fn delta(random: &mut Random) -> Delta {
+    let delta = match random.within(0, 5) {
+        0 => random.choose(&[Delta::MIN, 1e-200, 1.0 - f64::EPSILON / 2.0]),
+        1 => random.unit().clamp(1e-9, 0.999),
+        _ => random.log_uniform(0.5, 2.0 * Delta::MIN),
+    };
+    Delta::new(delta).expect("a delta")
+}
+
+fn threshold(random: &mut Random) -> f64 {
+    let large = random.choose(&[-1e15, -1e300, -40.0, 0.0, 7.0, 0.5, 1e9, 1e15, 1e300, f64::MAX]);
+    if random.chance(0.3) { large } else { random.within(-50, 400) as f64 }
+}
+
+/// The most votes for which the question does not take too long.
+fn most_votes(ask: Ask, noise: Mechanism, up_to: bool, random: &mut Random) -> u32 {
+    // Each number of teachers takes an account of its own; a release looks at as many neighbours of neighbours as there
+    // are votes, for each row; far tails of other noise than the integer Laplace noise take long.
+    let skellam = matches!(noise, Mechanism::Skellam { .. });
+    match (ask, noise) {
+        _ if skellam && up_to => 12,
+        _ if up_to && random.chance(0.9) => 40,
+        (Ask::Release, _) => {
+            if skellam {
+                300
+            } else {
+                2_000
+            }
+        }
+        (_, Mechanism::Skellam { .. }) => 30_000,
+        (_, Mechanism::Laplace { .. }) => 1_000_000,
+        _ => u32::MAX,
     }
 }
 

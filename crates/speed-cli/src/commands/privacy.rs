@@ -11,7 +11,8 @@ use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at}
 use speed_accountant::calibrate::{Calibration, Target, calibrate_noise, calibrate_queries};
 use speed_accountant::theory::tight_per_query_epsilon;
 use speed_accountant::{
-    Account, AccountError, Accountant, Bound, Extent, NeighbouringRelation, PrivacyEvent, ReleaseOptions, round_up,
+    Account, AccountError, Accountant, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent, ReleaseOptions,
+    round_up,
 };
 use speed_core::Randomness;
 use speed_experiment::ExperimentError;
@@ -170,17 +171,7 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
     if let Some(threshold) = threshold {
         event = event.with_threshold(threshold as f64).map_err(|error| flag("threshold", &error))?;
     }
-    let (claim, delta) = match noise {
-        Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => {
-            (tight_per_query_epsilon(&event, here.len()), 0.0)
-        }
-        // The discrete Gaussian has the moments of the Gaussian, not its whole curve.
-        Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => {
-            let bound = if noise.is_integer() { Bound::Tight } else { Bound::Paper };
-            let accountant = Accountant::new(event, options.delta).with_bound(bound);
-            (accountant.account_queries(1).map_err(|error| flag("delta", &error))?.epsilon, options.delta.get())
-        }
-    };
+    let (claim, delta) = claimed(event, here.len(), options.delta)?;
     let mut generator =
         NoiseGenerator::new(&Randomness::OperatingSystem).map_err(|error| mechanism_failure(error.into()))?;
     let run = |neighbour: bool| mechanism.answer(if neighbour { &there } else { &here }, &mut generator);
@@ -207,6 +198,22 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
         return Err(ExperimentError::Audit(message).into());
     }
     Ok(())
+}
+
+/// Computes the epsilon that is claimed of one query, and the delta of that claim.
+fn claimed(event: PrivacyEvent, classes: usize, delta: Delta) -> Result<(f64, f64), Failure> {
+    let noise = event.mechanism();
+    Ok(match noise {
+        Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => {
+            (tight_per_query_epsilon(&event, classes), 0.0)
+        }
+        // The discrete Gaussian has the moments of the Gaussian, not its whole curve.
+        Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => {
+            let bound = if noise.is_integer() { Bound::Tight } else { Bound::Paper };
+            let accountant = Accountant::new(event, delta).with_bound(bound);
+            (accountant.account_queries(1).map_err(|error| flag("delta", &error))?.epsilon, delta.get())
+        }
+    })
 }
 
 /// Creates the origin of the teachers' noise in an audit.

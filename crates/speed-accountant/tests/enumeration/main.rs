@@ -1,103 +1,22 @@
 //! Every bound against the privacy loss itself, by brute force: small ensembles, every vote, every neighbour, every value
 //! of the noise. Nothing here uses the crate's probabilities but for the continuous tails, which have their own tests.
 
+mod brute_force;
+
 use std::collections::HashMap;
 
 use speed_accountant::composition::improved_epsilon;
 use speed_accountant::theory::{
-    collusion_moment, moment, outcome_moment, per_query_epsilon, pure_moment, q, q_exact, q_pairs,
+    collusion_moment, epsilon_star, moment, outcome_moment, per_query_epsilon, pure_moment, q, q_exact, q_pairs,
+    tight_per_query_epsilon,
 };
-use speed_accountant::theory::{epsilon_star, tight_per_query_epsilon};
 use speed_accountant::{Accountant, Adversary, Bound, CompositionMethod, Delta, NeighbouringRelation, PrivacyEvent};
 use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, Mechanism};
 
-/// What sums over noise leave out, and roundings.
+use brute_force::{answers, delta_of, exact_moment, histograms, neighbours, pmf};
+
+/// Error of sums over noise, and of roundings.
 const SLACK: f64 = 1e-9;
-
-/// Probabilities of `A - B` at `-reach..=reach`, `A` and `B` negative binomial of shape `shape`, by convolution.
-fn pmf(gamma: f64, shape: f64, reach: i64) -> Vec<f64> {
-    let p = (-gamma).exp();
-    let terms = (60.0 / gamma) as usize + reach as usize;
-    let mut one = vec![(1.0 - p).powf(shape)];
-    for k in 1..=terms {
-        let last = one[k - 1];
-        one.push(last * p * (k as f64 - 1.0 + shape) / k as f64);
-    }
-    let at = |k: i64| -> f64 { (0..=terms - k as usize).map(|j| one[j] * one[j + k as usize]).sum() };
-    let half: Vec<f64> = (0..=reach).map(at).collect();
-    (-reach..=reach).map(|k| half[k.unsigned_abs() as usize]).collect()
-}
-
-/// Probabilities of every answer, "no answer" last, over all values of the noise; ties go to the lowest class.
-fn answers(counts: &[i64], pmf: &[f64], threshold: Option<i64>) -> Vec<f64> {
-    let reach = (pmf.len() / 2) as i64;
-    let mut answers = vec![0.0; counts.len() + 1];
-    let mut noise = vec![-reach; counts.len()];
-    loop {
-        let probability: f64 = noise.iter().map(|&r| pmf[(r + reach) as usize]).product();
-        let noisy = |k: usize| counts[k] + noise[k];
-        let winner = (1..counts.len()).fold(0, |best, k| if noisy(k) > noisy(best) { k } else { best });
-        let silent = threshold.is_some_and(|threshold| noisy(winner) < threshold);
-        answers[if silent { counts.len() } else { winner }] += probability;
-        let Some(next) = (0..counts.len()).find(|&k| noise[k] < reach) else { return answers };
-        noise[next] += 1;
-        noise[..next].fill(-reach);
-    }
-}
-
-/// All ways to distribute votes.
-fn histograms(classes: usize, votes: i64) -> Vec<Vec<i64>> {
-    if classes == 1 {
-        return vec![vec![votes]];
-    }
-    (0..=votes)
-        .flat_map(|first| {
-            histograms(classes - 1, votes - first).into_iter().map(move |mut rest| {
-                rest.insert(0, first);
-                rest
-            })
-        })
-        .collect()
-}
-
-fn neighbours(counts: &[i64]) -> Vec<Vec<i64>> {
-    let mut all = Vec::new();
-    for from in (0..counts.len()).filter(|&k| counts[k] > 0) {
-        for to in (0..counts.len()).filter(|&k| k != from) {
-            let mut moved = counts.to_vec();
-            moved[from] -= 1;
-            moved[to] += 1;
-            all.push(moved);
-        }
-    }
-    all
-}
-
-/// The least delta of `queries` times the same pair of distributions: over all counts of answers.
-fn delta_of(here: &[f64], there: &[f64], queries: usize, epsilon: f64) -> f64 {
-    fn walk(here: &[f64], there: &[f64], left: usize, log_ways: f64, logs: (f64, f64), epsilon: f64) -> f64 {
-        if here.len() == 1 {
-            let add = |log: f64, p: f64| if left == 0 { log } else { log + left as f64 * p.ln() };
-            let (p, p_there) = (add(logs.0, here[0]), add(logs.1, there[0]));
-            return ((log_ways + p).exp() - (log_ways + epsilon + p_there).exp()).max(0.0);
-        }
-        (0..=left)
-            .map(|times| {
-                let choose: f64 = (0..times).map(|i| ((left - i) as f64 / (times - i) as f64).ln()).sum();
-                let add = |log: f64, p: f64| if times == 0 { log } else { log + times as f64 * p.ln() };
-                let logs = (add(logs.0, here[0]), add(logs.1, there[0]));
-                walk(&here[1..], &there[1..], left - times, log_ways + choose, logs, epsilon)
-            })
-            .sum()
-    }
-    walk(here, there, queries, 0.0, (0.0, 0.0), epsilon)
-}
-
-/// `sum p^{l+1} / p'^l`, in logarithms.
-fn exact_moment(here: &[f64], there: &[f64], l: f64) -> f64 {
-    let pairs = here.iter().zip(there).filter(|(p, _)| **p > 0.0);
-    pairs.map(|(p, p_there)| p * (p / p_there).powf(l)).sum::<f64>().ln()
-}
 
 fn event(gamma: f64, tau: f64, threshold: Option<i64>) -> PrivacyEvent {
     let gamma = InverseScale::new(gamma).expect("a valid scale");

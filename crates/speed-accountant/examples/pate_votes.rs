@@ -1,0 +1,46 @@
+//! The epsilon of PATE's votes: `pate_votes [VOTES.npy]` with a row of vote counts per query and a column per class, as
+//! PATE's authors published them (one file, 64-bit floats). Without a file a few counts serve as an example.
+
+use std::error::Error;
+use std::path::Path;
+
+use speed_accountant::{Accountant, Adversary, Delta, Extent, PrivacyEvent, round_up};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
+
+/// 100 queries to 250 teachers: most agree, some do not.
+fn built_in() -> Vec<Vec<u32>> {
+    (0..100).map(|query| vec![240 - query, 5 + query, 3, 2]).collect()
+}
+
+fn read(path: &Path) -> Result<Vec<Vec<u32>>, Box<dyn Error>> {
+    let bytes = std::fs::read(path)?;
+    let file = npyz::NpyFile::new(&bytes[..])?;
+    let classes = *file.shape().last().ok_or("no columns")? as usize;
+    let counts: Vec<f64> = file.into_vec()?;
+    Ok(counts.chunks(classes).map(|row| row.iter().map(|&count| count as u32).collect()).collect())
+}
+
+#[expect(clippy::print_stdout, reason = "an example that prints its results")]
+fn main() -> Result<(), Box<dyn Error>> {
+    let counts = match std::env::args().nth(1) {
+        Some(path) => read(Path::new(&path))?,
+        None => built_in(),
+    };
+
+    // Integer noise of inverse scale 0.1; at least nine tenths of the teachers add their share and keep it secret.
+    let teachers = counts.first().map_or(0, |row| row.iter().sum::<u32>()) as usize;
+    let tau = HonestRatio::new(0.9)?.effective(teachers)?;
+    let event = PrivacyEvent::new(Mechanism::discrete_laplace(InverseScale::new(0.1)?), tau);
+    let accountant = Accountant::new(event, Delta::new(1e-5)?).with_extent(Extent::UpTo);
+
+    // Data-dependent: small where teachers agree, and as secret as the votes.
+    let dropout = accountant.account(&counts)?;
+    println!("data-dependent: epsilon {}\n{}\n", round_up(dropout.epsilon, 3), dropout.claim);
+    // The same against teachers who tell the adversary their noise.
+    let collusion = accountant.with_adversary(Adversary::Colluding).account(&counts)?;
+    println!("data-dependent, collusion: epsilon {}\n{}\n", round_up(collusion.epsilon, 3), collusion.claim);
+    // Data-independent: holds for any votes, and may be published.
+    let any_votes = accountant.account_queries(counts.len())?;
+    println!("data-independent: epsilon {}\n{}", round_up(any_votes.epsilon, 3), any_votes.claim);
+    Ok(())
+}
