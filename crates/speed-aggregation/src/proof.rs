@@ -21,12 +21,13 @@ use tfhe::zk::{
 };
 use zeroize::Zeroizing;
 
+use crate::encoding::{Encoding, EncodingError};
+use crate::ids::RoundId;
 use crate::keys::PublicKey;
 use crate::message::Message;
 use crate::parameters::Parameters;
 use crate::random::seeder;
-use crate::range::{Encoding, EncodingError};
-use crate::round::{Round, RoundId};
+use crate::round::Round;
 use crate::server::{Server, ServerError};
 use crate::teacher::{Teacher, TeacherError};
 
@@ -88,10 +89,10 @@ impl ProofKey {
         parameters: &Parameters,
         round: &Round,
         range_log: u32,
-        source: &Randomness,
+        randomness: &Randomness,
     ) -> Result<Self, ProofError> {
-        let encoding = Encoding::new(parameters, round.outcomes().count(), round.range())?;
-        let bits = u64::BITS - encoding.unit().trailing_zeros();
+        let layout = Encoding::of_round(parameters, round)?.layout();
+        let bits = u64::BITS - layout.unit().trailing_zeros();
         if !(1..bits).contains(&range_log) {
             return Err(ProofError::Key(format!("a range of {range_log} bits: 1 to {} fit the encoding", bits - 1)));
         }
@@ -99,7 +100,7 @@ impl ProofKey {
             let (found, max) = (round.values(), Self::MAX_VALUES);
             return Err(ProofError::Key(format!("{found} values a message: a proof covers at most {max}")));
         }
-        let mut seeder = seeder(source, "proof key", u64::from(range_log), parameters.name.as_bytes())?;
+        let mut seeder = seeder(randomness, "proof key", u64::from(range_log), parameters.name.as_bytes())?;
         let mut generator = RandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
         let crs = CompactPkeCrs::new(
             parameters.big_dimension(),
@@ -134,18 +135,16 @@ impl ProofKey {
     }
 
     fn check(&self, key: &PublicKey, round: &Round) -> Result<(), ProofError> {
-        let encoding = Encoding::new(&key.parameters, round.outcomes().count(), round.range())?;
+        let layout = Encoding::of_round(&key.parameters, round)?.layout();
         let max = self.crs.max_num_messages().0;
-        if key.parameters != self.parameters
-            || encoding.unit().trailing_zeros() != self.unit_log
-            || round.values() > max
+        if key.parameters != self.parameters || layout.unit().trailing_zeros() != self.unit_log || round.values() > max
         {
             return Err(ProofError::Key(format!(
                 "the proof key is for {} with units of 2^{} and at most {max} values, the round has {} with 2^{} and {}",
                 self.parameters.name(),
                 self.unit_log,
                 key.parameters.name(),
-                encoding.unit().trailing_zeros(),
+                layout.unit().trailing_zeros(),
                 round.values(),
             )));
         }
@@ -208,13 +207,13 @@ impl Teacher {
         round: &Round,
         values: &[i64],
         proof_key: &ProofKey,
-        source: &Randomness,
+        randomness: &Randomness,
     ) -> Result<(Message, Proof), ProofError> {
         proof_key.check(key, round)?;
         let offset = proof_key.offset();
         self.check(round, values, offset - 1)?;
         let id = round.id(key.id());
-        let mut seeder = seeder(source, "answer with proof", self.index as u64, id.as_bytes())?;
+        let mut seeder = seeder(randomness, "answer with proof", self.index as u64, id.as_bytes())?;
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
         let shifted: Zeroizing<Vec<u64>> =
             Zeroizing::new(values.iter().map(|&value| value.cast_unsigned().wrapping_add(offset)).collect());
@@ -239,7 +238,7 @@ impl Teacher {
         )
         .map_err(|error| ProofError::Prove(error.to_string()))?;
         proof_key.shift(&mut list, (offset << proof_key.unit_log).wrapping_neg());
-        Ok((Message::new(key.id(), id, self.index, round.queries(), round.classes(), list), Proof(proof)))
+        Ok((Message::new(key.id(), round, self.index, list), Proof(proof)))
     }
 }
 
