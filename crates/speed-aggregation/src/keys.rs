@@ -9,6 +9,4 @@ pub(crate) use evaluation::EvaluationParts;
 pub(crate) use evaluation::SeededParts;
 pub use evaluation::{EvaluationKey, SeededEvaluationKey};
 pub use public::PublicKey;
-#[cfg(feature = "student")]
-pub(crate) use seeded::Seeded;
-pub(crate) use seeded::trace_rotations;
+pub(crate) use seeded::{Seeded, trace_rotations};

@@ -93,7 +93,7 @@ pub use parameters::Parameters;
 pub use privacy_noise::{PRIVACY_NOISE_RANGE_FAILURE, PrivacyNoise, PrivacyNoiseError, PrivacyNoiseShare};
 pub use processor_time::processor_time;
 #[cfg(feature = "proofs")]
-pub use proof::{Proof, ProofError, ProofKey};
+pub use proof::{Proof, ProofError, ProofKey, ProofTarget};
 pub use range::{RangeError, VoteRange};
 pub use round::{Round, RoundError, RoundSpec};
 pub use server::{NoiseFault, Server, ServerError};

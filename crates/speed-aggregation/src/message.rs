@@ -5,8 +5,10 @@ use tfhe::core_crypto::prelude::{
     lwe_compact_ciphertext_list_size,
 };
 
-use crate::codec::encode_in_order;
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, MAGIC, Reader, Writer};
+use crate::codec::{
+    Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, MAGIC, Reader, Writer, encode_in_order,
+    open_unchecked,
+};
 use crate::ids::{KeyId, RoundId};
 use crate::parameters::Parameters;
 use crate::round::Round;
@@ -151,7 +153,7 @@ impl Message {
     /// Nothing but the envelope's first bytes is checked.
     #[must_use]
     pub fn claimed_teacher(start: &[u8]) -> Option<usize> {
-        let mut reader = Reader::open_unchecked(start, Self::KIND)?;
+        let mut reader = open_unchecked(start, Self::KIND)?;
         reader.read::<KeyId>().ok()?;
         reader.read::<RoundId>().ok()?;
         reader.read_with(TEACHER).ok()

@@ -13,8 +13,8 @@
 
 use sha2::{Digest, Sha256};
 
+use super::bytes::{Decode, Encode, Reader, Writer};
 use super::error::DecodeError;
-use super::field::{Decode, Encode};
 
 /// The first bytes of every envelope.
 pub(crate) const MAGIC: &[u8; 8] = b"SPEEDAGG";
@@ -61,87 +61,38 @@ pub(crate) trait Content: Encode {
     where
         Self: Decode<Parameter>,
     {
-        let mut reader = Reader::open(bytes, Self::KIND)?;
+        let mut reader = open(bytes, Self::KIND)?;
         let value = Self::decode(&mut reader, parameter)?;
         reader.end()?;
         Ok(value)
     }
 }
 
-/// The bytes written so far.
-pub(crate) struct Writer(Vec<u8>);
-
-impl Writer {
-    /// Appends bytes.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
+/// Checks envelope and checksum, and returns a reader of the content.
+pub(crate) fn open(bytes: &[u8], kind: Kind) -> Result<Reader<'_>, DecodeError> {
+    let short = DecodeError::Length { expected: ENVELOPE, found: bytes.len() };
+    let content = bytes.len().checked_sub(CHECKSUM).filter(|&end| end >= HEADER).ok_or(short)?;
+    let (signed, checksum) = bytes.split_at(content);
+    let mut reader = Reader(signed);
+    if reader.array::<8>()? != *MAGIC {
+        return Err(DecodeError::Magic);
     }
+    let version = u16::from_le_bytes(reader.array()?);
+    if version != VERSION {
+        return Err(DecodeError::Version { expected: VERSION, found: version });
+    }
+    let found = u16::from_le_bytes(reader.array()?);
+    if found != kind as u16 {
+        return Err(DecodeError::Kind { expected: kind as u16, found });
+    }
+    if Sha256::digest(signed)[..CHECKSUM] != *checksum {
+        return Err(DecodeError::Checksum);
+    }
+    Ok(reader)
 }
 
-/// The bytes that are left to read.
-pub(crate) struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    /// Checks envelope and checksum, and returns a reader of the content.
-    pub(crate) fn open(bytes: &'a [u8], kind: Kind) -> Result<Self, DecodeError> {
-        let short = DecodeError::Length { expected: ENVELOPE, found: bytes.len() };
-        let content = bytes.len().checked_sub(CHECKSUM).filter(|&end| end >= HEADER).ok_or(short)?;
-        let (signed, checksum) = bytes.split_at(content);
-        let mut reader = Self(signed);
-        if reader.array::<8>()? != *MAGIC {
-            return Err(DecodeError::Magic);
-        }
-        let version = u16::from_le_bytes(reader.array()?);
-        if version != VERSION {
-            return Err(DecodeError::Version { expected: VERSION, found: version });
-        }
-        let found = u16::from_le_bytes(reader.array()?);
-        if found != kind as u16 {
-            return Err(DecodeError::Kind { expected: kind as u16, found });
-        }
-        if Sha256::digest(signed)[..CHECKSUM] != *checksum {
-            return Err(DecodeError::Checksum);
-        }
-        Ok(reader)
-    }
-
-    /// Returns a reader of bytes that begin like an envelope of this kind, without any other check.
-    pub(crate) fn open_unchecked(bytes: &'a [u8], kind: Kind) -> Option<Self> {
-        let rest = bytes.strip_prefix(MAGIC.as_slice())?.strip_prefix(&VERSION.to_le_bytes())?;
-        rest.strip_prefix(&(kind as u16).to_le_bytes()).map(Self)
-    }
-
-    /// Reads a value.
-    pub(crate) fn read<T: Decode>(&mut self) -> Result<T, DecodeError> {
-        T::decode(self, ())
-    }
-
-    /// Reads a value that needs a parameter.
-    pub(crate) fn read_with<Parameter, T: Decode<Parameter>>(
-        &mut self,
-        parameter: Parameter,
-    ) -> Result<T, DecodeError> {
-        T::decode(self, parameter)
-    }
-
-    /// Reads `N` bytes.
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
-        let (head, tail) =
-            self.0.split_first_chunk::<N>().ok_or(DecodeError::Length { expected: N, found: self.0.len() })?;
-        self.0 = tail;
-        Ok(*head)
-    }
-
-    /// Reads `count` bytes.
-    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
-        let short = DecodeError::Length { expected: count, found: self.0.len() };
-        let (head, tail) = self.0.split_at_checked(count).ok_or(short)?;
-        self.0 = tail;
-        Ok(head)
-    }
-
-    /// Checks that nothing is left.
-    pub(crate) fn end(self) -> Result<(), DecodeError> {
-        if self.0.is_empty() { Ok(()) } else { Err(DecodeError::Length { expected: 0, found: self.0.len() }) }
-    }
+/// Returns a reader of bytes that begin like an envelope of this kind, without any other check.
+pub(crate) fn open_unchecked(bytes: &[u8], kind: Kind) -> Option<Reader<'_>> {
+    let rest = bytes.strip_prefix(MAGIC.as_slice())?.strip_prefix(&VERSION.to_le_bytes())?;
+    rest.strip_prefix(&(kind as u16).to_le_bytes()).map(Reader)
 }

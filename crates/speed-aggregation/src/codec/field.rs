@@ -2,48 +2,9 @@
 
 use speed_core::Digest;
 
-use super::envelope::{Reader, Writer};
+use super::bytes::{Decode, Encode, FixedLength, Reader, Writer};
 use super::error::DecodeError;
 use crate::ids::{KeyId, RoundId};
-
-/// A value with one form in bytes.
-pub(crate) trait Encode {
-    /// Returns the number of bytes that [`Self::encode`] writes.
-    fn encoded_len(&self) -> usize;
-
-    /// Writes the bytes.
-    fn encode(&self, writer: &mut Writer);
-}
-
-/// A value that can be read back, given a parameter: a length, limits, or nothing. Memory is bounded by the bytes at hand,
-/// never by a field that was read.
-pub(crate) trait Decode<Parameter = ()>: Sized {
-    /// Reads the bytes that [`Encode::encode`] wrote.
-    fn decode(reader: &mut Reader<'_>, parameter: Parameter) -> Result<Self, DecodeError>;
-}
-
-/// A type whose values all take the same number of bytes.
-pub(crate) trait FixedLength {
-    /// The number of bytes.
-    const LENGTH: usize;
-}
-
-/// Implements [`Encode`] for a struct as some of its fields, one after another.
-macro_rules! encode_in_order {
-    ($type:ty: $($field:ident),+ $(,)?) => {
-        impl $crate::codec::Encode for $type {
-            fn encoded_len(&self) -> usize {
-                0 $(+ $crate::codec::Encode::encoded_len(&self.$field))+
-            }
-
-            fn encode(&self, writer: &mut $crate::codec::Writer) {
-                $($crate::codec::Encode::encode(&self.$field, writer);)+
-            }
-        }
-    };
-}
-
-pub(crate) use encode_in_order;
 
 /// Inclusive limits of a number, with the name of its field.
 #[derive(Clone, Copy)]

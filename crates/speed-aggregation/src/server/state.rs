@@ -2,7 +2,7 @@
 
 use super::Server;
 use super::error::ServerError;
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, FixedLength, Kind, Limits, Reader, encode_in_order};
+use crate::codec::{Content, Decode, DecodeError, ENVELOPE, FixedLength, Kind, Limits, Reader, encode_in_order, open};
 use crate::ids::{KeyId, RoundId};
 use crate::keys::EvaluationKey;
 use crate::message::list_words;
@@ -99,7 +99,7 @@ impl Server {
     /// Those of [`Self::new`], and if the bytes are not exactly one well-formed state of this round, with enough teachers.
     pub fn resume(key: EvaluationKey, round: Round, state: &[u8]) -> Result<Self, ServerError> {
         let mut server = Self::new(key, round)?;
-        let mut reader = Reader::open(state, ClosedSum::KIND)?;
+        let mut reader = open(state, ClosedSum::KIND)?;
         let (key, found): (KeyId, RoundId) = (reader.read()?, reader.read()?);
         if key != server.key.id() || found != server.id {
             return Err(ServerError::StateOfRound { expected: server.id, found });
