@@ -15,12 +15,12 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use rand::RngExt;
 use serde_json::{Value, json};
-use speed_aggregation::comparison::PaperArgmax;
+use speed_aggregation::paper::PaperArgmax;
 use speed_aggregation::{
-    Aggregator, Circuit, ClearText, Encoding, Encrypted, NoisyVotes, Operations, Parameters, Round, Teacher, VoteRange,
-    generate_keys, processor_time,
+    Aggregator, ClearText, Encoding, Encrypted, NoisyVotes, Operations, Parameters, Round, RoundSpec, Teacher,
+    VoteRange, generate_keys, processor_time,
 };
-use speed_core::Randomness;
+use speed_core::{Circuit, Randomness, VoteShape};
 use speed_random::Streams;
 
 const TEACHERS: usize = 250;
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// A round of the protocol: the argmax by kind of operation, and the other steps beside it.
 fn round(circuit: Circuit, options: &Options) -> Result<Value, Box<dyn Error>> {
-    let encrypted = Encrypted::new(&PARAMETERS, KEYS, b"cost", options.threads)?.with_circuit(circuit);
+    let encrypted = Encrypted::new(&PARAMETERS, KEYS, b"cost", options.threads)?.with_circuit(circuit)?;
     let votes = votes(options.queries.get())?;
     let clear = ClearText.aggregate(&votes, &|_, _| {})?;
     let result = encrypted.aggregate(&votes, &|_, _| {})?;
@@ -147,7 +147,7 @@ fn paper(options: &Options) -> Result<Value, Box<dyn Error>> {
 fn sizes() -> Result<Value, Box<dyn Error>> {
     let keys = generate_keys(&PARAMETERS, &KEYS)?;
     let message = |queries: usize| -> Result<usize, Box<dyn Error>> {
-        let round = Round::new(b"cost", queries, CLASSES, TEACHERS, NOISE_BOUND)?;
+        let round = Round::new(RoundSpec::new(b"cost", VoteShape::new(TEACHERS, queries, CLASSES)?, NOISE_BOUND))?;
         let values = vec![0; queries * CLASSES];
         Ok(Teacher::new(0).answer(&keys.public, &round, &values, &KEYS)?.to_bytes().len())
     };
@@ -168,7 +168,7 @@ fn votes(queries: usize) -> Result<NoisyVotes, Box<dyn Error>> {
         let class = if rng.random_bool(0.7) { right } else { rng.random_range(0..CLASSES) };
         vote[class] = 1;
     }
-    Ok(NoisyVotes::new(TEACHERS, queries, CLASSES, NOISE_BOUND, values)?)
+    Ok(NoisyVotes::new(VoteShape::new(TEACHERS, queries, CLASSES)?, NOISE_BOUND, values)?)
 }
 
 /// The most memory that this process has held so far (Linux).

@@ -1,6 +1,5 @@
 //! One interface for aggregation in the clear and under encryption.
 
-use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use speed_core::EntropyError;
@@ -8,15 +7,18 @@ use speed_core::EntropyError;
 use crate::answer::OpenError;
 use crate::circuit::Work;
 use crate::codec::DecodeError;
-use crate::range::{EncodingError, RangeError};
+use crate::encoding::EncodingError;
+use crate::exact_circuit::InexactCircuit;
+use crate::range::RangeError;
 use crate::round::RoundError;
 use crate::server::ServerError;
 use crate::teacher::TeacherError;
+use crate::threads::ThreadsError;
 use crate::votes::NoisyVotes;
 
 /// Turns noisy votes into labels. [`ClearText`] and [`Encrypted`](crate::Encrypted) give the same winners.
 pub trait Aggregator {
-    /// The winner of every query. `on_query` is called, possibly from several threads, when a query's argmax is done,
+    /// Returns the winner of every query. `on_query` is called, possibly from several threads, when a query's argmax is done,
     /// with its index and the time it took.
     ///
     /// # Errors
@@ -28,7 +30,7 @@ pub trait Aggregator {
     ) -> Result<Aggregated, AggregationError>;
 }
 
-/// The labels of a round, and what they took. Times are wall-clock.
+/// The labels of a round, and their cost. Times are wall-clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aggregated {
     /// The winning class of every query; ties go to the lowest class.
@@ -51,11 +53,11 @@ pub struct Aggregated {
     pub argmax_processor: Option<Duration>,
     /// The student's decryptions.
     pub opening: Duration,
-    /// What the argmax circuits did, by kind of operation; nothing in the clear.
+    /// The operations of the argmax circuits, by kind; none in the clear.
     pub work: Work,
 }
 
-/// Why an aggregation failed.
+/// The reason why an aggregation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AggregationError {
     /// The votes do not make a round.
@@ -77,7 +79,7 @@ pub enum AggregationError {
     Teacher {
         /// The teacher.
         teacher: usize,
-        /// Why.
+        /// The reason.
         source: TeacherError,
     },
     /// A teacher's message could not be read.
@@ -85,7 +87,7 @@ pub enum AggregationError {
     Message {
         /// The teacher.
         teacher: usize,
-        /// Why.
+        /// The reason.
         source: DecodeError,
     },
     /// The server refused.
@@ -101,13 +103,11 @@ pub enum AggregationError {
     #[error(transparent)]
     Entropy(#[from] EntropyError),
     /// The threads could not be started.
-    #[error("cannot start {threads} threads: {reason}")]
-    Threads {
-        /// Number of threads asked for.
-        threads: NonZeroUsize,
-        /// What rayon says.
-        reason: String,
-    },
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
+    /// The circuit is not exact.
+    #[error(transparent)]
+    Circuit(#[from] InexactCircuit),
 }
 
 /// Aggregation by a trusted party: sums and compares in the clear. The reference for [`Encrypted`](crate::Encrypted),
@@ -126,7 +126,7 @@ impl Aggregator for ClearText {
         let sum = start.elapsed();
         let start = Instant::now();
         let (winners, query_times) = counts
-            .chunks_exact(votes.classes())
+            .chunks_exact(votes.shape().classes())
             .enumerate()
             .map(|(query, counts)| {
                 let start = Instant::now();
@@ -140,7 +140,7 @@ impl Aggregator for ClearText {
     }
 }
 
-/// The lowest index of a maximum of at most 256 counts.
+/// Returns the lowest index of a maximum of at most 256 counts.
 fn first_maximum(counts: &[i64]) -> u8 {
     let mut best = 0;
     for (class, count) in counts.iter().enumerate() {
@@ -153,6 +153,8 @@ fn first_maximum(counts: &[i64]) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use speed_core::VoteShape;
+
     use super::*;
 
     #[test]
@@ -161,7 +163,7 @@ mod tests {
             1, 0, 0, /**/ 0, 0, 1, /**/ 0, -1, 0, /**/ 2, 2, 2, // teacher 0, four queries
             0, 1, 3, /**/ 0, 0, 0, /**/ 0, 5, 4, /**/ 0, 1, 1, // teacher 1
         ];
-        let votes = NoisyVotes::new(2, 4, 3, 9, values).expect("valid");
+        let votes = NoisyVotes::new(VoteShape::new(2, 4, 3).expect("a shape"), 9, values).expect("valid");
         let seen = std::sync::Mutex::new(Vec::new());
         let result = ClearText
             .aggregate(&votes, &|query, _| seen.lock().expect("no panic").push(query))

@@ -1,10 +1,10 @@
 //! The server's answer to one query.
 
-use crate::codec::{DecodeError, Kind, Reader, Writer};
-use crate::keys::KeyId;
+use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Kind, Limits, Reader, Writer};
+use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::parameters::Parameters;
-use crate::round::{Round, RoundId};
+use crate::round::Round;
 
 /// The encrypted winner of one query.
 ///
@@ -13,7 +13,7 @@ use crate::round::{Round, RoundId};
 /// a table, so the winning count is not in the answer, and losing counts never are. The ciphertext is then
 /// re-randomised with a fresh public-key encryption of zero, so its mask tells the student nothing about the bootstrap
 /// that made it, and flooded with noise uniform on `[-2^58, 2^58]`, which hides the bootstrap's own error (standard
-/// deviation about `2^38`) up to a statistical distance of about `2^-20` an answer. That error is the only way left in
+/// deviation about `2^38`) up to a total variation distance of about `2^-20` per answer. That error is the only way left in
 /// which counts could show (they steer the rotation that makes it). `2^-20` is a bound to live with in an
 /// honest-but-curious setting, not a cryptographic one.
 ///
@@ -29,7 +29,7 @@ pub struct EncryptedAnswer {
     pub(crate) words: Vec<u64>,
 }
 
-/// Why the student cannot open an answer.
+/// The reason why the student cannot open an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// The answer was made under another key.
@@ -57,8 +57,42 @@ pub enum OpenError {
 /// Words of one ciphertext of an answer. All parameter sets of this format version share it.
 pub(crate) const WORDS: usize = Parameters::TOURNAMENT_128.polynomial_size + 1;
 
-/// The flag for [`Outcomes::no_answer`].
-pub(crate) const NO_ANSWER: u32 = 1;
+/// The bit of the flags for [`Outcomes::no_answer`].
+const NO_ANSWER: u32 = 1;
+
+/// Bytes before the ciphertexts: key id, round id, query, classes and flags.
+const HEADER: usize = KeyId::LENGTH + RoundId::LENGTH + 2 * usize::LENGTH + Flags::LENGTH;
+
+impl Encode for EncryptedAnswer {
+    fn encoded_len(&self) -> usize {
+        HEADER + self.words.encoded_len()
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.key.encode(writer);
+        self.round.encode(writer);
+        self.query.encode(writer);
+        self.outcomes.classes().encode(writer);
+        Flags::new([(NO_ANSWER, self.outcomes.no_answer())]).encode(writer);
+        self.words.encode(writer);
+    }
+}
+
+impl Decode for EncryptedAnswer {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let (key, round) = (reader.read()?, reader.read()?);
+        let query = reader.read_with(Limits { field: "query", min: 0, max: Round::MAX_QUERIES - 1 })?;
+        let classes = reader.read_with(Limits { field: "classes", min: 2, max: Round::MAX_CLASSES })?;
+        let flags: Flags = reader.read_with(NO_ANSWER)?;
+        let outcomes = Outcomes::checked(classes, flags.has(NO_ANSWER))?;
+        let words = reader.read_with(WORDS * outcomes.digits())?;
+        Ok(Self { key, round, query, outcomes, words })
+    }
+}
+
+impl Content for EncryptedAnswer {
+    const KIND: Kind = Kind::Answer;
+}
 
 impl EncryptedAnswer {
     /// `words` holds one ciphertext for each digit of the outcome.
@@ -67,47 +101,40 @@ impl EncryptedAnswer {
         Self { key, round, query, outcomes, words }
     }
 
-    /// The key under which it is encrypted.
+    /// Returns the key under which it is encrypted.
     #[must_use]
     pub fn key(&self) -> KeyId {
         self.key
     }
 
-    /// The round that the answer belongs to.
+    /// Returns the round that the answer belongs to.
     #[must_use]
     pub fn round(&self) -> RoundId {
         self.round
     }
 
-    /// The query that it answers.
+    /// Returns the query that it answers.
     #[must_use]
     pub fn query(&self) -> usize {
         self.query
     }
 
-    /// The outcomes that it can have.
+    /// Returns the outcomes that it can have.
     #[must_use]
     pub fn outcomes(&self) -> Outcomes {
         self.outcomes
     }
 
-    /// Bytes of an answer.
+    /// Returns the number of bytes of an answer.
     #[must_use]
     pub fn size(outcomes: Outcomes) -> usize {
-        crate::codec::ENVELOPE + 76 + outcomes.digits() * WORDS * size_of::<u64>()
+        ENVELOPE + HEADER + outcomes.digits() * WORDS * size_of::<u64>()
     }
 
-    /// The bytes that travel.
+    /// Returns the bytes that travel.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut writer = Writer::new(Kind::Answer, 76 + size_of_val(self.words.as_slice()));
-        writer.bytes(self.key.as_bytes());
-        writer.bytes(self.round.as_bytes());
-        writer.count(self.query);
-        writer.count(self.outcomes.classes());
-        writer.u32(if self.outcomes.no_answer() { NO_ANSWER } else { 0 });
-        writer.words(&self.words);
-        writer.finish()
+        self.seal()
     }
 
     /// Reads an answer. Memory is bounded by the length of `bytes`.
@@ -115,14 +142,7 @@ impl EncryptedAnswer {
     /// # Errors
     /// If the bytes are not exactly one well-formed answer of this version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes, Kind::Answer)?;
-        let key = KeyId::from_bytes(reader.array()?);
-        let round = RoundId::from_bytes(reader.array()?);
-        let query = reader.bounded("query", 0, Round::MAX_QUERIES - 1)?;
-        let classes = reader.bounded("classes", 2, Round::MAX_CLASSES)?;
-        let outcomes = Outcomes::checked(classes, reader.flags("flags", NO_ANSWER)? != 0)?;
-        let words = reader.words(WORDS * outcomes.digits())?;
-        Ok(Self { key, round, query, outcomes, words })
+        Self::unseal(bytes, ())
     }
 }
 

@@ -1,10 +1,12 @@
-//! A round's result as it travels: all answers, and what became of every teacher.
+//! A round's result as it travels: all answers, and the status of every teacher.
 
-use crate::answer::{EncryptedAnswer, NO_ANSWER, WORDS};
-use crate::codec::{DecodeError, ENVELOPE, Kind, Reader, Writer};
-use crate::keys::KeyId;
+use speed_core::{NoisePlacement, VoteShape};
+
+use crate::answer::{EncryptedAnswer, WORDS};
+use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Kind, Limits, Reader, Writer};
+use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
-use crate::round::{NoisePlace, Round, RoundId};
+use crate::round::Round;
 use crate::status::TeacherStatus;
 
 /// The result of a round: the encrypted answers to all its queries, and the status of every teacher, from which the
@@ -20,24 +22,27 @@ use crate::status::TeacherStatus;
 /// 4         queries Q
 /// 4         classes
 /// 4         flags: bit 0 "no answer" is possible, bit 1 simulation, bit 2 the server added the noise
-/// n         one status a teacher
+/// n         one status per teacher
 /// 8 Q d W   answers in the order of queries: d digits of W = 2049 words each
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct AnswerList {
     key: KeyId,
     round: RoundId,
+    shape: VoteShape,
     outcomes: Outcomes,
     simulation: bool,
-    noise: NoisePlace,
+    placement: NoisePlacement,
     statuses: Vec<TeacherStatus>,
-    queries: usize,
     words: Vec<u64>,
 }
 
+const NO_ANSWER: u32 = 1;
 const SIMULATION: u32 = 2;
-const SERVER_NOISE: u32 = 4;
-const FIXED: usize = 80;
+const CENTRAL_NOISE: u32 = 4;
+
+/// Bytes before the statuses: key id, round id, teachers, queries, classes and flags.
+const HEADER: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH + Flags::LENGTH;
 
 /// Answers that do not make a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,7 +52,60 @@ pub struct AnswerListError {
     pub query: usize,
 }
 
+impl Encode for AnswerList {
+    fn encoded_len(&self) -> usize {
+        HEADER + self.statuses.encoded_len() + self.words.encoded_len()
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.key.encode(writer);
+        self.round.encode(writer);
+        self.shape.teachers().encode(writer);
+        self.shape.queries().encode(writer);
+        self.shape.classes().encode(writer);
+        let flags = Flags::new([
+            (NO_ANSWER, self.outcomes.no_answer()),
+            (SIMULATION, self.simulation),
+            (CENTRAL_NOISE, self.placement == NoisePlacement::Central),
+        ]);
+        flags.encode(writer);
+        self.statuses.encode(writer);
+        self.words.encode(writer);
+    }
+}
+
+impl Decode for AnswerList {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let (key, round) = (reader.read()?, reader.read()?);
+        let teachers = reader.read_with(Limits { field: "teachers", min: 1, max: Round::MAX_TEACHERS })?;
+        let queries = reader.read_with(Limits { field: "queries", min: 1, max: Round::MAX_QUERIES })?;
+        let classes = reader.read_with(Limits { field: "classes", min: 2, max: Round::MAX_CLASSES })?;
+        let flags: Flags = reader.read_with(NO_ANSWER | SIMULATION | CENTRAL_NOISE)?;
+        let outcomes = Outcomes::checked(classes, flags.has(NO_ANSWER))?;
+        let shape = VoteShape::new(teachers, queries, classes).expect("the limits of a round are those of a shape");
+        let placement = if flags.has(CENTRAL_NOISE) { NoisePlacement::Central } else { NoisePlacement::Distributed };
+        Ok(Self {
+            key,
+            round,
+            shape,
+            outcomes,
+            simulation: flags.has(SIMULATION),
+            placement,
+            statuses: reader.read_with(teachers)?,
+            words: reader.read_with(queries * outcomes.digits() * WORDS)?,
+        })
+    }
+}
+
+impl Content for AnswerList {
+    const KIND: Kind = Kind::AnswerList;
+}
+
 impl AnswerList {
+    /// The number of bytes of the largest result of any round.
+    pub const MAX_BYTES: usize =
+        ENVELOPE + HEADER + Round::MAX_TEACHERS + Round::MAX_QUERIES * 2 * WORDS * size_of::<u64>();
+
     /// Puts the answers of `round`, in the order of its queries, and the teachers' statuses together.
     ///
     /// # Errors
@@ -58,79 +116,87 @@ impl AnswerList {
         statuses: Vec<TeacherStatus>,
         answers: &[EncryptedAnswer],
     ) -> Result<Self, AnswerListError> {
-        let (id, outcomes) = (round.id(key), round.outcomes());
-        let mut words = Vec::with_capacity(round.queries() * outcomes.digits() * WORDS);
-        for query in 0..round.queries().max(answers.len()) {
-            match answers.get(query) {
-                Some(answer)
-                    if query < round.queries()
-                        && answer.query == query
-                        && answer.round == id
-                        && answer.outcomes == outcomes =>
-                {
-                    words.extend_from_slice(&answer.words);
-                }
-                _ => return Err(AnswerListError { query }),
-            }
+        let (id, outcomes, queries) = (round.id(key), round.outcomes(), round.shape().queries());
+        let mut words = Vec::with_capacity(queries * outcomes.digits() * WORDS);
+        for query in 0..queries.max(answers.len()) {
+            let answer = answers.get(query).filter(|answer| {
+                query < queries && answer.query == query && answer.round == id && answer.outcomes == outcomes
+            });
+            words.extend_from_slice(&answer.ok_or(AnswerListError { query })?.words);
         }
-        let (simulation, noise, queries) = (round.is_simulation(), round.noise_place(), round.queries());
-        Ok(Self { key, round: id, outcomes, simulation, noise, statuses, queries, words })
+        let (shape, simulation, placement) = (round.shape(), round.is_simulation(), round.placement());
+        Ok(Self { key, round: id, shape, outcomes, simulation, placement, statuses, words })
     }
 
-    /// The key under which the answers are encrypted.
+    /// Returns the key under which the answers are encrypted.
     #[must_use]
     pub fn key(&self) -> KeyId {
         self.key
     }
 
-    /// The round.
+    /// Returns the round.
     #[must_use]
     pub fn round(&self) -> RoundId {
         self.round
     }
 
-    /// The outcomes that answers can have.
+    /// Returns the numbers of teachers, queries and classes.
+    #[must_use]
+    pub fn shape(&self) -> VoteShape {
+        self.shape
+    }
+
+    /// Returns the outcomes that answers can have.
     #[must_use]
     pub fn outcomes(&self) -> Outcomes {
         self.outcomes
     }
 
-    /// Whether the round is a simulation, whose noise protects nobody.
+    /// Returns whether the round is a simulation, whose noise protects nobody.
     #[must_use]
     pub fn is_simulation(&self) -> bool {
         self.simulation
     }
 
-    /// Who added the noise.
+    /// Returns the parties that added the privacy noise.
     #[must_use]
-    pub fn noise_place(&self) -> NoisePlace {
-        self.noise
+    pub fn placement(&self) -> NoisePlacement {
+        self.placement
     }
 
-    /// The status of every teacher.
+    /// Returns the status of every teacher.
     #[must_use]
     pub fn statuses(&self) -> &[TeacherStatus] {
         &self.statuses
     }
 
-    /// Number of teachers whose messages are in the sum.
+    /// Returns the number of teachers whose messages are in the sum.
     #[must_use]
     pub fn counted(&self) -> usize {
         self.statuses.iter().filter(|&&status| status == TeacherStatus::Counted).count()
     }
 
-    /// The largest honest ratio (the paper's tau) that an accountant may use, if every counted teacher is honest: the
-    /// share of the noise that is in the sum. Without the server's noise it is counted teachers to all teachers, since
+    /// Returns whether the result says of its round what the round itself says.
+    #[must_use]
+    pub fn agrees_with(&self, round: &Round) -> bool {
+        self.shape == round.shape()
+            && self.outcomes == round.outcomes()
+            && self.simulation == round.is_simulation()
+            && self.placement == round.placement()
+    }
+
+    /// Returns the largest honest ratio (the paper's tau) that an accountant may use, if every counted teacher is honest:
+    /// the share of the noise that is in the sum. Without the server's noise it is counted teachers to all teachers, since
     /// each adds one n-th; the noise of a server is whole whoever answers.
     #[must_use]
     pub fn honest_ratio(&self) -> f64 {
-        match self.noise {
-            NoisePlace::Teachers => self.counted() as f64 / self.statuses.len() as f64,
-            NoisePlace::Server => 1.0,
+        match self.placement {
+            NoisePlacement::Distributed => self.counted() as f64 / self.shape.teachers() as f64,
+            NoisePlacement::Central => 1.0,
         }
     }
 
-    /// The answers, in the order of the queries.
+    /// Returns the answers, in the order of the queries.
     pub fn answers(&self) -> impl ExactSizeIterator<Item = EncryptedAnswer> + '_ {
         self.words
             .chunks_exact(self.outcomes.digits() * WORDS)
@@ -138,36 +204,17 @@ impl AnswerList {
             .map(|(query, words)| EncryptedAnswer::new(self.key, self.round, query, self.outcomes, words.to_vec()))
     }
 
-    /// Bytes of a round's result.
+    /// Returns the number of bytes of a round's result.
     #[must_use]
     pub fn size(round: &Round) -> usize {
-        ENVELOPE + FIXED + round.teachers() + round.queries() * round.outcomes().digits() * WORDS * size_of::<u64>()
+        let words = round.shape().queries() * round.outcomes().digits() * WORDS;
+        ENVELOPE + HEADER + round.shape().teachers() + words * size_of::<u64>()
     }
 
-    /// Bytes of the largest result of any round.
-    pub const MAX_BYTES: usize =
-        ENVELOPE + FIXED + Round::MAX_TEACHERS + Round::MAX_QUERIES * 2 * WORDS * size_of::<u64>();
-
-    /// The bytes that travel.
+    /// Returns the bytes that travel.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let size = FIXED + self.statuses.len() + size_of_val(self.words.as_slice());
-        let mut writer = Writer::new(Kind::AnswerList, size);
-        writer.bytes(self.key.as_bytes());
-        writer.bytes(self.round.as_bytes());
-        writer.count(self.statuses.len());
-        writer.count(self.queries);
-        writer.count(self.outcomes.classes());
-        let flag = |set, flag| if set { flag } else { 0 };
-        let server = self.noise == NoisePlace::Server;
-        writer.u32(
-            flag(self.outcomes.no_answer(), NO_ANSWER) | flag(self.simulation, SIMULATION) | flag(server, SERVER_NOISE),
-        );
-        for &status in &self.statuses {
-            writer.bytes(&[status as u8]);
-        }
-        writer.words(&self.words);
-        writer.finish()
+        self.seal()
     }
 
     /// Reads a result. Memory is bounded by the length of `bytes`.
@@ -175,24 +222,13 @@ impl AnswerList {
     /// # Errors
     /// If the bytes are not exactly one well-formed result of this version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes, Kind::AnswerList)?;
-        let key = KeyId::from_bytes(reader.array()?);
-        let round = RoundId::from_bytes(reader.array()?);
-        let teachers = reader.bounded("teachers", 1, Round::MAX_TEACHERS)?;
-        let queries = reader.bounded("queries", 1, Round::MAX_QUERIES)?;
-        let classes = reader.bounded("classes", 2, Round::MAX_CLASSES)?;
-        let flags = reader.flags("flags", NO_ANSWER | SIMULATION | SERVER_NOISE)?;
-        let outcomes = Outcomes::checked(classes, flags & NO_ANSWER != 0)?;
-        let statuses = TeacherStatus::read_all(reader.take(teachers)?)?;
-        let words = reader.words(queries * outcomes.digits() * WORDS)?;
-        let noise = if flags & SERVER_NOISE == 0 { NoisePlace::Teachers } else { NoisePlace::Server };
-        Ok(Self { key, round, outcomes, simulation: flags & SIMULATION != 0, noise, statuses, queries, words })
+        Self::unseal(bytes, ())
     }
 }
 
 impl std::fmt::Debug for AnswerList {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (counted, teachers) = (self.counted(), self.statuses.len());
-        write!(f, "AnswerList(round {}, {} queries, {counted} of {teachers} teachers, ..)", self.round, self.queries)
+        let (counted, shape) = (self.counted(), self.shape);
+        write!(f, "AnswerList(round {}, {shape}, {counted} counted, ..)", self.round)
     }
 }

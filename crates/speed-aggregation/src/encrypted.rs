@@ -5,20 +5,22 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use speed_core::Randomness;
+use speed_core::{Circuit, Randomness};
 
 use crate::aggregator::{Aggregated, AggregationError, Aggregator};
 use crate::answer::EncryptedAnswer;
-use crate::circuit::Circuit;
+use crate::encoding::Encoding;
+use crate::exact_circuit::{ExactCircuit, InexactCircuit};
 use crate::keys::{EvaluationKey, PublicKey};
 use crate::message::Message;
 use crate::parameters::Parameters;
 use crate::processor_time::processor_time;
-use crate::range::{Encoding, RangeError};
-use crate::round::Round;
+use crate::range::RangeError;
+use crate::round::{Round, RoundSpec};
 use crate::server::Server;
 use crate::student::{SecretKey, generate_keys};
 use crate::teacher::Teacher;
+use crate::threads;
 use crate::votes::NoisyVotes;
 
 /// Teachers, server and student in one process, exchanging the bytes that would travel. Cloning is cheap (keys and
@@ -29,7 +31,7 @@ pub struct Encrypted {
     public: PublicKey,
     evaluation: EvaluationKey,
     key_generation: Duration,
-    source: Randomness,
+    randomness: Randomness,
     circuit: Circuit,
     label: Vec<u8>,
     threads: NonZeroUsize,
@@ -43,17 +45,14 @@ impl Encrypted {
     /// If the operating system gives no randomness or no threads.
     pub fn new(
         parameters: &Parameters,
-        source: Randomness,
+        randomness: Randomness,
         label: &[u8],
         threads: NonZeroUsize,
     ) -> Result<Self, AggregationError> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.get())
-            .build()
-            .map_err(|error| AggregationError::Threads { threads, reason: error.to_string() })?;
+        let pool = threads::pool(threads)?;
         let start = Instant::now();
         let (secret, public, evaluation) = pool.install(|| {
-            let keys = generate_keys(parameters, &source)?;
+            let keys = generate_keys(parameters, &randomness)?;
             Ok::<_, AggregationError>((Arc::new(keys.secret), keys.public, keys.evaluation.expand()))
         })?;
         let key_generation = start.elapsed();
@@ -62,7 +61,7 @@ impl Encrypted {
             public,
             evaluation,
             key_generation,
-            source,
+            randomness,
             circuit: Circuit::default(),
             label: label.to_vec(),
             threads,
@@ -70,14 +69,17 @@ impl Encrypted {
         })
     }
 
-    /// The same with another circuit.
-    #[must_use]
-    pub fn with_circuit(mut self, circuit: Circuit) -> Self {
+    /// Changes the circuit.
+    ///
+    /// # Errors
+    /// If it is the paper's, which is not exact.
+    pub fn with_circuit(mut self, circuit: Circuit) -> Result<Self, InexactCircuit> {
+        ExactCircuit::try_from(circuit)?;
         self.circuit = circuit;
-        self
+        Ok(self)
     }
 
-    /// The same keys for another round. Rounds need labels of their own: they bind messages to the round, and in a
+    /// Changes the label, for another round with the same keys. Rounds need labels of their own: they bind messages to the round, and in a
     /// simulation they keep the encryptions of two rounds apart.
     #[must_use]
     pub fn with_label(mut self, label: &[u8]) -> Self {
@@ -85,34 +87,35 @@ impl Encrypted {
         self
     }
 
-    /// The student's key.
+    /// Returns the student's key.
     #[must_use]
     pub fn secret_key(&self) -> &SecretKey {
         &self.secret
     }
 
-    /// The teachers' key.
+    /// Returns the teachers' key.
     #[must_use]
     pub fn public_key(&self) -> &PublicKey {
         &self.public
     }
 
-    /// The server's key.
+    /// Returns the server's key.
     #[must_use]
     pub fn evaluation_key(&self) -> &EvaluationKey {
         &self.evaluation
     }
 
-    /// Time that the generation and expansion of the keys took.
+    /// Returns the time that the generation and expansion of the keys took.
     #[must_use]
     pub fn key_generation(&self) -> Duration {
         self.key_generation
     }
 
-    /// Here, unlike in the protocol, the counts are known: noise beyond its bound is an error, not a wrong label.
+    /// Checks that the privacy noise is within its bound. Here, unlike in the protocol, the counts are known: noise beyond is
+    /// an error, not a wrong label.
     fn check_range(&self, votes: &NoisyVotes) -> Result<(), AggregationError> {
         let supported = self.public.parameters().range();
-        for (query, counts) in votes.counts().chunks_exact(votes.classes()).enumerate() {
+        for (query, counts) in votes.counts().chunks_exact(votes.shape().classes()).enumerate() {
             let (low, high) = counts.iter().fold((0, 0), |(low, high), &x| (x.min(low), x.max(high)));
             let needed = high.abs_diff(low);
             if needed > supported {
@@ -122,7 +125,7 @@ impl Encrypted {
         Ok(())
     }
 
-    /// All teachers encrypt, a batch in parallel at a time, and the server sums. Returns bytes of a message and times of
+    /// Lets all teachers encrypt, a batch in parallel at a time, and the server sum. Returns bytes of a message and times of
     /// encryption and sum.
     fn collect(
         &self,
@@ -132,14 +135,14 @@ impl Encrypted {
     ) -> Result<(usize, Duration, Duration), AggregationError> {
         let (mut bytes, mut encryption, mut sum) = (0, Duration::ZERO, Duration::ZERO);
         let batch = 8 * self.threads.get();
-        for first in (0..votes.teachers()).step_by(batch) {
+        for first in (0..votes.shape().teachers()).step_by(batch) {
             let start = Instant::now();
             let messages = self.pool.install(|| {
-                (first..votes.teachers().min(first + batch))
+                (first..votes.shape().teachers().min(first + batch))
                     .into_par_iter()
                     .map(|teacher| {
                         Teacher::new(teacher)
-                            .answer(&self.public, round, votes.teacher(teacher), &self.source)
+                            .answer(&self.public, round, votes.teacher(teacher), &self.randomness)
                             .map(|message| message.to_bytes())
                             .map_err(|source| AggregationError::Teacher { teacher, source })
                     })
@@ -165,16 +168,16 @@ impl Aggregator for Encrypted {
         votes: &NoisyVotes,
         on_query: &(dyn Fn(usize, Duration) + Sync),
     ) -> Result<Aggregated, AggregationError> {
-        let round = Round::new(&self.label, votes.queries(), votes.classes(), votes.teachers(), votes.noise_bound())?;
-        Encoding::new(self.public.parameters(), round.classes(), round.range())?;
+        let round = Round::new(RoundSpec::new(&self.label, votes.shape(), votes.noise_bound()))?;
+        Encoding::of_round(self.public.parameters(), &round)?;
         self.check_range(votes)?;
         let mut server = Server::new(self.evaluation.clone(), round.clone())?
-            .with_circuit(self.circuit)
-            .with_source(self.source.clone());
+            .with_circuit(self.circuit)?
+            .with_randomness(self.randomness.clone());
         let (message_bytes, encryption, sum) = self.collect(votes, &round, &mut server)?;
 
         let (start, processor_start) = (Instant::now(), processor_time());
-        let times = Mutex::new(vec![Duration::ZERO; votes.queries()]);
+        let times = Mutex::new(vec![Duration::ZERO; votes.shape().queries()]);
         let answers = server.argmax(self.threads, &|query, time| {
             // A panic in another caller's on_query must not hide its own message behind a poisoned lock.
             times.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[query] = time;

@@ -8,7 +8,7 @@
 //! | [`Server`] | [`EvaluationKey`] | adds messages, computes the argmax, sends [`EncryptedAnswer`]s |
 //!
 //! The keys are different types, so the server cannot be handed a secret key. The argmax is exact, with a failure
-//! probability below 2^-128 a query ([`Encoding::guarantee`]), as long as counts stay in their [`VoteRange`]; a round for
+//! probability below 2^-128 per query ([`Encoding::guarantee`]), as long as counts stay in their [`VoteRange`]; a round for
 //! which that cannot be had is refused. Ties go to the lowest class.
 //!
 //! [`Aggregator`] is the same for the protocol in one process ([`Encrypted`]) and for its clear-text twin
@@ -16,18 +16,21 @@
 //!
 //! ```
 //! use speed_aggregation::{Aggregator, ClearText, NoisyVotes};
+//! use speed_core::VoteShape;
 //!
-//! // 2 teachers, 1 query, 3 classes
-//! let votes = NoisyVotes::new(2, 1, 3, 0, vec![0, 1, 0, /* second teacher */ 0, 1, 0])?;
+//! // 2 teachers, 1 query, 3 classes; no noise
+//! let shape = VoteShape::new(2, 1, 3)?;
+//! let votes = NoisyVotes::new(shape, 0, vec![0, 1, 0, /* second teacher */ 0, 1, 0])?;
 //! let labels = ClearText.aggregate(&votes, &|_, _| {})?.winners;
 //! assert_eq!(labels, [1]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! ```no_run
-//! use speed_aggregation::{Aggregator, Encrypted, Randomness, NoisyVotes, Parameters};
+//! use speed_aggregation::{Aggregator, Encrypted, NoisyVotes, Parameters};
+//! use speed_core::{Randomness, VoteShape};
 //!
-//! let votes = NoisyVotes::new(2, 1, 3, 0, vec![0, 1, 0, 0, 1, 0])?;
+//! let votes = NoisyVotes::new(VoteShape::new(2, 1, 3)?, 0, vec![0, 1, 0, 0, 1, 0])?;
 //! let threads = std::thread::available_parallelism()?;
 //! let encrypted = Encrypted::new(&Parameters::TOURNAMENT_128, Randomness::OperatingSystem, b"run 1", threads)?;
 //! let result = encrypted.aggregate(&votes, &|query, time| eprintln!("query {query}: {time:?}"))?;
@@ -40,52 +43,64 @@
 mod aggregator;
 mod answer;
 mod answer_list;
+mod ciphertext_noise;
 mod circuit;
 mod codec;
-#[cfg(feature = "student")]
-pub mod comparison;
+mod encoding;
 #[cfg(feature = "student")]
 mod encrypted;
-mod hex;
+mod exact_circuit;
+mod ids;
 mod keys;
+mod layout;
 mod message;
-mod noise;
 mod outcome;
+#[cfg(feature = "student")]
+pub mod paper;
 mod parameters;
+mod privacy_noise;
 mod processor_time;
 #[cfg(feature = "proofs")]
 mod proof;
 mod random;
 mod range;
 mod round;
+mod scales;
 mod server;
 mod status;
 #[cfg(feature = "student")]
 mod student;
 mod teacher;
+mod threads;
+mod values;
 mod votes;
 
 pub use aggregator::{Aggregated, AggregationError, Aggregator, ClearText};
 pub use answer::{EncryptedAnswer, OpenError};
 pub use answer_list::{AnswerList, AnswerListError};
-pub use circuit::{Circuit, Operations, Work};
+pub use ciphertext_noise::Guarantee;
+pub use circuit::{Operations, Work};
 pub use codec::DecodeError;
+pub use encoding::{Encoding, EncodingError};
 #[cfg(feature = "student")]
 pub use encrypted::Encrypted;
-pub use hex::IdError;
-pub use keys::{EvaluationKey, KeyId, PublicKey, SeededEvaluationKey};
+pub use exact_circuit::InexactCircuit;
+pub use ids::{KeyId, RoundId};
+pub use keys::{EvaluationKey, PublicKey, SeededEvaluationKey};
 pub use message::Message;
-pub use noise::Guarantee;
 pub use outcome::{Outcome, Outcomes};
 pub use parameters::Parameters;
+pub use privacy_noise::{PRIVACY_NOISE_RANGE_FAILURE, PrivacyNoise, PrivacyNoiseError, PrivacyNoiseShare};
 pub use processor_time::processor_time;
 #[cfg(feature = "proofs")]
-pub use proof::{Proof, ProofError, ProofKey};
-pub use range::{Encoding, EncodingError, RangeError, VoteRange};
-pub use round::{NoisePlace, Round, RoundError, RoundId};
-pub use server::{Server, ServerError};
+pub use proof::{Proof, ProofError, ProofKey, ProofTarget};
+pub use range::{RangeError, VoteRange};
+pub use round::{Round, RoundError, RoundSpec};
+pub use server::{NoiseFault, Server, ServerError};
 pub use status::TeacherStatus;
 #[cfg(feature = "student")]
 pub use student::{KeySet, SecretKey, generate_keys};
 pub use teacher::{Teacher, TeacherError};
+pub use threads::ThreadsError;
+pub use values::teacher_values;
 pub use votes::{NoisyVotes, VotesError};

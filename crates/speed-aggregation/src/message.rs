@@ -5,10 +5,13 @@ use tfhe::core_crypto::prelude::{
     lwe_compact_ciphertext_list_size,
 };
 
-use crate::codec::{DecodeError, ENVELOPE, Kind, Reader, Writer};
-use crate::keys::KeyId;
+use crate::codec::{
+    Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, MAGIC, Reader, Writer, encode_in_order,
+    open_unchecked,
+};
+use crate::ids::{KeyId, RoundId};
 use crate::parameters::Parameters;
-use crate::round::{Round, RoundId};
+use crate::round::Round;
 
 /// A teacher's encrypted values for all queries of a round.
 ///
@@ -22,102 +25,144 @@ use crate::round::{Round, RoundId};
 /// 4      queries
 /// 4      classes
 /// 8 N c  masks: one ring element of N = 2048 words for every 2048 values begun
-/// 8 Q K  bodies: one word a value, queries in order, classes in order within a query
+/// 8 Q K  bodies: one word per value, queries in order, classes in order within a query
 /// ```
 /// One query of ten classes takes 16,568 bytes, a hundred queries 24,488.
 #[derive(Clone)]
 pub struct Message {
+    header: Header,
+    list: LweCompactCiphertextListOwned<u64>,
+}
+
+/// The part of a message before its ciphertexts.
+#[derive(Clone, Copy)]
+struct Header {
     key: KeyId,
     round: RoundId,
     teacher: usize,
     queries: usize,
     classes: usize,
-    list: LweCompactCiphertextListOwned<u64>,
+}
+
+encode_in_order!(Header: key, round, teacher, queries, classes);
+
+impl FixedLength for Header {
+    const LENGTH: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH;
+}
+
+/// Limits of the teacher's index.
+const TEACHER: Limits = Limits { field: "teacher", min: 0, max: Round::MAX_TEACHERS - 1 };
+
+impl Decode for Header {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        Ok(Self {
+            key: reader.read()?,
+            round: reader.read()?,
+            teacher: reader.read_with(TEACHER)?,
+            queries: reader.read_with(Limits { field: "queries", min: 1, max: Round::MAX_QUERIES })?,
+            classes: reader.read_with(Limits { field: "classes", min: 1, max: Round::MAX_CLASSES })?,
+        })
+    }
 }
 
 /// The dimension of messages on the wire. All parameter sets of this format version share it.
 const DIMENSION: LweDimension = LweDimension(Parameters::TOURNAMENT_128.polynomial_size);
 
-/// Bytes between the envelope and the masks.
-const FIXED: usize = 76;
+/// Returns the number of words of a list of so many values.
+pub(crate) fn list_words(values: usize) -> usize {
+    lwe_compact_ciphertext_list_size(DIMENSION, LweCiphertextCount(values))
+}
+
+impl Encode for Message {
+    fn encoded_len(&self) -> usize {
+        self.header.encoded_len() + self.list.as_ref().encoded_len()
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.header.encode(writer);
+        self.list.as_ref().encode(writer);
+    }
+}
+
+impl Decode for Message {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let header: Header = reader.read()?;
+        // At most 2^24 values: no overflow on the way to the comparison with the length at hand.
+        let count = header.queries * header.classes;
+        let words = reader.read_with(list_words(count))?;
+        let (size, modulus) = (DIMENSION.to_lwe_size(), CiphertextModulus::new_native());
+        let list = LweCompactCiphertextListOwned::from_container(words, size, LweCiphertextCount(count), modulus);
+        Ok(Self { header, list })
+    }
+}
+
+impl Content for Message {
+    const KIND: Kind = Kind::Message;
+}
 
 impl Message {
-    pub(crate) fn new(
-        key: KeyId,
-        round: RoundId,
-        teacher: usize,
-        queries: usize,
-        classes: usize,
-        list: LweCompactCiphertextListOwned<u64>,
-    ) -> Self {
-        Self { key, round, teacher, queries, classes, list }
+    /// The first bytes of every message, as of all files of this crate.
+    pub const MAGIC: &[u8; 8] = MAGIC;
+
+    pub(crate) fn new(key: KeyId, round: &Round, teacher: usize, list: LweCompactCiphertextListOwned<u64>) -> Self {
+        let (queries, classes) = (round.shape().queries(), round.shape().classes());
+        Self { header: Header { key, round: round.id(key), teacher, queries, classes }, list }
     }
 
-    /// The key under which it is encrypted.
+    /// Returns the key under which it is encrypted.
     #[must_use]
     pub fn key(&self) -> KeyId {
-        self.key
+        self.header.key
     }
 
-    /// The round that the message belongs to.
+    /// Returns the round that the message belongs to.
     #[must_use]
     pub fn round(&self) -> RoundId {
-        self.round
+        self.header.round
     }
 
-    /// The teacher that claims to have sent it. (A claim: messages carry no signature.)
+    /// Returns the teacher that claims to have sent it. (A claim: messages carry no signature.)
     #[must_use]
     pub fn teacher(&self) -> usize {
-        self.teacher
+        self.header.teacher
     }
 
-    /// Number of queries.
+    /// Returns the number of queries.
     #[must_use]
     pub fn queries(&self) -> usize {
-        self.queries
+        self.header.queries
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     #[must_use]
     pub fn classes(&self) -> usize {
-        self.classes
+        self.header.classes
     }
 
     pub(crate) fn list(&self) -> &LweCompactCiphertextListOwned<u64> {
         &self.list
     }
 
-    /// The first bytes of every message, as of all files of this crate.
-    pub const MAGIC: &[u8; 8] = crate::codec::MAGIC;
-
-    /// Bytes of a message of `queries` queries and `classes` classes.
+    /// Returns the number of bytes of a message of `queries` queries and `classes` classes.
     #[must_use]
     pub fn size(queries: usize, classes: usize) -> usize {
-        let words = lwe_compact_ciphertext_list_size(DIMENSION, LweCiphertextCount(queries * classes));
-        ENVELOPE + FIXED + words * size_of::<u64>()
+        ENVELOPE + Header::LENGTH + list_words(queries * classes) * size_of::<u64>()
     }
 
-    /// The teacher that the first bytes of a file name, whatever follows: enough to say whose file is refused. Nothing
-    /// but the envelope's first bytes is checked.
+    /// Returns the teacher that the first bytes of a file name, whatever follows: enough to say whose file is refused.
+    /// Nothing but the envelope's first bytes is checked.
     #[must_use]
     pub fn claimed_teacher(start: &[u8]) -> Option<usize> {
-        let header = Reader::unchecked(start, Kind::Message)?;
-        let teacher = u32::from_le_bytes(*header.get(64..)?.first_chunk()?) as usize;
-        (teacher < Round::MAX_TEACHERS).then_some(teacher)
+        let mut reader = open_unchecked(start, Self::KIND)?;
+        reader.read::<KeyId>().ok()?;
+        reader.read::<RoundId>().ok()?;
+        reader.read_with(TEACHER).ok()
     }
 
-    /// The bytes that travel.
+    /// Returns the bytes that travel.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let words = self.list.as_ref();
-        let mut writer = Writer::new(Kind::Message, FIXED + size_of_val(words));
-        writer.bytes(self.key.as_bytes());
-        writer.bytes(self.round.as_bytes());
-        for number in [self.teacher, self.queries, self.classes] {
-            writer.count(number);
-        }
-        writer.words(words);
-        writer.finish()
+        self.seal()
     }
 
     /// Reads a message. Memory is bounded by the length of `bytes`.
@@ -125,31 +170,13 @@ impl Message {
     /// # Errors
     /// If the bytes are not exactly one well-formed message of this version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes, Kind::Message)?;
-        let key = KeyId::from_bytes(reader.array()?);
-        let round = RoundId::from_bytes(reader.array()?);
-        let teacher = reader.bounded("teacher", 0, Round::MAX_TEACHERS - 1)?;
-        let queries = reader.bounded("queries", 1, Round::MAX_QUERIES)?;
-        let classes = reader.bounded("classes", 1, Round::MAX_CLASSES)?;
-        // At most 2^24 values: no overflow on the way to the comparison with the length at hand.
-        let count = LweCiphertextCount(queries * classes);
-        let words = reader.words(lwe_compact_ciphertext_list_size(DIMENSION, count))?;
-        let list = LweCompactCiphertextListOwned::from_container(
-            words,
-            DIMENSION.to_lwe_size(),
-            count,
-            CiphertextModulus::new_native(),
-        );
-        Ok(Self { key, round, teacher, queries, classes, list })
+        Self::unseal(bytes, ())
     }
 }
 
 impl std::fmt::Debug for Message {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "Message(round {}, teacher {}, {} queries, {} classes, ..)",
-            self.round, self.teacher, self.queries, self.classes
-        )
+        let Header { round, teacher, queries, classes, .. } = self.header;
+        write!(f, "Message(round {round}, teacher {teacher}, {queries} queries, {classes} classes, ..)")
     }
 }

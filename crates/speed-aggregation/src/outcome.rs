@@ -1,9 +1,9 @@
-//! What a query can end with.
+//! Outcomes of a query.
 
 use crate::codec::DecodeError;
-use crate::range::{Encoding, digit_count};
+use crate::layout::{Layout, digit_count};
 
-/// The result of one query, as the student reads it.
+/// The outcome of one query, as the student reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// The winning class.
@@ -13,7 +13,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The label, if there is one.
+    /// Returns the label, if there is one.
     #[must_use]
     pub fn label(self) -> Option<u8> {
         match self {
@@ -34,38 +34,38 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// Most outcomes.
-    pub const MAX: usize = Encoding::MAX_OUTCOMES;
+    /// The largest number of outcomes.
+    pub const MAX: usize = Layout::MAX_OUTCOMES;
 
     pub(crate) fn new(classes: usize, no_answer: bool) -> Self {
         Self { classes, no_answer }
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     #[must_use]
     pub fn classes(self) -> usize {
         self.classes
     }
 
-    /// Whether "no answer" is possible.
+    /// Returns whether "no answer" is possible.
     #[must_use]
     pub fn no_answer(self) -> bool {
         self.no_answer
     }
 
-    /// Number of outcomes.
+    /// Returns the number of outcomes.
     #[must_use]
     pub fn count(self) -> usize {
         self.classes + usize::from(self.no_answer)
     }
 
-    /// Number of ciphertexts in an answer.
+    /// Returns the number of ciphertexts in an answer.
     #[must_use]
     pub fn digits(self) -> usize {
         digit_count(self.count())
     }
 
-    /// The outcome with this code, if there is one.
+    /// Returns the outcome with this code, if there is one.
     #[must_use]
     pub fn from_code(self, code: usize) -> Option<Outcome> {
         match u8::try_from(code) {
@@ -75,7 +75,7 @@ impl Outcomes {
         }
     }
 
-    /// The code of an outcome.
+    /// Returns the code of an outcome.
     #[must_use]
     pub fn code(self, outcome: Outcome) -> usize {
         outcome.label().map_or(self.classes, usize::from)

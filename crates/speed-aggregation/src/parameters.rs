@@ -3,7 +3,7 @@
 use tfhe::core_crypto::commons::math::random::DynamicDistribution;
 use tfhe::core_crypto::prelude::{DecompositionBaseLog, DecompositionLevelCount, LweDimension, PolynomialSize};
 
-use crate::codec::{DecodeError, Reader};
+use crate::codec::{Decode, DecodeError, Encode, FixedLength, Limits, Reader, Writer};
 
 /// A gadget decomposition: `levels` digits of `base_log` bits each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,27 +23,27 @@ impl Decomposition {
 }
 
 /// A complete, named set of cryptographic parameters. There is no public constructor: security and exactness hold for the
-/// named constants only. How counts lie on the torus is not part of it; that is computed for each round ([`crate::Encoding`]).
+/// named constants only. The places of counts on the torus are not part of it; they are computed for each round ([`crate::Encoding`]).
 ///
 /// The torus is `Z / 2^64`. A bootstrap sees the phase in *buckets*: `2N = 4096` of them, `2^52` torus units each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     pub(crate) name: &'static str,
     /// Number of the set in files.
-    pub(crate) code: u32,
+    pub(crate) code: usize,
     /// Dimension `n` of the small key, over which bootstraps read their input.
     pub(crate) lwe_dimension: usize,
     /// Degree `N` of the ring; with one mask polynomial (`k = 1`) also the dimension of the big key.
     pub(crate) polynomial_size: usize,
-    /// Noise of the small key: TUniform on `[-2^b, 2^b]`.
+    /// Ciphertext noise of the small key: TUniform on `[-2^b, 2^b]`.
     pub(crate) lwe_noise_log: u32,
-    /// Noise of the big key and of the public key: TUniform on `[-2^b, 2^b]`.
+    /// Ciphertext noise of the big key and of the public key: TUniform on `[-2^b, 2^b]`.
     pub(crate) glwe_noise_log: u32,
     pub(crate) bootstrap: Decomposition,
     pub(crate) select: Decomposition,
     pub(crate) key_switch: Decomposition,
     pub(crate) trace: Decomposition,
-    /// Most scales at which a comparison reads a difference.
+    /// The largest number of scales at which a comparison reads a difference.
     pub(crate) scales: usize,
     /// Flooding noise before each read-out: TUniform on `[-2^b, 2^b]`.
     pub(crate) read_out_flooding_log: u32,
@@ -57,8 +57,8 @@ impl Parameters {
     /// | | |
     /// |---|---|
     /// | security | 128 bits: dimension, noise and ring are those of tfhe-rs 1.8 `PARAM_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M128` (n = 918, N = 2048, k = 1, binary keys); its noise curves aim at 132 |
-    /// | failure | below 2^-128 a query, tfhe's own condition for publishing decryptions (IND-CPA^D); a round that would not reach it is refused |
-    /// | cost, ten classes | tournament: 38 bootstraps (11 of them with the finer key), 38 key switches, 9 packings a query; all pairs: 192 (12) and 87 |
+    /// | failure | below 2^-128 per query, tfhe's own condition for publishing decryptions (IND-CPA^D); a round that would not reach it is refused |
+    /// | cost, ten classes | tournament: 38 bootstraps (11 of them with the finer key), 38 key switches, 9 packings per query; all pairs: 192 (12) and 87 |
     /// | memory | evaluation key 94 MB on disk, 230 MB in use; public key 33 kB |
     pub const TOURNAMENT_128: Self = Self {
         name: "TOURNAMENT_128",
@@ -90,22 +90,16 @@ impl Parameters {
     /// All named sets, the fastest first.
     pub const ALL: [Self; 2] = [Self::TOURNAMENT_128, Self::WIDE_128];
 
-    /// The constant's name, as written into tables and logs.
+    /// Returns the constant's name, as written into tables and logs.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Largest `|difference|` of two noisy counts of one query for which a comparison is exact.
+    /// Returns the largest `|difference|` of two noisy counts of one query for which a comparison is exact.
     #[must_use]
     pub fn range(&self) -> u64 {
-        crate::range::reach(self.scales)
-    }
-
-    /// The parameter set with this number in a file.
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let code = reader.bounded("parameter set", 1, Self::ALL.len())?;
-        Ok(Self::ALL[code - 1])
+        crate::scales::reach(self.scales)
     }
 
     pub(crate) fn small_dimension(&self) -> LweDimension {
@@ -129,14 +123,32 @@ impl Parameters {
         DynamicDistribution::new_t_uniform(self.glwe_noise_log)
     }
 
-    /// Number of buckets that a bootstrap distinguishes, as a power of two.
+    /// Returns the binary logarithm of the number of buckets that a bootstrap distinguishes.
     pub(crate) fn bucket_count_log(&self) -> usize {
         self.polynomial_size.trailing_zeros() as usize + 1
     }
 
-    /// One bucket in torus units.
+    /// Returns one bucket in torus units.
     pub(crate) fn bucket(&self) -> u64 {
         1 << (u64::BITS as usize - self.bucket_count_log())
+    }
+}
+
+/// A parameter set travels as its number.
+impl Encode for Parameters {
+    fn encoded_len(&self) -> usize {
+        usize::LENGTH
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.code.encode(writer);
+    }
+}
+
+impl Decode for Parameters {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let code: usize = reader.read_with(Limits { field: "parameter set", min: 1, max: Self::ALL.len() })?;
+        Ok(Self::ALL[code - 1])
     }
 }
 
@@ -149,7 +161,7 @@ mod tests {
         use tfhe::core_crypto::commons::noise_formulas::secure_noise::minimal_lwe_bound_for_132_bits_security_tuniform;
         let least = |dimension| minimal_lwe_bound_for_132_bits_security_tuniform(dimension, 2_f64.powi(64));
         for (position, p) in Parameters::ALL.iter().enumerate() {
-            assert_eq!(p.code as usize, position + 1);
+            assert_eq!(p.code, position + 1);
             assert!(p.lwe_noise_log >= least(p.small_dimension()), "{}: small key", p.name);
             assert!(p.glwe_noise_log >= least(p.big_dimension()), "{}: ring key", p.name);
         }

@@ -21,16 +21,17 @@ use tfhe::zk::{
 };
 use zeroize::Zeroizing;
 
+use crate::encoding::{Encoding, EncodingError};
+use crate::ids::RoundId;
 use crate::keys::PublicKey;
 use crate::message::Message;
 use crate::parameters::Parameters;
 use crate::random::seeder;
-use crate::range::{Encoding, EncodingError};
-use crate::round::{Round, RoundId};
+use crate::round::Round;
 use crate::server::{Server, ServerError};
 use crate::teacher::{Teacher, TeacherError};
 
-/// The common reference string of proofs: what teachers prove with and the server checks with. Public.
+/// The common reference string of proofs, with which teachers prove and the server checks. Public.
 pub struct ProofKey {
     parameters: Parameters,
     unit_log: u32,
@@ -42,24 +43,56 @@ pub struct ProofKey {
 #[derive(Clone, Debug)]
 pub struct Proof(CompactPkeProof);
 
-/// Why a proof cannot be made, or does not convince.
+/// The reason why a proof cannot be made, or does not convince.
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
-    /// The round is not one that the key is for.
-    #[error("{0}")]
-    Key(String),
-    /// The bytes are not a proof.
+    /// A range of values that is wider than the encoding's, or empty.
+    #[error("a range of {found} bits: 1 to {max} fit the encoding")]
+    Range {
+        /// Bits asked for.
+        found: u32,
+        /// The largest number of bits.
+        max: u32,
+    },
+    /// More values than a proof covers.
+    #[error("{found} values per message: a proof covers at most {max}")]
+    Values {
+        /// Values of the round.
+        found: usize,
+        /// The largest number of values.
+        max: usize,
+    },
+    /// A proof key that tfhe does not generate.
+    #[error("no proof key: {0}")]
+    Generate(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A round that the proof key is not for.
+    #[error("the proof key is for {key}, the round has {round}")]
+    Key {
+        /// The messages that the key proves.
+        key: ProofTarget,
+        /// The messages of the round.
+        round: ProofTarget,
+    },
+    /// Bytes that are no proof.
     #[error("not a proof: {0}")]
-    Decode(String),
+    Decode(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A proof that is too large to travel.
+    #[error("the proof is larger than {max} bytes: {source}")]
+    Encode {
+        /// The largest number of bytes.
+        max: u64,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The proof is not one of this message, teacher and round.
     #[error("the proof of teacher {teacher} does not hold for its message")]
     Invalid {
         /// The teacher.
         teacher: usize,
     },
-    /// The proof could not be made.
+    /// A proof that could not be made.
     #[error("no proof: {0}")]
-    Prove(String),
+    Prove(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The teacher cannot answer.
     #[error(transparent)]
     Teacher(#[from] TeacherError),
@@ -74,11 +107,28 @@ pub enum ProofError {
     Entropy(#[from] EntropyError),
 }
 
+/// The messages that a proof key proves, or that a round has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProofTarget {
+    /// The parameter set.
+    pub parameters: Parameters,
+    /// Binary logarithm of a vote on the torus.
+    pub unit_log: u32,
+    /// The largest number of values of a message.
+    pub values: usize,
+}
+
+impl std::fmt::Display for ProofTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} with units of 2^{} and {} values", self.parameters.name(), self.unit_log, self.values)
+    }
+}
+
 impl ProofKey {
-    /// Most values (queries times classes) of a message with a proof.
+    /// The largest number of values (queries times classes) of a message with a proof.
     pub const MAX_VALUES: usize = Parameters::TOURNAMENT_128.polynomial_size;
 
-    /// A key for rounds of this shape and range or smaller ones, and for values of `range_log` bits: a teacher's value lies in
+    /// Generates a key for rounds of this shape and range or smaller ones, and for values of `range_log` bits: a teacher's value lies in
     /// `[-2^(range_log - 1), 2^(range_log - 1))` votes. Takes about a core-second for a thousand values.
     ///
     /// # Errors
@@ -88,18 +138,17 @@ impl ProofKey {
         parameters: &Parameters,
         round: &Round,
         range_log: u32,
-        source: &Randomness,
+        randomness: &Randomness,
     ) -> Result<Self, ProofError> {
-        let encoding = Encoding::new(parameters, round.outcomes().count(), round.range())?;
-        let bits = u64::BITS - encoding.unit().trailing_zeros();
+        let layout = Encoding::of_round(parameters, round)?.layout();
+        let bits = u64::BITS - layout.unit().trailing_zeros();
         if !(1..bits).contains(&range_log) {
-            return Err(ProofError::Key(format!("a range of {range_log} bits: 1 to {} fit the encoding", bits - 1)));
+            return Err(ProofError::Range { found: range_log, max: bits - 1 });
         }
         if round.values() > Self::MAX_VALUES {
-            let (found, max) = (round.values(), Self::MAX_VALUES);
-            return Err(ProofError::Key(format!("{found} values a message: a proof covers at most {max}")));
+            return Err(ProofError::Values { found: round.values(), max: Self::MAX_VALUES });
         }
-        let mut seeder = seeder(source, "proof key", u64::from(range_log), parameters.name.as_bytes())?;
+        let mut seeder = seeder(randomness, "proof key", u64::from(range_log), parameters.name.as_bytes())?;
         let mut generator = RandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
         let crs = CompactPkeCrs::new(
             parameters.big_dimension(),
@@ -110,7 +159,7 @@ impl ProofKey {
             ZkMSBZeroPaddingBitCount(u64::from(bits - range_log)),
             &mut generator,
         )
-        .map_err(|error| ProofError::Key(error.to_string()))?;
+        .map_err(|error| ProofError::Generate(error.to_string().into()))?;
         Ok(Self { parameters: *parameters, unit_log: u64::BITS - bits, range_log, crs })
     }
 
@@ -134,25 +183,17 @@ impl ProofKey {
     }
 
     fn check(&self, key: &PublicKey, round: &Round) -> Result<(), ProofError> {
-        let encoding = Encoding::new(&key.parameters, round.outcomes().count(), round.range())?;
-        let max = self.crs.max_num_messages().0;
-        if key.parameters != self.parameters
-            || encoding.unit().trailing_zeros() != self.unit_log
-            || round.values() > max
-        {
-            return Err(ProofError::Key(format!(
-                "the proof key is for {} with units of 2^{} and at most {max} values, the round has {} with 2^{} and {}",
-                self.parameters.name(),
-                self.unit_log,
-                key.parameters.name(),
-                encoding.unit().trailing_zeros(),
-                round.values(),
-            )));
+        let unit_log = Encoding::of_round(&key.parameters, round)?.layout().unit().trailing_zeros();
+        let ours =
+            ProofTarget { parameters: self.parameters, unit_log: self.unit_log, values: self.crs.max_num_messages().0 };
+        let asked = ProofTarget { parameters: key.parameters, unit_log, values: round.values() };
+        if asked.parameters != ours.parameters || asked.unit_log != ours.unit_log || asked.values > ours.values {
+            return Err(ProofError::Key { key: ours, round: asked });
         }
         Ok(())
     }
 
-    /// Half the range, which makes all values non-negative.
+    /// Returns half the range, which makes all values non-negative.
     fn offset(&self) -> u64 {
         1 << (self.range_log - 1)
     }
@@ -173,16 +214,17 @@ impl std::fmt::Debug for ProofKey {
 }
 
 impl Proof {
-    /// Most bytes of a proof.
+    /// The largest number of bytes of a proof.
     pub const MAX_BYTES: u64 = 1 << 16;
 
-    /// The bytes that travel (tfhe's versioned form).
+    /// Returns the bytes that travel (tfhe's versioned form).
     ///
     /// # Errors
     /// If the proof is larger than [`Self::MAX_BYTES`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, ProofError> {
         let mut bytes = Vec::new();
-        safe_serialize(&self.0, &mut bytes, Self::MAX_BYTES).map_err(|error| ProofError::Decode(error.to_string()))?;
+        safe_serialize(&self.0, &mut bytes, Self::MAX_BYTES)
+            .map_err(|error| ProofError::Encode { max: Self::MAX_BYTES, source: error.to_string().into() })?;
         Ok(bytes)
     }
 
@@ -192,12 +234,14 @@ impl Proof {
     /// If the bytes are not a proof of the scheme in use.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ProofError> {
         let scheme = CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2);
-        safe_deserialize_conformant(bytes, Self::MAX_BYTES, &scheme).map(Self).map_err(ProofError::Decode)
+        safe_deserialize_conformant(bytes, Self::MAX_BYTES, &scheme)
+            .map(Self)
+            .map_err(|error| ProofError::Decode(error.into()))
     }
 }
 
 impl Teacher {
-    /// As [`Self::answer`], with a proof that the message is well formed. The prover works longer so that the server need
+    /// Encrypts as [`Self::answer`] does, with a proof that the message is well formed. The prover works longer so that the server need
     /// not.
     ///
     /// # Errors
@@ -208,13 +252,13 @@ impl Teacher {
         round: &Round,
         values: &[i64],
         proof_key: &ProofKey,
-        source: &Randomness,
+        randomness: &Randomness,
     ) -> Result<(Message, Proof), ProofError> {
         proof_key.check(key, round)?;
         let offset = proof_key.offset();
         self.check(round, values, offset - 1)?;
         let id = round.id(key.id());
-        let mut seeder = seeder(source, "answer with proof", self.index as u64, id.as_bytes())?;
+        let mut seeder = seeder(randomness, "answer with proof", self.index as u64, id.as_bytes())?;
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
         let shifted: Zeroizing<Vec<u64>> =
             Zeroizing::new(values.iter().map(|&value| value.cast_unsigned().wrapping_add(offset)).collect());
@@ -237,14 +281,14 @@ impl Teacher {
             &metadata(id, self.index),
             ZkComputeLoad::Proof,
         )
-        .map_err(|error| ProofError::Prove(error.to_string()))?;
+        .map_err(|error| ProofError::Prove(error.to_string().into()))?;
         proof_key.shift(&mut list, (offset << proof_key.unit_log).wrapping_neg());
-        Ok((Message::new(key.id(), id, self.index, round.queries(), round.classes(), list), Proof(proof)))
+        Ok((Message::new(key.id(), round, self.index, list), Proof(proof)))
     }
 }
 
 impl Server {
-    /// As [`Self::add`], if the message's proof holds.
+    /// Adds a message as [`Self::add`] does, if the message's proof holds.
     ///
     /// # Errors
     /// Those of [`Self::add`], and [`ProofError::Invalid`], which names the teacher. A refused message changes nothing.

@@ -1,8 +1,8 @@
-//! What became of a teacher in a round.
+//! The status of a teacher in a round.
 
-use crate::codec::DecodeError;
+use crate::codec::{Decode, DecodeError, Encode, Reader, Writer};
 
-/// Whether a teacher's message is in the sum, and why not. One byte in states and results.
+/// The fate of a teacher's message: in the sum, or the reason why not. One byte in states and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TeacherStatus {
     /// The message is in the sum.
@@ -30,7 +30,7 @@ pub enum TeacherStatus {
 }
 
 impl TeacherStatus {
-    /// All of them, in the order of their bytes.
+    /// All statuses, in the order of their bytes.
     pub const ALL: [Self; 11] = [
         Self::Counted,
         Self::Missing,
@@ -44,38 +44,42 @@ impl TeacherStatus {
         Self::WrongTeacher,
         Self::WrongShape,
     ];
+}
 
-    /// The name in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Counted => "counted",
-            Self::Missing => "missing",
-            Self::Unreadable => "unreadable",
-            Self::NotAMessage => "not-a-message",
-            Self::Truncated => "truncated",
-            Self::Damaged => "damaged",
-            Self::Oversized => "oversized",
-            Self::WrongKey => "wrong-key",
-            Self::WrongRound => "wrong-round",
-            Self::WrongTeacher => "wrong-teacher",
-            Self::WrongShape => "wrong-shape",
-        }
+speed_core::named!(TeacherStatus:
+    Counted = "counted",
+    Missing = "missing",
+    Unreadable = "unreadable",
+    NotAMessage = "not-a-message",
+    Truncated = "truncated",
+    Damaged = "damaged",
+    Oversized = "oversized",
+    WrongKey = "wrong-key",
+    WrongRound = "wrong-round",
+    WrongTeacher = "wrong-teacher",
+    WrongShape = "wrong-shape",
+);
+
+impl Encode for Vec<TeacherStatus> {
+    fn encoded_len(&self) -> usize {
+        self.len()
     }
 
-    pub(crate) fn read_all(bytes: &[u8]) -> Result<Vec<Self>, DecodeError> {
-        let max = Self::ALL.len() as u64 - 1;
-        let status = |&byte: &u8| {
-            let found = u64::from(byte);
-            Self::ALL.get(usize::from(byte)).copied().ok_or(DecodeError::Field { field: "status", found, min: 0, max })
-        };
-        bytes.iter().map(status).collect()
+    fn encode(&self, writer: &mut Writer) {
+        self.iter().for_each(|&status| writer.bytes(&[status as u8]));
     }
 }
 
-impl std::fmt::Display for TeacherStatus {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
+/// The parameter is the number of teachers.
+impl Decode<usize> for Vec<TeacherStatus> {
+    fn decode(reader: &mut Reader<'_>, teachers: usize) -> Result<Self, DecodeError> {
+        let max = TeacherStatus::ALL.len() as u64 - 1;
+        let status = |&byte: &u8| {
+            let found = u64::from(byte);
+            let known = TeacherStatus::ALL.get(usize::from(byte)).copied();
+            known.ok_or(DecodeError::Field { field: "status", found, min: 0, max })
+        };
+        reader.take(teachers)?.iter().map(status).collect()
     }
 }
 
@@ -84,11 +88,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_its_byte() {
+    fn a_status_is_its_byte_and_its_name() {
         for (byte, status) in TeacherStatus::ALL.into_iter().enumerate() {
             assert_eq!(status as usize, byte);
-            assert_eq!(TeacherStatus::read_all(&[status as u8]), Ok(vec![status]));
+            assert_eq!(TeacherStatus::NAMES[byte].parse(), Ok(status));
         }
-        assert!(TeacherStatus::read_all(&[0, 11]).is_err());
     }
 }

@@ -6,10 +6,10 @@ use tfhe::core_crypto::commons::math::random::DefaultRandomGenerator;
 use tfhe::core_crypto::prelude::*;
 use zeroize::Zeroizing;
 
+use crate::encoding::{Encoding, EncodingError};
 use crate::keys::PublicKey;
 use crate::message::Message;
 use crate::random::seeder;
-use crate::range::{Encoding, EncodingError};
 use crate::round::Round;
 
 /// One teacher of a round, by its index.
@@ -18,7 +18,7 @@ pub struct Teacher {
     pub(crate) index: usize,
 }
 
-/// Why a teacher cannot answer.
+/// The reason why a teacher cannot answer.
 #[derive(Debug, thiserror::Error)]
 pub enum TeacherError {
     /// The teacher is not one of the round's.
@@ -58,13 +58,13 @@ pub enum TeacherError {
 }
 
 impl Teacher {
-    /// The teacher with this index, from 0.
+    /// Names the teacher with this index, from 0.
     #[must_use]
     pub fn new(index: usize) -> Self {
         Self { index }
     }
 
-    /// Encrypts `values` (queries x classes, row major: vote plus noise share, in votes) for the round. All values are
+    /// Encrypts `values` (queries x classes, row major: vote plus share of privacy noise, in votes) for the round. All values are
     /// packed into one message, 2048 values to a mask.
     ///
     /// # Errors
@@ -75,15 +75,15 @@ impl Teacher {
         key: &PublicKey,
         round: &Round,
         values: &[i64],
-        source: &Randomness,
+        randomness: &Randomness,
     ) -> Result<Message, TeacherError> {
-        let encoding = Encoding::new(&key.parameters, round.outcomes().count(), round.range())?;
+        let encoding = Encoding::of_round(&key.parameters, round)?;
         self.check(round, values, encoding.max_share())?;
         let id = round.id(key.id());
-        let mut seeder = seeder(source, "answer", self.index as u64, id.as_bytes())?;
+        let mut seeder = seeder(randomness, "answer", self.index as u64, id.as_bytes())?;
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
         // The container is wiped when it goes out of scope: votes and noise are the teacher's secret.
-        let encoded = Zeroizing::new(values.iter().map(|&value| encoding.value(value)).collect::<Vec<u64>>());
+        let encoded = Zeroizing::new(values.iter().map(|&value| encoding.layout().value(value)).collect::<Vec<u64>>());
         let mut list = LweCompactCiphertextList::new(
             0,
             key.parameters.big_dimension().to_lwe_size(),
@@ -98,20 +98,20 @@ impl Teacher {
             key.parameters.glwe_noise(),
             &mut generator,
         );
-        Ok(Message::new(key.id(), id, self.index, round.queries(), round.classes(), list))
+        Ok(Message::new(key.id(), round, self.index, list))
     }
 
     /// Checks that the teacher is in the round and has a value for each query and class, none beyond `max`.
     pub(crate) fn check(&self, round: &Round, values: &[i64], max: u64) -> Result<(), TeacherError> {
-        if self.index >= round.teachers() {
-            return Err(TeacherError::Unknown { index: self.index, teachers: round.teachers() });
+        let (teachers, queries, classes) = (round.shape().teachers(), round.shape().queries(), round.shape().classes());
+        if self.index >= teachers {
+            return Err(TeacherError::Unknown { index: self.index, teachers });
         }
         if values.len() != round.values() {
-            let (queries, classes) = (round.queries(), round.classes());
             return Err(TeacherError::Shape { found: values.len(), queries, classes });
         }
         match values.iter().position(|value| value.unsigned_abs() > max) {
-            Some(bad) => Err(TeacherError::Value { query: bad / round.classes(), class: bad % round.classes(), max }),
+            Some(bad) => Err(TeacherError::Value { query: bad / classes, class: bad % classes, max }),
             None => Ok(()),
         }
     }

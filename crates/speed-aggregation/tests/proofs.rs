@@ -5,9 +5,9 @@
 use std::time::Instant;
 
 use speed_aggregation::{
-    Encrypted, Message, Parameters, Proof, ProofError, ProofKey, Round, Server, Teacher, TeacherError,
+    Encrypted, Message, Parameters, Proof, ProofError, ProofKey, Round, RoundSpec, Server, Teacher, TeacherError,
 };
-use speed_core::Randomness;
+use speed_core::{Randomness, VoteShape};
 
 const SOURCE: Randomness = Randomness::simulation([5; 32]);
 
@@ -16,7 +16,7 @@ fn honest_messages_convince_and_nothing_else_does() {
     let threads = std::num::NonZeroUsize::MIN;
     let keys = Encrypted::new(&Parameters::TOURNAMENT_128, SOURCE, b"proofs", threads).expect("a simulation");
     let public = keys.public_key();
-    let round = Round::new(b"proofs", 1, 10, 3, 400).expect("valid");
+    let round = Round::new(RoundSpec::new(b"proofs", VoteShape::new(3, 1, 10).expect("a shape"), 400)).expect("valid");
     let values = [1, -200, 0, 3, 511, -511, 7, 0, 0, 90];
 
     let timed = Instant::now();

@@ -32,7 +32,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Experiment(error) => error.exit_code(),
-            Self::Roles(error) => error.exit_code(),
+            Self::Roles(error) => error.exit_code().code(),
             Self::OutputClosed => 0,
         }
     }

@@ -4,7 +4,8 @@ mod privacy;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 
 use privacy::delta;
 pub(crate) use privacy::{
@@ -12,6 +13,8 @@ pub(crate) use privacy::{
     QueryOptions, ShareKind,
 };
 use speed_accountant::Delta;
+use speed_aggregation::Parameters;
+use speed_core::{Circuit, ExitCode, NoisePlacement};
 
 const ABOUT: &str = "Private collaborative deep learning: SPEED (Grivet Sébert et al.) in Rust";
 
@@ -22,7 +25,7 @@ n data holders train private teachers. For every public query each teacher votes
 the noisy vote under the student's key; a server sums the ciphertexts and computes the argmax without seeing anything; \
 the student decrypts the winning label and learns from it; an accountant says what that cost in privacy.";
 
-const AFTER_HELP: &str = "\
+const FIRST_STEPS: &str = "\
 First steps:
   speed run configs/quickstart.toml           built-in digits, a few minutes, no download
   speed data fetch mnist                      the four MNIST files into datasets/mnist
@@ -40,18 +43,35 @@ A labelling round between parties that trust each other with nothing (docs/proto
 
 A run that was killed goes on where it was: give the same command again.
 
-Exit codes:
-  0  done
-  2  config, round or command line
-  3  input data, votes, keys, messages or a ledger that is missing or damaged; too few teachers
-  4  results folder missing, in use, changed, or of another config or kind of machine; a file that would be overwritten
-  5  reading or writing failed, a full disk for example
-  6  computation failed, or would pass a privacy budget
-  7  the binary was built for another processor";
+Exit codes:";
+
+/// Returns the text after the help: first steps, and the exit codes.
+fn after_help() -> String {
+    let code = |code: ExitCode| format!("\n  {}  {}", code.code(), code.meaning());
+    format!("{FIRST_STEPS}{}", ExitCode::ALL.map(code).concat())
+}
+
+/// A choice of parameter set by the range of noisy counts.
+fn key_range() -> impl TypedValueParser<Value = Parameters> {
+    PossibleValuesParser::new(["narrow", "wide"])
+        .map(|range| if range == "wide" { Parameters::WIDE_128 } else { Parameters::TOURNAMENT_128 })
+}
+
+/// A choice of those who add the privacy noise.
+fn noise_placement() -> impl TypedValueParser<Value = NoisePlacement> {
+    PossibleValuesParser::new(["teachers", "server"])
+        .map(|noise| if noise == "server" { NoisePlacement::Central } else { NoisePlacement::Distributed })
+}
+
+/// A choice of circuit among those that are exact.
+fn exact_circuit() -> impl TypedValueParser<Value = Circuit> {
+    let names = [Circuit::Tournament, Circuit::AllPairs].map(Circuit::name);
+    PossibleValuesParser::new(names).map(|name| name.parse().expect("one of the names"))
+}
 
 /// Private collaborative deep learning.
 #[derive(Debug, Parser)]
-#[command(name = "speed", version, about = ABOUT, long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+#[command(name = "speed", version, about = ABOUT, long_about = LONG_ABOUT, after_help = after_help())]
 #[command(arg_required_else_help = true, max_term_width = 110)]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -169,8 +189,8 @@ pub(crate) enum StudentCommand {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
         /// Range of noisy counts: narrow up to a difference of 2544 votes, wide up to 30000
-        #[arg(long, value_enum, default_value_t = KeyRange::Narrow)]
-        range: KeyRange,
+        #[arg(long, value_name = "RANGE", default_value = "narrow", value_parser = key_range())]
+        range: Parameters,
         /// Keys from a seed, for simulations: whoever knows it knows the secret key
         #[arg(long, value_name = "SEED")]
         simulation: Option<u64>,
@@ -203,24 +223,6 @@ pub(crate) enum StudentCommand {
     },
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum KeyRange {
-    Narrow,
-    Wide,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum NoiseBy {
-    Teachers,
-    Server,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum CircuitName {
-    Tournament,
-    AllPairs,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct RoundOptions {
     /// The public.key that teachers will encrypt under
@@ -251,8 +253,8 @@ pub(crate) struct RoundOptions {
     #[arg(long, allow_negative_numbers = true)]
     pub(crate) gamma: f64,
     /// Who adds the noise: every teacher a share, or the server all of it (docs/threat-models.md)
-    #[arg(long, value_enum, default_value_t = NoiseBy::Teachers)]
-    pub(crate) noise: NoiseBy,
+    #[arg(long, value_name = "NOISE", default_value = "teachers", value_parser = noise_placement())]
+    pub(crate) noise: NoisePlacement,
     /// No answer where the noisy maximum is below so many votes
     #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
     pub(crate) threshold: Option<i64>,
@@ -346,8 +348,8 @@ pub(crate) struct AggregateOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// The circuit of the argmax; both give the same winners
-    #[arg(long, value_enum, default_value_t = CircuitName::Tournament)]
-    pub(crate) circuit: CircuitName,
+    #[arg(long, value_name = "CIRCUIT", default_value = "tournament", value_parser = exact_circuit())]
+    pub(crate) circuit: Circuit,
     /// Threads; results do not depend on it [default: all processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,

@@ -8,6 +8,7 @@
 //! | [`NoisePlacement`] | noise in shares of the teachers, or whole from the server |
 //! | [`Circuit`] | the argmax circuit on ciphertexts |
 //! | [`Digest`] | a SHA-256 value as bytes and as text |
+//! | [`ExitCode`] | the exit codes of the programs, with their meaning |
 //!
 //! ```
 //! use speed_core::{VoteCounts, VoteShape, Votes};
@@ -23,6 +24,7 @@ mod circuit;
 mod counts;
 mod digest;
 mod error;
+mod exit_code;
 mod name;
 mod placement;
 mod randomness;
@@ -33,6 +35,7 @@ pub use circuit::Circuit;
 pub use counts::VoteCounts;
 pub use digest::{Digest, DigestError};
 pub use error::VotesError;
+pub use exit_code::ExitCode;
 pub use name::NameError;
 pub use placement::NoisePlacement;
 pub use randomness::{EntropyError, Randomness, RandomnessKind};

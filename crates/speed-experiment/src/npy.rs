@@ -171,7 +171,8 @@ fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
         path: path.to_path_buf(),
         message: format!("cannot read: {error}"),
     })?;
-    WholeNumbers::parse(&bytes).map_err(|message| ExperimentError::Input { path: path.to_path_buf(), message })
+    WholeNumbers::parse(&bytes)
+        .map_err(|error| ExperimentError::Input { path: path.to_path_buf(), message: error.to_string() })
 }
 
 #[cfg(test)]

@@ -3,6 +3,63 @@
 
 use npyz::{NpyFile, Order};
 
+/// Bytes that are no array of whole numbers in C order.
+#[derive(Debug, thiserror::Error)]
+pub enum NpyError {
+    /// A header that is longer than the file.
+    #[error("not an .npy array: the header is longer than the file")]
+    HeaderLength,
+    /// A header that is no `.npy` header.
+    #[error("not an .npy array: {0}")]
+    Header(#[source] std::io::Error),
+    /// An array of records.
+    #[error("expected whole numbers, found a structured array")]
+    Structured,
+    /// An array in Fortran order.
+    #[error("expected C order, found Fortran order: save it with numpy.ascontiguousarray")]
+    FortranOrder,
+    /// A shape whose product is no number of this machine.
+    #[error("the shape is too large")]
+    ShapeTooLarge,
+    /// A header that promises more entries than the file has bytes.
+    #[error("truncated: the header promises {entries} entries, the file has {bytes} bytes")]
+    Promise {
+        /// Entries promised.
+        entries: usize,
+        /// Bytes of the file.
+        bytes: usize,
+    },
+    /// An entry that ends early.
+    #[error("truncated: {0}")]
+    Truncated(#[source] std::io::Error),
+    /// Another number of entries than the shape says.
+    #[error("expected {expected} entries, found {found}")]
+    Entries {
+        /// Entries of the shape.
+        expected: usize,
+        /// Entries found.
+        found: usize,
+    },
+    /// A type of entries that is no number.
+    #[error("expected numbers, found dtype {found}")]
+    Type {
+        /// The type.
+        found: String,
+    },
+    /// An integer beyond 64 bits with sign.
+    #[error("{found} is too large")]
+    Large {
+        /// The entry.
+        found: i128,
+    },
+    /// A number that is not whole.
+    #[error("expected whole numbers, found {found}")]
+    Fraction {
+        /// The entry.
+        found: f64,
+    },
+}
+
 /// An array of whole numbers, in C order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeNumbers {
@@ -18,44 +75,41 @@ impl WholeNumbers {
     ///
     /// # Errors
     /// With what was expected and found, if the bytes are not such an array in C order.
-    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
         check_header(bytes)?;
-        let file = NpyFile::new(bytes).map_err(|error| format!("not an .npy array: {error}"))?;
+        let file = NpyFile::new(bytes).map_err(NpyError::Header)?;
         if file.order() != Order::C {
-            return Err("expected C order, found Fortran order: save it with numpy.ascontiguousarray".into());
+            return Err(NpyError::FortranOrder);
         }
         let mut entries = 1usize;
         let mut shape = Vec::new();
         for &length in file.shape() {
-            let length = usize::try_from(length).map_err(|_| "the shape is too large".to_owned())?;
-            entries = entries.checked_mul(length).ok_or_else(|| "the shape is too large".to_owned())?;
+            let length = usize::try_from(length).map_err(|_| NpyError::ShapeTooLarge)?;
+            entries = entries.checked_mul(length).ok_or(NpyError::ShapeTooLarge)?;
             shape.push(length);
         }
         // Every entry takes at least a byte: a header that promises more than the file holds is refused before anything
         // of that size is allocated.
         if entries > bytes.len() {
-            return Err(format!(
-                "truncated: the header promises {entries} entries, the file has {} bytes",
-                bytes.len()
-            ));
+            return Err(NpyError::Promise { entries, bytes: bytes.len() });
         }
         let values = whole_numbers(file)?;
         if values.len() != entries {
-            return Err(format!("expected {entries} entries, found {}", values.len()));
+            return Err(NpyError::Entries { expected: entries, found: values.len() });
         }
         Ok(Self { shape, values })
     }
 }
 
-fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, String> {
+fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {
     macro_rules! integers {
         ($file:ident, $($kind:ty),+) => {$(
             let $file = match $file.try_data::<$kind>() {
                 Ok(data) => {
                     return data
                         .map(|value| {
-                            let value = value.map_err(|error| format!("truncated: {error}"))?;
-                            i64::try_from(value).map_err(|_| format!("{value} is too large"))
+                            let value = value.map_err(NpyError::Truncated)?;
+                            i64::try_from(value).map_err(|_| NpyError::Large { found: value.into() })
                         })
                         .collect();
                 }
@@ -68,7 +122,7 @@ fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, String> {
             let $file = match $file.try_data::<$kind>() {
                 Ok(data) => {
                     return data
-                        .map(|value| whole(f64::from(value.map_err(|error| format!("truncated: {error}"))?)))
+                        .map(|value| whole(f64::from(value.map_err(NpyError::Truncated)?)))
                         .collect();
                 }
                 Err(file) => file,
@@ -77,16 +131,16 @@ fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, String> {
     }
     integers!(file, u8, i8, u16, i16, u32, i32, u64, i64);
     floats!(file, f32, f64);
-    Err(format!("expected numbers, found dtype {}", file.dtype().descr()))
+    Err(NpyError::Type { found: file.dtype().descr().to_string() })
 }
 
-fn whole(value: f64) -> Result<i64, String> {
-    const LARGEST: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() <= LARGEST {
+fn whole(value: f64) -> Result<i64, NpyError> {
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= MAX_EXACT {
         #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
         return Ok(value as i64);
     }
-    Err(format!("expected whole numbers, found {value}"))
+    Err(NpyError::Fraction { found: value })
 }
 
 /// Returns the header, whose length is two bytes in version 1 and four from version 2 on; none if it is longer than the file.
@@ -101,11 +155,11 @@ fn header(bytes: &[u8]) -> Option<&[u8]> {
 
 /// Checks the header before `npyz` parses it: it allocates the header's length before it reads, and takes time exponential
 /// in the depth of nested brackets. An array of numbers has one dictionary, with one tuple in it.
-fn check_header(bytes: &[u8]) -> Result<(), String> {
-    let header = header(bytes).ok_or("not an .npy array: the header is longer than the file")?;
+fn check_header(bytes: &[u8]) -> Result<(), NpyError> {
+    let header = header(bytes).ok_or(NpyError::HeaderLength)?;
     let count = |bracket| header.iter().filter(|&&byte| byte == bracket).count();
     if count(b'{') > 1 || count(b'(') > 1 || count(b'[') > 0 {
-        return Err("expected whole numbers, found a structured array".into());
+        return Err(NpyError::Structured);
     }
     Ok(())
 }
@@ -120,6 +174,6 @@ mod tests {
         assert!(WholeNumbers::parse(b"\x93NUMPY\x02\x00\xff\xff\xff\x7f{'descr'").is_err());
         let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': (3, ), {}", "{".repeat(60));
         let bytes = [b"\x93NUMPY\x01\x00", [header.len() as u8, 0].as_slice(), header.as_bytes()].concat();
-        assert!(WholeNumbers::parse(&bytes).expect_err("refused").contains("structured"));
+        assert!(WholeNumbers::parse(&bytes).is_err_and(|error| matches!(error, NpyError::Structured)));
     }
 }

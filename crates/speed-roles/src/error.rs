@@ -1,43 +1,56 @@
-//! Everything that can stop a role's program, each kind with an exit code of its own.
+//! Failures of a role's program, each kind with an exit code of its own.
+
+mod fault;
 
 use std::path::PathBuf;
 
-use speed_aggregation::{AnswerListError, EncodingError, RoundError, ServerError, TeacherError};
-use speed_core::EntropyError;
-use speed_mechanism::MechanismError;
+use speed_aggregation::{AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ServerError, TeacherError};
+use speed_core::{EntropyError, ExitCode};
+use speed_mechanism::{Mechanism, MechanismError};
 
-/// A program that stopped. [`RolesError::exit_code`] is what the command line returns.
+use crate::round_file::{RoundFileFault, TermsError};
+use crate::server::Refusal;
+
+pub use fault::{InputFault, ReadFault, ResultsFault};
+
+/// A program that stopped. [`RolesError::exit_code`] is the command line's.
 #[derive(Debug, thiserror::Error)]
 pub enum RolesError {
-    /// The options contradict each other or the round.
-    #[error("{0}")]
-    Options(String),
-    /// The options do not make a round.
+    /// Options that contradict the round.
     #[error(transparent)]
-    Terms(#[from] RoundError),
-    /// The round has no exact encoding under this key.
+    Options(#[from] OptionsFault),
+    /// Terms that make no round.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// A round without an exact encoding under this key.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
-    /// The noise of the round cannot be specified or drawn.
+    /// Privacy noise that cannot be drawn in shares.
+    #[error(transparent)]
+    PrivacyNoise(#[from] PrivacyNoiseError),
+    /// Privacy noise that cannot be specified or drawn.
     #[error(transparent)]
     Mechanism(#[from] MechanismError),
-    /// The round's file is missing, damaged, or was changed.
-    #[error("{}: {message}", path.display())]
+    /// A circuit that is not exact.
+    #[error(transparent)]
+    Circuit(#[from] InexactCircuit),
+    /// A round's file that is missing, damaged, or changed.
+    #[error("{}: {source}", path.display())]
     Round {
         /// The file.
         path: PathBuf,
-        /// Expected and found.
-        message: String,
+        /// The fault.
+        source: RoundFileFault,
     },
-    /// A key, a file of votes or a result is missing or wrong.
-    #[error("{}: {message}", path.display())]
+    /// A key, a file of votes or a result that is missing or wrong.
+    #[error("{}: {source}", path.display())]
     Input {
         /// The file.
         path: PathBuf,
-        /// Expected and found.
-        message: String,
+        /// The fault.
+        source: InputFault,
     },
-    /// Too few teachers gave an answer that can be used.
+    /// Too few teachers that gave an answer that can be used.
     #[error("{counted} of {teachers} teachers gave a usable answer, at least {minimum} must{}", list(refused))]
     TooFew {
         /// Teachers whose answers can be used.
@@ -46,52 +59,105 @@ pub enum RolesError {
         teachers: usize,
         /// Teachers that must answer.
         minimum: usize,
-        /// Refused files and why.
-        refused: Vec<String>,
+        /// Refused files.
+        refused: Vec<Refusal>,
     },
-    /// A file or folder is there already, or another program works with it.
-    #[error("{}: {message}", path.display())]
+    /// A file or folder that is in the way or in use.
+    #[error("{}: {source}", path.display())]
     Results {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong and what to do.
-        message: String,
+        /// The fault.
+        source: ResultsFault,
     },
-    /// Reading or writing failed, a full disk for example.
+    /// A failure of reading or writing, a full disk for example.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The action tried.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
         /// The operating system's word.
         source: std::io::Error,
     },
-    /// The teacher cannot encrypt.
+    /// A teacher that cannot encrypt.
     #[error(transparent)]
     Teacher(#[from] TeacherError),
-    /// The server cannot compute.
+    /// A server that cannot compute.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The answers do not make a result.
+    /// Answers that do not make a result.
     #[error(transparent)]
     Answers(#[from] AnswerListError),
-    /// The operating system gave no randomness.
+    /// A failure of the operating system's generator.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
 }
 
+/// Options that contradict the round.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum OptionsFault {
+    /// An operator's number of teachers that is none of the round's.
+    #[error("--min-teachers {asked}: the round asks for at least {min} of its {max} teachers")]
+    MinTeachers {
+        /// The number asked for.
+        asked: usize,
+        /// The number that the round asks for.
+        min: usize,
+        /// Teachers of the round.
+        max: usize,
+    },
+    /// A program without a seed in a simulated round.
+    #[error("this round is a simulation: give --simulation SEED")]
+    SeedMissing,
+    /// A program with a seed in a round that is none.
+    #[error("this round is no simulation: --simulation is for rounds that were made with it")]
+    SeedRefused,
+    /// A mechanism that the teacher did not agree to.
+    #[error("you ask for {}, the round has {}", asked.identifier(), found.identifier())]
+    Mechanism {
+        /// The mechanism that the teacher agreed to.
+        asked: Mechanism,
+        /// The mechanism of the round.
+        found: Mechanism,
+    },
+    /// A teacher that is none of the round's.
+    #[error("teacher {teacher}: the round has teachers 0 to {}", teachers - 1)]
+    Teacher {
+        /// The teacher's index.
+        teacher: usize,
+        /// Teachers of the round.
+        teachers: usize,
+    },
+}
+
 impl RolesError {
-    /// The documented exit code: 2 config or command line, 3 input, 4 results, 5 reading or writing, 6 computation.
+    /// Returns the documented exit code.
     #[must_use]
-    pub fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Options(_) | Self::Terms(_) | Self::Encoding(_) | Self::Mechanism(_) | Self::Round { .. } => 2,
-            Self::Input { .. } | Self::TooFew { .. } => 3,
-            Self::Results { .. } => 4,
-            Self::Io { .. } => 5,
-            Self::Teacher(_) | Self::Server(_) | Self::Answers(_) | Self::Entropy(_) => 6,
+            Self::Options(_)
+            | Self::Terms(_)
+            | Self::Encoding(_)
+            | Self::PrivacyNoise(_)
+            | Self::Mechanism(_)
+            | Self::Circuit(_)
+            | Self::Round { .. } => ExitCode::Usage,
+            Self::Input { .. } | Self::TooFew { .. } => ExitCode::Input,
+            Self::Results { .. } => ExitCode::Results,
+            Self::Io { .. } => ExitCode::InputOutput,
+            Self::Teacher(_) | Self::Server(_) | Self::Answers(_) | Self::Entropy(_) => ExitCode::Computation,
         }
+    }
+
+    /// Returns an error about an input.
+    pub fn input<F: Into<InputFault>>(path: impl Into<PathBuf>) -> impl FnOnce(F) -> Self {
+        let path = path.into();
+        move |fault| Self::Input { path, source: fault.into() }
+    }
+
+    pub(crate) fn results(path: impl Into<PathBuf>, source: ResultsFault) -> Self {
+        Self::Results { path: path.into(), source }
     }
 
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
@@ -100,7 +166,7 @@ impl RolesError {
     }
 }
 
-/// Refusals, one a line, after the message; nothing for none.
-fn list(refused: &[String]) -> String {
-    refused.iter().map(|line| format!("\n       {line}")).collect()
+/// Returns refusals, one per line, after the message; nothing for none.
+fn list(refused: &[Refusal]) -> String {
+    refused.iter().map(|refusal| format!("\n       {refusal}")).collect()
 }

@@ -4,7 +4,9 @@ use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
 
-use crate::RolesError;
+use zeroize::Zeroizing;
+
+use crate::error::{InputFault, ReadFault, ResultsFault, RolesError};
 
 /// Limits on what is read into memory, in bytes. Real sizes are in docs/protocol.md.
 pub(crate) const MAX_KEY: u64 = 64 << 10;
@@ -12,7 +14,7 @@ pub(crate) const MAX_EVALUATION_KEY: u64 = 512 << 20;
 pub(crate) const MAX_VOTES: u64 = 16 << 20;
 pub(crate) const MAX_ROUND: u64 = 64 << 10;
 
-/// Who may read a file.
+/// The readers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Its owner only.
@@ -21,51 +23,45 @@ pub(crate) enum Access {
     Shared,
 }
 
-/// Why a file was not read.
-#[derive(Debug)]
-pub(crate) enum ReadFault {
-    /// It is longer than allowed; nothing of it was read.
-    TooLong(u64),
-    /// It is no regular file, or reading failed.
-    Unreadable(String),
-}
-
-/// The whole content of a regular file of at most `max` bytes. Its length is checked before anything is read, and again
+/// Reads the whole content of a regular file of at most `max` bytes. Its length is checked before anything is read, and again
 /// while reading, since it may grow.
 pub(crate) fn read_up_to(path: &Path, max: u64) -> Result<Vec<u8>, ReadFault> {
-    let unreadable = |error: std::io::Error| ReadFault::Unreadable(format!("cannot read: {error}"));
     let length = regular_length(path)?;
     if length > max {
-        return Err(ReadFault::TooLong(length));
+        return Err(ReadFault::TooLong { found: length, max });
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
-    File::open(path).and_then(|file| file.take(max + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
-    if bytes.len() as u64 > max { Err(ReadFault::TooLong(bytes.len() as u64)) } else { Ok(bytes) }
+    File::open(path).and_then(|file| file.take(max + 1).read_to_end(&mut bytes))?;
+    let found = bytes.len() as u64;
+    if found > max { Err(ReadFault::TooLong { found, max }) } else { Ok(bytes) }
 }
 
-/// The first bytes of a regular file, at most `count`.
+/// Reads the first bytes of a regular file, at most `count`.
 pub(crate) fn read_start(path: &Path, count: u64) -> Result<Vec<u8>, ReadFault> {
     regular_length(path)?;
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(count).read_to_end(&mut bytes));
-    read.map(|_| bytes).map_err(|error| ReadFault::Unreadable(format!("cannot read: {error}")))
+    File::open(path).and_then(|file| file.take(count).read_to_end(&mut bytes))?;
+    Ok(bytes)
 }
 
-/// The length of a regular file. (Opening a pipe or a device could block for ever.)
+/// Returns the length of a regular file. (Opening a pipe or a device could block for ever.)
 fn regular_length(path: &Path) -> Result<u64, ReadFault> {
-    let meta = fs::metadata(path).map_err(|error| ReadFault::Unreadable(format!("cannot read: {error}")))?;
-    if meta.is_file() { Ok(meta.len()) } else { Err(ReadFault::Unreadable("not a regular file".into())) }
+    let meta = fs::metadata(path)?;
+    if meta.is_file() { Ok(meta.len()) } else { Err(ReadFault::NotRegular) }
 }
 
 /// As [`read_up_to`], with an error for the user.
 pub(crate) fn read_input(path: &Path, max: u64) -> Result<Vec<u8>, RolesError> {
-    read_up_to(path, max).map_err(|fault| {
-        let message = match fault {
-            ReadFault::TooLong(found) => format!("{found} bytes, expected at most {max}"),
-            ReadFault::Unreadable(message) => message,
-        };
-        RolesError::Input { path: path.to_path_buf(), message }
-    })
+    read_up_to(path, max).map_err(RolesError::input(path))
+}
+
+/// Reads a file of at most `max` bytes with a decoder.
+pub(crate) fn decode_input<T, F: Into<InputFault>>(
+    path: &Path,
+    max: u64,
+    decode: impl FnOnce(&[u8]) -> Result<T, F>,
+) -> Result<T, RolesError> {
+    decode(&Zeroizing::new(read_input(path, max)?)).map_err(RolesError::input(path))
 }
 
 /// Refuses a path at which something is.
@@ -77,10 +73,7 @@ pub(crate) fn expect_absent(path: &Path) -> Result<(), RolesError> {
 }
 
 fn exists(path: &Path) -> RolesError {
-    RolesError::Results {
-        path: path.to_path_buf(),
-        message: "is there already, and nothing is overwritten: move it away, or give another name".into(),
-    }
+    RolesError::results(path, ResultsFault::Exists)
 }
 
 /// Writes a new file through a temporary one in the same folder, synced before it takes its name: after a kill or a full
@@ -116,10 +109,7 @@ pub(crate) fn lock(path: &Path) -> Result<File, RolesError> {
     let file = File::options().create(true).append(true).open(path).map_err(RolesError::io("open", path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(RolesError::Results {
-            path: path.to_path_buf(),
-            message: "another `speed server aggregate` works on this round".into(),
-        }),
+        Err(TryLockError::WouldBlock) => Err(RolesError::results(path, ResultsFault::InUse)),
         Err(TryLockError::Error(error)) => Err(RolesError::io("lock", path)(error)),
     }
 }
@@ -136,9 +126,9 @@ mod tests {
         assert!(matches!(write_new(&path, b"6", Access::Shared), Err(RolesError::Results { .. })));
         assert_eq!(read_up_to(&path, 5).expect("short"), b"12345");
         assert_eq!(read_start(&path, 2).expect("short"), b"12");
-        assert!(matches!(read_up_to(&path, 4), Err(ReadFault::TooLong(5))));
-        assert!(matches!(read_up_to(folder.path(), 4), Err(ReadFault::Unreadable(_))));
-        assert!(matches!(read_up_to(&folder.path().join("absent"), 4), Err(ReadFault::Unreadable(_))));
+        assert!(matches!(read_up_to(&path, 4), Err(ReadFault::TooLong { found: 5, max: 4 })));
+        assert!(matches!(read_up_to(folder.path(), 4), Err(ReadFault::NotRegular)));
+        assert!(matches!(read_up_to(&folder.path().join("absent"), 4), Err(ReadFault::Io(_))));
         assert_eq!(fs::read_dir(folder.path()).expect("folder").count(), 1, "no temporary file is left");
         #[cfg(unix)]
         {

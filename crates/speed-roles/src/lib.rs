@@ -19,17 +19,15 @@
 
 mod error;
 mod files;
-mod mechanism;
+mod labels;
+mod randomness;
 mod round_file;
 pub mod server;
-mod simulation;
 #[cfg(feature = "student")]
 pub mod student;
 pub mod teacher;
-mod votes;
 
-pub use error::RolesError;
-pub use mechanism::Mechanism;
-pub use round_file::{RoundFile, Terms};
-pub use simulation::Simulation;
-pub use votes::parse_labels;
+pub use error::{InputFault, OptionsFault, ReadFault, ResultsFault, RolesError};
+pub use labels::{LabelsError, parse_labels};
+pub use randomness::RoundRandomness;
+pub use round_file::{RoundFile, RoundFileFault, Terms, TermsError};

@@ -1,40 +1,18 @@
-//! The file that the student writes for a round and hands to everyone: what its parties agree on.
+//! The file that the student writes for a round and hands to everyone: the terms that its parties agree on.
+
+mod document;
+mod terms;
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use speed_aggregation::{Encoding, KeyId, NoisePlace, PublicKey, Round, RoundId};
+use speed_aggregation::{Encoding, KeyId, PrivacyNoise, PublicKey, Round, RoundId};
+use speed_core::RandomnessKind;
 
-use crate::files::{MAX_ROUND, read_input};
-use crate::{Mechanism, RolesError};
+use crate::error::{InputFault, OptionsFault, RolesError};
+use crate::files::{MAX_ROUND, read_up_to};
 
-/// Version of the file's format.
-const FORMAT: u32 = 2;
-
-/// What a student decides for a round.
-#[derive(Clone, Debug)]
-pub struct Terms {
-    /// Names the round: a run id, for example. Two rounds of one key need different names.
-    pub name: String,
-    /// Number of queries.
-    pub queries: usize,
-    /// SHA-256 of a file that lists them.
-    pub query_list: Option<[u8; 32]>,
-    /// Number of classes.
-    pub classes: usize,
-    /// Number of teachers.
-    pub teachers: usize,
-    /// Number of teachers that must answer.
-    pub min_teachers: usize,
-    /// The noise.
-    pub mechanism: Mechanism,
-    /// Who adds it.
-    pub place: NoisePlace,
-    /// Votes that a noisy maximum must reach for an answer.
-    pub threshold: Option<i64>,
-    /// Whether keys or noise come from a seed.
-    pub simulation: bool,
-}
+pub use document::RoundFileFault;
+pub use terms::{Terms, TermsError};
 
 /// A round and the key that it is for.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,260 +20,124 @@ pub struct RoundFile {
     name: String,
     round: Round,
     key: KeyId,
-    mechanism: Mechanism,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Document {
-    format: u32,
-    id: String,
-    name: String,
-    key: String,
-    simulation: bool,
-    queries: Queries,
-    teachers: Teachers,
-    noise: Noise,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Queries {
-    count: usize,
-    classes: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sha256: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    threshold: Option<i64>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Teachers {
-    count: usize,
-    minimum: usize,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Noise {
-    place: Place,
-    mechanism: String,
-    gamma: f64,
-    bound: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Place {
-    Teachers,
-    Server,
+    noise: PrivacyNoise,
 }
 
 impl RoundFile {
-    /// The round with these terms under a key. The noise's bound holds but for a probability of 2^-64.
+    /// Makes the round with these terms under a key. The noise's bound holds but for a probability of 2^-64.
     ///
     /// # Errors
     /// If the terms make no round, or one without an exact encoding under the key.
     pub fn new(terms: &Terms, key: &PublicKey) -> Result<Self, RolesError> {
-        let bound = terms.mechanism.bound(terms.queries.saturating_mul(terms.classes))?;
-        let file = Self::build(terms, bound, key.id())?;
-        Encoding::new(key.parameters(), file.round.outcomes().count(), file.round.range())?;
+        let file = Self::build(terms, terms.noise.bound(terms.shape)?, key.id())?;
+        Encoding::of_round(key.parameters(), &file.round)?;
         Ok(file)
     }
 
-    fn build(terms: &Terms, bound: u64, key: KeyId) -> Result<Self, RolesError> {
-        let name = &terms.name;
-        if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
-            return Err(RolesError::Options("the round's name needs 1 to 200 printable characters".into()));
-        }
-        let mut round = Round::new(name.as_bytes(), terms.queries, terms.classes, terms.teachers, bound)?
-            .with_min_teachers(terms.min_teachers)?
-            .with_noise(terms.place, &terms.mechanism.description())?
-            .with_query_list(terms.query_list.unwrap_or([0; 32]));
-        if let Some(threshold) = terms.threshold {
-            round = round.with_threshold(threshold)?;
-        }
-        if terms.simulation {
-            round = round.as_simulation();
-        }
-        Ok(Self { name: name.clone(), round, key, mechanism: terms.mechanism })
+    fn build(terms: &Terms, noise_bound: u64, key: KeyId) -> Result<Self, TermsError> {
+        Ok(Self { name: terms.name.clone(), round: terms.round(noise_bound)?, key, noise: terms.noise })
     }
 
-    /// The round.
+    /// Returns the round.
     #[must_use]
     pub fn round(&self) -> &Round {
         &self.round
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The key that it is for.
+    /// Returns the key that it is for.
     #[must_use]
     pub fn key(&self) -> KeyId {
         self.key
     }
 
-    /// Its id.
+    /// Returns its id.
     #[must_use]
     pub fn id(&self) -> RoundId {
         self.round.id(self.key)
     }
 
-    /// Its noise.
+    /// Returns its privacy noise.
     #[must_use]
-    pub fn mechanism(&self) -> Mechanism {
-        self.mechanism
+    pub fn noise(&self) -> PrivacyNoise {
+        self.noise
     }
 
-    /// The file's text.
-    ///
-    /// # Panics
-    /// Never: the document has no value that TOML could not hold.
+    /// Returns the file's text.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        let round = &self.round;
-        let document = Document {
-            format: FORMAT,
-            id: self.id().to_hex(),
-            name: self.name.clone(),
-            key: self.key.to_hex(),
-            simulation: round.is_simulation(),
-            queries: Queries {
-                count: round.queries(),
-                classes: round.classes(),
-                sha256: Some(*round.query_list()).filter(|hash| *hash != [0; 32]).map(|hash| hex(&hash)),
-                threshold: round.threshold(),
-            },
-            teachers: Teachers { count: round.teachers(), minimum: round.min_teachers() },
-            noise: Noise {
-                place: match round.noise_place() {
-                    NoisePlace::Teachers => Place::Teachers,
-                    NoisePlace::Server => Place::Server,
-                },
-                mechanism: self.mechanism.name().to_owned(),
-                gamma: self.mechanism.gamma(),
-                bound: round.range().noise_bound(),
-            },
-        };
-        let text = toml::to_string(&document).expect("the document has no value that TOML could not hold");
-        let simulation =
-            if round.is_simulation() { "# SIMULATION: keys or noise come from a seed. No privacy.\n" } else { "" };
-        format!("# A labelling round of SPEED. Its id covers everything below; change nothing.\n{simulation}{text}")
+        document::write(self)
     }
 
     /// Reads a round's file, strictly: no unknown key, limits as in [`Round`], a bound that its noise respects, and the id
     /// must be that of the rest.
     ///
     /// # Errors
-    /// With what was expected and found, and the line where there is one.
-    pub fn from_toml(text: &str) -> Result<Self, String> {
-        let document: Document = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        if document.format != FORMAT {
-            return Err(format!("format {}, this program reads format {FORMAT}", document.format));
-        }
-        let noise = &document.noise;
-        let terms = Terms {
-            name: document.name,
-            queries: document.queries.count,
-            query_list: document.queries.sha256.as_deref().map(unhex).transpose()?,
-            classes: document.queries.classes,
-            teachers: document.teachers.count,
-            min_teachers: document.teachers.minimum,
-            mechanism: Mechanism::new(&noise.mechanism, noise.gamma).map_err(|error| error.to_string())?,
-            place: match noise.place {
-                Place::Teachers => NoisePlace::Teachers,
-                Place::Server => NoisePlace::Server,
-            },
-            threshold: document.queries.threshold,
-            simulation: document.simulation,
-        };
-        let key: KeyId = document.key.parse().map_err(|error| format!("key: {error}"))?;
-        let id: RoundId = document.id.parse().map_err(|error| format!("id: {error}"))?;
-        let file = Self::build(&terms, noise.bound, key).map_err(|error| error.to_string())?;
-        // After `build`, which limits the number of values.
-        let needed = terms.mechanism.bound(file.round.values()).map_err(|error| error.to_string())?;
-        if noise.bound < needed {
-            return Err(format!("noise.bound is {}, this noise needs at least {needed}", noise.bound));
-        }
-        if file.id() != id {
-            return Err(format!("the id is {id}.., but the file's content has {}..: it was changed", file.id()));
-        }
-        Ok(file)
+    /// With the expected and the found, and the line where there is one.
+    pub fn from_toml(text: &str) -> Result<Self, RoundFileFault> {
+        document::read(text)
     }
 
     /// Reads a round's file.
     ///
     /// # Errors
-    /// [`RolesError::Round`] with what is wrong.
+    /// [`RolesError::Round`] with the fault.
     pub fn read(path: &Path) -> Result<Self, RolesError> {
-        let fail = |message| RolesError::Round { path: path.to_path_buf(), message };
-        let bytes = read_input(path, MAX_ROUND).map_err(|error| match error {
-            RolesError::Input { message, .. } => fail(message),
-            other => other,
-        })?;
-        let text = std::str::from_utf8(&bytes).map_err(|_| fail("not a round's file: expected text".into()))?;
-        Self::from_toml(text).map_err(fail)
+        let read = || -> Result<Self, RoundFileFault> {
+            let bytes = read_up_to(path, MAX_ROUND)?;
+            Self::from_toml(std::str::from_utf8(&bytes).map_err(|_| RoundFileFault::NotText)?)
+        };
+        read().map_err(|source| RolesError::Round { path: path.to_path_buf(), source })
     }
 
     /// Checks that a program's key is the round's.
-    pub(crate) fn check_key(&self, path: &Path, key: KeyId) -> Result<(), RolesError> {
-        if key == self.key {
+    pub(crate) fn check_key(&self, path: &Path, found: KeyId) -> Result<(), RolesError> {
+        if found == self.key {
             return Ok(());
         }
-        let message = format!("is key {key}, the round is for key {}", self.key);
-        Err(RolesError::Input { path: path.to_path_buf(), message })
+        Err(RolesError::input(path)(InputFault::Key { expected: self.key, found }))
     }
 
     /// Checks that a program simulates if and only if the round says so.
-    pub(crate) fn check_simulation(&self, simulates: bool) -> Result<(), RolesError> {
-        match (self.round.is_simulation(), simulates) {
-            (true, false) => Err(RolesError::Options("this round is a simulation: give --simulation SEED".into())),
-            (false, true) => Err(RolesError::Options(
-                "this round is no simulation: --simulation is for rounds that were made with it".into(),
-            )),
+    pub(crate) fn check_randomness(&self, program: RandomnessKind) -> Result<(), OptionsFault> {
+        match (self.round.is_simulation(), program) {
+            (true, RandomnessKind::OperatingSystem) => Err(OptionsFault::SeedMissing),
+            (false, RandomnessKind::Simulation) => Err(OptionsFault::SeedRefused),
             _ => Ok(()),
         }
     }
 }
 
-fn hex(bytes: &[u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Result<[u8; 32], String> {
-    text.parse::<RoundId>().map(|id| *id.as_bytes()).map_err(|error| format!("queries.sha256: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
+    use speed_core::{Digest, NoisePlacement, VoteShape};
+
     use super::*;
 
     fn file() -> RoundFile {
         let terms = Terms {
             name: "a round".into(),
-            queries: 100,
-            query_list: Some([3; 32]),
-            classes: 10,
-            teachers: 250,
+            shape: VoteShape::new(250, 100, 10).expect("a shape"),
+            query_list: Some(Digest::from_bytes([3; 32])),
             min_teachers: 200,
-            mechanism: Mechanism::new("discrete-laplace", 0.1).expect("valid"),
-            place: NoisePlace::Teachers,
+            noise: PrivacyNoise::named("discrete-laplace", 0.1).expect("valid"),
+            placement: NoisePlacement::Distributed,
             threshold: Some(-7),
-            simulation: true,
+            randomness: RandomnessKind::Simulation,
         };
-        let bound = terms.mechanism.bound(1000).expect("bounded");
+        let bound = terms.noise.bound(terms.shape).expect("bounded");
         RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex")).expect("valid")
     }
 
     #[test]
     fn a_round_survives_its_file() {
         let text = file().to_toml();
-        assert_eq!(RoundFile::from_toml(&text), Ok(file()), "{text}");
+        assert_eq!(RoundFile::from_toml(&text).expect(&text), file());
         assert!(text.contains("SIMULATION"));
     }
 
@@ -329,7 +171,7 @@ mod tests {
         ] {
             let changed = text.replacen(from, to, 1);
             assert_ne!(changed, text, "{from}");
-            let error = RoundFile::from_toml(&changed).expect_err(to);
+            let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
             assert!(error.contains(words), "{to}: {error}");
         }
         for length in 0..text.len() - 2 {

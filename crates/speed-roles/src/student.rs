@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_aggregation::{
-    AnswerList, NoisePlace, Outcome, Parameters, PublicKey, SecretKey, TeacherStatus, generate_keys,
+    AnswerList, OpenError, Outcome, Parameters, PublicKey, SecretKey, TeacherStatus, generate_keys,
 };
-use zeroize::Zeroizing;
+use speed_core::NoisePlacement;
 
-use crate::files::{Access, MAX_KEY, expect_absent, read_input, write_new};
-use crate::{RolesError, RoundFile, Simulation, Terms};
+use crate::error::{InputFault, RolesError};
+use crate::files::{Access, MAX_KEY, decode_input, expect_absent, write_new};
+use crate::randomness::RoundRandomness;
+use crate::round_file::{RoundFile, Terms};
 
-/// Names of the files that [`keygen`] writes: the student's, the teachers' and the server's.
+/// The names of the files that [`keygen`] writes: the student's, the teachers' and the server's.
 pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "evaluation.key"];
 
-/// What a generation of keys made.
+/// The report of a generation of keys.
 #[derive(Clone, Debug, Serialize)]
 pub struct KeygenReport {
     /// The identifier of the key set.
@@ -33,17 +35,13 @@ pub struct KeygenReport {
 ///
 /// # Errors
 /// If one of the files is there already, writing fails, or the operating system gives no randomness.
-pub fn keygen(
-    folder: &Path,
-    parameters: &Parameters,
-    simulation: Option<Simulation>,
-) -> Result<KeygenReport, RolesError> {
+pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomness) -> Result<KeygenReport, RolesError> {
     let paths = KEY_FILES.map(|name| folder.join(name));
     paths.iter().try_for_each(|path| expect_absent(path))?;
     fs::create_dir_all(folder).map_err(RolesError::io("create", folder))?;
-    let keys = generate_keys(parameters, &Simulation::key_source(simulation))?;
+    let keys = generate_keys(parameters, &randomness.keys())?;
     let [secret, public, evaluation] = &paths;
-    if simulation.is_some() {
+    if randomness.is_simulation() {
         let text = b"SIMULATION: these keys come from a seed. Whoever knows it knows the secret key.\n";
         write_new(&folder.join("SIMULATION.txt"), text, Access::Shared)?;
     }
@@ -58,20 +56,18 @@ pub fn keygen(
     Ok(KeygenReport {
         key: keys.public.id().to_hex(),
         parameters: parameters.name(),
-        simulation: simulation.is_some(),
+        simulation: randomness.is_simulation(),
         files,
     })
 }
 
-/// The round of these terms under a public key, to be written to `out`.
+/// Makes the round of these terms under a public key, to be written to `out`.
 ///
 /// # Errors
 /// If the terms make no round under this key, or the file is there already.
 pub fn terms(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, RolesError> {
     expect_absent(out)?;
-    let key = PublicKey::from_bytes(&read_input(public_key, MAX_KEY)?)
-        .map_err(|error| RolesError::Input { path: public_key.to_path_buf(), message: error.to_string() })?;
-    RoundFile::new(terms, &key)
+    RoundFile::new(terms, &decode_input(public_key, MAX_KEY, PublicKey::from_bytes)?)
 }
 
 /// Writes the file of a round under a public key.
@@ -92,7 +88,7 @@ pub fn write_round(file: &RoundFile, out: &Path) -> Result<(), RolesError> {
     write_new(out, file.to_toml().as_bytes(), Access::Shared)
 }
 
-/// What a student read from a result.
+/// The report of a student that opened a result.
 #[derive(Clone, Debug, Serialize)]
 pub struct OpenReport {
     /// The round's id.
@@ -124,48 +120,47 @@ pub struct OpenReport {
 /// If an input is missing or damaged, the result is not for this key or round, or the labels are there already.
 pub fn open(secret_key: &Path, result: &Path, round: Option<&Path>, out: &Path) -> Result<OpenReport, RolesError> {
     expect_absent(out)?;
-    let input = |path: &Path, message: String| RolesError::Input { path: path.to_path_buf(), message };
-    let key = Zeroizing::new(read_input(secret_key, MAX_KEY)?);
-    let key = SecretKey::from_bytes(&key).map_err(|error| input(secret_key, error.to_string()))?;
-    let list = AnswerList::from_bytes(&read_input(result, AnswerList::MAX_BYTES as u64)?)
-        .map_err(|error| input(result, error.to_string()))?;
-    if let Some(path) = round {
-        let file = RoundFile::read(path)?;
-        let expected = file.round();
-        if list.round() != file.id() {
-            return Err(input(result, format!("is of round {}, expected round {}", list.round(), file.id())));
-        }
-        if list.statuses().len() != expected.teachers()
-            || list.answers().len() != expected.queries()
-            || list.outcomes() != expected.outcomes()
-            || list.is_simulation() != expected.is_simulation()
-            || list.noise_place() != expected.noise_place()
-        {
-            return Err(input(result, "says other things of the round than the round's file".into()));
-        }
+    let key = decode_input(secret_key, MAX_KEY, SecretKey::from_bytes)?;
+    let list = decode_input(result, AnswerList::MAX_BYTES as u64, AnswerList::from_bytes)?;
+    if let Some(round) = round {
+        check_round(&list, &RoundFile::read(round)?).map_err(RolesError::input(result))?;
     }
-    let mut labels = String::from("query,label\n");
-    let mut labelled = 0;
-    for answer in list.answers() {
-        let label = match key.open(&answer).map_err(|error| input(result, error.to_string()))? {
-            Outcome::Label(label) => label.to_string(),
-            Outcome::NoAnswer => String::new(),
-        };
-        labelled += usize::from(!label.is_empty());
-        labels.push_str(&format!("{},{label}\n", answer.query()));
-    }
+    let (labels, labelled) = open_all(&list, &key).map_err(RolesError::input(result))?;
     write_new(out, labels.as_bytes(), Access::Shared)?;
     let excluded = list.statuses().iter().enumerate().filter(|(_, status)| **status != TeacherStatus::Counted);
     Ok(OpenReport {
         round: list.round().to_hex(),
         simulation: list.is_simulation(),
-        queries: list.answers().len(),
+        queries: list.shape().queries(),
         labelled,
-        teachers: list.statuses().len(),
+        teachers: list.shape().teachers(),
         counted: list.counted(),
         honest_ratio: list.honest_ratio(),
-        noise_by_server: list.noise_place() == NoisePlace::Server,
+        noise_by_server: list.placement() == NoisePlacement::Central,
         excluded: excluded.map(|(teacher, status)| (teacher, status.name())).collect(),
         out: out.to_path_buf(),
     })
+}
+
+/// Checks that a result is the round's.
+fn check_round(list: &AnswerList, file: &RoundFile) -> Result<(), InputFault> {
+    if list.round() != file.id() {
+        return Err(InputFault::OtherRound { expected: file.id(), found: list.round() });
+    }
+    if list.agrees_with(file.round()) { Ok(()) } else { Err(InputFault::Contradiction) }
+}
+
+/// Decrypts all answers: the text of the labels' file, and the number of labels in it.
+fn open_all(list: &AnswerList, key: &SecretKey) -> Result<(String, usize), OpenError> {
+    let mut text = String::from("query,label\n");
+    let mut labelled = 0;
+    for answer in list.answers() {
+        let label = match key.open(&answer)? {
+            Outcome::Label(label) => label.to_string(),
+            Outcome::NoAnswer => String::new(),
+        };
+        labelled += usize::from(!label.is_empty());
+        text.push_str(&format!("{},{label}\n", answer.query()));
+    }
+    Ok((text, labelled))
 }

@@ -1,22 +1,27 @@
-//! The teacher's program: votes and noise in, one message out.
+//! The teacher's program: votes and privacy noise in, one message out.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
-use speed_aggregation::{NoisePlace, PublicKey, Teacher};
+use speed_aggregation::{PublicKey, Teacher, teacher_values};
+use speed_core::NoisePlacement;
+use speed_mechanism::{Mechanism, MechanismError};
 use zeroize::Zeroizing;
 
-use crate::files::{Access, MAX_KEY, MAX_VOTES, expect_absent, read_input, write_new};
-use crate::{Mechanism, RolesError, RoundFile, Simulation, parse_labels};
+use crate::error::{OptionsFault, RolesError};
+use crate::files::{Access, MAX_KEY, MAX_VOTES, decode_input, expect_absent, write_new};
+use crate::labels::parse_labels;
+use crate::randomness::RoundRandomness;
+use crate::round_file::RoundFile;
 
-/// What a teacher is told.
+/// The options of a teacher.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TeacherOptions {
     /// The student's public key.
     pub public_key: PathBuf,
     /// The round's file.
     pub round: PathBuf,
-    /// The teacher's votes, one label a query.
+    /// The teacher's votes, one label per query.
     pub votes: PathBuf,
     /// The teacher's index, from 0.
     pub teacher: usize,
@@ -24,13 +29,13 @@ pub struct Options {
     pub out: PathBuf,
     /// The mechanism that the teacher agrees to; a round with another is refused.
     pub mechanism: Option<Mechanism>,
-    /// A seed instead of the operating system's generator.
-    pub simulation: Option<Simulation>,
+    /// The origin of noise and encryption.
+    pub randomness: RoundRandomness,
 }
 
-/// What a teacher did. No vote and no noise is in it.
+/// The report of a teacher. No vote and no noise is in it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct TeacherReport {
     /// The round's id.
     pub round: String,
     /// The round's name.
@@ -53,45 +58,46 @@ pub struct Report {
 ///
 /// # Errors
 /// If an input is missing, damaged or does not fit the round, or the message is there already.
-pub fn answer(options: &Options) -> Result<Report, RolesError> {
+pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     expect_absent(&options.out)?;
-    let input = |path: &PathBuf, message| RolesError::Input { path: path.clone(), message };
     let file = RoundFile::read(&options.round)?;
-    file.check_simulation(options.simulation.is_some())?;
-    if let Some(mechanism) = options.mechanism.filter(|mechanism| *mechanism != file.mechanism()) {
-        let (asked, found) = (mechanism.description(), file.mechanism().description());
-        return Err(RolesError::Options(format!("you ask for {asked}, the round has {found}")));
-    }
-    let round = file.round();
-    if options.teacher >= round.teachers() {
-        let last = round.teachers() - 1;
-        return Err(RolesError::Options(format!("teacher {}: the round has teachers 0 to {last}", options.teacher)));
-    }
-    let key = PublicKey::from_bytes(&read_input(&options.public_key, MAX_KEY)?)
-        .map_err(|error| input(&options.public_key, error.to_string()))?;
+    check(options, &file)?;
+    let shape = file.round().shape();
+    let key = decode_input(&options.public_key, MAX_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
-    let votes = Zeroizing::new(read_input(&options.votes, MAX_VOTES)?);
-    let labels = parse_labels(&votes, round.queries(), round.classes()).map(Zeroizing::new);
-    let labels = labels.map_err(|message| input(&options.votes, message))?;
+    let labels =
+        decode_input(&options.votes, MAX_VOTES, |votes| parse_labels(votes, shape.queries(), shape.classes()))?;
+    let labels = Zeroizing::new(labels);
 
-    let values = values(&file, &labels, options.teacher, options.simulation)?;
-    let source = Simulation::key_source(options.simulation);
-    let message = Teacher::new(options.teacher).answer(&key, round, &values, &source)?.to_bytes();
+    let values = values(&file, &labels, options.teacher, options.randomness)?;
+    let teacher = Teacher::new(options.teacher);
+    let message = teacher.answer(&key, file.round(), &values, &options.randomness.keys())?.to_bytes();
     write_new(&options.out, &message, Access::Shared)?;
-    Ok(Report {
+    Ok(TeacherReport {
         round: file.id().to_hex(),
         name: file.name().to_owned(),
         teacher: options.teacher,
-        queries: round.queries(),
-        noise: (round.noise_place() == NoisePlace::Teachers).then(|| file.mechanism().description()),
-        simulation: options.simulation.is_some(),
+        queries: shape.queries(),
+        noise: (file.round().placement() == NoisePlacement::Distributed).then(|| file.noise().mechanism().identifier()),
+        simulation: options.randomness.is_simulation(),
         out: options.out.clone(),
         bytes: message.len(),
     })
 }
 
-/// What a teacher encrypts: one-hot votes (queries x classes, row major), and its shares of the noise where the round has
-/// the noise of the teachers.
+/// Checks that the teacher and what it agrees to are the round's.
+fn check(options: &TeacherOptions, file: &RoundFile) -> Result<(), OptionsFault> {
+    file.check_randomness(options.randomness.kind())?;
+    let found = file.noise().mechanism();
+    if let Some(asked) = options.mechanism.filter(|asked| *asked != found) {
+        return Err(OptionsFault::Mechanism { asked, found });
+    }
+    let (teacher, teachers) = (options.teacher, file.round().shape().teachers());
+    if teacher >= teachers { Err(OptionsFault::Teacher { teacher, teachers }) } else { Ok(()) }
+}
+
+/// Returns the values that a teacher of the round encrypts: one-hot votes (queries x classes, row major), and its shares of
+/// the noise where the teachers add it.
 ///
 /// # Errors
 /// If the noise cannot be drawn.
@@ -102,19 +108,15 @@ pub fn values(
     file: &RoundFile,
     labels: &[u8],
     teacher: usize,
-    simulation: Option<Simulation>,
-) -> Result<Zeroizing<Vec<i64>>, RolesError> {
-    let round = file.round();
-    assert_eq!(labels.len(), round.queries(), "one label a query");
-    let mut values = match round.noise_place() {
-        NoisePlace::Teachers => {
-            let source = Simulation::teacher_noise(simulation, file.id(), teacher);
-            file.mechanism().draw(round.teachers(), round.values(), source)?
+    randomness: RoundRandomness,
+) -> Result<Zeroizing<Vec<i64>>, MechanismError> {
+    let shape = file.round().shape();
+    let values = match file.round().placement() {
+        NoisePlacement::Distributed => {
+            let share = file.noise().share_of(shape.teachers())?;
+            teacher_values(shape, labels, Some((&share, &randomness.teacher_noise(file.id(), teacher))))
         }
-        NoisePlace::Server => Zeroizing::new(vec![0; round.values()]),
+        NoisePlacement::Central => teacher_values(shape, labels, None),
     };
-    for (&label, values) in labels.iter().zip(values.chunks_exact_mut(round.classes())) {
-        values[usize::from(label)] += 1;
-    }
-    Ok(values)
+    Ok(values?)
 }

@@ -1,7 +1,11 @@
 //! Argmax by all pairs: the winner is the class that beats all others.
 
-use super::engine::{Engine, Lwe, Precision, add, add_constant, difference, negated, table};
-use super::{FAN_IN, SUM_STEP};
+use super::compare::SUM_STEP;
+use super::engine::{Engine, Precision};
+use super::lwe::{Lwe, add, add_constant, difference, negated, table};
+
+/// The largest number of signs that can be added before their sum is read: twice as many steps fill half the torus.
+pub(crate) const FAN_IN: usize = 16;
 
 impl Engine<'_> {
     /// The digits of the winner of one query.
@@ -9,7 +13,7 @@ impl Engine<'_> {
         let classes = counts.len();
         // Key switches are linear: once for each class and scale, not for each pair.
         let switched = self.at_scales(counts);
-        let switched: Vec<&[Lwe]> = switched.chunks_exact(self.encoding.scales().len()).collect();
+        let switched: Vec<&[Lwe]> = switched.chunks_exact(self.layout.scales().len()).collect();
         let mut outcomes = vec![Vec::with_capacity(classes - 1); classes];
         // One later class at a time, which bounds memory.
         for later in 1..classes {
@@ -51,11 +55,11 @@ impl Engine<'_> {
     /// The digits of the one class whose input is positive.
     fn digits_of_the_one(&mut self, won: &[Lwe]) -> Vec<Lwe> {
         let won = self.key_switch(won);
-        (0..self.encoding.digit_count())
+        (0..self.layout.digit_count())
             .map(|place| {
                 // Half a code if the class won and minus half if not, plus half: the code of the winner, or 0.
                 let halves: Vec<u64> = (0..won.len())
-                    .filter_map(|class| self.encoding.digits(class).nth(place))
+                    .filter_map(|class| self.layout.digits(class).nth(place))
                     .map(|code| code / 2)
                     .collect();
                 let tables: Vec<_> = halves.iter().map(|&half| table(self.p, |_| half)).collect();

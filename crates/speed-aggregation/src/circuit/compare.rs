@@ -5,14 +5,18 @@
 //! (and, the table being negacyclic, around the half-circle) where they answer 0, "don't know". With weights 1, 2, 4, ..
 //! the coarsest that knows decides the sign of the sum. [`crate::Encoding`] gives the margins.
 
-use super::SUM_STEP;
-use super::engine::{Engine, Glwe, Lwe, Precision, add, add_constant, scaled, table};
-use crate::range::DEAD_ZONE;
+use super::engine::{Engine, Precision};
+use super::lwe::{Glwe, Lwe, add, add_constant, scaled, table};
+use crate::scales::DEAD_ZONE;
+
+/// The unit of sums of signs: 64 buckets, a 64th of the torus. Eight of them make an eighth of the torus, so that the
+/// signs of three scales (7 steps at most) leave room for a second table entry, and the signs of four (15) for one.
+pub(crate) const SUM_STEP: u64 = 1 << 58;
 
 impl Engine<'_> {
     /// Counts at all scales of the round, finest first, under the small key: as many outputs an input.
     pub(super) fn at_scales(&mut self, counts: &[Lwe]) -> Vec<Lwe> {
-        let scales = self.encoding.scales();
+        let scales = self.layout.scales();
         let scaled: Vec<Lwe> =
             counts.iter().flat_map(|count| scales.clone().map(|scale| scaled(count, scale))).collect();
         self.key_switch(&scaled)
@@ -21,11 +25,11 @@ impl Engine<'_> {
     /// From each difference `later - earlier` of two counts at all scales (small key), the sum of weighted signs (big
     /// key): an odd multiple of [`SUM_STEP`], positive if the later count is strictly larger.
     pub(super) fn compare(&mut self, mut differences: Vec<Lwe>) -> Vec<Lwe> {
-        let scales = self.encoding.scales();
+        let scales = self.layout.scales();
         for scaled in differences.chunks_exact_mut(scales.len()) {
             for (input, scale) in scaled.iter_mut().zip(scales.clone()) {
                 // Minus half a vote: a difference of 0 counts as negative, so that ties go to the earlier class.
-                add_constant(input, (self.encoding.unit() / 2).wrapping_mul(scale).wrapping_neg());
+                add_constant(input, (self.layout.unit() / 2).wrapping_mul(scale).wrapping_neg());
             }
         }
         let tables: Vec<Glwe> = self.sign_tables().into_iter().cycle().take(differences.len()).collect();
@@ -42,6 +46,6 @@ impl Engine<'_> {
         let knows = DEAD_ZONE..self.p.polynomial_size - DEAD_ZONE;
         let sign =
             |scale: usize| table(self.p, |i| if scale == 0 || knows.contains(&i) { SUM_STEP << scale } else { 0 });
-        (0..self.encoding.scales().len()).map(sign).collect()
+        (0..self.layout.scales().len()).map(sign).collect()
     }
 }

@@ -9,42 +9,38 @@ use aligned_vec::AVec;
 use tfhe::core_crypto::prelude::*;
 
 use super::external_product::{ExternalProduct, Rotation};
+use super::lwe::{Glwe, Lwe, add_constant};
 use super::work::Work;
 use crate::keys::{EvaluationKey, EvaluationParts};
+use crate::layout::Layout;
 use crate::parameters::Parameters;
-use crate::range::Encoding;
-
-/// A ciphertext under the big or the small key.
-pub(crate) type Lwe = LweCiphertextOwned<u64>;
-/// A ring ciphertext: a look-up table.
-pub(crate) type Glwe = GlweCiphertextOwned<u64>;
 
 /// Ciphertexts that go through a bootstrapping key together: 64 kB of accumulators each, which fit a core's cache.
 const BATCH: usize = 16;
 
-/// Which bootstrapping key: fast and coarse, or slow and fine.
+/// A choice of bootstrapping key: fast and coarse, or slow and fine.
 #[derive(Clone, Copy)]
 pub(crate) enum Precision {
     Coarse,
     Fine,
 }
 
-/// What a thread needs to evaluate circuits.
+/// The state of a thread that evaluates circuits.
 pub(crate) struct Engine<'a> {
     pub(super) p: &'a Parameters,
-    pub(super) encoding: Encoding,
+    pub(super) layout: Layout,
     pub(super) keys: &'a EvaluationParts,
     pub(super) products: ExternalProduct,
-    /// What has been done so far.
+    /// The operations so far.
     pub(crate) work: Work,
 }
 
 impl<'a> Engine<'a> {
-    pub(crate) fn new(key: &'a EvaluationKey, encoding: Encoding) -> Self {
+    pub(crate) fn new(key: &'a EvaluationKey, layout: Layout) -> Self {
         let p = key.parameters();
         let levels = p.bootstrap.levels.max(p.select.levels).max(p.trace.levels);
         let products = ExternalProduct::new(p.polynomial_size, levels);
-        Self { p, encoding, keys: &key.parts, products, work: Work::default() }
+        Self { p, layout, keys: &key.parts, products, work: Work::default() }
     }
 
     /// From the big key to the small one.
@@ -109,44 +105,4 @@ pub(super) fn rounded(p: &Parameters, input: &Lwe) -> Rotation {
         CiphertextModulusLog(p.bucket_count_log()),
     );
     Rotation { mask: switched.mask().collect(), body: switched.body() }
-}
-
-/// A look-up table in clear: `entry(i)` for `i` in `0..N`.
-pub(super) fn table(p: &Parameters, entry: impl Fn(usize) -> u64) -> Glwe {
-    let mut table = GlweCiphertext::new(0, GlweSize(2), p.ring(), CiphertextModulus::new_native());
-    for (i, coefficient) in table.get_mut_body().as_mut().iter_mut().enumerate() {
-        *coefficient = entry(i);
-    }
-    table
-}
-
-pub(crate) fn add(to: &mut Lwe, other: &Lwe) {
-    for (a, b) in to.as_mut().iter_mut().zip(other.as_ref()) {
-        *a = a.wrapping_add(*b);
-    }
-}
-
-pub(super) fn add_constant(to: &mut Lwe, constant: u64) {
-    let body = to.get_mut_body().data;
-    *body = body.wrapping_add(constant);
-}
-
-pub(super) fn difference(a: &Lwe, b: &Lwe) -> Lwe {
-    let mut output = a.clone();
-    for (a, b) in output.as_mut().iter_mut().zip(b.as_ref()) {
-        *a = a.wrapping_sub(*b);
-    }
-    output
-}
-
-pub(super) fn negated(input: &Lwe) -> Lwe {
-    scaled(input, u64::MAX)
-}
-
-pub(super) fn scaled(input: &Lwe, factor: u64) -> Lwe {
-    let mut output = input.clone();
-    for word in output.as_mut() {
-        *word = word.wrapping_mul(factor);
-    }
-    output
 }

@@ -2,7 +2,7 @@
 
 use tfhe::core_crypto::prelude::*;
 
-use super::engine::Lwe;
+use super::lwe::Lwe;
 use crate::keys::Seeded;
 use crate::parameters::Parameters;
 

@@ -12,30 +12,10 @@ use std::time::Instant;
 
 use tfhe::core_crypto::prelude::*;
 
-use super::engine::{Engine, Glwe, Lwe};
-use super::external_product::GgswList;
-use crate::keys::{Seeded, trace_rotations};
+use super::engine::Engine;
+use super::lwe::{Glwe, Lwe};
+use crate::keys::trace_rotations;
 use crate::parameters::Parameters;
-
-/// For each automorphism of the trace, the key that takes a ciphertext under the rotated key back to the ring key: an
-/// encryption in GGSW form whose mask rows hold the rotated key and whose body rows are plain.
-pub(crate) fn expand_trace_key(p: &Parameters, seeded: Seeded) -> GgswList {
-    let modulus = CiphertextModulus::new_native();
-    let seed = seeded.compression_seed();
-    let rows = SeededGlweCiphertextList::from_container(seeded.bodies, GlweSize(2), p.ring(), seed, modulus)
-        .decompress_into_glwe_ciphertext_list();
-    let n = p.polynomial_size;
-    let mut words = Vec::with_capacity(2 * rows.as_ref().len());
-    for (position, row) in rows.as_ref().chunks_exact(2 * n).enumerate() {
-        words.extend_from_slice(row);
-        // The row of the body, without noise: the level's weight. Levels go from the last to the first.
-        let level = p.trace.levels - position % p.trace.levels;
-        let body = words.len() + n;
-        words.resize(words.len() + 2 * n, 0);
-        words[body] = 1 << (64 - p.trace.base_log * level);
-    }
-    GgswList::new(n, p.trace, &words)
-}
 
 impl Engine<'_> {
     /// A ring ciphertext with the message of `first` as its constant coefficient and, if given, that of `second` as its

@@ -1,7 +1,8 @@
 //! The read-out of a digit: from a ciphertext that may still carry traces of the counts to a fresh one.
 
-use super::engine::{Engine, Glwe, Lwe, Precision, table};
-use crate::range::digit_code;
+use super::engine::{Engine, Precision};
+use super::lwe::{Glwe, Lwe, table};
+use crate::layout::digit_code;
 
 /// Read-outs of every digit, one after another, with re-randomisation and flooding before and between and after them.
 /// Their number is even: a table is negacyclic, so one read-out maps the upper eight digits backwards, and the next one

@@ -3,16 +3,19 @@
 
 use std::sync::OnceLock;
 
-use speed_core::Randomness;
+use speed_core::{Randomness, VoteShape};
 use tfhe::core_crypto::prelude::*;
 
-use super::engine::{Engine, Lwe, add_constant, difference, rounded};
-use super::{Circuit, READ_OUTS, SUM_STEP};
+use super::engine::{Engine, rounded};
+use super::lwe::{Lwe, add_constant, difference};
+use super::{READ_OUTS, SUM_STEP};
+use crate::ciphertext_noise::CiphertextNoise;
+use crate::exact_circuit::ExactCircuit;
 use crate::keys::{EvaluationKey, PublicKey};
-use crate::noise::NoiseModel;
+use crate::layout::{Layout, digit_code};
 use crate::parameters::Parameters;
-use crate::range::{Encoding, VoteRange, digit_code};
-use crate::round::Round;
+use crate::range::VoteRange;
+use crate::round::{Round, RoundSpec};
 use crate::server::Server;
 use crate::student::{SecretKey, generate_with_small_key};
 use crate::teacher::Teacher;
@@ -45,17 +48,22 @@ fn wide_keys() -> &'static Keys {
 }
 
 /// The engine of a round of so many teachers, with counts in the widest range of the keys.
-fn engine(keys: &Keys, outcomes: usize, teachers: usize) -> (Engine<'_>, NoiseModel<'_>) {
+fn engine(keys: &Keys, outcomes: usize, teachers: usize) -> (Engine<'_>, CiphertextNoise<'_>) {
     let p = keys.evaluation.parameters();
     let range = VoteRange::new(teachers, (p.range() - teachers as u64) / 2);
-    let encoding = Encoding::new(p, outcomes, range).expect("valid");
-    (Engine::new(&keys.evaluation, encoding), NoiseModel::new(p, encoding, range))
+    let layout = Layout::new(p, outcomes, range).expect("in range");
+    (Engine::new(&keys.evaluation, layout), CiphertextNoise::new(p, layout, range))
+}
+
+fn round(label: &str, teachers: usize, queries: usize, classes: usize, noise_bound: u64) -> Round {
+    let shape = VoteShape::new(teachers, queries, classes).expect("a shape");
+    Round::new(RoundSpec::new(label.as_bytes(), shape, noise_bound)).expect("valid")
 }
 
 /// Encrypts the rows of counts under the public key, as `teachers` teachers would, and sums.
 fn encrypt(keys: &Keys, label: &str, counts: &[Vec<i64>], teachers: usize) -> Vec<Vec<Lwe>> {
     let noise = (keys.public.parameters().range() - teachers as u64) / 2;
-    let round = Round::new(label.as_bytes(), counts.len(), counts[0].len(), teachers, noise).expect("valid");
+    let round = round(label, teachers, counts.len(), counts[0].len(), noise);
     let mut server = Server::new(keys.evaluation.clone(), round.clone()).expect("valid");
     for teacher in 0..teachers {
         // The first sends all counts, the others zero.
@@ -105,7 +113,7 @@ fn assert_noise(what: &str, errors: &[f64], variance: f64) {
 
 /// A class with this number, as it enters a tournament.
 fn contestant(engine: &Engine<'_>, count: &Lwe, class: usize) -> Vec<Lwe> {
-    std::iter::once(count.clone()).chain(engine.encoding.digits(class).map(|digit| engine.constant(digit))).collect()
+    std::iter::once(count.clone()).chain(engine.layout.digits(class).map(|digit| engine.constant(digit))).collect()
 }
 
 /// Plays matches of two classes with the differences, and checks count and digits of each winner.
@@ -121,9 +129,9 @@ fn assert_matches(keys: &Keys, outcomes: usize, magnitudes: &[i64]) {
         .collect();
     for (query, winner) in engine.play_round(brackets).into_iter().flatten().enumerate() {
         let later = usize::from(differences[query] > 0);
-        let expected = std::iter::once(engine.encoding.value(counts[query][later]))
-            .chain(engine.encoding.digits(indices(query)[later]));
-        assert_eq!(winner.len(), 1 + engine.encoding.digit_count());
+        let expected = std::iter::once(engine.layout.value(counts[query][later]))
+            .chain(engine.layout.digits(indices(query)[later]));
+        assert_eq!(winner.len(), 1 + engine.layout.digit_count());
         for (part, expected) in winner.iter().zip(expected) {
             let error = error(keys, part, expected);
             assert!(error.abs() < 2_f64.powi(46), "difference {}: off by {error}", differences[query]);
@@ -150,7 +158,7 @@ fn a_match_is_right_with_four_scales_and_with_two_digits() {
 fn noise_at_the_inputs_of_a_comparison_follows_the_formula() {
     let keys = keys();
     let (mut engine, model) = engine(keys, 10, 5);
-    let scales: Vec<u64> = engine.encoding.scales().collect();
+    let scales: Vec<u64> = engine.layout.scales().collect();
     let counts: Vec<Vec<i64>> = (0..40).map(|q| (0..10).map(|k| (q * 10 + k) * 7 % 9 - 4).collect()).collect();
     let ciphertexts = encrypt(keys, "inputs", &counts, 5);
     let (mut tournament, mut pairs) = ([const { Vec::new() }; 3], [const { Vec::new() }; 3]);
@@ -160,7 +168,7 @@ fn noise_at_the_inputs_of_a_comparison_follows_the_formula() {
         for (k, lead) in engine.at_scales(&leads).chunks_exact(3).enumerate() {
             for scale in 0..3 {
                 let d = counts[2 * k + 1] - counts[2 * k];
-                let expected = engine.encoding.value(d).wrapping_mul(scales[scale]);
+                let expected = engine.layout.value(d).wrapping_mul(scales[scale]);
                 tournament[scale].push(error_in_buckets(keys, &lead[scale], expected));
                 let pair = difference(&switched[3 * (2 * k + 1) + scale], &switched[3 * 2 * k + scale]);
                 pairs[scale].push(error_in_buckets(keys, &pair, expected));
@@ -183,7 +191,7 @@ fn assert_selection_noise(keys: &Keys, queries: i64) {
     let (mut count, mut digit) = (vec![], vec![]);
     for (winner, counts) in engine.play_round(brackets).iter().zip(&counts) {
         let class = usize::from(counts[1] > counts[0]);
-        count.push(error(keys, &winner[0][0], engine.encoding.value(counts[class])));
+        count.push(error(keys, &winner[0][0], engine.layout.value(counts[class])));
         digit.push(error(keys, &winner[0][1], digit_code(9 * class)));
     }
     // The errors of all selections share what depends on the key only; the mean is tested with the rest.
@@ -193,7 +201,7 @@ fn assert_selection_noise(keys: &Keys, queries: i64) {
     let leads: Vec<Lwe> = pairs.iter().map(|pair| difference(&pair[1], &pair[0])).collect();
     let scaled = engine.at_scales(&leads);
     let signs = engine.compare(scaled);
-    let scales = engine.encoding.scales().len();
+    let scales = engine.layout.scales().len();
     let coarse = |sum: &Lwe| phase(keys, sum).wrapping_add(SUM_STEP / 2) / SUM_STEP * SUM_STEP;
     let fine: Vec<f64> = signs.iter().map(|sum| error(keys, sum, coarse(sum))).collect();
     assert_noise("sums of signs", &fine, scales as f64 * model.bootstrap(keys.public.parameters().bootstrap));
@@ -238,8 +246,8 @@ fn packing_puts_two_messages_in_their_places_and_nothing_elsewhere() {
             let mut coefficient = engine.constant(0);
             extract_lwe_sample_from_glwe_ciphertext(&packed, &mut coefficient, MonomialDegree(place));
             let expected = match (place, second) {
-                (0, _) => engine.encoding.value(5),
-                (1024, Some(_)) => engine.encoding.value(-3),
+                (0, _) => engine.layout.value(5),
+                (1024, Some(_)) => engine.layout.value(-3),
                 _ => 0,
             };
             let error = error(keys, &coefficient, expected);
@@ -268,10 +276,10 @@ fn both_circuits_give_the_same_digits() {
     for (counts, class) in [(vec![5, 9, 9], 1), (vec![-1, -2, -3], 0), ((0..19).map(|k| k * k % 19).collect(), 6)] {
         let (mut engine, _) = engine(keys, counts.len(), 1);
         let ciphertexts = encrypt(keys, "digits", &[counts], 1);
-        for circuit in [Circuit::Tournament, Circuit::AllPairs] {
+        for circuit in ExactCircuit::ALL {
             let digits = engine.argmax(circuit, &ciphertexts).remove(0);
-            assert_eq!(digits.len(), engine.encoding.digit_count());
-            for (digit, code) in digits.iter().zip(engine.encoding.digits(class)) {
+            assert_eq!(digits.len(), engine.layout.digit_count());
+            for (digit, code) in digits.iter().zip(engine.layout.digits(class)) {
                 let error = error(keys, digit, code);
                 assert!(error.abs() < 2_f64.powi(46), "{circuit:?}: error {error}");
             }
@@ -284,8 +292,8 @@ fn flooding_noise_is_uniform() {
     // Kolmogorov-Smirnov: for uniform errors, a distance of 2.4 / sqrt(n) or more has probability 2 exp(-2 * 2.4^2),
     // a false alarm once in 50,000 seeds.
     let keys = keys();
-    let round = Round::new(b"flooding", 1, 2, 1, 0).expect("valid");
-    let server = Server::new(keys.evaluation.clone(), round).expect("valid").with_source(SOURCE);
+    let round = round("flooding", 1, 1, 2, 0);
+    let server = Server::new(keys.evaluation.clone(), round).expect("valid").with_randomness(SOURCE);
     for (stage, log) in [(0, P.read_out_flooding_log), (READ_OUTS, P.flooding_log)] {
         let reach = 2_f64.powi(log as i32);
         let mut positions: Vec<f64> = (0..300)
@@ -309,16 +317,16 @@ fn an_answer_does_not_tell_the_losing_count() {
     // Kolmogorov-Smirnov: for equal distributions a distance of 2.7 sqrt(2 / n) or more has probability below 1e-6.
     let keys = keys();
     let range = VoteRange::new(13, 0);
-    let encoding = Encoding::new(&P, 2, range).expect("one scale");
-    let mut engine = Engine::new(&keys.evaluation, encoding);
+    let layout = Layout::new(&P, 2, range).expect("one scale");
+    let mut engine = Engine::new(&keys.evaluation, layout);
     let n = 120;
     let mut errors = |label: &str, counts: [i64; 2]| {
-        let round = Round::new(label.as_bytes(), n, 2, 1, 6).expect("valid");
+        let round = round(label, 1, n, 2, 6);
         let mut server = Server::new(keys.evaluation.clone(), round.clone()).expect("valid");
         let message = Teacher::new(0).answer(&keys.public, &round, &counts.repeat(n), &SOURCE).expect("valid");
         server.add(0, &message).expect("valid");
         let queries: Vec<Vec<Lwe>> = (0..n).map(|query| server.counts(query)).collect();
-        let mut digits = engine.argmax(Circuit::Tournament, &queries).concat();
+        let mut digits = engine.argmax(ExactCircuit::Tournament, &queries).concat();
         for _ in 0..READ_OUTS {
             digits = engine.read_out(&digits);
         }

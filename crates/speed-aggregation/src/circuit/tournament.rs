@@ -1,16 +1,17 @@
 //! Argmax by a knock-out tournament: the winner of a match goes on with its count and the digits of its class.
 
-use super::SUM_STEP;
-use super::engine::{Engine, Glwe, Lwe, Precision, add, difference};
+use super::compare::SUM_STEP;
+use super::engine::{Engine, Precision};
+use super::lwe::{Glwe, Lwe, add, difference};
 
-/// What a class brings to a match: its count, then the digits of its number, least significant first.
+/// A class in a match: its count, then the digits of its number, least significant first.
 type Contestant = Vec<Lwe>;
 
 impl Engine<'_> {
     /// For each query (a list of encrypted counts, the same number in each), the digits of the winner.
     pub(super) fn tournament(&mut self, queries: &[Vec<Lwe>]) -> Vec<Vec<Lwe>> {
         let enter = |(class, count): (usize, &Lwe)| {
-            let digits = self.encoding.digits(class).map(|digit| self.constant(digit));
+            let digits = self.layout.digits(class).map(|digit| self.constant(digit));
             std::iter::once(count.clone()).chain(digits).collect()
         };
         let mut brackets: Vec<Vec<Contestant>> =
@@ -54,9 +55,9 @@ impl Engine<'_> {
         let inputs = self.key_switch(signs);
         let n = self.p.polynomial_size;
         // Sums reach 2^scales - 1 steps to each side, and need as many entries and a step of room.
-        let length = (SUM_STEP / self.p.bucket()) as usize * (1 << self.encoding.scales().len());
+        let length = (SUM_STEP / self.p.bucket()) as usize * (1 << self.layout.scales().len());
         let parts_per_table = if 4 * length <= n { 2 } else { 1 };
-        let parts = 1 + self.encoding.digit_count();
+        let parts = 1 + self.layout.digit_count();
         let mut gains = vec![Vec::with_capacity(parts); leads.len()];
         for first in (0..parts).step_by(parts_per_table) {
             let parts = first..parts.min(first + parts_per_table);

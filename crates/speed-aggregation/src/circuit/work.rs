@@ -1,4 +1,4 @@
-//! What circuits did, and how long it took.
+//! The operations of circuits and their times.
 
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};

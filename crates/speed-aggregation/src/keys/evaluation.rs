@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use tfhe::core_crypto::commons::math::random::{CompressionSeed, Seed};
 use tfhe::core_crypto::prelude::*;
 
-use super::{KeyId, PublicKey};
-use crate::circuit::{GgswList, KeySwitchKey, expand_trace_key};
-use crate::codec::{DecodeError, Kind, Reader, Writer};
+use super::public::PublicKey;
+use super::seeded::{Seeded, trace_rotations};
+use crate::circuit::{GgswList, KeySwitchKey};
+use crate::codec::{Content, Decode, DecodeError, Kind, Reader, encode_in_order};
+use crate::ids::KeyId;
 use crate::parameters::{Decomposition, Parameters};
 
 /// The server's key as it is stored and sent: masks are replaced by the seeds that they grow from, so it takes 94 MB
@@ -32,28 +33,7 @@ pub(crate) struct SeededParts {
     pub(crate) trace: Seeded,
 }
 
-/// Bodies of ciphertexts, and the seed of their masks.
-pub(crate) struct Seeded {
-    pub(crate) seed: u128,
-    pub(crate) bodies: Vec<u64>,
-}
-
-impl Seeded {
-    pub(crate) fn compression_seed(&self) -> CompressionSeed {
-        CompressionSeed::from(Seed(self.seed))
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        writer.bytes(&self.seed.to_le_bytes());
-        writer.words(&self.bodies);
-    }
-
-    fn read(reader: &mut Reader<'_>, bodies: usize) -> Result<Self, DecodeError> {
-        Ok(Self { seed: u128::from_le_bytes(reader.array()?), bodies: reader.take_words(bodies)? })
-    }
-}
-
-/// Numbers of bodies of the four parts, in the order of the file.
+/// Returns the numbers of bodies of the four parts, in the order of the file.
 fn body_counts(p: &Parameters) -> [usize; 4] {
     let bootstrap = |d: Decomposition| p.lwe_dimension * d.levels * 2 * p.polynomial_size;
     [
@@ -64,30 +44,17 @@ fn body_counts(p: &Parameters) -> [usize; 4] {
     ]
 }
 
-/// The exponents `t` of the automorphisms `X -> X^t` that packing applies, in order: `2^k + 1` up to `N + 1`.
-pub(crate) fn trace_rotations(p: &Parameters) -> impl Iterator<Item = usize> {
-    (1..=p.polynomial_size.trailing_zeros()).map(|k| (1 << k) + 1)
-}
-
 impl SeededEvaluationKey {
-    /// The identifier of the key set.
+    /// Returns the identifier of the key set.
     #[must_use]
     pub fn id(&self) -> KeyId {
         self.public.id
     }
 
-    /// The bytes of the key's file.
+    /// Returns the bytes of the key's file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let p = &self.public.parameters;
-        let size = 4 + self.public.size() + 4 * 16 + 8 * body_counts(p).iter().sum::<usize>();
-        let mut writer = Writer::new(Kind::EvaluationKey, size);
-        self.public.write(&mut writer);
-        let SeededParts { key_switch, bootstrap, select, trace } = &self.parts;
-        for part in [key_switch, bootstrap, select, trace] {
-            part.write(&mut writer);
-        }
-        writer.finish()
+        self.seal()
     }
 
     /// Reads an evaluation key. Memory is bounded by the length of `bytes`.
@@ -95,20 +62,10 @@ impl SeededEvaluationKey {
     /// # Errors
     /// If the bytes are not exactly one well-formed evaluation key of this version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes, Kind::EvaluationKey)?;
-        let public = PublicKey::read(&mut reader)?;
-        let [key_switch, bootstrap, select, trace] = body_counts(&public.parameters);
-        let parts = SeededParts {
-            key_switch: Seeded::read(&mut reader, key_switch)?,
-            bootstrap: Seeded::read(&mut reader, bootstrap)?,
-            select: Seeded::read(&mut reader, select)?,
-            trace: Seeded::read(&mut reader, trace)?,
-        };
-        reader.end()?;
-        Ok(Self { public, parts })
+        Self::unseal(bytes, ())
     }
 
-    /// The key in the form that computes. Takes about a core-second, in parallel on rayon's current pool.
+    /// Expands the key into the form that computes. Takes about a core-second, in parallel on rayon's current pool.
     #[must_use]
     pub fn expand(self) -> EvaluationKey {
         let p = self.public.parameters;
@@ -120,6 +77,35 @@ impl SeededEvaluationKey {
             trace: expand_trace_key(&p, trace),
         };
         EvaluationKey { public: self.public, parts: Arc::new(parts) }
+    }
+}
+
+encode_in_order!(SeededEvaluationKey: public, parts);
+
+impl Decode for SeededEvaluationKey {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let public: PublicKey = reader.read()?;
+        let parts = reader.read_with(public.parameters())?;
+        Ok(Self { public, parts })
+    }
+}
+
+impl Content for SeededEvaluationKey {
+    const KIND: Kind = Kind::EvaluationKey;
+}
+
+encode_in_order!(SeededParts: key_switch, bootstrap, select, trace);
+
+/// The parameter is the parameter set, from which the lengths of the parts follow.
+impl Decode<&Parameters> for SeededParts {
+    fn decode(reader: &mut Reader<'_>, parameters: &Parameters) -> Result<Self, DecodeError> {
+        let [key_switch, bootstrap, select, trace] = body_counts(parameters);
+        Ok(Self {
+            key_switch: reader.read_with(key_switch)?,
+            bootstrap: reader.read_with(bootstrap)?,
+            select: reader.read_with(select)?,
+            trace: reader.read_with(trace)?,
+        })
     }
 }
 
@@ -146,25 +132,25 @@ pub(crate) struct EvaluationParts {
 }
 
 impl EvaluationKey {
-    /// The identifier of the key set.
+    /// Returns the identifier of the key set.
     #[must_use]
     pub fn id(&self) -> KeyId {
         self.public.id
     }
 
-    /// The parameter set.
+    /// Returns the parameter set.
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.public.parameters
     }
 
-    /// The public key of the same key set.
+    /// Returns the public key of the same key set.
     #[must_use]
     pub fn public_key(&self) -> &PublicKey {
         &self.public
     }
 
-    /// Size of the key in memory, in bytes.
+    /// Returns the size of the key in memory, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let parts = &self.parts;
@@ -178,7 +164,7 @@ impl std::fmt::Debug for EvaluationKey {
     }
 }
 
-/// A bootstrapping key, transformed.
+/// Expands and transforms a bootstrapping key.
 fn expand_bootstrap_key(p: &Parameters, d: Decomposition, seeded: Seeded) -> GgswList {
     let seed = seeded.compression_seed();
     let key = SeededLweBootstrapKey::from_container(
@@ -192,4 +178,24 @@ fn expand_bootstrap_key(p: &Parameters, d: Decomposition, seeded: Seeded) -> Ggs
     )
     .par_decompress_into_lwe_bootstrap_key();
     GgswList::new(p.polynomial_size, d, key.as_ref())
+}
+
+/// Expands, for each automorphism of the trace, the key that takes a ciphertext under the rotated key back to the ring key: an
+/// encryption in GGSW form whose mask rows hold the rotated key and whose body rows are plain.
+fn expand_trace_key(p: &Parameters, seeded: Seeded) -> GgswList {
+    let modulus = CiphertextModulus::new_native();
+    let seed = seeded.compression_seed();
+    let rows = SeededGlweCiphertextList::from_container(seeded.bodies, GlweSize(2), p.ring(), seed, modulus)
+        .decompress_into_glwe_ciphertext_list();
+    let n = p.polynomial_size;
+    let mut words = Vec::with_capacity(2 * rows.as_ref().len());
+    for (position, row) in rows.as_ref().chunks_exact(2 * n).enumerate() {
+        words.extend_from_slice(row);
+        // The row of the body, without noise: the level's weight. Levels go from the last to the first.
+        let level = p.trace.levels - position % p.trace.levels;
+        let body = words.len() + n;
+        words.resize(words.len() + 2 * n, 0);
+        words[body] = 1 << (64 - p.trace.base_log * level);
+    }
+    GgswList::new(n, p.trace, &words)
 }

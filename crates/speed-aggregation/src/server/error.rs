@@ -1,14 +1,15 @@
-//! Why the server refuses.
+//! Refusals of the server.
 
 use speed_core::EntropyError;
 
 use crate::codec::DecodeError;
-use crate::keys::KeyId;
-use crate::range::EncodingError;
-use crate::round::RoundId;
+use crate::encoding::EncodingError;
+use crate::exact_circuit::InexactCircuit;
+use crate::ids::{KeyId, RoundId};
 use crate::status::TeacherStatus;
+use crate::threads::ThreadsError;
 
-/// Why the server refuses.
+/// A refusal of the server.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The teacher is not one of the round's.
@@ -84,12 +85,15 @@ pub enum ServerError {
         /// Number of teachers that must answer.
         minimum: usize,
     },
-    /// The server's noise is not asked for, is there already, or is missing.
-    #[error("{0}")]
-    Noise(&'static str),
+    /// The server's privacy noise is not asked for, is there already, or is missing.
+    #[error(transparent)]
+    Noise(#[from] NoiseFault),
     /// The bytes are not the state of a server.
     #[error("state of a server: {0}")]
     State(#[from] DecodeError),
+    /// The circuit is not exact.
+    #[error(transparent)]
+    Circuit(#[from] InexactCircuit),
     /// The state belongs to another round.
     #[error("state of round {found}, this is round {expected}")]
     StateOfRound {
@@ -105,17 +109,34 @@ pub enum ServerError {
     #[error(transparent)]
     Entropy(#[from] EntropyError),
     /// The threads could not be started.
-    #[error("cannot start {threads} threads: {reason}")]
-    Threads {
-        /// Number of threads asked for.
-        threads: usize,
-        /// What rayon says.
-        reason: String,
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
+}
+
+/// A fault of the privacy noise that the server adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoiseFault {
+    /// The teachers add the noise.
+    #[error("the teachers add the noise of this round, the server adds none")]
+    NotAsked,
+    /// The noise is in the sum.
+    #[error("the server's noise is in the sum already")]
+    Repeated,
+    /// The noise has another number of values.
+    #[error("the server's noise has {found} values, expected {expected}: one for each class of each query")]
+    Shape {
+        /// Queries times classes.
+        expected: usize,
+        /// Values given.
+        found: usize,
     },
+    /// The noise is not in the sum.
+    #[error("the noise that this round asks of the server is missing")]
+    Missing,
 }
 
 impl ServerError {
-    /// What this refusal of a message makes of its teacher; `None` if the teacher's earlier message stays in the sum, or
+    /// Returns the status that this refusal of a message gives its teacher; `None` if the teacher's earlier message stays in the sum, or
     /// the refusal is not about a message.
     #[must_use]
     pub fn status(&self) -> Option<TeacherStatus> {

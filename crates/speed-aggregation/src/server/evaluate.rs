@@ -5,21 +5,23 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
+use speed_core::EntropyError;
 use tfhe::core_crypto::commons::generators::NoiseRandomGenerator;
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, DynamicDistribution};
 use tfhe::core_crypto::prelude::*;
 
-use super::{Server, ServerError};
+use super::Server;
+use super::error::ServerError;
 use crate::answer::EncryptedAnswer;
 use crate::circuit::{Engine, Lwe, READ_OUTS, add};
 use crate::random::seeder;
-use speed_core::EntropyError;
+use crate::threads::pool;
 
 impl Server {
-    /// Most queries that a thread computes together: every key is read once for all of them.
+    /// The largest number of queries that a thread computes together: every key is read once for all of them.
     pub const GROUP: usize = 4;
 
-    /// The encrypted winner of every query, in order. Groups of queries run in parallel, one a thread; the answers do not
+    /// Computes the encrypted winner of every query, in order. Groups of queries run in parallel, one per thread; the answers do not
     /// depend on the number of threads. `on_query` is called from the threads as queries finish, with the query's index
     /// and the time it took on its thread.
     ///
@@ -31,7 +33,7 @@ impl Server {
         threads: NonZeroUsize,
         on_query: &(dyn Fn(usize, Duration) + Sync),
     ) -> Result<Vec<EncryptedAnswer>, ServerError> {
-        let queries: Vec<usize> = (0..self.round.queries()).collect();
+        let queries: Vec<usize> = (0..self.round.shape().queries()).collect();
         let answers = Mutex::new(Vec::with_capacity(queries.len()));
         self.answer::<ServerError>(threads, &queries, &|group, time| {
             group.iter().for_each(|answer| on_query(answer.query(), time));
@@ -44,7 +46,7 @@ impl Server {
         Ok(answers)
     }
 
-    /// The encrypted winners of some queries, for instance those that an interrupted server had not answered. Answers are
+    /// Computes the encrypted winners of some queries, for instance those that an interrupted server had not answered. Answers are
     /// handed to `on_answers` from the threads as soon as they are there, a few at a time, with the time that each took.
     ///
     /// # Errors
@@ -59,10 +61,7 @@ impl Server {
         on_answers: &(dyn Fn(Vec<EncryptedAnswer>, Duration) -> Result<(), E> + Sync),
     ) -> Result<(), E> {
         self.check_complete(self.round.min_teachers())?;
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.get())
-            .build()
-            .map_err(|error| ServerError::Threads { threads: threads.get(), reason: error.to_string() })?;
+        let pool = pool(threads).map_err(ServerError::from)?;
         // No thread stays idle while another has a whole group.
         let group = queries.len().div_ceil(threads.get()).clamp(1, Self::GROUP);
         pool.install(|| {
@@ -75,17 +74,17 @@ impl Server {
         })
     }
 
-    /// The encrypted winners of a few queries, computed in lockstep: every key is read once for all of them.
+    /// Computes the encrypted winners of a few queries in lockstep: every key is read once for all of them.
     fn evaluate_group(&self, queries: &[usize]) -> Result<Vec<EncryptedAnswer>, ServerError> {
-        let mut engine = Engine::new(&self.key, self.encoding);
+        let mut engine = Engine::new(&self.key, self.layout);
         let mut counts: Vec<Vec<Lwe>> = queries.iter().map(|&query| self.counts(query)).collect();
         // "No answer" is one more class, which has as many votes as the threshold. Ties go to the lowest class, so a
         // maximum that reaches the threshold still wins.
         if let Some(threshold) = self.round.threshold() {
-            counts.iter_mut().for_each(|counts| counts.push(engine.constant(self.encoding.value(threshold))));
+            counts.iter_mut().for_each(|counts| counts.push(engine.constant(self.layout.value(threshold))));
         }
         let winners = engine.argmax(self.circuit, &counts);
-        let places = self.encoding.digit_count();
+        let places = self.layout.digit_count();
         let mut digits: Vec<Lwe> = winners.into_iter().flatten().collect();
         for stage in 0..=READ_OUTS {
             for (position, digit) in digits.iter_mut().enumerate() {
@@ -103,17 +102,17 @@ impl Server {
         Ok(answers.collect())
     }
 
-    /// The summed counts of a query, one ciphertext a class.
+    /// Returns the summed counts of a query, one ciphertext per class.
     pub(crate) fn counts(&self, query: usize) -> Vec<Lwe> {
-        let classes = self.round.classes();
+        let classes = self.round.shape().classes();
         (query * classes..(query + 1) * classes).map(|value| unpack(&self.sum, value)).collect()
     }
 
-    /// A fresh public-key encryption of zero with flooding noise in its body: that of a read-out, or the last.
+    /// Returns a fresh public-key encryption of zero with flooding noise in its body: that of a read-out, or the last.
     pub(crate) fn encrypted_zero(&self, query: usize, place: usize, stage: usize) -> Result<Lwe, EntropyError> {
         let p = self.key.parameters();
         let context = [self.id.as_bytes().as_slice(), &[place as u8, stage as u8]].concat();
-        let mut seeder = seeder(&self.source, "re-randomise", query as u64, &context)?;
+        let mut seeder = seeder(&self.randomness, "re-randomise", query as u64, &context)?;
         let flooding = if stage < READ_OUTS { p.read_out_flooding_log } else { p.flooding_log };
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
         let mut zero = LweCompactCiphertextList::new(
@@ -134,7 +133,7 @@ impl Server {
     }
 }
 
-/// One value of a packed list: the mask of its ring element, turned to the value's place, and its body. (tfhe's own
+/// Unpacks one value of a packed list: the mask of its ring element, turned to the value's place, and its body. (tfhe's own
 /// expansion does the same for all values at once, which takes 16 kB each.)
 fn unpack(list: &LweCompactCiphertextListOwned<u64>, value: usize) -> Lwe {
     let dimension = list.lwe_size().to_lwe_dimension().0;

@@ -1,19 +1,63 @@
 //! The state of a server whose sum is closed, so that it can be interrupted.
 
-use tfhe::core_crypto::prelude::*;
-
-use super::{Server, ServerError};
-use crate::codec::{ENVELOPE, Kind, Reader, Writer};
-use crate::keys::{EvaluationKey, KeyId};
-use crate::round::{Round, RoundId};
+use super::Server;
+use super::error::ServerError;
+use crate::codec::{Content, Decode, DecodeError, ENVELOPE, FixedLength, Kind, Limits, Reader, encode_in_order, open};
+use crate::ids::{KeyId, RoundId};
+use crate::keys::EvaluationKey;
+use crate::message::list_words;
+use crate::round::Round;
 use crate::status::TeacherStatus;
 
-/// Bytes between the envelope and the statuses.
-const FIXED: usize = 76;
+/// The part of a state before its statuses.
+struct Header {
+    key: KeyId,
+    round: RoundId,
+    teachers: usize,
+    queries: usize,
+    classes: usize,
+}
+
+encode_in_order!(Header: key, round, teachers, queries, classes);
+
+impl FixedLength for Header {
+    const LENGTH: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH;
+}
+
+/// A closed sum as it is written.
+struct ClosedSum<'a> {
+    header: Header,
+    statuses: &'a Vec<TeacherStatus>,
+    words: &'a [u64],
+}
+
+encode_in_order!(ClosedSum<'_>: header, statuses, words);
+
+impl Content for ClosedSum<'_> {
+    const KIND: Kind = Kind::ServerState;
+}
+
+/// The part of a state that follows its round's shape: statuses, and the words of the sum.
+struct SumParts {
+    statuses: Vec<TeacherStatus>,
+    words: Vec<u64>,
+}
+
+/// The parameter is the round whose state is expected.
+impl Decode<&Round> for SumParts {
+    fn decode(reader: &mut Reader<'_>, round: &Round) -> Result<Self, DecodeError> {
+        let shape = round.shape();
+        let sides = [("teachers", shape.teachers()), ("queries", shape.queries()), ("classes", shape.classes())];
+        for (field, value) in sides {
+            reader.read_with::<_, usize>(Limits::exactly(field, value))?;
+        }
+        Ok(Self { statuses: reader.read_with(shape.teachers())?, words: reader.read_with(list_words(round.values()))? })
+    }
+}
 
 impl Server {
-    /// The closed sum and the teachers' statuses, with which [`Self::resume`] goes on. The sum is encrypted; with central
-    /// noise the noise is in it, so that a resumed server does not draw it again.
+    /// Returns the closed sum and the teachers' statuses, with which [`Self::resume`] goes on. The sum is encrypted; with
+    /// central noise the noise is in it, so that a resumed server does not draw it again.
     ///
     /// Content (after the envelope of 12 bytes, before the checksum of 16):
     ///
@@ -24,7 +68,7 @@ impl Server {
     /// 4      teachers n
     /// 4      queries
     /// 4      classes
-    /// n      one status a teacher
+    /// n      one status per teacher
     /// ..     masks and bodies of the sum, as in a message
     /// ```
     ///
@@ -32,46 +76,37 @@ impl Server {
     /// If the sum is not closed.
     pub fn state(&self) -> Result<Vec<u8>, ServerError> {
         self.check_complete(self.round.min_teachers())?;
-        let words = self.sum.as_ref();
-        let mut writer = Writer::new(Kind::ServerState, FIXED + self.statuses.len() + size_of_val(words));
-        writer.bytes(self.key.id().as_bytes());
-        writer.bytes(self.id.as_bytes());
-        writer.count(self.statuses.len());
-        writer.count(self.round.queries());
-        writer.count(self.round.classes());
-        for &status in &self.statuses {
-            writer.bytes(&[status as u8]);
-        }
-        writer.words(words);
-        Ok(writer.finish())
+        let shape = self.round.shape();
+        let header = Header {
+            key: self.key.id(),
+            round: self.id,
+            teachers: shape.teachers(),
+            queries: shape.queries(),
+            classes: shape.classes(),
+        };
+        Ok(ClosedSum { header, statuses: &self.statuses, words: self.sum.as_ref() }.seal())
     }
 
-    /// Bytes of the state of a round's server.
+    /// Returns the number of bytes of the state of a round's server.
     #[must_use]
-    pub fn state_size(round: &Round, key: &EvaluationKey) -> usize {
-        let words =
-            lwe_compact_ciphertext_list_size(key.parameters().big_dimension(), LweCiphertextCount(round.values()));
-        ENVELOPE + FIXED + round.teachers() + words * size_of::<u64>()
+    pub fn state_size(round: &Round) -> usize {
+        ENVELOPE + Header::LENGTH + round.shape().teachers() + list_words(round.values()) * size_of::<u64>()
     }
 
-    /// The server of a round whose sum was closed. Memory is bounded by the length of `state` and the round.
+    /// Starts the server of a round whose sum was closed. Memory is bounded by the length of `state` and the round.
     ///
     /// # Errors
     /// Those of [`Self::new`], and if the bytes are not exactly one well-formed state of this round, with enough teachers.
     pub fn resume(key: EvaluationKey, round: Round, state: &[u8]) -> Result<Self, ServerError> {
         let mut server = Self::new(key, round)?;
-        let mut reader = Reader::new(state, Kind::ServerState)?;
-        let key = KeyId::from_bytes(reader.array()?);
-        let found = RoundId::from_bytes(reader.array()?);
+        let mut reader = open(state, ClosedSum::KIND)?;
+        let (key, found): (KeyId, RoundId) = (reader.read()?, reader.read()?);
         if key != server.key.id() || found != server.id {
             return Err(ServerError::StateOfRound { expected: server.id, found });
         }
-        let (teachers, queries) = (server.round.teachers(), server.round.queries());
-        reader.bounded("teachers", teachers, teachers)?;
-        reader.bounded("queries", queries, queries)?;
-        reader.bounded("classes", server.round.classes(), server.round.classes())?;
-        server.statuses = TeacherStatus::read_all(reader.take(teachers)?)?;
-        let words = reader.words(server.sum.as_ref().len())?;
+        let SumParts { statuses, words } = reader.read_with(&server.round)?;
+        reader.end()?;
+        server.statuses = statuses;
         server.sum.as_mut().copy_from_slice(&words);
         // A state is made after the noise was added.
         server.noise_added = true;

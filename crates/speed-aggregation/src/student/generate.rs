@@ -5,7 +5,7 @@ use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, Seeder as
 use tfhe::core_crypto::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::SecretKey;
+use super::secret_key::SecretKey;
 use crate::circuit::rotate;
 use crate::keys::{PublicKey, Seeded, SeededEvaluationKey, SeededParts, trace_rotations};
 use crate::parameters::{Decomposition, Parameters};
@@ -27,8 +27,8 @@ pub struct KeySet {
 ///
 /// # Errors
 /// If the operating system gives no randomness.
-pub fn generate_keys(parameters: &Parameters, source: &Randomness) -> Result<KeySet, EntropyError> {
-    let (keys, mut small) = generate_with_small_key(parameters, source)?;
+pub fn generate_keys(parameters: &Parameters, randomness: &Randomness) -> Result<KeySet, EntropyError> {
+    let (keys, mut small) = generate_with_small_key(parameters, randomness)?;
     small.as_mut().zeroize();
     Ok(keys)
 }
@@ -37,10 +37,10 @@ pub fn generate_keys(parameters: &Parameters, source: &Randomness) -> Result<Key
 /// do).
 pub(crate) fn generate_with_small_key(
     parameters: &Parameters,
-    source: &Randomness,
+    randomness: &Randomness,
 ) -> Result<(KeySet, LweSecretKeyOwned<u64>), EntropyError> {
     let p = parameters;
-    let mut seeder = seeder(source, "keys", 0, p.name.as_bytes())?;
+    let mut seeder = seeder(randomness, "keys", 0, p.name.as_bytes())?;
     let mut secret_generator = SecretRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
     let mut generator = EncryptionRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed(), &mut seeder);
 

@@ -1,16 +1,17 @@
 //! Answers and results on the wire, and their opening.
 
 use speed_aggregation::{
-    AnswerList, AnswerListError, DecodeError, EncryptedAnswer, NoisePlace, OpenError, Outcome, Round, Server, Teacher,
+    AnswerList, AnswerListError, DecodeError, EncryptedAnswer, OpenError, Outcome, Round, RoundSpec, Server, Teacher,
     TeacherStatus,
 };
+use speed_core::{NoisePlacement, RandomnessKind};
 
-use crate::common::{SOURCE, protocol, sealed, threads, with_field};
+use crate::common::{SOURCE, protocol, sealed, spec, threads, with_field};
 
 #[test]
 fn an_answer_survives_the_wire_and_opens_with_its_key_only() {
     let keys = protocol();
-    let round = Round::new(b"answer", 1, 3, 1, 0).expect("valid");
+    let round = Round::new(spec("answer", 1, 1, 3, 0)).expect("valid");
     let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
     server
         .add(0, &Teacher::new(0).answer(keys.public_key(), &round, &[0, 0, 1], &SOURCE).expect("valid"))
@@ -40,12 +41,14 @@ fn an_answer_survives_the_wire_and_opens_with_its_key_only() {
 #[test]
 fn a_result_survives_the_wire_with_what_became_of_the_teachers() {
     let keys = protocol();
-    let round = Round::new(b"result", 2, 3, 4, 10)
-        .and_then(|round| round.with_min_teachers(1))
-        .and_then(|round| round.with_threshold(1))
-        .expect("valid")
-        .as_simulation();
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_source(SOURCE);
+    let round = Round::new(RoundSpec {
+        min_teachers: 1,
+        threshold: Some(1),
+        randomness: RandomnessKind::Simulation,
+        ..spec("result", 4, 2, 3, 10)
+    })
+    .expect("valid");
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
     let message = Teacher::new(2).answer(keys.public_key(), &round, &[0, 1, 0, 0, 0, 0], &SOURCE).expect("valid");
     server.add(2, &message).expect("valid");
     server.note(0, TeacherStatus::Oversized);
@@ -57,7 +60,7 @@ fn a_result_survives_the_wire_with_what_became_of_the_teachers() {
     let read = AnswerList::from_bytes(&bytes).expect("intact");
     assert_eq!(read, list);
     assert_eq!(read.statuses(), statuses);
-    assert_eq!((read.counted(), read.honest_ratio(), read.noise_place()), (1, 0.25, NoisePlace::Teachers));
+    assert_eq!((read.counted(), read.honest_ratio(), read.placement()), (1, 0.25, NoisePlacement::Distributed));
     assert!(read.is_simulation() && read.outcomes().no_answer() && read.round() == round.id(server.key().id()));
     let outcomes: Vec<_> = read.answers().map(|answer| keys.secret_key().open(&answer)).collect();
     assert_eq!(outcomes, [Ok(Outcome::Label(1)), Ok(Outcome::NoAnswer)]);

@@ -5,8 +5,8 @@ use std::sync::{Mutex, OnceLock};
 
 use rand::RngExt;
 use sha2::{Digest, Sha256};
-use speed_aggregation::{Aggregator, ClearText, Encrypted, Message, NoisyVotes, Parameters, Round, Teacher};
-use speed_core::Randomness;
+use speed_aggregation::{Aggregator, ClearText, Encrypted, Message, NoisyVotes, Parameters, Round, RoundSpec, Teacher};
+use speed_core::{Randomness, VoteShape};
 use speed_random::Stream;
 
 pub(crate) const P: Parameters = Parameters::TOURNAMENT_128;
@@ -35,11 +35,11 @@ pub(crate) fn votes(counts: &[Vec<i64>], teachers: usize, noise_bound: u64, rng:
         }
     }
     values.extend(rest);
-    NoisyVotes::new(teachers, counts.len(), classes, noise_bound, values).expect("valid")
+    NoisyVotes::new(shape(teachers, counts.len(), classes), noise_bound, values).expect("valid")
 }
 
 pub(crate) fn assert_same_winners(aggregator: &Encrypted, votes: &NoisyVotes, what: &str) {
-    let seen = Mutex::new(vec![0; votes.queries()]);
+    let seen = Mutex::new(vec![0; votes.shape().queries()]);
     let clear = ClearText.aggregate(votes, &|_, _| {}).expect("clear text cannot fail");
     let encrypted =
         aggregator.aggregate(votes, &|query, _| seen.lock().expect("no panic")[query] += 1).expect("in range");
@@ -64,8 +64,17 @@ pub(crate) fn histogram(uniform: bool, rng: &mut Stream) -> Vec<i64> {
     counts
 }
 
+pub(crate) fn shape(teachers: usize, queries: usize, classes: usize) -> VoteShape {
+    VoteShape::new(teachers, queries, classes).expect("a shape")
+}
+
+/// The usual terms of a round.
+pub(crate) fn spec(label: &str, teachers: usize, queries: usize, classes: usize, noise_bound: u64) -> RoundSpec {
+    RoundSpec::new(label.as_bytes(), shape(teachers, queries, classes), noise_bound)
+}
+
 pub(crate) fn round(label: &str) -> Round {
-    Round::new(label.as_bytes(), 2, 3, 3, 100).expect("valid")
+    Round::new(spec(label, 3, 2, 3, 100)).expect("valid")
 }
 
 pub(crate) fn message(label: &str, teacher: usize) -> Message {

@@ -2,13 +2,13 @@
 
 use rand::RngExt;
 use speed_aggregation::{
-    Circuit, EncryptedAnswer, EvaluationKey, NoisePlace, Outcome, PublicKey, Round, Server, ServerError, Teacher,
-    generate_keys,
+    EncryptedAnswer, EvaluationKey, InexactCircuit, NoiseFault, Outcome, PublicKey, Round, RoundSpec, Server,
+    ServerError, Teacher, generate_keys,
 };
-use speed_core::Randomness;
+use speed_core::{Circuit, NoisePlacement, Randomness};
 use speed_random::Streams;
 
-use crate::common::{P, SOURCE, assert_same_winners, histogram, protocol, threads, votes};
+use crate::common::{P, SOURCE, assert_same_winners, histogram, protocol, spec, threads, votes};
 
 #[test]
 fn the_encrypted_argmax_agrees_with_the_clear_one_on_all_kinds_of_counts() {
@@ -44,18 +44,20 @@ fn other_numbers_of_classes_agree_too() {
 #[test]
 fn all_pairs_agrees_too() {
     let mut rng = Streams::new(13).stream("all pairs", 0);
-    let aggregator = protocol().clone().with_circuit(Circuit::AllPairs);
+    let aggregator = protocol().clone().with_circuit(Circuit::AllPairs).expect("exact");
     let counts = vec![histogram(true, &mut rng), vec![7, 9, 9, -3, 9, 8, 0, 1, 9, 2], vec![-9; 10]];
     assert_same_winners(&aggregator, &votes(&counts, 3, 200, &mut rng), "all pairs");
     let counts = vec![vec![-1, 3], vec![4, 4]];
     assert_same_winners(&aggregator, &votes(&counts, 3, 200, &mut rng), "all pairs, two classes");
+    let refused = protocol().clone().with_circuit(Circuit::Paper).expect_err("not exact");
+    assert_eq!(refused, InexactCircuit { found: Circuit::Paper });
 }
 
 #[test]
 fn a_simulation_gives_the_same_bytes_on_one_and_two_threads() {
     let run = |public: &PublicKey, evaluation: &EvaluationKey, count: usize| {
-        let round = Round::new(b"determinism", 2, 3, 1, 10).expect("valid");
-        let mut server = Server::new(evaluation.clone(), round.clone()).expect("valid").with_source(SOURCE);
+        let round = Round::new(spec("determinism", 1, 2, 3, 10)).expect("valid");
+        let mut server = Server::new(evaluation.clone(), round.clone()).expect("valid").with_randomness(SOURCE);
         let message = Teacher::new(0).answer(public, &round, &[1, 0, 0, 0, 1, 0], &SOURCE).expect("valid");
         server.add(0, &message).expect("valid");
         let answers = server.argmax(threads(count), &|_, _| {}).expect("complete");
@@ -74,7 +76,7 @@ fn a_simulation_gives_the_same_bytes_on_one_and_two_threads() {
 #[test]
 fn the_operating_system_gives_fresh_bytes_every_time() {
     let keys = protocol();
-    let round = Round::new(b"fresh", 1, 2, 1, 0).expect("valid");
+    let round = Round::new(spec("fresh", 1, 1, 2, 0)).expect("valid");
     let answer = || {
         Teacher::new(0)
             .answer(keys.public_key(), &round, &[0, 1], &Randomness::OperatingSystem)
@@ -90,10 +92,11 @@ fn a_threshold_gives_no_answer_exactly_when_the_maximum_is_below_it() {
     // With 15 classes "no answer" is the last outcome of one digit, with 16 the first that needs two.
     for classes in [3, 15, 16] {
         let maxima = [6, 7, 8, -5];
-        let round = Round::new(b"threshold", maxima.len(), classes, 2, 20).expect("valid");
-        let round = round.with_threshold(7).expect("in range");
+        let terms = RoundSpec { threshold: Some(7), ..spec("threshold", 2, maxima.len(), classes, 20) };
+        let round = Round::new(terms).expect("valid");
         assert_eq!(round.outcomes().digits(), if classes < 16 { 1 } else { 2 });
-        let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_source(SOURCE);
+        let mut server =
+            Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
         for teacher in 0..2 {
             let mut values = vec![-3; round.values()];
             for (query, maximum) in maxima.into_iter().enumerate() {
@@ -115,24 +118,23 @@ fn a_threshold_gives_no_answer_exactly_when_the_maximum_is_below_it() {
 #[test]
 fn noise_of_the_server_is_added_to_the_votes() {
     let keys = protocol();
-    let round = Round::new(b"central", 2, 3, 2, 50)
-        .and_then(|round| round.with_noise(NoisePlace::Server, "test"))
-        .expect("valid");
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_source(SOURCE);
+    let terms = RoundSpec { placement: NoisePlacement::Central, ..spec("central", 2, 2, 3, 50) };
+    let round = Round::new(terms).expect("valid");
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
     for teacher in 0..2 {
         let votes = Teacher::new(teacher).answer(keys.public_key(), &round, &[1, 0, 0, 1, 0, 0], &SOURCE);
         server.add(teacher, &votes.expect("valid")).expect("valid");
     }
-    assert!(matches!(server.close(2), Err(ServerError::Noise(_))));
-    assert!(matches!(server.argmax(threads(1), &|_, _| {}), Err(ServerError::Noise(_))));
-    assert!(matches!(server.add_noise(&[0; 5]), Err(ServerError::Noise(_))));
+    assert!(matches!(server.close(2), Err(ServerError::Noise(NoiseFault::Missing))));
+    assert!(matches!(server.argmax(threads(1), &|_, _| {}), Err(ServerError::Noise(NoiseFault::Missing))));
+    assert!(matches!(server.add_noise(&[0; 5]), Err(ServerError::Noise(NoiseFault::Shape { expected: 6, found: 5 }))));
     server.add_noise(&[-4, -2, -1, 1, 0, 2]).expect("once");
-    assert!(matches!(server.add_noise(&[0; 6]), Err(ServerError::Noise(_))));
+    assert!(matches!(server.add_noise(&[0; 6]), Err(ServerError::Noise(NoiseFault::Repeated))));
     let answers = server.argmax(threads(1), &|_, _| {}).expect("complete");
     let labels: Vec<_> = answers.iter().map(|answer| keys.secret_key().open(answer)).collect();
     assert_eq!(labels, [Ok(Outcome::Label(2)), Ok(Outcome::Label(0))]);
 
-    let plain = Round::new(b"distributed", 2, 3, 2, 50).expect("valid");
+    let plain = Round::new(spec("distributed", 2, 2, 3, 50)).expect("valid");
     let mut server = Server::new(keys.evaluation_key().clone(), plain).expect("valid");
-    assert!(matches!(server.add_noise(&[0; 6]), Err(ServerError::Noise(_))));
+    assert!(matches!(server.add_noise(&[0; 6]), Err(ServerError::Noise(NoiseFault::NotAsked))));
 }

@@ -2,7 +2,7 @@
 
 use speed_aggregation::{DecodeError, EncryptedAnswer, Message, Round, Teacher};
 
-use crate::common::{SOURCE, message, protocol, with_field};
+use crate::common::{SOURCE, message, protocol, spec, with_field};
 
 #[test]
 fn a_message_survives_the_wire_and_has_the_documented_size() {
@@ -13,7 +13,7 @@ fn a_message_survives_the_wire_and_has_the_documented_size() {
     assert_eq!(read.key(), protocol().public_key().id());
     assert_eq!(read.to_bytes(), bytes);
     let size = |queries, classes| {
-        let round = Round::new(b"size", queries, classes, 1, 0).expect("valid");
+        let round = Round::new(spec("size", 1, queries, classes, 0)).expect("valid");
         let values = vec![0; round.values()];
         Teacher::new(0).answer(protocol().public_key(), &round, &values, &SOURCE).expect("valid").to_bytes().len()
     };

@@ -1,11 +1,11 @@
 //! What server, teacher and aggregator refuse.
 
 use speed_aggregation::{
-    AggregationError, Aggregator, EncodingError, Message, NoisyVotes, Outcome, RangeError, Round, Server, ServerError,
-    Teacher, TeacherError, TeacherStatus,
+    AggregationError, Aggregator, EncodingError, Message, NoisyVotes, Outcome, RangeError, Round, RoundSpec, Server,
+    ServerError, Teacher, TeacherError, TeacherStatus,
 };
 
-use crate::common::{SOURCE, message, protocol, round, sealed, threads, with_field};
+use crate::common::{SOURCE, message, protocol, round, sealed, shape, spec, threads, with_field};
 
 #[test]
 fn the_server_refuses_and_names_the_teacher_and_keeps_its_sum() {
@@ -45,7 +45,7 @@ fn a_teacher_refuses_what_it_cannot_encrypt() {
     assert!(matches!(answer(0, &round, &[0; 5]), Err(TeacherError::Shape { found: 5, queries: 2, classes: 3 })));
     let error = answer(0, &round, &[0, 0, 0, 0, i64::MIN, 0]).expect_err("too large");
     assert!(matches!(error, TeacherError::Value { query: 1, class: 1, max: 8192 }));
-    let wide = Round::new(b"wide", 1, 2, 300, 1123).expect("a round, but not for these parameters");
+    let wide = Round::new(spec("wide", 300, 1, 2, 1123)).expect("a round, but not for these parameters");
     let expected = EncodingError::Range(RangeError { needed: 2546, supported: 2544 });
     assert!(matches!(answer(0, &wide, &[0; 2]), Err(TeacherError::Encoding(error)) if error == expected));
 }
@@ -54,16 +54,16 @@ fn a_teacher_refuses_what_it_cannot_encrypt() {
 fn a_round_out_of_range_is_refused_by_the_server_and_the_aggregator() {
     let keys = protocol();
     let expected = EncodingError::Range(RangeError { needed: 2546, supported: 2544 });
-    let wide = Round::new(b"wide", 1, 2, 300, 1123).expect("a round");
+    let wide = Round::new(spec("wide", 300, 1, 2, 1123)).expect("a round");
     assert!(matches!(Server::new(keys.evaluation_key().clone(), wide), Err(ServerError::Encoding(e)) if e == expected));
-    let votes = NoisyVotes::new(300, 1, 2, 1123, vec![0; 600]).expect("valid");
+    let votes = NoisyVotes::new(shape(300, 1, 2), 1123, vec![0; 600]).expect("valid");
     let error = protocol().aggregate(&votes, &|_, _| {}).expect_err("out of range");
     assert!(matches!(error, AggregationError::Encoding(e) if e == expected));
 }
 
 #[test]
 fn noise_beyond_its_bound_is_an_error_and_not_a_wrong_label() {
-    let votes = NoisyVotes::new(1, 2, 3, 5, vec![0, 1, 0, 1500, -1045, 0]).expect("valid");
+    let votes = NoisyVotes::new(shape(1, 2, 3), 5, vec![0, 1, 0, 1500, -1045, 0]).expect("valid");
     let error = protocol().aggregate(&votes, &|_, _| {}).expect_err("too noisy");
     assert!(matches!(
         error,
@@ -74,10 +74,10 @@ fn noise_beyond_its_bound_is_an_error_and_not_a_wrong_label() {
 #[test]
 fn a_round_goes_on_without_some_teachers_and_refuses_them_afterwards() {
     let keys = protocol();
-    let round = round("quorum").with_min_teachers(2).expect("two of three");
+    let round = Round::new(RoundSpec { min_teachers: 2, ..spec("quorum", 3, 2, 3, 100) }).expect("two of three");
     let message =
         |teacher, values| Teacher::new(teacher).answer(keys.public_key(), &round, values, &SOURCE).expect("valid");
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_source(SOURCE);
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
     server.add(2, &message(2, &[1, 0, 0, 0, 0, 1])).expect("valid");
     assert!(matches!(server.close(1), Err(ServerError::Missing { minimum: 2, .. })));
     server.note(1, TeacherStatus::Damaged);

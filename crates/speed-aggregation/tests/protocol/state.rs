@@ -2,21 +2,20 @@
 
 use std::sync::Mutex;
 
-use speed_aggregation::{EncryptedAnswer, NoisePlace, Round, Server, ServerError, Teacher, TeacherStatus};
+use speed_aggregation::{EncryptedAnswer, Round, RoundSpec, Server, ServerError, Teacher, TeacherStatus};
+use speed_core::NoisePlacement;
 
-use crate::common::{SOURCE, protocol, threads, with_field};
+use crate::common::{SOURCE, protocol, spec, threads, with_field};
 
-fn round(label: &[u8]) -> Round {
-    Round::new(label, 5, 3, 3, 30)
-        .and_then(|round| round.with_min_teachers(2))
-        .and_then(|round| round.with_noise(NoisePlace::Server, "test"))
-        .expect("valid")
+fn round(label: &str) -> Round {
+    let terms = RoundSpec { min_teachers: 2, placement: NoisePlacement::Central, ..spec(label, 3, 5, 3, 30) };
+    Round::new(terms).expect("valid")
 }
 
 /// Two of three teachers in the sum, and the server's noise.
 fn server(round: &Round) -> Server {
     let keys = protocol();
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_source(SOURCE);
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
     for teacher in [0, 2] {
         let values: Vec<i64> = (0..15).map(|value| i64::from(value % 3 == (value / 3 + 1) % 3)).collect();
         let message = Teacher::new(teacher).answer(keys.public_key(), round, &values, &SOURCE).expect("valid");
@@ -31,14 +30,14 @@ fn server(round: &Round) -> Server {
 #[test]
 fn a_resumed_server_gives_the_same_bytes_and_refuses_what_is_late() {
     let keys = protocol();
-    let round = round(b"resume");
+    let round = round("resume");
     let first = server(&round);
     let expected = first.argmax(threads(2), &|_, _| {}).expect("complete");
     let state = first.state().expect("closed");
-    assert_eq!(state.len(), Server::state_size(&round, keys.evaluation_key()));
+    assert_eq!(state.len(), Server::state_size(&round));
 
     let resume = |round: &Round, state: &[u8]| Server::resume(keys.evaluation_key().clone(), round.clone(), state);
-    let mut second = resume(&round, &state).expect("intact").with_source(SOURCE);
+    let mut second = resume(&round, &state).expect("intact").with_randomness(SOURCE);
     assert_eq!(second.statuses(), first.statuses());
     assert_eq!(second.state().expect("closed"), state);
     // Only the queries that are left, in groups of another size.
@@ -61,12 +60,12 @@ fn a_resumed_server_gives_the_same_bytes_and_refuses_what_is_late() {
 #[test]
 fn a_state_of_another_round_or_with_too_few_teachers_is_refused() {
     let keys = protocol();
-    let round = round(b"state");
+    let round = round("state");
     let state = server(&round).state().expect("closed");
     let resume = |round: &Round, state: &[u8]| {
         Server::resume(keys.evaluation_key().clone(), round.clone(), state).expect_err("refused")
     };
-    let other = self::round(b"another");
+    let other = self::round("another");
     assert!(matches!(resume(&other, &state), ServerError::StateOfRound { .. }));
     for length in [0, 28, 87, 91, state.len() - 1] {
         assert!(matches!(resume(&round, &state[..length]), ServerError::State(_)), "{length}");
@@ -91,7 +90,7 @@ fn the_first_error_of_the_receiver_stops_the_work() {
             Self
         }
     }
-    let round = round(b"full disk");
+    let round = round("full disk");
     let groups = Mutex::new(0);
     let result = server(&round).answer(threads(1), &[0, 1, 2, 3, 4], &|_, _| {
         *groups.lock().expect("no panic") += 1;

@@ -4,17 +4,20 @@
 //! they come out of Fourier transforms in floating point.) A change means that the format, a derivation of seeds or a
 //! parameter changed: raise the format's version, and change the document.
 
-use speed_aggregation::{Parameters, Round, Server, Teacher, generate_keys};
+use speed_aggregation::{Parameters, Round, RoundSpec, Server, Teacher, generate_keys};
+use speed_core::{Digest, RandomnessKind};
 
-use crate::common::{P, SOURCE, protocol, sha256};
+use crate::common::{P, SOURCE, protocol, sha256, spec};
 
 /// 3 queries, 4 classes, 2 teachers; the threshold and the list of queries are part of the id only.
 fn example() -> Round {
-    Round::new(b"example", 3, 4, 2, 40)
-        .and_then(|round| round.with_threshold(1))
-        .expect("valid")
-        .with_query_list([7; 32])
-        .as_simulation()
+    Round::new(RoundSpec {
+        query_list: Some(Digest::from_bytes([7; 32])),
+        threshold: Some(1),
+        randomness: RandomnessKind::Simulation,
+        ..spec("example", 2, 3, 4, 40)
+    })
+    .expect("valid")
 }
 
 #[test]

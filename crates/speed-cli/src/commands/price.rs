@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use speed_accountant::{Account, Accountant, Delta, PrivacyEvent, round_up};
-use speed_aggregation::NoisePlace;
+use speed_core::NoisePlacement;
 use speed_experiment::ExperimentError;
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
+use speed_mechanism::HonestRatio;
 use speed_roles::RoundFile;
 
 use super::{Failure, usage};
@@ -38,14 +38,14 @@ impl Price {
     /// Of `file`'s round when so many teachers answered, or all and the fewest that it accepts.
     pub(super) fn of(file: &RoundFile, counted: Option<usize>, delta: Delta) -> Result<Self, Failure> {
         let round = file.round();
-        let teachers = round.teachers();
-        let numbers = match (round.noise_place(), counted) {
-            (NoisePlace::Server, _) => vec![None],
-            (NoisePlace::Teachers, Some(counted)) => vec![Some(counted)],
-            (NoisePlace::Teachers, None) if round.min_teachers() < teachers => {
+        let teachers = round.shape().teachers();
+        let numbers = match (round.placement(), counted) {
+            (NoisePlacement::Central, _) => vec![None],
+            (NoisePlacement::Distributed, Some(counted)) => vec![Some(counted)],
+            (NoisePlacement::Distributed, None) if round.min_teachers() < teachers => {
                 vec![Some(teachers), Some(round.min_teachers())]
             }
-            (NoisePlace::Teachers, None) => vec![Some(teachers)],
+            (NoisePlacement::Distributed, None) => vec![Some(teachers)],
         };
         let of = numbers.into_iter().map(|number| price_of(file, number, delta)).collect::<Result<_, _>>()?;
         Ok(Self { delta: delta.get(), of })
@@ -114,17 +114,16 @@ impl Price {
 
 fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<PriceOf, Failure> {
     let round = file.round();
-    let (queries, classes) = (round.queries(), round.classes());
-    let mechanism = file.mechanism();
+    let (queries, classes) = (round.shape().queries(), round.shape().classes());
     let failure = |error: speed_mechanism::MechanismError| Failure::from(ExperimentError::from(error));
     // The server draws all noise at once, teachers a share each.
-    let (sharers, drawing) = number.map_or((1, 1), |number| (round.teachers(), number));
+    let (sharers, drawing) = number.map_or((1, 1), |number| (round.shape().teachers(), number));
     let tau = HonestRatio::new(drawing as f64 / sharers as f64).map_err(failure)?;
     let draws = drawing.saturating_mul(queries).saturating_mul(classes);
     let account = || -> Result<Account, ExperimentError> {
-        let noise = Mechanism::discrete_laplace(InverseScale::new(mechanism.gamma())?);
-        let mut event = PrivacyEvent::new(noise, tau)
-            .with_sampling_total_variation(mechanism.sampling_distance(sharers, draws)?)?;
+        let noise = file.noise();
+        let total_variation = noise.share_of(sharers)?.total_variation_distance(draws);
+        let mut event = PrivacyEvent::new(noise.mechanism(), tau).with_sampling_total_variation(total_variation)?;
         if let Some(threshold) = round.threshold() {
             event = event.with_threshold(threshold as f64)?;
         }

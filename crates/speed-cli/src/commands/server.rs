@@ -2,14 +2,13 @@
 
 use std::num::NonZeroUsize;
 
-use speed_aggregation::Circuit;
 use speed_experiment::Progress as _;
-use speed_roles::Simulation;
-use speed_roles::server::{self, Progress, Refusal, Report};
+use speed_roles::RoundRandomness;
+use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
 
 use super::{Failure, mark, print, print_json};
 use crate::bar::{self, Bar};
-use crate::options::{AggregateOptions, CircuitName, ServerCommand};
+use crate::options::{AggregateOptions, ServerCommand};
 
 pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
     let ServerCommand::Aggregate(options) = command;
@@ -39,19 +38,16 @@ fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
     );
     let shown = Shown(Bar::new());
     let report = server::aggregate(
-        &server::Options {
+        &ServerOptions {
             evaluation_key: options.evaluation_key,
             round: options.round,
             answers: options.answers,
             out: options.out,
             min_teachers: options.min_teachers,
             state: options.state,
-            circuit: match options.circuit {
-                CircuitName::Tournament => Circuit::Tournament,
-                CircuitName::AllPairs => Circuit::AllPairs,
-            },
+            circuit: options.circuit,
             threads,
-            simulation: options.simulation.map(Simulation::new),
+            randomness: RoundRandomness::from_seed(options.simulation),
         },
         &shown,
     )?;
@@ -59,7 +55,7 @@ fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
     if options.json { print_json(&report) } else { print(&text(&report)) }
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &ServerReport) -> String {
     let mut text = format!(
         "{}round {:?}: {} of {} teachers counted, at least {} had to answer\n",
         mark(report.simulation),

@@ -3,18 +3,19 @@
 use std::path::Path;
 
 use serde_json::json;
-use sha2::{Digest, Sha256};
+use sha2::Digest as _;
 use speed_accountant::Delta;
-use speed_aggregation::{NoisePlace, Parameters};
-use speed_roles::{Mechanism, RolesError, RoundFile, Simulation, Terms, student};
+use speed_aggregation::{Parameters, PrivacyNoise};
+use speed_core::{Digest, RandomnessKind, VoteShape};
+use speed_roles::{InputFault, ReadFault, RolesError, RoundFile, RoundRandomness, Terms, TermsError, student};
 
 use super::price::Price;
 use super::{Failure, mark, print, print_json};
-use crate::options::{KeyRange, NoiseBy, RoundOptions, StudentCommand};
+use crate::options::{RoundOptions, StudentCommand};
 
 pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
     match command {
-        StudentCommand::Keygen { out, range, simulation, json } => keygen(&out, range, simulation, json),
+        StudentCommand::Keygen { out, range, simulation, json } => keygen(&out, &range, simulation, json),
         StudentCommand::Round(options) => round(&options),
         StudentCommand::Open { secret_key, result, round, delta, out, json } => {
             open(&secret_key, &result, round.as_deref(), delta, &out, json)
@@ -22,12 +23,8 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
     }
 }
 
-fn keygen(out: &Path, range: KeyRange, simulation: Option<u64>, json: bool) -> Result<(), Failure> {
-    let parameters = match range {
-        KeyRange::Narrow => Parameters::TOURNAMENT_128,
-        KeyRange::Wide => Parameters::WIDE_128,
-    };
-    let report = student::keygen(out, &parameters, simulation.map(Simulation::new))?;
+fn keygen(out: &Path, parameters: &Parameters, simulation: Option<u64>, json: bool) -> Result<(), Failure> {
+    let report = student::keygen(out, parameters, RoundRandomness::from_seed(simulation))?;
     if json {
         return print_json(&report);
     }
@@ -40,30 +37,14 @@ fn keygen(out: &Path, range: KeyRange, simulation: Option<u64>, json: bool) -> R
 }
 
 fn round(options: &RoundOptions) -> Result<(), Failure> {
-    let query_list = options.query_list.as_deref().map(hash_file).transpose()?;
-    let terms = Terms {
-        name: options.name.clone(),
-        queries: options.queries,
-        query_list,
-        classes: options.classes,
-        teachers: options.teachers,
-        min_teachers: options.min_teachers.unwrap_or(options.teachers),
-        mechanism: Mechanism::new(&options.mechanism, options.gamma)?,
-        place: match options.noise {
-            NoiseBy::Teachers => NoisePlace::Teachers,
-            NoiseBy::Server => NoisePlace::Server,
-        },
-        threshold: options.threshold,
-        simulation: options.simulation,
-    };
-    let file = student::terms(&terms, &options.public_key, &options.out)?;
+    let file = student::terms(&terms(options)?, &options.public_key, &options.out)?;
     let price = Price::of(&file, None, options.price.delta)?;
     price.check(&options.price, options.simulation)?;
     student::write_round(&file, &options.out)?;
     if options.json {
         return print_json(&json!({
             "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(),
-            "simulation": options.simulation, "noise": file.mechanism().description(),
+            "simulation": options.simulation, "noise": file.noise().mechanism().identifier(),
             "noise_bound": file.round().range().noise_bound(), "price": price, "out": options.out,
         }));
     }
@@ -71,15 +52,27 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
     print(&format!("{mark}round {id} in {}\n{}", options.out.display(), price.to_text()))
 }
 
-/// SHA-256 of a file, read in pieces.
-fn hash_file(path: &Path) -> Result<[u8; 32], RolesError> {
-    let fail = |error: std::io::Error| RolesError::Input {
-        path: path.to_path_buf(),
-        message: format!("cannot read: {error}"),
-    };
-    let mut hash = Sha256::new();
-    std::fs::File::open(path).and_then(|mut file| std::io::copy(&mut file, &mut hash)).map_err(fail)?;
-    Ok(hash.finalize().into())
+/// Returns the terms that the options ask for.
+fn terms(options: &RoundOptions) -> Result<Terms, RolesError> {
+    Ok(Terms {
+        name: options.name.clone(),
+        shape: VoteShape::new(options.teachers, options.queries, options.classes).map_err(TermsError::from)?,
+        query_list: options.query_list.as_deref().map(hash_file).transpose()?,
+        min_teachers: options.min_teachers.unwrap_or(options.teachers),
+        noise: PrivacyNoise::named(&options.mechanism, options.gamma)?,
+        placement: options.noise,
+        threshold: options.threshold,
+        randomness: if options.simulation { RandomnessKind::Simulation } else { RandomnessKind::OperatingSystem },
+    })
+}
+
+/// Returns SHA-256 of a file, read in pieces.
+fn hash_file(path: &Path) -> Result<Digest, RolesError> {
+    let mut hash = sha2::Sha256::new();
+    std::fs::File::open(path)
+        .and_then(|mut file| std::io::copy(&mut file, &mut hash))
+        .map_err(|error| RolesError::input(path)(InputFault::from(ReadFault::from(error))))?;
+    Ok(Digest::from_bytes(hash.finalize().into()))
 }
 
 fn open(

@@ -1,7 +1,9 @@
 //! `speed teacher answer`
 
 use serde_json::json;
-use speed_roles::{Mechanism, RoundFile, Simulation, teacher};
+use speed_aggregation::PrivacyNoise;
+use speed_roles::teacher::{self, TeacherOptions};
+use speed_roles::{RolesError, RoundFile, RoundRandomness};
 
 use super::price::Price;
 use super::{Failure, mark, print, print_json};
@@ -14,20 +16,20 @@ pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
 
 fn answer(options: AnswerOptions) -> Result<(), Failure> {
     let mechanism = match (&options.mechanism, options.gamma) {
-        (Some(name), Some(gamma)) => Some(Mechanism::new(name, gamma)?),
+        (Some(name), Some(gamma)) => Some(PrivacyNoise::named(name, gamma).map_err(RolesError::from)?.mechanism()),
         _ => None,
     };
     let price = Price::of(&RoundFile::read(&options.round)?, None, options.price.delta)?;
     // A file that says of itself that it is a simulation has no price; the program holds it to that.
     price.check(&options.price, options.simulation.is_some())?;
-    let report = teacher::answer(&teacher::Options {
+    let report = teacher::answer(&TeacherOptions {
         public_key: options.public_key,
         round: options.round,
         votes: options.votes,
         teacher: options.teacher,
         out: options.out,
         mechanism,
-        simulation: options.simulation.map(Simulation::new),
+        randomness: RoundRandomness::from_seed(options.simulation),
     })?;
     if options.json {
         let mut value = json!(report);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use speed_aggregation::{Aggregator, ClearText, Encrypted, NoisyVotes, Parameters};
 use speed_core::Randomness;
-use speed_roles::{RoundFile, Simulation, teacher};
+use speed_roles::{RoundFile, RoundRandomness, teacher};
 use tempfile::TempDir;
 
 use crate::common::check_failure;
@@ -132,11 +132,11 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
     // The same votes and noise through one process, with other keys.
     let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
     let values = (0..teachers).flat_map(|teacher| {
-        let values = teacher::values(&file, &labels(teacher, queries), teacher, Some(Simulation::new(8)));
+        let values = teacher::values(&file, &labels(teacher, queries), teacher, RoundRandomness::simulation(8));
         values.expect("a simulation").to_vec()
     });
     let bound = file.round().range().noise_bound();
-    let votes = NoisyVotes::new(teachers, queries, 4, bound, values.collect()).expect("valid");
+    let votes = NoisyVotes::new(file.round().shape(), bound, values.collect()).expect("valid");
     let threads = NonZeroUsize::new(2).expect("not zero");
     let encrypted =
         Encrypted::new(&Parameters::TOURNAMENT_128, Randomness::simulation([1; 32]), b"in process", threads)

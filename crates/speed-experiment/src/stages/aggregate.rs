@@ -8,22 +8,19 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use speed_aggregation::comparison::{PaperAnswer, PaperArgmax};
+use speed_aggregation::paper::{PaperAnswer, PaperArgmax};
 use speed_aggregation::{
-    Aggregated, AggregationError, Aggregator, Circuit, ClearText, Encoding, Encrypted, NoisyVotes, VoteRange,
-    processor_time,
+    Aggregated, AggregationError, Aggregator, ClearText, Encoding, Encrypted, NoisyVotes, PrivacyNoise,
+    PrivacyNoiseError, VoteRange, processor_time, teacher_values,
 };
-use speed_core::{Randomness, Votes};
-use speed_mechanism::{HonestRatio, InverseScale, MechanismError, NoiseGenerator, NoiseShare, sum_support_bound};
+use speed_core::{Circuit, Randomness, VoteShape, Votes, VotesError};
+use speed_mechanism::{HonestRatio, MechanismError, MechanismKind};
 
 use super::ledger::{NoiseKey, Paid};
 use super::{Context, Images, Labelling, fingerprint, stage_of_row};
 use crate::ExperimentError;
 use crate::config::{AggregationKind, CircuitKind, RowConfig};
 use crate::store::{Stage, StageFolder, StageState};
-
-/// Probability that the noise of any class of any query leaves the range that the encoding is checked for.
-const RANGE_FAILURE: f64 = 1.0 / (1u128 << 64) as f64;
 
 /// Of answers, whatever their row is called.
 const CODE_VERSION: u32 = 3;
@@ -275,11 +272,14 @@ impl Way {
             (AggregationKind::Encrypted, CircuitKind::Tournament) => Circuit::Tournament,
             (AggregationKind::Encrypted, CircuitKind::AllPairs) => Circuit::AllPairs,
         };
-        let range = VoteRange::new(votes.shape().teachers(), noise_bound(context, queries, votes.shape().classes())?);
+        let shape = votes.shape().with_queries(queries).map_err(VotesError::from)?;
+        let range = VoteRange::new(shape.teachers(), noise_bound(context, shape)?);
         // A round belongs to one run and row: its label says which.
         let label = format!("{}\n{}", context.config.to_toml(), row.name);
         let encrypted = keys.encrypted(context, votes.shape().classes(), range)?;
-        Ok(Self::Encrypted(Box::new(encrypted.with_circuit(circuit).with_label(label.as_bytes()))))
+        Ok(Self::Encrypted(Box::new(
+            encrypted.with_circuit(circuit).map_err(AggregationError::from)?.with_label(label.as_bytes()),
+        )))
     }
 }
 
@@ -362,34 +362,37 @@ fn noisy_votes(
     queries: &[usize],
     NoisyTeachers { noisy, key }: &NoisyTeachers,
 ) -> Result<NoisyVotes, ExperimentError> {
-    let (teachers, classes) = (votes.shape().teachers(), votes.shape().classes());
-    let gamma = InverseScale::new(context.config.noise.gamma)?;
-    let share = NoiseShare::new(gamma, teachers)?;
-    let bound = noise_bound(context, queries.len(), classes)?;
-    let honest = honest_teachers(context, teachers, *noisy);
+    let shape = votes.shape().with_queries(queries.len()).map_err(VotesError::from)?;
+    let share = privacy_noise(context)?.share_of(shape.teachers())?;
+    let bound = noise_bound(context, shape)?;
+    let honest = honest_teachers(context, shape.teachers(), *noisy);
 
-    let mut values = vec![0i64; teachers * queries.len() * classes];
-    for (teacher, answers) in values.chunks_exact_mut(queries.len() * classes).enumerate() {
-        if honest[teacher] {
-            let source = match (simulation_seed(context, "noise", teacher as u64), key) {
-                (Some(seed), _) => Randomness::simulation(seed),
-                (None, Some(key)) => key.of_teacher(teacher),
-                (None, None) => Randomness::OperatingSystem,
-            };
-            share.fill(&mut NoiseGenerator::new(&source).map_err(MechanismError::from)?, answers);
-        }
-        for (&image, answer) in queries.iter().zip(answers.chunks_exact_mut(classes)) {
-            answer[usize::from(votes.label(teacher, image))] += 1;
-        }
+    let mut values = Vec::with_capacity(shape.teachers() * shape.counts());
+    for (teacher, honest) in honest.into_iter().enumerate() {
+        let labels: Vec<u8> = queries.iter().map(|&image| votes.label(teacher, image)).collect();
+        let randomness = match (simulation_seed(context, "noise", teacher as u64), key) {
+            (Some(seed), _) => Randomness::simulation(seed),
+            (None, Some(key)) => key.of_teacher(teacher),
+            (None, None) => Randomness::OperatingSystem,
+        };
+        let noise = honest.then_some((&share, &randomness));
+        values.extend_from_slice(&teacher_values(shape, &labels, noise).map_err(MechanismError::from)?);
     }
-    NoisyVotes::new(teachers, queries.len(), classes, bound, values)
-        .map_err(|error| ExperimentError::Mismatch(error.to_string()))
+    NoisyVotes::new(shape, bound, values).map_err(|error| ExperimentError::Mismatch(error.to_string()))
 }
 
-/// What the noise of no class of any query hardly ever exceeds.
-fn noise_bound(context: &Context<'_>, queries: usize, classes: usize) -> Result<u64, ExperimentError> {
-    let gamma = InverseScale::new(context.config.noise.gamma)?;
-    Ok(sum_support_bound(gamma, HonestRatio::ALL, (queries * classes) as u64, RANGE_FAILURE)?)
+/// Returns the privacy noise that the config asks for.
+fn privacy_noise(context: &Context<'_>) -> Result<PrivacyNoise, ExperimentError> {
+    let mechanism = MechanismKind::DiscreteLaplace.with_scale(context.config.noise.gamma)?;
+    PrivacyNoise::new(mechanism).map_err(|error| match error {
+        PrivacyNoiseError::Mechanism(error) => error.into(),
+        error @ PrivacyNoiseError::Unsupported { .. } => ExperimentError::Mismatch(error.to_string()),
+    })
+}
+
+/// Returns a bound that the noise of any class of any query exceeds with a probability of 2^-64.
+fn noise_bound(context: &Context<'_>, shape: VoteShape) -> Result<u64, ExperimentError> {
+    Ok(privacy_noise(context)?.bound(shape)?)
 }
 
 /// Which teachers add noise: the first `noisy` of a seeded permutation, so that a smaller ratio is a subset.

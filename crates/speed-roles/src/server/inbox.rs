@@ -1,125 +1,108 @@
-//! The folder of messages: which are counted, which are refused and why.
+//! The messages of a round, as they come in.
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use speed_aggregation::{DecodeError, Message, Round, ServerError, TeacherStatus};
 
-use crate::RolesError;
-use crate::files::{ReadFault, read_start, read_up_to};
+use super::refusal::{MessageFault, Refusal};
+use crate::error::{InputFault, ReadFault, RolesError};
+use crate::files::{read_start, read_up_to};
 
-/// A file that is not counted.
-#[derive(Clone, Debug, Serialize)]
-pub struct Refusal {
-    /// The teacher, as the file's name says (`teacher-7...`), or else the message.
-    pub teacher: Option<usize>,
-    /// The file's name.
-    pub file: String,
-    /// The kind of fault: a [`TeacherStatus`], or `duplicate`, `late`, `unknown-teacher`.
-    pub reason: &'static str,
-    /// Expected and found.
-    pub message: String,
-    #[serde(skip)]
-    pub(super) status: Option<TeacherStatus>,
+/// The transport by which messages of a round reach the server: a folder, or a network.
+pub(super) trait Inbox {
+    /// Reads every message that is there, offers it to `count`, and returns the refusals, by the transport or by `count`.
+    fn offer(&self, round: &Round, count: &mut dyn FnMut(usize, &Message) -> Result<(), ServerError>) -> Vec<Refusal>;
 }
 
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.teacher {
-            Some(teacher) => write!(f, "teacher {teacher}")?,
-            None => write!(f, "unknown teacher")?,
-        }
-        write!(f, " refused as {}: {}: {}", self.reason, self.file, self.message)
-    }
-}
-
-/// The files of a folder in the order of their names, without hidden ones (such as unfinished temporary files).
-pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>, RolesError> {
-    let fail = |error: std::io::Error| RolesError::Input {
-        path: folder.to_path_buf(),
-        message: format!("cannot read the folder of answers: {error}"),
-    };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(fail)? {
-        let entry = entry.map_err(fail)?;
-        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
-            files.push(entry.path());
-        }
-    }
-    files.sort_unstable();
-    Ok(files)
-}
-
-/// Reads every message and offers it to `count`; returns the refusals. At most one message is in memory at a time.
+/// The files of a folder, in the order of their names. At most one message is in memory at a time.
 ///
 /// The checks of one file, in order: it is a regular file; no longer than a message of the round; readable; an envelope of
 /// this version and kind; its checksum; the limits of its fields; the teacher of its name is the one of its header; then
 /// those of [`Server::add`](speed_aggregation::Server::add).
-pub(super) fn offer(
-    files: &[PathBuf],
-    round: &Round,
-    mut count: impl FnMut(usize, &Message) -> Result<(), ServerError>,
-) -> Vec<Refusal> {
-    let size = Message::size(round.queries(), round.classes());
-    let refusals = files.iter().map(|path| {
-        let named = named_teacher(path);
-        read(path, size, named).and_then(|message| {
+pub(super) struct FolderInbox {
+    files: Vec<PathBuf>,
+}
+
+impl FolderInbox {
+    /// Lists the files of a folder, without hidden ones (such as unfinished temporary files).
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub(super) fn open(folder: &Path) -> Result<Self, RolesError> {
+        let list = || -> std::io::Result<Vec<PathBuf>> {
+            let mut files = Vec::new();
+            for entry in std::fs::read_dir(folder)? {
+                let entry = entry?;
+                if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+                    files.push(entry.path());
+                }
+            }
+            files.sort_unstable();
+            Ok(files)
+        };
+        let files = list().map_err(InputFault::Folder).map_err(RolesError::input(folder))?;
+        Ok(Self { files })
+    }
+}
+
+impl Inbox for FolderInbox {
+    fn offer(&self, round: &Round, count: &mut dyn FnMut(usize, &Message) -> Result<(), ServerError>) -> Vec<Refusal> {
+        let size = Message::size(round.shape().queries(), round.shape().classes());
+        let refusals = self.files.iter().map(|path| {
+            let message = read(path, size)?;
             let teacher = message.teacher();
-            count(teacher, &message).map_err(|error| {
-                let reason = match error {
-                    ServerError::Duplicate { .. } => "duplicate",
-                    ServerError::Late { .. } => "late",
-                    ServerError::UnknownTeacher { .. } => "unknown-teacher",
-                    _ => error.status().map_or("refused", TeacherStatus::name),
-                };
-                let status = error.status();
-                Refusal { teacher: Some(teacher), file: name(path), reason, message: error.to_string(), status }
-            })
-        })
-    });
-    refusals.filter_map(Result::err).collect()
+            count(teacher, &message).map_err(|error| Refusal::by_server(teacher, name(path), error))
+        });
+        refusals.filter_map(Result::err).collect()
+    }
 }
 
 /// Reads one message and checks everything that can be checked without the server.
-fn read(path: &Path, size: usize, named: Option<usize>) -> Result<Message, Refusal> {
-    let refuse = |claimed: Option<usize>, status: TeacherStatus, message: String| Refusal {
+fn read(path: &Path, size: usize) -> Result<Message, Refusal> {
+    let named = named_teacher(path);
+    let refuse = |claimed: Option<usize>, status: TeacherStatus, fault: MessageFault| Refusal {
         teacher: named.or(claimed),
         file: name(path),
         reason: status.name(),
-        message,
+        fault,
         status: Some(status),
     };
     let bytes = read_up_to(path, size as u64).map_err(|fault| match fault {
-        ReadFault::TooLong(found) => {
+        ReadFault::TooLong { found, .. } => {
             let claimed = read_start(path, 256).ok().and_then(|start| Message::claimed_teacher(&start));
-            refuse(claimed, TeacherStatus::Oversized, format!("{found} bytes, a message of this round has {size}"))
+            refuse(claimed, TeacherStatus::Oversized, MessageFault::Length { expected: size, found })
         }
-        ReadFault::Unreadable(message) => refuse(None, TeacherStatus::Unreadable, message),
+        fault => refuse(None, TeacherStatus::Unreadable, fault.into()),
     })?;
     let message = Message::from_bytes(&bytes).map_err(|error| {
-        let short = bytes.len() < size;
-        // Of a file that ends within the magic bytes, what there is must be theirs.
-        let foreign = !Message::MAGIC.starts_with(&bytes[..bytes.len().min(Message::MAGIC.len())]);
-        let status = match error {
-            _ if foreign => TeacherStatus::NotAMessage,
-            DecodeError::Magic | DecodeError::Version { .. } | DecodeError::Kind { .. } => TeacherStatus::NotAMessage,
-            // The end of a file that was cut is taken for its checksum.
-            DecodeError::Length { .. } | DecodeError::Checksum if short => TeacherStatus::Truncated,
-            _ => TeacherStatus::Damaged,
-        };
-        let text = match status {
-            TeacherStatus::Truncated => format!("{} bytes, a message of this round has {size}", bytes.len()),
-            _ if foreign => DecodeError::Magic.to_string(),
-            _ => error.to_string(),
-        };
-        refuse(Message::claimed_teacher(&bytes), status, text)
+        let (status, fault) = classify(&bytes, size, error);
+        refuse(Message::claimed_teacher(&bytes), status, fault)
     })?;
-    match named.filter(|&named| named != message.teacher()) {
-        None => Ok(message),
-        Some(_) => {
-            let text = format!("the message says that it comes from teacher {}", message.teacher());
-            Err(refuse(None, TeacherStatus::WrongTeacher, text))
+    match named {
+        Some(named) if named != message.teacher() => {
+            let fault = MessageFault::Sender { found: message.teacher() };
+            Err(refuse(None, TeacherStatus::WrongTeacher, fault))
         }
+        _ => Ok(message),
+    }
+}
+
+/// Tells files that were cut or damaged on their way from those that never were messages.
+fn classify(bytes: &[u8], size: usize, error: DecodeError) -> (TeacherStatus, MessageFault) {
+    // Of a file that ends within the magic bytes, what there is must be theirs.
+    if !Message::MAGIC.starts_with(&bytes[..bytes.len().min(Message::MAGIC.len())]) {
+        return (TeacherStatus::NotAMessage, DecodeError::Magic.into());
+    }
+    match error {
+        DecodeError::Magic | DecodeError::Version { .. } | DecodeError::Kind { .. } => {
+            (TeacherStatus::NotAMessage, error.into())
+        }
+        // The end of a file that was cut is taken for its checksum.
+        DecodeError::Length { .. } | DecodeError::Checksum if bytes.len() < size => {
+            let fault = MessageFault::Length { expected: size, found: bytes.len() as u64 };
+            (TeacherStatus::Truncated, fault)
+        }
+        error => (TeacherStatus::Damaged, error.into()),
     }
 }
 
@@ -127,7 +110,7 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The teacher in names like `teacher-7.msg` or `teacher-007`; other names say nothing.
+/// Returns the teacher in names like `teacher-7.msg` or `teacher-007`; other names say nothing.
 fn named_teacher(path: &Path) -> Option<usize> {
     let name = path.file_name()?.to_str()?;
     let rest = name.strip_prefix("teacher-")?;

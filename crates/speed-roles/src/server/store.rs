@@ -1,24 +1,56 @@
-//! What a server keeps between a kill and the next start: the closed sum, and the answers that are done.
+//! The store of a server between a kill and the next start: the closed sum, and the answers that are done.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use speed_aggregation::{EncryptedAnswer, RoundId};
+use speed_aggregation::{EncryptedAnswer, RoundId, ServerError};
 
-use crate::RolesError;
+use crate::error::{InputFault, RolesError};
 use crate::files::{Access, lock, read_input, write_new};
 
-/// A folder that one server works in at a time. Everything in it is encrypted under the student's key.
-pub(super) struct Store {
+/// The store of a server. Everything in it is encrypted under the student's key; with central noise the sum is the server's
+/// alone all the same, since the server knows the noise.
+pub(super) trait Store: Sync {
+    /// Returns the closed sum, if there is one, of at most `max` bytes.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn sum(&self, max: usize) -> Result<Option<Vec<u8>>, RolesError>;
+
+    /// Keeps the closed sum. From here on its noise is not drawn again, and late messages are late.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn keep_sum(&self, state: &[u8]) -> Result<(), RolesError>;
+
+    /// Returns the error of a sum that was kept and is not this round's.
+    fn damaged_sum(&self, error: ServerError) -> RolesError;
+
+    /// Returns, for each query, the answer that is kept.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn answers(&self, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError>;
+
+    /// Appends answers and waits until they are kept.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    fn keep_answers(&self, answers: &[EncryptedAnswer]) -> Result<(), RolesError>;
+}
+
+/// A folder that one server works in at a time.
+pub(super) struct FolderStore {
     folder: PathBuf,
+    journal: Journal,
     _lock: File,
 }
 
-impl Store {
-    /// Opens or makes the folder and takes its lock.
-    pub(super) fn open(folder: &Path) -> Result<Self, RolesError> {
+impl FolderStore {
+    /// Opens or makes the folder for a round whose answers have `size` bytes, and takes its lock.
+    pub(super) fn open(folder: &Path, round: RoundId, size: usize) -> Result<Self, RolesError> {
         match fs::create_dir(folder) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 return Err(RolesError::io("create", folder)(error));
@@ -26,71 +58,94 @@ impl Store {
             _ => {}
         }
         let lock = lock(&folder.join("lock"))?;
-        Ok(Self { folder: folder.to_path_buf(), _lock: lock })
+        let journal = Journal { path: folder.join("answers"), round, size, file: Mutex::new(None) };
+        Ok(Self { folder: folder.to_path_buf(), journal, _lock: lock })
     }
 
-    pub(super) fn sum_path(&self) -> PathBuf {
+    /// Removes the folder. A part that could not be removed is useless, and harmless.
+    pub(super) fn remove(self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+
+    fn sum_path(&self) -> PathBuf {
         self.folder.join("sum")
     }
+}
 
-    /// The closed sum, if there is one.
-    pub(super) fn sum(&self, size: usize) -> Result<Option<Vec<u8>>, RolesError> {
+impl Store for FolderStore {
+    fn sum(&self, max: usize) -> Result<Option<Vec<u8>>, RolesError> {
         let path = self.sum_path();
-        if path.exists() { read_input(&path, size as u64).map(Some) } else { Ok(None) }
+        if path.exists() { read_input(&path, max as u64).map(Some) } else { Ok(None) }
     }
 
-    /// Keeps the closed sum. From here on its noise is not drawn again, and late messages are late.
-    pub(super) fn keep_sum(&self, state: &[u8]) -> Result<(), RolesError> {
+    fn keep_sum(&self, state: &[u8]) -> Result<(), RolesError> {
         write_new(&self.sum_path(), state, Access::Owner)
     }
 
-    /// The journal of answers, and those that are in it.
-    pub(super) fn journal(
-        &self,
-        round: RoundId,
-        queries: usize,
-        size: usize,
-    ) -> Result<(Journal, Vec<Option<EncryptedAnswer>>), RolesError> {
-        let path = self.folder.join("answers");
-        let fail = |action| RolesError::io(action, &path);
-        let mut file =
-            File::options().create(true).read(true).write(true).truncate(false).open(&path).map_err(fail("open"))?;
+    fn damaged_sum(&self, error: ServerError) -> RolesError {
+        RolesError::input(self.sum_path())(InputFault::Sum(error))
+    }
+
+    fn answers(&self, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError> {
+        self.journal.read(queries)
+    }
+
+    fn keep_answers(&self, answers: &[EncryptedAnswer]) -> Result<(), RolesError> {
+        self.journal.append(answers)
+    }
+}
+
+/// A file of answers as they come, each in a record of the same length.
+struct Journal {
+    path: PathBuf,
+    round: RoundId,
+    size: usize,
+    /// Open at the end of the whole records once they were read.
+    file: Mutex<Option<File>>,
+}
+
+impl Journal {
+    /// Reads the answers, and cuts off the file after the last whole one.
+    fn read(&self, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError> {
+        let mut file = self.open()?;
         let mut answers = vec![None; queries];
-        let mut record = vec![0; size];
+        let mut record = vec![0; self.size];
         let mut good = 0;
         // Whatever follows the first record that is not whole, of another round or double is not of our making, or was cut
         // by a kill: those queries are computed again.
         while file.read_exact(&mut record).is_ok()
             && let Ok(answer) = EncryptedAnswer::from_bytes(&record)
-            && answer.round() == round
+            && answer.round() == self.round
             && let Some(slot @ None) = answers.get_mut(answer.query())
         {
             *slot = Some(answer);
-            good += size as u64;
+            good += self.size as u64;
         }
-        file.set_len(good).map_err(fail("write"))?;
-        file.seek(SeekFrom::Start(good)).map_err(fail("read"))?;
-        Ok((Journal { path, file: Mutex::new(file) }, answers))
+        file.set_len(good).map_err(RolesError::io("write", &self.path))?;
+        file.seek(SeekFrom::Start(good)).map_err(RolesError::io("read", &self.path))?;
+        *self.file.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+        Ok(answers)
     }
 
-    /// Removes the folder. What could not be removed is useless, and harmless.
-    pub(super) fn remove(self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Answers as they come, each in a record of the same length.
-pub(super) struct Journal {
-    path: PathBuf,
-    file: Mutex<File>,
-}
-
-impl Journal {
     /// Appends answers and waits until they are on the disk.
-    pub(super) fn append(&self, answers: &[EncryptedAnswer]) -> Result<(), RolesError> {
+    fn append(&self, answers: &[EncryptedAnswer]) -> Result<(), RolesError> {
         let bytes: Vec<u8> = answers.iter().flat_map(EncryptedAnswer::to_bytes).collect();
         // A thread that panicked while it wrote left a record that the next start cuts off.
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match &mut *open {
+            Some(file) => file,
+            closed => {
+                let mut file = self.open()?;
+                file.seek(SeekFrom::End(0)).map_err(RolesError::io("read", &self.path))?;
+                closed.insert(file)
+            }
+        };
         file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(RolesError::io("write", &self.path))
+    }
+
+    fn open(&self) -> Result<File, RolesError> {
+        let mut options = File::options();
+        options.create(true).read(true).write(true).truncate(false);
+        options.open(&self.path).map_err(RolesError::io("open", &self.path))
     }
 }

@@ -5,7 +5,7 @@
 //! ```
 //! runs every target (or those whose names contain one of the words) for `N` seconds of processor time, by default 1. A run
 //! depends on its seed only, up to where the time ends; a finding names seed and iteration. So does an input that takes
-//! more than [`MOST_SECONDS`].
+//! more than [`MAX_SECONDS`].
 
 mod limit;
 mod mutate;
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use mutate::Mutator;
 use targets::Target;
 
-/// Most time that an input may take: thousands of times what a valid one takes, or ten times for evaluation keys.
-const MOST_SECONDS: f64 = 5.0;
+/// The longest time that an input may take: thousands of times what a valid one takes, or ten times for evaluation keys.
+const MAX_SECONDS: f64 = 5.0;
 
 #[global_allocator]
 static ALLOCATOR: limit::Counting = limit::Counting;
@@ -72,7 +72,7 @@ fn fuzz(name: &str, target: &Target, seconds: f64, seed: u64) -> bool {
         most = most.max(peak as f64 / limit as f64);
         let took = begun.elapsed().as_secs_f64();
         match result {
-            Ok(good) if peak <= limit && took <= MOST_SECONDS => accepted += u64::from(good),
+            Ok(good) if peak <= limit && took <= MAX_SECONDS => accepted += u64::from(good),
             outcome => {
                 let what =
                     if outcome.is_err() { "panic".to_owned() } else { format!("{peak} bytes of {limit}, {took:.1} s") };

@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 
 use npyz::WriterBuilder;
 use speed_aggregation::{
-    AnswerList, EncryptedAnswer, EvaluationKey, KeySet, Message, NoisePlace, Parameters, PublicKey, Round, SecretKey,
-    SeededEvaluationKey, Server, Teacher, generate_keys,
+    AnswerList, EncryptedAnswer, EvaluationKey, KeySet, Message, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec,
+    SecretKey, SeededEvaluationKey, Server, Teacher, generate_keys,
 };
-use speed_core::Randomness;
-use speed_roles::{Mechanism, RoundFile, Terms, parse_labels};
+use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
+use speed_roles::{RoundFile, Terms, parse_labels};
 
 /// Decodes, and says whether that went well.
 type Decoder = Box<dyn Fn(&[u8]) -> bool>;
@@ -44,8 +44,9 @@ fn state(length: usize) -> usize {
     2 * length + (1 << 20)
 }
 
-fn round(label: &[u8], queries: usize, classes: usize) -> Round {
-    Round::new(label, queries, classes, 2, 40).and_then(|round| round.with_min_teachers(1)).expect("valid")
+fn round(label: &[u8], queries: usize, classes: usize, threshold: Option<i64>) -> Round {
+    let shape = VoteShape::new(2, queries, classes).expect("a shape");
+    Round::new(RoundSpec { min_teachers: 1, threshold, ..RoundSpec::new(label, shape, 40) }).expect("valid")
 }
 
 const SOURCE: Randomness = Randomness::simulation([3; 32]);
@@ -56,7 +57,7 @@ fn keys() -> KeySet {
 
 /// Messages of two teachers, and the state of the server that has them.
 fn collect(round: &Round, public: &PublicKey, key: &EvaluationKey) -> (Vec<Vec<u8>>, Server) {
-    let mut server = Server::new(key.clone(), round.clone()).expect("valid").with_source(SOURCE);
+    let mut server = Server::new(key.clone(), round.clone()).expect("valid").with_randomness(SOURCE);
     let mut messages = Vec::new();
     for teacher in 0..2 {
         let values: Vec<i64> = (0..round.values() as i64).map(|value| value * 7 % 5 - 1).collect();
@@ -70,7 +71,7 @@ fn collect(round: &Round, public: &PublicKey, key: &EvaluationKey) -> (Vec<Vec<u
 
 /// A round whose answers have one digit, and one whose answers have two.
 fn two_rounds() -> [Round; 2] {
-    [round(b"first", 2, 3).with_threshold(1).expect("in range"), round(b"second", 1, 20)]
+    [round(b"first", 2, 3, Some(1)), round(b"second", 1, 20, None)]
 }
 
 fn binary(inputs: Vec<Vec<u8>>, decode: impl Fn(&[u8]) -> bool + 'static) -> Target {
@@ -150,18 +151,21 @@ fn round_file() -> Target {
 fn rounds(key: &PublicKey) -> Vec<Vec<u8>> {
     let terms = Terms {
         name: "a round".into(),
-        queries: 100,
-        query_list: Some([3; 32]),
-        classes: 10,
-        teachers: 250,
+        shape: VoteShape::new(250, 100, 10).expect("a shape"),
+        query_list: Some(Digest::from_bytes([3; 32])),
         min_teachers: 200,
-        mechanism: Mechanism::new("discrete-laplace", 0.1).expect("valid"),
-        place: NoisePlace::Teachers,
+        noise: PrivacyNoise::named("discrete-laplace", 0.1).expect("valid"),
+        placement: NoisePlacement::Distributed,
         threshold: Some(-7),
-        simulation: true,
+        randomness: RandomnessKind::Simulation,
     };
-    let other =
-        Terms { query_list: None, threshold: None, simulation: false, place: NoisePlace::Server, ..terms.clone() };
+    let other = Terms {
+        query_list: None,
+        threshold: None,
+        randomness: RandomnessKind::OperatingSystem,
+        placement: NoisePlacement::Central,
+        ..terms.clone()
+    };
     [terms, other].map(|terms| RoundFile::new(&terms, key).expect("valid").to_toml().into_bytes()).into()
 }
 

@@ -5,37 +5,42 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use speed_aggregation::{Circuit, NoisePlace, Parameters};
-use speed_roles::server::{self, Progress, Refusal, Report};
-use speed_roles::{Mechanism, RolesError, RoundFile, Simulation, Terms, student, teacher};
+use speed_aggregation::{Parameters, PrivacyNoise};
+use speed_core::{Circuit, NoisePlacement, RandomnessKind, VoteShape};
+use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
+use speed_roles::teacher::{self, TeacherOptions, TeacherReport};
+use speed_roles::{RolesError, RoundFile, RoundRandomness, Terms, student};
 use tempfile::TempDir;
 
-pub(crate) const SEED: Simulation = Simulation::new(7);
+pub(crate) const SEED: RoundRandomness = RoundRandomness::simulation(7);
 
 /// A folder with the student's keys.
 pub(crate) fn keys() -> &'static Path {
     static KEYS: OnceLock<TempDir> = OnceLock::new();
     KEYS.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        student::keygen(folder.path(), &Parameters::TOURNAMENT_128, Some(SEED)).expect("an empty folder");
+        student::keygen(folder.path(), &Parameters::TOURNAMENT_128, SEED).expect("an empty folder");
         folder
     })
     .path()
+}
+
+/// Discrete Laplace noise.
+pub(crate) fn noise(gamma: f64) -> PrivacyNoise {
+    PrivacyNoise::named("discrete-laplace", gamma).expect("valid")
 }
 
 /// The terms of a simulated round of 3 classes, which one teacher's answer is enough for.
 pub(crate) fn terms(name: &str, queries: usize, teachers: usize) -> Terms {
     Terms {
         name: name.into(),
-        queries,
+        shape: VoteShape::new(teachers, queries, 3).expect("a shape"),
         query_list: None,
-        classes: 3,
-        teachers,
         min_teachers: 1,
-        mechanism: Mechanism::new("discrete-laplace", 5.0).expect("valid"),
-        place: NoisePlace::Teachers,
+        noise: noise(5.0),
+        placement: NoisePlacement::Distributed,
         threshold: None,
-        simulation: true,
+        randomness: RandomnessKind::Simulation,
     }
 }
 
@@ -75,22 +80,22 @@ impl Place {
         self.try_answer(teacher, labels, out).expect("valid");
     }
 
-    pub(crate) fn try_answer(&self, teacher: usize, labels: &[u8], out: &Path) -> Result<teacher::Report, RolesError> {
+    pub(crate) fn try_answer(&self, teacher: usize, labels: &[u8], out: &Path) -> Result<TeacherReport, RolesError> {
         let votes = self.path("votes.csv");
         fs::write(&votes, labels.iter().map(|label| format!("{label}\n")).collect::<String>()).expect("votes");
-        teacher::answer(&teacher::Options {
+        teacher::answer(&TeacherOptions {
             public_key: keys().join("public.key"),
             round: self.path("round.toml"),
             votes,
             teacher,
             out: out.to_path_buf(),
             mechanism: None,
-            simulation: Some(SEED),
+            randomness: SEED,
         })
     }
 
-    pub(crate) fn options(&self) -> server::Options {
-        server::Options {
+    pub(crate) fn options(&self) -> ServerOptions {
+        ServerOptions {
             evaluation_key: keys().join("evaluation.key"),
             round: self.path("round.toml"),
             answers: self.path("inbox"),
@@ -99,11 +104,11 @@ impl Place {
             state: None,
             circuit: Circuit::Tournament,
             threads: NonZeroUsize::new(2).expect("not zero"),
-            simulation: Some(SEED),
+            randomness: SEED,
         }
     }
 
-    pub(crate) fn aggregate(&self) -> Result<Report, RolesError> {
+    pub(crate) fn aggregate(&self) -> Result<ServerReport, RolesError> {
         server::aggregate(&self.options(), &Silent)
     }
 
@@ -118,6 +123,6 @@ impl Place {
 }
 
 /// Reason and teacher of every refusal, in order.
-pub(crate) fn reasons(report: &Report) -> Vec<(Option<usize>, &'static str)> {
+pub(crate) fn reasons(report: &ServerReport) -> Vec<(Option<usize>, &'static str)> {
     report.refused.iter().map(|refusal| (refusal.teacher, refusal.reason)).collect()
 }

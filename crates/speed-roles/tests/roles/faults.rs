@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use speed_aggregation::{NoisePlace, TeacherStatus};
-use speed_roles::server::{self};
-use speed_roles::{RolesError, student};
+use speed_aggregation::TeacherStatus;
+use speed_core::NoisePlacement;
+use speed_roles::server::{self, ServerOptions};
+use speed_roles::teacher::TeacherOptions;
+use speed_roles::{RolesError, RoundRandomness, student};
 
-use crate::common::{Place, SEED, Silent, keys, reasons, terms};
+use crate::common::{Place, SEED, Silent, keys, noise, reasons, terms};
 
 /// Replaces the checksum by the one that belongs to the bytes.
 fn seal(bytes: &mut [u8]) {
@@ -48,17 +50,18 @@ fn every_fault_is_refused_with_its_teacher_and_the_rest_goes_on() {
     put("teacher-07.msg", &bytes);
     // 8: encrypted for another key.
     let other_keys = place.path("other keys");
-    student::keygen(&other_keys, &speed_aggregation::Parameters::TOURNAMENT_128, None).expect("an empty folder");
+    student::keygen(&other_keys, &speed_aggregation::Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM)
+        .expect("an empty folder");
     let other_round = place.path("other-round.toml");
     student::round(&terms("faults", 2, 20), &other_keys.join("public.key"), &other_round).expect("valid");
-    speed_roles::teacher::answer(&speed_roles::teacher::Options {
+    speed_roles::teacher::answer(&TeacherOptions {
         public_key: other_keys.join("public.key"),
         round: other_round,
         votes: place.path("votes.csv"),
         teacher: 8,
         out: place.inbox("teacher-08.msg"),
         mechanism: None,
-        simulation: Some(SEED),
+        randomness: SEED,
     })
     .expect("valid");
     // 9: oversized by one byte; 10: by far, and sparse, so that reading it would take a while and much memory.
@@ -144,7 +147,7 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
     fs::write(place.inbox("teacher-1.msg"), b"SPEEDAGG but cut").expect("inbox");
     let error = place.aggregate().expect_err("too few");
     assert!(matches!(error, RolesError::TooFew { counted: 1, teachers: 3, minimum: 2, .. }), "{error}");
-    assert_eq!(error.exit_code(), 3);
+    assert_eq!(error.exit_code().code(), 3);
     let text = error.to_string();
     assert!(text.contains("teacher 1 refused as truncated: teacher-1.msg: 16 bytes"), "{text}");
 
@@ -152,7 +155,7 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
     fs::remove_file(place.inbox("teacher-1.msg")).expect("removed");
     place.answer(1, &[1], &place.inbox("teacher-1.msg"));
     let with = |min_teachers| {
-        let options = server::Options { min_teachers: Some(min_teachers), ..place.options() };
+        let options = ServerOptions { min_teachers: Some(min_teachers), ..place.options() };
         server::aggregate(&options, &Silent)
     };
     assert!(matches!(with(3), Err(RolesError::TooFew { counted: 2, minimum: 3, .. })));
@@ -176,8 +179,7 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
 fn central_noise_is_drawn_by_the_server_and_decides() {
     // Noise so wide that it decides nearly every query, and votes that all agree.
     let mut terms = terms("central", 6, 2);
-    (terms.place, terms.mechanism) =
-        (NoisePlace::Server, speed_roles::Mechanism::new("discrete-laplace", 0.05).expect("valid"));
+    (terms.placement, terms.noise) = (NoisePlacement::Central, noise(0.05));
     let place = Place::new(&terms);
     for teacher in 0..2 {
         place.answer(teacher, &[1; 6], &place.inbox(&format!("teacher-{teacher}.msg")));
@@ -185,11 +187,8 @@ fn central_noise_is_drawn_by_the_server_and_decides() {
     let report = place.aggregate().expect("all");
     assert!(report.noise_by_server);
     assert_eq!(report.honest_ratio, 1.0);
-    let noise = place
-        .file
-        .mechanism()
-        .draw(1, 18, speed_roles::Simulation::server_noise(Some(SEED), place.file.id()))
-        .expect("a simulation");
+    let whole = place.file.noise().share_of(1).expect("one party");
+    let noise = whole.draw(18, &SEED.server_noise(place.file.id())).expect("a simulation");
     let mut expected = String::from("query,label\n");
     for (query, noise) in noise.chunks(3).enumerate() {
         let counts = [noise[0], noise[1] + 2, noise[2]];

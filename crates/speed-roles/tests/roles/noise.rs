@@ -1,13 +1,12 @@
 //! The noise that teachers really add, from the operating system's generator, against the distribution that the accountant
 //! analyses.
 
-use speed_aggregation::NoisePlace;
-use speed_core::Randomness;
+use speed_core::{NoisePlacement, Randomness, RandomnessKind};
 use speed_mechanism::{DiscreteLaplace, HonestRatio, InverseScale};
-use speed_roles::{Mechanism, teacher};
+use speed_roles::{RoundRandomness, teacher};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use crate::common::{Place, terms};
+use crate::common::{Place, noise, terms};
 
 /// The chance that correct noise would be refused. The generator has no seed, so this is also how often the test would
 /// fail for nothing.
@@ -39,24 +38,24 @@ fn sums_of_the_teachers_shares_follow_the_discrete_laplace_of_the_accountant() {
     let gamma = InverseScale::new(0.3).expect("valid");
     let teachers = 40;
     let mut terms = terms("noise", 5_000, teachers);
-    terms.mechanism = Mechanism::DiscreteLaplace { gamma };
-    terms.simulation = false;
+    (terms.noise, terms.randomness) = (noise(0.3), RandomnessKind::OperatingSystem);
     let place = Place::new(&terms);
     let labels = vec![1; 5_000];
     let mut all = vec![0; place.file.round().values()];
     let mut most = all.clone();
     for teacher in 0..teachers {
-        let values = teacher::values(&place.file, &labels, teacher, None).expect("entropy");
+        let values =
+            teacher::values(&place.file, &labels, teacher, RoundRandomness::OPERATING_SYSTEM).expect("entropy");
         for (value, (all, most)) in values.iter().zip(all.iter_mut().zip(&mut most)) {
             *all += value;
             *most += if teacher < 30 { *value } else { 0 };
         }
     }
     // The votes are known: all for class 1.
-    let noise = |sums: &[i64], votes: i64| -> Vec<i64> {
+    let less_votes = |sums: &[i64], votes: i64| -> Vec<i64> {
         sums.iter().enumerate().map(|(i, sum)| sum - if i % 3 == 1 { votes } else { 0 }).collect()
     };
-    let (all, most) = (noise(&all, 40), noise(&most, 30));
+    let (all, most) = (less_votes(&all, 40), less_votes(&most, 30));
     let exact = |tau: f64| DiscreteLaplace::of_class(gamma, HonestRatio::new(tau).expect("a ratio"));
     let table = |tau: f64| (0..=8).map(|k| exact(tau).pmf(k)).collect::<Vec<f64>>();
     let (full, part) = (table(1.0), table(0.75));
@@ -70,8 +69,8 @@ fn sums_of_the_teachers_shares_follow_the_discrete_laplace_of_the_accountant() {
 #[test]
 fn the_servers_noise_is_whole() {
     let gamma = InverseScale::new(0.3).expect("valid");
-    let mechanism = Mechanism::DiscreteLaplace { gamma };
-    let draws = mechanism.draw(1, 15_000, Randomness::OperatingSystem).expect("entropy");
+    let whole = noise(0.3).share_of(1).expect("one party");
+    let draws = whole.draw(15_000, &Randomness::OperatingSystem).expect("entropy");
     let exact = DiscreteLaplace::of_class(gamma, HonestRatio::ALL);
     let table: Vec<f64> = (0..=8).map(|k| exact.pmf(k)).collect();
     assert!(p_value(&draws, 8, |k| table[k.unsigned_abs() as usize]) > FALSE_ALARM);
@@ -80,12 +79,13 @@ fn the_servers_noise_is_whole() {
 #[test]
 fn two_answers_of_a_teacher_have_other_noise_and_central_rounds_none() {
     let mut terms = terms("fresh", 100, 2);
-    terms.simulation = false;
-    terms.mechanism = Mechanism::new("discrete-laplace", 0.2).expect("valid");
+    (terms.noise, terms.randomness) = (noise(0.2), RandomnessKind::OperatingSystem);
     let place = Place::new(&terms);
-    let values = |place: &Place| teacher::values(&place.file, &[1; 100], 0, None).expect("entropy").to_vec();
+    let values = |place: &Place| {
+        teacher::values(&place.file, &[1; 100], 0, RoundRandomness::OPERATING_SYSTEM).expect("entropy").to_vec()
+    };
     // Equal with a probability far below 2^-100.
     assert_ne!(values(&place), values(&place));
-    terms.place = NoisePlace::Server;
+    terms.placement = NoisePlacement::Central;
     assert_eq!(values(&Place::new(&terms)), [0, 1, 0].repeat(100));
 }

@@ -4,11 +4,12 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use speed_aggregation::{EncryptedAnswer, NoisePlace};
+use speed_aggregation::EncryptedAnswer;
+use speed_core::NoisePlacement;
+use speed_roles::RolesError;
 use speed_roles::server::{self, Progress, Refusal, default_state};
-use speed_roles::{Mechanism, RolesError};
 
-use crate::common::{Place, Silent, reasons, terms};
+use crate::common::{Place, Silent, noise, reasons, terms};
 
 /// Dies, as far as a test can, when so many queries are answered.
 struct DiesAfter(AtomicUsize);
@@ -26,8 +27,7 @@ impl Progress for DiesAfter {
 /// A round with central noise, so that drawing it twice would show.
 fn place(name: &str) -> Place {
     let mut terms = terms(name, 5, 3);
-    (terms.place, terms.min_teachers) = (NoisePlace::Server, 2);
-    terms.mechanism = Mechanism::new("discrete-laplace", 0.2).expect("valid");
+    (terms.placement, terms.min_teachers, terms.noise) = (NoisePlacement::Central, 2, noise(0.2));
     let place = Place::new(&terms);
     for teacher in 0..2 {
         place.answer(teacher, &[0, 1, 2, 0, 1], &place.inbox(&format!("teacher-{teacher}.msg")));
@@ -82,7 +82,7 @@ fn a_state_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
     let lock = fs::File::options().append(true).create(true).open(state.join("lock")).expect("a lock");
     lock.lock().expect("free");
     let error = place.aggregate().expect_err("in use");
-    assert!(matches!(error, RolesError::Results { .. }) && error.exit_code() == 4, "{error}");
+    assert!(matches!(error, RolesError::Results { .. }) && error.exit_code().code() == 4, "{error}");
 }
 
 #[test]

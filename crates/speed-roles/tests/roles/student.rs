@@ -3,14 +3,16 @@
 use std::fs;
 
 use speed_aggregation::Parameters;
-use speed_roles::{Mechanism, RolesError, student, teacher};
+use speed_core::VoteShape;
+use speed_roles::teacher::{self, TeacherOptions};
+use speed_roles::{RolesError, RoundRandomness, student};
 
-use crate::common::{Place, SEED, keys, terms};
+use crate::common::{Place, SEED, keys, noise, terms};
 
 #[test]
 fn keys_are_never_overwritten_and_the_secret_one_is_private() {
     let before = fs::read(keys().join("secret.key")).expect("a key");
-    let again = student::keygen(keys(), &Parameters::TOURNAMENT_128, None);
+    let again = student::keygen(keys(), &Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM);
     assert!(matches!(again, Err(RolesError::Results { .. })));
     assert_eq!(fs::read(keys().join("secret.key")).expect("a key"), before);
     #[cfg(unix)]
@@ -26,25 +28,25 @@ fn keys_are_never_overwritten_and_the_secret_one_is_private() {
 fn a_teacher_refuses_what_does_not_fit() {
     let place = Place::new(&terms("teacher", 2, 3));
     let out = place.path("out.msg");
-    let fails = |change: &dyn Fn(&mut teacher::Options)| {
+    let fails = |change: &dyn Fn(&mut TeacherOptions)| {
         fs::write(place.path("votes.csv"), "0\n2\n").expect("votes");
-        let mut options = teacher::Options {
+        let mut options = TeacherOptions {
             public_key: keys().join("public.key"),
             round: place.path("round.toml"),
             votes: place.path("votes.csv"),
             teacher: 1,
             out: out.clone(),
             mechanism: None,
-            simulation: Some(SEED),
+            randomness: SEED,
         };
         change(&mut options);
         let error = teacher::answer(&options).expect_err("refused");
         assert!(!out.exists());
-        (error.exit_code(), error.to_string())
+        (error.exit_code().code(), error.to_string())
     };
     assert_eq!(fails(&|options| options.teacher = 3).0, 2);
-    assert_eq!(fails(&|options| options.simulation = None).0, 2);
-    let other = Mechanism::new("discrete-laplace", 0.1).expect("valid");
+    assert_eq!(fails(&|options| options.randomness = RoundRandomness::OPERATING_SYSTEM).0, 2);
+    let other = noise(0.1).mechanism();
     let (code, message) = fails(&|options| options.mechanism = Some(other));
     assert!(code == 2 && message.contains("gamma=0.1") && message.contains("gamma=5"), "{message}");
     assert_eq!(fails(&|options| options.public_key = keys().join("evaluation.key")).0, 3);
@@ -70,7 +72,7 @@ fn a_round_that_the_keys_cannot_hold_is_refused() {
     let make = |terms| student::round(&terms, &keys().join("public.key"), &folder.path().join("round.toml"));
     let mut wide = terms("wide", 100, 3000);
     assert!(matches!(make(wide.clone()), Err(RolesError::Encoding(_))));
-    wide.teachers = 250;
+    wide.shape = VoteShape::new(250, 100, 3).expect("a shape");
     wide.min_teachers = 251;
     assert!(matches!(make(wide.clone()), Err(RolesError::Terms(_))));
     wide.min_teachers = 250;

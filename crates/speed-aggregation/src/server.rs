@@ -6,34 +6,39 @@ mod state;
 
 use std::sync::{Mutex, PoisonError};
 
-use speed_core::Randomness;
+use speed_core::{Circuit, NoisePlacement, Randomness};
 use tfhe::core_crypto::prelude::*;
 
-use crate::circuit::{Circuit, Work};
+use crate::circuit::Work;
+use crate::encoding::Encoding;
+use crate::exact_circuit::{ExactCircuit, InexactCircuit};
+use crate::ids::RoundId;
 use crate::keys::EvaluationKey;
+use crate::layout::Layout;
 use crate::message::Message;
-use crate::range::Encoding;
-use crate::round::{NoisePlace, Round, RoundId};
+use crate::round::Round;
 use crate::status::TeacherStatus;
 
-pub use error::ServerError;
+pub use error::{NoiseFault, ServerError};
 
 /// The server of one round.
 ///
 /// It is made from an [`EvaluationKey`]; there is no way to hand it a [`SecretKey`](crate::SecretKey):
 ///
 /// ```no_run
-/// # use speed_aggregation::{generate_keys, Parameters, Round, Server};
+/// # use speed_aggregation::{generate_keys, Parameters, Round, RoundSpec, Server};
+/// # use speed_core::{Randomness, VoteShape};
 /// let keys = generate_keys(&Parameters::TOURNAMENT_128, &Randomness::OperatingSystem)?;
-/// let round = Round::new(b"run 1", 100, 10, 250, 900)?;
+/// let round = Round::new(RoundSpec::new(b"run 1", VoteShape::new(250, 100, 10)?, 900))?;
 /// let server = Server::new(keys.evaluation.expand(), round)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// ```compile_fail,E0308
-/// # use speed_aggregation::{generate_keys, Parameters, Round, Server};
+/// # use speed_aggregation::{generate_keys, Parameters, Round, RoundSpec, Server};
+/// # use speed_core::{Randomness, VoteShape};
 /// let keys = generate_keys(&Parameters::TOURNAMENT_128, &Randomness::OperatingSystem)?;
-/// let round = Round::new(b"run 1", 100, 10, 250, 900)?;
+/// let round = Round::new(RoundSpec::new(b"run 1", VoteShape::new(250, 100, 10)?, 900))?;
 /// let server = Server::new(keys.secret, round)?; // expected `EvaluationKey`, found `SecretKey`
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -41,9 +46,9 @@ pub struct Server {
     key: EvaluationKey,
     round: Round,
     id: RoundId,
-    encoding: Encoding,
-    circuit: Circuit,
-    source: Randomness,
+    layout: Layout,
+    circuit: ExactCircuit,
+    randomness: Randomness,
     sum: LweCompactCiphertextListOwned<u64>,
     work: Mutex<Work>,
     statuses: Vec<TeacherStatus>,
@@ -52,12 +57,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server for one round: tournament circuit, randomness of the operating system.
+    /// Starts a server for one round: tournament circuit, randomness of the operating system.
     ///
     /// # Errors
     /// If the round's counts have no exact encoding under the key's parameters.
     pub fn new(key: EvaluationKey, round: Round) -> Result<Self, ServerError> {
-        let encoding = Encoding::new(key.parameters(), round.outcomes().count(), round.range())?;
+        let layout = Encoding::of_round(key.parameters(), &round)?.layout();
         let sum = LweCompactCiphertextList::new(
             0,
             key.parameters().big_dimension().to_lwe_size(),
@@ -66,64 +71,66 @@ impl Server {
         );
         Ok(Self {
             id: round.id(key.id()),
-            statuses: vec![TeacherStatus::Missing; round.teachers()],
+            statuses: vec![TeacherStatus::Missing; round.shape().teachers()],
             noise_added: false,
             closed: false,
-            circuit: Circuit::default(),
-            source: Randomness::OperatingSystem,
+            circuit: ExactCircuit::default(),
+            randomness: Randomness::OperatingSystem,
             key,
             round,
-            encoding,
+            layout,
             sum,
             work: Mutex::default(),
         })
     }
 
-    /// The same server with another circuit.
+    /// Changes the circuit.
+    ///
+    /// # Errors
+    /// If it is the paper's, which is not exact.
+    pub fn with_circuit(mut self, circuit: Circuit) -> Result<Self, InexactCircuit> {
+        self.circuit = circuit.try_into()?;
+        Ok(self)
+    }
+
+    /// Changes the randomness that re-randomises the answers.
     #[must_use]
-    pub fn with_circuit(mut self, circuit: Circuit) -> Self {
-        self.circuit = circuit;
+    pub fn with_randomness(mut self, randomness: Randomness) -> Self {
+        self.randomness = randomness;
         self
     }
 
-    /// The same server with another source of randomness for re-randomising its answers.
-    #[must_use]
-    pub fn with_source(mut self, source: Randomness) -> Self {
-        self.source = source;
-        self
-    }
-
-    /// The identifier of the round.
+    /// Returns the identifier of the round.
     #[must_use]
     pub fn round_id(&self) -> RoundId {
         self.id
     }
 
-    /// The key.
+    /// Returns the key.
     #[must_use]
     pub fn key(&self) -> &EvaluationKey {
         &self.key
     }
 
-    /// The round.
+    /// Returns the round.
     #[must_use]
     pub fn round(&self) -> &Round {
         &self.round
     }
 
-    /// What the argmax circuits have done so far.
+    /// Returns the operations of the argmax circuits so far.
     #[must_use]
     pub fn work(&self) -> Work {
         *self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of teachers whose messages are in the sum.
+    /// Returns the number of teachers whose messages are in the sum.
     #[must_use]
     pub fn received(&self) -> usize {
         self.statuses.iter().filter(|&&status| status == TeacherStatus::Counted).count()
     }
 
-    /// What became of every teacher.
+    /// Returns the status of every teacher.
     #[must_use]
     pub fn statuses(&self) -> &[TeacherStatus] {
         &self.statuses
@@ -136,7 +143,8 @@ impl Server {
     /// If the teacher is unknown, has answered already, or comes too late, or the message is another teacher's, or made for
     /// another key, round or shape. Each error names the teacher.
     pub fn add(&mut self, teacher: usize, message: &Message) -> Result<(), ServerError> {
-        let teachers = self.round.teachers();
+        let shape = self.round.shape();
+        let teachers = shape.teachers();
         if teacher >= teachers {
             return Err(ServerError::UnknownTeacher { teacher, teachers });
         }
@@ -149,7 +157,7 @@ impl Server {
         if message.teacher() != teacher {
             return Err(ServerError::WrongTeacher { teacher, found: message.teacher() });
         }
-        let (expected, found) = ((self.round.queries(), self.round.classes()), (message.queries(), message.classes()));
+        let (expected, found) = ((shape.queries(), shape.classes()), (message.queries(), message.classes()));
         if expected != found {
             return Err(ServerError::Shape { teacher, expected, found });
         }
@@ -177,23 +185,23 @@ impl Server {
         }
     }
 
-    /// Adds the server's own noise (queries x classes, row major, in votes) to the sum, where the round asks for it.
+    /// Adds the server's own privacy noise (queries x classes, row major, in votes) to the sum, where the round asks for it.
     ///
     /// # Errors
     /// If the noise of this round comes from the teachers, is there already, or has another shape.
     pub fn add_noise(&mut self, noise: &[i64]) -> Result<(), ServerError> {
-        if self.round.noise_place() != NoisePlace::Server {
-            return Err(ServerError::Noise("the teachers add the noise of this round, the server adds none"));
+        if self.round.placement() != NoisePlacement::Central {
+            return Err(ServerError::Noise(NoiseFault::NotAsked));
         }
         if self.noise_added || self.closed {
-            return Err(ServerError::Noise("the server's noise is in the sum already"));
+            return Err(ServerError::Noise(NoiseFault::Repeated));
         }
         if noise.len() != self.round.values() {
-            return Err(ServerError::Noise("the server's noise is not one value for each class of each query"));
+            return Err(ServerError::Noise(NoiseFault::Shape { expected: self.round.values(), found: noise.len() }));
         }
         let bodies = self.sum.as_ref().len() - self.round.values();
         for (body, &noise) in self.sum.as_mut()[bodies..].iter_mut().zip(noise) {
-            *body = body.wrapping_add(self.encoding.value(noise));
+            *body = body.wrapping_add(self.layout.value(noise));
         }
         self.noise_added = true;
         Ok(())
@@ -213,10 +221,10 @@ impl Server {
         if self.received() < minimum {
             let missing = (0..).zip(&self.statuses).filter(|(_, status)| **status != TeacherStatus::Counted);
             let missing = missing.map(|(teacher, _)| teacher).collect();
-            return Err(ServerError::Missing { missing, teachers: self.round.teachers(), minimum });
+            return Err(ServerError::Missing { missing, teachers: self.round.shape().teachers(), minimum });
         }
-        if self.round.noise_place() == NoisePlace::Server && !self.noise_added {
-            return Err(ServerError::Noise("the noise that this round asks of the server is missing"));
+        if self.round.placement() == NoisePlacement::Central && !self.noise_added {
+            return Err(ServerError::Noise(NoiseFault::Missing));
         }
         Ok(())
     }

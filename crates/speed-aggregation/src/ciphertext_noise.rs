@@ -1,14 +1,17 @@
-//! Variances, by formula, of every operation of the circuits, and the failure bounds that follow.
+//! Ciphertext noise: the variance, by formula, of every operation of the circuits, and the failure bounds that follow.
 //!
 //! Variances are in squared torus units (the torus is `2^64` units) unless they say buckets. Each formula is for binary
 //! keys, one mask polynomial, and TUniform(b) noise, whose variance is `(2^(2b+1) + 1) / 6`. They are those of tfhe-rs
 //! (core_crypto::commons::noise_formulas), written out for this crate's keys; a test compares the two.
 
-use crate::circuit::{Circuit, FAN_IN, READ_OUTS, SUM_STEP};
+use crate::circuit::{FAN_IN, READ_OUTS, SUM_STEP};
+use crate::exact_circuit::ExactCircuit;
+use crate::layout::Layout;
 use crate::parameters::{Decomposition, Parameters};
-use crate::range::{DEAD_ZONE, Encoding, VoteRange};
+use crate::range::VoteRange;
+use crate::scales::DEAD_ZONE;
 
-/// What is guaranteed of a query, as base-2 logarithms of probabilities, from the noise model: phase errors are Gaussian
+/// The guarantee of a query, as base-2 logarithms of probabilities, from the model of ciphertext noise: phase errors are Gaussian
 /// with the variances of the formulas (as in tfhe's own parameter sets).
 ///
 /// # Failure
@@ -32,7 +35,7 @@ use crate::range::{DEAD_ZONE, Encoding, VoteRange};
 /// winner's `K - 1` comparisons and all `K` thresholds are.
 ///
 /// # Distance
-/// What an answer tells beyond its winner: see [`crate::EncryptedAnswer`].
+/// A bound on the information in an answer beyond its winner: see [`crate::EncryptedAnswer`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guarantee {
     /// log2 of the failure probability of one comparison, for the worst difference in the worst round.
@@ -42,20 +45,20 @@ pub struct Guarantee {
     pub read_out_log2: f64,
     /// log2 of the failure probability of one query: union bound over comparisons and read-out.
     pub query_log2: f64,
-    /// log2 of a bound on the statistical distance between the answers to two queries with the same winner.
+    /// log2 of a bound on the total variation distance between the answers to two queries with the same winner.
     pub distance_log2: f64,
 }
 
-/// Variances of one encoding under one parameter set.
-pub(crate) struct NoiseModel<'a> {
+/// The ciphertext noise of one layout under one parameter set.
+pub(crate) struct CiphertextNoise<'a> {
     p: &'a Parameters,
-    encoding: Encoding,
+    layout: Layout,
     range: VoteRange,
 }
 
-impl<'a> NoiseModel<'a> {
-    pub(crate) fn new(p: &'a Parameters, encoding: Encoding, range: VoteRange) -> Self {
-        Self { p, encoding, range }
+impl<'a> CiphertextNoise<'a> {
+    pub(crate) fn new(p: &'a Parameters, layout: Layout, range: VoteRange) -> Self {
+        Self { p, layout, range }
     }
 
     fn ring(&self) -> f64 {
@@ -113,7 +116,7 @@ impl<'a> NoiseModel<'a> {
             + unreached(d) * (1.0 + ring / 2.0)
             + self.fourier(d);
         let steps = self.p.polynomial_size.trailing_zeros() as i32;
-        let window = if self.encoding.scales().len() < 4 { 0.25 } else { 0.5 };
+        let window = if self.layout.scales().len() < 4 { 0.25 } else { 0.5 };
         (1..=steps).map(|k| step * 4_f64.powi(steps - k) * (window * 2_f64.powi(k)).max(1.0)).sum()
     }
 
@@ -124,7 +127,7 @@ impl<'a> NoiseModel<'a> {
 
     /// Rounds of a tournament.
     fn rounds(&self) -> usize {
-        self.encoding.outcomes().next_power_of_two().trailing_zeros() as usize
+        self.layout.outcomes().next_power_of_two().trailing_zeros() as usize
     }
 
     /// A contestant's count after `rounds` matches.
@@ -153,10 +156,10 @@ impl<'a> NoiseModel<'a> {
     }
 
     /// Variance of a digit of the winner, before it is read out.
-    pub(crate) fn winner(&self, circuit: Circuit) -> f64 {
+    pub(crate) fn winner(&self, circuit: ExactCircuit) -> f64 {
         match circuit {
-            Circuit::Tournament => self.rounds() as f64 * self.selection(),
-            Circuit::AllPairs => self.encoding.outcomes() as f64 * self.bootstrap(self.p.select),
+            ExactCircuit::Tournament => self.rounds() as f64 * self.selection(),
+            ExactCircuit::AllPairs => self.layout.outcomes() as f64 * self.bootstrap(self.p.select),
         }
     }
 
@@ -165,12 +168,12 @@ impl<'a> NoiseModel<'a> {
         (digit + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
     }
 
-    pub(crate) fn guarantee(&self, circuit: Circuit) -> Guarantee {
-        let matches = (self.encoding.outcomes() - 1) as f64;
-        let scales = self.encoding.scales();
+    pub(crate) fn guarantee(&self, circuit: ExactCircuit) -> Guarantee {
+        let matches = (self.layout.outcomes() - 1) as f64;
+        let scales = self.layout.scales();
         let (variances, thresholds): (Vec<f64>, f64) = match circuit {
-            Circuit::Tournament => (scales.map(|scale| self.match_input(scale, self.rounds() - 1)).collect(), 0.0),
-            Circuit::AllPairs => {
+            ExactCircuit::Tournament => (scales.map(|scale| self.match_input(scale, self.rounds() - 1)).collect(), 0.0),
+            ExactCircuit::AllPairs => {
                 // Each class has a threshold on up to FAN_IN outcomes, and on flags of such thresholds.
                 let flags = matches / (FAN_IN - 1) as f64 + 1.0;
                 let margin = SUM_STEP as f64 / self.bucket();
@@ -179,7 +182,7 @@ impl<'a> NoiseModel<'a> {
             }
         };
         let comparison = self.comparison(&variances);
-        let read_outs = thresholds + self.encoding.digit_count() as f64 * self.read_outs(circuit);
+        let read_outs = thresholds + self.layout.digit_count() as f64 * self.read_outs(circuit);
         Guarantee {
             comparison_log2: comparison.log2(),
             read_out_log2: read_outs.log2(),
@@ -190,7 +193,7 @@ impl<'a> NoiseModel<'a> {
 
     /// The failure bound of the read-outs and the opening of one digit, which lies half a sixteenth of the torus from its
     /// neighbours, less the flooding.
-    fn read_outs(&self, circuit: Circuit) -> f64 {
+    fn read_outs(&self, circuit: ExactCircuit) -> f64 {
         let half_slot = self.ring() / 16.0;
         let flooding = |log: u32| 2_f64.powi(log as i32) / self.bucket();
         let margin = half_slot - flooding(self.p.read_out_flooding_log);
@@ -204,10 +207,10 @@ impl<'a> NoiseModel<'a> {
     /// The failure bound of one comparison with these variances at its inputs (buckets squared), finest scale first.
     fn comparison(&self, variances: &[f64]) -> f64 {
         let half_circle = self.ring();
-        let scales: Vec<(f64, f64, f64)> = (self.encoding.scales().zip(variances).enumerate())
+        let scales: Vec<(f64, f64, f64)> = (self.layout.scales().zip(variances).enumerate())
             .map(|(j, (scale, variance))| {
                 let zone = if j == 0 { 0.0 } else { DEAD_ZONE as f64 };
-                (self.encoding.unit() as f64 * scale as f64 / self.bucket(), zone, variance.sqrt())
+                (self.layout.unit() as f64 * scale as f64 / self.bucket(), zone, variance.sqrt())
             })
             .collect();
         let error = |d: f64| {
@@ -224,7 +227,7 @@ impl<'a> NoiseModel<'a> {
 
     /// Flooding that is uniform on an interval of length `L` hides errors `e, e'` up to a distance of `E|e - e'| / L`, and
     /// what one stage does not hide meets the next.
-    fn distance_log2(&self, circuit: Circuit) -> f64 {
+    fn distance_log2(&self, circuit: ExactCircuit) -> f64 {
         // E|e - e'| of two independent Gaussian errors is 2 / sqrt(pi) standard deviations.
         let stage = |variance: f64, log: u32| {
             (2.0 / std::f64::consts::PI.sqrt() * variance.sqrt() / 2_f64.powi(log as i32 + 1)).log2()
@@ -233,7 +236,7 @@ impl<'a> NoiseModel<'a> {
         let first = stage(self.winner(circuit), self.p.read_out_flooding_log);
         let next = stage(bootstrap, self.p.read_out_flooding_log);
         let last = stage(bootstrap, self.p.flooding_log);
-        first + (READ_OUTS - 1) as f64 * next + last + (self.encoding.digit_count() as f64).log2()
+        first + (READ_OUTS - 1) as f64 * next + last + (self.layout.digit_count() as f64).log2()
     }
 }
 
@@ -268,8 +271,8 @@ mod tests {
 
     const TORUS: f64 = 18_446_744_073_709_551_616.0;
 
-    fn model(p: &Parameters, outcomes: usize, range: VoteRange) -> NoiseModel<'_> {
-        NoiseModel::new(p, Encoding::new(p, outcomes, range).expect("valid"), range)
+    fn model(p: &Parameters, outcomes: usize, range: VoteRange) -> CiphertextNoise<'_> {
+        CiphertextNoise::new(p, Layout::new(p, outcomes, range).expect("in range"), range)
     }
 
     fn assert_close(what: &str, ours: f64, theirs: f64, tolerance: f64) {
@@ -328,7 +331,7 @@ mod tests {
             (wide, 128, VoteRange::new(5000, 12_500)),
         ] {
             let model = model(&p, outcomes, range);
-            for circuit in [Circuit::Tournament, Circuit::AllPairs] {
+            for circuit in ExactCircuit::ALL {
                 let guarantee = model.guarantee(circuit);
                 assert!(guarantee.query_log2 < -128.0, "{circuit:?}, {outcomes} outcomes: {guarantee:?}");
                 assert!(guarantee.query_log2 >= guarantee.comparison_log2);
@@ -342,17 +345,17 @@ mod tests {
         // The bound is no constant: it sees both ends of the range, the gaps between scales, and every kind of noise.
         let p = Parameters::TOURNAMENT_128;
         let range = VoteRange::new(250, 1147);
-        let encoding = Encoding::new(&p, 10, range).expect("valid");
+        let layout = Layout::new(&p, 10, range).expect("in range");
         let comparison = |p: Parameters, range: VoteRange| {
-            NoiseModel::new(&p, encoding, range).guarantee(Circuit::Tournament).comparison_log2
+            CiphertextNoise::new(&p, layout, range).guarantee(ExactCircuit::Tournament).comparison_log2
         };
         assert!(comparison(p, range) < -128.0);
         assert!(comparison(p, VoteRange::new(250, 1200)) > -100.0);
         assert!(comparison(Parameters { select: Decomposition { base_log: 12, levels: 2 }, ..p }, range) > -100.0);
         assert!(comparison(Parameters { key_switch: Decomposition { base_log: 4, levels: 3 }, ..p }, range) > -100.0);
         assert!(comparison(Parameters { trace: Decomposition { base_log: 8, levels: 3 }, ..p }, range) > -100.0);
-        let narrow = Encoding::new(&p, 10, VoteRange::new(100, 0)).expect("two scales");
-        let gap = NoiseModel::new(&p, narrow, range).guarantee(Circuit::Tournament).comparison_log2;
+        let narrow = Layout::new(&p, 10, VoteRange::new(100, 0)).expect("two scales");
+        let gap = CiphertextNoise::new(&p, narrow, range).guarantee(ExactCircuit::Tournament).comparison_log2;
         assert!(gap > -100.0);
     }
 }

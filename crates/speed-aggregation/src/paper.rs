@@ -14,6 +14,7 @@ use zeroize::Zeroize;
 
 use crate::aggregator::AggregationError;
 use crate::random::seeder;
+use crate::threads;
 use crate::votes::NoisyVotes;
 
 type Lwe = LweCiphertextOwned<u64>;
@@ -38,7 +39,7 @@ type Lwe = LweCiphertextOwned<u64>;
 pub struct PaperArgmax {
     secret: LweSecretKeyOwned<u64>,
     bootstrap: FourierLweBootstrapKeyOwned,
-    source: Randomness,
+    randomness: Randomness,
     teachers: usize,
 }
 
@@ -78,8 +79,8 @@ impl PaperArgmax {
     ///
     /// # Errors
     /// If the operating system gives no randomness.
-    pub fn new(source: Randomness, teachers: usize) -> Result<Self, EntropyError> {
-        let mut seeder = seeder(&source, "keys of the paper's circuit", 0, b"")?;
+    pub fn new(randomness: Randomness, teachers: usize) -> Result<Self, EntropyError> {
+        let mut seeder = seeder(&randomness, "keys of the paper's circuit", 0, b"")?;
         let mut secret_generator = SecretRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
         let mut generator = EncryptionRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed(), &mut seeder);
         let ring = allocate_and_generate_new_binary_glwe_secret_key(
@@ -106,7 +107,7 @@ impl PaperArgmax {
             key.decomposition_level_count(),
         );
         par_convert_standard_lwe_bootstrap_key_to_fourier(&key, &mut bootstrap);
-        Ok(Self { secret, bootstrap, source, teachers })
+        Ok(Self { secret, bootstrap, randomness, teachers })
     }
 
     /// Encrypts noisy counts (one a class, two classes or more), computes their argmax on ciphertexts, and decrypts. In a
@@ -138,17 +139,16 @@ impl PaperArgmax {
         threads: NonZeroUsize,
         on_query: &(dyn Fn(usize, Duration) + Sync),
     ) -> Result<Vec<PaperAnswer>, AggregationError> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.get())
-            .build()
-            .map_err(|error| AggregationError::Threads { threads, reason: error.to_string() })?;
+        let pool = threads::pool(threads)?;
         let counts = votes.counts();
         let argmax = |(query, counts): (usize, &[i64])| {
             let answer = self.argmax(query as u64, counts)?;
             on_query(query, answer.time);
             Ok(answer)
         };
-        pool.install(|| counts.par_chunks_exact(votes.classes()).enumerate().with_max_len(1).map(argmax).collect())
+        pool.install(|| {
+            counts.par_chunks_exact(votes.shape().classes()).enumerate().with_max_len(1).map(argmax).collect()
+        })
     }
 
     /// Size of the bootstrapping key in memory, in bytes; the paper holds two.
@@ -200,7 +200,7 @@ impl PaperArgmax {
     }
 
     fn encrypt(&self, query: u64, counts: &[i64]) -> Result<Vec<Lwe>, EntropyError> {
-        let mut seeder = seeder(&self.source, "counts for the paper's circuit", query, b"")?;
+        let mut seeder = seeder(&self.randomness, "counts for the paper's circuit", query, b"")?;
         let mut generator = EncryptionRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed(), &mut seeder);
         let modulus = 2 * (self.teachers + 2 * AMPLITUDE) as i128 + 2;
         let encrypt = |&count: &i64| {

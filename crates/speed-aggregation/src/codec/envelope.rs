@@ -1,0 +1,98 @@
+//! The envelope around everything that travels: magic, version, kind, content, checksum.
+//!
+//! ```text
+//! offset  bytes  content
+//! 0       8      "SPEEDAGG"
+//! 8       2      version, 2
+//! 10      2      kind: 1 message of a teacher, 2 answer to one query, 3 list of a round's answers, 4 state of a server,
+//!                5 secret key, 6 public key, 7 evaluation key
+//! 12      ..     content
+//! end-16  16     first half of SHA-256 of all before
+//! ```
+//! Numbers are little-endian. Nothing is allocated from a length field: lengths are checked against the bytes at hand.
+
+use sha2::{Digest, Sha256};
+
+use super::bytes::{Decode, Encode, Reader, Writer};
+use super::error::DecodeError;
+
+/// The first bytes of every envelope.
+pub(crate) const MAGIC: &[u8; 8] = b"SPEEDAGG";
+const VERSION: u16 = 2;
+const CHECKSUM: usize = 16;
+const HEADER: usize = MAGIC.len() + size_of::<u16>() + size_of::<u16>();
+
+/// Bytes of an envelope beside its content.
+pub(crate) const ENVELOPE: usize = HEADER + CHECKSUM;
+
+/// The kind of an envelope's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Message = 1,
+    Answer = 2,
+    AnswerList = 3,
+    ServerState = 4,
+    #[cfg(feature = "student")]
+    SecretKey = 5,
+    PublicKey = 6,
+    EvaluationKey = 7,
+}
+
+/// A value that travels in an envelope of its own.
+pub(crate) trait Content: Encode {
+    /// The kind of its envelope.
+    const KIND: Kind;
+
+    /// Returns the envelope with the value in it. It is allocated once, so that no copy of a secret is left in memory.
+    fn seal(&self) -> Vec<u8> {
+        let mut writer = Writer(Vec::with_capacity(ENVELOPE + self.encoded_len()));
+        writer.bytes(MAGIC);
+        writer.bytes(&VERSION.to_le_bytes());
+        writer.bytes(&(Self::KIND as u16).to_le_bytes());
+        self.encode(&mut writer);
+        debug_assert_eq!(writer.0.len(), HEADER + self.encoded_len());
+        let digest = Sha256::digest(&writer.0);
+        writer.bytes(&digest[..CHECKSUM]);
+        writer.0
+    }
+
+    /// Reads exactly one envelope with one value in it.
+    fn unseal<Parameter>(bytes: &[u8], parameter: Parameter) -> Result<Self, DecodeError>
+    where
+        Self: Decode<Parameter>,
+    {
+        let mut reader = open(bytes, Self::KIND)?;
+        let value = Self::decode(&mut reader, parameter)?;
+        reader.end()?;
+        Ok(value)
+    }
+}
+
+/// Checks envelope and checksum, and returns a reader of the content.
+pub(crate) fn open(bytes: &[u8], kind: Kind) -> Result<Reader<'_>, DecodeError> {
+    let short = DecodeError::Length { expected: ENVELOPE, found: bytes.len() };
+    let content = bytes.len().checked_sub(CHECKSUM).filter(|&end| end >= HEADER).ok_or(short)?;
+    let (signed, checksum) = bytes.split_at(content);
+    let mut reader = Reader(signed);
+    if reader.array::<8>()? != *MAGIC {
+        return Err(DecodeError::Magic);
+    }
+    let version = u16::from_le_bytes(reader.array()?);
+    if version != VERSION {
+        return Err(DecodeError::Version { expected: VERSION, found: version });
+    }
+    let found = u16::from_le_bytes(reader.array()?);
+    if found != kind as u16 {
+        return Err(DecodeError::Kind { expected: kind as u16, found });
+    }
+    if Sha256::digest(signed)[..CHECKSUM] != *checksum {
+        return Err(DecodeError::Checksum);
+    }
+    Ok(reader)
+}
+
+/// Returns a reader of bytes that begin like an envelope of this kind, without any other check.
+pub(crate) fn open_unchecked(bytes: &[u8], kind: Kind) -> Option<Reader<'_>> {
+    let rest = bytes.strip_prefix(MAGIC.as_slice())?.strip_prefix(&VERSION.to_le_bytes())?;
+    rest.strip_prefix(&(kind as u16).to_le_bytes()).map(Reader)
+}

@@ -1,0 +1,58 @@
+//! Faults of bytes.
+
+/// Bytes that are not a well-formed message or answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The length is not what the header calls for.
+    #[error("{found} bytes, expected {expected}")]
+    Length {
+        /// Bytes that the header calls for (at least).
+        expected: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// The first eight bytes are not this format's.
+    #[error("not a file of this program (wrong magic bytes)")]
+    Magic,
+    /// A version that this program does not read.
+    #[error("format version {found}, this program reads version {expected}")]
+    Version {
+        /// The version that this program reads.
+        expected: u16,
+        /// The version found.
+        found: u16,
+    },
+    /// A file of the other kind.
+    #[error("file of kind {found}, expected kind {expected}")]
+    Kind {
+        /// The kind asked for.
+        expected: u16,
+        /// The kind found.
+        found: u16,
+    },
+    /// A bit that this version does not know is set.
+    #[error("{field} has bits {found:#x}, known are {known:#x}")]
+    Flags {
+        /// The name of the field.
+        field: &'static str,
+        /// The bits found.
+        found: u32,
+        /// The bits that this program knows.
+        known: u32,
+    },
+    /// The content was changed on its way.
+    #[error("checksum mismatch: the content was damaged")]
+    Checksum,
+    /// A header field is outside its limits.
+    #[error("{field} is {found}, allowed is {min} to {max}")]
+    Field {
+        /// The name of the field.
+        field: &'static str,
+        /// The value found.
+        found: u64,
+        /// The smallest value allowed.
+        min: u64,
+        /// The largest value allowed.
+        max: u64,
+    },
+}

@@ -1,0 +1,169 @@
+//! Encoding and decoding of the parts of a content. Numbers are little-endian.
+
+use speed_core::Digest;
+
+use super::bytes::{Decode, Encode, FixedLength, Reader, Writer};
+use super::error::DecodeError;
+use crate::ids::{KeyId, RoundId};
+
+/// Inclusive limits of a number, with the name of its field.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) field: &'static str,
+    pub(crate) min: usize,
+    pub(crate) max: usize,
+}
+
+impl Limits {
+    /// Limits of a field that can only have one value.
+    pub(crate) fn exactly(field: &'static str, value: usize) -> Self {
+        Self { field, min: value, max: value }
+    }
+}
+
+impl FixedLength for usize {
+    const LENGTH: usize = 4;
+}
+
+/// A number below `2^32`, as all limits of a round are.
+impl Encode for usize {
+    fn encoded_len(&self) -> usize {
+        Self::LENGTH
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(&u32::try_from(*self).expect("the limits of a round are below 2^32").to_le_bytes());
+    }
+}
+
+impl Decode<Limits> for usize {
+    fn decode(reader: &mut Reader<'_>, Limits { field, min, max }: Limits) -> Result<Self, DecodeError> {
+        let found = u32::from_le_bytes(reader.array()?);
+        if !(min..=max).contains(&(found as usize)) {
+            return Err(DecodeError::Field { field, found: found.into(), min: min as u64, max: max as u64 });
+        }
+        Ok(found as usize)
+    }
+}
+
+/// Bits, of which a decoder names those that it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flags(u32);
+
+impl Flags {
+    /// Sets the bits whose condition holds.
+    pub(crate) fn new<const N: usize>(bits: [(u32, bool); N]) -> Self {
+        Self(bits.into_iter().filter(|(_, set)| *set).fold(0, |flags, (bit, _)| flags | bit))
+    }
+
+    /// Returns whether a bit is set.
+    pub(crate) fn has(self, bit: u32) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+impl FixedLength for Flags {
+    const LENGTH: usize = 4;
+}
+
+impl Encode for Flags {
+    fn encoded_len(&self) -> usize {
+        Self::LENGTH
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(&self.0.to_le_bytes());
+    }
+}
+
+/// The parameter is the known bits.
+impl Decode<u32> for Flags {
+    fn decode(reader: &mut Reader<'_>, known: u32) -> Result<Self, DecodeError> {
+        let found = u32::from_le_bytes(reader.array()?);
+        if found & !known == 0 { Ok(Self(found)) } else { Err(DecodeError::Flags { field: "flags", found, known }) }
+    }
+}
+
+macro_rules! identifiers {
+    ($($id:ident),+) => {$(
+        impl FixedLength for $id {
+            const LENGTH: usize = 32;
+        }
+
+        impl Encode for $id {
+            fn encoded_len(&self) -> usize {
+                Self::LENGTH
+            }
+
+            fn encode(&self, writer: &mut Writer) {
+                writer.bytes(self.as_bytes());
+            }
+        }
+
+        impl Decode for $id {
+            fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+                Ok(Self::new(Digest::from_bytes(reader.array()?)))
+            }
+        }
+    )+};
+}
+
+identifiers!(KeyId, RoundId);
+
+impl FixedLength for u128 {
+    const LENGTH: usize = 16;
+}
+
+impl Encode for u128 {
+    fn encoded_len(&self) -> usize {
+        Self::LENGTH
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(&self.to_le_bytes());
+    }
+}
+
+impl Decode for u128 {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        Ok(Self::from_le_bytes(reader.array()?))
+    }
+}
+
+impl Encode for [u64] {
+    fn encoded_len(&self) -> usize {
+        size_of_val(self)
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.iter().for_each(|word| writer.bytes(&word.to_le_bytes()));
+    }
+}
+
+impl Encode for Vec<u64> {
+    fn encoded_len(&self) -> usize {
+        self.as_slice().encoded_len()
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.as_slice().encode(writer);
+    }
+}
+
+/// The parameter is the number of words.
+impl Decode<usize> for Vec<u64> {
+    fn decode(reader: &mut Reader<'_>, count: usize) -> Result<Self, DecodeError> {
+        let (words, _) = reader.take(count.saturating_mul(size_of::<u64>()))?.as_chunks::<8>();
+        Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+}
+
+impl<T: Encode + ?Sized> Encode for &T {
+    fn encoded_len(&self) -> usize {
+        (**self).encoded_len()
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        (**self).encode(writer);
+    }
+}

@@ -1,0 +1,201 @@
+//! The encoding of a round: a layout of its counts and outcomes with which every argmax is exact.
+
+use speed_core::Circuit;
+
+use crate::ciphertext_noise::{CiphertextNoise, Guarantee};
+use crate::exact_circuit::{ExactCircuit, InexactCircuit};
+use crate::layout::Layout;
+use crate::parameters::Parameters;
+use crate::range::{RangeError, VoteRange};
+use crate::round::Round;
+
+/// log2 of the failure probability of a query that is allowed.
+const ALLOWED_FAILURE_LOG2: f64 = -128.0;
+
+/// The reason why a round has no exact encoding.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum EncodingError {
+    /// The counts can differ by more than the comparison can tell.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+    /// The number of outcomes is outside what an answer has room for.
+    #[error("{found} outcomes: an answer has room for {min} to {max}")]
+    Outcomes {
+        /// The number of outcomes asked for.
+        found: usize,
+        /// The smallest number supported.
+        min: usize,
+        /// The largest number supported.
+        max: usize,
+    },
+    /// The argmax would be wrong too often.
+    #[error("the argmax of a query would fail with probability 2^{found_log2:.1}, allowed is 2^{allowed_log2}")]
+    Failure {
+        /// log2 of the failure probability.
+        found_log2: f64,
+        /// log2 of the probability that is allowed.
+        allowed_log2: f64,
+    },
+    /// The circuit is never exact.
+    #[error(transparent)]
+    Circuit(#[from] InexactCircuit),
+}
+
+/// The places of the counts and outcomes of a round on the torus, computed from the number of outcomes and the range of the
+/// counts. It exists only if every argmax of the round is exact but for a probability of 2^-128.
+///
+/// # Counts
+/// A count `v` is `v * 2^50` (with four scales `v * 2^48`), modulo 2^64. A comparison multiplies the difference of two
+/// counts so that a vote becomes 146, 10, 3/4 and 1/16 buckets of 4096, and uses as many of these scales as the range
+/// asks for: one up to 13 votes, two up to 190, three up to 2544, four up to 30,000.
+///
+/// Write `D = |d - 1/2|` for the difference `d` of the later minus the earlier count. In buckets:
+/// - finest scale (sign): `D = 1/2` lies 73 from the wrong answer, and `D <= 13.5` at least 73 from the wrap-around at
+///   2048;
+/// - second scale (sign, but 0 within 70 of zero and of 2048): 75 or more from the wrong sign; from `D = 14.5` on, 75 from
+///   "don't know";
+/// - third scale (same table): 70 from the wrong sign; around `D = 190` it takes over from the second: for every `D` one of
+///   the two is 72 or more from "don't know"; at `D = 2544.5` it is 69.6 from giving up;
+/// - fourth scale (same table): it takes over around `D = 2520`, where both are 87 from "don't know"; at `D = 30000.5` it
+///   is 102 from giving up;
+/// - sum of the answers with weights 1, 2, 4, 8, each 64 buckets: 64 from the next value.
+///
+/// # Outcomes
+/// The number of an outcome is one digit, or from 17 outcomes on two digits, to the base 16, each a ciphertext of its
+/// own. A digit sits in the middle of its sixteenth of the torus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoding {
+    layout: Layout,
+}
+
+impl Encoding {
+    /// The largest number of outcomes.
+    pub const MAX_OUTCOMES: usize = Layout::MAX_OUTCOMES;
+
+    /// Computes the encoding of `outcomes` noisy counts in `range`.
+    ///
+    /// # Errors
+    /// If the counts can differ by more than [`Parameters::range`], if the outcomes are fewer than two or more than
+    /// [`Self::MAX_OUTCOMES`], or if the argmax of a query would fail with a probability of more than 2^-128.
+    pub fn new(parameters: &Parameters, outcomes: usize, range: VoteRange) -> Result<Self, EncodingError> {
+        if !(2..=Self::MAX_OUTCOMES).contains(&outcomes) {
+            return Err(EncodingError::Outcomes { found: outcomes, min: 2, max: Self::MAX_OUTCOMES });
+        }
+        let layout = Layout::new(parameters, outcomes, range)?;
+        let noise = CiphertextNoise::new(parameters, layout, range);
+        for circuit in ExactCircuit::ALL {
+            let found_log2 = noise.guarantee(circuit).query_log2;
+            if found_log2 > ALLOWED_FAILURE_LOG2 {
+                return Err(EncodingError::Failure { found_log2, allowed_log2: ALLOWED_FAILURE_LOG2 });
+            }
+        }
+        Ok(Self { layout })
+    }
+
+    /// Computes the encoding of a round.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn of_round(parameters: &Parameters, round: &Round) -> Result<Self, EncodingError> {
+        Self::new(parameters, round.outcomes().count(), round.range())
+    }
+
+    /// Returns the fastest parameter set that has an encoding of `outcomes` noisy counts in `range`.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`] for the widest set, if none has.
+    pub fn choose_parameters(outcomes: usize, range: VoteRange) -> Result<Parameters, EncodingError> {
+        let mut last = Err(EncodingError::Outcomes { found: outcomes, min: 2, max: Self::MAX_OUTCOMES });
+        for parameters in Parameters::ALL {
+            last = Self::new(&parameters, outcomes, range).map(|_| parameters);
+            if last.is_ok() {
+                break;
+            }
+        }
+        last
+    }
+
+    /// Bounds the failure and the leakage of a query of `outcomes` noisy counts in `range`.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`], and if the circuit is the paper's.
+    pub fn guarantee(
+        parameters: &Parameters,
+        circuit: Circuit,
+        outcomes: usize,
+        range: VoteRange,
+    ) -> Result<Guarantee, EncodingError> {
+        let circuit = ExactCircuit::try_from(circuit)?;
+        let encoding = Self::new(parameters, outcomes, range)?;
+        Ok(CiphertextNoise::new(parameters, encoding.layout, range).guarantee(circuit))
+    }
+
+    /// Returns the number of outcomes.
+    #[must_use]
+    pub fn outcomes(&self) -> usize {
+        self.layout.outcomes()
+    }
+
+    /// Returns the number of ciphertexts of an answer, each with a digit of the outcome: 1, or 2 from 17 outcomes on.
+    #[must_use]
+    pub fn digit_count(&self) -> usize {
+        self.layout.digit_count()
+    }
+
+    /// Returns the largest absolute value that one teacher may send for one class: half of the modulus `2^(64 - unit_log)`
+    /// in which the server sums. A single share may exceed the bound on the sum; it wraps around and back.
+    #[must_use]
+    pub fn max_share(&self) -> u64 {
+        self.layout.max_share()
+    }
+
+    /// Returns the layout that was found exact.
+    pub(crate) fn layout(self) -> Layout {
+        self.layout
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P: Parameters = Parameters::TOURNAMENT_128;
+
+    #[test]
+    fn a_range_at_the_edge_is_accepted_and_one_more_is_refused_with_both_figures() {
+        assert!(Encoding::new(&P, 10, VoteRange::new(250, 1147)).is_ok());
+        assert_eq!(
+            Encoding::new(&P, 10, VoteRange::new(251, 1147)),
+            Err(EncodingError::Range(RangeError { needed: 2545, supported: 2544 }))
+        );
+        assert!(matches!(
+            Encoding::new(&P, 10, VoteRange::new(250, u64::MAX)),
+            Err(EncodingError::Range(RangeError { needed: u64::MAX, .. }))
+        ));
+    }
+
+    #[test]
+    fn too_few_and_too_many_outcomes_are_refused() {
+        for found in [0, 1, 129, usize::MAX] {
+            let error = EncodingError::Outcomes { found, min: 2, max: 128 };
+            assert_eq!(Encoding::new(&P, found, VoteRange::new(3, 0)), Err(error));
+            assert_eq!(Encoding::choose_parameters(found, VoteRange::new(3, 0)), Err(error));
+        }
+    }
+
+    #[test]
+    fn the_range_decides_on_scales_and_keys() {
+        let scales = |difference| {
+            let range = VoteRange::new(difference, 0);
+            let parameters = Encoding::choose_parameters(10, range).expect("in range");
+            (parameters.name(), Encoding::new(&parameters, 10, range).expect("in range").layout().scales().len())
+        };
+        assert_eq!(scales(13), ("TOURNAMENT_128", 1));
+        assert_eq!(scales(14), ("TOURNAMENT_128", 2));
+        assert_eq!(scales(191), ("TOURNAMENT_128", 3));
+        assert_eq!(scales(2544), ("TOURNAMENT_128", 3));
+        assert_eq!(scales(2545), ("WIDE_128", 4));
+        assert!(Encoding::choose_parameters(100, VoteRange::new(5000, 12_500)).is_ok());
+        assert!(Encoding::choose_parameters(10, VoteRange::new(5000, 12_501)).is_err());
+    }
+}

@@ -1,0 +1,50 @@
+//! The argmax circuits that are exact.
+
+use speed_core::Circuit;
+
+/// A circuit that is exact for every round with an [`Encoding`](crate::Encoding). Both give the same winners.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ExactCircuit {
+    /// [`Circuit::Tournament`].
+    #[default]
+    Tournament,
+    /// [`Circuit::AllPairs`].
+    AllPairs,
+}
+
+impl ExactCircuit {
+    /// Both circuits.
+    pub(crate) const ALL: [Self; 2] = [Self::Tournament, Self::AllPairs];
+}
+
+/// A circuit that is not exact, where only exact ones run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("circuit {found} is not exact: expected {} or {}", Circuit::Tournament, Circuit::AllPairs)]
+pub struct InexactCircuit {
+    /// The circuit.
+    pub found: Circuit,
+}
+
+impl TryFrom<Circuit> for ExactCircuit {
+    type Error = InexactCircuit;
+
+    fn try_from(circuit: Circuit) -> Result<Self, InexactCircuit> {
+        match circuit {
+            Circuit::Tournament => Ok(Self::Tournament),
+            Circuit::AllPairs => Ok(Self::AllPairs),
+            Circuit::Paper => Err(InexactCircuit { found: circuit }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_circuit_is_refused() {
+        assert_eq!(ExactCircuit::try_from(Circuit::default()), Ok(ExactCircuit::default()));
+        let error = ExactCircuit::try_from(Circuit::Paper).expect_err("not exact");
+        assert_eq!(error.to_string(), "circuit paper is not exact: expected tournament or all-pairs");
+    }
+}

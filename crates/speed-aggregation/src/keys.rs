@@ -1,0 +1,12 @@
+//! The keys of teachers and server. The student's secret key is in [`crate::student`], behind a feature of its own.
+
+mod evaluation;
+mod public;
+mod seeded;
+
+pub(crate) use evaluation::EvaluationParts;
+#[cfg(feature = "student")]
+pub(crate) use evaluation::SeededParts;
+pub use evaluation::{EvaluationKey, SeededEvaluationKey};
+pub use public::PublicKey;
+pub(crate) use seeded::{Seeded, trace_rotations};

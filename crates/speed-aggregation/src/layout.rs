@@ -1,0 +1,121 @@
+//! The places of counts and outcomes on the torus.
+
+use crate::parameters::Parameters;
+use crate::range::{RangeError, VoteRange};
+use crate::scales::SCALES;
+
+/// Values of one digit of an outcome.
+const RADIX: usize = 16;
+
+/// The places of a round's counts and outcomes on the torus. [`crate::Encoding`], a layout that was found exact, explains
+/// the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    unit_log: u32,
+    scales: usize,
+    outcomes: usize,
+}
+
+impl Layout {
+    /// The largest number of outcomes. (Two digits have room for more, but all pairs would fail too often.)
+    pub(crate) const MAX_OUTCOMES: usize = 128;
+
+    /// Lays out `outcomes` noisy counts in `range`, on the fewest scales that cover it.
+    ///
+    /// # Errors
+    /// If the counts can differ by more than [`Parameters::range`].
+    pub(crate) fn new(parameters: &Parameters, outcomes: usize, range: VoteRange) -> Result<Self, RangeError> {
+        let needed = range.difference();
+        let scales = SCALES[..parameters.scales]
+            .iter()
+            .position(|scale| needed <= scale.reach)
+            .ok_or(RangeError { needed, supported: parameters.range() })?
+            + 1;
+        Ok(Self { unit_log: if scales < 4 { 50 } else { 48 }, scales, outcomes })
+    }
+
+    /// Returns the number of outcomes.
+    pub(crate) fn outcomes(self) -> usize {
+        self.outcomes
+    }
+
+    /// Returns the number of digits of an outcome.
+    pub(crate) fn digit_count(self) -> usize {
+        digit_count(self.outcomes)
+    }
+
+    /// Returns the largest absolute value that one teacher may send for one class.
+    pub(crate) fn max_share(self) -> u64 {
+        1 << (u64::BITS - self.unit_log - 1)
+    }
+
+    /// Returns one vote on the torus.
+    pub(crate) fn unit(self) -> u64 {
+        1 << self.unit_log
+    }
+
+    /// Returns a value in votes on the torus.
+    pub(crate) fn value(self, value: i64) -> u64 {
+        value.cast_unsigned().wrapping_mul(self.unit())
+    }
+
+    /// Returns the multipliers of the scales in use, finest first.
+    pub(crate) fn scales(self) -> impl ExactSizeIterator<Item = u64> + Clone {
+        // A sixteenth of a bucket is 2^48.
+        SCALES[..self.scales].iter().map(move |scale| scale.sixteenths << 48 >> self.unit_log)
+    }
+
+    /// Returns the torus values of an outcome's digits, least significant first.
+    pub(crate) fn digits(self, outcome: usize) -> impl Iterator<Item = u64> {
+        (0..self.digit_count()).map(move |place| digit_code(outcome / RADIX.pow(place as u32) % RADIX))
+    }
+}
+
+/// Returns the number of digits that tell so many outcomes apart.
+pub(crate) fn digit_count(outcomes: usize) -> usize {
+    if outcomes <= RADIX { 1 } else { 2 }
+}
+
+/// Returns the middle of the sixteenth of the torus that stands for a digit.
+pub(crate) fn digit_code(digit: usize) -> u64 {
+    (2 * digit as u64 + 1) << 59
+}
+
+/// Returns the outcome whose digits are nearest to decrypted phases, least significant first.
+#[cfg(any(test, feature = "student"))]
+pub(crate) fn outcome_of_phases(phases: impl DoubleEndedIterator<Item = u64>) -> usize {
+    phases.rev().fold(0, |outcome, phase| outcome * RADIX + (phase >> (u64::BITS - 4)) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P: Parameters = Parameters::TOURNAMENT_128;
+
+    #[test]
+    fn digits_are_read_back_up_to_half_a_slot() {
+        let reach = (1_u64 << 59) - 1;
+        for outcomes in [16, Layout::MAX_OUTCOMES] {
+            let layout = Layout::new(&P, outcomes, VoteRange::new(1, 0)).expect("in range");
+            for outcome in 0..outcomes {
+                for error in [0, reach, reach.wrapping_neg()] {
+                    let phases: Vec<u64> = layout.digits(outcome).map(|code| code.wrapping_add(error)).collect();
+                    assert_eq!(outcome_of_phases(phases.into_iter()), outcome);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_scales_give_the_documented_buckets() {
+        for (p, range, expected) in
+            [(P, 2544, vec![146.0, 10.0, 0.75]), (Parameters::WIDE_128, 30_000, vec![146.0, 10.0, 0.75, 0.0625])]
+        {
+            let layout = Layout::new(&p, 16, VoteRange::new(range, 0)).expect("in range");
+            let buckets: Vec<f64> =
+                layout.scales().map(|scale| layout.value(1).wrapping_mul(scale) as f64 / p.bucket() as f64).collect();
+            assert_eq!(buckets, expected);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Faults of a round's terms.
+
+use speed_core::ShapeError;
+use speed_mechanism::Mechanism;
+
+/// Terms that make no round.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum RoundError {
+    /// A number of teachers, queries or classes that no round has.
+    #[error("a round of {0}")]
+    Shape(#[from] ShapeError),
+    /// A product `queries * classes` beyond the limit of a message.
+    #[error("{queries} queries of {classes} classes: a message carries at most {max} values")]
+    TooManyValues {
+        /// Queries asked for.
+        queries: usize,
+        /// Classes asked for.
+        classes: usize,
+        /// The largest product.
+        max: usize,
+    },
+    /// A smallest number of teachers that is not one of theirs.
+    #[error("at least {found} teachers must answer: 1 to {teachers} can")]
+    MinTeachers {
+        /// The number asked for.
+        found: usize,
+        /// Number of teachers.
+        teachers: usize,
+    },
+    /// A threshold outside the range of counts, so that it would decide nothing.
+    #[error("threshold {found}: noisy counts of this round lie from {min} to {max}")]
+    Threshold {
+        /// The threshold asked for, in votes.
+        found: i64,
+        /// The smallest noisy count.
+        min: i64,
+        /// The largest noisy count.
+        max: i64,
+    },
+    /// More outcomes, with "no answer", than answers have room for.
+    #[error("{classes} classes and \"no answer\": an answer has room for {max} outcomes")]
+    Outcomes {
+        /// Number of classes.
+        classes: usize,
+        /// The largest number of outcomes.
+        max: usize,
+    },
+    /// A mechanism whose noise is no integer.
+    #[error("{found} cannot be encrypted: the noise of a round is an integer number of votes")]
+    Mechanism {
+        /// The mechanism asked for.
+        found: Mechanism,
+    },
+}

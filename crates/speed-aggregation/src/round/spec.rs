@@ -1,0 +1,55 @@
+//! The terms of a round.
+
+use speed_core::{Digest, NoisePlacement, RandomnessKind, VoteShape};
+use speed_mechanism::Mechanism;
+
+/// The terms of a labelling round. [`RoundSpec::new`] has the usual ones:
+///
+/// ```
+/// use speed_aggregation::{Round, RoundSpec};
+/// use speed_core::VoteShape;
+///
+/// let shape = VoteShape::new(250, 100, 10)?;
+/// let round = Round::new(RoundSpec { threshold: Some(60), ..RoundSpec::new(b"run 1", shape, 900) })?;
+/// assert_eq!(round.shape(), shape);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoundSpec {
+    /// SHA-256 of the round's name (a run id, for example). Two rounds of one key need different names.
+    pub label: Digest,
+    /// Numbers of teachers, queries and classes.
+    pub shape: VoteShape,
+    /// The largest absolute value of the privacy noise in one class, summed over teachers, in votes.
+    pub noise_bound: u64,
+    /// SHA-256 of a list of the queries, if it is stated.
+    pub query_list: Option<Digest>,
+    /// The number of teachers that must answer.
+    pub min_teachers: usize,
+    /// The parties that add the privacy noise.
+    pub placement: NoisePlacement,
+    /// The distribution of the privacy noise, if it is stated.
+    pub mechanism: Option<Mechanism>,
+    /// The number of votes that a noisy maximum must reach for an answer: confident aggregation.
+    pub threshold: Option<i64>,
+    /// The origin of keys and privacy noise. In a simulation they protect nobody.
+    pub randomness: RandomnessKind,
+}
+
+impl RoundSpec {
+    /// The terms of a round in which all teachers must answer, with a share of noise each that is not stated further.
+    #[must_use]
+    pub fn new(label: &[u8], shape: VoteShape, noise_bound: u64) -> Self {
+        Self {
+            label: Digest::of(label),
+            shape,
+            noise_bound,
+            query_list: None,
+            min_teachers: shape.teachers(),
+            placement: NoisePlacement::Distributed,
+            mechanism: None,
+            threshold: None,
+            randomness: RandomnessKind::OperatingSystem,
+        }
+    }
+}

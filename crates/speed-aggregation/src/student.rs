@@ -1,0 +1,12 @@
+//! The student's side: the secret key, the generation of all keys, and the opening of answers.
+//!
+//! Only this module knows the type of the secret key, and it exists only with the feature `student`: a teacher or a
+//! server that is built without the feature has no name for a secret key, and no code that could use one.
+
+mod generate;
+mod secret_key;
+
+#[cfg(test)]
+pub(crate) use generate::generate_with_small_key;
+pub use generate::{KeySet, generate_keys};
+pub use secret_key::SecretKey;

@@ -1,0 +1,22 @@
+//! Thread pools.
+
+use std::num::NonZeroUsize;
+
+/// Threads that could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start {threads} threads: {source}")]
+pub struct ThreadsError {
+    /// Number of threads asked for.
+    pub threads: NonZeroUsize,
+    /// The cause.
+    source: rayon::ThreadPoolBuildError,
+}
+
+/// Starts a pool of so many threads.
+///
+/// # Errors
+/// If the operating system gives no threads.
+pub(crate) fn pool(threads: NonZeroUsize) -> Result<rayon::ThreadPool, ThreadsError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build();
+    pool.map_err(|source| ThreadsError { threads, source })
+}

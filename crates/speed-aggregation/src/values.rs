@@ -1,0 +1,50 @@
+//! The values that a teacher encrypts.
+
+use speed_core::{EntropyError, Randomness, VoteShape};
+use zeroize::Zeroizing;
+
+use crate::privacy_noise::PrivacyNoiseShare;
+
+/// Returns the values that a teacher encrypts (queries x classes, row major): its one-hot votes, and on each value a draw of
+/// its share of the privacy noise, if it adds one.
+///
+/// # Errors
+/// If the operating system gives no randomness.
+///
+/// # Panics
+/// If there is not one label below the number of classes for each query.
+pub fn teacher_values(
+    shape: VoteShape,
+    labels: &[u8],
+    noise: Option<(&PrivacyNoiseShare, &Randomness)>,
+) -> Result<Zeroizing<Vec<i64>>, EntropyError> {
+    assert_eq!(labels.len(), shape.queries(), "one label per query");
+    let mut values = match noise {
+        Some((share, randomness)) => share.draw(shape.counts(), randomness)?,
+        None => Zeroizing::new(vec![0; shape.counts()]),
+    };
+    for (&label, values) in labels.iter().zip(values.chunks_exact_mut(shape.classes())) {
+        values[usize::from(label)] += 1;
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::privacy_noise::PrivacyNoise;
+
+    #[test]
+    fn values_are_one_hot_votes_plus_the_share() {
+        let shape = VoteShape::new(2, 2, 3).expect("a shape");
+        let plain = teacher_values(shape, &[2, 0], None).expect("no entropy is needed");
+        assert_eq!(*plain, [0, 0, 1, 1, 0, 0]);
+        let share =
+            PrivacyNoise::named("discrete-laplace", 0.2).and_then(|noise| Ok(noise.share_of(2)?)).expect("valid");
+        let randomness = Randomness::simulation([4; 32]);
+        let noisy = teacher_values(shape, &[2, 0], Some((&share, &randomness))).expect("no entropy is needed");
+        let noise = share.draw(6, &randomness).expect("no entropy is needed");
+        assert!(noise.iter().any(|&value| value != 0));
+        assert!(noisy.iter().zip(noise.iter().zip(plain.iter())).all(|(noisy, (noise, vote))| *noisy == noise + vote));
+    }
+}

@@ -1,0 +1,67 @@
+//! The exit codes of the programs.
+
+/// The exit code of a program, and so the kind of failure that ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ExitCode {
+    /// Success.
+    Done = 0,
+    /// A config, round or command line that cannot be followed.
+    Usage = 2,
+    /// Input that is missing, damaged or too little.
+    Input = 3,
+    /// A results folder or file that is in the way, in use, changed or missing.
+    Results = 4,
+    /// A failure of reading or writing.
+    InputOutput = 5,
+    /// A failed computation, or one beyond a privacy budget.
+    Computation = 6,
+    /// A binary for another processor.
+    Processor = 7,
+}
+
+impl ExitCode {
+    /// All exit codes, in order.
+    pub const ALL: [Self; 7] =
+        [Self::Done, Self::Usage, Self::Input, Self::Results, Self::InputOutput, Self::Computation, Self::Processor];
+
+    /// Returns the number that the operating system sees.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// Returns the meaning in one line, as the help of the programs prints it.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Usage => "config, round or command line",
+            Self::Input => "input data, votes, keys, messages or a ledger that is missing or damaged; too few teachers",
+            Self::Results => {
+                "results folder missing, in use, changed, or of another config or kind of machine; a file that would be \
+                 overwritten"
+            }
+            Self::InputOutput => "reading or writing failed, a full disk for example",
+            Self::Computation => "computation failed, or would pass a privacy budget",
+            Self::Processor => "the binary was built for another processor",
+        }
+    }
+}
+
+impl From<ExitCode> for std::process::ExitCode {
+    fn from(code: ExitCode) -> Self {
+        Self::from(code.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_the_documented_numbers() {
+        assert_eq!(ExitCode::ALL.map(ExitCode::code), [0, 2, 3, 4, 5, 6, 7]);
+        assert!(ExitCode::ALL.is_sorted());
+    }
+}

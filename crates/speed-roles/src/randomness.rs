@@ -1,0 +1,99 @@
+//! Origins of the randomness of a round's programs.
+
+use sha2::{Digest, Sha256};
+use speed_aggregation::RoundId;
+use speed_core::{Randomness, RandomnessKind};
+
+/// The origin of a program's keys, encryptions and privacy noise: the operating system, or a simulation's seed, the same
+/// number for all its programs. What comes from a seed can be repeated and protects nobody.
+#[derive(Clone, Copy, Default)]
+pub struct RoundRandomness {
+    seed: Option<u64>,
+}
+
+impl RoundRandomness {
+    /// The operating system's generator.
+    pub const OPERATING_SYSTEM: Self = Self { seed: None };
+
+    /// A simulation with this seed.
+    #[must_use]
+    pub const fn simulation(seed: u64) -> Self {
+        Self { seed: Some(seed) }
+    }
+
+    /// A simulation if there is a seed, as command lines have it.
+    #[must_use]
+    pub const fn from_seed(seed: Option<u64>) -> Self {
+        Self { seed }
+    }
+
+    /// Returns whether it is a simulation's.
+    #[must_use]
+    pub const fn kind(self) -> RandomnessKind {
+        match self.seed {
+            Some(_) => RandomnessKind::Simulation,
+            None => RandomnessKind::OperatingSystem,
+        }
+    }
+
+    /// Returns whether it is a simulation's.
+    #[must_use]
+    pub const fn is_simulation(self) -> bool {
+        self.seed.is_some()
+    }
+
+    /// Returns the randomness of keys and encryptions.
+    #[must_use]
+    pub fn keys(self) -> Randomness {
+        self.derive("keys", b"", 0)
+    }
+
+    /// Returns the randomness of a teacher's privacy noise in a round.
+    #[must_use]
+    pub fn teacher_noise(self, round: RoundId, teacher: usize) -> Randomness {
+        self.derive("teacher noise", round.as_bytes(), teacher as u64)
+    }
+
+    /// Returns the randomness of the server's privacy noise in a round.
+    #[must_use]
+    pub fn server_noise(self, round: RoundId) -> Randomness {
+        self.derive("server noise", round.as_bytes(), 0)
+    }
+
+    fn derive(self, purpose: &str, context: &[u8], index: u64) -> Randomness {
+        let Some(seed) = self.seed else { return Randomness::OperatingSystem };
+        let mut hash = Sha256::new();
+        hash.update(b"speed/simulation/v1");
+        hash.update(seed.to_le_bytes());
+        hash.update((purpose.len() as u64).to_le_bytes());
+        hash.update(purpose);
+        hash.update(index.to_le_bytes());
+        hash.update(context);
+        Randomness::simulation(hash.finalize().into())
+    }
+}
+
+impl std::fmt::Debug for RoundRandomness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RoundRandomness({})", self.kind())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simulation_gives_the_keys_of_earlier_versions() {
+        // Python: sha256(b"speed/simulation/v1" + (7).to_bytes(8, "little") + (4).to_bytes(8, "little") + b"keys" + bytes(8))
+        let key = RoundRandomness::simulation(7).keys().key().expect("no entropy is needed");
+        let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, "d21e70e3b48a087d605bcb3f97408317349dc77ff9f74613fcfbca82ac127d3e");
+    }
+
+    #[test]
+    fn debug_shows_no_seed() {
+        assert_eq!(format!("{:?}", RoundRandomness::simulation(77)), "RoundRandomness(simulation)");
+        assert_eq!(format!("{:?}", RoundRandomness::OPERATING_SYSTEM), "RoundRandomness(operating-system)");
+    }
+}

@@ -1,0 +1,67 @@
+//! The terms that a student decides for a round.
+
+use speed_aggregation::{PrivacyNoise, PrivacyNoiseError, Round, RoundError, RoundSpec};
+use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape};
+
+/// The terms that a student decides for a round.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The name of the round: a run id, for example. Two rounds of one key need different names.
+    pub name: String,
+    /// Numbers of teachers, queries and classes.
+    pub shape: VoteShape,
+    /// SHA-256 of a file that lists the queries.
+    pub query_list: Option<Digest>,
+    /// The number of teachers that must answer.
+    pub min_teachers: usize,
+    /// The privacy noise.
+    pub noise: PrivacyNoise,
+    /// The parties that add it.
+    pub placement: NoisePlacement,
+    /// The number of votes that a noisy maximum must reach for an answer.
+    pub threshold: Option<i64>,
+    /// The origin of keys and noise.
+    pub randomness: RandomnessKind,
+}
+
+/// Terms that make no round.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TermsError {
+    /// A name that is empty, too long or not printable.
+    #[error("the round's name needs 1 to {max} printable characters", max = Terms::MAX_NAME)]
+    Name {
+        /// Bytes of the name.
+        length: usize,
+    },
+    /// A number of teachers, queries or classes that there cannot be.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// Privacy noise that cannot be drawn in shares.
+    #[error(transparent)]
+    Noise(#[from] PrivacyNoiseError),
+    /// Other terms that make no round.
+    #[error(transparent)]
+    Round(#[from] RoundError),
+}
+
+impl Terms {
+    /// The largest number of bytes of a name.
+    pub const MAX_NAME: usize = 200;
+
+    /// Makes the round with these terms and a bound on its privacy noise.
+    pub(super) fn round(&self, noise_bound: u64) -> Result<Round, TermsError> {
+        let name = &self.name;
+        if name.is_empty() || name.len() > Self::MAX_NAME || name.chars().any(char::is_control) {
+            return Err(TermsError::Name { length: name.len() });
+        }
+        Ok(Round::new(RoundSpec {
+            query_list: self.query_list,
+            min_teachers: self.min_teachers,
+            placement: self.placement,
+            mechanism: Some(self.noise.mechanism()),
+            threshold: self.threshold,
+            randomness: self.randomness,
+            ..RoundSpec::new(name.as_bytes(), self.shape, noise_bound)
+        })?)
+    }
+}
