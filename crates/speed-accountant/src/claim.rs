@@ -56,7 +56,7 @@ impl Claim<'_> {
         } else {
             String::new()
         };
-        format!("Noise: {} a vote, tau = {}{threshold}{sampler}.", event.mechanism(), event.tau().get())
+        format!("Noise: {} per vote, tau = {}{threshold}{sampler}.", event.mechanism(), event.tau().get())
     }
 
     fn others(&self) -> String {

@@ -27,7 +27,7 @@ pub enum AccountError {
         /// Number of counts of the first row.
         expected: usize,
     },
-    /// A row has another number of votes than the first: every teacher votes once a query.
+    /// A row has another number of votes than the first: every teacher votes once per query.
     #[error("row {row} has {found} votes, but row 0 has {expected}: every teacher votes once in every query")]
     Votes {
         /// Index of the row.

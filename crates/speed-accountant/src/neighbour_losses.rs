@@ -16,7 +16,7 @@ use crate::sound::larger;
 const CUT: f64 = 45.0;
 /// Longer tables are not worth it.
 const MAX_REACH: i64 = 20_000;
-/// With so few classes every answer is summed, however unlikely it is.
+/// With at most this many classes every answer is summed, however unlikely it is.
 const FEW_CLASSES: usize = 3;
 /// Answers that are less likely are never summed.
 const MIN_PROBABILITY: f64 = 1e-290;

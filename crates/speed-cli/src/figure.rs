@@ -122,7 +122,7 @@ impl FigureRequest<'_> {
         ])
     }
 
-    /// The limit of the paper's curve for gamma to infinity: nothing but ties costs anything, and the best order is the
+    /// Computes the limit of the paper's curve for gamma to infinity: nothing but ties costs anything, and the best order is the
     /// largest at which the votes still help.
     fn limit(&self) -> Result<f64, AccountError> {
         let event = PrivacyEvent::new(Mechanism::laplace(InverseScale::new(1e5)?), HonestRatio::new(0.9)?);

@@ -1,4 +1,4 @@
-//! Noise mechanisms of SPEED: what noise is added, who adds which share of it, and how likely it is to be large.
+//! Noise mechanisms of SPEED: the distribution of the noise, its shares per teacher, and its tails.
 //!
 //! The paper (section 3.2) lets every teacher add a share of Laplace noise to its one-hot vote, so that nobody knows
 //! the whole noise. Here the noise is an **integer** from the start: what is encrypted is an integer, so what is
@@ -19,14 +19,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
 //! | [`laplace`] | the paper's continuous noise, analytically (Theorem 2 and Proposition 4 are about it) |
 //! | [`discrete_laplace`] | the integer noise, analytically |
-//! | [`NoiseShare`] | the sampler of one teacher's integer share |
+//! | [`NoiseShare`] | the sampler of one teacher's share of discrete Laplace noise |
 //! | [`SkellamShare`] | that of one teacher's share of Skellam noise, the integer twin of Gaussian noise |
-//! | [`DiscreteGaussian`] | law and sampler of integer noise that one party adds |
-//! | [`sum_tail`], [`sum_support_bound`] | how large the summed noise can get: the range an aggregation must hold |
+//! | [`DiscreteGaussian`] | distribution and sampler of integer noise that one party adds |
+//! | [`sum_tail`], [`sum_support_bound`] | the largest summed noise: the range that an aggregation must hold |
 
 mod enclosure;
 mod erfc;

@@ -9,7 +9,7 @@ use crate::orders::{MAX_REAL_ORDER, best_real};
 
 /// Longer transforms are not worth their bound.
 const MAX_LENGTH: usize = 1 << 20;
-/// The transform covers so many standard deviations of the tilted sum.
+/// Standard deviations of the tilted sum that the transform covers.
 const DEVIATIONS: f64 = 26.0;
 
 /// The sum of independent privacy losses, as a distribution on the grid of its parts.
@@ -40,7 +40,7 @@ struct Suffix {
 }
 
 impl Composition {
-    /// Composes each part so many times. `None` if parts differ in their step, if `tilt` is not above 0 (Chernoff's inequality
+    /// Composes each part as many times as is given with it. `None` if parts differ in their step, if `tilt` is not above 0 (Chernoff's inequality
     /// bounds large losses with such tilts only), if the window would be too large, or if anything in it is not finite.
     #[must_use]
     pub fn new(parts: &[(PrivacyLossDistribution, u32)], tilt: f64) -> Option<Self> {

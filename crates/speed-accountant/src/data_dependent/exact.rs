@@ -6,7 +6,7 @@ use crate::neighbour_losses::{ExactDifference, ExactNoise, NeighbourLosses};
 use crate::noise_case::{NoiseCase, OtherNoise};
 use crate::votes::CheckedVotes;
 
-/// Part of each query's share of delta that hardly shows.
+/// Answers less likely than this part of a query's share of delta count at the worst ratio.
 const HARDLY_SHOWS: f64 = 1e-7;
 /// Neighbours grow with the square of the classes: beyond this the bounds from `q` have to do.
 const MAX_CLASSES: usize = 40;

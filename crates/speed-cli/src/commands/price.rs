@@ -35,7 +35,7 @@ struct PriceOf {
 }
 
 impl Price {
-    /// Of `file`'s round when so many teachers answered, or all and the fewest that it accepts.
+    /// Computes the price of `file`'s round when this number of teachers answered, or all and the fewest that it accepts.
     pub(super) fn of(file: &RoundFile, counted: Option<usize>, delta: Delta) -> Result<Self, Failure> {
         let round = file.round();
         let teachers = round.shape().teachers();

@@ -134,13 +134,13 @@ fn calibration_text(kind: MechanismKind, found: &Calibration) -> String {
     )
 }
 
-/// The ratio that so many teachers really have.
+/// Returns the ratio that this number of teachers really has.
 fn ratio(noise: &NoiseOptions, teachers: Option<usize>) -> Result<HonestRatio, Failure> {
     let ratio = noise.honest_ratio;
     teachers.map_or(Ok(ratio), |teachers| ratio.effective(teachers)).map_err(|error| flag("honest-ratio", &error))
 }
 
-/// A generator's key from a seed.
+/// Derives a generator's key from a seed.
 fn simulated(seed: u64) -> Randomness {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -241,7 +241,7 @@ fn share(kind: ShareKind, noise: Mechanism, teachers: usize, tau: HonestRatio) -
     share.map_err(|error| flag(if noise.gamma().is_some() { "gamma" } else { "sigma" }, &error))
 }
 
-/// The rows of votes that the options name.
+/// Reads the rows of votes that the options name.
 fn counts(votes: &Path, queries: Option<&Path>, rows: Option<&Range<usize>>) -> Result<Vec<Vec<u32>>, Failure> {
     let all = read_histograms(votes)?;
     if let Some(path) = queries {
@@ -263,7 +263,7 @@ fn noise(options: &NoiseOptions) -> Result<Mechanism, Failure> {
     kind.with_scale(scale).map_err(|error| flag(name, &error))
 }
 
-/// A flag whose value is refused.
+/// Reports a flag whose value is refused.
 fn flag(name: &str, error: &impl std::fmt::Display) -> Failure {
     usage(name, error.to_string())
 }

@@ -107,7 +107,7 @@ fn legend(svg: &mut String, figure: &Figure) {
     }
 }
 
-/// Round values from 0 to `top`: about six.
+/// Lists round values from 0 to `top`: about six.
 fn steps(top: f64) -> Vec<f64> {
     let rough = top / 6.0;
     let power = 10f64.powf(rough.log10().floor());

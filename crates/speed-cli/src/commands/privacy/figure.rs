@@ -56,7 +56,7 @@ struct Files {
 }
 
 impl Files {
-    /// `--out` with either extension, or without. Neither file may exist, unless it is forced.
+    /// Names the files: `--out` with either extension, or without. Neither file may exist, unless it is forced.
     fn of(options: &FigureOptions, name: &str) -> Result<Self, Failure> {
         let out = options.out.clone().unwrap_or_else(|| PathBuf::from(format!("figure-{name}")));
         let has_extension = out.extension().is_some_and(|extension| extension == "svg" || extension == "csv");
@@ -82,7 +82,7 @@ fn write(Files { svg, csv }: &Files, figure: &Figure, json: bool) -> Result<(), 
     print(&format!("{}\n{}\n", svg.display(), csv.display()))
 }
 
-/// Under a temporary name first, so that nobody sees half a file.
+/// Writes a file under a temporary name first, so that nobody sees half a file.
 fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |source| ExperimentError::Io { action: "write", path: path.to_path_buf(), source };
     let temporary = PathBuf::from(format!("{}.tmp", path.display()));

@@ -42,7 +42,7 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(statement);
     }
-    let mut table = Table::new(["label", "queries", "noise", "tau", "epsilon a query"]);
+    let mut table = Table::new(["label", "queries", "noise", "tau", "epsilon per query"]);
     for charge in &statement.charges {
         table.push(vec![
             printable(&charge.label),
