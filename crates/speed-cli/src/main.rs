@@ -13,13 +13,10 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Exit code of a binary that was built for another processor.
-const OTHER_PROCESSOR: u8 = 7;
-
 fn main() -> ExitCode {
     if processor::lacks_basics() {
         let _ = std::io::stderr().write_all(processor::LACKS_BASICS);
-        return ExitCode::from(OTHER_PROCESSOR);
+        return ExitCode::from(speed_experiment::ExitCode::OtherProcessor.get());
     }
     run()
 }
@@ -29,7 +26,7 @@ fn main() -> ExitCode {
 fn run() -> ExitCode {
     if let Err(message) = processor::check() {
         bar::line(&format!("error: {message}"));
-        return ExitCode::from(OTHER_PROCESSOR);
+        return ExitCode::from(speed_experiment::ExitCode::OtherProcessor.get());
     }
     let command = options::Options::parse().command;
     match commands::execute(command) {
