@@ -1,4 +1,4 @@
-//! What each command does: parse, call, print. Results go to standard output, everything else to standard error.
+//! The commands: parse, call, print. Results go to standard output, everything else to standard error.
 
 mod data;
 mod price;
@@ -12,12 +12,13 @@ mod teacher;
 use std::io::Write;
 
 use serde::Serialize;
+use speed_core::ExitCode;
 use speed_experiment::{ConfigError, ExperimentError};
 
 use crate::bar;
 use crate::options::Command;
 
-/// Why a command stopped.
+/// The reason for which a command stopped.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// With a message and the exit code of its kind.
@@ -29,11 +30,11 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Experiment(error) => error.exit_code(),
-            Self::Roles(error) => error.exit_code().code(),
-            Self::OutputClosed => 0,
+            Self::Roles(error) => error.exit_code(),
+            Self::OutputClosed => ExitCode::Done,
         }
     }
 
@@ -92,7 +93,7 @@ fn usage(name: &str, message: String) -> Failure {
     ConfigError::Key { place: "command line".into(), key: format!("--{name}"), message }.into()
 }
 
-/// What stands above the text of every simulated output.
+/// The line above the text of every simulated output.
 const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy\n";
 
 /// The mark of a simulation, or nothing.

@@ -7,37 +7,34 @@ mod options;
 mod processor;
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use clap::Parser;
+use speed_core::ExitCode;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Exit code of a binary that was built for another processor.
-const OTHER_PROCESSOR: u8 = 7;
-
-fn main() -> ExitCode {
+fn main() -> std::process::ExitCode {
     if processor::lacks_basics() {
         let _ = std::io::stderr().write_all(processor::LACKS_BASICS);
-        return ExitCode::from(OTHER_PROCESSOR);
+        return ExitCode::Processor.into();
     }
     run()
 }
 
 // Not in `main`, which must end before any vector instruction.
 #[inline(never)]
-fn run() -> ExitCode {
+fn run() -> std::process::ExitCode {
     if let Err(message) = processor::check() {
         bar::line(&format!("error: {message}"));
-        return ExitCode::from(OTHER_PROCESSOR);
+        return ExitCode::Processor.into();
     }
     let command = options::Options::parse().command;
     match commands::execute(command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::Done.into(),
         Err(failure) => {
             failure.report();
-            ExitCode::from(failure.exit_code())
+            failure.exit_code().into()
         }
     }
 }

@@ -1,9 +1,11 @@
 //! What a run takes in time and memory, from a few steps of its own networks, measured here and now.
 
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use serde::Serialize;
+use speed_core::Circuit;
 use speed_data::{ImageShape, Split, partition};
 use speed_random::Streams;
 use speed_student::pseudo_labels::{self, PseudoLabelsConfig, PseudoLabelsReport};
@@ -12,8 +14,8 @@ use speed_teacher::{
     Architecture, EnsembleError, Teacher, TeacherConfig, TeacherError, TrainedTeacher, ensemble_votes, train_ensemble,
 };
 
-use crate::ExperimentError;
-use crate::config::{AggregationKind, CircuitKind, Config, DataSource, VotesSource};
+use crate::config::{AggregationKind, Config, DataSource, VotesSource};
+use crate::error::{ExperimentError, Mismatch};
 
 /// Core-seconds of an encrypted query between ten classes, messages included, and of the keys: results/argmax.
 const ENCRYPTED_QUERY: f64 = 0.6;
@@ -25,9 +27,9 @@ const PAPER_CIRCUIT: f64 = 3.7;
 /// Seconds of work that is not measured again.
 const LONG: f64 = 0.1;
 /// Values of a network with which a few steps still take a moment.
-const MOST_VALUES: usize = 5_000_000;
+const MAX_VALUES: usize = 5_000_000;
 /// Images a step that are measured; more take longer in proportion.
-const MOST_BATCH: usize = 100;
+const MAX_BATCH: usize = 100;
 
 /// Bytes, rounded up, of what was measured: a process, one training with all that belongs to it, keys and ciphertexts.
 const PROCESS: f64 = 60e6;
@@ -51,57 +53,72 @@ impl Cost {
     ///
     /// # Errors
     /// If a network cannot be trained at all.
-    pub(crate) fn of(config: &Config, threads: usize) -> Result<Self, ExperimentError> {
-        let (mut core_seconds, mut memory) = (Vec::new(), 0.0f64);
+    pub(crate) fn of(config: &Config, threads: NonZeroUsize) -> Result<Self, ExperimentError> {
+        let mut cost = Self { core_seconds: Vec::new(), memory_bytes: 0.0 };
         let images = Sizes::of(config);
-        let threads = threads.max(1) as f64;
-        if let (VotesSource::Teachers, Some(images)) = (config.votes.source, &images) {
-            let (step, vote) = teacher(&config.teacher, images)?;
-            let teachers = config.ensemble.teachers as f64;
-            core_seconds.push(("teachers", Some(teachers * config.teacher.steps as f64 * step)));
-            core_seconds.push(("votes", Some(teachers * config.data.pool_images as f64 * vote)));
-            let batch = match config.teacher.architecture {
-                Architecture::Small => 0.1e6 * config.teacher.batch as f64,
-                Architecture::Reference => 2e6 * config.teacher.batch as f64,
-            };
-            memory = memory.max(threads * (TEACHER + batch));
+        let threads = threads.get() as f64;
+        if let (VotesSource::Teachers, Some(images)) = (&config.votes, &images) {
+            cost.add_teachers(config, images, threads)?;
         }
-        let own = (0..config.row.len()).filter(|&row| config.labels_of(row) == row).map(|row| &config.row[row]);
+        cost.add_circuits(config);
+        if let (Some(images), 1..) = (&images, config.table.repeats) {
+            cost.add_students(config, images, threads)?;
+        }
+        let held = images.as_ref().map_or(0.0, |images| (images.all * images.shape.pixels()) as f64);
+        let votes = (config.ensemble.teachers * config.data.pool_images) as f64;
+        cost.memory_bytes += PROCESS + 2.0 * held + 2.0 * votes;
+        Ok(cost)
+    }
+
+    fn add_teachers(&mut self, config: &Config, images: &Sizes, threads: f64) -> Result<(), ExperimentError> {
+        let (step, vote) = teacher(&config.teacher, images)?;
+        let teachers = config.ensemble.teachers as f64;
+        self.core_seconds.push(("teachers", Some(teachers * config.teacher.steps as f64 * step)));
+        self.core_seconds.push(("votes", Some(teachers * config.data.pool_images as f64 * vote)));
+        let batch = match config.teacher.architecture {
+            Architecture::Small => 0.1e6 * config.teacher.batch as f64,
+            Architecture::Reference => 2e6 * config.teacher.batch as f64,
+        };
+        self.memory_bytes = self.memory_bytes.max(threads * (TEACHER + batch));
+        Ok(())
+    }
+
+    fn add_circuits(&mut self, config: &Config) {
+        let own = (0..config.rows.len()).filter(|&row| config.labels_of(row) == row).map(|row| &config.rows[row]);
         let encrypted: Vec<f64> = own
             .filter(|row| row.aggregation == AggregationKind::Encrypted)
             .map(|row| {
                 let times = match row.circuit {
-                    CircuitKind::Tournament => 1.0,
-                    CircuitKind::AllPairs => ALL_PAIRS,
-                    CircuitKind::Paper => PAPER_CIRCUIT,
+                    Circuit::Tournament => 1.0,
+                    Circuit::AllPairs => ALL_PAIRS,
+                    Circuit::Paper => PAPER_CIRCUIT,
                 };
                 row.query_count(config.queries.count) as f64 * ENCRYPTED_QUERY * times
             })
             .collect();
         if !encrypted.is_empty() {
-            core_seconds.push(("encrypted argmax", Some(KEYS + encrypted.iter().sum::<f64>())));
-            memory = memory.max(ENCRYPTED);
+            self.core_seconds.push(("encrypted argmax", Some(KEYS + encrypted.iter().sum::<f64>())));
+            self.memory_bytes = self.memory_bytes.max(ENCRYPTED);
         }
-        if let (Some(images), 1..) = (&images, config.table.repeats) {
-            // At most: rows that turn out to have the same labels share their students.
-            let methods: Vec<StudentMethod> = config.row.iter().map(|row| config.method_of(row)).collect();
-            let of = |method: StudentMethod| methods.iter().filter(|other| **other == method).count();
-            for (name, method) in [
-                ("GAN students, at most", StudentMethod::Gan),
-                ("students on pseudo-labels, at most", StudentMethod::PseudoLabels),
-            ] {
-                if of(method) > 0 {
-                    let students = (of(method) * config.table.repeats * config.data.pool_images) as f64;
-                    let each = student(&config.student, method, images)?;
-                    core_seconds.push((name, each.map(|seconds| students * seconds)));
-                    let values = values(&config.student, method, images.shape.pixels()) as f64;
-                    memory = memory.max(threads * (STUDENT + VALUE * values));
-                }
+    }
+
+    /// Adds at most what students take: rows that turn out to have the same labels share theirs.
+    fn add_students(&mut self, config: &Config, images: &Sizes, threads: f64) -> Result<(), ExperimentError> {
+        let methods: Vec<StudentMethod> = config.rows.iter().map(|row| config.method_of(row)).collect();
+        let of = |method: StudentMethod| methods.iter().filter(|other| **other == method).count();
+        for (name, method) in [
+            ("GAN students, at most", StudentMethod::Gan),
+            ("students on pseudo-labels, at most", StudentMethod::PseudoLabels),
+        ] {
+            if of(method) > 0 {
+                let students = (of(method) * config.table.repeats * config.data.pool_images) as f64;
+                let each = student(&config.student, method, images)?;
+                self.core_seconds.push((name, each.map(|seconds| students * seconds)));
+                let values = values(&config.student, method, images.shape.pixels()) as f64;
+                self.memory_bytes = self.memory_bytes.max(threads * (STUDENT + VALUE * values));
             }
         }
-        let held = images.as_ref().map_or(0.0, |images| (images.all * images.shape.pixels()) as f64);
-        let votes = (config.ensemble.teachers * config.data.pool_images) as f64;
-        Ok(Self { core_seconds, memory_bytes: PROCESS + 2.0 * held + 2.0 * votes + memory })
+        Ok(())
     }
 }
 
@@ -113,12 +130,13 @@ struct Sizes {
 
 impl Sizes {
     fn of(config: &Config) -> Option<Self> {
-        let shape = ImageShape { channels: 1, height: 28, width: 28 };
-        match config.data.source {
-            DataSource::None => None,
-            DataSource::Mnist => Some(Self { shape, all: 70_000 }),
-            DataSource::Digits => Some(Self { shape, all: config.data.train_images + config.data.test_images }),
-        }
+        let shape = config.data.source.shape()?;
+        let all = match config.data.source {
+            DataSource::None => 0,
+            DataSource::Mnist => 70_000,
+            DataSource::Digits => config.data.train_images + config.data.test_images,
+        };
+        Some(Self { shape, all })
     }
 
     /// So many images of no meaning.
@@ -207,19 +225,18 @@ fn values(config: &StudentConfig, method: StudentMethod, pixels: usize) -> usize
 
 /// Seconds of all epochs together, for each image of the pool; none for networks too large to be tried.
 fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Result<Option<f64>, ExperimentError> {
-    if values(config, method, images.shape.pixels()) > MOST_VALUES {
+    if values(config, method, images.shape.pixels()) > MAX_VALUES {
         return Ok(None);
     }
     const STEPS: usize = 3;
     let (streams, test) = (Streams::new(0), images.images(10)?);
     let labelled: Vec<(usize, u8)> = (0..10).map(|i| (i, i as u8)).collect();
-    let failure =
-        |error: String| ExperimentError::Mismatch(format!("a student of this config cannot be trained: {error}"));
+    let failure = |error| ExperimentError::from(Mismatch::Unmeasured(Box::new(error)));
     let settings = &config.pseudo_labels;
     // The first epoch of the student on pseudo-labels is none like the others.
     let (epochs, batch, first) = match method {
-        StudentMethod::Gan => (config.epochs, config.batch.min(MOST_BATCH), 1),
-        StudentMethod::PseudoLabels => (settings.epochs, settings.batch.min(MOST_BATCH), 2),
+        StudentMethod::Gan => (config.epochs, config.batch.min(MAX_BATCH), 1),
+        StudentMethod::PseudoLabels => (settings.epochs, settings.batch.min(MAX_BATCH), 2),
     };
     let pool = images.images(STEPS * batch.max(10))?;
     let unlabelled = Unlabelled::of(&pool);
@@ -234,14 +251,14 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
             let mut on_epoch = |_: &EpochReport<'_>| Ok::<(), ExperimentError>(());
             speed_student::train(&few, unlabelled, &labelled, &test, &streams, None, &mut on_epoch)
                 .map(drop)
-                .map_err(|error| failure(error.to_string()))
+                .map_err(failure)
         }
         StudentMethod::PseudoLabels => {
             let few = PseudoLabelsConfig { epochs, batch, warmup_epochs: 1, label_epochs: epochs, ..settings.clone() };
             let mut on_epoch = |_: &PseudoLabelsReport<'_>| Ok::<(), ExperimentError>(());
             pseudo_labels::train(&few, unlabelled, &labelled, &test, &streams, None, &mut on_epoch)
                 .map(drop)
-                .map_err(|error| failure(error.to_string()))
+                .map_err(failure)
         }
     };
     let (without, with) = (seconds(|| train(first))?, seconds(|| train(first + 1))?);

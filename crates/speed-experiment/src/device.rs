@@ -1,9 +1,9 @@
-//! What computes trainings.
+//! The device of the trainings.
 
 use speed_batched::{Accelerator, DeviceKind};
 
-use crate::ExperimentError;
 use crate::config::ComputeDevice;
+use crate::error::ExperimentError;
 
 /// The device of a run, open for work.
 pub(crate) enum Device {
@@ -14,6 +14,8 @@ pub(crate) enum Device {
 }
 
 impl Device {
+    /// Opens the device that the config names.
+    ///
     /// # Errors
     /// If there is no such device.
     pub(crate) fn open(device: ComputeDevice) -> Result<Self, ExperimentError> {
@@ -24,7 +26,7 @@ impl Device {
         })
     }
 
-    /// What it is, for people.
+    /// Returns its name for people.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Cpu => "processor",

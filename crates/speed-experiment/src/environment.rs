@@ -1,4 +1,4 @@
-//! What a result was made on and with.
+//! The machine and the versions behind a result.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +17,13 @@ pub struct Environment {
     pub processor: String,
     /// Logical processors that this process may use.
     pub processors: usize,
-    /// What multiplies the students' and small teachers' matrices; decides about their last bits.
+    /// The unit that multiplies the students' and small teachers' matrices; decides about their last bits.
     #[serde(default)]
     pub products: String,
     /// The kind of machine, as far as the bits of trainings tell: equal on two machines, both give the same ones.
     #[serde(default)]
     pub arithmetic: String,
-    /// What computed the trainings that `device` in the config sends to a device.
+    /// The device that computed the trainings that `device` in the config sends to a device.
     #[serde(default)]
     pub device: String,
     /// Memory in GiB, where the system tells it.
@@ -31,13 +31,13 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Of this process, with what computes trainings.
+    /// Describes this process, with the `device` of its trainings.
     #[must_use]
     pub fn current(device: &str) -> Self {
         Self {
             speed: env!("CARGO_PKG_VERSION").to_owned(),
-            burn: locked_version("burn"),
-            tfhe: locked_version("tfhe"),
+            burn: BURN.to_owned(),
+            tfhe: TFHE.to_owned(),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             processor: field_of("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned()),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
@@ -51,14 +51,9 @@ impl Environment {
     }
 }
 
-/// The version that this binary was built with.
-fn locked_version(package: &str) -> String {
-    let lock = include_str!("../../../Cargo.lock");
-    let header = format!("name = \"{package}\"\nversion = \"");
-    lock.split_once(&header)
-        .and_then(|(_, rest)| rest.split_once('"'))
-        .map_or_else(|| "unknown".to_owned(), |(version, _)| version.to_owned())
-}
+/// The versions that the workspace pins; a test holds them against its lock file.
+const BURN: &str = "0.22.1";
+const TFHE: &str = "1.8.2";
 
 fn field_of(file: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
@@ -71,9 +66,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_come_from_the_lock_file() {
-        assert_eq!(locked_version("burn"), "0.22.1");
-        assert_eq!(locked_version("tfhe"), "1.8.2");
-        assert_eq!(locked_version("no-such-package"), "unknown");
+    fn versions_are_those_of_the_lock_file() {
+        // A package of this crate alone has another lock file.
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        let Ok(lock) = std::fs::read_to_string(path) else { return };
+        for (package, version) in [("burn", BURN), ("tfhe", TFHE)] {
+            let entry = format!("name = \"{package}\"\nversion = \"{version}\"\n");
+            assert!(lock.replace('\r', "").contains(&entry), "{package} is not {version}");
+        }
     }
 }

@@ -1,9 +1,20 @@
 //! Everything that can stop an experiment, each kind with an exit code of its own.
 
+mod input;
+mod mismatch;
+mod results;
+
+pub use input::InputFault;
+pub use mismatch::Mismatch;
+pub use results::{Damage, ResultsFault};
+
 use std::path::PathBuf;
 
 use speed_batched::DeviceError;
+use speed_core::ExitCode;
 use speed_ledger::LedgerError;
+use speed_nn::threads::QueueError;
+use speed_student::StudentError;
 
 use crate::config::ConfigError;
 
@@ -16,31 +27,39 @@ pub enum ExperimentError {
     /// Images are missing or wrong.
     #[error(transparent)]
     Data(#[from] speed_data::DataError),
+    /// Files of images are missing or wrong.
+    #[error("{}", lines(faults))]
+    DataFiles {
+        /// The fault of each such file.
+        faults: Vec<speed_data::DataError>,
+    },
     /// A file of votes or queries is missing or wrong.
-    #[error("{}: {message}", path.display())]
+    #[error("{}: {fault}", path.display())]
     Input {
         /// The file.
         path: PathBuf,
-        /// Expected and found.
-        message: String,
+        /// Its fault.
+        #[source]
+        fault: InputFault,
     },
     /// Inputs are fine one by one and do not fit together.
-    #[error("{0}")]
-    Mismatch(String),
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
     /// The results folder is in use, belongs to another config, or holds something unexpected.
-    #[error("{}: {message}", path.display())]
+    #[error("{}: {fault}", path.display())]
     Results {
         /// The folder or file.
         path: PathBuf,
-        /// What is wrong and what to do.
-        message: String,
+        /// Its fault, and the way on.
+        #[source]
+        fault: ResultsFault,
     },
     /// Reading or writing failed, a full disk for example.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The action that was tried.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
         /// The operating system's word.
         source: std::io::Error,
@@ -52,10 +71,10 @@ pub enum ExperimentError {
     #[error(transparent)]
     Votes(#[from] speed_core::VotesError),
     /// Threads could not be started.
-    #[error("cannot start a thread: {reason}")]
+    #[error("cannot start a thread: {source}")]
     Threads {
-        /// The system's message.
-        reason: String,
+        /// The system's word.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The device that trainings are sent to is not there, or failed.
     #[error("device: {0}")]
@@ -76,18 +95,27 @@ pub enum ExperimentError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// An audit refuted a claim.
-    #[error("{0}")]
-    Audit(String),
+    #[error("the audit refutes the claim: at least {lower_bound}, claimed {claim}")]
+    Audit {
+        /// The lower bound of epsilon that the audit found.
+        lower_bound: f64,
+        /// The epsilon that was claimed.
+        claim: f64,
+    },
     /// A student failed.
-    #[error("student repeat {repeat} on the labels of row {row:?}: {message}")]
+    #[error("student repeat {repeat} on the labels of row {row:?}: {source}")]
     Student {
-        /// Which repeat.
+        /// The repeat.
         repeat: usize,
         /// The first row with these labels.
         row: String,
-        /// Why.
-        message: String,
+        /// The cause.
+        source: Box<StudentError<Self>>,
     },
+}
+
+fn lines(faults: &[speed_data::DataError]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n       ")
 }
 
 impl From<speed_teacher::EnsembleError<Self>> for ExperimentError {
@@ -96,7 +124,7 @@ impl From<speed_teacher::EnsembleError<Self>> for ExperimentError {
             speed_teacher::EnsembleError::Teacher(error) => Self::Teacher(error),
             speed_teacher::EnsembleError::Caller(error) => error,
             speed_teacher::EnsembleError::Votes(error) => Self::Votes(error),
-            speed_teacher::EnsembleError::Threads { reason } => Self::Threads { reason },
+            speed_teacher::EnsembleError::Threads { reason } => Self::Threads { source: reason.into() },
         }
     }
 }
@@ -108,30 +136,38 @@ impl From<speed_batched::TeachersError<Self>> for ExperimentError {
             TeachersError::Teacher(error) => Self::Teacher(error),
             TeachersError::Device(error) => Self::Device(error),
             TeachersError::Caller(error) => error,
-            error @ TeachersError::Architecture => Self::Mismatch(error.to_string()),
+            TeachersError::Architecture => Mismatch::Architecture.into(),
+        }
+    }
+}
+
+impl From<QueueError<Self>> for ExperimentError {
+    fn from(error: QueueError<Self>) -> Self {
+        match error {
+            QueueError::Work(error) => error,
+            QueueError::Pool(error) => Self::Threads { source: error.into() },
         }
     }
 }
 
 impl ExperimentError {
-    /// The documented exit code: 2 config or command line, 3 input data or ledger, 4 results folder or a file that is there, 5
-    /// reading or writing, 6 computation or budget.
+    /// Returns the documented exit code.
     #[must_use]
-    pub fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Config(_) | Self::Device(DeviceError::NotBuilt) => 2,
-            Self::Data(_) | Self::Input { .. } | Self::Mismatch(_) => 3,
-            Self::Results { .. } => 4,
-            Self::Io { .. } => 5,
+            Self::Config(_) | Self::Device(DeviceError::NotBuilt) => ExitCode::Usage,
+            Self::Data(_) | Self::DataFiles { .. } | Self::Input { .. } | Self::Mismatch(_) => ExitCode::Input,
+            Self::Results { .. } => ExitCode::Results,
+            Self::Io { .. } => ExitCode::InputOutput,
             Self::Ledger(error) => match error {
-                LedgerError::Refused { .. } => 2,
-                LedgerError::Damaged { .. } => 3,
+                LedgerError::Refused { .. } => ExitCode::Usage,
+                LedgerError::Damaged { .. } => ExitCode::Input,
                 LedgerError::Io { source, .. } => match source.kind() {
-                    std::io::ErrorKind::NotFound => 3,
-                    std::io::ErrorKind::AlreadyExists => 4,
-                    _ => 5,
+                    std::io::ErrorKind::NotFound => ExitCode::Input,
+                    std::io::ErrorKind::AlreadyExists => ExitCode::Results,
+                    _ => ExitCode::InputOutput,
                 },
-                _ => 6,
+                _ => ExitCode::Computation,
             },
             Self::Teacher(_)
             | Self::Votes(_)
@@ -141,8 +177,8 @@ impl ExperimentError {
             | Self::Mechanism(_)
             | Self::Aggregation(_)
             | Self::Account(_)
-            | Self::Audit(_)
-            | Self::Student { .. } => 6,
+            | Self::Audit { .. }
+            | Self::Student { .. } => ExitCode::Computation,
         }
     }
 

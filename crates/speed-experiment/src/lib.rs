@@ -1,29 +1,34 @@
-//! Experiments of SPEED: a checked config, a graph of stages, a run store that resumes, and the paper's table.
+//! Experiments of SPEED: a checked config, stages, a run store that resumes, and the paper's table.
 //!
-//! The way of the data is the order of [`run`]: images, teachers, votes, queries, aggregation and accounting for each
-//! row, students, table.
+//! The way of the data is the order of [`run`]: images, teachers, votes, queries, labelling and accounting for each row,
+//! students, table.
 
 pub mod config;
 mod cost;
 mod device;
 mod environment;
 mod error;
+mod ledger;
 pub mod npy;
+mod options;
 mod plan;
 mod plot;
 mod progress;
+mod publish;
 mod report;
 mod runner;
 mod stages;
-pub mod store;
+mod store;
 mod table;
 
 pub use config::{Config, ConfigError, Source};
 pub use cost::Cost;
 pub use environment::Environment;
-pub use error::ExperimentError;
+pub use error::{Damage, ExperimentError, InputFault, Mismatch, ResultsFault};
+pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, plan};
 pub use progress::{Progress, Silent};
 pub use report::{Report, ReportRow, StageTime};
-pub use runner::{Options, run};
+pub use runner::run;
+pub use store::{RunSummary, list_runs};
 pub use table::Table;

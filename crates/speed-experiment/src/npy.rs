@@ -4,66 +4,102 @@ use std::io::Write as _;
 use std::path::Path;
 
 use npyz::WriterBuilder;
-use speed_core::{VoteCounts, VoteShape, Votes};
+use speed_core::{VoteCounts, VoteShape, Votes, VotesError};
 use speed_npy::WholeNumbers;
 
-use crate::ExperimentError;
+use crate::error::{ExperimentError, InputFault};
 
 /// Reads votes: labels (teachers x pool) or histograms (pool or more rows x classes, every row summing to `teachers`).
 /// Histograms become an assignment of one-hot votes with the same sums, which no aggregator can tell from the real one.
 /// Only the first `pool` columns or rows are used.
 ///
 /// # Errors
-/// If the file is not a two-dimensional array of whole numbers that fits, with the row and what was expected.
-pub fn read_votes(path: &Path, teachers: usize, pool: usize, classes: Option<usize>) -> Result<Votes, ExperimentError> {
-    let fail = |message: String| ExperimentError::Input { path: path.to_path_buf(), message };
-    let WholeNumbers { shape, values } = read(path)?;
-    let &[rows, columns] = shape.as_slice() else {
-        return Err(fail(format!("expected two dimensions, found shape {shape:?}")));
-    };
-    if rows == teachers && columns >= pool && columns > 1 {
-        let classes = classes
-            .or_else(|| values.iter().max().and_then(|max| usize::try_from(*max).ok()).map(|max| max + 1))
-            .unwrap_or(2)
-            .max(2);
-        let mut labels = Vec::with_capacity(teachers * pool);
-        for (teacher, row) in values.chunks_exact(columns).enumerate() {
-            for (query, &label) in row.iter().take(pool).enumerate() {
-                let label =
-                    u8::try_from(label).ok().filter(|label| usize::from(*label) < classes).ok_or_else(|| {
-                        fail(format!("teacher {teacher}, image {query}: class {label}, expected 0 to {}", classes - 1))
-                    })?;
-                labels.push(label);
-            }
+/// If the file is not a two-dimensional array of whole numbers that fits, with the row and the expected value.
+pub(crate) fn read_votes(
+    path: &Path,
+    teachers: usize,
+    pool: usize,
+    classes: Option<usize>,
+) -> Result<Votes, ExperimentError> {
+    let array = read(path)?;
+    let votes = match array.shape.as_slice() {
+        &[rows, columns] if rows == teachers && columns >= pool && columns > 1 => {
+            votes_of_labels(&array, VotesSize { teachers, pool, classes }, columns)
         }
-        let shape = VoteShape::new(teachers, pool, classes).map_err(|error| fail(error.to_string()))?;
-        return Votes::new(shape, labels).map_err(|error| fail(error.to_string()));
+        &[_, columns] => votes_of_histograms(&array, VotesSize { teachers, pool, classes }, columns),
+        _ => Err(InputFault::Dimensions { expected: "", shape: array.shape }),
+    };
+    votes.map_err(|fault| at(path, fault))
+}
+
+/// Reads labels that [`votes_to_bytes`] wrote, of a known shape.
+///
+/// # Errors
+/// If the file holds no votes of this shape.
+pub(crate) fn read_labels(path: &Path, shape: VoteShape) -> Result<Votes, ExperimentError> {
+    let array = read(path)?;
+    let (teachers, pool) = (shape.teachers(), shape.queries());
+    match array.shape.as_slice() {
+        &[rows, columns] if (rows, columns) == (teachers, pool) => {
+            let size = VotesSize { teachers, pool, classes: Some(shape.classes()) };
+            votes_of_labels(&array, size, columns).map_err(|fault| at(path, fault))
+        }
+        &[rows, columns] => Err(at(path, InputFault::Size { rows, columns, teachers, pool })),
+        _ => Err(at(path, InputFault::Dimensions { expected: "", shape: array.shape })),
     }
+}
+
+/// The size that votes are expected to have; unknown classes are those of the file.
+#[derive(Clone, Copy)]
+struct VotesSize {
+    teachers: usize,
+    pool: usize,
+    classes: Option<usize>,
+}
+
+fn votes_of_labels(array: &WholeNumbers, size: VotesSize, columns: usize) -> Result<Votes, InputFault> {
+    let VotesSize { teachers, pool, classes } = size;
+    let greatest = || array.values.iter().max().and_then(|max| usize::try_from(*max).ok());
+    let classes = classes.unwrap_or_else(|| greatest().map_or(2, |max| (max + 1).max(2)));
+    let mut labels = Vec::with_capacity(teachers * pool);
+    for (teacher, row) in array.values.chunks_exact(columns).enumerate() {
+        for (image, &found) in row.iter().take(pool).enumerate() {
+            let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
+            labels.push(label.ok_or(InputFault::Class { teacher, image, found, max: classes - 1 })?);
+        }
+    }
+    let shape = VoteShape::new(teachers, pool, classes).map_err(VotesError::from)?;
+    Ok(Votes::new(shape, labels)?)
+}
+
+fn votes_of_histograms(array: &WholeNumbers, size: VotesSize, columns: usize) -> Result<Votes, InputFault> {
+    let VotesSize { teachers, pool, classes } = size;
+    let rows = array.shape[0];
     if rows < pool {
-        return Err(fail(format!(
-            "shape {rows} x {columns} is neither labels of {teachers} teachers for {pool} pool images nor {pool} \
-             histograms: set ensemble.teachers and data.pool_images to what the file holds"
-        )));
+        return Err(InputFault::Size { rows, columns, teachers, pool });
     }
-    if let Some(classes) = classes.filter(|classes| *classes != columns) {
-        return Err(fail(format!("histograms of {columns} classes, the data has {classes}")));
+    if let Some(expected) = classes.filter(|classes| *classes != columns) {
+        return Err(InputFault::Classes { found: columns, expected });
     }
     let mut counts = Vec::with_capacity(pool * columns);
-    for (row, histogram) in values.chunks_exact(columns).take(pool).enumerate() {
-        let votes: Option<Vec<u32>> = histogram.iter().map(|&count| u32::try_from(count).ok()).collect();
-        let votes = votes.ok_or_else(|| fail(format!("row {row}: a count is negative or too large")))?;
-        let sum: u64 = votes.iter().map(|&count| u64::from(count)).sum();
-        if sum != teachers as u64 {
-            return Err(fail(format!("row {row} sums to {sum}, expected ensemble.teachers = {teachers}")));
+    for (row, histogram) in array.values.chunks_exact(columns).take(pool).enumerate() {
+        let votes = counts_of(row, histogram)?;
+        let found: u64 = votes.iter().map(|&count| u64::from(count)).sum();
+        if found != teachers as u64 {
+            return Err(InputFault::Sum { row, found, teachers });
         }
         counts.extend(votes);
     }
-    let shape = VoteShape::new(teachers, pool, columns).map_err(|error| fail(error.to_string()))?;
-    let counts = VoteCounts::new(shape, counts).map_err(|error| fail(error.to_string()))?;
-    Ok(Votes::from_counts(&counts))
+    let shape = VoteShape::new(teachers, pool, columns).map_err(VotesError::from)?;
+    Ok(Votes::from_counts(&VoteCounts::new(shape, counts)?))
 }
 
-/// How many queries a file of votes has, labels of `teachers` or histograms; none if it is no such file.
+fn counts_of(row: usize, histogram: &[i64]) -> Result<Vec<u32>, InputFault> {
+    let counts: Option<Vec<u32>> = histogram.iter().map(|&count| u32::try_from(count).ok()).collect();
+    counts.ok_or(InputFault::Count { row })
+}
+
+/// Returns the number of queries of a file of votes, labels of `teachers` or histograms; none if it is no such file.
 pub(crate) fn queries_in(bytes: &[u8], teachers: usize) -> Option<usize> {
     match WholeNumbers::parse(bytes).ok()?.shape.as_slice() {
         &[rows, columns] => Some(if rows == teachers && columns > 1 { columns } else { rows }),
@@ -75,21 +111,17 @@ pub(crate) fn queries_in(bytes: &[u8], teachers: usize) -> Option<usize> {
 ///
 /// # Errors
 /// If the file is not one row of `count` distinct indices below `pool`.
-pub fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec<usize>, ExperimentError> {
-    let fail = |message: String| ExperimentError::Input { path: path.to_path_buf(), message };
+pub(crate) fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec<usize>, ExperimentError> {
     let WholeNumbers { shape, values } = read(path)?;
     if values.len() != count {
-        return Err(fail(format!("shape {shape:?}, expected queries.count = {count} indices")));
+        return Err(at(path, InputFault::IndexCount { shape, expected: count }));
     }
     let mut seen = vec![false; pool];
     let mut indices = Vec::with_capacity(count);
     for (position, value) in values.into_iter().enumerate() {
-        let index = usize::try_from(value)
-            .ok()
-            .filter(|index| *index < pool)
-            .ok_or_else(|| fail(format!("entry {position}: index {value}, expected 0 to {}", pool - 1)))?;
+        let index = index_below(pool, position, value).map_err(|fault| at(path, fault))?;
         if std::mem::replace(&mut seen[index], true) {
-            return Err(fail(format!("entry {position}: index {index} appears twice")));
+            return Err(at(path, InputFault::IndexTwice { position, index }));
         }
         indices.push(index);
     }
@@ -99,21 +131,17 @@ pub fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec<usize>
 /// Reads vote histograms: a row for each query, a column for each class.
 ///
 /// # Errors
-/// If the file is not a two-dimensional array of counts, with the row and what was expected.
+/// If the file is not a two-dimensional array of counts, with the row and the expected value.
 pub fn read_histograms(path: &Path) -> Result<Vec<Vec<u32>>, ExperimentError> {
-    let fail = |message: String| ExperimentError::Input { path: path.to_path_buf(), message };
     let WholeNumbers { shape, values } = read(path)?;
     let &[rows, columns] = shape.as_slice() else {
-        return Err(fail(format!("expected two dimensions (queries x classes), found shape {shape:?}")));
+        return Err(at(path, InputFault::Dimensions { expected: " (queries x classes)", shape }));
     };
     if columns < 2 || rows == 0 {
-        return Err(fail(format!("expected at least one row of at least two classes, found shape {rows} x {columns}")));
+        return Err(at(path, InputFault::Empty { rows, columns }));
     }
-    let histogram = |(row, counts): (usize, &[i64])| {
-        let counts: Option<Vec<u32>> = counts.iter().map(|&count| u32::try_from(count).ok()).collect();
-        counts.ok_or_else(|| fail(format!("row {row}: a count is negative or too large")))
-    };
-    values.chunks_exact(columns).enumerate().map(histogram).collect()
+    let histograms = values.chunks_exact(columns).enumerate();
+    histograms.map(|(row, counts)| counts_of(row, counts).map_err(|fault| at(path, fault))).collect()
 }
 
 /// Reads indices of rows; a row may be asked for more than once.
@@ -124,33 +152,28 @@ pub fn read_row_indices(path: &Path, rows: usize) -> Result<Vec<usize>, Experime
     let WholeNumbers { shape, values } = read(path)?;
     // Votes in place of indices would be as many indices as there are votes.
     if shape.iter().filter(|&&length| length != 1).count() > 1 {
-        let message = format!("expected one row of indices, found shape {shape:?}");
-        return Err(ExperimentError::Input { path: path.to_path_buf(), message });
+        return Err(at(path, InputFault::IndexRows { shape }));
     }
-    let index = |(position, value): (usize, i64)| {
-        usize::try_from(value).ok().filter(|index| *index < rows).ok_or_else(|| ExperimentError::Input {
-            path: path.to_path_buf(),
-            message: format!("entry {position}: index {value}, expected 0 to {}", rows - 1),
-        })
-    };
+    let index = |(position, value): (usize, i64)| index_below(rows, position, value).map_err(|fault| at(path, fault));
     values.into_iter().enumerate().map(index).collect()
 }
 
-/// The bytes of an `.npy` file with votes as labels, teachers x queries, unsigned bytes.
-///
-/// # Panics
-/// Never: writing to memory does not fail.
-#[must_use]
-pub fn votes_to_bytes(votes: &Votes) -> Vec<u8> {
+fn index_below(limit: usize, position: usize, found: i64) -> Result<usize, InputFault> {
+    let index = usize::try_from(found).ok().filter(|index| *index < limit);
+    index.ok_or(InputFault::Index { position, found, max: limit.saturating_sub(1) })
+}
+
+fn at(path: &Path, fault: InputFault) -> ExperimentError {
+    ExperimentError::Input { path: path.to_path_buf(), fault }
+}
+
+/// Writes votes as the bytes of an `.npy` file of labels, teachers x queries, unsigned bytes.
+pub(crate) fn votes_to_bytes(votes: &Votes) -> Vec<u8> {
     to_bytes(&[votes.shape().teachers() as u64, votes.shape().queries() as u64], votes.labels().iter().copied())
 }
 
-/// The bytes of an `.npy` file with indices.
-///
-/// # Panics
-/// Never: writing to memory does not fail.
-#[must_use]
-pub fn indices_to_bytes(indices: &[usize]) -> Vec<u8> {
+/// Writes indices as the bytes of an `.npy` file.
+pub(crate) fn indices_to_bytes(indices: &[usize]) -> Vec<u8> {
     to_bytes(&[indices.len() as u64], indices.iter().map(|&index| index as u64))
 }
 
@@ -167,12 +190,8 @@ fn to_bytes<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = 
 }
 
 fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
-    let bytes = std::fs::read(path).map_err(|error| ExperimentError::Input {
-        path: path.to_path_buf(),
-        message: format!("cannot read: {error}"),
-    })?;
-    WholeNumbers::parse(&bytes)
-        .map_err(|error| ExperimentError::Input { path: path.to_path_buf(), message: error.to_string() })
+    let bytes = std::fs::read(path).map_err(|error| at(path, InputFault::Unreadable(error)))?;
+    WholeNumbers::parse(&bytes).map_err(|error| at(path, InputFault::Npy(error.into())))
 }
 
 #[cfg(test)]
@@ -196,6 +215,14 @@ mod tests {
         let votes = read_votes(path.path(), 2, 4, Some(3)).expect("labels");
         assert_eq!([votes.teacher(0), votes.teacher(1)].concat(), labels);
         assert_eq!(votes_to_bytes(&votes), std::fs::read(path.path()).expect("bytes"));
+
+        // With their shape they come back although nobody votes for the last class, and there is one query.
+        let shape = VoteShape::new(2, 1, 7).expect("a shape");
+        let votes = Votes::new(shape, vec![4, 0]).expect("votes");
+        let path = file(&votes_to_bytes(&votes));
+        assert_eq!(read_labels(path.path(), shape).expect("labels"), votes);
+        assert!(read_labels(path.path(), VoteShape::new(2, 1, 4).expect("a shape")).is_err());
+        assert!(read_labels(path.path(), VoteShape::new(1, 2, 7).expect("a shape")).is_err());
 
         let path = histograms(&[[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]);
         let votes = read_votes(path.path(), 3, 2, None).expect("histograms");

@@ -20,7 +20,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Columns padded to their widest cell, the first to the left and the others to the right.
+    /// Returns columns padded to their widest cell, the first to the left and the others to the right.
     #[must_use]
     pub fn to_text(&self) -> String {
         let rule: Vec<String> = self.widths().iter().map(|width| "-".repeat(*width)).collect();
@@ -29,7 +29,7 @@ impl Table {
         lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
-    /// A Markdown table, readable as text too.
+    /// Returns a Markdown table, readable as text too.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let line = |cells: &[String]| {
@@ -50,18 +50,10 @@ impl Table {
         text
     }
 
-    /// Comma-separated values as in RFC 4180, with a head line.
+    /// Returns comma-separated values as in RFC 4180, with a head line.
     #[must_use]
     pub fn to_csv(&self) -> String {
-        let quote = |cell: &String| {
-            if cell.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", cell.replace('"', "\"\""))
-            } else {
-                cell.clone()
-            }
-        };
-        let line = |cells: &Vec<String>| format!("{}\n", cells.iter().map(quote).collect::<Vec<_>>().join(","));
-        std::iter::once(&self.columns).chain(&self.rows).map(line).collect()
+        csv(&self.columns, &self.rows)
     }
 
     fn widths(&self) -> Vec<usize> {
@@ -91,7 +83,24 @@ impl Table {
     }
 }
 
-/// A share as a cell: percent, two digits.
+/// Returns comma-separated values as in RFC 4180, with a head line, each line ended by a line feed.
+pub(crate) fn csv<H, R, C>(head: H, rows: R) -> String
+where
+    H: IntoIterator<Item: AsRef<[u8]>>,
+    R: IntoIterator<Item = C>,
+    C: IntoIterator<Item: AsRef<[u8]>>,
+{
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let written = writer
+        .write_record(head)
+        .and_then(|()| rows.into_iter().try_for_each(|row| writer.write_record(row)))
+        .map_err(csv::Error::from)
+        .and_then(|()| writer.into_inner().map_err(|error| error.into_error().into()));
+    let bytes = written.expect("all rows have the length of the head, and memory can be written");
+    String::from_utf8(bytes).expect("cells are text")
+}
+
+/// Formats a share as a cell: percent, two digits.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2}", 100.0 * share)
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use speed_data::{CheckReport, FetchEvent, FetchProgress, check as check_files, fetch as fetch_files, locate};
+use speed_data::{
+    CheckReport, DataError, FetchEvent, FetchProgress, check as check_files, fetch as fetch_files, locate,
+};
 use speed_experiment::{ExperimentError, Table};
 
 use super::{Failure, print, print_json};
@@ -26,12 +28,8 @@ fn check(name: &str, datasets: Option<&Path>, json: bool) -> Result<(), Failure>
     } else {
         print(&check_text(&report))?
     }
-    let faults: Vec<String> =
-        report.files.iter().filter_map(|file| file.outcome.as_ref().err().map(ToString::to_string)).collect();
-    if faults.is_empty() {
-        return Ok(());
-    }
-    Err(ExperimentError::Mismatch(faults.join("\n       ")).into())
+    let faults: Vec<DataError> = report.files.into_iter().filter_map(|file| file.outcome.err()).collect();
+    if faults.is_empty() { Ok(()) } else { Err(ExperimentError::DataFiles { faults }.into()) }
 }
 
 fn check_text(report: &CheckReport) -> String {

@@ -72,7 +72,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         AccountError::TooFewClasses { .. } if options.votes.is_none() => flag("classes", &"expected at least 2"),
         AccountError::ReleaseOption { .. } => flag("release", &error),
         error => match &options.votes {
-            Some(votes) => ExperimentError::Input { path: votes.clone(), message: error.to_string() }.into(),
+            Some(votes) => ExperimentError::Input { path: votes.clone(), fault: error.into() }.into(),
             None => flag("queries", &error),
         },
     })?;
@@ -194,8 +194,7 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
         ))?;
     }
     if refuted {
-        let message = format!("the audit refutes the claim: at least {}, claimed {claim}", found.lower_bound);
-        return Err(ExperimentError::Audit(message).into());
+        return Err(ExperimentError::Audit { lower_bound: found.lower_bound, claim }.into());
     }
     Ok(())
 }

@@ -1,18 +1,20 @@
 //! `speed run`
 
+use std::num::NonZeroUsize;
+
 use speed_accountant::round_up;
-use speed_experiment::{Config, Cost, ExperimentError, Options, Plan, Source, plan, run as run_experiment};
+use speed_experiment::{Config, Cost, ExperimentError, Plan, RunOptions, Source, plan, run as run_experiment};
 
 use super::{Failure, print, print_json};
 use crate::bar::{Bar, line};
-use crate::options::RunOptions;
+use crate::options::RunOptions as RunArguments;
 
-pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
+pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
     let source = Source::read(&options.config)?.with_overrides(&options.overrides)?;
     let config = Config::load(&source)?;
-    let threads =
-        options.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-    let settings = Options {
+    let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let threads = options.threads.and_then(|threads| NonZeroUsize::new(threads.into())).unwrap_or_else(all);
+    let settings = RunOptions {
         results: options.results.clone(),
         datasets: options.datasets.clone(),
         threads,
@@ -47,22 +49,7 @@ fn plan_text(plan: &Plan) -> String {
         let done = if row.done { ", done" } else { "" };
         text.push_str(&format!("#   {} ({} queries{done}): {epsilon}\n", row.name, row.queries));
     }
-    match plan.budget_needed {
-        Some(needed) => {
-            let budget = plan.config.privacy.budget;
-            let of =
-                if budget > 0.0 { format!("privacy.budget = {budget}") } else { "no privacy.budget is set".into() };
-            text.push_str(&format!(
-                "# the ledger's epsilon after it, at most, at delta {:e}: {:.2} ({of})\n",
-                plan.budget_delta,
-                round_up(needed, 2)
-            ));
-            if let Some(refused) = &plan.refused {
-                text.push_str(&format!("# REFUSED, with a row of it: {refused}\n"));
-            }
-        }
-        None => text.push_str("# a simulation: nothing is charged, and nothing is private\n"),
-    }
+    text.push_str(&price_text(plan));
     let Cost { core_seconds, memory_bytes } = &plan.cost;
     let all = core_seconds.iter().fold(0.0, |sum, (_, seconds)| sum + seconds.unwrap_or(0.0));
     text.push_str(&format!(
@@ -77,7 +64,26 @@ fn plan_text(plan: &Plan) -> String {
     text
 }
 
-/// Processor time, in the unit that suits it.
+fn price_text(plan: &Plan) -> String {
+    let Some(needed) = plan.budget_needed else {
+        return "# a simulation: nothing is charged, and nothing is private\n".to_owned();
+    };
+    let of = match plan.config.privacy.budget {
+        Some(budget) => format!("privacy.budget = {budget}"),
+        None => "no privacy.budget is set".to_owned(),
+    };
+    let mut text = format!(
+        "# the ledger's epsilon after it, at most, at delta {:e}: {:.2} ({of})\n",
+        plan.budget_delta,
+        round_up(needed, 2)
+    );
+    if let Some(refused) = &plan.refused {
+        text.push_str(&format!("# REFUSED, with a row of it: {refused}\n"));
+    }
+    text
+}
+
+/// Formats processor time, in the unit that suits it.
 fn duration(seconds: f64) -> String {
     match seconds {
         ..100.0 => format!("{seconds:.0} core-seconds"),

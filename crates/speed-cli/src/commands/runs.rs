@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use speed_experiment::store::list_runs;
-use speed_experiment::{ExperimentError, Report, Table};
+use speed_experiment::{ExperimentError, Report, ResultsFault, Table, list_runs};
 
 use super::{Failure, print, print_json};
 
 pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
     if !results.is_dir() {
-        let message = "there is no such folder of results".into();
-        return Err(ExperimentError::Results { path: results.to_path_buf(), message }.into());
+        let (path, fault) = (results.to_path_buf(), ResultsFault::NoFolder);
+        return Err(ExperimentError::Results { path, fault }.into());
     }
     let runs = list_runs(results);
     if json {
@@ -29,14 +28,6 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
 }
 
 pub(super) fn show(run: &Path, json: bool) -> Result<(), Failure> {
-    let path = run.join("tables").join("report.json");
-    let bytes = std::fs::read(&path).map_err(|error| ExperimentError::Results {
-        path: path.clone(),
-        message: format!("no finished run here ({error}); `speed list` shows which there are"),
-    })?;
-    let report: Report = serde_json::from_slice(&bytes).map_err(|error| ExperimentError::Results {
-        path,
-        message: format!("not a report that this version wrote: {error}"),
-    })?;
+    let report = Report::read(run)?;
     if json { print_json(&report) } else { print(&report.to_text()) }
 }

@@ -52,9 +52,9 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
     let json: serde_json::Value = serde_json::from_str(&place.succeeds(&["show", run, "--json"])).expect("json");
     assert_eq!(json["simulation"], true);
     assert_eq!(json["rows"].as_array().map(Vec::len), Some(4));
-    assert!(json["rows"][2]["privacy"]["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 0.0));
+    assert!(json["rows"][2]["data_dependent"]["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 0.0));
     // Nothing is released for a row that learns from another's labels.
-    assert_eq!(json["rows"][3]["privacy"], json["rows"][2]["privacy"]);
+    assert_eq!(json["rows"][3]["data_dependent"], json["rows"][2]["data_dependent"]);
     assert_eq!(json["rows"][3]["method"], "pseudo-labels");
     assert!(!std::path::Path::new(run).join("stages/aggregate-tau-0-8-ours").exists());
     for plot in ["students.svg", "epochs.svg"] {

@@ -7,13 +7,18 @@ use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::ConfigError;
+use super::error::ConfigError;
 
-/// `configs/default.toml`: the schema and its documentation in one place.
-pub const DEFAULTS: &str = include_str!("../../../../configs/default.toml");
+/// The schema and its documentation in one place; `configs/default.toml` is a copy of it.
+pub const DEFAULTS: &str = include_str!("default.toml");
 
 /// The array of tables whose elements all have the keys of the first default element.
 const ROWS: &str = "row";
+
+/// The table of a row whose keys the resolved row has with a prefix of their own: configs before it wrote them so, and the run's id
+/// is made from that text.
+const PAPER: &str = "paper";
+const PAPER_PREFIX: &str = "paper_";
 
 /// One config text with where it came from, for messages with line numbers.
 #[derive(Clone, Debug)]
@@ -146,12 +151,35 @@ impl Source {
                 into.insert(ROWS.to_owned(), Value::Array(rows));
                 continue;
             }
+            if let (true, PAPER, DeValue::Table(figures)) = (is_row(prefix), name.get_ref().as_ref(), value.get_ref()) {
+                self.merge_paper(into, figures, &key)?;
+                continue;
+            }
             let Some(default) = into.get_mut(name.get_ref().as_ref()) else {
                 return Err(fail(unknown(into)));
             };
             match (default, value.get_ref()) {
                 (Value::Table(inner), DeValue::Table(table)) => self.merge(inner, table, &key, row_template)?,
                 (default, value) => *default = typed(default, owned(value)).map_err(fail)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges `[row.paper]` into the resolved row.
+    fn merge_paper(&self, into: &mut Table, from: &DeTable<'_>, prefix: &str) -> Result<(), ConfigError> {
+        for (name, value) in from {
+            let fail = |message: String| ConfigError::Key {
+                place: self.place(&name.span()),
+                key: join(prefix, name.get_ref()),
+                message,
+            };
+            match into.get_mut(&format!("{PAPER_PREFIX}{}", name.get_ref())) {
+                Some(default) => *default = typed(default, owned(value.get_ref())).map_err(fail)?,
+                None => {
+                    let known: Vec<&str> = into.keys().filter_map(|key| key.strip_prefix(PAPER_PREFIX)).collect();
+                    return Err(fail(format!("unknown key; allowed here: {}", known.join(", "))));
+                }
             }
         }
         Ok(())
@@ -176,7 +204,19 @@ enum RowsError {
 }
 
 fn defaults() -> Table {
-    DEFAULTS.parse().expect("configs/default.toml is embedded and parsed by a test")
+    let mut defaults: Table = DEFAULTS.parse().expect("the embedded defaults are parsed by a test");
+    let Some(Value::Array(rows)) = defaults.get_mut(ROWS) else { return defaults };
+    for row in rows.iter_mut().filter_map(Value::as_table_mut) {
+        if let Some(Value::Table(figures)) = row.remove(PAPER) {
+            row.extend(figures.into_iter().map(|(name, value)| (format!("{PAPER_PREFIX}{name}"), value)));
+        }
+    }
+    defaults
+}
+
+/// Returns whether a path is that of one row.
+fn is_row(prefix: &str) -> bool {
+    prefix.strip_prefix(ROWS).is_some_and(|rest| rest.starts_with('.'))
 }
 
 fn first_row(defaults: &Table) -> Table {
@@ -265,7 +305,9 @@ fn owned(value: &DeValue<'_>) -> Value {
 }
 
 fn unknown(table: &Table) -> String {
-    let keys: Vec<&str> = table.keys().map(String::as_str).collect();
+    let mut keys: Vec<&str> =
+        table.keys().map(|key| if key.starts_with(PAPER_PREFIX) { PAPER } else { key.as_str() }).collect();
+    keys.dedup();
     format!("unknown key; allowed here: {}", keys.join(", "))
 }
 

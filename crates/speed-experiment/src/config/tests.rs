@@ -2,6 +2,8 @@
 
 use speed_student::StudentMethod;
 
+use speed_core::Digest;
+
 use super::{Config, ConfigError, DEFAULTS, Source};
 
 fn load(text: &str, overrides: &[&str]) -> Result<Config, ConfigError> {
@@ -29,22 +31,69 @@ fn a_file_and_the_command_line_change_what_they_name() {
     let text = "name = \"x\"\n[student]\nepochs = 7\n[noise]\ngamma = 1\n[[row]]\nname = \"only\"\naggregation = \"trusted\"\n";
     let config =
         load(text, &["student.epochs=9", "student.generator=[8, 8]", "queries.selection=first"]).expect("config");
-    assert_eq!((config.student.epochs, config.noise.gamma, config.row.len()), (9, 1.0, 1));
-    assert_eq!(config.row[0].honest_ratio, 1.0);
+    assert_eq!((config.student.epochs, config.noise.gamma.get(), config.rows.len()), (9, 1.0, 1));
+    assert_eq!(config.rows[0].honest_ratio.get(), 1.0);
     assert_eq!(config.student.generator, [8, 8]);
     assert_eq!(config.ensemble.teachers, 250);
 }
 
+/// The run ids of the presets, by which finished runs are found.
+const PRESETS: [(&str, &str); 9] = [
+    ("argmax-accuracy", "88d5c62e3abe"),
+    ("default", "b8a8f27914b3"),
+    ("mnist", "abaeb3d5b808"),
+    ("mnist-500-epochs", "20799f68b969"),
+    ("mnist-paper", "f29d96ef6358"),
+    ("mnist-true-labels", "000544310267"),
+    ("published-votes", "3c0dde939fc5"),
+    ("published-votes-students", "24d1ec2c6699"),
+    ("quickstart", "eaf64f2daba1"),
+];
+
 #[test]
-fn every_preset_is_a_config() {
+fn every_preset_is_a_config_and_keeps_its_run_id() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs");
-    let mut presets = 0;
-    for entry in std::fs::read_dir(folder).expect("configs/") {
+    // A package of this crate alone has no presets.
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut found: Vec<(String, String)> = Vec::new();
+    for entry in entries {
         let path = entry.expect("entry").path();
-        Config::load(&Source::read(&path).expect("readable")).unwrap_or_else(|error| panic!("{error}"));
-        presets += 1;
+        let config = Config::load(&Source::read(&path).expect("readable")).unwrap_or_else(|error| panic!("{error}"));
+        found.push((config.name.clone(), Digest::of(config.to_toml()).to_hex()[..12].to_owned()));
     }
-    assert!(presets >= 4, "default, quickstart, mnist, mnist-paper, ...");
+    found.sort();
+    let expected: Vec<(String, String)> = PRESETS.map(|(name, id)| (name.to_owned(), id.to_owned())).to_vec();
+    assert_eq!(found, expected);
+    let copy = std::fs::read_to_string(format!("{folder}/default.toml")).expect("configs/default.toml");
+    assert!(copy == DEFAULTS, "configs/default.toml is to be a copy of src/config/default.toml");
+}
+
+#[test]
+fn the_papers_figures_are_a_table_of_their_row_and_older_configs_are_read() {
+    let row = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n";
+    let new = load(&format!("{row}[row.paper]\nepsilon = 1.41\naccuracy = 96\n"), &[]).expect("a table");
+    let old = load(&format!("{row}paper_epsilon = 1.41\npaper_accuracy = 96\n"), &[]).expect("the old keys");
+    assert_eq!(new, old);
+    let paper = new.rows[0].paper;
+    assert_eq!((paper.epsilon, paper.accuracy, paper.deviation, paper.minutes), (Some(1.41), Some(96.0), None, None));
+    let text = new.to_toml();
+    assert!(text.contains("paper_epsilon = 1.41") && text.contains("paper_minutes = 0.0"), "{text}");
+    assert_eq!(load(&text, &[]).expect("resolved"), new);
+
+    let refuse = |keys: &str, parts: &[&str]| refused(&format!("{row}{keys}"), &[], parts);
+    refuse(
+        "[row.paper]\nepsilom = 1.0\n",
+        &["test.toml:5", "`row.0.paper.epsilom`", "unknown key", "epsilon", "minutes"],
+    );
+    refuse("[row.paper]\nepsilon = \"x\"\n", &["test.toml:5", "`row.0.paper.epsilon`", "expected float"]);
+    refuse("[row.paper]\nepsilon = -1.0\n", &["test.toml:5", "`row.0.paper.epsilon`", "at least 0"]);
+    refuse("papers = 1\n", &["test.toml:4", "`row.0.papers`", "unknown key", "paper"]);
+}
+
+#[test]
+fn a_mechanism_that_experiments_do_not_draw_is_refused() {
+    refused("[noise]\nmechanism = \"skellam\"\n", &[], &["test.toml:2", "`noise.mechanism`", "discrete-laplace"]);
+    refused("[noise]\nmechanism = \"none\"\n", &[], &["test.toml:2", "`noise.mechanism`", "discrete-laplace"]);
 }
 
 #[test]
@@ -106,7 +155,7 @@ fn keys_that_contradict_each_other_are_refused() {
     let row = "[[row]]\nname = \"a\"\naggregation = \"encrypted\"\nqueries = 101\n";
     refused(row, &[], &["test.toml:4", "`row.0.queries`", "found 101", "queries.count = 100"]);
     refused(row, &["queries.count=100"], &["`row.0.queries`"]);
-    assert_eq!(load(row, &["queries.count=101"]).expect("as many as there are").row[0].query_count(101), 101);
+    assert_eq!(load(row, &["queries.count=101"]).expect("as many as there are").rows[0].query_count(101), 101);
 }
 
 #[test]
@@ -114,9 +163,12 @@ fn a_row_may_train_another_student_on_the_labels_of_an_earlier_one() {
     let rows = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n[[row]]\nname = \"b\"\nlabels_of = \"a\"\nstudent = \"pseudo-labels\"\n";
     let config = load(rows, &[]).expect("config");
     assert_eq!([config.labels_of(0), config.labels_of(1)], [0, 0]);
-    assert_eq!([0, 1].map(|row| config.method_of(&config.row[row])), [StudentMethod::Gan, StudentMethod::PseudoLabels]);
+    assert_eq!(
+        [0, 1].map(|row| config.method_of(&config.rows[row])),
+        [StudentMethod::Gan, StudentMethod::PseudoLabels]
+    );
     let config = load(rows, &["student.method=pseudo-labels"]).expect("config");
-    assert_eq!(config.method_of(&config.row[0]), StudentMethod::PseudoLabels);
+    assert_eq!(config.method_of(&config.rows[0]), StudentMethod::PseudoLabels);
 
     refused(&rows.replace("of = \"a\"", "of = \"b\""), &[], &["test.toml:6", "`row.1.labels_of`", "no earlier row"]);
     refused(&rows.replace("pseudo-labels", "best"), &[], &["test.toml:7", "best", "gan", "pseudo-labels"]);

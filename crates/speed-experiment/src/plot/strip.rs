@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::svg::{self, BOTTOM, RIGHT, TOP, Ticks, WIDTH, line, text};
-use crate::report::{Report, ReportRow};
+use crate::report::{Report, ReportRow, median};
 use crate::table::{Table, percent};
 
 const LEFT: f64 = 150.0;
@@ -47,15 +47,16 @@ impl Report {
 /// One row: its paper's figures behind, its students in front.
 fn lane(svg: &mut String, scale: &Scale, y: f64, row: &ReportRow) {
     text(svg, LEFT - 12.0, y + 4.0, "end", 13, &row.name);
-    if row.paper.accuracy > 0.0 {
-        let [from, to] = [-1.0, 1.0].map(|side| scale.x(row.paper.accuracy + side * row.paper.deviation));
+    if let Some(accuracy) = row.paper.accuracy {
+        let deviation = row.paper.deviation.unwrap_or(0.0);
+        let [from, to] = [-1.0, 1.0].map(|side| scale.x(accuracy + side * deviation));
         let _ = writeln!(
             svg,
             "<rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" fill=\"#e4e4e4\"/>",
             y - 10.0,
             (to - from).max(1.0)
         );
-        line(svg, (scale.x(row.paper.accuracy), y - 10.0), (scale.x(row.paper.accuracy), y + 10.0), "#8c8c8c", 2.0);
+        line(svg, (scale.x(accuracy), y - 10.0), (scale.x(accuracy), y + 10.0), "#8c8c8c", 2.0);
     }
     let accuracies: Vec<f64> = row.students.iter().map(|student| 100.0 * student.accuracy).collect();
     let middle = scale.x(median(&accuracies));
@@ -81,8 +82,8 @@ impl Scale {
     fn of(rows: &[&ReportRow]) -> Option<Self> {
         let students = rows.iter().flat_map(|row| &row.students);
         let ours = students.flat_map(|student| [100.0 * student.accuracy, 100.0 * student.accuracy_raw]);
-        let papers = rows.iter().filter(|row| row.paper.accuracy > 0.0);
-        let papers = papers.flat_map(|row| [-1.0, 1.0].map(|side| row.paper.accuracy + side * row.paper.deviation));
+        let papers = rows.iter().filter_map(|row| Some((row.paper.accuracy?, row.paper.deviation.unwrap_or(0.0))));
+        let papers = papers.flat_map(|(accuracy, deviation)| [-1.0, 1.0].map(|side| accuracy + side * deviation));
         Ticks::covering(ours.chain(papers), 10.0).map(Self)
     }
 
@@ -101,28 +102,9 @@ impl Scale {
     }
 }
 
-/// The middle value, or the mean of the two middle ones.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => f64::NAN,
-        odd if odd % 2 == 1 => sorted[odd / 2],
-        even => f64::midpoint(sorted[even / 2 - 1], sorted[even / 2]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn medians() {
-        assert!(median(&[]).is_nan());
-        assert_eq!(median(&[3.0]), 3.0);
-        assert_eq!(median(&[9.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&[4.0, 1.0, 2.0, 9.0]), 3.0);
-    }
 
     #[test]
     fn no_students_no_scale() {

@@ -1,34 +1,41 @@
-//! What a row's answered queries cost in privacy.
+//! The privacy bounds of a row's answered queries.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use speed_accountant::{Account, AccountError, Accountant, Adversary, Delta, Extent, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
+use serde_json::{Value, json};
+use speed_accountant::{Account, AccountError, Accountant, Adversary, Extent, PrivacyEvent};
+use speed_mechanism::Mechanism;
 
-use super::{Context, stage_of_row};
-use crate::ExperimentError;
+use super::context::Context;
+use super::names::StageName;
+use super::stage::Stage;
 use crate::config::{AggregationKind, RowConfig};
+use crate::error::ExperimentError;
+use crate::ledger::event;
+use crate::store::{FinishedStage, StageFolder};
 
-const CODE_VERSION: u32 = 4;
+/// The file of the bounds.
+const BOUNDS: &str = "account.json";
 
-/// The bounds of one row. A bound that has no value says why in `without_value`, and ends nothing.
+/// The bounds of one row. A bound that has no value has its reason in `without_value`, and ends nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Accounts {
+pub(crate) struct Bounds {
     /// The tightest valid claim at these votes for the integer noise that was added, in both directions: dropout of up to
     /// as many teachers as the ratio leaves out, or for a trusted aggregator central noise.
-    pub(crate) tight: Option<Account>,
+    #[serde(alias = "tight")]
+    pub(crate) data_dependent: Option<Account>,
     /// The same where the adversary may know those teachers' noise.
-    pub(crate) collusion: Option<Account>,
+    #[serde(alias = "collusion")]
+    pub(crate) data_dependent_collusion: Option<Account>,
     /// The tightest claim for any votes: valid in both directions, under collusion, and fit to be published.
     pub(crate) data_independent: Option<Account>,
     /// Algorithm 1 with the paper's formulas for continuous Laplace noise, at these votes: comparable with its tables.
     pub(crate) paper_formulas: Option<Account>,
-    /// What has no value, and why.
+    /// The bounds without a value, and the reasons.
     pub(crate) without_value: Vec<String>,
 }
 
-impl Accounts {
-    /// A bound, unless no finite one is known or the sampler's distance is too much for it.
+impl Bounds {
+    /// Takes a bound, unless no finite one is known or the sampler's distance is too much for it.
     fn value(
         &mut self,
         name: &str,
@@ -45,50 +52,71 @@ impl Accounts {
     }
 }
 
-/// Accounts for the queries of `row`; nothing where no noise is added.
-pub(crate) fn account(
-    context: &Context<'_>,
-    row: &RowConfig,
-    counts: &[Vec<u32>],
-) -> Result<Option<Accounts>, ExperimentError> {
-    if row.aggregation == AggregationKind::NonPrivate {
-        return Ok(None);
+/// The accounting for the labels of a row with noise.
+pub(crate) struct AccountStage<'a> {
+    pub(crate) name: &'a StageName,
+    pub(crate) row: &'a RowConfig,
+    /// Vote counts of its queries.
+    pub(crate) counts: &'a [Vec<u32>],
+}
+
+impl Stage for AccountStage<'_> {
+    type Output = Bounds;
+
+    fn name(&self) -> &StageName {
+        self.name
     }
-    let config = context.config;
-    let teachers = config.ensemble.teachers;
-    let noisy = HonestRatio::new(row.honest_ratio)?.noisy_teachers(teachers)?;
-    let inputs = json!({
-        "counts": counts,
-        "gamma": config.noise.gamma,
-        "delta": config.privacy.delta,
-        "noisy_teachers": noisy,
-        "teachers": teachers,
-    });
-    let stage = context.stage(&stage_of_row("account", config, row), CODE_VERSION, &inputs, |folder| {
+
+    fn code_version(&self) -> u32 {
+        5
+    }
+
+    // The same bounds under other names.
+    fn earlier_version(&self) -> Option<u32> {
+        Some(4)
+    }
+
+    fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
+        let config = context.config;
+        let teachers = config.ensemble.teachers;
+        Ok(json!({
+            "counts": self.counts,
+            "gamma": config.noise.gamma,
+            "delta": config.privacy.delta,
+            "noisy_teachers": self.row.honest_ratio.noisy_teachers(teachers)?,
+            "teachers": teachers,
+        }))
+    }
+
+    fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
+        let (config, counts) = (context.config, self.counts);
         let classes = counts.first().map_or(0, Vec::len);
-        let integer = super::ledger::event(config, row, counts.len(), classes)?;
-        let (gamma, tau) = (InverseScale::new(config.noise.gamma)?, integer.tau());
-        let delta = Delta::new(config.privacy.delta)?;
-        let trusted = row.aggregation == AggregationKind::Trusted && tau.get() == 1.0;
+        let integer = event(config, self.row, counts.len(), classes)?;
+        let (delta, tau) = (config.privacy.delta, integer.tau());
+        let trusted = self.row.aggregation == AggregationKind::Trusted && tau.get() == 1.0;
         let tight = Accountant::new(integer, delta).with_extent(Extent::UpTo);
         let tight =
             tight.with_adversary(if trusted { Adversary::ExternalWithCentral } else { Adversary::ExternalWithDropout });
-        let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
-        let mut accounts = Accounts::default();
-        accounts.tight = accounts.value("ε", tight.account(counts))?;
-        accounts.collusion =
-            accounts.value("ε collusion", tight.with_adversary(Adversary::Colluding).account(counts))?;
-        accounts.data_independent = accounts.value("ε any votes", tight.account_queries(counts.len()))?;
-        accounts.paper_formulas = accounts.value("ε formulas", paper.account(counts))?;
-        folder.write_json("account.json", &accounts)?;
-        Ok(vec!["account.json".into()])
-    })?;
-    stage.read_json("account.json").map(Some)
+        let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(config.noise.gamma), tau), delta);
+        let mut bounds = Bounds::default();
+        bounds.data_dependent = bounds.value("ε data-dependent", tight.account(counts))?;
+        bounds.data_dependent_collusion =
+            bounds.value("ε data-dependent collusion", tight.with_adversary(Adversary::Colluding).account(counts))?;
+        bounds.data_independent = bounds.value("ε data-independent", tight.account_queries(counts.len()))?;
+        bounds.paper_formulas = bounds.value("ε paper formulas", paper.account(counts))?;
+        folder.write_json(BOUNDS, &bounds)?;
+        Ok(vec![BOUNDS.into()])
+    }
+
+    fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<Bounds, ExperimentError> {
+        done.read_json(BOUNDS)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use speed_mechanism::NoiseShare;
+    use speed_accountant::Delta;
+    use speed_mechanism::{HonestRatio, InverseScale, NoiseShare};
 
     use super::*;
 
@@ -102,11 +130,21 @@ mod tests {
         let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL);
         let event = event.with_sampling_total_variation(distance).expect("a distance");
         let accountant = Accountant::new(event, Delta::new(1e-5).expect("a delta"));
-        let mut accounts = Accounts::default();
-        let tight = accounts.value("tight", accountant.account(&counts)).expect("a value");
-        assert!(tight.is_some_and(|account| account.epsilon < 1.0) && accounts.without_value.is_empty());
-        let any = accounts.value("any", accountant.account_queries(100)).expect("no failure");
-        assert!(any.is_none() && accounts.without_value[0].contains("any: sampler"), "{:?}", accounts.without_value);
-        assert!(accounts.value("bad", accountant.account(&[])).is_err());
+        let mut bounds = Bounds::default();
+        let tight = bounds.value("tight", accountant.account(&counts)).expect("a value");
+        assert!(tight.is_some_and(|account| account.epsilon < 1.0) && bounds.without_value.is_empty());
+        let any = bounds.value("any", accountant.account_queries(100)).expect("no failure");
+        assert!(any.is_none() && bounds.without_value[0].contains("any: sampler"), "{:?}", bounds.without_value);
+        assert!(bounds.value("bad", accountant.account(&[])).is_err());
+    }
+
+    #[test]
+    fn bounds_of_earlier_versions_are_read() {
+        let old = r#"{ "tight": null, "collusion": null, "data_independent": null, "paper_formulas": null,
+                       "without_value": ["x"] }"#;
+        let bounds: Bounds = serde_json::from_str(old).expect("the old keys");
+        assert_eq!(bounds.without_value, ["x"]);
+        let new = serde_json::to_value(&bounds).expect("json");
+        assert!(new.get("data_dependent").is_some() && new.get("data_dependent_collusion").is_some());
     }
 }

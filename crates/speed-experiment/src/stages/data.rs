@@ -7,10 +7,15 @@ use speed_data::digits::{self, DigitsConfig};
 use speed_data::{Split, locate, mnist};
 use speed_random::Streams;
 
-use super::Context;
-use crate::ExperimentError;
+use super::context::Context;
+use super::names::StageName;
+use super::stage::Stage;
 use crate::config::{Config, DataSource};
-use crate::store::Fingerprint;
+use crate::error::{ExperimentError, Mismatch};
+use crate::store::{Fingerprint, FinishedStage, StageFolder};
+
+/// The record of the images.
+const RECORD: &str = "data.json";
 
 /// The images of a run.
 pub(crate) struct Images {
@@ -18,69 +23,94 @@ pub(crate) struct Images {
     pub(crate) train: Split,
     /// Public: the student's unlabelled pool; queries are drawn here.
     pub(crate) pool: Split,
-    /// Measures the student and nothing else.
+    /// Public: measures the student and nothing else.
     pub(crate) test: Split,
 }
 
 impl Images {
-    /// What the stages that use a split put into their fingerprints.
+    /// Loads or generates the images of `config`, if it has any.
+    ///
+    /// # Errors
+    /// If files are missing or wrong, or there are too few images.
+    pub(crate) fn load(
+        config: &Config,
+        streams: &Streams,
+        datasets: Option<&Path>,
+    ) -> Result<Option<Self>, ExperimentError> {
+        let dataset = match config.data.source {
+            DataSource::None => return Ok(None),
+            DataSource::Mnist => mnist::load(&locate("mnist", datasets)?)?,
+            DataSource::Digits => {
+                let size = DigitsConfig { train: config.data.train_images, test: config.data.test_images };
+                digits::generate(size, streams)
+            }
+        };
+        check_sizes(config, dataset.train.len(), dataset.test.len())?;
+        let pool = config.data.pool_images;
+        let images = Self {
+            train: dataset.train.clone(),
+            pool: dataset.test.slice(0..pool),
+            test: dataset.test.slice(pool..dataset.test.len()),
+        };
+        Ok(Some(images))
+    }
+
+    /// Returns a split's digest as the fingerprints of stages that use it hold it.
     pub(crate) fn digest(split: &Split) -> Value {
-        json!(split.digest().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        json!(hex::encode(split.digest()))
     }
 }
 
-/// Loads or generates the images.
-pub(crate) fn load(
-    config: &Config,
-    streams: &Streams,
-    datasets: Option<&Path>,
-) -> Result<Option<Images>, ExperimentError> {
-    let dataset = match config.data.source {
-        DataSource::None => return Ok(None),
-        DataSource::Mnist => mnist::load(&locate("mnist", datasets)?)?,
-        DataSource::Digits => {
-            let size = DigitsConfig { train: config.data.train_images, test: config.data.test_images };
-            digits::generate(size, streams)
-        }
-    };
-    check_sizes(config, dataset.train.len(), dataset.test.len())?;
-    let pool = config.data.pool_images;
-    let images = Images {
-        train: dataset.train.clone(),
-        pool: dataset.test.slice(0..pool),
-        test: dataset.test.slice(pool..dataset.test.len()),
-    };
-    Ok(Some(images))
-}
-
-/// Writes down which images they are.
-pub(crate) fn record(context: &Context<'_>, images: Option<&Images>) -> Result<(), ExperimentError> {
-    let (config, Some(images)) = (context.config, images) else { return Ok(()) };
-    let record = json!({
-        "source": config.data.source,
-        "train": { "images": images.train.len(), "sha256": Images::digest(&images.train) },
-        "pool": { "images": images.pool.len(), "sha256": Images::digest(&images.pool) },
-        "test": { "images": images.test.len(), "sha256": Images::digest(&images.test) },
-    });
-    context.stage("data", 1, &json!(Fingerprint::of(&record)), |folder| {
-        folder.write_json("data.json", &record)?;
-        Ok(vec!["data.json".into()])
-    })?;
-    Ok(())
-}
-
-fn check_sizes(config: &Config, train: usize, test: usize) -> Result<(), ExperimentError> {
-    let teachers = config.ensemble.teachers;
+fn check_sizes(config: &Config, train: usize, test: usize) -> Result<(), Mismatch> {
+    let (teachers, pool) = (config.ensemble.teachers, config.data.pool_images);
     if teachers > train {
-        return Err(ExperimentError::Mismatch(format!(
-            "ensemble.teachers = {teachers}: more teachers than the {train} training images"
-        )));
+        return Err(Mismatch::Teachers { teachers, images: train });
     }
-    let pool = config.data.pool_images;
     if pool >= test {
-        return Err(ExperimentError::Mismatch(format!(
-            "data.pool_images = {pool}: of {test} test images none is left to measure the student"
-        )));
+        return Err(Mismatch::Pool { pool, images: test });
     }
     Ok(())
+}
+
+/// The record of the images that a run uses.
+pub(crate) struct DataStage<'a> {
+    pub(crate) name: &'a StageName,
+    pub(crate) images: &'a Images,
+}
+
+impl DataStage<'_> {
+    fn record(&self, context: &Context<'_>) -> Value {
+        let Images { train, pool, test } = self.images;
+        json!({
+            "source": context.config.data.source,
+            "train": { "images": train.len(), "sha256": Images::digest(train) },
+            "pool": { "images": pool.len(), "sha256": Images::digest(pool) },
+            "test": { "images": test.len(), "sha256": Images::digest(test) },
+        })
+    }
+}
+
+impl Stage for DataStage<'_> {
+    type Output = ();
+
+    fn name(&self) -> &StageName {
+        self.name
+    }
+
+    fn code_version(&self) -> u32 {
+        1
+    }
+
+    fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
+        Ok(json!(Fingerprint::of(&self.record(context))))
+    }
+
+    fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
+        folder.write_json(RECORD, &self.record(context))?;
+        Ok(vec![RECORD.into()])
+    }
+
+    fn load(&self, _: &Context<'_>, _: &FinishedStage) -> Result<(), ExperimentError> {
+        Ok(())
+    }
 }

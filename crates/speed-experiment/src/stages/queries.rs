@@ -1,39 +1,39 @@
-//! Which pool images the student asks about.
-
-use std::path::Path;
+//! The pool images that the student asks about.
 
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Context, Images};
+use super::context::Context;
+use super::data::Images;
+use super::names::StageName;
+use super::stage::Stage;
 use crate::config::QuerySelection;
-use crate::store::Fingerprint;
-use crate::{ExperimentError, npy};
+use crate::error::{ExperimentError, Mismatch};
+use crate::npy;
+use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
-/// Pool indices of the queries, in the order in which they are asked.
+/// The file of the pool indices.
+const QUERIES: &str = "queries.npy";
+
+/// Selects the queries: pool indices, in the order in which they are asked.
+///
+/// # Errors
+/// If the file of indices cannot be read, or the pool has too few images of a class.
 pub(crate) fn select(context: &Context<'_>, images: Option<&Images>) -> Result<Vec<usize>, ExperimentError> {
     let config = context.config;
     let (count, pool) = (config.queries.count, config.data.pool_images);
-    let indices = match config.queries.selection {
+    Ok(match &config.queries.selection {
         QuerySelection::First => (0..count).collect(),
         QuerySelection::Random => sample(&mut context.streams.stream("queries", 0), pool, count).into_vec(),
         QuerySelection::Balanced => balanced(context, images, count)?,
-        QuerySelection::File => npy::read_indices(Path::new(&config.queries.file), count, pool)?,
-    };
-    let bytes = npy::indices_to_bytes(&indices);
-    context.stage("queries", 1, &json!(Fingerprint::of_bytes(&bytes)), |folder| {
-        folder.write("queries.npy", &bytes)?;
-        Ok(vec!["queries.npy".into()])
-    })?;
-    Ok(indices)
+        QuerySelection::File(path) => npy::read_indices(path, count, pool)?,
+    })
 }
 
-/// `count` images of the pool, as many of every class or one more of the first ones, drawn by the seed.
-fn balanced(context: &Context<'_>, images: Option<&Images>, count: usize) -> Result<Vec<usize>, ExperimentError> {
-    let Some(Images { pool, .. }) = images else {
-        return Err(ExperimentError::Mismatch("queries.selection = \"balanced\" needs images with labels".into()));
-    };
+/// Selects `count` images of the pool, as many of every class or one more of the first ones, drawn by the seed.
+fn balanced(context: &Context<'_>, images: Option<&Images>, count: usize) -> Result<Vec<usize>, Mismatch> {
+    let Some(Images { pool, .. }) = images else { return Err(Mismatch::BalancedWithoutImages) };
     let mut order: Vec<usize> = (0..pool.len()).collect();
     order.shuffle(&mut context.streams.stream("queries", 0));
     let mut chosen = Vec::with_capacity(count);
@@ -43,11 +43,38 @@ fn balanced(context: &Context<'_>, images: Option<&Images>, count: usize) -> Res
         chosen.extend(of_class.take(wanted));
     }
     if chosen.len() < count {
-        return Err(ExperimentError::Mismatch(format!(
-            "queries.selection = \"balanced\": the pool has only {} images for {count} queries of {} classes",
-            chosen.len(),
-            pool.classes()
-        )));
+        return Err(Mismatch::Balanced { found: chosen.len(), queries: count, classes: pool.classes() });
     }
     Ok(chosen)
+}
+
+/// The record of the queries.
+pub(crate) struct QueriesStage<'a> {
+    pub(crate) name: &'a StageName,
+    pub(crate) queries: &'a [usize],
+}
+
+impl Stage for QueriesStage<'_> {
+    type Output = ();
+
+    fn name(&self) -> &StageName {
+        self.name
+    }
+
+    fn code_version(&self) -> u32 {
+        1
+    }
+
+    fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
+        Ok(json!(Fingerprint::of_bytes(&npy::indices_to_bytes(self.queries))))
+    }
+
+    fn run(&self, _: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
+        folder.write(QUERIES, &npy::indices_to_bytes(self.queries))?;
+        Ok(vec![QUERIES.into()])
+    }
+
+    fn load(&self, _: &Context<'_>, _: &FinishedStage) -> Result<(), ExperimentError> {
+        Ok(())
+    }
 }

@@ -1,45 +1,98 @@
-//! Training of the private ensemble: one unit of work a teacher, each saved when it is finished.
+//! Training of the private ensemble: one unit of work per teacher, each saved when it is finished.
 
-use serde_json::json;
+use std::ops::Range;
+
+use serde_json::{Value, json};
 use speed_batched::{Accelerator, train_teachers};
 use speed_data::partition;
 use speed_teacher::{Architecture, TeacherMetrics, TrainedTeacher, train_ensemble};
 
-use super::{Context, Images};
-use crate::ExperimentError;
+use super::context::Context;
+use super::data::Images;
+use super::names::StageName;
+use super::stage::Stage;
 use crate::device::Device;
-use crate::store::Stage;
+use crate::error::{ExperimentError, Mismatch};
+use crate::store::{Fingerprint, FinishedStage, StageFolder, unit_payload};
+use crate::table::csv;
 
-const CODE_VERSION: u32 = 4;
+/// Metrics of all teachers; holds times.
+const METRICS: &str = "metrics.csv";
+const METRICS_HEAD: [&str; 7] =
+    ["teacher", "images", "steps", "final_loss", "train_accuracy", "validation_accuracy", "seconds"];
 
-/// File name, without ending, of a teacher's weights and metrics.
-pub(super) fn unit(teacher: usize) -> String {
+/// The training of the ensemble.
+pub(crate) struct TeachersStage<'a> {
+    pub(crate) name: &'a StageName,
+    pub(crate) images: &'a Images,
+}
+
+/// The trained ensemble, as it lies in its stage.
+pub(crate) struct TrainedTeachers(FinishedStage);
+
+impl TrainedTeachers {
+    /// Returns one hash over all teachers.
+    pub(super) fn hash(&self) -> Fingerprint {
+        self.0.outputs_hash()
+    }
+
+    /// Reads the weights of one teacher.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(super) fn weights(&self, teacher: usize) -> Result<Vec<u8>, ExperimentError> {
+        self.0.read(&unit_payload(&unit(teacher)))
+    }
+}
+
+/// Returns the name, without ending, of a teacher's weights and metrics.
+fn unit(teacher: usize) -> String {
     format!("teacher-{teacher:04}")
 }
 
-/// Trains the teachers that are not there yet.
-pub(crate) fn train(context: &Context<'_>, images: &Images) -> Result<Stage, ExperimentError> {
-    let config = context.config;
-    let teachers = config.ensemble.teachers;
-    let partitions = partition::blocks(images.train.len(), teachers)?;
-    let together = match context.device {
-        Device::Together(accelerator, name) if config.teacher.architecture == Architecture::Small => {
+/// Returns the device that trains these teachers together, and its name in fingerprints.
+fn together<'a>(context: &Context<'a>) -> Option<(&'a Accelerator, &'static str)> {
+    match context.device {
+        Device::Together(accelerator, name) if context.config.teacher.architecture == Architecture::Small => {
             Some((accelerator, name))
         }
         _ => None,
-    };
-    let mut inputs = json!({
-        "images": Images::digest(&images.train),
-        "teachers": teachers,
-        "teacher": config.teacher,
-        "seed": config.seed,
-    });
-    if let Some((_, name)) = together {
-        inputs["device"] = json!(name);
     }
-    let inputs = context.with_arithmetic("teachers", CODE_VERSION, inputs)?;
-    context.stage("teachers", CODE_VERSION, &inputs, |folder| {
-        context.note_arithmetic(folder)?;
+}
+
+impl Stage for TeachersStage<'_> {
+    type Output = TrainedTeachers;
+
+    fn name(&self) -> &StageName {
+        self.name
+    }
+
+    fn code_version(&self) -> u32 {
+        4
+    }
+
+    fn depends_on_machine(&self) -> bool {
+        true
+    }
+
+    fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
+        let config = context.config;
+        let mut inputs = json!({
+            "images": Images::digest(&self.images.train),
+            "teachers": config.ensemble.teachers,
+            "teacher": config.teacher,
+            "seed": config.seed,
+        });
+        if let Some((_, name)) = together(context) {
+            inputs["device"] = json!(name);
+        }
+        Ok(inputs)
+    }
+
+    fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
+        let (config, train) = (&context.config.teacher, &self.images.train);
+        let teachers = context.config.ensemble.teachers;
+        let partitions = partition::blocks(train.len(), teachers)?;
         let todo: Vec<usize> =
             (0..teachers).filter(|i| folder.read_unit::<TeacherMetrics>(&unit(*i)).is_none()).collect();
         folder.resumed(teachers - todo.len());
@@ -52,30 +105,36 @@ pub(crate) fn train(context: &Context<'_>, images: &Images) -> Result<Stage, Exp
             context.progress.advance(1, &note);
             Ok(())
         };
-        let (train, streams, threads) = (&images.train, &context.streams, context.threads);
-        match together {
+        let streams = &context.streams;
+        match together(context) {
             Some((Accelerator { device, .. }, _)) => {
-                train_teachers(&config.teacher, train, &partitions, &todo, streams, device, &mut &finished)?;
+                train_teachers(config, train, &partitions, &todo, streams, device, &mut &finished)?;
             }
-            None => train_ensemble(&config.teacher, train, &partitions, &todo, streams, threads, &finished)?,
+            None => train_ensemble(config, train, &partitions, &todo, streams, context.threads.get(), &finished)?,
         }
-        let mut metrics = String::from("teacher,images,steps,final_loss,train_accuracy,validation_accuracy,seconds\n");
-        for (teacher, partition) in partitions.iter().enumerate() {
-            let Some((_, unit)) = folder.read_unit::<TeacherMetrics>(&unit(teacher)) else {
-                return Err(ExperimentError::Mismatch(format!("teacher {teacher} was saved and cannot be read back")));
-            };
-            let validation = unit.validation_accuracy.map_or_else(String::new, |accuracy| accuracy.to_string());
-            metrics.push_str(&format!(
-                "{teacher},{},{},{},{},{validation},{:.3}\n",
-                partition.len(),
-                unit.steps,
-                unit.final_loss,
-                unit.train_accuracy,
-                unit.seconds
-            ));
-        }
-        folder.write("metrics.csv", metrics.as_bytes())?;
+        folder.write(METRICS, metrics_csv(folder, &partitions)?.as_bytes())?;
         context.progress.end(&format!("{teachers} teachers trained"));
-        Ok((0..teachers).map(|teacher| format!("{}.bin", unit(teacher))).collect())
-    })
+        Ok((0..teachers).map(|teacher| unit_payload(&unit(teacher))).collect())
+    }
+
+    fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<TrainedTeachers, ExperimentError> {
+        Ok(TrainedTeachers(done.clone()))
+    }
+}
+
+fn metrics_csv(folder: &StageFolder, partitions: &[Range<usize>]) -> Result<String, ExperimentError> {
+    let lines = partitions.iter().enumerate().map(|(teacher, partition)| {
+        let (_, unit) = folder.read_unit::<TeacherMetrics>(&unit(teacher)).ok_or(Mismatch::LostTeacher { teacher })?;
+        Ok(vec![
+            teacher.to_string(),
+            partition.len().to_string(),
+            unit.steps.to_string(),
+            unit.final_loss.to_string(),
+            unit.train_accuracy.to_string(),
+            unit.validation_accuracy.map_or_else(String::new, |accuracy| accuracy.to_string()),
+            format!("{:.3}", unit.seconds),
+        ])
+    });
+    let lines: Result<Vec<Vec<String>>, ExperimentError> = lines.collect();
+    Ok(csv(METRICS_HEAD, lines?))
 }

@@ -4,21 +4,32 @@ use std::path::Path;
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use speed_core::{VoteShape, Votes, VotesError};
 use speed_teacher::{Teacher, ensemble_votes};
 
-use super::{Context, Images, teachers, train_teachers};
-use crate::config::VotesSource;
-use crate::store::{Fingerprint, Stage};
-use crate::{ExperimentError, npy};
+use super::context::Context;
+use super::data::Images;
+use super::names::StageName;
+use super::stage::Stage;
+use super::teachers::TrainedTeachers;
+use crate::config::{Config, DataSource, VotesSource};
+use crate::error::{ExperimentError, InputFault, Mismatch};
+use crate::npy;
+use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
-const CODE_VERSION: u32 = 1;
+/// The labels, teachers x queries.
+const VOTES: &str = "votes.npy";
+/// The shape of the votes. Stages of earlier versions lack it; it is no output of the stage, so that fingerprints of answers to
+/// these votes stay.
+const SHAPE: &str = "shape.json";
+/// The quality of the ensemble.
+const QUALITY: &str = "ensemble.json";
 
 /// Classes of votes at random where no images say how many there are.
 const UNIFORM_CLASSES: usize = 10;
 
-/// How good the ensemble is on the pool; absent where the pool has no labels.
+/// The ensemble's accuracy on the pool; absent where the pool has no labels.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EnsembleQuality {
     pub(crate) teachers: usize,
@@ -27,137 +38,230 @@ pub(crate) struct EnsembleQuality {
     pub(crate) plurality_accuracy: Option<f64>,
 }
 
-/// The votes, what they are worth, and the stage that holds them.
-pub(crate) fn collect(
-    context: &Context<'_>,
-    images: Option<&Images>,
-) -> Result<(Votes, EnsembleQuality, Stage), ExperimentError> {
-    let config = context.config;
-    let stage = match (config.votes.source, images) {
-        (VotesSource::Teachers, Some(images)) => from_teachers(context, images)?,
-        (VotesSource::Truth, Some(images)) => truth(context, images)?,
-        (VotesSource::Uniform, _) => uniform(context, images)?,
-        _ => from_file(context, images)?,
-    };
-    let classes = match config.votes.source {
-        VotesSource::Uniform => Some(uniform_classes(images)),
-        VotesSource::Teachers | VotesSource::File | VotesSource::Truth => images.map(|images| images.pool.classes()),
-    };
-    let votes =
-        npy::read_votes(&stage.folder().join("votes.npy"), config.ensemble.teachers, config.data.pool_images, classes)?;
-    Ok((votes, stage.read_json("ensemble.json")?, stage))
+/// The votes of a run.
+pub(crate) struct CollectedVotes {
+    pub(crate) votes: Votes,
+    pub(crate) quality: EnsembleQuality,
+    /// One hash over votes and quality.
+    pub(crate) hash: Fingerprint,
 }
 
-fn from_teachers(context: &Context<'_>, images: &Images) -> Result<Stage, ExperimentError> {
-    let config = context.config;
-    let trained = train_teachers(context, images)?;
-    let inputs = json!({ "teachers": trained.outputs_hash(), "pool": Images::digest(&images.pool) });
-    let inputs = context.with_arithmetic("votes", CODE_VERSION, inputs)?;
-    context.stage("votes", CODE_VERSION, &inputs, |folder| {
-        context.note_arithmetic(folder)?;
-        let count = config.ensemble.teachers;
+/// The collection of the votes.
+pub(crate) struct VotesStage<'a> {
+    pub(crate) name: &'a StageName,
+    pub(crate) images: Option<&'a Images>,
+    source: Source<'a>,
+}
+
+/// The origin of the votes with its data.
+enum Source<'a> {
+    Teachers(&'a TrainedTeachers, &'a Images),
+    File { path: &'a Path, content: Vec<u8> },
+    Uniform { classes: usize },
+    Truth(&'a Images),
+}
+
+impl<'a> VotesStage<'a> {
+    /// Prepares the collection; a file of votes is read.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn new(
+        name: &'a StageName,
+        context: &Context<'a>,
+        images: Option<&'a Images>,
+        teachers: Option<&'a TrainedTeachers>,
+    ) -> Result<Self, ExperimentError> {
+        let source = match (&context.config.votes, images, teachers) {
+            (VotesSource::File(path), ..) => {
+                let unreadable =
+                    |error| ExperimentError::Input { path: path.clone(), fault: InputFault::Unreadable(error) };
+                let content = std::fs::read(path).map_err(unreadable)?;
+                note_unused(context, path, &content);
+                Source::File { path, content }
+            }
+            (VotesSource::Teachers, Some(images), Some(teachers)) => Source::Teachers(teachers, images),
+            (VotesSource::Truth, Some(images), _) => Source::Truth(images),
+            // A checked config has images where its votes need some.
+            (VotesSource::Uniform | VotesSource::Teachers | VotesSource::Truth, ..) => {
+                Source::Uniform { classes: images.map_or(UNIFORM_CLASSES, |images| images.pool.classes()) }
+            }
+        };
+        Ok(Self { name, images, source })
+    }
+
+    fn pool_digest(&self) -> Option<Value> {
+        self.images.map(|images| Images::digest(&images.pool))
+    }
+
+    fn from_teachers(
+        &self,
+        context: &Context<'_>,
+        trained: &TrainedTeachers,
+        images: &Images,
+    ) -> Result<Votes, ExperimentError> {
+        let count = context.config.ensemble.teachers;
         context.progress.begin("collect votes", "teachers", count as u64, 0);
         let load = |teacher: usize| -> Result<Teacher, ExperimentError> {
-            let bytes = trained.read(&format!("{}.bin", teachers::unit(teacher)))?;
-            let pool = &images.pool;
-            let teacher = Teacher::from_bytes(&config.teacher, pool.shape(), pool.classes(), &bytes)?;
+            let (bytes, pool) = (trained.weights(teacher)?, &images.pool);
+            let teacher = Teacher::from_bytes(&context.config.teacher, pool.shape(), pool.classes(), &bytes)?;
             context.progress.advance(1, "");
             Ok(teacher)
         };
-        let votes = ensemble_votes(count, &load, &images.pool, context.threads)?;
-        finish(context, folder, &votes, Some(images))
-    })
+        Ok(ensemble_votes(count, &load, &images.pool, context.threads.get())?)
+    }
+
+    fn from_file(&self, context: &Context<'_>, path: &Path) -> Result<Votes, ExperimentError> {
+        let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
+        let classes = self.images.map(|images| images.pool.classes());
+        let votes = npy::read_votes(path, teachers, pool, classes)?;
+        context.progress.begin("read votes", "files", 1, 0);
+        Ok(votes)
+    }
+
+    /// Returns the labels of the classes where a finished stage of an earlier version does not say their number.
+    fn classes(&self) -> Option<usize> {
+        match self.source {
+            Source::Uniform { classes } => Some(classes),
+            _ => self.images.map(|images| images.pool.classes()),
+        }
+    }
+
+    fn write(
+        &self,
+        context: &Context<'_>,
+        folder: &StageFolder,
+        votes: &Votes,
+    ) -> Result<Vec<String>, ExperimentError> {
+        let labels = self.images.map(|images| images.pool.labels());
+        let quality = EnsembleQuality {
+            teachers: votes.shape().teachers(),
+            pool_images: votes.shape().queries(),
+            mean_accuracy: labels.map(|labels| votes.mean_accuracy(labels)).transpose()?,
+            plurality_accuracy: labels.map(|labels| votes.plurality_accuracy(labels)).transpose()?,
+        };
+        folder.write_json(SHAPE, &votes.shape())?;
+        folder.write(VOTES, &npy::votes_to_bytes(votes))?;
+        folder.write_json(QUALITY, &quality)?;
+        let percent =
+            |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
+        context.progress.end(&format!(
+            "votes on {} pool images: mean teacher {}, plurality {}",
+            votes.shape().queries(),
+            percent(quality.mean_accuracy),
+            percent(quality.plurality_accuracy)
+        ));
+        Ok(vec![VOTES.into(), QUALITY.into()])
+    }
 }
 
-fn from_file(context: &Context<'_>, images: Option<&Images>) -> Result<Stage, ExperimentError> {
-    let config = context.config;
-    let path = Path::new(&config.votes.file);
-    let content = std::fs::read(path).map_err(|error| ExperimentError::Input {
-        path: path.to_path_buf(),
-        message: format!("cannot read votes.file: {error}"),
-    })?;
-    let pool = config.data.pool_images;
-    if let Some(found) = npy::queries_in(&content, config.ensemble.teachers).filter(|found| *found > pool) {
+impl Stage for VotesStage<'_> {
+    type Output = CollectedVotes;
+
+    fn name(&self) -> &StageName {
+        self.name
+    }
+
+    fn code_version(&self) -> u32 {
+        1
+    }
+
+    fn depends_on_machine(&self) -> bool {
+        matches!(self.source, Source::Teachers(..))
+    }
+
+    fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
+        let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
+        Ok(match &self.source {
+            Source::Teachers(trained, images) => {
+                json!({ "teachers": trained.hash(), "pool": Images::digest(&images.pool) })
+            }
+            Source::File { content, .. } => json!({
+                "file": Fingerprint::of_bytes(content),
+                "teachers": teachers,
+                "pool_images": pool,
+                "pool": self.pool_digest(),
+            }),
+            Source::Uniform { classes } => json!({
+                "uniform": classes,
+                "seed": context.config.seed,
+                "teachers": teachers,
+                "pool_images": pool,
+                "pool": self.pool_digest(),
+            }),
+            Source::Truth(images) => json!({ "truth": Images::digest(&images.pool), "teachers": teachers }),
+        })
+    }
+
+    fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
+        let votes = match &self.source {
+            Source::Teachers(trained, images) => self.from_teachers(context, trained, images)?,
+            Source::File { path, .. } => self.from_file(context, path)?,
+            Source::Uniform { classes } => uniform(context, *classes)?,
+            Source::Truth(images) => truth(context, images)?,
+        };
+        self.write(context, folder, &votes)
+    }
+
+    fn load(&self, context: &Context<'_>, done: &FinishedStage) -> Result<CollectedVotes, ExperimentError> {
+        let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
+        let path = done.path(VOTES);
+        let votes = if done.path(SHAPE).exists() {
+            let saved: VoteShape = done.read_json(SHAPE)?;
+            if (saved.teachers(), saved.queries()) != (teachers, pool) {
+                return Err(Mismatch::VoteShape { saved, teachers, pool }.into());
+            }
+            npy::read_labels(&path, saved)?
+        } else {
+            npy::read_votes(&path, teachers, pool, self.classes())?
+        };
+        Ok(CollectedVotes { votes, quality: done.read_json(QUALITY)?, hash: done.outputs_hash() })
+    }
+}
+
+/// Notes that a file holds votes on more images than the pool has.
+fn note_unused(context: &Context<'_>, path: &Path, content: &[u8]) {
+    let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
+    if let Some(found) = npy::queries_in(content, teachers).filter(|found| *found > pool) {
         context.progress.note(&format!(
             "{}: votes on {found} images, the last {} are not used (data.pool_images = {pool})",
             path.display(),
             found - pool
         ));
     }
-    let inputs = json!({
-        "file": Fingerprint::of_bytes(&content),
-        "teachers": config.ensemble.teachers,
-        "pool_images": config.data.pool_images,
-        "pool": images.map(|images| Images::digest(&images.pool)),
-    });
-    context.stage("votes", CODE_VERSION, &inputs, |folder| {
-        let classes = images.map(|images| images.pool.classes());
-        let votes = npy::read_votes(path, config.ensemble.teachers, config.data.pool_images, classes)?;
-        context.progress.begin("read votes", "files", 1, 0);
-        finish(context, folder, &votes, images)
-    })
 }
 
-/// Every teacher votes for each image with a generator of its own, by the seed.
-fn uniform(context: &Context<'_>, images: Option<&Images>) -> Result<Stage, ExperimentError> {
-    let config = context.config;
-    let (teachers, pool, classes) = (config.ensemble.teachers, config.data.pool_images, uniform_classes(images));
-    let inputs = json!({
-        "uniform": classes,
-        "seed": config.seed,
-        "teachers": teachers,
-        "pool_images": pool,
-        "pool": images.map(|images| Images::digest(&images.pool)),
-    });
-    context.stage("votes", CODE_VERSION, &inputs, |folder| {
-        context.progress.begin("draw votes", "teachers", teachers as u64, 0);
-        let shape = VoteShape::new(teachers, pool, classes).map_err(VotesError::from)?;
-        let mut labels = Vec::with_capacity(shape.labels());
-        for teacher in 0..teachers {
-            let mut generator = context.streams.stream("uniform votes", teacher as u64);
-            labels.extend((0..pool).map(|_| generator.random_range(0..classes) as u8));
-        }
-        finish(context, folder, &Votes::new(shape, labels)?, images)
-    })
+/// Draws votes: every teacher votes for each image with a generator of its own, by the seed.
+fn uniform(context: &Context<'_>, classes: usize) -> Result<Votes, ExperimentError> {
+    let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
+    context.progress.begin("draw votes", "teachers", teachers as u64, 0);
+    let shape = VoteShape::new(teachers, pool, classes).map_err(VotesError::from)?;
+    let mut labels = Vec::with_capacity(shape.labels());
+    for teacher in 0..teachers {
+        let mut generator = context.streams.stream("uniform votes", teacher as u64);
+        labels.extend((0..pool).map(|_| generator.random_range(0..classes) as u8));
+    }
+    Ok(Votes::new(shape, labels)?)
 }
 
-/// Every teacher is right: what students reach when labels are.
-fn truth(context: &Context<'_>, images: &Images) -> Result<Stage, ExperimentError> {
+/// Returns votes of teachers that are always right: the limit of what students reach.
+fn truth(context: &Context<'_>, images: &Images) -> Result<Votes, ExperimentError> {
     let (teachers, pool) = (context.config.ensemble.teachers, &images.pool);
-    let inputs = json!({ "truth": Images::digest(pool), "teachers": teachers });
-    context.stage("votes", CODE_VERSION, &inputs, |folder| {
-        context.progress.begin("true labels", "teachers", teachers as u64, 0);
-        let shape = VoteShape::new(teachers, pool.len(), pool.classes()).map_err(VotesError::from)?;
-        finish(context, folder, &Votes::new(shape, pool.labels().repeat(teachers))?, Some(images))
-    })
+    context.progress.begin("true labels", "teachers", teachers as u64, 0);
+    let shape = VoteShape::new(teachers, pool.len(), pool.classes()).map_err(VotesError::from)?;
+    Ok(Votes::new(shape, pool.labels().repeat(teachers))?)
 }
 
-fn uniform_classes(images: Option<&Images>) -> usize {
-    images.map_or(UNIFORM_CLASSES, |images| images.pool.classes())
-}
-
-fn finish(
-    context: &Context<'_>,
-    folder: &crate::store::StageFolder,
-    votes: &Votes,
-    images: Option<&Images>,
-) -> Result<Vec<String>, ExperimentError> {
-    let labels = images.map(|images| images.pool.labels());
-    let quality = EnsembleQuality {
-        teachers: votes.shape().teachers(),
-        pool_images: votes.shape().queries(),
-        mean_accuracy: labels.map(|labels| votes.mean_accuracy(labels)).transpose()?,
-        plurality_accuracy: labels.map(|labels| votes.plurality_accuracy(labels)).transpose()?,
-    };
-    folder.write("votes.npy", &npy::votes_to_bytes(votes))?;
-    folder.write_json("ensemble.json", &quality)?;
-    let percent =
-        |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
-    context.progress.end(&format!(
-        "votes on {} pool images: mean teacher {}, plurality {}",
-        votes.shape().queries(),
-        percent(quality.mean_accuracy),
-        percent(quality.plurality_accuracy)
-    ));
-    Ok(vec!["votes.npy".into(), "ensemble.json".into()])
+/// Returns the number of classes that votes will have: that of the images, or of the file.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(crate) fn planned_classes(config: &Config) -> Result<usize, ExperimentError> {
+    match &config.votes {
+        VotesSource::File(path) if config.data.source == DataSource::None => {
+            let votes = npy::read_votes(path, config.ensemble.teachers, config.data.pool_images, None)?;
+            Ok(votes.shape().classes())
+        }
+        _ => Ok(UNIFORM_CLASSES),
+    }
 }

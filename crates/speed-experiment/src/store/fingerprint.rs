@@ -1,49 +1,95 @@
-//! Fingerprints: what a result was made from, in 32 bytes.
+//! Fingerprints of stages: hashes of everything that determines a result.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use serde_json::{Value, json};
+use speed_core::Digest;
 
 /// SHA-256 of everything that determines a result: a slice of the config, hashes of inputs, a code version.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Fingerprint(String);
+pub(crate) struct Fingerprint(Digest);
 
 impl Fingerprint {
-    /// Of raw bytes.
-    #[must_use]
-    pub fn of_bytes(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+    /// Hashes raw bytes.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        Self(Digest::of(bytes))
     }
 
-    /// Of a value's JSON; object keys are sorted, so field order does not matter.
-    #[must_use]
-    pub fn of(value: &serde_json::Value) -> Self {
+    /// Hashes a value's JSON; object keys are sorted, so the order of fields does not matter.
+    pub(crate) fn of(value: &Value) -> Self {
         Self::of_bytes(value.to_string().as_bytes())
     }
 
-    /// All 64 hexadecimal digits.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
+    /// Returns all 64 hexadecimal digits.
+    pub(crate) fn to_hex(self) -> String {
+        self.0.to_hex()
     }
 
-    /// The first twelve digits, for names of folders.
-    #[must_use]
-    pub fn short(&self) -> &str {
-        self.0.get(..12).unwrap_or(&self.0)
+    /// Returns the first twelve digits, for names of folders.
+    pub(crate) fn short(self) -> String {
+        let mut text = self.to_hex();
+        text.truncate(12);
+        text
     }
 }
 
 impl fmt::Debug for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.short())
+        f.write_str(&self.short())
     }
 }
 
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+/// A stage of a run, known by its folder and by what it is made from.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// The name of its folder.
+    pub(crate) name: String,
+    /// The name in its fingerprint: stages of one kind and fingerprint are the same, whatever their folders are called.
+    pub(crate) kind: String,
+    /// The hash of kind, code version and inputs.
+    pub(crate) fingerprint: Fingerprint,
+    /// An earlier version of the code whose finished stages serve as well.
+    earlier_version: Option<u32>,
+    inputs: Value,
+}
+
+impl Identity {
+    /// The identity of the stage in the folder `name`.
+    pub(crate) fn new(name: &str, kind: &str, code_version: u32, inputs: Value) -> Self {
+        let fingerprint = hash(kind, code_version, &inputs);
+        Self { name: name.to_owned(), kind: kind.to_owned(), fingerprint, earlier_version: None, inputs }
+    }
+
+    /// Lets finished stages of an earlier version of the code serve as well.
+    pub(crate) fn with_earlier(self, earlier_version: Option<u32>) -> Self {
+        Self { earlier_version, ..self }
+    }
+
+    /// Returns the fingerprint that the earlier version of the code gave a stage in the folder `name`: the folder's name belonged to
+    /// it.
+    pub(super) fn earlier(&self, name: &str) -> Option<Fingerprint> {
+        self.earlier_version.map(|version| hash(name, version, &self.inputs))
+    }
+}
+
+fn hash(stage: &str, code_version: u32, inputs: &Value) -> Fingerprint {
+    Fingerprint::of(&json!({ "stage": stage, "code": code_version, "inputs": inputs }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_are_those_of_finished_runs() {
+        // Python: hashlib.sha256(b'{"code":3,"inputs":{"a":1,"b":[]},"stage":"votes"}').hexdigest()
+        let identity = Identity::new("votes", "votes", 3, json!({ "b": [], "a": 1 }));
+        assert_eq!(identity.fingerprint.to_hex(), "e85726f7487fbd667cd83f59831651f51a9f6a4809299ae0d9b0b0992922f627");
+        assert_eq!(identity.fingerprint.short(), identity.fingerprint.to_hex()[..12]);
+        assert_eq!(identity.earlier("votes"), None);
+        let identity = identity.with_earlier(Some(2));
+        assert_eq!(identity.earlier("x"), Some(Identity::new("x", "x", 2, json!({ "a": 1, "b": [] })).fingerprint));
     }
 }

@@ -44,7 +44,7 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
         }
     };
     let drawn = drawn.map_err(|error: AccountError| {
-        Failure::from(ExperimentError::Input { path: options.queries.votes.clone(), message: error.to_string() })
+        Failure::from(ExperimentError::Input { path: options.queries.votes.clone(), fault: error.into() })
     })?;
     write(&files, &drawn, options.json)
 }

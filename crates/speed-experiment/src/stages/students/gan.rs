@@ -4,12 +4,15 @@ use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 use speed_student::{EpochReport, Images as Unlabelled, StudentOutcome};
 
-use super::Session;
-use super::outcome::{Trained, csv};
-use crate::ExperimentError;
-use crate::stages::Images;
+use super::record::{Trained, metrics_csv};
+use super::session::Session;
+use crate::error::{ExperimentError, Mismatch};
 
-pub(super) fn train(session: &mut Session<'_>, images: &Images) -> Result<Trained, ExperimentError> {
+/// The picture of generated images.
+const PICTURE: &str = "digits.png";
+
+pub(super) fn train(session: &mut Session<'_>) -> Result<Trained, ExperimentError> {
+    let images = session.images();
     let (config, labelled, streams, resume) =
         (session.config(), session.labelled(), session.streams(), session.resume());
     let mut on_epoch = |report: &EpochReport<'_>| {
@@ -22,17 +25,17 @@ pub(super) fn train(session: &mut Session<'_>, images: &Images) -> Result<Traine
     trained(&outcome)
 }
 
-/// What a student of this method leaves.
+/// Collects what a student of this method leaves in its folder.
 pub(super) fn trained(outcome: &StudentOutcome) -> Result<Trained, ExperimentError> {
     Ok(Trained {
         accuracy: outcome.accuracy,
         accuracy_raw: outcome.accuracy_raw,
-        metrics_csv: metrics_csv(outcome),
-        picture: Some(("digits.png", png(outcome)?)),
+        metrics_csv: metrics(outcome),
+        picture: Some((PICTURE, png(outcome)?)),
     })
 }
 
-fn metrics_csv(outcome: &StudentOutcome) -> String {
+fn metrics(outcome: &StudentOutcome) -> String {
     let head = [
         "epoch",
         "discriminator_loss",
@@ -53,10 +56,10 @@ fn metrics_csv(outcome: &StudentOutcome) -> String {
             Some((1e3 * m.seconds).round() / 1e3),
         ]
     };
-    csv(head, outcome.metrics.iter().map(line))
+    metrics_csv(head, outcome.metrics.iter().map(line))
 }
 
-/// The generated images, ten in a row, as a PNG file.
+/// Draws the generated images, ten in a row, as a PNG file.
 fn png(outcome: &StudentOutcome) -> Result<Vec<u8>, ExperimentError> {
     let grid = outcome.samples.grid(10);
     let color = if grid.channels == 3 { ExtendedColorType::Rgb8 } else { ExtendedColorType::L8 };
@@ -64,6 +67,6 @@ fn png(outcome: &StudentOutcome) -> Result<Vec<u8>, ExperimentError> {
     let mut bytes = Vec::new();
     PngEncoder::new(&mut bytes)
         .write_image(&grid.pixels, size(grid.width), size(grid.height), color)
-        .map_err(|error| ExperimentError::Mismatch(format!("generated images cannot be drawn: {error}")))?;
+        .map_err(Mismatch::Picture)?;
     Ok(bytes)
 }

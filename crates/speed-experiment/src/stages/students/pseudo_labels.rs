@@ -5,12 +5,12 @@ use speed_student::pseudo_labels::{
     PseudoLabelsMetrics, PseudoLabelsOutcome, PseudoLabelsReport, train as train_student,
 };
 
-use super::Session;
-use super::outcome::{Trained, csv};
-use crate::ExperimentError;
-use crate::stages::Images;
+use super::record::{Trained, metrics_csv};
+use super::session::Session;
+use crate::error::ExperimentError;
 
-pub(super) fn train(session: &mut Session<'_>, images: &Images) -> Result<Trained, ExperimentError> {
+pub(super) fn train(session: &mut Session<'_>) -> Result<Trained, ExperimentError> {
+    let images = session.images();
     let (config, labelled, streams, resume) =
         (&session.config().pseudo_labels, session.labelled(), session.streams(), session.resume());
     let mut on_epoch = |report: &PseudoLabelsReport<'_>| {
@@ -23,12 +23,12 @@ pub(super) fn train(session: &mut Session<'_>, images: &Images) -> Result<Traine
     Ok(Trained {
         accuracy: outcome.accuracy,
         accuracy_raw: outcome.accuracy_raw,
-        metrics_csv: metrics_csv(&outcome),
+        metrics_csv: metrics(&outcome),
         picture: None,
     })
 }
 
-fn metrics_csv(outcome: &PseudoLabelsOutcome) -> String {
+fn metrics(outcome: &PseudoLabelsOutcome) -> String {
     let head = [
         "epoch",
         "labelled_loss",
@@ -51,5 +51,5 @@ fn metrics_csv(outcome: &PseudoLabelsOutcome) -> String {
             Some((1e3 * m.seconds).round() / 1e3),
         ]
     };
-    csv(head, outcome.metrics.iter().map(line))
+    metrics_csv(head, outcome.metrics.iter().map(line))
 }

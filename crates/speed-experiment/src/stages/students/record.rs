@@ -1,14 +1,16 @@
-//! What a trained student leaves in its folder, and what is read from there.
+//! The files that a trained student leaves in its folder.
 
 use serde::{Deserialize, Serialize};
 
-use crate::ExperimentError;
-use crate::store::{Stage, StageFolder};
+use crate::error::ExperimentError;
+use crate::store::{FinishedStage, StageFolder};
 
+/// Every epoch; holds times.
 const METRICS: &str = "metrics.csv";
+/// The accuracies.
 const RESULT: &str = "student.json";
 
-/// What became of one student.
+/// A trained student.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StudentRun {
@@ -35,7 +37,7 @@ pub struct EpochAccuracy {
     pub raw: f64,
 }
 
-/// What a trained student leaves in its folder.
+/// The content of a trained student's files.
 pub(super) struct Trained {
     pub(super) accuracy: f64,
     pub(super) accuracy_raw: f64,
@@ -45,7 +47,7 @@ pub(super) struct Trained {
     pub(super) picture: Option<(&'static str, Vec<u8>)>,
 }
 
-/// Writes what a student leaves, and returns the names of what its inputs determine.
+/// Writes the files of a student, and returns the names of those that its inputs determine.
 pub(super) fn write(folder: &StageFolder, stage: &str, trained: Trained) -> Result<Vec<String>, ExperimentError> {
     let Trained { accuracy, accuracy_raw, metrics_csv, picture } = trained;
     let run = StudentRun { stage: stage.to_owned(), accuracy, accuracy_raw, by_epoch: Vec::new() };
@@ -59,42 +61,35 @@ pub(super) fn write(folder: &StageFolder, stage: &str, trained: Trained) -> Resu
     Ok(outputs)
 }
 
-/// The student of a finished stage.
-pub(super) fn read(stage: &Stage) -> Result<StudentRun, ExperimentError> {
+/// Reads the student of a finished stage.
+pub(super) fn read(stage: &FinishedStage) -> Result<StudentRun, ExperimentError> {
     let run: StudentRun = stage.read_json(RESULT)?;
     // Times make it no output that is checked: where it was not kept, the plot goes without.
-    let metrics = std::fs::read_to_string(stage.folder().join(METRICS)).unwrap_or_default();
+    let metrics = std::fs::read_to_string(stage.path(METRICS)).unwrap_or_default();
     Ok(StudentRun { by_epoch: by_epoch(&metrics), ..run })
 }
 
-/// The epochs that have accuracies, of a `metrics.csv`.
-fn by_epoch(csv: &str) -> Vec<EpochAccuracy> {
-    let mut lines = csv.lines();
-    let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let column = |name: &str| head.iter().position(|column| *column == name);
-    let (Some(epoch), Some(average), Some(raw)) = (column("epoch"), column("accuracy_average"), column("accuracy_raw"))
-    else {
-        return Vec::new();
-    };
-    lines
-        .filter_map(|line| {
-            let cells: Vec<&str> = line.split(',').collect();
-            let accuracy = |column: usize| cells.get(column)?.parse().ok();
-            Some(EpochAccuracy {
-                epoch: cells.get(epoch)?.parse().ok()?,
-                average: accuracy(average)?,
-                raw: accuracy(raw)?,
-            })
-        })
-        .collect()
+/// A line of the metrics, as far as plots need it.
+#[derive(Deserialize)]
+struct Line {
+    epoch: u32,
+    accuracy_average: Option<f64>,
+    accuracy_raw: Option<f64>,
 }
 
-/// A table of metrics with a head line; what is not known stays empty.
-pub(super) fn csv<const N: usize>(head: [&str; N], lines: impl Iterator<Item = [Option<f64>; N]>) -> String {
-    let join = |cells: Vec<String>| format!("{}\n", cells.join(","));
+/// Returns the epochs that have accuracies, of the text of a table of metrics.
+fn by_epoch(text: &str) -> Vec<EpochAccuracy> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let epoch = |line: Line| {
+        Some(EpochAccuracy { epoch: line.epoch, average: line.accuracy_average?, raw: line.accuracy_raw? })
+    };
+    reader.deserialize().filter_map(|line| epoch(line.ok()?)).collect()
+}
+
+/// Returns a table of metrics with a head line; unknown values stay empty.
+pub(super) fn metrics_csv<const N: usize>(head: [&str; N], lines: impl Iterator<Item = [Option<f64>; N]>) -> String {
     let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let head = join(head.map(str::to_owned).to_vec());
-    std::iter::once(head).chain(lines.map(|line| join(line.map(cell).to_vec()))).collect()
+    crate::table::csv(head, lines.map(|line| line.map(cell).to_vec()))
 }
 
 #[cfg(test)]
@@ -104,7 +99,7 @@ mod tests {
     #[test]
     fn epochs_without_accuracies_are_left_out() {
         let lines = [[Some(1.0), Some(0.5), None, None], [Some(2.0), Some(0.4), Some(0.25), Some(0.5)]];
-        let table = csv(["epoch", "loss", "accuracy_raw", "accuracy_average"], lines.into_iter());
+        let table = metrics_csv(["epoch", "loss", "accuracy_raw", "accuracy_average"], lines.into_iter());
         assert_eq!(by_epoch(&table), [EpochAccuracy { epoch: 2, average: 0.5, raw: 0.25 }]);
         assert_eq!(by_epoch("epoch,loss\n1,0.5\n"), []);
         assert_eq!(by_epoch(""), []);

@@ -3,5 +3,3 @@
 mod by_epoch;
 mod strip;
 mod svg;
-
-pub(crate) use strip::median;

@@ -1,0 +1,25 @@
+//! Configs: a TOML document, merged with the documented defaults, becomes a [`RawConfig`]; checked, that becomes a [`Config`],
+//! and only that runs. Each section has its raw form, its checked form and its checks in one file.
+
+mod data;
+mod document;
+mod error;
+mod experiment;
+mod fault;
+mod noise;
+mod privacy;
+mod queries;
+mod row;
+#[cfg(test)]
+mod tests;
+mod votes;
+
+pub use data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, TableConfig};
+pub use document::{DEFAULTS, Source};
+pub use error::ConfigError;
+pub use experiment::{Config, RawConfig, SCHEMA_VERSION};
+pub use noise::{NoiseConfig, RawNoise};
+pub use privacy::{PrivacyConfig, RawPrivacy};
+pub use queries::{QueriesConfig, QuerySelection, QuerySelectionKind, RawQueries};
+pub use row::{AggregationKind, PaperFigures, RawRow, RowConfig, RowStudent};
+pub use votes::{RawVotes, VotesSource, VotesSourceKind};

@@ -1,0 +1,221 @@
+//! The whole config, as written and checked. Every key is documented in `configs/default.toml`.
+
+use serde::{Deserialize, Serialize, Serializer};
+use speed_core::RandomnessKind;
+use speed_nn::matrix::Arithmetic;
+use speed_student::{InvalidData, StudentConfig, StudentMethod};
+use speed_teacher::{TeacherConfig, TeacherError};
+
+use super::data::{ComputeDevice, DataConfig, EnsembleConfig, TableConfig};
+use super::document::Source;
+use super::error::ConfigError;
+use super::fault::{Fault, refuse};
+use super::noise::{NoiseConfig, RawNoise};
+use super::privacy::{PrivacyConfig, RawPrivacy};
+use super::queries::{QueriesConfig, RawQueries};
+use super::row::{self, RawRow, RowConfig, Surroundings};
+use super::votes::{RawVotes, VotesSource};
+
+/// Version of the config format.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A whole experiment as written, with every key there and nothing checked but types.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct RawConfig {
+    pub schema: u32,
+    pub name: String,
+    pub seed: u64,
+    // Left out where it is the processor, so that runs of configs without it keep their ids.
+    #[serde(default, skip_serializing_if = "ComputeDevice::is_cpu")]
+    pub device: ComputeDevice,
+    #[serde(default, skip_serializing_if = "Arithmetic::is_fastest")]
+    pub arithmetic: Arithmetic,
+    pub data: DataConfig,
+    pub ensemble: EnsembleConfig,
+    pub teacher: TeacherConfig,
+    pub votes: RawVotes,
+    pub queries: RawQueries,
+    pub noise: RawNoise,
+    pub privacy: RawPrivacy,
+    pub student: StudentConfig,
+    pub table: TableConfig,
+    pub row: Vec<RawRow>,
+}
+
+/// A whole experiment, checked: the only thing that runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Experiment name: a folder below the results.
+    pub name: String,
+    /// Root seed of experiment randomness.
+    pub seed: u64,
+    /// The device of the trainings that can be computed together.
+    pub device: ComputeDevice,
+    /// The arithmetic of the trainings, on which their bits depend.
+    pub arithmetic: Arithmetic,
+    /// The images, and the split of the public ones.
+    pub data: DataConfig,
+    /// The data holders.
+    pub ensemble: EnsembleConfig,
+    /// Their trainings.
+    pub teacher: TeacherConfig,
+    /// The origin of the votes.
+    pub votes: VotesSource,
+    /// The pool images that are labelled.
+    pub queries: QueriesConfig,
+    /// Privacy noise.
+    pub noise: NoiseConfig,
+    /// Privacy target.
+    pub privacy: PrivacyConfig,
+    /// The students' trainings.
+    pub student: StudentConfig,
+    /// The table.
+    pub table: TableConfig,
+    /// Its rows.
+    pub rows: Vec<RowConfig>,
+}
+
+impl RawConfig {
+    /// Returns the config as TOML, every key written out.
+    ///
+    /// # Panics
+    /// Never: a config holds only tables, numbers, strings and flags.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self).expect("a config holds only tables, numbers, strings and flags")
+    }
+
+    /// Checks every key by itself and beside the others.
+    fn check(self) -> Result<Config, Fault> {
+        self.check_head()?;
+        self.data.check(&self.ensemble, &self.table)?;
+        self.check_networks()?;
+        let votes = self.votes.check(self.data.source)?;
+        let queries = self.queries.check(&self.data)?;
+        self.teacher.check().map_err(|bad| Fault::new(format!("teacher.{}", bad.field), bad.message))?;
+        self.student.check().map_err(|bad| Fault::new(format!("student.{}", bad.field), bad.message))?;
+        let noise = self.noise.check(self.ensemble.teachers)?;
+        let privacy = self.privacy.check()?;
+        let around =
+            Surroundings { teachers: self.ensemble.teachers, queries: queries.count, randomness: noise.randomness };
+        let rows = row::check(&self.row, &around)?;
+        Ok(Config {
+            name: self.name,
+            seed: self.seed,
+            device: self.device,
+            arithmetic: self.arithmetic,
+            data: self.data,
+            ensemble: self.ensemble,
+            teacher: self.teacher,
+            votes,
+            queries,
+            noise,
+            privacy,
+            student: self.student,
+            table: self.table,
+            rows,
+        })
+    }
+
+    fn check_head(&self) -> Result<(), Fault> {
+        if self.schema != SCHEMA_VERSION {
+            return refuse("schema", format!("found {}, this version reads {SCHEMA_VERSION}", self.schema));
+        }
+        if self.name.is_empty() || !self.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
+            return refuse("name", format!("{:?}: use letters, digits, '-' and '_'", self.name));
+        }
+        if self.arithmetic == Arithmetic::Portable && self.device != ComputeDevice::Cpu {
+            return refuse("arithmetic", "\"portable\" is the processor's: a device computes in its own way");
+        }
+        Ok(())
+    }
+
+    /// Checks that teachers and students can learn from images of this size.
+    fn check_networks(&self) -> Result<(), Fault> {
+        let Some(shape) = self.data.source.shape() else { return Ok(()) };
+        if self.votes.source == super::votes::VotesSourceKind::Teachers
+            && let Err(error) = self.teacher.check_images(shape)
+        {
+            let key = if matches!(error, TeacherError::ShiftTooLarge { .. }) { "shift" } else { "architecture" };
+            return refuse(format!("teacher.{key}"), error);
+        }
+        for row in self.row.iter().filter(|_| self.table.repeats > 0) {
+            let method = Option::from(row.student).unwrap_or(self.student.method);
+            if let Err(error) = self.student.check_images(method, shape, self.data.pool_images) {
+                let key = match (&error, method) {
+                    (InvalidData::SmallPool { .. }, StudentMethod::Gan) => "batch",
+                    (InvalidData::SmallPool { .. }, StudentMethod::PseudoLabels) => "pseudo_labels.batch",
+                    _ => "pseudo_labels.convolutions",
+                };
+                return refuse(format!("student.{key}"), error);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Reads and checks a config.
+    ///
+    /// # Errors
+    /// If the text is not TOML, or a key is unknown, has the wrong type, or a value that is not allowed.
+    pub fn load(source: &Source) -> Result<Self, ConfigError> {
+        let raw: RawConfig = source.resolve()?;
+        raw.check().map_err(|fault| source.error(&fault.key, fault.message))
+    }
+
+    /// Returns the method of a row's students.
+    #[must_use]
+    pub fn method_of(&self, row: &RowConfig) -> StudentMethod {
+        row.student.unwrap_or(self.student.method)
+    }
+
+    /// Returns the position of the row whose labels row `index` learns from: its own, unless it names an earlier one.
+    #[must_use]
+    pub fn labels_of(&self, index: usize) -> usize {
+        self.rows[index].labels_of.unwrap_or(index)
+    }
+
+    /// Returns the config as written.
+    #[must_use]
+    pub fn to_raw(&self) -> RawConfig {
+        RawConfig {
+            schema: SCHEMA_VERSION,
+            name: self.name.clone(),
+            seed: self.seed,
+            device: self.device,
+            arithmetic: self.arithmetic,
+            data: self.data.clone(),
+            ensemble: self.ensemble.clone(),
+            teacher: self.teacher.clone(),
+            votes: (&self.votes).into(),
+            queries: (&self.queries).into(),
+            noise: (&self.noise).into(),
+            privacy: (&self.privacy).into(),
+            student: self.student.clone(),
+            table: self.table.clone(),
+            row: self.rows.iter().map(|row| RawRow::of(row, &self.rows)).collect(),
+        }
+    }
+
+    /// Returns the config as TOML, every key written out: the text whose digest is the run's id.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        self.to_raw().to_toml()
+    }
+
+    /// Returns whether noise and keys come from the seed.
+    #[must_use]
+    pub fn is_simulation(&self) -> bool {
+        self.noise.randomness == RandomnessKind::Simulation
+    }
+}
+
+/// As written: in dry runs and reports.
+impl Serialize for Config {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_raw().serialize(serializer)
+    }
+}

@@ -1,0 +1,24 @@
+//! Values that are not allowed.
+
+use std::fmt;
+
+/// A value that is not allowed: its key, and the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// The dotted path of the key.
+    pub(super) key: String,
+    /// Found and allowed values.
+    pub(super) message: String,
+}
+
+impl Fault {
+    /// A fault at `key`.
+    pub(super) fn new(key: impl Into<String>, message: impl fmt::Display) -> Self {
+        Self { key: key.into(), message: message.to_string() }
+    }
+}
+
+/// Refuses the value of `key`.
+pub(super) fn refuse<T>(key: impl Into<String>, message: impl fmt::Display) -> Result<T, Fault> {
+    Err(Fault::new(key, message))
+}

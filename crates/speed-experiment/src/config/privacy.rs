@@ -1,0 +1,47 @@
+//! The privacy target: `[privacy]`.
+
+use serde::{Deserialize, Serialize};
+use speed_accountant::Delta;
+
+use super::fault::{Fault, refuse};
+
+/// `[privacy]` as written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct RawPrivacy {
+    pub delta: f64,
+    // Left out where there is none, so that runs of configs without it keep their ids.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub budget: f64,
+}
+
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
+/// The privacy target, checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrivacyConfig {
+    /// Delta of every bound.
+    pub delta: Delta,
+    /// The largest epsilon, whatever the votes are, for all answers that the experiment's ledger holds.
+    pub budget: Option<f64>,
+}
+
+impl RawPrivacy {
+    /// Checks the section.
+    pub(super) fn check(&self) -> Result<PrivacyConfig, Fault> {
+        let delta = Delta::new(self.delta).map_err(|error| Fault::new("privacy.delta", error))?;
+        if !(self.budget >= 0.0 && self.budget.is_finite()) {
+            return refuse("privacy.budget", format!("found {:?}, expected a number of at least 0", self.budget));
+        }
+        Ok(PrivacyConfig { delta, budget: Some(self.budget).filter(|&budget| budget > 0.0) })
+    }
+}
+
+impl From<&PrivacyConfig> for RawPrivacy {
+    fn from(privacy: &PrivacyConfig) -> Self {
+        Self { delta: privacy.delta.get(), budget: privacy.budget.unwrap_or(0.0) }
+    }
+}

@@ -1,0 +1,279 @@
+//! The rows of the table: `[[row]]`.
+
+use std::num::NonZeroUsize;
+
+use serde::{Deserialize, Serialize};
+use speed_core::{Circuit, RandomnessKind};
+use speed_mechanism::HonestRatio;
+use speed_student::StudentMethod;
+
+use super::fault::{Fault, refuse};
+
+/// Largest length of a row's name, in bytes.
+const MAX_NAME: usize = 200;
+
+/// `[[row]]` as written. The keys of its table `[row.paper]` stand here as `paper_*`: older configs have them so, and so has the
+/// resolved text whose digest is the run's id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
+pub struct RawRow {
+    pub name: String,
+    pub aggregation: AggregationKind,
+    // Reports of earlier versions lack the next two.
+    #[serde(default)]
+    pub circuit: Circuit,
+    #[serde(default)]
+    pub queries: usize,
+    pub honest_ratio: f64,
+    // As do these two.
+    #[serde(default)]
+    pub labels_of: String,
+    #[serde(default)]
+    pub student: RowStudent,
+    pub paper_epsilon: f64,
+    pub paper_accuracy: f64,
+    pub paper_deviation: f64,
+    pub paper_minutes: f64,
+}
+
+/// The way to a row's labels: `row.aggregation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AggregationKind {
+    /// Plurality without noise or encryption.
+    NonPrivate,
+    /// Noise, and a trusted server that sees the sums.
+    Trusted,
+    /// Noise, and a server that sees ciphertexts only.
+    Encrypted,
+}
+
+/// `row.student` as written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowStudent {
+    /// `student.method`.
+    #[default]
+    Default,
+    /// The paper's GAN.
+    Gan,
+    /// The student on pseudo-labels.
+    PseudoLabels,
+}
+
+/// A row, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowConfig {
+    /// Its name, which no other row has.
+    pub name: String,
+    /// The way to its labels.
+    pub aggregation: AggregationKind,
+    /// The circuit of encrypted labels.
+    pub circuit: Circuit,
+    /// The number of queries that it answers, the first ones; none: all.
+    pub queries: Option<NonZeroUsize>,
+    /// Ratio of the teachers that add noise.
+    pub honest_ratio: HonestRatio,
+    /// The position of the earlier row whose labels its students learn from; none: its own.
+    pub labels_of: Option<usize>,
+    /// The method of its students; none: `student.method`.
+    pub student: Option<StudentMethod>,
+    /// The paper's own figures.
+    pub paper: PaperFigures,
+}
+
+/// The paper's figures for a row, as far as it gives any: `[row.paper]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "RawPaper", into = "RawPaper")]
+pub struct PaperFigures {
+    /// Epsilon.
+    pub epsilon: Option<f64>,
+    /// Student accuracy, percent.
+    pub accuracy: Option<f64>,
+    /// Its deviation, percentage points.
+    pub deviation: Option<f64>,
+    /// Homomorphic time for all queries, minutes.
+    pub minutes: Option<f64>,
+}
+
+/// The paper's figures in reports, where 0 stands for none.
+#[derive(Serialize, Deserialize)]
+struct RawPaper {
+    epsilon: f64,
+    accuracy: f64,
+    deviation: f64,
+    minutes: f64,
+}
+
+impl From<RawPaper> for PaperFigures {
+    fn from(raw: RawPaper) -> Self {
+        let [epsilon, accuracy, deviation, minutes] = [raw.epsilon, raw.accuracy, raw.deviation, raw.minutes]
+            .map(|value| Some(value).filter(|&value| value > 0.0));
+        Self { epsilon, accuracy, deviation, minutes }
+    }
+}
+
+impl From<PaperFigures> for RawPaper {
+    fn from(paper: PaperFigures) -> Self {
+        let [epsilon, accuracy, deviation, minutes] =
+            [paper.epsilon, paper.accuracy, paper.deviation, paper.minutes].map(|value| value.unwrap_or(0.0));
+        Self { epsilon, accuracy, deviation, minutes }
+    }
+}
+
+impl RowConfig {
+    /// Returns the number of queries of `all` that the row answers: the first ones.
+    #[must_use]
+    pub fn query_count(&self, all: usize) -> usize {
+        self.queries.map_or(all, |queries| queries.get().min(all))
+    }
+
+    /// Returns whether noise is added to its votes.
+    #[must_use]
+    pub fn is_noisy(&self) -> bool {
+        self.aggregation != AggregationKind::NonPrivate
+    }
+}
+
+/// The values of other sections that a row is checked beside.
+pub(super) struct Surroundings {
+    pub(super) teachers: usize,
+    pub(super) queries: usize,
+    pub(super) randomness: RandomnessKind,
+}
+
+/// Checks all rows, beside each other and beside other sections.
+pub(super) fn check(rows: &[RawRow], around: &Surroundings) -> Result<Vec<RowConfig>, Fault> {
+    if rows.is_empty() {
+        return refuse("row", "a table needs at least one [[row]]");
+    }
+    (0..rows.len()).map(|index| rows[index].check(index, &rows[..index], around)).collect()
+}
+
+impl RawRow {
+    fn check(&self, index: usize, earlier: &[Self], around: &Surroundings) -> Result<RowConfig, Fault> {
+        let key = |field: &str| format!("row.{index}.{field}");
+        self.check_name(earlier).map_err(|message| Fault::new(key("name"), message))?;
+        let honest_ratio = HonestRatio::new(self.honest_ratio)
+            .and_then(|ratio| ratio.noisy_teachers(around.teachers).map(|_| ratio))
+            .map_err(|error| Fault::new(key("honest_ratio"), error))?;
+        self.check_circuit(around.randomness).map_err(|message| Fault::new(key("circuit"), message))?;
+        if self.queries > around.queries {
+            return refuse(
+                key("queries"),
+                format!("found {}, expected 0 (all) to queries.count = {}", self.queries, around.queries),
+            );
+        }
+        if self.aggregation == AggregationKind::NonPrivate && self.honest_ratio < 1.0 {
+            return refuse(key("honest_ratio"), "a non-private row has no noise to be honest about: leave it out");
+        }
+        let labels_of = self.labels_of(earlier).map_err(|message| Fault::new(key("labels_of"), message))?;
+        for (field, value) in [
+            ("epsilon", self.paper_epsilon),
+            ("accuracy", self.paper_accuracy),
+            ("deviation", self.paper_deviation),
+            ("minutes", self.paper_minutes),
+        ] {
+            if !(value.is_finite() && value >= 0.0) {
+                return refuse(
+                    key(&format!("paper.{field}")),
+                    format!("found {value:?}, expected a number of at least 0"),
+                );
+            }
+        }
+        let paper = RawPaper {
+            epsilon: self.paper_epsilon,
+            accuracy: self.paper_accuracy,
+            deviation: self.paper_deviation,
+            minutes: self.paper_minutes,
+        };
+        Ok(RowConfig {
+            name: self.name.clone(),
+            aggregation: self.aggregation,
+            circuit: self.circuit,
+            queries: NonZeroUsize::new(self.queries),
+            honest_ratio,
+            labels_of,
+            student: self.student.into(),
+            paper: paper.into(),
+        })
+    }
+
+    fn check_name(&self, earlier: &[Self]) -> Result<(), String> {
+        if self.name.trim().is_empty() {
+            return Err("every [[row]] needs a name".into());
+        }
+        if self.name.len() > MAX_NAME || self.name.chars().any(char::is_control) {
+            return Err(format!("expected at most {MAX_NAME} bytes without control characters"));
+        }
+        if earlier.iter().any(|other| other.name == self.name) {
+            return Err(format!("{:?} names two rows", self.name));
+        }
+        Ok(())
+    }
+
+    fn check_circuit(&self, randomness: RandomnessKind) -> Result<(), &'static str> {
+        if self.circuit != Circuit::Tournament && self.aggregation != AggregationKind::Encrypted {
+            return Err("is read only with aggregation = \"encrypted\": leave it out");
+        }
+        if self.circuit == Circuit::Paper && randomness != RandomnessKind::Simulation {
+            return Err(
+                "\"paper\" is for comparison, with noise.source = \"simulation\": it is not exact, and what its wrong \
+                        winners tell of the noisy counts no claim covers",
+            );
+        }
+        Ok(())
+    }
+
+    fn labels_of(&self, earlier: &[Self]) -> Result<Option<usize>, String> {
+        if self.labels_of.is_empty() {
+            return Ok(None);
+        }
+        let Some(source) = earlier.iter().position(|other| other.name == self.labels_of) else {
+            return Err(format!("{:?} is no earlier row", self.labels_of));
+        };
+        if !earlier[source].labels_of.is_empty() {
+            return Err(format!("{:?} has its labels from another row itself: name that one", self.labels_of));
+        }
+        Ok(Some(source))
+    }
+
+    /// Writes a row down; `rows` are all rows of its config.
+    pub(super) fn of(row: &RowConfig, rows: &[RowConfig]) -> Self {
+        let paper = RawPaper::from(row.paper);
+        Self {
+            name: row.name.clone(),
+            aggregation: row.aggregation,
+            circuit: row.circuit,
+            queries: row.queries.map_or(0, NonZeroUsize::get),
+            honest_ratio: row.honest_ratio.get(),
+            labels_of: row.labels_of.map_or_else(String::new, |source| rows[source].name.clone()),
+            student: row.student.into(),
+            paper_epsilon: paper.epsilon,
+            paper_accuracy: paper.accuracy,
+            paper_deviation: paper.deviation,
+            paper_minutes: paper.minutes,
+        }
+    }
+}
+
+impl From<RowStudent> for Option<StudentMethod> {
+    fn from(student: RowStudent) -> Self {
+        match student {
+            RowStudent::Default => None,
+            RowStudent::Gan => Some(StudentMethod::Gan),
+            RowStudent::PseudoLabels => Some(StudentMethod::PseudoLabels),
+        }
+    }
+}
+
+impl From<Option<StudentMethod>> for RowStudent {
+    fn from(method: Option<StudentMethod>) -> Self {
+        match method {
+            None => Self::Default,
+            Some(StudentMethod::Gan) => Self::Gan,
+            Some(StudentMethod::PseudoLabels) => Self::PseudoLabels,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Inputs that are fine one by one and do not fit together.
+
+/// Inputs that do not fit together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// More teachers than training images.
+    #[error("ensemble.teachers = {teachers}: more teachers than the {images} training images")]
+    Teachers {
+        /// Number of teachers.
+        teachers: usize,
+        /// Number of training images.
+        images: usize,
+    },
+    /// A pool that leaves no test image.
+    #[error("data.pool_images = {pool}: of {images} test images none is left to measure the student")]
+    Pool {
+        /// Number of pool images.
+        pool: usize,
+        /// Number of public images.
+        images: usize,
+    },
+    /// Balanced queries without images.
+    #[error("queries.selection = \"balanced\" needs images with labels")]
+    BalancedWithoutImages,
+    /// A pool with too few images of a class.
+    #[error(
+        "queries.selection = \"balanced\": the pool has only {found} images for {queries} queries of {classes} classes"
+    )]
+    Balanced {
+        /// Number of images found.
+        found: usize,
+        /// Number of queries.
+        queries: usize,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// Votes that were saved with another shape than the config's.
+    #[error("votes of {saved} were saved, expected {teachers} teachers and {pool} pool images")]
+    VoteShape {
+        /// The shape that was saved.
+        saved: speed_core::VoteShape,
+        /// Teachers of the config.
+        teachers: usize,
+        /// Pool images of the config.
+        pool: usize,
+    },
+    /// Values of noisy votes that make no round.
+    #[error(transparent)]
+    NoisyVotes(#[from] speed_aggregation::VotesError),
+    /// Privacy noise that teachers cannot draw.
+    #[error(transparent)]
+    PrivacyNoise(#[from] speed_aggregation::PrivacyNoiseError),
+    /// Teachers of an architecture that does not train together.
+    #[error("only teachers of the small architecture train together")]
+    Architecture,
+    /// A teacher that was saved and is gone.
+    #[error("teacher {teacher} was saved and cannot be read back")]
+    LostTeacher {
+        /// Its number.
+        teacher: usize,
+    },
+    /// Students of one batch that resume after different epochs.
+    #[error("students {students:?} go on after epochs {epochs:?}, but only students of the same epoch train together")]
+    Epochs {
+        /// Their places in the batch.
+        students: [usize; 2],
+        /// Epochs that they have done.
+        epochs: [u32; 2],
+    },
+    /// A training that was ended because another one failed.
+    #[error("stopped because another student failed")]
+    Stopped,
+    /// Images that cannot be written as a picture.
+    #[error("generated images cannot be drawn: {0}")]
+    Picture(#[from] image::ImageError),
+    /// A student whose steps cannot be measured.
+    #[error("a student of this config cannot be trained: {0}")]
+    Unmeasured(#[source] Box<speed_student::StudentError<super::ExperimentError>>),
+}

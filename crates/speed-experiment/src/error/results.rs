@@ -1,0 +1,110 @@
+//! Faults of folders and files of results.
+
+use std::path::PathBuf;
+
+use speed_accountant::round_up;
+
+/// The fault of a folder or file of results, and the way on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResultsFault {
+    /// Another process works in the folder.
+    #[error("another `speed run` works in this folder: wait for it, or use another --results")]
+    InUse,
+    /// The folder belongs to another config.
+    #[error("this results folder belongs to another config: move it away, or use another --results")]
+    OtherConfig,
+    /// A file does not have the form of its name.
+    #[error("not a file that this version wrote: {0}")]
+    NotOurs(#[source] serde_json::Error),
+    /// A report does not have the form of one.
+    #[error("not a report that this version wrote: {0}")]
+    NoReport(#[source] serde_json::Error),
+    /// A run has no report.
+    #[error("no finished run here ({0}); `speed list` shows which there are")]
+    Unfinished(#[source] std::io::Error),
+    /// There is no folder of results.
+    #[error("there is no such folder of results")]
+    NoFolder,
+    /// Another kind of machine began the stage.
+    #[error(
+        "was begun on another kind of machine ({}, here {here}): its last bits would not be repeated. Go on there, or mix both \
+         with --mix-machines, or begin anew under another --results (real noise is then paid anew); arithmetic = \"portable\" in \
+         a config gives the same bits on every machine. `speed show` prints a finished run's table anywhere", first.escape_debug()
+    )]
+    OtherMachine {
+        /// The kind of machine that began it, as it stands in a folder that may be from anywhere.
+        first: String,
+        /// This machine's kind.
+        here: String,
+    },
+    /// A stage that was done is gone.
+    #[error("was taken away by another run of the experiment: run again")]
+    TakenAway,
+    /// The secret beside the ledger is gone.
+    #[error("is missing: without it nobody knows which answers the ledger's charges are for. Take it from a copy")]
+    NoLedgerKey,
+    /// The secret beside the ledger was cut.
+    #[error("has {found} bytes, expected 32: take it from a copy")]
+    LedgerKeyLength {
+        /// Its length.
+        found: usize,
+    },
+    /// A charge that was made is not in the ledger.
+    #[error(
+        "the charge for the answers in {} is missing: the ledger was lost, cut or replaced. Take it from a copy; without it nobody \
+         knows what was spent", answers.display()
+    )]
+    NoCharge {
+        /// The folder of the answers.
+        answers: PathBuf,
+    },
+    /// Charged answers are not there as they were: to answer again would be paid again.
+    #[error(
+        "{damage}, and the {queries} answers of row {row:?} were charged: put it back, or --force {stage} to answer again and to \
+         pay again, {} in all",
+        price_text(price)
+    )]
+    PaidAnswers {
+        /// The damage of the answers.
+        damage: Damage,
+        /// Number of queries.
+        queries: usize,
+        /// The row.
+        row: String,
+        /// Its stage.
+        stage: String,
+        /// Epsilon of the ledger as it is, and after another charge.
+        price: Result<(f64, f64), Box<super::ExperimentError>>,
+    },
+}
+
+/// The damage of a finished stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// The record cannot be read.
+    #[error("is no record of a stage")]
+    NoRecord,
+    /// The record is that of other inputs.
+    #[error("is of other votes, queries or settings, or of another version")]
+    OtherInputs,
+    /// An output was changed.
+    #[error("was changed")]
+    Changed,
+    /// An output is missing.
+    #[error("is missing")]
+    Missing,
+    /// The folder holds noise of another question.
+    #[error("holds the noise of charged answers to other votes, queries or settings")]
+    OtherNoise,
+    /// The folder is missing or was changed.
+    #[error("is missing or was changed")]
+    Gone,
+}
+
+fn price_text(price: &Result<(f64, f64), Box<super::ExperimentError>>) -> String {
+    match price {
+        Ok((before, after)) => format!("epsilon {:.2} instead of {:.2}", round_up(*after, 2), round_up(*before, 2)),
+        Err(error) => format!("({error})"),
+    }
+}

@@ -1,0 +1,79 @@
+//! Checks of the ledger before a run does anything.
+
+use std::path::PathBuf;
+
+use speed_accountant::{QueryBatch, round_up};
+use speed_ledger::Ledger;
+
+use super::event::limit;
+use super::files::LedgerFiles;
+use super::payment::ANSWERS;
+use crate::config::Config;
+use crate::error::{ExperimentError, ResultsFault};
+use crate::progress::Progress;
+use crate::store::RunStore;
+
+/// Holds the ledger against the stages that were charged to it, and names other ledgers.
+///
+/// # Errors
+/// If the ledger cannot be read, or a charge is not in it that was made.
+pub(crate) fn check(store: &RunStore, config: &Config, progress: &dyn Progress) -> Result<(), ExperimentError> {
+    if config.is_simulation() {
+        return Ok(());
+    }
+    let files = LedgerFiles::of(store.experiment());
+    check_charges(store, &files, progress)?;
+    for other in files.others() {
+        // One that cannot be read is its own experiment's matter.
+        let Ok(statement) = Ledger::open(&other).and_then(|ledger| ledger.statement()) else { continue };
+        if statement.queries > 0 {
+            progress.note(&format!(
+                "another ledger: {} ({} answers, epsilon {:.2}); if it is about the same teachers, what both say adds up",
+                other.display(),
+                statement.queries,
+                round_up(statement.spent_epsilon, 2)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_charges(store: &RunStore, files: &LedgerFiles, progress: &dyn Progress) -> Result<(), ExperimentError> {
+    // Marks before the ledger: another run may be charging.
+    let marks: Vec<(PathBuf, String)> = store
+        .all_remains(ANSWERS)
+        .into_iter()
+        .filter_map(|stage| Some((stage.folder().to_path_buf(), stage.charged()?.trim().to_owned())))
+        .collect();
+    let known = files.statement()?;
+    if let Some(torn) = known.as_ref().and_then(|known| known.torn) {
+        progress.note(&format!(
+            "{}, line {}: only {} bytes of a charge are there; if no crash cut it short, take the file from a copy",
+            files.path().display(),
+            torn.line,
+            torn.bytes
+        ));
+    }
+    let charges = known.map(|known| known.charges).unwrap_or_default();
+    let lost = marks.into_iter().find(|(_, digest)| !charges.iter().any(|charge| charge.noise_digest == *digest));
+    match lost {
+        Some((answers, _)) => {
+            Err(ExperimentError::Results { path: files.path(), fault: ResultsFault::NoCharge { answers } })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses forced stages whose charges would pass the budget, before what they left is set aside.
+///
+/// # Errors
+/// If the budget does not allow `charges`, or the ledger cannot be read.
+pub(crate) fn check_forced(store: &RunStore, config: &Config, charges: &[QueryBatch]) -> Result<(), ExperimentError> {
+    if config.is_simulation() {
+        return Ok(());
+    }
+    let (Some(limit), Some(ledger)) = (limit(config), LedgerFiles::of(store.experiment()).open()?) else {
+        return Ok(());
+    };
+    Ok(ledger.would_allow(charges, Some(limit))?)
+}

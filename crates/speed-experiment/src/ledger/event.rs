@@ -1,0 +1,43 @@
+//! The price of a row's answers, and the limits of a config.
+
+use speed_accountant::{Budget, PrivacyEvent, QueryBatch};
+use speed_mechanism::{Mechanism, NoiseShare};
+
+use crate::config::{Config, RowConfig};
+use crate::error::ExperimentError;
+
+/// Returns the noise of a row's queries, sampler included.
+///
+/// # Errors
+/// If the noise cannot be drawn or accounted for.
+pub(crate) fn event(
+    config: &Config,
+    row: &RowConfig,
+    queries: usize,
+    classes: usize,
+) -> Result<PrivacyEvent, ExperimentError> {
+    let (teachers, gamma, ratio) = (config.ensemble.teachers, config.noise.gamma, row.honest_ratio);
+    let draws = (ratio.noisy_teachers(teachers)? * queries * classes) as u64;
+    let sampling = NoiseShare::new(gamma, teachers)?.total_variation_of_draws(draws);
+    let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), ratio.effective(teachers)?);
+    Ok(event.with_sampling_total_variation(sampling)?)
+}
+
+/// Returns the charge for a row's answers between `classes` classes.
+///
+/// # Errors
+/// If the noise cannot be drawn or accounted for.
+pub(crate) fn planned_charge(config: &Config, row: &RowConfig, classes: usize) -> Result<QueryBatch, ExperimentError> {
+    let queries = row.query_count(config.queries.count);
+    Ok(QueryBatch::new(event(config, row, queries, classes)?, classes, queries))
+}
+
+/// Returns the budget of the ledger itself, which has no limit: that is the config's, which may change.
+pub(super) fn record(config: &Config) -> Budget {
+    Budget { epsilon: None, delta: config.privacy.delta }
+}
+
+/// Returns the config's limit for everything that the ledger holds.
+pub(crate) fn limit(config: &Config) -> Option<Budget> {
+    config.privacy.budget.map(|epsilon| Budget { epsilon: Some(epsilon), ..record(config) })
+}

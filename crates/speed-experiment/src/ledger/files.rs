@@ -1,0 +1,129 @@
+//! The files of an experiment's ledger: the ledger, its lock, and the secret that hides its questions.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use speed_accountant::Budget;
+use speed_core::Randomness;
+use speed_ledger::{Ledger, Statement};
+use speed_mechanism::MechanismError;
+use zeroize::Zeroizing;
+
+use crate::error::{ExperimentError, ResultsFault};
+use crate::store::{Fingerprint, Lock, sweep, write_secret};
+
+const LEDGER: &str = "ledger";
+const SECRET: &str = "ledger.key";
+const LOCK: &str = "ledger.lock";
+
+/// The files of an experiment's ledger.
+pub(crate) struct LedgerFiles {
+    experiment: PathBuf,
+}
+
+/// The secret that hides the questions of a ledger, which may be published: they are made from votes, and whoever knows all votes
+/// but one teacher's could try that one's.
+pub(super) struct Secret(Zeroizing<[u8; 32]>);
+
+impl Secret {
+    /// Returns the name of a question in the ledger.
+    pub(super) fn hide(&self, question: Fingerprint) -> String {
+        let hash = Sha256::new().chain_update("speed question\n").chain_update(self.0.as_slice());
+        hex::encode(&hash.chain_update(question.to_hex()).finalize()[..16])
+    }
+}
+
+impl LedgerFiles {
+    /// The files in the folder of an experiment's runs.
+    pub(crate) fn of(experiment: &Path) -> Self {
+        Self { experiment: experiment.to_path_buf() }
+    }
+
+    /// Returns the path of the ledger.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.experiment.join(LEDGER)
+    }
+
+    /// Returns the path of the secret.
+    pub(super) fn secret_path(&self) -> PathBuf {
+        self.experiment.join(SECRET)
+    }
+
+    /// Opens the ledger, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn open(&self) -> Result<Option<Ledger>, ExperimentError> {
+        let path = self.path();
+        Ok(if path.exists() { Some(Ledger::open(&path)?) } else { None })
+    }
+
+    /// Opens the ledger, or begins one.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub(super) fn open_or_create(&self, record: Budget) -> Result<Ledger, ExperimentError> {
+        Ok(Ledger::open_or_create(&self.path(), record)?)
+    }
+
+    /// Reads what the ledger adds up to; none where nothing was charged.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn statement(&self) -> Result<Option<Statement>, ExperimentError> {
+        Ok(self.open()?.map(|ledger| ledger.statement()).transpose()?)
+    }
+
+    /// Reads the secret; none where nothing was charged.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not whole.
+    pub(super) fn secret(&self) -> Result<Option<Secret>, ExperimentError> {
+        let path = self.secret_path();
+        match std::fs::read(&path).map(Zeroizing::new) {
+            Ok(bytes) => match bytes.as_slice().try_into() {
+                Ok(secret) => Ok(Some(Secret(Zeroizing::new(secret)))),
+                Err(_) => {
+                    Err(ExperimentError::Results { path, fault: ResultsFault::LedgerKeyLength { found: bytes.len() } })
+                }
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(ExperimentError::io("read", path)(error)),
+        }
+    }
+
+    /// Reads the secret, or draws one.
+    ///
+    /// # Errors
+    /// If it cannot be read, drawn or written.
+    pub(super) fn secret_or_new(&self) -> Result<Secret, ExperimentError> {
+        if let Some(secret) = self.secret()? {
+            return Ok(secret);
+        }
+        let secret = Randomness::fresh().map_err(MechanismError::from)?;
+        write_secret(&self.secret_path(), secret.as_slice())?;
+        Ok(Secret(secret))
+    }
+
+    /// Keeps other runs of the experiment from charging until the lock is dropped.
+    ///
+    /// # Errors
+    /// If the lock cannot be taken, or a rest of a killed write not be removed.
+    pub(super) fn lock(&self) -> Result<Lock, ExperimentError> {
+        let lock = Lock::wait(&self.experiment.join(LOCK))?;
+        // Only here does anybody write beside the ledger.
+        sweep(&self.experiment, 0)?;
+        Ok(lock)
+    }
+
+    /// Returns the paths of other experiments' ledgers.
+    pub(super) fn others(&self) -> Vec<PathBuf> {
+        let own = self.path();
+        let Some(results) = self.experiment.parent() else { return Vec::new() };
+        let experiments = std::fs::read_dir(results).into_iter().flatten().flatten();
+        let mut all: Vec<PathBuf> =
+            experiments.map(|entry| entry.path().join(LEDGER)).filter(|path| *path != own && path.is_file()).collect();
+        all.sort();
+        all
+    }
+}

@@ -1,0 +1,224 @@
+//! The payment for one set of answers.
+
+use std::path::PathBuf;
+
+use speed_accountant::{QueryBatch, round_up};
+use speed_ledger::{ChargeRequest, LedgerError, Statement};
+use speed_mechanism::MechanismError;
+
+use super::event::{event, limit, record};
+use super::files::LedgerFiles;
+use crate::config::{Config, RowConfig};
+use crate::error::{Damage, ExperimentError, ResultsFault};
+use crate::progress::Progress;
+use crate::store::{Fingerprint, Identity, NoiseKey, RunStore, StageFolder};
+
+/// The kind of the stages whose answers are charged.
+pub(crate) const ANSWERS: &str = "aggregate";
+
+/// The payment for one set of answers, known by the identity of its stage: its fingerprint is the question.
+pub(crate) struct Payment<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) store: &'a RunStore,
+    pub(crate) progress: &'a dyn Progress,
+    pub(crate) row: &'a RowConfig,
+    pub(crate) answers: &'a Identity,
+    pub(crate) queries: usize,
+    pub(crate) classes: usize,
+}
+
+impl Payment<'_> {
+    fn question(&self) -> Fingerprint {
+        self.answers.fingerprint
+    }
+
+    fn files(&self) -> LedgerFiles {
+        LedgerFiles::of(self.store.experiment())
+    }
+
+    /// Returns whether the answers cost anything: noise is added, and no seed makes it.
+    fn is_real(&self) -> bool {
+        !self.config.is_simulation() && self.row.is_noisy()
+    }
+
+    /// Returns whether this stage has begun to give answers that are paid for: they come before any that another stage gave.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub(crate) fn is_underway(&self) -> Result<bool, ExperimentError> {
+        let own = self.store.remains_of(&self.answers.name).noise_key(self.question());
+        match own.filter(|_| self.is_real()) {
+            Some(key) => Ok(self.charged()?.contains(&key.digest())),
+            None => Ok(false),
+        }
+    }
+
+    /// Charges the answers, unless they are, and opens the folder to give them in, with the key of their noise; none if another
+    /// run `is_done` with them meanwhile.
+    ///
+    /// # Errors
+    /// If they were given or charged before, and are not there any more: answering again would be paid again.
+    pub(crate) fn settle(&self, is_done: impl Fn() -> bool) -> Result<Option<StageFolder>, ExperimentError> {
+        if !self.is_real() {
+            return self.store.unfinished(self.answers).map(Some);
+        }
+        // Another run of the experiment may be about to charge the same answers.
+        let _lock = self.files().lock()?;
+        if !self.is_underway()? && is_done() {
+            return Ok(None);
+        }
+        let outstanding = match self.outstanding_key() {
+            // Whoever had the key gave the answers meanwhile, and removed it after that.
+            Err(_) if is_done() => return Ok(None),
+            found => found?,
+        };
+        let mut folder = self.store.unfinished(self.answers)?;
+        self.charge(outstanding, &mut folder)?;
+        Ok(Some(folder))
+    }
+
+    /// Returns the digests of the noise that was charged for this question.
+    fn charged(&self) -> Result<Vec<String>, ExperimentError> {
+        let files = self.files();
+        let Some(Statement { charges, .. }) = files.statement()? else { return Ok(Vec::new()) };
+        let Some(secret) = files.secret()? else {
+            if charges.iter().any(|charge| !charge.question.is_empty()) {
+                let (path, fault) = (files.secret_path(), ResultsFault::NoLedgerKey);
+                return Err(ExperimentError::Results { path, fault });
+            }
+            return Ok(Vec::new());
+        };
+        let question = secret.hide(self.question());
+        let same = charges.into_iter().filter(|charge| charge.question == question);
+        Ok(same.map(|charge| charge.noise_digest).collect())
+    }
+
+    /// Finds a key of answers that are not given yet, and were charged; none where they are to be charged first.
+    fn outstanding_key(&self) -> Result<Option<NoiseKey>, ExperimentError> {
+        let (store, name, question) = (self.store, &self.answers.name, self.question());
+        let charged = self.charged()?;
+        let own = store.remains_of(name);
+        let is_charged = |key: &NoiseKey| charged.contains(&key.digest());
+        if let Some(key) = own.noise_key(question).filter(is_charged) {
+            return Ok(Some(key));
+        }
+        let is_of_others = own.has_noise_key() && !own.is_of(question);
+        if store.is_forced(name) {
+            if is_of_others {
+                store.set_aside(name)?;
+            }
+            return Ok(None);
+        }
+        if let Some((path, damage)) = own.damage(question) {
+            return Err(self.would_pay_again(path, damage));
+        }
+        if is_of_others && own.charged().is_some() {
+            return Err(self.would_pay_again(own.folder().to_path_buf(), Damage::OtherNoise));
+        }
+        if charged.is_empty() {
+            return Ok(None);
+        }
+        let mut keys = store.remains(ANSWERS).into_iter().filter_map(|remains| remains.noise_key(question));
+        match keys.find(is_charged) {
+            Some(key) => Ok(Some(key)),
+            None => Err(self.would_pay_again(own.folder().to_path_buf(), Damage::Gone)),
+        }
+    }
+
+    /// Charges the answers, once, and keeps the key of their noise in their folder.
+    fn charge(&self, outstanding: Option<NoiseKey>, folder: &mut StageFolder) -> Result<(), ExperimentError> {
+        let own = self.store.remains_of(&self.answers.name);
+        // A key that was never charged serves as well as a new one.
+        let key = match outstanding.or_else(|| own.noise_key(self.question())) {
+            Some(key) => key,
+            None => NoiseKey::fresh(self.question()).map_err(MechanismError::from)?,
+        };
+        let digest = key.digest();
+        // Before it is charged: from then on it must not be lost.
+        folder.keep_noise_key(key)?;
+        match self.enter(&digest) {
+            Ok((before, statement)) => {
+                folder.mark_charged(&digest)?;
+                self.note(before, &statement);
+                Ok(())
+            }
+            // Whether the charge was made is not known, or nothing was tried: the key stays.
+            Err(Refusal::Failed(error)) => Err(error),
+            // No charge was made for it, and none is to look as if.
+            Err(Refusal::Charge(refused)) => {
+                own.forget_noise()?;
+                Err(refused.into())
+            }
+        }
+    }
+
+    /// Enters the charge into the ledger, unless it is there, and returns how many queries it held before and its new statement.
+    fn enter(&self, noise_digest: &str) -> Result<(usize, Statement), Refusal> {
+        let files = self.files();
+        let secret = files.secret_or_new()?;
+        let ledger = files.open_or_create(record(self.config))?;
+        let before = ledger.statement().map_err(ExperimentError::from)?.queries;
+        let charged = ledger.charge_once(&ChargeRequest {
+            label: &format!("{}: {}", self.store.id(), self.row.name),
+            event: &event(self.config, self.row, self.queries, self.classes)?,
+            classes: self.classes,
+            queries: self.queries,
+            question: &secret.hide(self.question()),
+            noise_digest,
+            limit: limit(self.config),
+        });
+        match charged {
+            Ok(statement) => Ok((before, statement)),
+            Err(error @ (LedgerError::Io { .. } | LedgerError::Damaged { .. })) => Err(Refusal::Failed(error.into())),
+            Err(refused) => Err(Refusal::Charge(refused)),
+        }
+    }
+
+    fn note(&self, before: usize, statement: &Statement) {
+        let (queries, spent) = (self.queries, round_up(statement.spent_epsilon, 2));
+        self.progress.note(&if statement.queries == before {
+            format!("ledger: the {queries} answers were charged before they were interrupted, epsilon {spent} in all")
+        } else {
+            format!("ledger: {queries} answers charged, epsilon {spent} in all")
+        });
+    }
+
+    /// Removes the key of these answers wherever it lies: they are given.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub(crate) fn forget_noise(&self) -> Result<(), ExperimentError> {
+        let all = self.store.all_remains(ANSWERS).into_iter();
+        all.filter(|remains| remains.is_of(self.question())).try_for_each(|remains| remains.forget_noise())
+    }
+
+    fn would_pay_again(&self, path: PathBuf, damage: Damage) -> ExperimentError {
+        let price = || -> Result<(f64, f64), ExperimentError> {
+            let ledger = speed_ledger::Ledger::open(&self.files().path())?;
+            let event = event(self.config, self.row, self.queries, self.classes)?;
+            Ok(ledger.spent_with(&[QueryBatch::new(event, self.classes, self.queries)])?)
+        };
+        let fault = ResultsFault::PaidAnswers {
+            damage,
+            queries: self.queries,
+            row: self.row.name.clone(),
+            stage: self.answers.name.clone(),
+            price: price().map_err(Box::new),
+        };
+        ExperimentError::Results { path, fault }
+    }
+}
+
+/// A charge that was not made, or may not have been.
+enum Refusal {
+    /// The ledger refused it.
+    Charge(LedgerError),
+    /// Something failed on the way.
+    Failed(ExperimentError),
+}
+
+impl From<ExperimentError> for Refusal {
+    fn from(error: ExperimentError) -> Self {
+        Self::Failed(error)
+    }
+}

@@ -1,0 +1,19 @@
+//! The options of a run.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// The choices of a run beside its config; none of them changes results.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Folder of all results.
+    pub results: PathBuf,
+    /// Folder of datasets, looked at first.
+    pub datasets: Option<PathBuf>,
+    /// Threads to use.
+    pub threads: NonZeroUsize,
+    /// Stages to do again although they are done; what they left is set aside.
+    pub force: Vec<String>,
+    /// Go on with trainings that another kind of machine began; the report names both.
+    pub mix_machines: bool,
+}

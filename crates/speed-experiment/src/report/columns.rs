@@ -1,0 +1,118 @@
+//! The table's columns and cells.
+
+use speed_accountant::{Account, round_up};
+use speed_student::StudentMethod;
+
+use super::Report;
+use super::row::ReportRow;
+use crate::config::AggregationKind;
+use crate::table::{Table, percent};
+
+/// The columns that config and seed determine.
+const COLUMNS: [&str; 11] = [
+    "row",
+    "ε data-dependent",
+    "ε data-dependent collusion",
+    "ε data-independent",
+    "ε paper formulas",
+    "ε paper",
+    "labels %",
+    "student",
+    "student %",
+    "paper %",
+    "HE = clear",
+];
+
+impl ReportRow {
+    /// Returns the cells that the config and the seed determine.
+    fn cells(&self) -> Vec<String> {
+        let epsilon = |account: &Option<Account>| account.as_ref().map_or_else(dash, |a| two_digits_up(a.epsilon));
+        vec![
+            self.name.clone(),
+            epsilon(&self.data_dependent),
+            epsilon(&self.data_dependent_collusion),
+            epsilon(&self.data_independent),
+            epsilon(&self.paper_formulas),
+            optional(self.paper.epsilon, |value| format!("{value:.2}")),
+            self.label_accuracy.map_or_else(dash, percent),
+            match (self.students.is_empty(), self.method) {
+                (true, _) => dash(),
+                (false, StudentMethod::Gan) => "GAN".to_owned(),
+                (false, StudentMethod::PseudoLabels) => "ours".to_owned(),
+            },
+            self.student_mean
+                .map_or_else(dash, |mean| plus_minus(100.0 * mean, self.student_deviation.map(|d| 100.0 * d))),
+            optional(self.paper.accuracy, |mean| plus_minus(mean, self.paper.deviation)),
+            match self.aggregation {
+                AggregationKind::Encrypted => format!("{}/{}", self.agreement, self.queries),
+                AggregationKind::NonPrivate | AggregationKind::Trusted => dash(),
+            },
+        ]
+    }
+}
+
+impl Report {
+    /// Returns the table without times: the same bytes for the same config and seed.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(self.columns());
+        for row in &self.rows {
+            table.push(self.cells(row));
+        }
+        table
+    }
+
+    /// Returns the columns, "unresolved" only where a row can have such queries.
+    fn columns(&self) -> impl Iterator<Item = &'static str> {
+        COLUMNS.into_iter().chain(self.has_unresolved().then_some("unresolved"))
+    }
+
+    fn cells(&self, row: &ReportRow) -> Vec<String> {
+        let mut cells = row.cells();
+        if self.has_unresolved() {
+            cells.push(row.unresolved.map_or_else(dash, |count| format!("{count}/{}", row.queries)));
+        }
+        cells
+    }
+
+    pub(super) fn has_unresolved(&self) -> bool {
+        self.rows.iter().any(|row| row.unresolved.is_some())
+    }
+
+    /// Returns the table with the homomorphic times.
+    #[must_use]
+    pub fn table_with_times(&self) -> Table {
+        let mut table = Table::new(self.columns().chain(["HE s", "core-s/query", "paper s"]));
+        for row in &self.rows {
+            let mut cells = self.cells(row);
+            match &row.encrypted_times {
+                Some(times) => {
+                    cells.push(format!("{:.1}", times.argmax_seconds));
+                    cells.push(times.core_seconds_per_query().map_or_else(dash, |seconds| format!("{seconds:.2}")));
+                }
+                None => cells.extend([dash(), dash()]),
+            }
+            cells.push(optional(row.paper.minutes, |minutes| format!("{:.0}", 60.0 * minutes)));
+            table.push(cells);
+        }
+        table
+    }
+}
+
+fn plus_minus(mean: f64, deviation: Option<f64>) -> String {
+    deviation.map_or_else(|| format!("{mean:.2}"), |deviation| format!("{mean:.2} ± {deviation:.2}"))
+}
+
+/// Formats an epsilon, rounded up to two digits.
+pub(super) fn two_digits_up(epsilon: f64) -> String {
+    format!("{:.2}", round_up(epsilon, 2))
+}
+
+fn optional(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+    value.map_or_else(dash, show)
+}
+
+/// Returns the cell of a value that there is not.
+pub(super) fn dash() -> String {
+    "-".to_owned()
+}

@@ -1,0 +1,120 @@
+//! One line of the table.
+
+use serde::{Deserialize, Serialize};
+use speed_accountant::Account;
+use speed_student::StudentMethod;
+
+use super::statistics::{mean_and_deviation, median};
+use crate::config::{AggregationKind, Config, PaperFigures};
+use crate::stages::{Bounds, LabellingTimes, RowLabels, StudentRun};
+
+/// Everything that a run found for one row.
+#[derive(Clone)]
+pub(crate) struct RowResult {
+    /// Its labels, its own or those of the row that it names.
+    pub(crate) labels: RowLabels,
+    /// Times of the homomorphic part.
+    pub(crate) times: Option<LabellingTimes>,
+    /// The privacy bounds, where noise was added.
+    pub(crate) bounds: Option<Bounds>,
+    /// The students, one per repeat.
+    pub(crate) students: Vec<StudentRun>,
+}
+
+/// One line of the table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReportRow {
+    /// The row's name.
+    pub name: String,
+    /// The way to its labels.
+    pub aggregation: AggregationKind,
+    /// Ratio of teachers that added noise.
+    pub honest_ratio: f64,
+    /// The row that its labels are from; empty: its own.
+    #[serde(default)]
+    pub labels_of: String,
+    /// The method of its students.
+    #[serde(default)]
+    pub method: StudentMethod,
+    /// The tightest valid claim for the integer noise, at these votes.
+    #[serde(alias = "privacy")]
+    pub data_dependent: Option<Account>,
+    /// The same where the other teachers' noise is known to the adversary.
+    #[serde(default, alias = "privacy_collusion")]
+    pub data_dependent_collusion: Option<Account>,
+    /// The tightest claim for any votes.
+    #[serde(alias = "privacy_data_independent")]
+    pub data_independent: Option<Account>,
+    /// Algorithm 1 with the paper's formulas for continuous noise, at these votes.
+    #[serde(alias = "privacy_paper_formulas")]
+    pub paper_formulas: Option<Account>,
+    /// The bounds that have no value although noise was added, and the reasons.
+    #[serde(default, alias = "privacy_without_value")]
+    pub without_value: Vec<String>,
+    /// Share of the answered queries whose label is right.
+    pub label_accuracy: Option<f64>,
+    /// Queries on which the label is that of the clear-text argmax.
+    pub agreement: usize,
+    /// Queries without one winner, for the paper's circuit; no other leaves any.
+    #[serde(default)]
+    pub unresolved: Option<usize>,
+    /// Queries asked.
+    pub queries: usize,
+    /// The students, one per repeat.
+    pub students: Vec<StudentRun>,
+    /// Mean accuracy of the students.
+    pub student_mean: Option<f64>,
+    /// Their sample standard deviation; none for one repeat.
+    pub student_deviation: Option<f64>,
+    /// Their median.
+    #[serde(default)]
+    pub student_median: Option<f64>,
+    /// The paper's own figures.
+    pub paper: PaperFigures,
+    /// Times of the homomorphic part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) encrypted_times: Option<LabellingTimes>,
+}
+
+impl ReportRow {
+    /// The line of the row at `index` of `config`.
+    pub(crate) fn new(config: &Config, index: usize, result: RowResult) -> Self {
+        let (row, source) = (&config.rows[index], &config.rows[config.labels_of(index)]);
+        let RowResult { labels, times, bounds, students } = result;
+        let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
+        let (student_mean, student_deviation) = mean_and_deviation(&accuracies);
+        let bounds = bounds.unwrap_or_default();
+        Self {
+            name: row.name.clone(),
+            aggregation: source.aggregation,
+            honest_ratio: source.honest_ratio.get(),
+            labels_of: row.labels_of.map_or_else(String::new, |source| config.rows[source].name.clone()),
+            method: config.method_of(row),
+            data_dependent: bounds.data_dependent,
+            data_dependent_collusion: bounds.data_dependent_collusion,
+            data_independent: bounds.data_independent,
+            paper_formulas: bounds.paper_formulas,
+            without_value: bounds.without_value,
+            label_accuracy: labels.label_accuracy,
+            agreement: labels.agreement,
+            unresolved: labels.unresolved,
+            queries: labels.labels.len(),
+            students,
+            student_mean,
+            student_deviation,
+            student_median: (!accuracies.is_empty()).then(|| median(&accuracies)),
+            paper: row.paper,
+            encrypted_times: times,
+        }
+    }
+
+    /// Returns the line without times: the part that config and seed determine.
+    pub(crate) fn without_times(&self) -> Self {
+        Self { encrypted_times: None, ..self.clone() }
+    }
+
+    /// Returns its bounds, in the order of their columns.
+    pub(super) fn bounds(&self) -> [&Option<Account>; 4] {
+        [&self.data_dependent, &self.data_dependent_collusion, &self.data_independent, &self.paper_formulas]
+    }
+}

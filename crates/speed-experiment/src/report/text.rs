@@ -1,0 +1,130 @@
+//! The report as text: conditions, table, and how to read it.
+
+use super::Report;
+use super::columns::{dash, two_digits_up};
+use crate::config::VotesSourceKind;
+use crate::stages::EnsembleQuality;
+use crate::table::{Table, percent};
+
+impl Report {
+    /// Returns the table with its conditions above and how to read it below.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        format!("{}\n{}\n{}", self.heading(), self.table_with_times().to_text(), self.notes())
+    }
+
+    /// Returns the table and its conditions as Markdown.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let mut text = format!("# {}\n\n{}\n", self.experiment, self.heading());
+        text.push_str(&self.table_with_times().to_markdown());
+        text.push_str(&format!("\n```text\n{}```\n\n## Claims\n\n{}\n## Stages\n\n", self.notes(), self.claims()));
+        let mut times = Table::new(["stage", "wall seconds", "units from earlier attempts"]);
+        for stage in &self.stage_times {
+            let seconds = format!("{:.1}", stage.seconds);
+            times.push(vec![stage.stage.clone(), seconds, stage.resumed_units.to_string()]);
+        }
+        text.push_str(&times.to_markdown());
+        text.push_str(&format!("\n## Config\n\n```toml\n{}```\n", self.config.to_toml()));
+        text
+    }
+
+    fn notes(&self) -> String {
+        if self.has_unresolved() { format!("{NOTES}{UNRESOLVED_NOTE}") } else { NOTES.to_owned() }
+    }
+
+    fn heading(&self) -> String {
+        let simulation = "SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n";
+        let simulation = if self.simulation { simulation } else { "" };
+        format!("{simulation}{}{}{}", self.conditions(), self.mixed_machines(), self.spent())
+    }
+
+    fn conditions(&self) -> String {
+        let accuracy = |share: Option<f64>| share.map_or_else(dash, |share| format!("{} %", percent(share)));
+        let (config, environment) = (&self.config, &self.environment);
+        let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy } = &self.ensemble;
+        let [mean, plurality] = [mean_accuracy, plurality_accuracy].map(|share| accuracy(*share));
+        let votes = match config.votes.source {
+            VotesSourceKind::Truth => format!("True labels of {pool_images} pool images in place of votes"),
+            _ => format!("{teachers} teachers (mean {mean}, plurality {plurality} on {pool_images} pool images)"),
+        };
+        format!(
+            "{votes}, {} queries, gamma {}, delta {}, seed {}.\n\
+             {}, {} processors, {}; {}; speed {}, burn {}, tfhe {}.\n",
+            config.queries.count,
+            config.noise.gamma,
+            config.privacy.delta,
+            config.seed,
+            environment.processor,
+            environment.processors,
+            environment.system,
+            environment.products,
+            environment.speed,
+            environment.burn,
+            environment.tfhe,
+        )
+    }
+
+    fn mixed_machines(&self) -> String {
+        if self.kinds_of_machine.len() < 2 {
+            return String::new();
+        }
+        format!(
+            "MIXED: trained on machines of {} kinds ({}); no one machine repeats these trainings.\n",
+            self.kinds_of_machine.len(),
+            self.kinds_of_machine.join(", ")
+        )
+    }
+
+    fn spent(&self) -> String {
+        let Some(ledger) = &self.ledger else { return String::new() };
+        let budget = self.config.privacy.budget;
+        let of = if budget > 0.0 { format!(" of {budget}") } else { String::new() };
+        format!(
+            "Ledger: {} answers charged in all runs of this experiment, epsilon {}{of} at delta {:e} whatever the votes are.\n",
+            ledger.queries,
+            two_digits_up(ledger.spent_epsilon),
+            ledger.budget.delta.get(),
+        )
+    }
+
+    /// Returns the claims in full, one for each figure.
+    fn claims(&self) -> String {
+        let mut text = String::new();
+        for row in self.rows.iter().filter(|row| row.labels_of.is_empty()) {
+            for account in row.bounds().into_iter().flatten() {
+                text.push_str(&format!("- **{}**, {}: {}\n", row.name, two_digits_up(account.epsilon), account.claim));
+            }
+            for why in &row.without_value {
+                text.push_str(&format!("- **{}**, no value of {why}\n", row.name));
+            }
+        }
+        text
+    }
+}
+
+/// How to read the columns.
+const NOTES: &str = "\
+ε data-dependent
+             the tightest valid claim for the integer noise that was added, at these votes, rounded up: both
+             directions; neighbours differ in one teacher's vote; noise of up to as many teachers as are beyond tau is
+             missing, not known (dropout; central for Trusted); depends on the votes, so not for publication as it is.
+ε data-dependent collusion
+             the same where that noise may be known to the adversary, missing, or some of both.
+ε data-independent
+             without looking at the votes: both directions, dropout or collusion, may be published.
+ε paper formulas
+             Algorithm 1 with the paper's formulas for continuous noise, at these votes: one direction, dropout.
+ε paper      what the paper printed. Its accuracies stand under \"paper %\", its homomorphic time under \"paper s\".
+labels %     right labels among the answered queries.
+student      GAN: the paper's | ours: the student on pseudo-labels, on the same labels and images (docs/student.md).
+student %    accuracy on test images, mean ± deviation of repeats; one by one in
+             tables/students.csv and students.svg.
+HE = clear   queries on which the homomorphic argmax gives the label of the clear-text one.
+HE s         wall clock of the homomorphic argmax, all queries. core-s/query: processor time of the whole round.
+";
+
+const UNRESOLVED_NOTE: &str = "\
+unresolved   queries for which the paper's circuit found no winner or several; they stay without a label. Of tied
+             counts the clear-text argmax takes the lowest class, the paper's circuit any.
+";

@@ -1,0 +1,26 @@
+//! The stages of a run, in the order in which the data passes them.
+
+mod account;
+mod complete;
+mod context;
+mod data;
+mod labelling;
+mod machine;
+mod names;
+mod queries;
+mod stage;
+mod students;
+mod teachers;
+mod votes;
+
+pub(crate) use account::{AccountStage, Bounds};
+pub(crate) use complete::complete;
+pub(crate) use context::Context;
+pub(crate) use data::{DataStage, Images};
+pub(crate) use labelling::{Keys, LabellingStage, LabellingTimes, Question, RowLabels};
+pub(crate) use machine::kinds as kinds_of_machine;
+pub(crate) use names::{RowStages, StageNames};
+pub(crate) use queries::{QueriesStage, select as select_queries};
+pub(crate) use students::{Course, Labelled, StudentRun, Students};
+pub(crate) use teachers::TeachersStage;
+pub(crate) use votes::{CollectedVotes, EnsembleQuality, VotesStage, planned_classes};

@@ -1,0 +1,53 @@
+//! The way of every stage from its inputs to its output.
+
+use super::context::Context;
+use super::machine;
+use super::stage::Stage;
+use crate::error::ExperimentError;
+use crate::store::{Identity, StageState};
+
+/// Returns the output of `stage`, which is run unless it is done with the same fingerprint.
+///
+/// # Errors
+/// If the stage fails.
+pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
+    let identity = identify(context, stage)?;
+    let done = match open_as(context, stage, &identity)? {
+        StageState::Done(done) => done,
+        StageState::Outstanding(mut folder) => {
+            let outputs = stage.run(context, &mut folder)?;
+            folder.finish(&outputs)?
+        }
+    };
+    stage.clean_up(context, &identity)?;
+    stage.load(context, &done)
+}
+
+/// Finds `stage` finished, or opens its folder for work that the caller does.
+///
+/// # Errors
+/// If the folder cannot be written.
+pub(super) fn open<S: Stage>(context: &Context<'_>, stage: &S) -> Result<StageState, ExperimentError> {
+    open_as(context, stage, &identify(context, stage)?)
+}
+
+fn open_as<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Result<StageState, ExperimentError> {
+    let state = stage.open(context, identity)?;
+    match &state {
+        StageState::Done(_) => context.progress.note(&format!("{}: done already", identity.name)),
+        StageState::Outstanding(folder) if stage.depends_on_machine() => machine::note(context, folder)?,
+        StageState::Outstanding(_) => {}
+    }
+    Ok(state)
+}
+
+fn identify<S: Stage>(context: &Context<'_>, stage: &S) -> Result<Identity, ExperimentError> {
+    let inputs = stage.inputs(context)?;
+    let (name, kind, version) = (stage.name(), stage.kind(), stage.code_version());
+    let identity = if stage.depends_on_machine() {
+        machine::identify(context, name, version, inputs)?
+    } else {
+        Identity::new(name, kind, version, inputs)
+    };
+    Ok(identity.with_earlier(stage.earlier_version()))
+}

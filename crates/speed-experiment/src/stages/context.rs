@@ -1,0 +1,24 @@
+//! The surroundings of all stages of a run.
+
+use std::num::NonZeroUsize;
+
+use speed_random::Streams;
+
+use crate::config::Config;
+use crate::device::Device;
+use crate::progress::Progress;
+use crate::store::RunStore;
+
+/// The surroundings of all stages of a run.
+pub(crate) struct Context<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) store: &'a RunStore,
+    pub(crate) streams: Streams,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) device: &'a Device,
+    /// This machine's kind, as far as the bits of trainings tell.
+    pub(crate) arithmetic: &'a str,
+    /// Whether work that another kind of machine began is gone on with.
+    pub(crate) mix_machines: bool,
+    pub(crate) progress: &'a dyn Progress,
+}

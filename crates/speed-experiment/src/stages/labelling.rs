@@ -1,0 +1,172 @@
+//! The labelling of a row's queries: noise shares, then plurality, clear-text argmax, or the homomorphic one.
+
+mod argmax;
+mod keys;
+mod noise;
+mod record;
+
+pub(crate) use keys::Keys;
+pub(crate) use record::{LabellingTimes, RowLabels};
+
+use std::cell::OnceCell;
+
+use serde_json::{Value, json};
+use speed_core::Votes;
+
+use self::argmax::Method;
+use super::context::Context;
+use super::data::Images;
+use super::names::StageName;
+use super::stage::Stage;
+use crate::config::{AggregationKind, RawNoise, RowConfig};
+use crate::error::{ExperimentError, ResultsFault};
+use crate::ledger::Payment;
+use crate::store::{Fingerprint, FinishedStage, Identity, StageFolder, StageState};
+
+/// The kind of these stages: answers are the same whatever their row is called.
+const KIND: &str = "aggregate";
+
+/// The labels, one line per query.
+const LABELS: &str = "labels.csv";
+/// The labels and their accuracy.
+const RECORD: &str = "aggregate.json";
+/// Times of the homomorphic part.
+const TIMES: &str = "times.json";
+
+/// The votes on a row's queries.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub(crate) row: &'a RowConfig,
+    pub(crate) votes: &'a Votes,
+    /// The hash of the votes' stage.
+    pub(crate) votes_hash: Fingerprint,
+    /// Pool indices of the row's queries.
+    pub(crate) queries: &'a [usize],
+    pub(crate) images: Option<&'a Images>,
+}
+
+/// The labelling of a row's queries.
+pub(crate) struct LabellingStage<'a> {
+    name: &'a StageName,
+    question: Question<'a>,
+    keys: &'a Keys,
+    method: OnceCell<Method<'a>>,
+}
+
+impl<'a> LabellingStage<'a> {
+    pub(crate) fn new(name: &'a StageName, question: Question<'a>, keys: &'a Keys) -> Self {
+        Self { name, question, keys, method: OnceCell::new() }
+    }
+
+    fn noisy_teachers(&self) -> Result<usize, ExperimentError> {
+        Ok(self.question.row.honest_ratio.noisy_teachers(self.question.votes.shape().teachers())?)
+    }
+
+    /// Returns the way to the answers, with the keys for it, which are made at the first call.
+    fn method(&self, context: &Context<'_>) -> Result<&Method<'a>, ExperimentError> {
+        if let Some(method) = self.method.get() {
+            return Ok(method);
+        }
+        let method = Method::open(context, self.keys, &self.question)?;
+        Ok(self.method.get_or_init(|| method))
+    }
+
+    fn payment<'p>(&self, context: &Context<'p>, answers: &'p Identity) -> Payment<'p>
+    where
+        'a: 'p,
+    {
+        Payment {
+            config: context.config,
+            store: context.store,
+            progress: context.progress,
+            row: self.question.row,
+            answers,
+            queries: self.question.queries.len(),
+            classes: self.question.votes.shape().classes(),
+        }
+    }
+}
+
+impl Stage for LabellingStage<'_> {
+    type Output = (RowLabels, Option<LabellingTimes>);
+
+    fn name(&self) -> &StageName {
+        self.name
+    }
+
+    fn kind(&self) -> &str {
+        KIND
+    }
+
+    fn code_version(&self) -> u32 {
+        3
+    }
+
+    // The same answers, to which the name of the row belonged.
+    fn earlier_version(&self) -> Option<u32> {
+        Some(2)
+    }
+
+    fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
+        let (config, Question { row, votes_hash, queries, images, .. }) = (context.config, self.question);
+        Ok(json!({
+            "votes": votes_hash,
+            "queries": queries,
+            "aggregation": row.aggregation,
+            "circuit": row.circuit,
+            "noisy_teachers": self.noisy_teachers()?,
+            "noise": RawNoise::from(&config.noise),
+            "seed": config.seed,
+            "pool": images.map(|images| Images::digest(&images.pool)),
+        }))
+    }
+
+    /// Answers that are done are copied; any others are paid for before they are given.
+    fn open(&self, context: &Context<'_>, identity: &Identity) -> Result<StageState, ExperimentError> {
+        let payment = self.payment(context, identity);
+        let is_done = || context.store.done(identity).is_some();
+        if payment.is_underway()? || !is_done() {
+            // Failures without a query come before the charge, and every answer after it: one may be charged and not given yet,
+            // never the other way round.
+            self.method(context)?;
+            if let Some(folder) = payment.settle(is_done)? {
+                return Ok(StageState::Outstanding(folder));
+            }
+        }
+        match context.store.stage(identity)? {
+            StageState::Done(done) => Ok(StageState::Done(done)),
+            StageState::Outstanding(folder) => {
+                let (path, fault) = (folder.path().to_path_buf(), ResultsFault::TakenAway);
+                Err(ExperimentError::Results { path, fault })
+            }
+        }
+    }
+
+    fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
+        let Question { row, queries, images, .. } = self.question;
+        let noise = noise::NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
+        let labelled = self.method(context)?.label(context, &self.question, &noise)?;
+        let times = LabellingTimes::new(&labelled, context.threads);
+        let accuracy = images.and_then(|images| record::share_right(&labelled.labels, queries, images));
+        let labels = RowLabels::new(row, labelled, noise.count, accuracy);
+        folder.write(LABELS, labels.to_csv(queries).as_bytes())?;
+        folder.write_json(RECORD, &labels)?;
+        if row.aggregation == AggregationKind::Encrypted {
+            folder.write_json(TIMES, &times)?;
+        }
+        Ok(vec![LABELS.into(), RECORD.into()])
+    }
+
+    /// The answers are given: the key of their noise is removed.
+    fn clean_up(&self, context: &Context<'_>, identity: &Identity) -> Result<(), ExperimentError> {
+        self.payment(context, identity).forget_noise()
+    }
+
+    fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<Self::Output, ExperimentError> {
+        let times = match self.question.row.aggregation {
+            AggregationKind::Encrypted => Some(done.read_json(TIMES)?),
+            AggregationKind::NonPrivate | AggregationKind::Trusted => None,
+        };
+        Ok((done.read_json(RECORD)?, times))
+    }
+}

@@ -1,0 +1,71 @@
+//! One-hot votes with the teachers' noise shares.
+
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use speed_aggregation::{NoisyVotes, PrivacyNoise, VoteRange, teacher_values};
+use speed_core::{Randomness, VotesError};
+use speed_mechanism::MechanismError;
+
+use super::Question;
+use crate::error::{ExperimentError, Mismatch};
+use crate::stages::context::Context;
+use crate::store::NoiseKey;
+
+/// The teachers that add noise, and the key of it where it was charged.
+pub(super) struct NoisyTeachers {
+    pub(super) count: usize,
+    pub(super) key: Option<NoiseKey>,
+}
+
+impl NoisyTeachers {
+    /// Returns one-hot votes with each noisy teacher's own shares. In a simulation a teacher's shares are the same in every row.
+    pub(super) fn votes(&self, context: &Context<'_>, question: &Question<'_>) -> Result<NoisyVotes, ExperimentError> {
+        let Question { votes, queries, .. } = *question;
+        let shape = votes.shape().with_queries(queries.len()).map_err(VotesError::from)?;
+        let privacy_noise = privacy_noise(context)?;
+        let share = privacy_noise.share_of(shape.teachers())?;
+
+        let mut values = Vec::with_capacity(shape.teachers() * shape.counts());
+        for (teacher, is_noisy) in self.choose(context, shape.teachers()).into_iter().enumerate() {
+            let labels: Vec<u8> = queries.iter().map(|&image| votes.label(teacher, image)).collect();
+            let randomness = self.randomness(context, teacher);
+            let noise = is_noisy.then_some((&share, &randomness));
+            values.extend_from_slice(&teacher_values(shape, &labels, noise).map_err(MechanismError::from)?);
+        }
+        let votes = NoisyVotes::new(shape, privacy_noise.bound(shape)?, values);
+        Ok(votes.map_err(Mismatch::NoisyVotes)?)
+    }
+
+    fn randomness(&self, context: &Context<'_>, teacher: usize) -> Randomness {
+        match (simulation_seed(context, "noise", teacher as u64), &self.key) {
+            (Some(seed), _) => Randomness::simulation(seed),
+            (None, Some(key)) => key.of_teacher(teacher),
+            (None, None) => Randomness::OperatingSystem,
+        }
+    }
+
+    /// Returns for each teacher whether it adds noise: the first of a seeded permutation do, so that those of a smaller ratio are a
+    /// subset.
+    fn choose(&self, context: &Context<'_>, teachers: usize) -> Vec<bool> {
+        let mut order: Vec<usize> = (0..teachers).collect();
+        order.shuffle(&mut context.streams.stream("honest teachers", 0));
+        let mut is_noisy = vec![false; teachers];
+        order.iter().take(self.count).for_each(|&teacher| is_noisy[teacher] = true);
+        is_noisy
+    }
+}
+
+/// Returns the range of the noisy counts of a row's queries.
+pub(super) fn range(context: &Context<'_>, question: &Question<'_>) -> Result<VoteRange, ExperimentError> {
+    let shape = question.votes.shape().with_queries(question.queries.len()).map_err(VotesError::from)?;
+    Ok(VoteRange::new(shape.teachers(), privacy_noise(context)?.bound(shape)?))
+}
+
+fn privacy_noise(context: &Context<'_>) -> Result<PrivacyNoise, ExperimentError> {
+    Ok(PrivacyNoise::new(context.config.noise.mechanism()).map_err(Mismatch::PrivacyNoise)?)
+}
+
+/// Returns a seed for noise or keys, only where the config asks for a simulation.
+pub(super) fn simulation_seed(context: &Context<'_>, name: &str, index: u64) -> Option<[u8; 32]> {
+    context.config.is_simulation().then(|| context.streams.stream(name, index).random())
+}

@@ -1,0 +1,100 @@
+//! The labels of a row, and the times that they took.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use speed_core::Circuit;
+
+use super::argmax::Labelled;
+use crate::config::{AggregationKind, RowConfig};
+use crate::stages::data::Images;
+use crate::table::csv;
+
+/// The labels of a row.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RowLabels {
+    /// One label per query; none where the circuit found no winner or several.
+    pub(crate) labels: Vec<Option<u8>>,
+    /// Queries on which they are those of the clear-text argmax of the same noisy votes.
+    pub(crate) agreement: usize,
+    /// Queries without a label, for the circuit that can leave one without.
+    pub(crate) unresolved: Option<usize>,
+    /// Share of right labels; unknown without images.
+    pub(crate) label_accuracy: Option<f64>,
+    /// Teachers that added noise.
+    pub(crate) noisy_teachers: usize,
+    /// Bytes that each teacher sends for all queries; 0 in clear text.
+    pub(crate) message_bytes: usize,
+}
+
+impl RowLabels {
+    /// The record of what `row` gave with so many noisy teachers.
+    pub(super) fn new(row: &RowConfig, labelled: Labelled, noisy_teachers: usize, label_accuracy: Option<f64>) -> Self {
+        let Labelled { labels, clear, aggregated, .. } = labelled;
+        Self {
+            agreement: labels.iter().zip(&clear).filter(|(label, clear)| **label == Some(**clear)).count(),
+            unresolved: (row.circuit == Circuit::Paper).then(|| labels.iter().filter(|label| label.is_none()).count()),
+            label_accuracy,
+            noisy_teachers: if row.aggregation == AggregationKind::NonPrivate { 0 } else { noisy_teachers },
+            message_bytes: aggregated.message_bytes,
+            labels,
+        }
+    }
+
+    /// Returns the queries that have a label, of `queries` or the first of them, and their labels.
+    pub(crate) fn labelled(&self, queries: &[usize]) -> (Vec<usize>, Vec<u8>) {
+        let labelled = queries.iter().zip(&self.labels).filter_map(|(&query, &label)| Some((query, label?)));
+        labelled.unzip()
+    }
+
+    /// Returns a table with a line per query.
+    pub(super) fn to_csv(&self, queries: &[usize]) -> String {
+        let lines = queries.iter().zip(&self.labels).enumerate().map(|(query, (image, label))| {
+            vec![query.to_string(), image.to_string(), label.map_or_else(String::new, |label| label.to_string())]
+        });
+        csv(["query", "pool_image", "label"], lines)
+    }
+}
+
+/// Times of the homomorphic part, in seconds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LabellingTimes {
+    pub(crate) key_generation_seconds: f64,
+    pub(crate) encrypt_seconds: f64,
+    pub(crate) sum_seconds: f64,
+    /// Wall clock of the argmax of all queries.
+    pub(crate) argmax_seconds: f64,
+    pub(crate) threads: usize,
+    /// Wall clock of each query on its thread.
+    pub(crate) query_seconds: Vec<f64>,
+    /// Processor time of all threads for the whole round, encryption, sum and decryption included.
+    pub(crate) core_seconds: Option<f64>,
+}
+
+impl LabellingTimes {
+    pub(super) fn new(labelled: &Labelled, threads: NonZeroUsize) -> Self {
+        let Labelled { aggregated, core_seconds, .. } = labelled;
+        Self {
+            key_generation_seconds: aggregated.key_generation.as_secs_f64(),
+            encrypt_seconds: aggregated.encryption.as_secs_f64(),
+            sum_seconds: aggregated.sum.as_secs_f64(),
+            argmax_seconds: aggregated.argmax.as_secs_f64(),
+            threads: threads.get(),
+            core_seconds: *core_seconds,
+            query_seconds: aggregated.query_times.iter().map(Duration::as_secs_f64).collect(),
+        }
+    }
+
+    /// Returns the processor time per query, everything included; unknown where the system does not tell it.
+    pub(crate) fn core_seconds_per_query(&self) -> Option<f64> {
+        self.core_seconds.map(|seconds| seconds / self.query_seconds.len().max(1) as f64)
+    }
+}
+
+/// Returns the share of right labels among the answered queries.
+pub(super) fn share_right(labels: &[Option<u8>], queries: &[usize], images: &Images) -> Option<f64> {
+    let right = labels.iter().zip(queries).filter(|(label, image)| **label == Some(images.pool.label(**image))).count();
+    let answered = labels.iter().flatten().count();
+    (answered > 0).then(|| right as f64 / answered as f64)
+}

@@ -1,0 +1,143 @@
+//! Stages that compute networks: their bits depend on the kind of machine, which is in their fingerprints.
+//!
+//! A stage that one kind began another does not go on with, unless it is told to; then the stage's file `arithmetic` has a line
+//! for each kind that took part, the first of which is in the fingerprint.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::context::Context;
+use crate::error::{ExperimentError, ResultsFault};
+use crate::store::{Identity, RunStore, StageFolder};
+
+/// The file of the kinds of machine that computed a stage; also the key among its inputs.
+const FILE: &str = "arithmetic";
+
+/// Returns the identity of a stage that computes networks, with the kind of machine among its inputs.
+///
+/// # Errors
+/// If another kind of machine began this very work, unless kinds may be mixed.
+pub(super) fn identify(
+    context: &Context<'_>,
+    stage: &str,
+    code_version: u32,
+    mut inputs: Value,
+) -> Result<Identity, ExperimentError> {
+    // With real noise other runs of the experiment count as well: trained anew, votes would be others, and answers paid again.
+    let mut all = vec![context.store.remains_of(stage)];
+    if !context.config.is_simulation() {
+        all.extend(context.store.remains(stage));
+    }
+    let here = context.arithmetic;
+    for remains in all {
+        let kinds = remains.read(FILE).unwrap_or_default();
+        let Some(first) = kinds.lines().next().filter(|first| *first != here) else { continue };
+        inputs[FILE] = json!(first);
+        let identity = Identity::new(stage, stage, code_version, inputs.clone());
+        if remains.is_of(identity.fingerprint) {
+            if !context.mix_machines {
+                let fault = ResultsFault::OtherMachine { first: first.to_owned(), here: here.to_owned() };
+                return Err(ExperimentError::Results { path: remains.folder().to_path_buf(), fault });
+            }
+            // A folder may be from anywhere: nothing of it moves a terminal's cursor.
+            let first = first.escape_debug();
+            context.progress.note(&format!("{stage}: begun on another kind of machine ({first}, here {here})"));
+            return Ok(identity);
+        }
+    }
+    inputs[FILE] = json!(here);
+    Ok(Identity::new(stage, stage, code_version, inputs))
+}
+
+/// Notes in its folder that this kind of machine takes part in a stage.
+///
+/// # Errors
+/// If the disk refuses.
+pub(super) fn note(context: &Context<'_>, folder: &StageFolder) -> Result<(), ExperimentError> {
+    let mut kinds = folder.read_partial(FILE).and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    if kinds.lines().any(|kind| kind == context.arithmetic) {
+        return Ok(());
+    }
+    kinds.push_str(context.arithmetic);
+    kinds.push('\n');
+    folder.write(FILE, kinds.as_bytes())
+}
+
+/// Returns the kinds of machine that computed the networks of a run.
+pub(crate) fn kinds(store: &RunStore) -> Vec<String> {
+    let stages = store.stage_names().into_iter().filter_map(|name| store.remains_of(&name).read(FILE));
+    let kinds: BTreeSet<String> = stages.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    kinds.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use speed_random::Streams;
+
+    use super::*;
+    use crate::config::{Config, DEFAULTS, Source};
+    use crate::device::Device;
+    use crate::environment::Environment;
+    use crate::progress::Silent;
+    use speed_core::ExitCode;
+
+    #[test]
+    fn what_one_kind_of_machine_began_another_does_not_go_on_with_without_a_word() {
+        let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
+        let results = tempfile::tempdir().expect("a folder");
+        let store = RunStore::open(results.path(), &config, &Environment::current("test")).expect("a store");
+        let on = |arithmetic, mix_machines| Context {
+            config: &config,
+            store: &store,
+            streams: Streams::new(1),
+            threads: NonZeroUsize::MIN,
+            device: &Device::Cpu,
+            arithmetic,
+            mix_machines,
+            progress: &Silent,
+        };
+        let inputs = |context: &Context<'_>, images: u32| identify(context, "teachers", 1, json!({ "images": images }));
+        let begin = |context: &Context<'_>, images: u32| {
+            let folder = store.unfinished(&inputs(context, images).expect("one kind")).expect("a folder");
+            note(context, &folder).expect("written");
+        };
+        let on_kind = |images: u32, kind: &str| {
+            Identity::new("teachers", "teachers", 1, json!({ "images": images, "arithmetic": kind })).fingerprint
+        };
+        let (here, there) = (on("tiles-1", false), on("vectors-2", false));
+        begin(&here, 7);
+        begin(&here, 7);
+        let error = inputs(&there, 7).expect_err("another kind");
+        assert_eq!(error.exit_code(), ExitCode::Results);
+        assert!(
+            ["tiles-1", "vectors-2", "--mix-machines"].iter().all(|part| error.to_string().contains(part)),
+            "{error}"
+        );
+        // Told to, it goes on with that very work, and says so.
+        let mixing = on("vectors-2", true);
+        assert_eq!(inputs(&mixing, 7).expect("told to").fingerprint, on_kind(7, "tiles-1"));
+        begin(&mixing, 7);
+        assert_eq!(kinds(&store), ["tiles-1", "vectors-2"]);
+        assert_eq!(inputs(&here, 7).expect("its own").fingerprint, on_kind(7, "tiles-1"));
+        // Other work is its own, wherever it was begun.
+        assert_eq!(inputs(&there, 8).expect("other images").fingerprint, on_kind(8, "vectors-2"));
+        begin(&there, 8);
+        assert_eq!(kinds(&store), ["vectors-2"]);
+        // With real noise another run of the experiment counts too: its answers would be asked again, and paid again.
+        assert!(!config.is_simulation());
+        let seeded =
+            Source::new("test.toml", DEFAULTS).with_overrides(&["student.epochs=7".to_owned()]).expect("a key");
+        let other = Config::load(&seeded).expect("another run");
+        let store = RunStore::open(results.path(), &other, &Environment::current("test")).expect("a store");
+        let inputs = |arithmetic| {
+            let context = Context { store: &store, config: &other, ..on(arithmetic, false) };
+            identify(&context, "teachers", 1, json!({ "images": 8 }))
+        };
+        assert!(
+            inputs("tiles-1").is_err_and(|error| error.exit_code() == ExitCode::Results) && inputs("vectors-2").is_ok()
+        );
+    }
+}

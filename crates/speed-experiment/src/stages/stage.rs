@@ -1,0 +1,72 @@
+//! The stage: one step of a run, with its name, its inputs, the version of its code and its output.
+
+use serde_json::Value;
+
+use super::context::Context;
+use super::names::StageName;
+use crate::error::ExperimentError;
+use crate::store::{FinishedStage, Identity, RunStore, StageFolder, StageState};
+
+/// One step of a run, done at most once for the same inputs. A value of it holds the outputs of earlier stages that it needs;
+/// [`complete`](super::complete) does everything else: it finds finished work, opens the folder, writes the record.
+pub(crate) trait Stage {
+    /// The result that later stages use.
+    type Output;
+
+    /// Returns the name of its folder: one of the run's [`StageNames`](super::StageNames).
+    fn name(&self) -> &StageName;
+
+    /// Returns the name in its fingerprint. Stages of one kind with the same inputs have the same outputs, whatever their folders
+    /// are called.
+    fn kind(&self) -> &str {
+        self.name()
+    }
+
+    /// Returns the version of its code: another one does everything again.
+    fn code_version(&self) -> u32;
+
+    /// Returns an earlier version, whose finished stages serve as well.
+    fn earlier_version(&self) -> Option<u32> {
+        None
+    }
+
+    /// Returns everything that determines its outputs.
+    ///
+    /// # Errors
+    /// If the inputs cannot be read.
+    fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError>;
+
+    /// Returns whether the bits of its outputs depend on the kind of machine, which then is one of its inputs.
+    fn depends_on_machine(&self) -> bool {
+        false
+    }
+
+    /// Finds the finished stage, or opens its folder for work.
+    ///
+    /// # Errors
+    /// If the folder cannot be written.
+    fn open(&self, context: &Context<'_>, identity: &Identity) -> Result<StageState, ExperimentError> {
+        let store: &RunStore = context.store;
+        store.stage(identity)
+    }
+
+    /// Does the work in its folder, and returns the names of the files that the inputs determine.
+    ///
+    /// # Errors
+    /// If the work fails; what it left in the folder stays for the next attempt.
+    fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError>;
+
+    /// Cleans up once the stage is done, in this run or an earlier one.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    fn clean_up(&self, _context: &Context<'_>, _identity: &Identity) -> Result<(), ExperimentError> {
+        Ok(())
+    }
+
+    /// Reads the output of the finished stage.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    fn load(&self, context: &Context<'_>, done: &FinishedStage) -> Result<Self::Output, ExperimentError>;
+}

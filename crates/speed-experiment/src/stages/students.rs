@@ -1,0 +1,75 @@
+//! Students: one for each distinct set of labels and repeat, as many at a time as there are threads.
+
+mod gan;
+mod pseudo_labels;
+mod record;
+mod session;
+mod stage;
+mod together;
+
+pub(crate) use record::StudentRun;
+pub(crate) use stage::{Course, Labelled};
+
+use std::sync::{Mutex, PoisonError};
+
+use speed_nn::threads;
+use speed_student::StudentMethod;
+
+use self::stage::StudentStage;
+use super::context::Context;
+use super::data::Images;
+use super::names::StudentNames;
+use crate::device::Device;
+use crate::error::ExperimentError;
+
+/// The trained students of a run.
+#[derive(Default)]
+pub(crate) struct Students(Vec<StudentRun>);
+
+impl Students {
+    /// Trains every student that is not there yet.
+    ///
+    /// # Errors
+    /// If a training fails; the first error stops the others at their next epoch.
+    pub(crate) fn train(
+        context: &Context<'_>,
+        names: &StudentNames,
+        images: &Images,
+        courses: &[Course<'_>],
+    ) -> Result<Self, ExperimentError> {
+        let mut stages: Vec<StudentStage<'_>> = Vec::new();
+        for course in courses {
+            for repeat in 0..context.config.table.repeats {
+                let stage = StudentStage::new(names, images, course, repeat);
+                if stages.iter().all(|other| !other.is_same(&stage)) {
+                    stages.push(stage);
+                }
+            }
+        }
+        let epochs = stages.iter().map(|stage| u64::from(stage.epochs(&context.config.student))).sum();
+        context.progress.begin("train students", "epochs", epochs, 0);
+        let students = Self(train_all(context, &stages)?);
+        context.progress.end(&format!("{} students trained", stages.len()));
+        Ok(students)
+    }
+
+    /// Returns the students of one course, one per repeat.
+    pub(crate) fn of(&self, names: &StudentNames, course: &Course<'_>, repeats: usize) -> Vec<StudentRun> {
+        let find = |repeat| self.0.iter().find(|run| run.stage == *course.stage_name(names, repeat)).cloned();
+        (0..repeats).filter_map(find).collect()
+    }
+}
+
+fn train_all(context: &Context<'_>, stages: &[StudentStage<'_>]) -> Result<Vec<StudentRun>, ExperimentError> {
+    let on_device = |stage: &&StudentStage<'_>| {
+        matches!(context.device, Device::Together(..)) && stage.method() == StudentMethod::Gan
+    };
+    let (together, alone): (Vec<&StudentStage<'_>>, Vec<&StudentStage<'_>>) = stages.iter().partition(on_device);
+    let finished = Mutex::new(together::train(context, &together)?);
+    threads::for_each(&alone, context.threads.get(), |stage, stop| {
+        let run = stage.train(context, stop)?;
+        finished.lock().unwrap_or_else(PoisonError::into_inner).push(run);
+        Ok(())
+    })?;
+    Ok(finished.into_inner().unwrap_or_else(PoisonError::into_inner))
+}

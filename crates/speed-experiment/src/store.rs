@@ -1,0 +1,22 @@
+//! The run store: one folder per run, stages with fingerprints, atomic files, locks. It alone knows the names of its files.
+
+mod atomic;
+mod fingerprint;
+mod folder;
+mod layout;
+mod list;
+mod lock;
+mod noise_key;
+mod record;
+mod remains;
+mod run;
+
+pub(crate) use atomic::{sweep, write_secret};
+pub(crate) use fingerprint::{Fingerprint, Identity};
+pub(crate) use folder::{StageFolder, unit_payload};
+pub(crate) use layout::{is_called, report_path};
+pub use list::{RunSummary, list_runs};
+pub(crate) use lock::Lock;
+pub(crate) use noise_key::NoiseKey;
+pub(crate) use record::FinishedStage;
+pub(crate) use run::{RunStore, StageState};

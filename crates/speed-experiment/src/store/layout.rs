@@ -1,0 +1,60 @@
+//! Names of files and folders of a run: `RESULTS/EXPERIMENT/RUN-ID/{config.toml, env.json, stages/, tables/, run.lock}`.
+
+use std::path::{Path, PathBuf};
+
+/// The resolved config.
+pub(super) const CONFIG: &str = "config.toml";
+/// The machine and the versions.
+pub(super) const ENVIRONMENT: &str = "env.json";
+/// The lock of the process that works in the run's folder.
+pub(super) const LOCK: &str = "run.lock";
+/// The folder of tables and plots.
+const TABLES: &str = "tables";
+/// The report of a finished run, in the folder of tables.
+const REPORT: &str = "report.json";
+/// The folder of the stages.
+const STAGES: &str = "stages";
+
+/// Returns the folder of a run's stages.
+pub(super) fn stages(run: &Path) -> PathBuf {
+    run.join(STAGES)
+}
+
+/// Returns the path of one of a run's tables or plots.
+pub(super) fn table_path(run: &Path, name: &str) -> PathBuf {
+    run.join(TABLES).join(name)
+}
+
+/// Returns the path of a run's report, which is there once the run is finished.
+pub(crate) fn report_path(run: &Path) -> PathBuf {
+    table_path(run, REPORT)
+}
+
+/// Returns whether a stage folder holds a stage of today, not one that was set aside.
+pub(super) fn is_current(stage: &str) -> bool {
+    !stage.contains('.')
+}
+
+/// Returns whether `name` means `stage`: its whole name, or its kind, the part before the first `-`, as in `student` for every
+/// student. `aggregate-a` does not mean `aggregate-a-b`.
+pub(crate) fn is_called(stage: &str, name: &str) -> bool {
+    stage == name || !name.contains('-') && stage.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// Returns the names of the folders in `folder`, sorted; none if it cannot be read.
+pub(super) fn folders_in(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Returns the last part of a path as text.
+pub(super) fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

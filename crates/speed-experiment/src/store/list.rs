@@ -1,0 +1,52 @@
+//! The runs below a folder of results.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::layout::{self, folders_in};
+use super::run::RunStore;
+use crate::config::{Config, Source};
+
+/// A run, as `speed list` shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunSummary {
+    /// Experiment name.
+    pub experiment: String,
+    /// Run id.
+    pub run: String,
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// Whether its table is there.
+    pub finished: bool,
+    /// Whether noise and keys came from a seed.
+    pub simulation: bool,
+    /// Stages that are done.
+    pub stages_done: usize,
+}
+
+/// Lists the runs below a results folder, by experiment and id. A folder without a readable config is no run.
+#[must_use]
+pub fn list_runs(results: &Path) -> Vec<RunSummary> {
+    let experiments = folders_in(results).into_iter();
+    let runs = experiments.flat_map(|experiment| {
+        let runs = folders_in(&results.join(&experiment)).into_iter();
+        runs.filter_map(|run| summary(results, &experiment, run)).collect::<Vec<_>>()
+    });
+    runs.collect()
+}
+
+fn summary(results: &Path, experiment: &str, run: String) -> Option<RunSummary> {
+    let folder = results.join(experiment).join(&run);
+    let config = Config::load(&Source::read(&folder.join(layout::CONFIG)).ok()?).ok()?;
+    let names = folders_in(&layout::stages(&folder));
+    let is_done = |name: &&String| layout::is_current(name) && RunStore::is_finished(&folder, name);
+    Some(RunSummary {
+        experiment: experiment.to_owned(),
+        run,
+        finished: layout::report_path(&folder).exists(),
+        simulation: config.is_simulation(),
+        stages_done: names.iter().filter(is_done).count(),
+        folder,
+    })
+}

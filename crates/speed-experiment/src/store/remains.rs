@@ -1,0 +1,82 @@
+//! Stage folders as they lie on the disk, finished or not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use super::folder::{CHARGED, FINGERPRINT};
+use super::layout::name_of;
+use super::noise_key::{self, NoiseKey};
+use super::record::FinishedStage;
+use super::{Fingerprint, layout};
+use crate::error::{Damage, ExperimentError};
+
+/// A stage folder as it lies on the disk, finished or not.
+pub(crate) struct StageRemains(pub(super) PathBuf);
+
+impl StageRemains {
+    pub(crate) fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    /// Reads a file of text that is there.
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.0.join(name)).ok()
+    }
+
+    /// Returns whether it was not set aside.
+    pub(super) fn is_current(&self) -> bool {
+        layout::is_current(&name_of(&self.0))
+    }
+
+    /// Returns whether it holds a key of noise whose answers are not given yet.
+    pub(crate) fn has_noise_key(&self) -> bool {
+        fs::read(self.0.join(noise_key::FILE)).map(Zeroizing::new).is_ok()
+    }
+
+    /// Returns the key of noise whose answers to `question` are not given yet.
+    pub(crate) fn noise_key(&self, question: Fingerprint) -> Option<NoiseKey> {
+        let bytes = fs::read(self.0.join(noise_key::FILE)).map(Zeroizing::new).ok().filter(|_| self.is_of(question))?;
+        NoiseKey::from_bytes(&bytes, question)
+    }
+
+    /// Removes the key of noise whose answers are given.
+    pub(crate) fn forget_noise(&self) -> Result<(), ExperimentError> {
+        remove_if_there(&self.0.join(noise_key::FILE))
+    }
+
+    /// Returns the digest of the noise that its answers were charged with.
+    pub(crate) fn charged(&self) -> Option<String> {
+        self.read(CHARGED)
+    }
+
+    /// Returns whether it is, or was to be, made from `fingerprint`.
+    pub(crate) fn is_of(&self, fingerprint: Fingerprint) -> bool {
+        self.read(FINGERPRINT).is_some_and(|text| text == fingerprint.to_hex())
+    }
+
+    /// Finds the damage of a stage that was finished here, and the file that has it.
+    pub(crate) fn damage(&self, fingerprint: Fingerprint) -> Option<(PathBuf, Damage)> {
+        FinishedStage::damage(&self.0, fingerprint)
+    }
+
+    /// Renames the folder to `NAME.superseded-K`, the first K that is free.
+    pub(super) fn set_aside(&self) -> Result<(), ExperimentError> {
+        let name = name_of(&self.0);
+        let free = (1u32..)
+            .map(|k| self.0.with_file_name(format!("{name}.superseded-{k}")))
+            .find(|path| !path.exists())
+            .expect("there are fewer than 2^32 superseded folders");
+        // Nobody gives these answers any more.
+        self.forget_noise()?;
+        fs::rename(&self.0, &free).map_err(ExperimentError::io("rename", &self.0))
+    }
+}
+
+fn remove_if_there(path: &Path) -> Result<(), ExperimentError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(ExperimentError::io("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
