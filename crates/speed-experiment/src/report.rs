@@ -36,7 +36,7 @@ pub struct Report {
     pub experiment: String,
     /// Run id.
     pub run: String,
-    /// Whether noise and keys came from the seed: reproducible, not private.
+    /// True where noise and keys came from the seed: reproducible, not private.
     pub simulation: bool,
     /// The resolved config.
     pub config: RawConfig,

@@ -103,7 +103,7 @@ impl Report {
     }
 }
 
-/// How to read the columns.
+/// The meaning of the columns.
 const NOTES: &str = "\
 ε data-dependent
              the tightest valid claim for the integer noise that was added, at these votes, rounded up: both
