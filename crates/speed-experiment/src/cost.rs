@@ -231,7 +231,7 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
     const STEPS: usize = 3;
     let (streams, test) = (Streams::new(0), images.images(10)?);
     let labelled: Vec<(usize, u8)> = (0..10).map(|i| (i, i as u8)).collect();
-    let failure = |error| ExperimentError::from(Mismatch::Unmeasured(Box::new(error)));
+    let failure = |error: Box<dyn std::error::Error + Send + Sync>| ExperimentError::from(Mismatch::Unmeasured(error));
     let settings = &config.pseudo_labels;
     // The first epoch of the student on pseudo-labels is none like the others.
     let (epochs, batch, first) = match method {
@@ -251,14 +251,14 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
             let mut on_epoch = |_: &EpochReport<'_>| Ok::<(), ExperimentError>(());
             speed_student::train(&few, unlabelled, &labelled, &test, &streams, None, &mut on_epoch)
                 .map(drop)
-                .map_err(failure)
+                .map_err(|error| failure(error.into()))
         }
         StudentMethod::PseudoLabels => {
             let few = PseudoLabelsConfig { epochs, batch, warmup_epochs: 1, label_epochs: epochs, ..settings.clone() };
             let mut on_epoch = |_: &PseudoLabelsReport<'_>| Ok::<(), ExperimentError>(());
             pseudo_labels::train(&few, unlabelled, &labelled, &test, &streams, None, &mut on_epoch)
                 .map(drop)
-                .map_err(failure)
+                .map_err(|error| failure(error.into()))
         }
     };
     let (without, with) = (seconds(|| train(first))?, seconds(|| train(first + 1))?);

@@ -1,7 +1,7 @@
 //! The report as text: conditions, table, and how to read it.
 
-use super::Report;
 use super::columns::{dash, two_digits_up};
+use super::finished::Report;
 use crate::config::VotesSourceKind;
 use crate::stages::EnsembleQuality;
 use crate::table::{Table, percent};

@@ -8,9 +8,9 @@ use speed_aggregation::{
 };
 use speed_core::Circuit;
 
-use super::Question;
 use super::keys::Keys;
 use super::noise::{NoisyTeachers, noise_bound};
+use super::question::Question;
 use crate::config::AggregationKind;
 use crate::error::ExperimentError;
 use crate::stages::context::Context;

@@ -6,7 +6,7 @@ use speed_aggregation::NoisyVotes;
 use speed_core::Randomness;
 use speed_mechanism::{HonestRatio, MechanismError, NoiseGenerator, NoiseShare, sum_support_bound};
 
-use super::Question;
+use super::question::Question;
 use crate::error::{ExperimentError, Mismatch};
 use crate::stages::context::Context;
 use crate::store::NoiseKey;
