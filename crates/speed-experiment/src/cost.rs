@@ -1,4 +1,4 @@
-//! What a run takes in time and memory, from a few steps of its own networks, measured here and now.
+//! Time and memory of a run, from a few steps of its own networks, measured here and now.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -17,10 +17,10 @@ use speed_teacher::{
 use crate::config::{AggregationKind, Config, DataSource, VotesSource};
 use crate::error::{ExperimentError, Mismatch};
 
-/// Core-seconds of an encrypted query between ten classes, messages included, and of the keys: results/argmax.
+/// Core-seconds per encrypted query between ten classes, messages included, and of the keys: results/argmax.
 const ENCRYPTED_QUERY: f64 = 0.6;
 const KEYS: f64 = 4.0;
-/// How much longer other circuits take: results/argmax.
+/// Work of other circuits, in multiples: results/argmax.
 const ALL_PAIRS: f64 = 5.0;
 const PAPER_CIRCUIT: f64 = 3.7;
 
@@ -28,28 +28,28 @@ const PAPER_CIRCUIT: f64 = 3.7;
 const LONG: f64 = 0.1;
 /// Values of a network with which a few steps still take a moment.
 const MAX_VALUES: usize = 5_000_000;
-/// Images a step that are measured; more take longer in proportion.
+/// Images per step that are measured; more take longer in proportion.
 const MAX_BATCH: usize = 100;
 
-/// Bytes, rounded up, of what was measured: a process, one training with all that belongs to it, keys and ciphertexts.
+/// Bytes, measured and rounded up: a process, one training with all that belongs to it, keys and ciphertexts.
 const PROCESS: f64 = 60e6;
 const TEACHER: f64 = 50e6;
 const STUDENT: f64 = 130e6;
-/// Of each of a network's values: itself, its gradient, two moments, two averages, and what checkpoints copy.
+/// Bytes for each of a network's values: itself, its gradient, two moments, two averages, and the copies of checkpoints.
 const VALUE: f64 = 32.0;
 const ENCRYPTED: f64 = 550e6;
 
-/// What a run takes. Measured over a moment, so a guess within a factor of two.
+/// Time and memory of a run. Measured over a moment, so a guess within a factor of two.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
     /// Processor time of all stages, in seconds, by their kind; none for networks too large to be tried in a moment.
     pub core_seconds: Vec<(&'static str, Option<f64>)>,
-    /// Memory at its most, in bytes, by the sizes of what is held.
+    /// Peak memory in bytes, estimated from the sizes of the largest values.
     pub memory_bytes: f64,
 }
 
 impl Cost {
-    /// Of all of a run's stages.
+    /// Estimates the cost of all of a run's stages.
     ///
     /// # Errors
     /// If a network cannot be trained at all.
@@ -139,7 +139,7 @@ impl Sizes {
         Some(Self { shape, all })
     }
 
-    /// So many images of no meaning.
+    /// Returns `count` images of no meaning.
     fn images(&self, count: usize) -> Result<Split, ExperimentError> {
         const CLASSES: usize = 10;
         let pixels = (0..count * self.shape.pixels()).map(|i| (i * 167 % 251) as u8).collect();
@@ -147,7 +147,7 @@ impl Sizes {
     }
 }
 
-/// Seconds of `work` on this thread, the least of three: a moment is easily disturbed.
+/// Returns the seconds of `work` on this thread, the least of three: a moment is easily disturbed.
 fn seconds(work: impl Fn() -> Result<(), ExperimentError>) -> Result<f64, ExperimentError> {
     let mut least = f64::INFINITY;
     for _ in 0..3 {
@@ -161,7 +161,7 @@ fn seconds(work: impl Fn() -> Result<(), ExperimentError>) -> Result<f64, Experi
     Ok(least)
 }
 
-/// Seconds of a step, and of a vote.
+/// Returns the seconds of a step, and of a vote.
 fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), ExperimentError> {
     const BATCH: usize = 16;
     let steps = match config.architecture {
@@ -196,7 +196,7 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
     Ok((step, (more - few).max(0.0) / (pool.len() - own.len()) as f64))
 }
 
-/// Weights of a student's networks, about.
+/// Returns the number of weights of a student's networks, about.
 fn values(config: &StudentConfig, method: StudentMethod, pixels: usize) -> usize {
     let dense = |layers: &mut dyn Iterator<Item = usize>| {
         let mut values = 0usize;
@@ -223,7 +223,7 @@ fn values(config: &StudentConfig, method: StudentMethod, pixels: usize) -> usize
     }
 }
 
-/// Seconds of all epochs together, for each image of the pool; none for networks too large to be tried.
+/// Returns the seconds of all epochs together, for each image of the pool; none for networks too large to be tried.
 fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Result<Option<f64>, ExperimentError> {
     if values(config, method, images.shape.pixels()) > MAX_VALUES {
         return Ok(None);
@@ -231,7 +231,7 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
     const STEPS: usize = 3;
     let (streams, test) = (Streams::new(0), images.images(10)?);
     let labelled: Vec<(usize, u8)> = (0..10).map(|i| (i, i as u8)).collect();
-    let failure = |error| ExperimentError::from(Mismatch::Unmeasured(Box::new(error)));
+    let failure = |error: Box<dyn std::error::Error + Send + Sync>| ExperimentError::from(Mismatch::Unmeasured(error));
     let settings = &config.pseudo_labels;
     // The first epoch of the student on pseudo-labels is none like the others.
     let (epochs, batch, first) = match method {
@@ -251,14 +251,14 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
             let mut on_epoch = |_: &EpochReport<'_>| Ok::<(), ExperimentError>(());
             speed_student::train(&few, unlabelled, &labelled, &test, &streams, None, &mut on_epoch)
                 .map(drop)
-                .map_err(failure)
+                .map_err(|error| failure(error.into()))
         }
         StudentMethod::PseudoLabels => {
             let few = PseudoLabelsConfig { epochs, batch, warmup_epochs: 1, label_epochs: epochs, ..settings.clone() };
             let mut on_epoch = |_: &PseudoLabelsReport<'_>| Ok::<(), ExperimentError>(());
             pseudo_labels::train(&few, unlabelled, &labelled, &test, &streams, None, &mut on_epoch)
                 .map(drop)
-                .map_err(failure)
+                .map_err(|error| failure(error.into()))
         }
     };
     let (without, with) = (seconds(|| train(first))?, seconds(|| train(first + 1))?);

@@ -5,6 +5,7 @@
 
 pub mod config;
 mod cost;
+mod csv;
 mod device;
 mod environment;
 mod error;

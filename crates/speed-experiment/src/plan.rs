@@ -44,7 +44,7 @@ pub struct PlannedRow {
     pub name: String,
     /// Number of queries that it answers.
     pub queries: usize,
-    /// Whether its answers are there.
+    /// True where its answers are there.
     pub done: bool,
     /// Epsilon of its answers whatever the votes are.
     pub epsilon_any_votes: Option<f64>,

@@ -1,18 +1,18 @@
-//! How long work tells a caller where it is.
+//! The progress of long work, as its caller hears of it.
 
 /// Receives the progress of a run. All methods may be called from several threads.
 pub trait Progress: Sync {
-    /// A stage of `units` equal parts begins; `done` of them are there from an earlier attempt.
+    /// Hears that a stage of `units` equal parts begins; `done` of them are there from an earlier attempt.
     fn begin(&self, stage: &str, unit: &str, units: u64, done: u64);
-    /// Units are finished; `note` says something about the last one.
+    /// Hears that units are finished; `note` says something about the last one.
     fn advance(&self, units: u64, note: &str);
-    /// The stage ends.
+    /// Hears that the stage ends.
     fn end(&self, summary: &str);
-    /// A line that is worth reading even where no bar is drawn.
+    /// Hears a line that is worth reading even where no bar is drawn.
     fn note(&self, line: &str);
 }
 
-/// Tells nobody.
+/// A receiver that drops everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

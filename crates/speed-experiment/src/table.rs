@@ -1,5 +1,7 @@
 //! A table of text cells, printed aligned, as Markdown and as CSV.
 
+use crate::csv;
+
 /// Columns and rows of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
@@ -53,7 +55,7 @@ impl Table {
     /// Returns comma-separated values as in RFC 4180, with a head line.
     #[must_use]
     pub fn to_csv(&self) -> String {
-        csv(&self.columns, &self.rows)
+        csv::write(&self.columns, &self.rows)
     }
 
     fn widths(&self) -> Vec<usize> {
@@ -81,23 +83,6 @@ impl Table {
     fn padded(&self, cells: &[String]) -> String {
         self.align(cells).join("  ")
     }
-}
-
-/// Returns comma-separated values as in RFC 4180, with a head line, each line ended by a line feed.
-pub(crate) fn csv<H, R, C>(head: H, rows: R) -> String
-where
-    H: IntoIterator<Item: AsRef<[u8]>>,
-    R: IntoIterator<Item = C>,
-    C: IntoIterator<Item: AsRef<[u8]>>,
-{
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let written = writer
-        .write_record(head)
-        .and_then(|()| rows.into_iter().try_for_each(|row| writer.write_record(row)))
-        .map_err(csv::Error::from)
-        .and_then(|()| writer.into_inner().map_err(|error| error.into_error().into()));
-    let bytes = written.expect("all rows have the length of the head, and memory can be written");
-    String::from_utf8(bytes).expect("cells are text")
 }
 
 /// Formats a share as a cell: percent, two digits.

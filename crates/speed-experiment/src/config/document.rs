@@ -20,7 +20,7 @@ const ROWS: &str = "row";
 const PAPER: &str = "paper";
 const PAPER_PREFIX: &str = "paper_";
 
-/// One config text with where it came from, for messages with line numbers.
+/// One config text with its origin, for messages with line numbers.
 #[derive(Clone, Debug)]
 pub struct Source {
     name: String,
@@ -39,7 +39,7 @@ impl Source {
         Ok(Self::new(path.display().to_string(), text))
     }
 
-    /// A text from elsewhere; `name` stands for the file in messages.
+    /// Takes a text from elsewhere; `name` stands for the file in messages.
     #[must_use]
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), overrides: Vec::new() }
@@ -61,7 +61,7 @@ impl Source {
         Ok(self)
     }
 
-    /// The merged document, deserialised.
+    /// Returns the merged document, deserialised.
     pub(super) fn resolve<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         let mut merged = defaults();
         // Absent keys of a row take the first default row's values, whichever row it is.
@@ -79,7 +79,7 @@ impl Source {
         })
     }
 
-    /// An error at a key: with its line if the file sets it.
+    /// Returns an error at a key: with its line if the file sets it.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
         let place = if self.overrides.iter().any(|(set, _)| set == key) {
             "--set".to_owned()
@@ -266,7 +266,7 @@ fn apply_override(merged: &mut Table, key: &str, text: &str) -> Result<(), Confi
     }
 }
 
-/// The value, if it has the type of the default; a whole number stands for a float.
+/// Returns the value, if it has the type of the default; a whole number stands for a float.
 fn typed(default: &Value, value: Value) -> Result<Value, String> {
     match (default, value) {
         #[expect(clippy::cast_precision_loss, reason = "a config's whole number that stands for a float is small")]
@@ -280,7 +280,7 @@ fn typed(default: &Value, value: Value) -> Result<Value, String> {
     }
 }
 
-/// Whether a text that is no number of ours is one all the same, too large for instance.
+/// Returns whether a text that is no number of ours is one all the same, too large for instance.
 fn is_number(text: &str) -> bool {
     let digits = text.trim_start_matches(['+', '-']);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')

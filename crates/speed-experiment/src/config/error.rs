@@ -1,4 +1,4 @@
-//! What can be wrong with a config, and where.
+//! Faults of configs, and their places.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's word.
         source: std::io::Error,
     },
     /// The text is not TOML.
@@ -28,7 +28,7 @@ pub enum ConfigError {
         place: String,
         /// The dotted path of the key.
         key: String,
-        /// What was found and what is allowed.
+        /// Found and allowed values.
         message: String,
     },
 }

@@ -45,8 +45,8 @@ const PRESETS: [(&str, &str); 9] = [
     ("mnist-500-epochs", "20799f68b969"),
     ("mnist-paper", "f29d96ef6358"),
     ("mnist-true-labels", "000544310267"),
-    ("published-votes", "3c0dde939fc5"),
-    ("published-votes-students", "24d1ec2c6699"),
+    ("published-votes", "d6ebd506c782"),
+    ("published-votes-students", "c1cb0360d9b3"),
     ("quickstart", "eaf64f2daba1"),
 ];
 

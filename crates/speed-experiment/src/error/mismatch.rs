@@ -76,5 +76,5 @@ pub enum Mismatch {
     Picture(#[from] image::ImageError),
     /// A student whose steps cannot be measured.
     #[error("a student of this config cannot be trained: {0}")]
-    Unmeasured(#[source] Box<speed_student::StudentError<super::ExperimentError>>),
+    Unmeasured(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

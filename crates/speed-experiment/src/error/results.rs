@@ -75,7 +75,7 @@ pub enum ResultsFault {
         /// Its stage.
         stage: String,
         /// Epsilon of the ledger as it is, and after another charge.
-        price: Result<(f64, f64), Box<super::ExperimentError>>,
+        price: Result<(f64, f64), Box<dyn std::error::Error + Send + Sync>>,
     },
 }
 
@@ -102,7 +102,7 @@ pub enum Damage {
     Gone,
 }
 
-fn price_text(price: &Result<(f64, f64), Box<super::ExperimentError>>) -> String {
+fn price_text(price: &Result<(f64, f64), Box<dyn std::error::Error + Send + Sync>>) -> String {
     match price {
         Ok((before, after)) => format!("epsilon {:.2} instead of {:.2}", round_up(*after, 2), round_up(*before, 2)),
         Err(error) => format!("({error})"),

@@ -203,7 +203,7 @@ impl Payment<'_> {
             queries: self.queries,
             row: self.row.name.clone(),
             stage: self.answers.name.clone(),
-            price: price().map_err(Box::new),
+            price: price().map_err(Into::into),
         };
         ExperimentError::Results { path, fault }
     }

@@ -12,11 +12,11 @@ use crate::table::{Table, percent};
 const HEIGHT: f64 = 440.0;
 const LEFT: f64 = 64.0;
 
-/// Percentage points below the worst student's accuracy that are still drawn: what comes before is learning to begin.
+/// Percentage points below the worst student's accuracy that are still drawn: epochs below are learning to begin.
 const BELOW: f64 = 6.0;
 
 impl Report {
-    /// Accuracies in percent at every evaluated epoch of every student: averaged and last parameters.
+    /// Tabulates the accuracies in percent at every evaluated epoch of every student: averaged and last parameters.
     #[must_use]
     pub fn students_by_epoch(&self) -> Table {
         let mut table = Table::new(["stage", "epoch", "accuracy %", "last parameters %"]);
@@ -29,7 +29,7 @@ impl Report {
         table
     }
 
-    /// The same as an SVG, two lines for each student; `None` without students.
+    /// Draws the same as an SVG, two lines for each student; `None` without students.
     #[must_use]
     pub fn epochs_plot(&self) -> Option<String> {
         let students = self.distinct_students();
@@ -90,7 +90,7 @@ impl Report {
         Some(svg)
     }
 
-    /// Every student whose epochs are known, once, though rows with the same labels share it.
+    /// Returns every student whose epochs are known, once, though rows with the same labels share it.
     fn distinct_students(&self) -> Vec<(&StudentRun, StudentMethod)> {
         let mut distinct: Vec<(&StudentRun, StudentMethod)> = Vec::new();
         for row in &self.rows {

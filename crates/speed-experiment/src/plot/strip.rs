@@ -10,7 +10,7 @@ const LEFT: f64 = 150.0;
 const LANE: f64 = 46.0;
 
 impl Report {
-    /// Accuracy of every student, in percent: averaged and last parameters, and the folder that holds its metrics.
+    /// Tabulates the accuracy of every student, in percent: averaged and last parameters, and the folder that holds its metrics.
     #[must_use]
     pub fn students(&self) -> Table {
         let mut table = Table::new(["row", "repeat", "accuracy %", "last parameters %", "stage"]);
@@ -23,7 +23,7 @@ impl Report {
         table
     }
 
-    /// The accuracies as an SVG, a lane for each row; `None` without students.
+    /// Draws the accuracies as an SVG, a lane for each row; `None` without students.
     #[must_use]
     pub fn strip_plot(&self) -> Option<String> {
         let rows: Vec<&ReportRow> = self.rows.iter().filter(|row| !row.students.is_empty()).collect();
@@ -44,7 +44,7 @@ impl Report {
     }
 }
 
-/// One row: its paper's figures behind, its students in front.
+/// Draws one row: its paper's figures behind, its students in front.
 fn lane(svg: &mut String, scale: &Scale, y: f64, row: &ReportRow) {
     text(svg, LEFT - 12.0, y + 4.0, "end", 13, &row.name);
     if let Some(accuracy) = row.paper.accuracy {
@@ -78,7 +78,7 @@ fn lane(svg: &mut String, scale: &Scale, y: f64, row: &ReportRow) {
 struct Scale(Ticks);
 
 impl Scale {
-    /// Of all students and of the paper's bars; `None` without students.
+    /// The scale of all students and of the paper's bars; `None` without students.
     fn of(rows: &[&ReportRow]) -> Option<Self> {
         let students = rows.iter().flat_map(|row| &row.students);
         let ours = students.flat_map(|student| [100.0 * student.accuracy, 100.0 * student.accuracy_raw]);

@@ -1,14 +1,14 @@
-//! What the plots share: pieces of SVG, and round numbers along an axis.
+//! The common parts of the plots: pieces of SVG, and round numbers along an axis.
 
 use std::fmt::Write as _;
 
 pub(super) const WIDTH: f64 = 760.0;
-/// Margins around the drawing; the left one depends on what stands there.
+/// Margins around the drawing; the left one depends on the labels there.
 pub(super) const RIGHT: f64 = 24.0;
 pub(super) const TOP: f64 = 64.0;
 pub(super) const BOTTOM: f64 = 52.0;
 
-/// A white picture with title and key in its upper margin; `</svg>` is left to its end.
+/// Begins a white picture with title and key in its upper margin; `</svg>` is left to its end.
 pub(super) fn begin(height: f64, title: &str, key: &str) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \

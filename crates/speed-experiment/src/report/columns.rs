@@ -3,7 +3,7 @@
 use speed_accountant::{Account, round_up};
 use speed_student::StudentMethod;
 
-use super::Report;
+use super::finished::Report;
 use super::row::ReportRow;
 use crate::config::AggregationKind;
 use crate::table::{Table, percent};

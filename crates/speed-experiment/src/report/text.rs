@@ -1,7 +1,7 @@
 //! The report as text: conditions, table, and how to read it.
 
-use super::Report;
 use super::columns::{dash, two_digits_up};
+use super::finished::Report;
 use crate::config::VotesSourceKind;
 use crate::stages::EnsembleQuality;
 use crate::table::{Table, percent};
@@ -103,7 +103,7 @@ impl Report {
     }
 }
 
-/// How to read the columns.
+/// The meaning of the columns.
 const NOTES: &str = "\
 ε data-dependent
              the tightest valid claim for the integer noise that was added, at these votes, rounded up: both

@@ -18,7 +18,7 @@ pub(crate) struct Context<'a> {
     pub(crate) device: &'a Device,
     /// This machine's kind, as far as the bits of trainings tell.
     pub(crate) arithmetic: &'a str,
-    /// Whether work that another kind of machine began is gone on with.
+    /// True where work that another kind of machine began is gone on with.
     pub(crate) mix_machines: bool,
     pub(crate) progress: &'a dyn Progress,
 }

@@ -3,22 +3,23 @@
 mod argmax;
 mod keys;
 mod noise;
+mod question;
 mod record;
 
 pub(crate) use keys::Keys;
+pub(crate) use question::Question;
 pub(crate) use record::{LabellingTimes, RowLabels};
 
 use std::cell::OnceCell;
 
 use serde_json::{Value, json};
-use speed_core::Votes;
 
 use self::argmax::Method;
 use super::context::Context;
 use super::data::Images;
 use super::names::StageName;
 use super::stage::Stage;
-use crate::config::{AggregationKind, RawNoise, RowConfig};
+use crate::config::{AggregationKind, RawNoise};
 use crate::error::{ExperimentError, ResultsFault};
 use crate::ledger::Payment;
 use crate::store::{Fingerprint, FinishedStage, Identity, StageFolder, StageState};
@@ -32,18 +33,6 @@ const LABELS: &str = "labels.csv";
 const RECORD: &str = "aggregate.json";
 /// Times of the homomorphic part.
 const TIMES: &str = "times.json";
-
-/// The votes on a row's queries.
-#[derive(Clone, Copy)]
-pub(crate) struct Question<'a> {
-    pub(crate) row: &'a RowConfig,
-    pub(crate) votes: &'a Votes,
-    /// The hash of the votes' stage.
-    pub(crate) votes_hash: Fingerprint,
-    /// Pool indices of the row's queries.
-    pub(crate) queries: &'a [usize],
-    pub(crate) images: Option<&'a Images>,
-}
 
 /// The labelling of a row's queries.
 pub(crate) struct LabellingStage<'a> {

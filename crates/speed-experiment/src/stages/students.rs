@@ -5,17 +5,19 @@ mod pseudo_labels;
 mod record;
 mod session;
 mod stage;
+mod student;
 mod together;
 
 pub(crate) use record::StudentRun;
-pub(crate) use stage::{Course, Labelled};
+pub(crate) use student::{Course, Labelled};
 
 use std::sync::{Mutex, PoisonError};
 
 use speed_nn::threads;
 use speed_student::StudentMethod;
 
-use self::stage::StudentStage;
+use self::student::Student;
+use super::complete::complete;
 use super::context::Context;
 use super::data::Images;
 use super::names::StudentNames;
@@ -37,10 +39,10 @@ impl Students {
         images: &Images,
         courses: &[Course<'_>],
     ) -> Result<Self, ExperimentError> {
-        let mut stages: Vec<StudentStage<'_>> = Vec::new();
+        let mut stages: Vec<Student<'_>> = Vec::new();
         for course in courses {
             for repeat in 0..context.config.table.repeats {
-                let stage = StudentStage::new(names, images, course, repeat);
+                let stage = Student::new(names, images, course, repeat);
                 if stages.iter().all(|other| !other.is_same(&stage)) {
                     stages.push(stage);
                 }
@@ -60,14 +62,13 @@ impl Students {
     }
 }
 
-fn train_all(context: &Context<'_>, stages: &[StudentStage<'_>]) -> Result<Vec<StudentRun>, ExperimentError> {
-    let on_device = |stage: &&StudentStage<'_>| {
-        matches!(context.device, Device::Together(..)) && stage.method() == StudentMethod::Gan
-    };
-    let (together, alone): (Vec<&StudentStage<'_>>, Vec<&StudentStage<'_>>) = stages.iter().partition(on_device);
+fn train_all(context: &Context<'_>, stages: &[Student<'_>]) -> Result<Vec<StudentRun>, ExperimentError> {
+    let on_device =
+        |stage: &&Student<'_>| matches!(context.device, Device::Together(..)) && stage.method() == StudentMethod::Gan;
+    let (together, alone): (Vec<&Student<'_>>, Vec<&Student<'_>>) = stages.iter().partition(on_device);
     let finished = Mutex::new(together::train(context, &together)?);
     threads::for_each(&alone, context.threads.get(), |stage, stop| {
-        let run = stage.train(context, stop)?;
+        let run = complete(context, &stage.until(stop))?;
         finished.lock().unwrap_or_else(PoisonError::into_inner).push(run);
         Ok(())
     })?;

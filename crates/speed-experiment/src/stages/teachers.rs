@@ -11,10 +11,10 @@ use super::context::Context;
 use super::data::Images;
 use super::names::StageName;
 use super::stage::Stage;
+use crate::csv;
 use crate::device::Device;
 use crate::error::{ExperimentError, Mismatch};
 use crate::store::{Fingerprint, FinishedStage, StageFolder, unit_payload};
-use crate::table::csv;
 
 /// Metrics of all teachers; holds times.
 const METRICS: &str = "metrics.csv";
@@ -136,5 +136,5 @@ fn metrics_csv(folder: &StageFolder, partitions: &[Range<usize>]) -> Result<Stri
         ])
     });
     let lines: Result<Vec<Vec<String>>, ExperimentError> = lines.collect();
-    Ok(csv(METRICS_HEAD, lines?))
+    Ok(csv::write(METRICS_HEAD, lines?))
 }

@@ -8,8 +8,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::Fingerprint;
 use super::atomic::{write_atomic, write_json, write_secret};
+use super::fingerprint::Fingerprint;
 use super::noise_key::{self, NoiseKey};
 use super::record::{FORMAT, FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;

@@ -17,9 +17,9 @@ pub struct RunSummary {
     pub run: String,
     /// The run's folder.
     pub folder: PathBuf,
-    /// Whether its table is there.
+    /// True once its table is there.
     pub finished: bool,
-    /// Whether noise and keys came from a seed.
+    /// True where noise and keys came from a seed.
     pub simulation: bool,
     /// Stages that are done.
     pub stages_done: usize,

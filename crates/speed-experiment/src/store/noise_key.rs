@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use speed_core::{EntropyError, Randomness};
 use zeroize::Zeroizing;
 
-use super::Fingerprint;
+use super::fingerprint::Fingerprint;
 
 /// The file of the key.
 pub(super) const FILE: &str = "noise.key";

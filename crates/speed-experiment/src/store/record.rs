@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::Fingerprint;
+use super::fingerprint::Fingerprint;
 use crate::error::{Damage, ExperimentError, ResultsFault};
 
 /// The record of a finished stage; the file is written last, its presence means done.

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
+use super::fingerprint::Fingerprint;
 use super::folder::{CHARGED, FINGERPRINT};
-use super::layout::name_of;
+use super::layout::{is_current, name_of};
 use super::noise_key::{self, NoiseKey};
 use super::record::FinishedStage;
-use super::{Fingerprint, layout};
 use crate::error::{Damage, ExperimentError};
 
 /// A stage folder as it lies on the disk, finished or not.
@@ -27,7 +27,7 @@ impl StageRemains {
 
     /// Returns whether it was not set aside.
     pub(super) fn is_current(&self) -> bool {
-        layout::is_current(&name_of(&self.0))
+        is_current(&name_of(&self.0))
     }
 
     /// Returns whether it holds a key of noise whose answers are not given yet.

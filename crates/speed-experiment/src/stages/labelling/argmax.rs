@@ -6,9 +6,9 @@ use speed_aggregation::paper::{PaperAnswer, PaperArgmax};
 use speed_aggregation::{Aggregated, AggregationError, Aggregator, ClearText, Encrypted, NoisyVotes, processor_time};
 use speed_core::Circuit;
 
-use super::Question;
 use super::keys::Keys;
 use super::noise::{self, NoisyTeachers};
+use super::question::Question;
 use crate::config::AggregationKind;
 use crate::error::ExperimentError;
 use crate::stages::context::Context;

@@ -6,7 +6,7 @@ use speed_aggregation::{NoisyVotes, PrivacyNoise, VoteRange, teacher_values};
 use speed_core::{Randomness, VotesError};
 use speed_mechanism::MechanismError;
 
-use super::Question;
+use super::question::Question;
 use crate::error::{ExperimentError, Mismatch};
 use crate::stages::context::Context;
 use crate::store::NoiseKey;

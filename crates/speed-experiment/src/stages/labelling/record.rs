@@ -8,8 +8,8 @@ use speed_core::Circuit;
 
 use super::argmax::Labelled;
 use crate::config::{AggregationKind, RowConfig};
+use crate::csv;
 use crate::stages::data::Images;
-use crate::table::csv;
 
 /// The labels of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl RowLabels {
         let lines = queries.iter().zip(&self.labels).enumerate().map(|(query, (image, label))| {
             vec![query.to_string(), image.to_string(), label.map_or_else(String::new, |label| label.to_string())]
         });
-        csv(["query", "pool_image", "label"], lines)
+        csv::write(["query", "pool_image", "label"], lines)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::csv;
 use crate::error::ExperimentError;
 use crate::store::{FinishedStage, StageFolder};
 
@@ -69,27 +70,26 @@ pub(super) fn read(stage: &FinishedStage) -> Result<StudentRun, ExperimentError>
     Ok(StudentRun { by_epoch: by_epoch(&metrics), ..run })
 }
 
-/// A line of the metrics, as far as plots need it.
-#[derive(Deserialize)]
-struct Line {
-    epoch: u32,
-    accuracy_average: Option<f64>,
-    accuracy_raw: Option<f64>,
-}
-
 /// Returns the epochs that have accuracies, of the text of a table of metrics.
 fn by_epoch(text: &str) -> Vec<EpochAccuracy> {
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let epoch = |line: Line| {
-        Some(EpochAccuracy { epoch: line.epoch, average: line.accuracy_average?, raw: line.accuracy_raw? })
+    let mut lines = csv::read(text).into_iter();
+    let head = lines.next().unwrap_or_default();
+    let column = |name: &str| head.iter().position(|column| column == name);
+    let (Some(epoch), Some(average), Some(raw)) = (column("epoch"), column("accuracy_average"), column("accuracy_raw"))
+    else {
+        return Vec::new();
     };
-    reader.deserialize().filter_map(|line| epoch(line.ok()?)).collect()
+    let epoch = |line: Vec<String>| {
+        let accuracy = |column: usize| line.get(column)?.parse().ok();
+        Some(EpochAccuracy { epoch: line.get(epoch)?.parse().ok()?, average: accuracy(average)?, raw: accuracy(raw)? })
+    };
+    lines.filter_map(epoch).collect()
 }
 
 /// Returns a table of metrics with a head line; unknown values stay empty.
 pub(super) fn metrics_csv<const N: usize>(head: [&str; N], lines: impl Iterator<Item = [Option<f64>; N]>) -> String {
     let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    crate::table::csv(head, lines.map(|line| line.map(cell).to_vec()))
+    csv::write(head, lines.map(|line| line.map(cell).to_vec()))
 }
 
 #[cfg(test)]

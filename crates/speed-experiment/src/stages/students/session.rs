@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use speed_random::Streams;
 use speed_student::{Checkpoint, CheckpointMetrics, StudentConfig, StudentError};
 
-use super::stage::StudentStage;
+use super::student::Student;
 use crate::error::{ExperimentError, Mismatch};
 use crate::stages::context::Context;
 use crate::stages::data::Images;
@@ -19,18 +19,18 @@ pub(super) const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 /// One training in its folder.
 pub(super) struct Session<'a> {
     context: &'a Context<'a>,
-    stage: &'a StudentStage<'a>,
+    student: &'a Student<'a>,
     folder: &'a mut StageFolder,
     saved: Instant,
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn new(context: &'a Context<'a>, stage: &'a StudentStage<'a>, folder: &'a mut StageFolder) -> Self {
-        Self { context, stage, folder, saved: Instant::now() }
+    pub(super) fn new(context: &'a Context<'a>, student: &'a Student<'a>, folder: &'a mut StageFolder) -> Self {
+        Self { context, student, folder, saved: Instant::now() }
     }
 
     pub(super) fn images(&self) -> &'a Images {
-        self.stage.images
+        self.student.images
     }
 
     pub(super) fn config(&self) -> &'a StudentConfig {
@@ -38,11 +38,11 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn labelled(&self) -> Vec<(usize, u8)> {
-        self.stage.labelled()
+        self.student.labelled()
     }
 
     pub(super) fn streams(&self) -> Streams {
-        self.stage.streams(self.context)
+        self.student.streams(self.context)
     }
 
     /// Returns the checkpoint that an interrupted training left.
@@ -61,11 +61,11 @@ impl<'a> Session<'a> {
         accuracy: Option<f64>,
         checkpoint: impl FnOnce() -> Checkpoint<M>,
     ) -> Result<(), ExperimentError> {
-        if self.stage.is_stopped() {
+        if self.student.is_stopped() {
             return Err(Mismatch::Stopped.into());
         }
         let accuracy = accuracy.map_or_else(String::new, |accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
-        let note = format!("{} repeat {}: epoch {epoch}{accuracy}", self.stage.row(), self.stage.repeat());
+        let note = format!("{} repeat {}: epoch {epoch}{accuracy}", self.student.row(), self.student.repeat);
         self.context.progress.advance(1, &note);
         if self.saved.elapsed() >= CHECKPOINT_EVERY {
             self.folder.write(CHECKPOINT, &checkpoint().to_bytes())?;
@@ -75,6 +75,6 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn error(&self, error: StudentError<ExperimentError>) -> ExperimentError {
-        self.stage.error(error)
+        self.student.error(error)
     }
 }

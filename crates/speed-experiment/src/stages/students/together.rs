@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use speed_batched::{Accelerator, BatchError, EpochReport, Student, train_students};
+use speed_batched::{Accelerator, BatchError, EpochReport, Student as Training, train_students};
 use speed_student::Checkpoint;
 
 use super::gan;
 use super::record::{self, StudentRun};
 use super::session::{CHECKPOINT, CHECKPOINT_EVERY};
-use super::stage::StudentStage;
+use super::student::Student;
 use crate::device::Device;
 use crate::error::{ExperimentError, Mismatch};
 use crate::stages::complete::open;
@@ -26,7 +26,7 @@ const EARLIER: &str = "checkpoint-earlier.bin";
 const MAX_TOGETHER: usize = 32;
 
 /// Trains every student that is not there yet.
-pub(super) fn train(context: &Context<'_>, students: &[&StudentStage<'_>]) -> Result<Vec<StudentRun>, ExperimentError> {
+pub(super) fn train(context: &Context<'_>, students: &[&Student<'_>]) -> Result<Vec<StudentRun>, ExperimentError> {
     let Device::Together(accelerator, _) = context.device else { return Ok(Vec::new()) };
     let mut runs = Vec::with_capacity(students.len());
     // Batches do not depend on what is finished.
@@ -47,17 +47,17 @@ pub(super) fn train(context: &Context<'_>, students: &[&StudentStage<'_>]) -> Re
 
 fn train_batch(
     context: &Context<'_>,
-    mut batch: Vec<(&StudentStage<'_>, StageFolder)>,
+    mut batch: Vec<(&Student<'_>, StageFolder)>,
     accelerator: &Accelerator,
 ) -> Result<Vec<StudentRun>, ExperimentError> {
     let labelled: Vec<Vec<(usize, u8)>> = batch.iter().map(|(student, _)| student.labelled()).collect();
     let resume = resume(context, &mut batch);
-    let students = batch.iter().zip(&labelled).zip(resume).map(|(((student, _), labelled), resume)| Student {
+    let students = batch.iter().zip(&labelled).zip(resume).map(|(((student, _), labelled), resume)| Training {
         labelled,
         streams: student.streams(context),
         resume,
     });
-    let students: Vec<Student<'_>> = students.collect();
+    let students: Vec<Training<'_>> = students.collect();
 
     let mut saved = Instant::now();
     let mut on_epoch = |report: &EpochReport<'_>| -> Result<(), ExperimentError> {
@@ -91,7 +91,7 @@ fn train_batch(
     Ok(runs)
 }
 
-fn failure(error: BatchError<ExperimentError>, batch: &[(&StudentStage<'_>, StageFolder)]) -> ExperimentError {
+fn failure(error: BatchError<ExperimentError>, batch: &[(&Student<'_>, StageFolder)]) -> ExperimentError {
     match error {
         BatchError::Report(error) => error,
         BatchError::Device(error) => error.into(),
@@ -101,7 +101,7 @@ fn failure(error: BatchError<ExperimentError>, batch: &[(&StudentStage<'_>, Stag
 }
 
 /// Returns the checkpoints that an interrupted training of all these students left after the same epoch, the latest that all have.
-fn resume(context: &Context<'_>, batch: &mut [(&StudentStage<'_>, StageFolder)]) -> Vec<Option<Checkpoint>> {
+fn resume(context: &Context<'_>, batch: &mut [(&Student<'_>, StageFolder)]) -> Vec<Option<Checkpoint>> {
     let read = |folder: &StageFolder| -> Vec<Checkpoint> {
         let files = [CHECKPOINT, EARLIER].into_iter().filter_map(|name| folder.read_partial(name));
         files.filter_map(|bytes| Checkpoint::from_bytes(&bytes).ok()).collect()
@@ -123,7 +123,7 @@ fn latest_of_all(epochs: &[Vec<u32>]) -> Option<u32> {
 }
 
 /// Saves every student's checkpoint and keeps the one before it.
-fn save(batch: &[(&StudentStage<'_>, StageFolder)], checkpoints: &[Checkpoint]) -> Result<(), ExperimentError> {
+fn save(batch: &[(&Student<'_>, StageFolder)], checkpoints: &[Checkpoint]) -> Result<(), ExperimentError> {
     for ((_, folder), checkpoint) in batch.iter().zip(checkpoints) {
         folder.rename(CHECKPOINT, EARLIER)?;
         folder.write(CHECKPOINT, &checkpoint.to_bytes())?;

@@ -1,20 +1,57 @@
-//! Reports on the disk, those of earlier versions included.
+//! The report of a finished run, and its form on the disk.
 
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use speed_ledger::Statement;
 
-use super::{Report, ReportRow, StageTime};
+use super::row::ReportRow;
 use crate::config::RawConfig;
 use crate::environment::Environment;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::stages::{EnsembleQuality, LabellingTimes};
 use crate::store::report_path;
 
+/// Wall-clock time of a stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StageTime {
+    /// The stage.
+    pub stage: String,
+    /// Seconds of the attempt that finished it.
+    pub seconds: f64,
+    /// Units of work left by earlier attempts, whose time is not in `seconds`.
+    pub resumed_units: usize,
+}
+
+/// A finished run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "ReportFile")]
+pub struct Report {
+    /// Experiment name.
+    pub experiment: String,
+    /// Run id.
+    pub run: String,
+    /// True where noise and keys came from the seed: reproducible, not private.
+    pub simulation: bool,
+    /// The resolved config.
+    pub config: RawConfig,
+    /// The ensemble on the pool.
+    pub(crate) ensemble: EnsembleQuality,
+    /// The lines.
+    pub rows: Vec<ReportRow>,
+    /// Machine and versions.
+    pub environment: Environment,
+    /// The kinds of machine that trained; more than one only where `--mix-machines` was given.
+    pub kinds_of_machine: Vec<String>,
+    /// Times of the stages.
+    pub stage_times: Vec<StageTime>,
+    /// The sum of the experiment's ledger, over all its runs; none for simulations, which charge nothing.
+    pub ledger: Option<Statement>,
+}
+
 /// A report as it may lie on the disk: earlier versions have the times of all rows in a list of their own.
 #[derive(Deserialize)]
-pub(super) struct ReportFile {
+struct ReportFile {
     experiment: String,
     run: String,
     simulation: bool,

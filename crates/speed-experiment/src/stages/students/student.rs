@@ -1,0 +1,99 @@
+//! One student: the labels that it learns from, its method, and its randomness.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+use speed_random::Streams;
+use speed_student::{StudentConfig, StudentError, StudentMethod};
+
+use crate::error::ExperimentError;
+use crate::stages::context::Context;
+use crate::stages::data::Images;
+use crate::stages::names::{StageName, StudentNames};
+use crate::store::Fingerprint;
+
+/// The labels that a row bought, and the queries that have them.
+pub(crate) struct Labelled<'a> {
+    pub(crate) row: &'a str,
+    pub(crate) queries: Vec<usize>,
+    pub(crate) labels: Vec<u8>,
+}
+
+/// The labels of a row's students, and their method.
+pub(crate) struct Course<'a> {
+    pub(crate) labelled: Labelled<'a>,
+    pub(crate) method: StudentMethod,
+}
+
+impl Course<'_> {
+    /// Returns the name of a student. Rows with the same labels and method share it: the name holds the labels' hash.
+    pub(super) fn stage_name(&self, names: &StudentNames, repeat: usize) -> StageName {
+        let hash = Fingerprint::of(&json!([self.labelled.queries, self.labelled.labels]));
+        names.of(self.method, hash, repeat)
+    }
+}
+
+/// The training of one student.
+#[derive(Clone)]
+pub(super) struct Student<'a> {
+    pub(super) name: StageName,
+    pub(super) images: &'a Images,
+    pub(super) course: &'a Course<'a>,
+    pub(super) repeat: usize,
+    stop: Option<&'a AtomicBool>,
+}
+
+impl<'a> Student<'a> {
+    pub(super) fn new(names: &StudentNames, images: &'a Images, course: &'a Course<'a>, repeat: usize) -> Self {
+        Self { name: course.stage_name(names, repeat), images, course, repeat, stop: None }
+    }
+
+    /// Returns whether another course has the very same student.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+
+    pub(super) fn method(&self) -> StudentMethod {
+        self.course.method
+    }
+
+    pub(super) fn row(&self) -> &'a str {
+        self.course.labelled.row
+    }
+
+    /// Returns the same training, which ends once `stop` turns true.
+    pub(super) fn until(&self, stop: &'a AtomicBool) -> Self {
+        Self { stop: Some(stop), ..self.clone() }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn epochs(&self, config: &StudentConfig) -> u32 {
+        match self.method() {
+            StudentMethod::Gan => config.epochs,
+            StudentMethod::PseudoLabels => config.pseudo_labels.epochs,
+        }
+    }
+
+    /// Returns the queries with their labels.
+    pub(super) fn labelled(&self) -> Vec<(usize, u8)> {
+        let Labelled { queries, labels, .. } = &self.course.labelled;
+        queries.iter().copied().zip(labels.iter().copied()).collect()
+    }
+
+    /// Returns this student's own randomness.
+    pub(super) fn streams(&self, context: &Context<'_>) -> Streams {
+        context.streams.child("student", self.repeat as u64)
+    }
+
+    pub(super) fn error(&self, error: StudentError<ExperimentError>) -> ExperimentError {
+        match error {
+            StudentError::Report(error) => error,
+            error => {
+                ExperimentError::Student { repeat: self.repeat, row: self.row().to_owned(), source: Box::new(error) }
+            }
+        }
+    }
+}
