@@ -1,4 +1,4 @@
-//! What an argmax under encryption costs: 250 teachers, ten classes, votes and keys from fixed seeds.
+//! The cost of an argmax under encryption: 250 teachers, ten classes, votes and keys from fixed seeds.
 //!
 //! ```console
 //! $ cargo run --release -p speed-aggregation --example cost -- tournament --queries 8 --threads 2
@@ -32,7 +32,7 @@ const KEYS: Randomness = Randomness::simulation([1; 32]);
 /// Measures an encrypted argmax.
 #[derive(Parser)]
 struct Options {
-    /// What to measure.
+    /// The measurement.
     #[arg(default_value = "tournament")]
     what: What,
     /// Queries of the round; the server works on groups of four.
@@ -143,7 +143,7 @@ fn paper(options: &Options) -> Result<Value, Box<dyn Error>> {
     }))
 }
 
-/// What travels, as it does.
+/// Bytes of keys and messages as they travel.
 fn sizes() -> Result<Value, Box<dyn Error>> {
     let keys = generate_keys(&PARAMETERS, &KEYS)?;
     let message = |queries: usize| -> Result<usize, Box<dyn Error>> {

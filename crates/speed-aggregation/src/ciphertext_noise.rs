@@ -120,7 +120,7 @@ impl<'a> CiphertextNoise<'a> {
         (1..=steps).map(|k| step * 4_f64.powi(steps - k) * (window * 2_f64.powi(k)).max(1.0)).sum()
     }
 
-    /// What one match adds to the noise of the winner that it passes on.
+    /// The variance that one match adds to the ciphertext noise of the winner that it passes on.
     pub(crate) fn selection(&self) -> f64 {
         self.bootstrap(self.p.select) + self.packing()
     }

@@ -38,6 +38,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Features
+//! | feature | default | gives |
+//! |---|---|---|
+//! | `student` | yes | the secret key, key generation, opening, the whole protocol in one process, the paper's circuit |
+//! | `proofs` | no | zero-knowledge proofs that a teacher's message is well formed |
+//!
 //! The cryptography is TFHE (<https://eprint.iacr.org/2018/421>) through `tfhe::core_crypto`.
 
 mod aggregator;
@@ -62,6 +68,8 @@ mod privacy_noise;
 mod processor_time;
 #[cfg(feature = "proofs")]
 mod proof;
+#[cfg(all(test, feature = "student"))]
+mod properties;
 mod random;
 mod range;
 mod round;

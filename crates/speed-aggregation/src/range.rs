@@ -9,25 +9,25 @@ pub struct VoteRange {
 }
 
 impl VoteRange {
-    /// The range for `teachers` one-hot votes and total noise of at most `noise_bound` in each class.
+    /// Returns the range for `teachers` one-hot votes and total noise of at most `noise_bound` in each class.
     #[must_use]
     pub fn new(teachers: usize, noise_bound: u64) -> Self {
         Self { teachers: teachers as u64, noise_bound }
     }
 
-    /// Number of teachers, each of which adds at most one vote to a class.
+    /// Returns the number of teachers, each of which adds at most one vote to a class.
     #[must_use]
     pub fn teachers(&self) -> u64 {
         self.teachers
     }
 
-    /// Bound on the absolute value of the noise in one class, summed over teachers, in votes.
+    /// Returns the bound on the absolute value of the noise in one class, summed over teachers, in votes.
     #[must_use]
     pub fn noise_bound(&self) -> u64 {
         self.noise_bound
     }
 
-    /// Largest difference of two counts of a query, `teachers + 2 * noise_bound`, in votes (saturating).
+    /// Returns the largest difference of two counts of a query, `teachers + 2 * noise_bound`, in votes (saturating).
     #[must_use]
     pub fn difference(&self) -> u64 {
         self.teachers.saturating_add(self.noise_bound.saturating_mul(2))

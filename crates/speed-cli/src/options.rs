@@ -252,7 +252,7 @@ pub(crate) struct RoundOptions {
     /// Inverse scale of the noise, per vote
     #[arg(long, allow_negative_numbers = true)]
     pub(crate) gamma: f64,
-    /// Who adds the noise: every teacher a share, or the server all of it (docs/threat-models.md)
+    /// The parties that add the noise: every teacher a share, or the server all of it (docs/threat-models.md)
     #[arg(long, value_name = "NOISE", default_value = "teachers", value_parser = noise_placement())]
     pub(crate) noise: NoisePlacement,
     /// No answer where the noisy maximum is below so many votes
@@ -271,7 +271,7 @@ pub(crate) struct RoundOptions {
     pub(crate) json: bool,
 }
 
-/// What a round may cost.
+/// Limits on the price of a round.
 #[derive(Debug, Args)]
 pub(crate) struct PriceOptions {
     /// Delta at which the round's epsilon is printed
@@ -296,7 +296,7 @@ pub(crate) struct AnswerOptions {
     /// The round's file
     #[arg(long, value_name = "FILE")]
     pub(crate) round: PathBuf,
-    /// This teacher's votes, one label a query: .npy, or text with a label or `query,label` a line
+    /// This teacher's votes, one label per query: .npy, or text with a label or `query,label` per line
     #[arg(long, value_name = "FILE")]
     pub(crate) votes: PathBuf,
     /// This teacher's index, from 0
@@ -344,7 +344,7 @@ pub(crate) struct AggregateOptions {
     /// Number of teachers that must answer, if more than the round says
     #[arg(long, value_name = "M")]
     pub(crate) min_teachers: Option<usize>,
-    /// Where to keep the sum and the answers until all is done [default: OUT.state]
+    /// Folder that keeps the sum and the answers until all is done [default: OUT.state]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// The circuit of the argmax; both give the same winners

@@ -9,6 +9,11 @@
 //! A [`RoundFile`] is what all of them agree on; its id binds every message to it. docs/protocol.md specifies the files
 //! byte by byte, docs/threat-models.md says against whom which command protects.
 //!
+//! # Features
+//! | feature | default | gives |
+//! |---|---|---|
+//! | `student` | yes | the student's program, and with it the type of the secret key |
+//!
 //! Without the feature `student` the type of a secret key does not exist in this crate or in `speed-aggregation`: a
 //! teacher or a server that is built so cannot name it.
 //!

@@ -24,7 +24,7 @@ pub struct KeygenReport {
     pub key: String,
     /// The name of its parameter set.
     pub parameters: &'static str,
-    /// Whether the keys come from a seed.
+    /// True if the keys come from a seed.
     pub simulation: bool,
     /// Files and their lengths in bytes.
     pub files: Vec<(PathBuf, usize)>,
@@ -93,7 +93,7 @@ pub fn write_round(file: &RoundFile, out: &Path) -> Result<(), RolesError> {
 pub struct OpenReport {
     /// The round's id.
     pub round: String,
-    /// Whether the round is a simulation.
+    /// True if the round is a simulation.
     pub simulation: bool,
     /// Number of queries.
     pub queries: usize,
@@ -105,7 +105,7 @@ pub struct OpenReport {
     pub counted: usize,
     /// The largest honest ratio that an accountant may use: see [`AnswerList::honest_ratio`].
     pub honest_ratio: f64,
-    /// Whether the server added the noise.
+    /// True if the server added the noise.
     pub noise_by_server: bool,
     /// Teachers that are not in the sum, and why.
     pub excluded: Vec<(usize, &'static str)>,

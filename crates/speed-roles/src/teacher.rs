@@ -46,7 +46,7 @@ pub struct TeacherReport {
     pub queries: usize,
     /// The mechanism of the noise that is in the message, or none where the server adds it.
     pub noise: Option<String>,
-    /// Whether noise and encryption come from a seed.
+    /// True if noise and encryption come from a seed.
     pub simulation: bool,
     /// The message.
     pub out: PathBuf,

@@ -57,7 +57,7 @@ impl<'a> Engine<'a> {
         self.bootstrap_at(inputs, tables, precision, [0]).into_iter().map(|[output]| output).collect()
     }
 
-    /// As [`Self::bootstrap`], but reads each table in several places, each so many entries after the phase.
+    /// Bootstraps like [`Self::bootstrap`], but reads each table in several places, each so many entries after the phase.
     pub(super) fn bootstrap_at<const PLACES: usize>(
         &mut self,
         inputs: &[Lwe],

@@ -43,7 +43,7 @@ impl GgswList {
     }
 }
 
-/// What external products need besides their operands. Work goes polynomial by polynomial, so that what one pass writes is
+/// The working memory of external products. Work goes polynomial by polynomial, so that what one pass writes is
 /// still in the innermost cache when the next one reads it.
 pub(super) struct ExternalProduct {
     n: usize,

@@ -1,4 +1,4 @@
-//! What server, teacher and aggregator refuse.
+//! Refusals of server, teacher and aggregator.
 
 use speed_aggregation::{
     AggregationError, Aggregator, EncodingError, Message, NoisyVotes, Outcome, RangeError, Round, RoundSpec, Server,

@@ -12,7 +12,7 @@ pub trait Progress: Sync {
     fn refused(&self, refusal: &Refusal);
     /// The argmax begins: queries of the round, and how many were answered before an interruption.
     fn begin(&self, queries: usize, done: usize);
-    /// So many queries more are answered.
+    /// Further queries are answered, so many.
     fn advance(&self, queries: usize);
 }
 
@@ -23,7 +23,7 @@ pub struct ServerReport {
     pub round: String,
     /// The round's name.
     pub name: String,
-    /// Whether the round is a simulation.
+    /// True if the round is a simulation.
     pub simulation: bool,
     /// Number of queries.
     pub queries: usize,
@@ -36,7 +36,7 @@ pub struct ServerReport {
     /// The largest honest ratio that an accountant may use: see
     /// [`AnswerList::honest_ratio`](speed_aggregation::AnswerList::honest_ratio).
     pub honest_ratio: f64,
-    /// Whether the server added the noise.
+    /// True if the server added the noise.
     pub noise_by_server: bool,
     /// Files that were not counted, and why.
     pub refused: Vec<Refusal>,

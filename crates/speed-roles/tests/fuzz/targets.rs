@@ -17,14 +17,14 @@ pub(crate) struct Target {
     /// After how many inputs the clock is read.
     pub(crate) stride: u64,
     pub(crate) inputs: Vec<Vec<u8>>,
-    /// Whether files end with a checksum.
+    /// True if files end with a checksum.
     pub(crate) sealed: bool,
     pub(crate) decode: Decoder,
     /// Most bytes that decoding an input of so many bytes may allocate.
     pub(crate) limit: fn(usize) -> usize,
 }
 
-/// What a binary file holds is at most copied once.
+/// The content of a binary file is copied at most once.
 fn copied_once(length: usize) -> usize {
     length + (16 << 10)
 }

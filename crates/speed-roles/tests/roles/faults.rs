@@ -18,37 +18,31 @@ fn seal(bytes: &mut [u8]) {
     bytes[end..].copy_from_slice(&digest[..16]);
 }
 
-#[test]
-fn every_fault_is_refused_with_its_teacher_and_the_rest_goes_on() {
-    let place = Place::new(&terms("faults", 2, 20));
-    let good = |teacher: usize| {
-        let path = place.path("message");
-        let _ = fs::remove_file(&path);
-        place.answer(teacher, &[2, 1], &path);
-        fs::read(path).expect("a message")
-    };
-    let put = |name: &str, bytes: &[u8]| fs::write(place.inbox(name), bytes).expect("inbox");
+/// A message of a teacher in this place's round.
+fn good(place: &Place, teacher: usize) -> Vec<u8> {
+    let path = place.path("message");
+    let _ = fs::remove_file(&path);
+    place.answer(teacher, &[2, 1], &path);
+    fs::read(path).expect("a message")
+}
 
-    put("teacher-00.msg", &good(0));
-    put("teacher-01.msg", &good(1));
-    // 2: missing.
-    // 3: duplicated, once byte by byte and once as another answer.
-    put("teacher-03.msg", &good(3));
-    put("teacher-03-again.msg", &good(3));
-    // 4: replayed from an earlier round.
-    let earlier = Place::new(&terms("earlier round", 2, 20));
-    earlier.answer(4, &[2, 1], &place.inbox("teacher-04.msg"));
-    // 5: truncated.
-    let bytes = good(5);
-    put("teacher-05.msg", &bytes[..bytes.len() - 1]);
-    // 6: one bit flipped in a ciphertext; 7: in the header's teacher, so that only the name tells.
-    let mut bytes = good(6);
-    bytes[9_999] ^= 8;
-    put("teacher-06.msg", &bytes);
-    let mut bytes = good(7);
-    bytes[76] ^= 1;
-    put("teacher-07.msg", &bytes);
-    // 8: encrypted for another key.
+/// The same after a change.
+fn changed(place: &Place, teacher: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = good(place, teacher);
+    change(&mut bytes);
+    bytes
+}
+
+/// The same after a forger's change, with the checksum that belongs to it.
+fn forged(place: &Place, teacher: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    changed(place, teacher, |bytes| {
+        change(bytes);
+        seal(bytes);
+    })
+}
+
+/// Teacher 8 answers under another student's key.
+fn answer_under_another_key(place: &Place) {
     let other_keys = place.path("other keys");
     student::keygen(&other_keys, &speed_aggregation::Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM)
         .expect("an empty folder");
@@ -64,42 +58,57 @@ fn every_fault_is_refused_with_its_teacher_and_the_rest_goes_on() {
         randomness: SEED,
     })
     .expect("valid");
+}
+
+/// Fills the inbox: teachers 0, 1, 3 and 19 answer properly, 2 not at all, and all others with a fault of their own.
+fn fill_inbox(place: &Place) {
+    let put = |name: &str, bytes: &[u8]| fs::write(place.inbox(name), bytes).expect("inbox");
+    put("teacher-00.msg", &good(place, 0));
+    put("teacher-01.msg", &good(place, 1));
+    // 3: duplicated, once byte by byte and once as another answer.
+    put("teacher-03.msg", &good(place, 3));
+    put("teacher-03-again.msg", &good(place, 3));
+    // 4: replayed from an earlier round.
+    let earlier = Place::new(&terms("earlier round", 2, 20));
+    earlier.answer(4, &[2, 1], &place.inbox("teacher-04.msg"));
+    // 5: truncated. 6: one bit flipped in a ciphertext; 7: in the header's teacher, so that only the name tells.
+    put("teacher-05.msg", &changed(place, 5, |bytes| bytes.truncate(bytes.len() - 1)));
+    put("teacher-06.msg", &changed(place, 6, |bytes| bytes[9_999] ^= 8));
+    put("teacher-07.msg", &changed(place, 7, |bytes| bytes[76] ^= 1));
+    // 8: encrypted for another key.
+    answer_under_another_key(place);
     // 9: oversized by one byte; 10: by far, and sparse, so that reading it would take a while and much memory.
-    put("teacher-09.msg", &[good(9), vec![0]].concat());
-    put("teacher-10.msg", &good(10));
+    put("teacher-09.msg", &changed(place, 9, |bytes| bytes.push(0)));
+    put("teacher-10.msg", &good(place, 10));
     let file = fs::File::options().append(true).open(place.inbox("teacher-10.msg")).expect("the message");
     file.set_len(1 << 40).expect("a sparse file");
-    // 11: a shape of the same length, with a correct checksum.
-    let mut bytes = good(11);
-    bytes[80..84].copy_from_slice(&3_u32.to_le_bytes());
-    bytes[84..88].copy_from_slice(&2_u32.to_le_bytes());
-    seal(&mut bytes);
-    put("teacher-11.msg", &bytes);
+    // 11: a shape of the same length.
+    let other_shape = |bytes: &mut Vec<u8>| {
+        bytes[80..84].copy_from_slice(&3_u32.to_le_bytes());
+        bytes[84..88].copy_from_slice(&2_u32.to_le_bytes());
+    };
+    put("teacher-11.msg", &forged(place, 11, other_shape));
     // 12: not readable, since it is a folder. 13: no message. 14: empty. 15: a file of the protocol, but another kind.
     fs::create_dir(place.inbox("teacher-12.msg")).expect("a folder");
     put("teacher-13.msg", b"dear server, here is my answer");
     put("teacher-14.msg", b"");
     put("teacher-15.msg", &fs::read(keys().join("secret.key")).expect("a key"));
-    // 16: the message of teacher 1 under the name of teacher 16.
-    put("teacher-16.msg", &good(1));
-    // 17: a header beyond its limits, with a correct checksum.
-    let mut bytes = good(17);
-    bytes[80..84].copy_from_slice(&u32::MAX.to_le_bytes());
-    seal(&mut bytes);
-    put("teacher-17.msg", &bytes);
+    // 16: the message of teacher 1 under the name of teacher 16. 17: a header beyond its limits.
+    put("teacher-16.msg", &good(place, 1));
+    put("teacher-17.msg", &forged(place, 17, |bytes| bytes[80..84].copy_from_slice(&u32::MAX.to_le_bytes())));
     // 18: a version that is not known. 19: good under a name that says nothing, and again: the header tells.
-    let mut bytes = good(18);
-    bytes[8] = 9;
-    put("teacher-18.msg", &bytes);
-    put("hospital.msg", &good(19));
-    put("hospital-copy.msg", &good(19));
+    put("teacher-18.msg", &changed(place, 18, |bytes| bytes[8] = 9));
+    put("hospital.msg", &good(place, 19));
+    put("hospital-copy.msg", &good(place, 19));
     // Beyond the round's teachers. And a hidden file, as an unfinished upload is, which is left alone.
-    let mut bytes = good(0);
-    bytes[76] = 20;
-    seal(&mut bytes);
-    put("teacher-20.msg", &bytes);
+    put("teacher-20.msg", &forged(place, 0, |bytes| bytes[76] = 20));
     put(".writing-xyz", b"unfinished");
+}
 
+#[test]
+fn every_fault_is_refused_with_its_teacher_and_the_rest_goes_on() {
+    let place = Place::new(&terms("faults", 2, 20));
+    fill_inbox(&place);
     let report = place.aggregate().expect("enough teachers");
     let expected = [
         (Some(19), "duplicate"),

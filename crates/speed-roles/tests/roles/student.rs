@@ -1,4 +1,4 @@
-//! What student and teacher refuse.
+//! Refusals of student and teacher.
 
 use std::fs;
 

@@ -1,0 +1,124 @@
+//! Properties of everything that travels: it survives the wire, has the length that it says, and no part of it or bit of it can
+//! be lost or turned unnoticed. (Evaluation keys of 94 MB are in `tests/protocol` and in the fuzzing of `speed-roles`.)
+
+use proptest::prelude::*;
+use speed_core::{Digest, NoisePlacement, RandomnessKind, VoteShape};
+use tfhe::core_crypto::prelude::{
+    CiphertextModulus, LweCiphertextCount, LweCompactCiphertextListOwned, LweCompactPublicKey, LweDimension,
+};
+
+use crate::answer::WORDS;
+use crate::codec::Content;
+use crate::ids::KeyId;
+use crate::keys::PublicKey;
+use crate::message::list_words;
+use crate::round::{Round, RoundSpec};
+use crate::{AnswerList, DecodeError, EncryptedAnswer, Message, Parameters, SecretKey, TeacherStatus};
+
+/// Words that look random and follow from a seed.
+fn words(count: usize, seed: u64) -> Vec<u64> {
+    (0..count as u64).map(|i| (seed ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ seed).collect()
+}
+
+fn key(seed: u64) -> KeyId {
+    KeyId::new(Digest::of(seed.to_le_bytes()))
+}
+
+prop_compose! {
+    /// A round of any kind, small enough for many cases.
+    fn rounds()(teachers in 1_usize..40, queries in 1_usize..4, classes in 2_usize..128, terms in any::<[bool; 3]>()) -> Round {
+        let shape = VoteShape::new(teachers, queries, classes).expect("a shape");
+        let [threshold, central, simulation] = terms;
+        Round::new(RoundSpec {
+            threshold: threshold.then_some(1),
+            placement: if central { NoisePlacement::Central } else { NoisePlacement::Distributed },
+            randomness: if simulation { RandomnessKind::Simulation } else { RandomnessKind::OperatingSystem },
+            ..RoundSpec::new(b"properties", shape, 20)
+        })
+        .expect("valid")
+    }
+}
+
+/// A place in a file, as a fraction of its length.
+fn place(bytes: &[u8], fraction: f64) -> usize {
+    ((bytes.len() as f64 * fraction) as usize).min(bytes.len() - 1)
+}
+
+/// Checks a value's bytes: `decode` gives them back, and refuses them cut at, or with a bit turned in, any place.
+fn check<T: Content>(
+    value: &T,
+    decode: impl Fn(&[u8]) -> Result<T, DecodeError>,
+    (cut, turned, bit): (f64, f64, u8),
+) -> Result<(), TestCaseError> {
+    let bytes = value.seal();
+    prop_assert_eq!(bytes.len(), crate::codec::ENVELOPE + value.encoded_len());
+    let read = decode(&bytes);
+    prop_assert!(read.is_ok_and(|read| read.seal() == bytes));
+    prop_assert!(decode(&bytes[..place(&bytes, cut)]).is_err());
+    let mut damaged = bytes.clone();
+    damaged[place(&bytes, turned)] ^= 1 << bit;
+    prop_assert!(decode(&damaged).is_err());
+    // The first bytes, where everything but ciphertexts is.
+    let start = place(&bytes[..bytes.len().min(128)], turned);
+    prop_assert!(decode(&bytes[..start]).is_err());
+    let mut damaged = bytes.clone();
+    damaged[start] ^= 1 << bit;
+    prop_assert!(decode(&damaged).is_err());
+    prop_assert!(decode(&[bytes, vec![0]].concat()).is_err());
+    Ok(())
+}
+
+fn damage() -> impl Strategy<Value = (f64, f64, u8)> {
+    (0.0..1.0, 0.0..1.0, 0_u8..8)
+}
+
+proptest! {
+    #[test]
+    fn messages(round in rounds(), seed: u64, teacher in 0_usize..1 << 20, damage in damage()) {
+        let dimension = LweDimension(Parameters::TOURNAMENT_128.polynomial_size);
+        let list = LweCompactCiphertextListOwned::from_container(
+            words(list_words(round.values()), seed),
+            dimension.to_lwe_size(),
+            LweCiphertextCount(round.values()),
+            CiphertextModulus::new_native(),
+        );
+        let message = Message::new(key(seed), &round, teacher, list);
+        prop_assert_eq!(message.to_bytes().len(), Message::size(round.shape().queries(), round.shape().classes()));
+        prop_assert_eq!(Message::claimed_teacher(&message.to_bytes()), Some(teacher));
+        check(&message, Message::from_bytes, damage)?;
+    }
+
+    #[test]
+    fn answers_and_results(round in rounds(), seed: u64, damage in damage()) {
+        let (key, outcomes) = (key(seed), round.outcomes());
+        let answers: Vec<EncryptedAnswer> = (0..round.shape().queries())
+            .map(|query| {
+                let words = words(outcomes.digits() * WORDS, seed ^ query as u64);
+                EncryptedAnswer::new(key, round.id(key), query, outcomes, words)
+            })
+            .collect();
+        prop_assert_eq!(answers[0].to_bytes().len(), EncryptedAnswer::size(outcomes));
+        check(&answers[0], EncryptedAnswer::from_bytes, damage)?;
+        let status = |teacher: usize| TeacherStatus::ALL[(seed as usize ^ teacher) % TeacherStatus::ALL.len()];
+        let statuses = (0..round.shape().teachers()).map(status).collect();
+        let list = AnswerList::new(&round, key, statuses, &answers).expect("in order");
+        prop_assert_eq!(list.to_bytes().len(), AnswerList::size(&round));
+        let read = AnswerList::from_bytes(&list.to_bytes()).expect("intact");
+        prop_assert!(read.agrees_with(&round) && read.answers().eq(answers));
+        check(&list, AnswerList::from_bytes, damage)?;
+    }
+
+    #[test]
+    fn keys(seed: u64, wide: bool, damage in damage()) {
+        let parameters = Parameters::ALL[usize::from(wide)];
+        let words = words(2 * parameters.polynomial_size, seed);
+        let key = PublicKey::new(
+            &parameters,
+            LweCompactPublicKey::from_container(words, CiphertextModulus::new_native()),
+        );
+        check(&key, PublicKey::from_bytes, damage)?;
+        let bits = (0..parameters.polynomial_size).map(|bit| seed.rotate_left(bit as u32) & 1).collect();
+        let secret = SecretKey::from_bits(parameters, key.id(), bits);
+        check(&secret, SecretKey::from_bytes, damage)?;
+    }
+}

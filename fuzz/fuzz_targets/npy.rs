@@ -1,0 +1,9 @@
+//! Decoding of an npy.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use speed_npy::WholeNumbers;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = WholeNumbers::parse(bytes);
+});

@@ -1,0 +1,9 @@
+//! Decoding of a round's file.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use speed_roles::RoundFile;
+
+fuzz_target!(|text: &str| {
+    let _ = RoundFile::from_toml(text);
+});
