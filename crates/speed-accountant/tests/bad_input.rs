@@ -1,4 +1,4 @@
-//! What the accountant refuses, and what its claims say.
+//! Refusals of the accountant, and the words of its claims.
 
 use speed_accountant::composition::improved_epsilon;
 use speed_accountant::theory::{account, account_data_independent, account_up_to, q, q_exact};

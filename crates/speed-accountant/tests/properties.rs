@@ -1,4 +1,4 @@
-//! What must hold for any input: order relations, limits, and no panic, NaN or negative epsilon.
+//! Properties of any input: order relations, limits, and no panic, NaN or negative epsilon.
 
 use proptest::prelude::*;
 use speed_accountant::calibrate::{Target, calibrate_noise, calibrate_queries};

@@ -95,3 +95,70 @@ fn chained(before: &str, entry: &str) -> String {
     let digest = Sha256::new().chain_update(before).chain_update("\n").chain_update(entry).finalize();
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use speed_accountant::Delta;
+    use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
+
+    use super::*;
+
+    fn charges() -> impl Strategy<Value = Vec<Charge>> {
+        let charge =
+            (".{0,12}", 1usize..1_000, 1e-4f64..10.0, 0.01f64..=1.0, proptest::option::of(2usize..20), 0.0f64..=1.0);
+        let charge = charge.prop_map(|(label, queries, gamma, tau, classes, distance)| Charge {
+            question: label.chars().rev().collect(),
+            noise_digest: format!("{queries:x}"),
+            label,
+            queries,
+            mechanism: Mechanism::discrete_laplace(InverseScale::new(gamma).expect("in range")),
+            tau: HonestRatio::new(tau).expect("in range"),
+            classes,
+            threshold: classes.map(|classes| classes as f64),
+            sampling_total_variation: distance,
+            per_query_epsilon: 2.0 * gamma,
+        });
+        proptest::collection::vec(charge, 0..5)
+    }
+
+    fn file(charges: &[Charge]) -> Vec<u8> {
+        let budget = Budget { epsilon: Some(3.0), delta: Delta::new(1e-5).expect("a delta") };
+        let mut text = String::new();
+        let mut checksum = String::new();
+        for entry in
+            std::iter::once(Entry::Open { format: FORMAT, budget }).chain(charges.iter().cloned().map(Entry::Charge))
+        {
+            let line = entry.to_line(&checksum).expect("a line");
+            checksum = line.trim_end().rsplit(' ').next().expect("a checksum").to_owned();
+            text.push_str(&line);
+        }
+        text.into_bytes()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_was_written_is_read(charges in charges()) {
+            let bytes = file(&charges);
+            let read = Contents::parse(&bytes).map_err(|(line, damage)| TestCaseError::fail(format!("{line}: {damage}")))?;
+            prop_assert_eq!(read.charges, charges);
+            prop_assert!(read.end == bytes.len() as u64 && read.torn.is_none());
+        }
+
+        #[test]
+        fn no_other_byte_is_read_as_a_whole_ledger(charges in charges(), place: prop::sample::Index, other in 1u8..) {
+            let mut bytes = file(&charges);
+            let place = place.index(bytes.len());
+            bytes[place] ^= other;
+            // Without its line end the last line is half a line, and says so.
+            prop_assert!(Contents::parse(&bytes).map_or(true, |read| read.torn.is_some() && place + 1 == bytes.len()));
+        }
+
+        #[test]
+        fn bytes_that_nobody_wrote_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(Contents::parse(&bytes).is_err());
+        }
+    }
+}

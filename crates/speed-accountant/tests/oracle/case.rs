@@ -8,14 +8,14 @@ use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseDeviation};
 use crate::random::Random;
 use crate::tails::NoiseKind;
 
-/// How many teachers' noise is secret, and how many others' the adversary knows; the rest is missing.
+/// Number of teachers whose noise is secret, and of others whose noise the adversary knows; the rest is missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Setting {
     pub(crate) secret: i64,
     pub(crate) known: i64,
 }
 
-/// What is summed up together.
+/// Cases that are summed up together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Fixed,
@@ -119,7 +119,7 @@ impl Case {
         self.runs.iter().map(|(_, times)| times).sum()
     }
 
-    /// Whether the claim ought to be tight.
+    /// Says whether the claim ought to be tight.
     pub(crate) fn is_tight(&self) -> bool {
         self.kind == Kind::TwoDropout && self.bound == Bound::Tight && self.directions == NeighbouringRelation::BothWays
     }

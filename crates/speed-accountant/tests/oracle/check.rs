@@ -8,10 +8,10 @@ use speed_accountant::{Account, AccountError};
 use crate::case::Case;
 use crate::truth;
 
-/// What may be off by rounding, relative and absolute.
+/// Margin for rounding, relative and absolute.
 const ROUNDING: (f64, f64) = (1e-9, 1e-12);
 
-/// What became of a case.
+/// Result of a case.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) failures: Vec<String>,
@@ -20,7 +20,7 @@ pub(crate) struct Report {
     pub(crate) margins: Vec<f64>,
     /// Of a claim that ought to be tight.
     pub(crate) excess: Option<f64>,
-    /// How long the truth took, and how long the claims.
+    /// Time that the truth took, and the claims.
     pub(crate) truth_seconds: f64,
     pub(crate) seconds: f64,
 }

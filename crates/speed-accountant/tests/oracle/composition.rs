@@ -47,7 +47,7 @@ impl Losses {
         Self { lists: vec![likely(outcomes, log_delta)], log_delta }
     }
 
-    /// Whether `delta(epsilon)` is above delta.
+    /// Says whether `delta(epsilon)` is above delta.
     pub(crate) fn exceed(&self, epsilon: f64) -> bool {
         self.excess(epsilon).0 > 1.0 + ROUNDING
     }
@@ -113,7 +113,7 @@ fn likely(mut outcomes: Vec<Outcome>, log_delta: f64) -> Vec<Outcome> {
     outcomes
 }
 
-/// How many outcomes `times` queries with so many answers have, whatever their order.
+/// Counts the outcomes of `times` queries with this number of answers, whatever their order.
 fn ways(answers: usize, times: usize) -> f64 {
     (1..answers).map(|i| (times + i) as f64 / i as f64).product()
 }

@@ -15,7 +15,7 @@ const NARROWEST: f64 = 5e-4;
 /// The same for Skellam noise.
 const WIDEST: f64 = 100.0;
 
-/// What the accountant is asked.
+/// A question to the accountant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ask {
     Votes,

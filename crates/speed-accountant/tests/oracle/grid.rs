@@ -180,7 +180,7 @@ fn compose(runs: &[(Groups, f64)], step: f64, log_delta: f64) -> Option<Losses> 
     Some(Losses::of(outcomes.collect(), log_delta))
 }
 
-/// Where a Chernoff bound is least: a golden section of the logarithm.
+/// Finds the least Chernoff bound: a golden section of the logarithm.
 fn best_tilt(step: f64, bound: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = ((1e-9 / step).ln(), (20.0 / step).ln());
     let golden = 0.5 * (5f64.sqrt() - 1.0);

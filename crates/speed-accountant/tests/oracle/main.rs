@@ -31,12 +31,12 @@ use summary::{Summary, say};
 
 /// Of the fixed sample.
 const SEED: u64 = 7;
-/// How many cases the fixed sample has.
+/// Number of cases of the fixed sample.
 const SAMPLE: u64 = 700;
-/// What a claim for two classes may be above the truth, as a median.
+/// Largest excess of a claim for two classes over the truth, as a median.
 const MEDIAN_EXCESS: f64 = 0.01;
 
-/// How often each kind comes, of a hundred.
+/// Frequency of each kind, of a hundred.
 const KINDS: [(Kind, i64); 10] = [
     (Kind::TwoDropout, 54),
     (Kind::TwoDropoutUpTo, 6),

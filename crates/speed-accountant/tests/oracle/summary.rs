@@ -1,4 +1,4 @@
-//! What a run of cases came to.
+//! Summary of a run of cases.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -11,7 +11,7 @@ const MAX_SHOWN: usize = 20;
 
 /// Claims that take so many seconds are counted.
 const SLOW: f64 = 2.0;
-/// So many of the slowest are shown.
+/// Number of the slowest that are shown.
 const MAX_SLOW: usize = 4;
 
 /// Sums over cases.

@@ -3,7 +3,7 @@
 use crate::composition::log_factorial;
 use crate::noise::{Noise, log_complement};
 
-/// Which noise a class gets; for Gaussian and Skellam noise what is called gamma elsewhere is the standard deviation.
+/// Noise of a class; for Gaussian and Skellam noise the field gamma is the standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoiseKind {
     DiscreteLaplace,
@@ -23,7 +23,7 @@ pub(crate) enum Difference {
 }
 
 impl Difference {
-    /// Where a ratio `secret` of the teachers adds noise; for values up to `furthest`.
+    /// Creates the difference where a ratio `secret` of the teachers adds noise; for values up to `furthest`.
     pub(crate) fn new(kind: NoiseKind, scale: f64, secret: f64, furthest: i64) -> Self {
         match kind {
             NoiseKind::DiscreteLaplace => Self::DiscreteLaplace(Noise::new(scale, 2.0 * secret, furthest)),

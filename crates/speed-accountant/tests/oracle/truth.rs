@@ -62,7 +62,7 @@ fn all(queries: &[Vec<(Vec<Outcome>, usize)>]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Those whose moments are the largest, each at some order: where the composition of each takes long.
+/// Keeps those whose moments are the largest, each at some order: where the composition of each takes long.
 fn worst(queries: &[Vec<(Vec<Outcome>, usize)>]) -> Vec<Vec<usize>> {
     let losses = || queries.iter().flatten().flat_map(|(query, _)| query.iter().map(|outcome| outcome.loss));
     let largest = losses().fold(f64::MIN_POSITIVE, f64::max);

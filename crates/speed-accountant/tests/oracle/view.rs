@@ -1,4 +1,4 @@
-//! What the adversary sees of one query, and how likely: the answer, and the known noise if there is any.
+//! The adversary's view of one query, and its probability: the answer, and the known noise if there is any.
 
 use crate::noise::Table;
 use crate::tails::{Difference, NoiseKind};
