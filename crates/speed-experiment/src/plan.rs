@@ -90,16 +90,16 @@ fn planned_rows(
     let (mut rows, mut to_charge) = (Vec::new(), Vec::new());
     for stages in names.rows.iter().filter(|stages| stages.account.is_some()) {
         let row = &config.rows[stages.row];
-        let charge @ (event, _, queries) = planned_charge(config, row, classes)?;
+        let charge = planned_charge(config, row, classes)?;
         let is_forced = options.force.iter().any(|name| is_called(&stages.labelling, name));
         let done = RunStore::is_finished(&folder, &stages.labelling) && !is_forced;
-        let account = Accountant::new(event, config.privacy.delta).account_queries(queries);
+        let account = Accountant::new(charge.event, config.privacy.delta).account_queries(charge.queries);
         if !done {
             to_charge.push(charge);
         }
         rows.push(PlannedRow {
             name: row.name.clone(),
-            queries,
+            queries: charge.queries,
             done,
             epsilon_any_votes: account.as_ref().ok().map(|account| account.epsilon),
             without_value: account.err().map(|error| error.to_string()),
