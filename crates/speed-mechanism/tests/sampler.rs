@@ -150,7 +150,7 @@ fn seeds_repeat_and_differ_and_the_system_does_not_repeat() {
 #[test]
 fn debug_shows_no_secret() {
     let source = Randomness::simulation([77; 32]);
-    assert_eq!(format!("{source:?}"), "Simulation { .. }");
+    assert_eq!(format!("{source:?}"), "Simulation(..)");
     assert_eq!(format!("{:?}", Randomness::OperatingSystem), "OperatingSystem");
     assert_eq!(format!("{:?}", generator(77)), "NoiseGenerator { .. }");
 }
