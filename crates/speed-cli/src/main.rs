@@ -14,7 +14,7 @@ use clap::Parser;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Exit code of a binary that was built for another processor.
-const OTHER_PROCESSOR: u8 = 7;
+const OTHER_PROCESSOR: u8 = speed_core::ExitCode::Processor.code();
 
 fn main() -> ExitCode {
     if processor::lacks_basics() {
@@ -31,7 +31,7 @@ fn run() -> ExitCode {
         bar::line(&format!("error: {message}"));
         return ExitCode::from(OTHER_PROCESSOR);
     }
-    let command = options::Options::parse().command;
+    let command = options::CommandLine::parse().command;
     match commands::execute(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
