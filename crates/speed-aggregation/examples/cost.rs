@@ -31,7 +31,7 @@ const KEYS: Randomness = Randomness::simulation([1; 32]);
 
 /// Measures an encrypted argmax.
 #[derive(Parser)]
-struct Options {
+struct CostOptions {
     /// The measurement.
     #[arg(default_value = "tournament")]
     what: What,
@@ -59,7 +59,7 @@ enum What {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let options = Options::parse();
+    let options = CostOptions::parse();
     let figures = match options.what {
         What::Tournament => round(Circuit::Tournament, &options)?,
         What::AllPairs => round(Circuit::AllPairs, &options)?,
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// A round of the protocol: the argmax by kind of operation, and the other steps beside it.
-fn round(circuit: Circuit, options: &Options) -> Result<Value, Box<dyn Error>> {
+fn round(circuit: Circuit, options: &CostOptions) -> Result<Value, Box<dyn Error>> {
     let encrypted = Encrypted::new(&PARAMETERS, KEYS, b"cost", options.threads)?.with_circuit(circuit)?;
     let votes = votes(options.queries.get())?;
     let clear = ClearText.aggregate(&votes, &|_, _| {})?;
@@ -111,7 +111,7 @@ fn round(circuit: Circuit, options: &Options) -> Result<Value, Box<dyn Error>> {
 }
 
 /// The paper's circuit on the sums of the same votes.
-fn paper(options: &Options) -> Result<Value, Box<dyn Error>> {
+fn paper(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
     let paper = PaperArgmax::new(KEYS, TEACHERS)?;
     let votes = votes(options.queries.get())?;
     let clear = ClearText.aggregate(&votes, &|_, _| {})?;

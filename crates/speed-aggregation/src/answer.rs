@@ -95,7 +95,7 @@ impl Content for EncryptedAnswer {
 }
 
 impl EncryptedAnswer {
-    /// `words` holds one ciphertext for each digit of the outcome.
+    /// Makes an answer; `words` holds one ciphertext for each digit of the outcome.
     pub(crate) fn new(key: KeyId, round: RoundId, query: usize, outcomes: Outcomes, words: Vec<u64>) -> Self {
         debug_assert_eq!(words.len(), outcomes.digits() * WORDS);
         Self { key, round, query, outcomes, words }

@@ -69,9 +69,9 @@ impl<'a> CiphertextNoise<'a> {
         self.p.bucket() as f64
     }
 
-    /// A sum of public-key encryptions `(A r + e_1, B r + e_2 + m)` with `B = A s + e`, one of each teacher: the phase
-    /// error is `e r + e_2 - e_1 s`. The binary `r` has mean 1/2, which makes `e r` biased by a number that depends on
-    /// the key (through `e`) and adds up over teachers; over keys its variance is `N/4` that of `e`.
+    /// Returns the variance of a sum of public-key encryptions `(A r + e_1, B r + e_2 + m)` with `B = A s + e`, one of each
+    /// teacher: the phase error is `e r + e_2 - e_1 s`. The binary `r` has mean 1/2, which makes `e r` biased by a number
+    /// that depends on the key (through `e`) and adds up over teachers; over keys its variance is `N/4` that of `e`.
     pub(crate) fn fresh_sum(&self) -> f64 {
         let n = self.range.teachers() as f64;
         let noise = t_uniform(self.p.glwe_noise_log);
@@ -79,36 +79,37 @@ impl<'a> CiphertextNoise<'a> {
         n * n * ring / 4.0 * noise + n * noise * (ring / 4.0 + ring / 2.0 + 1.0)
     }
 
-    /// A key switch: `l N` products of a digit and a noisy key bit, and the part of the mask that digits do not reach,
-    /// against half of the key bits.
+    /// Returns the variance of a key switch: `l N` products of a digit and a noisy key bit, and the part of the mask that
+    /// digits do not reach, against half of the key bits.
     pub(crate) fn key_switch(&self) -> f64 {
         let d = self.p.key_switch;
         self.ring() * (d.levels as f64 * digit(d) * t_uniform(self.p.lwe_noise_log) + unreached(d) / 2.0)
     }
 
-    /// The centred modulus switch to `2N` buckets: every mask element is rounded, against key bits of +-1/2 after
-    /// centring.
+    /// Returns the variance of the centred modulus switch to `2N` buckets: every mask element is rounded, against key bits
+    /// of +-1/2 after centring.
     pub(crate) fn modulus_switch(&self) -> f64 {
         self.p.lwe_dimension as f64 / 48.0 * self.bucket().powi(2)
     }
 
-    /// The output of a bootstrap: `n` external products, each with `2 l N` digit times noise products, unreached parts
-    /// of body and mask (half of the key bits, and half of the `n` rotations happen), and the rounding of the Fourier
-    /// transform.
+    /// Returns the variance of the output of a bootstrap: `n` external products, each with `2 l N` digit times noise
+    /// products, unreached parts of body and mask (half of the key bits, and half of the `n` rotations happen), and the
+    /// rounding of the Fourier transform.
     pub(crate) fn bootstrap(&self, d: Decomposition) -> f64 {
         let (n, ring, levels) = (self.p.lwe_dimension as f64, self.ring(), d.levels as f64);
         let key = 2.0 * levels * ring * digit(d) * t_uniform(self.p.glwe_noise_log);
         n * (self.fourier(d) + key + unreached(d) / 2.0 * (1.0 + ring / 2.0))
     }
 
-    /// The rounding of the 53-bit Fourier transforms of one external product (tfhe's fit).
+    /// Returns the variance of the rounding of the 53-bit Fourier transforms of one external product (tfhe's fit).
     fn fourier(&self, d: Decomposition) -> f64 {
         let base = 2_f64.powi(2 * (64 - 53 + d.base_log as i32));
         0.00705 * base * (d.levels as f64).powf(1.01827) * self.ring().powf(2.22003) * 2_f64.powf(1.01827)
     }
 
-    /// An entry of a packed table of `N/4` (four scales: `N/2`) equal entries. The noise of step `k` of the trace is doubled
-    /// by each of the steps after it and ends on the `2^k` multiples of `N / 2^k`; an entry sums over those in its window.
+    /// Returns the variance of an entry of a packed table of `N/4` (four scales: `N/2`) equal entries. The ciphertext noise of step
+    /// `k` of the trace is doubled by each of the steps after it and ends on the `2^k` multiples of `N / 2^k`; an entry
+    /// sums over those in its window.
     pub(crate) fn packing(&self) -> f64 {
         let d = self.p.trace;
         let ring = self.ring();
@@ -120,7 +121,7 @@ impl<'a> CiphertextNoise<'a> {
         (1..=steps).map(|k| step * 4_f64.powi(steps - k) * (window * 2_f64.powi(k)).max(1.0)).sum()
     }
 
-    /// The variance that one match adds to the ciphertext noise of the winner that it passes on.
+    /// Returns the variance that one match adds to the ciphertext noise of the winner that it passes on.
     pub(crate) fn selection(&self) -> f64 {
         self.bootstrap(self.p.select) + self.packing()
     }
@@ -130,13 +131,13 @@ impl<'a> CiphertextNoise<'a> {
         self.layout.outcomes().next_power_of_two().trailing_zeros() as usize
     }
 
-    /// A contestant's count after `rounds` matches.
+    /// Returns the variance of a contestant's count after `rounds` matches.
     pub(crate) fn contestant(&self, rounds: usize) -> f64 {
         self.fresh_sum() + rounds as f64 * self.selection()
     }
 
-    /// Variance at the input of the bootstrap of one scale in a tournament, in buckets squared, between two contestants
-    /// that have won `rounds` matches each.
+    /// Returns the variance at the input of the bootstrap of one scale in a tournament, in buckets squared, between two
+    /// contestants that have won `rounds` matches each.
     pub(crate) fn match_input(&self, scale: u64, rounds: usize) -> f64 {
         // The two sums share their bias only in part; twice the variance is the safe side.
         let difference = 2.0 * self.contestant(rounds);
@@ -144,18 +145,19 @@ impl<'a> CiphertextNoise<'a> {
         (scaled + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
     }
 
-    /// The same in all pairs, where both counts have been key-switched before they are subtracted.
+    /// Returns the same in all pairs, where both counts have been key-switched before they are subtracted.
     pub(crate) fn pair_input(&self, scale: u64) -> f64 {
         self.match_input(scale, 0) + self.key_switch() / self.bucket().powi(2)
     }
 
-    /// Variance at the input of a bootstrap of a sum of outputs of `summands` coarse bootstraps, in buckets squared.
+    /// Returns the variance at the input of a bootstrap of a sum of outputs of `summands` coarse bootstraps, in buckets
+    /// squared.
     pub(crate) fn sum_input(&self, summands: usize) -> f64 {
         let sum = summands as f64 * self.bootstrap(self.p.bootstrap);
         (sum + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
     }
 
-    /// Variance of a digit of the winner, before it is read out.
+    /// Returns the variance of a digit of the winner, before it is read out.
     pub(crate) fn winner(&self, circuit: ExactCircuit) -> f64 {
         match circuit {
             ExactCircuit::Tournament => self.rounds() as f64 * self.selection(),
@@ -163,7 +165,8 @@ impl<'a> CiphertextNoise<'a> {
         }
     }
 
-    /// Variance at the input of a read-out of a digit of variance `digit`, in buckets squared, without the flooding.
+    /// Returns the variance at the input of a read-out of a digit of variance `digit`, in buckets squared, without the
+    /// flooding.
     pub(crate) fn read_out_input(&self, digit: f64) -> f64 {
         (digit + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
     }
@@ -191,8 +194,8 @@ impl<'a> CiphertextNoise<'a> {
         }
     }
 
-    /// The failure bound of the read-outs and the opening of one digit, which lies half a sixteenth of the torus from its
-    /// neighbours, less the flooding.
+    /// Returns the failure bound of the read-outs and the opening of one digit, which lies half a sixteenth of the torus
+    /// from its neighbours, less the flooding.
     fn read_outs(&self, circuit: ExactCircuit) -> f64 {
         let half_slot = self.ring() / 16.0;
         let flooding = |log: u32| 2_f64.powi(log as i32) / self.bucket();
@@ -204,7 +207,7 @@ impl<'a> CiphertextNoise<'a> {
         first + (READ_OUTS - 1) as f64 * next + opening
     }
 
-    /// The failure bound of one comparison with these variances at its inputs (buckets squared), finest scale first.
+    /// Returns the failure bound of one comparison with these variances at its inputs (buckets squared), finest scale first.
     fn comparison(&self, variances: &[f64]) -> f64 {
         let half_circle = self.ring();
         let scales: Vec<(f64, f64, f64)> = (self.layout.scales().zip(variances).enumerate())
@@ -225,8 +228,8 @@ impl<'a> CiphertextNoise<'a> {
         (0..=self.range.difference()).map(|d| error(d as f64 + 0.5)).fold(0.0, f64::max) + sum
     }
 
-    /// Flooding that is uniform on an interval of length `L` hides errors `e, e'` up to a distance of `E|e - e'| / L`, and
-    /// what one stage does not hide meets the next.
+    /// Bounds the total variation distance: flooding that is uniform on an interval of length `L` hides errors `e, e'` up
+    /// to a distance of `E|e - e'| / L`, and what one stage does not hide meets the next.
     fn distance_log2(&self, circuit: ExactCircuit) -> f64 {
         // E|e - e'| of two independent Gaussian errors is 2 / sqrt(pi) standard deviations.
         let stage = |variance: f64, log: u32| {
@@ -240,22 +243,22 @@ impl<'a> CiphertextNoise<'a> {
     }
 }
 
-/// Variance of TUniform(b).
+/// Returns the variance of TUniform(b).
 fn t_uniform(bound_log: u32) -> f64 {
     (2_f64.powi(2 * bound_log as i32 + 1) + 1.0) / 6.0
 }
 
-/// Mean square of a balanced digit.
+/// Returns the mean square of a balanced digit.
 fn digit(d: Decomposition) -> f64 {
     (2_f64.powi(2 * d.base_log as i32) + 2.0) / 12.0
 }
 
-/// Mean square of what a decomposition leaves out.
+/// Returns the mean square of what a decomposition leaves out.
 fn unreached(d: Decomposition) -> f64 {
     2_f64.powi(2 * (64 - (d.base_log * d.levels) as i32)) / 12.0
 }
 
-/// Upper bound on the Gaussian tail: `Q(z) < exp(-z^2/2) / (z sqrt(2 pi))` for positive `z`, and never above 1.
+/// Returns an upper bound on the Gaussian tail: `Q(z) < exp(-z^2/2) / (z sqrt(2 pi))` for positive `z`, and never above 1.
 fn tail(z: f64) -> f64 {
     if z <= 0.0 {
         return 1.0;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Time that all threads of this process have spent on processors so far, to the hundredth of a second, where the system
-/// tells it (Linux).
+/// Returns the time that all threads of this process have spent on processors so far, to the hundredth of a second, where
+/// the system tells it (Linux).
 #[must_use]
 pub fn processor_time() -> Option<Duration> {
     // Fields 14 and 15 of /proc/self/stat, user and system time, in hundredths of a second on every architecture. The second

@@ -110,8 +110,8 @@ pub enum ProofError {
 /// The messages that a proof key proves, or that a round has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProofTarget {
-    /// The parameter set.
-    pub parameters: Parameters,
+    /// The name of the parameter set.
+    pub parameters: &'static str,
     /// Binary logarithm of a vote on the torus.
     pub unit_log: u32,
     /// The largest number of values of a message.
@@ -120,7 +120,7 @@ pub struct ProofTarget {
 
 impl std::fmt::Display for ProofTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} with units of 2^{} and {} values", self.parameters.name(), self.unit_log, self.values)
+        write!(f, "{} with units of 2^{} and {} values", self.parameters, self.unit_log, self.values)
     }
 }
 
@@ -184,9 +184,12 @@ impl ProofKey {
 
     fn check(&self, key: &PublicKey, round: &Round) -> Result<(), ProofError> {
         let unit_log = Encoding::of_round(&key.parameters, round)?.layout().unit().trailing_zeros();
-        let ours =
-            ProofTarget { parameters: self.parameters, unit_log: self.unit_log, values: self.crs.max_num_messages().0 };
-        let asked = ProofTarget { parameters: key.parameters, unit_log, values: round.values() };
+        let ours = ProofTarget {
+            parameters: self.parameters.name(),
+            unit_log: self.unit_log,
+            values: self.crs.max_num_messages().0,
+        };
+        let asked = ProofTarget { parameters: key.parameters.name(), unit_log, values: round.values() };
         if asked.parameters != ours.parameters || asked.unit_log != ours.unit_log || asked.values > ours.values {
             return Err(ProofError::Key { key: ours, round: asked });
         }

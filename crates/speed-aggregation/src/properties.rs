@@ -25,7 +25,7 @@ fn key(seed: u64) -> KeyId {
 }
 
 prop_compose! {
-    /// A round of any kind, small enough for many cases.
+    /// Generates a round of any kind, small enough for many cases.
     fn rounds()(teachers in 1_usize..40, queries in 1_usize..4, classes in 2_usize..128, terms in any::<[bool; 3]>()) -> Round {
         let shape = VoteShape::new(teachers, queries, classes).expect("a shape");
         let [threshold, central, simulation] = terms;
@@ -39,7 +39,7 @@ prop_compose! {
     }
 }
 
-/// A place in a file, as a fraction of its length.
+/// Returns a place in a file, as a fraction of its length.
 fn place(bytes: &[u8], fraction: f64) -> usize {
     ((bytes.len() as f64 * fraction) as usize).min(bytes.len() - 1)
 }

@@ -29,7 +29,7 @@ fn run() -> std::process::ExitCode {
         bar::line(&format!("error: {message}"));
         return ExitCode::Processor.into();
     }
-    let command = options::Options::parse().command;
+    let command = options::CommandLine::parse().command;
     match commands::execute(command) {
         Ok(()) => ExitCode::Done.into(),
         Err(failure) => {

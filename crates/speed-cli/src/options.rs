@@ -73,7 +73,7 @@ fn exact_circuit() -> impl TypedValueParser<Value = Circuit> {
 #[derive(Debug, Parser)]
 #[command(name = "speed", version, about = ABOUT, long_about = LONG_ABOUT, after_help = after_help())]
 #[command(arg_required_else_help = true, max_term_width = 110)]
-pub(crate) struct Options {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -50,7 +50,7 @@ fn regular_length(path: &Path) -> Result<u64, ReadFault> {
     if meta.is_file() { Ok(meta.len()) } else { Err(ReadFault::NotRegular) }
 }
 
-/// As [`read_up_to`], with an error for the user.
+/// Reads like [`read_up_to`], with an error for the user.
 pub(crate) fn read_input(path: &Path, max: u64) -> Result<Vec<u8>, RolesError> {
     read_up_to(path, max).map_err(RolesError::input(path))
 }

@@ -15,13 +15,13 @@ impl RoundRandomness {
     /// The operating system's generator.
     pub const OPERATING_SYSTEM: Self = Self { seed: None };
 
-    /// A simulation with this seed.
+    /// Starts a simulation with this seed.
     #[must_use]
     pub const fn simulation(seed: u64) -> Self {
         Self { seed: Some(seed) }
     }
 
-    /// A simulation if there is a seed, as command lines have it.
+    /// Starts a simulation if there is a seed, as command lines have it.
     #[must_use]
     pub const fn from_seed(seed: Option<u64>) -> Self {
         Self { seed }

@@ -8,7 +8,7 @@ use super::lwe::{Lwe, add, add_constant, difference, negated, table};
 pub(crate) const FAN_IN: usize = 16;
 
 impl Engine<'_> {
-    /// The digits of the winner of one query.
+    /// Returns the digits of the winner of one query.
     pub(super) fn all_pairs(&mut self, counts: &[Lwe]) -> Vec<Lwe> {
         let classes = counts.len();
         // Key switches are linear: once for each class and scale, not for each pair.
@@ -35,8 +35,8 @@ impl Engine<'_> {
         self.bootstrap(&switched, &vec![table(self.p, |_| SUM_STEP); inputs.len()], Precision::Coarse)
     }
 
-    /// From signs of plus or minus one step, a ciphertext that is one step if all are positive, and at most minus one if
-    /// not, without wrapping around.
+    /// Computes, from signs of plus or minus one step, a ciphertext that is one step if all are positive, and at most minus
+    /// one if not, without wrapping around.
     fn all_positive(&mut self, mut signs: Vec<Lwe>) -> Lwe {
         while signs.len() > FAN_IN {
             let sums: Vec<Lwe> = signs.chunks(FAN_IN).map(|signs| self.sum_less_all_but_one(signs)).collect();
@@ -45,14 +45,14 @@ impl Engine<'_> {
         self.sum_less_all_but_one(&signs)
     }
 
-    /// The sum of signs, less all but one of them: one step if all are positive, and two less for each that is not.
+    /// Computes the sum of signs, less all but one of them: one step if all are positive, and two less for each that is not.
     fn sum_less_all_but_one(&self, signs: &[Lwe]) -> Lwe {
         let mut sum = self.constant((signs.len() as u64 - 1).wrapping_mul(SUM_STEP).wrapping_neg());
         signs.iter().for_each(|sign| add(&mut sum, sign));
         sum
     }
 
-    /// The digits of the one class whose input is positive.
+    /// Returns the digits of the one class whose input is positive.
     fn digits_of_the_one(&mut self, won: &[Lwe]) -> Vec<Lwe> {
         let won = self.key_switch(won);
         (0..self.layout.digit_count())

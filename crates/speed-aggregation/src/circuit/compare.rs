@@ -22,8 +22,8 @@ impl Engine<'_> {
         self.key_switch(&scaled)
     }
 
-    /// From each difference `later - earlier` of two counts at all scales (small key), the sum of weighted signs (big
-    /// key): an odd multiple of [`SUM_STEP`], positive if the later count is strictly larger.
+    /// Computes, from each difference `later - earlier` of two counts at all scales (small key), the sum of weighted signs
+    /// (big key): an odd multiple of [`SUM_STEP`], positive if the later count is strictly larger.
     pub(super) fn compare(&mut self, mut differences: Vec<Lwe>) -> Vec<Lwe> {
         let scales = self.layout.scales();
         for scaled in differences.chunks_exact_mut(scales.len()) {

@@ -43,7 +43,7 @@ impl<'a> Engine<'a> {
         Self { p, layout, keys: &key.parts, products, work: Work::default() }
     }
 
-    /// From the big key to the small one.
+    /// Switches from the big key to the small one.
     pub(crate) fn key_switch(&mut self, inputs: &[Lwe]) -> Vec<Lwe> {
         let start = Instant::now();
         let outputs = self.keys.key_switch.switch(self.p, inputs);
@@ -89,7 +89,7 @@ impl<'a> Engine<'a> {
         outputs
     }
 
-    /// A trivial encryption of a torus element under the big key.
+    /// Returns a trivial encryption of a torus element under the big key.
     pub(crate) fn constant(&self, value: u64) -> Lwe {
         let mut output = LweCiphertext::new(0, self.p.big_dimension().to_lwe_size(), CiphertextModulus::new_native());
         add_constant(&mut output, value);
@@ -97,8 +97,8 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// An input of a bootstrap, rounded to buckets by the centred modulus switch. It also subtracts half a bucket, so that an
-/// exact phase lies between two entries.
+/// Returns an input of a bootstrap, rounded to buckets by the centred modulus switch. It also subtracts half a bucket, so
+/// that an exact phase lies between two entries.
 pub(super) fn rounded(p: &Parameters, input: &Lwe) -> Rotation {
     let switched = lwe_ciphertext_centered_binary_modulus_switch::<u64, usize, _>(
         input.as_view(),

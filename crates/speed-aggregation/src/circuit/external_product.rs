@@ -32,12 +32,12 @@ impl GgswList {
         Self { decomposition, n, blocks }
     }
 
-    /// Size in memory, in bytes.
+    /// Returns the size in memory, in bytes.
     pub(crate) fn size(&self) -> usize {
         size_of_val(self.blocks.as_slice())
     }
 
-    /// The ciphertexts.
+    /// Returns the ciphertexts.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[Block]> {
         self.blocks.chunks_exact(2 * self.decomposition.levels * self.n / LANES)
     }
@@ -55,7 +55,7 @@ pub(super) struct ExternalProduct {
 }
 
 impl ExternalProduct {
-    /// For polynomials with `n` coefficients and decompositions of up to `levels` levels.
+    /// Prepares products for polynomials with `n` coefficients and decompositions of up to `levels` levels.
     pub(super) fn new(n: usize, levels: usize) -> Self {
         let fourier = Fourier::new(n);
         let (digits, products) = (fourier.buffer(2 * levels), fourier.buffer(2));
@@ -142,8 +142,8 @@ pub(super) struct Rotation {
     pub(super) body: usize,
 }
 
-/// For `X^exponent * input` modulo `X^N + 1` (exponents up to `2N`), puts `combine(turned, input)` of all coefficients into
-/// `output`.
+/// Takes `X^exponent * input` modulo `X^N + 1` (exponents up to `2N`) and puts `combine(turned, input)` of all coefficients
+/// into `output`.
 #[inline(always)]
 fn turn(input: &[u64], exponent: usize, output: &mut [u64], combine: impl Fn(u64, u64) -> u64) {
     let n = input.len();
@@ -164,7 +164,7 @@ fn turn(input: &[u64], exponent: usize, output: &mut [u64], combine: impl Fn(u64
     combine_all(high, kept, high_input, negative);
 }
 
-/// The product of a vector of digits and a matrix, in the Fourier domain: for each point, the sum over rows.
+/// Returns the product of a vector of digits and a matrix, in the Fourier domain: for each point, the sum over rows.
 #[inline(always)]
 fn multiply<const LEVELS: usize>(digits: &[c64], ggsw: &[Block], products: &mut [c64]) {
     let size = products.len() / 2;

@@ -39,7 +39,7 @@ impl Fourier {
         Self { plan, twist, scratch }
     }
 
-    /// A buffer for so many transformed polynomials.
+    /// Makes a buffer for so many transformed polynomials.
     pub(super) fn buffer(&self, polynomials: usize) -> AVec<c64> {
         avec![c64::default(); polynomials * self.plan.fft_size()]
     }
@@ -49,7 +49,7 @@ impl Fourier {
         self.plan.fwd(values, PodStack::new(&mut self.scratch));
     }
 
-    /// The transform of a polynomial over the torus, as fractions of a turn.
+    /// Returns the transform of a polynomial over the torus, as fractions of a turn.
     pub(super) fn transform(&mut self, polynomial: &[u64]) -> Vec<Block> {
         let fraction = |x: u64| x.cast_signed() as f64 * 2_f64.powi(-64);
         let (low, high) = polynomial.split_at(polynomial.len() / 2);
@@ -98,7 +98,7 @@ impl Fourier {
     }
 }
 
-/// A number of turns on the torus, to multiples of `2^12`: far below the rounding of the transform.
+/// Returns a number of turns on the torus, to multiples of `2^12`: far below the rounding of the transform.
 #[inline(always)]
 fn to_torus(turns: f64) -> u64 {
     // Adding 1.5 * 2^52 to a number below 2^51 leaves its integer part in the low bits of the mantissa.
@@ -119,7 +119,7 @@ struct Digit {
 }
 
 impl Digit {
-    /// Level 0 is the least significant.
+    /// Returns a digit; level 0 is the least significant.
     fn new(d: Decomposition, level: usize) -> Self {
         let end = |level: usize| 64 - d.base_log * (d.levels - level);
         let rounding = (0..=level).map(|below| 1_u64 << (end(below) - 1)).sum();

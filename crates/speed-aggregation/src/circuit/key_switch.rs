@@ -40,12 +40,12 @@ impl KeySwitchKey {
         Self { rows: key.as_ref().iter().map(round).collect() }
     }
 
-    /// Size in memory, in bytes.
+    /// Returns the size in memory, in bytes.
     pub(crate) fn size(&self) -> usize {
         size_of_val(self.rows.as_slice())
     }
 
-    /// The inputs under the small key.
+    /// Switches the inputs to the small key.
     pub(super) fn switch(&self, p: &Parameters, inputs: &[Lwe]) -> Vec<Lwe> {
         let size = p.small_dimension().to_lwe_size();
         let columns = size.0;
@@ -68,7 +68,7 @@ impl KeySwitchKey {
     }
 }
 
-/// The digits of all mask elements, an input after another, in the order of the key's rows.
+/// Returns the digits of all mask elements, an input after another, in the order of the key's rows.
 fn digits(p: &Parameters, inputs: &[Lwe]) -> Vec<f64> {
     let decomposer = SignedDecomposer::new(p.key_switch.base(), p.key_switch.level_count());
     let mut digits = Vec::with_capacity(inputs.len() * p.polynomial_size * p.key_switch.levels);
@@ -79,8 +79,8 @@ fn digits(p: &Parameters, inputs: &[Lwe]) -> Vec<f64> {
     digits
 }
 
-/// `sums += block^T digits` for the rows `first..` of the key that `block` holds: one column of `sums` and of `digits`
-/// is one input. `inner` is the length of a column of `digits`.
+/// Computes `sums += block^T digits` for the rows `first..` of the key that `block` holds: one column of `sums` and of
+/// `digits` is one input. `inner` is the length of a column of `digits`.
 fn add_product(sums: &mut [f64], block: &[f64], digits: &[f64], columns: usize, first: usize, inner: usize) {
     let (rows, inputs) = (block.len() / columns, sums.len() / columns);
     assert!(digits.len() == inputs * inner && first + rows <= inner, "matrices that do not fit");

@@ -9,7 +9,7 @@ pub(crate) type Lwe = LweCiphertextOwned<u64>;
 /// A ring ciphertext: a look-up table.
 pub(crate) type Glwe = GlweCiphertextOwned<u64>;
 
-/// A look-up table in clear: `entry(i)` for `i` in `0..N`.
+/// Returns a look-up table in clear: `entry(i)` for `i` in `0..N`.
 pub(super) fn table(p: &Parameters, entry: impl Fn(usize) -> u64) -> Glwe {
     let mut table = GlweCiphertext::new(0, GlweSize(2), p.ring(), CiphertextModulus::new_native());
     for (i, coefficient) in table.get_mut_body().as_mut().iter_mut().enumerate() {

@@ -18,8 +18,8 @@ use crate::keys::trace_rotations;
 use crate::parameters::Parameters;
 
 impl Engine<'_> {
-    /// A ring ciphertext with the message of `first` as its constant coefficient and, if given, that of `second` as its
-    /// coefficient of `X^(N/2)`; all others are 0.
+    /// Returns a ring ciphertext with the message of `first` as its constant coefficient and, if given, that of `second` as
+    /// its coefficient of `X^(N/2)`; all others are 0.
     pub(super) fn pack(&mut self, first: &Lwe, second: Option<&Lwe>) -> Glwe {
         let start = Instant::now();
         let p = self.p;
@@ -47,7 +47,7 @@ impl Engine<'_> {
     }
 }
 
-/// The ring ciphertext whose constant coefficient is the message, all divided by `N`.
+/// Returns the ring ciphertext whose constant coefficient is the message, all divided by `N`.
 fn embed(p: &Parameters, input: &Lwe) -> Glwe {
     let n = p.polynomial_size;
     let log = n.trailing_zeros();
@@ -63,7 +63,7 @@ fn embed(p: &Parameters, input: &Lwe) -> Glwe {
     GlweCiphertext::from_container(words, p.ring(), CiphertextModulus::new_native())
 }
 
-/// All polynomials times `X^(N/2)`.
+/// Returns all polynomials times `X^(N/2)`.
 fn turn_by_half(input: &Glwe, n: usize) -> Vec<u64> {
     let turn = |polynomial: &[u64]| {
         let (low, high) = polynomial.split_at(n / 2);
@@ -72,7 +72,7 @@ fn turn_by_half(input: &Glwe, n: usize) -> Vec<u64> {
     input.as_ref().chunks_exact(n).flat_map(turn).collect()
 }
 
-/// The polynomial `f(X^exponent)` modulo `X^N + 1`, for an odd exponent.
+/// Returns the polynomial `f(X^exponent)` modulo `X^N + 1`, for an odd exponent.
 pub(crate) fn rotate(polynomial: &[u64], exponent: usize) -> Vec<u64> {
     let n = polynomial.len();
     let mut rotated = vec![0; n];

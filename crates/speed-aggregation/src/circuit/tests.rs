@@ -47,7 +47,7 @@ fn wide_keys() -> &'static Keys {
     KEYS.get_or_init(|| Keys::generate(&Parameters::WIDE_128))
 }
 
-/// The engine of a round of so many teachers, with counts in the widest range of the keys.
+/// Returns the engine of a round of so many teachers, with counts in the widest range of the keys.
 fn engine(keys: &Keys, outcomes: usize, teachers: usize) -> (Engine<'_>, CiphertextNoise<'_>) {
     let p = keys.evaluation.parameters();
     let range = VoteRange::new(teachers, (p.range() - teachers as u64) / 2);
@@ -78,12 +78,12 @@ fn phase(keys: &Keys, ciphertext: &Lwe) -> u64 {
     decrypt_lwe_ciphertext(&keys.secret.big, ciphertext).0
 }
 
-/// The phase of a ciphertext less what it should be.
+/// Returns the phase of a ciphertext less what it should be.
 fn error(keys: &Keys, ciphertext: &Lwe, expected: u64) -> f64 {
     phase(keys, ciphertext).wrapping_sub(expected).cast_signed() as f64
 }
 
-/// The phase in buckets that a bootstrap sees, relative to `expected` (torus units).
+/// Returns the phase in buckets that a bootstrap sees, relative to `expected` (torus units).
 fn error_in_buckets(keys: &Keys, small: &Lwe, expected: u64) -> f64 {
     let mut input = small.clone();
     add_constant(&mut input, expected.wrapping_neg());
@@ -111,7 +111,7 @@ fn assert_noise(what: &str, errors: &[f64], variance: f64) {
     );
 }
 
-/// A class with this number, as it enters a tournament.
+/// Returns a class with this number, as it enters a tournament.
 fn contestant(engine: &Engine<'_>, count: &Lwe, class: usize) -> Vec<Lwe> {
     std::iter::once(count.clone()).chain(engine.layout.digits(class).map(|digit| engine.constant(digit))).collect()
 }
@@ -181,7 +181,7 @@ fn noise_at_the_inputs_of_a_comparison_follows_the_formula() {
     }
 }
 
-/// Noise of selection, of sums of signs, and at the inputs that they go to.
+/// Checks the noise of selection, of sums of signs, and at the inputs that they go to.
 fn assert_selection_noise(keys: &Keys, queries: i64) {
     let (mut engine, model) = engine(keys, 16, 3);
     let counts: Vec<Vec<i64>> = (0..queries).map(|q| vec![q % 7, q % 5]).collect();

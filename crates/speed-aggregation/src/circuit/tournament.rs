@@ -8,7 +8,7 @@ use super::lwe::{Glwe, Lwe, add, difference};
 type Contestant = Vec<Lwe>;
 
 impl Engine<'_> {
-    /// For each query (a list of encrypted counts, the same number in each), the digits of the winner.
+    /// Computes, for each query (a list of encrypted counts, the same number in each), the digits of the winner.
     pub(super) fn tournament(&mut self, queries: &[Vec<Lwe>]) -> Vec<Vec<Lwe>> {
         let enter = |(class, count): (usize, &Lwe)| {
             let digits = self.layout.digits(class).map(|digit| self.constant(digit));
@@ -22,7 +22,7 @@ impl Engine<'_> {
         brackets.into_iter().flatten().map(|mut winner| winner.split_off(1)).collect()
     }
 
-    /// One round of all brackets: neighbours meet, and the one with the larger count goes on; the earlier on a tie. An
+    /// Plays one round of all brackets: neighbours meet, and the one with the larger count goes on; the earlier on a tie. An
     /// odd last one goes on without a match. Contestants keep their order, so that "earlier" always means "lower classes".
     pub(super) fn play_round(&mut self, brackets: Vec<Vec<Contestant>>) -> Vec<Vec<Contestant>> {
         let pairs = brackets.iter().flat_map(|bracket| bracket.as_chunks::<2>().0);
@@ -48,7 +48,7 @@ impl Engine<'_> {
             .collect()
     }
 
-    /// For each match the lead if the sum of signs is positive, else encryptions of zero. One bootstrap compares and
+    /// Selects for each match the lead if the sum of signs is positive, else encryptions of zero. One bootstrap compares and
     /// selects, because its table is itself encrypted and holds the lead where the sum is positive. Where the sums leave
     /// room for it, a table holds two parts of a lead, half a table apart.
     fn select(&mut self, signs: &[Lwe], leads: &[Contestant]) -> Vec<Contestant> {
@@ -77,7 +77,8 @@ impl Engine<'_> {
     }
 }
 
-/// The table with `length` equal entries from each packed coefficient on: the product with `1 + X + .. + X^(length-1)`.
+/// Returns the table with `length` equal entries from each packed coefficient on: the product with `1 + X + .. +
+/// X^(length-1)`.
 fn spread(mut packed: Glwe, n: usize, length: usize) -> Glwe {
     for polynomial in packed.as_mut().chunks_exact_mut(n) {
         let input = polynomial.to_vec();

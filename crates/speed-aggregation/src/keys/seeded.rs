@@ -26,7 +26,7 @@ impl Decode<usize> for Seeded {
     }
 }
 
-/// The exponents `t` of the automorphisms `X -> X^t` that packing applies, in order: `2^k + 1` up to `N + 1`.
+/// Returns the exponents `t` of the automorphisms `X -> X^t` that packing applies, in order: `2^k + 1` up to `N + 1`.
 pub(crate) fn trace_rotations(p: &Parameters) -> impl Iterator<Item = usize> {
     (1..=p.polynomial_size.trailing_zeros()).map(|k| (1 << k) + 1)
 }

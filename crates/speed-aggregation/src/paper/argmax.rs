@@ -210,7 +210,7 @@ impl std::fmt::Debug for PaperArgmax {
     }
 }
 
-/// The ciphertext noise of a sum of so many fresh ciphertexts.
+/// Returns the ciphertext noise of a sum of so many fresh ciphertexts.
 fn noise(ciphertexts: usize) -> DynamicDistribution<u64> {
     DynamicDistribution::new_gaussian_from_std_dev(StandardDev(NOISE * (ciphertexts as f64).sqrt()))
 }

@@ -37,7 +37,8 @@ pub struct RoundSpec {
 }
 
 impl RoundSpec {
-    /// The terms of a round in which all teachers must answer, with a share of noise each that is not stated further.
+    /// Starts from the terms of a round in which all teachers must answer, with a share of noise each that is not stated
+    /// further.
     #[must_use]
     pub fn new(label: &[u8], shape: VoteShape, noise_bound: u64) -> Self {
         Self {

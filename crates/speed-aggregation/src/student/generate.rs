@@ -33,8 +33,8 @@ pub fn generate_keys(parameters: &Parameters, randomness: &Randomness) -> Result
     Ok(keys)
 }
 
-/// As [`generate_keys`], but also returns the small secret key, which nobody needs after generation (but noise tests
-/// do).
+/// Generates keys like [`generate_keys`], and also returns the small secret key, which nobody needs after generation (but
+/// noise tests do).
 pub(crate) fn generate_with_small_key(
     parameters: &Parameters,
     randomness: &Randomness,
@@ -114,8 +114,8 @@ fn bootstrap_key(
     Seeded { seed: seed.0, bodies: key.into_container() }
 }
 
-/// For each automorphism `X -> X^t` of the trace and each level of the decomposition, from the last to the first, an
-/// encryption of `-s(X^t)` times the level's weight.
+/// Encrypts, for each automorphism `X -> X^t` of the trace and each level of the decomposition, from the last to the first,
+/// an encryption of `-s(X^t)` times the level's weight.
 fn trace_key(p: &Parameters, ring: &GlweSecretKeyOwned<u64>, seeder: &mut Seeder) -> Seeded {
     let seed = seeder.seed();
     let mut plaintexts = Zeroizing::new(Vec::new());

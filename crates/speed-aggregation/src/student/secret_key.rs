@@ -26,7 +26,7 @@ pub struct SecretKey {
 }
 
 impl SecretKey {
-    /// A key with these bits, one per word.
+    /// Makes a key with these bits, one per word.
     #[cfg(test)]
     pub(crate) fn from_bits(parameters: Parameters, id: KeyId, bits: Vec<u64>) -> Self {
         Self { parameters, id, big: LweSecretKey::from_container(bits) }

@@ -22,7 +22,8 @@ fn example() -> Round {
 
 #[test]
 fn the_documented_bytes() {
-    let document = include_str!("../../../../docs/protocol.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md");
+    let document = std::fs::read_to_string(path).expect("the repository's docs");
     let keys = generate_keys(&P, &SOURCE).expect("a simulation needs no entropy");
     let round = example();
     let mut server = Server::new(protocol().evaluation_key().clone(), round.clone()).expect("valid");

@@ -37,7 +37,7 @@ pub enum InputFault {
     Labels(#[from] LabelsError),
     /// A kept sum that is damaged or another round's.
     #[error(transparent)]
-    Sum(#[from] ServerError),
+    Sum(Box<ServerError>),
     /// A key that is not the round's.
     #[error("is key {found}, the round is for key {expected}")]
     Key {

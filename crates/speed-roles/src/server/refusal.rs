@@ -46,7 +46,7 @@ pub enum MessageFault {
     },
     /// A message that the sum does not take.
     #[error(transparent)]
-    Server(#[from] ServerError),
+    Server(Box<ServerError>),
 }
 
 fn as_text<S: serde::Serializer>(fault: &MessageFault, serializer: S) -> Result<S::Ok, S::Error> {
@@ -54,7 +54,7 @@ fn as_text<S: serde::Serializer>(fault: &MessageFault, serializer: S) -> Result<
 }
 
 impl Refusal {
-    /// A message that the sum does not take.
+    /// Describes a message that the sum does not take.
     pub(super) fn by_server(teacher: usize, file: String, error: ServerError) -> Self {
         let status = error.status();
         let reason = match error {
@@ -63,7 +63,7 @@ impl Refusal {
             ServerError::UnknownTeacher { .. } => "unknown-teacher",
             _ => status.map_or("refused", TeacherStatus::name),
         };
-        Self { teacher: Some(teacher), file, reason, fault: error.into(), status }
+        Self { teacher: Some(teacher), file, reason, fault: MessageFault::Server(error.into()), status }
     }
 }
 

@@ -8,11 +8,11 @@ use super::refusal::Refusal;
 
 /// Events while a server works.
 pub trait Progress: Sync {
-    /// A file was refused.
+    /// Tells that a file was refused.
     fn refused(&self, refusal: &Refusal);
-    /// The argmax begins: queries of the round, and how many were answered before an interruption.
+    /// Tells that the argmax begins: queries of the round, and how many were answered before an interruption.
     fn begin(&self, queries: usize, done: usize);
-    /// Further queries are answered, so many.
+    /// Tells that so many more queries are answered.
     fn advance(&self, queries: usize);
 }
 

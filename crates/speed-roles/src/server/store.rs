@@ -83,7 +83,7 @@ impl Store for FolderStore {
     }
 
     fn damaged_sum(&self, error: ServerError) -> RolesError {
-        RolesError::input(self.sum_path())(InputFault::Sum(error))
+        RolesError::input(self.sum_path())(InputFault::Sum(error.into()))
     }
 
     fn answers(&self, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError> {
