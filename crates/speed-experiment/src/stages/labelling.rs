@@ -22,7 +22,7 @@ use super::stage::Stage;
 use crate::config::{AggregationKind, RawNoise};
 use crate::error::{ExperimentError, ResultsFault};
 use crate::ledger::Payment;
-use crate::store::{Fingerprint, FinishedStage, Identity, StageFolder, StageState};
+use crate::store::{FinishedStage, Identity, StageFolder, StageState};
 
 /// The kind of these stages: answers are the same whatever their row is called.
 const KIND: &str = "aggregate";
