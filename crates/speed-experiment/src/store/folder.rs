@@ -10,15 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::atomic::{write_atomic, write_json, write_secret};
 use super::fingerprint::Fingerprint;
+use super::layout::{CHARGED, FINGERPRINT};
 use super::noise_key::{self, NoiseKey};
 use super::record::{FORMAT, FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;
 use crate::error::ExperimentError;
-
-/// The fingerprint of the stage that is worked on, or was.
-pub(super) const FINGERPRINT: &str = "fingerprint";
-/// The digest of the noise that a stage's answers were charged with.
-pub(super) const CHARGED: &str = "charged";
 
 /// The folder of a stage that is not done yet.
 pub(crate) struct StageFolder {

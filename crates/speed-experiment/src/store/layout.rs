@@ -1,4 +1,4 @@
-//! Names of files and folders of a run: `RESULTS/EXPERIMENT/RUN-ID/{config.toml, env.json, stages/, tables/, run.lock}`.
+//! Names of the files and folders of a run: `RESULTS/EXPERIMENT/RUN-ID/{config.toml, env.json, stages/, tables/, run.lock}`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,10 @@ pub(super) const CONFIG: &str = "config.toml";
 pub(super) const ENVIRONMENT: &str = "env.json";
 /// The lock of the process that works in the run's folder.
 pub(super) const LOCK: &str = "run.lock";
+/// The fingerprint of the stage that is worked on, or was, in its folder.
+pub(super) const FINGERPRINT: &str = "fingerprint";
+/// The digest of the noise that a stage's answers were charged with, in its folder.
+pub(super) const CHARGED: &str = "charged";
 /// The folder of tables and plots.
 const TABLES: &str = "tables";
 /// The report of a finished run, in the folder of tables.

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use super::fingerprint::Fingerprint;
-use super::folder::{CHARGED, FINGERPRINT};
-use super::layout::{is_current, name_of};
+use super::layout::{CHARGED, FINGERPRINT, is_current, name_of};
 use super::noise_key::{self, NoiseKey};
 use super::record::FinishedStage;
 use crate::error::{Damage, ExperimentError};
