@@ -47,7 +47,7 @@ pub struct PlannedRow {
     /// True where its answers are there.
     pub done: bool,
     /// Epsilon of its answers whatever the votes are.
-    pub epsilon_any_votes: Option<f64>,
+    pub data_independent: Option<f64>,
     /// The reason for which there is none.
     pub without_value: Option<String>,
 }
@@ -101,7 +101,7 @@ fn planned_rows(
             name: row.name.clone(),
             queries: charge.queries,
             done,
-            epsilon_any_votes: account.as_ref().ok().map(|account| account.epsilon),
+            data_independent: account.as_ref().ok().map(|account| account.epsilon),
             without_value: account.err().map(|error| error.to_string()),
         });
     }

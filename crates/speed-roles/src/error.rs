@@ -1,17 +1,14 @@
 //! Failures of a role's program, each kind with an exit code of its own.
 
-mod fault;
-
 use std::path::PathBuf;
 
 use speed_aggregation::{AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ServerError, TeacherError};
 use speed_core::{EntropyError, ExitCode};
 use speed_mechanism::{Mechanism, MechanismError};
 
-use crate::round_file::{RoundFileFault, TermsError};
-use crate::server::Refusal;
-
-pub use fault::{InputFault, ReadFault, ResultsFault};
+use crate::fault::{InputFault, ResultsFault, RoundFileFault};
+use crate::refusal::Refusal;
+use crate::terms::TermsError;
 
 /// A program that stopped. [`RolesError::exit_code`] is the command line's.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::error::{InputFault, ReadFault, ResultsFault, RolesError};
+use crate::error::RolesError;
+use crate::fault::{InputFault, ReadFault, ResultsFault};
 
 /// Limits on what is read into memory, in bytes. Real sizes are in docs/protocol.md.
 pub(crate) const MAX_KEY: u64 = 64 << 10;

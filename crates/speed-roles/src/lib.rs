@@ -23,16 +23,21 @@
 //! ```
 
 mod error;
+mod fault;
 mod files;
 mod labels;
 mod randomness;
+mod refusal;
 mod round_file;
 pub mod server;
 #[cfg(feature = "student")]
 pub mod student;
 pub mod teacher;
+mod terms;
 
-pub use error::{InputFault, OptionsFault, ReadFault, ResultsFault, RolesError};
+pub use error::{OptionsFault, RolesError};
+pub use fault::{InputFault, ReadFault, ResultsFault, RoundFileFault};
 pub use labels::{LabelsError, parse_labels};
 pub use randomness::RoundRandomness;
-pub use round_file::{RoundFile, RoundFileFault, Terms, TermsError};
+pub use round_file::RoundFile;
+pub use terms::{Terms, TermsError};

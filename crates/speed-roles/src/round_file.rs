@@ -1,18 +1,18 @@
 //! The file that the student writes for a round and hands to everyone: the terms that its parties agree on.
 
 mod document;
-mod terms;
 
 use std::path::Path;
 
 use speed_aggregation::{Encoding, KeyId, PrivacyNoise, PublicKey, Round, RoundId};
 use speed_core::RandomnessKind;
 
-use crate::error::{InputFault, OptionsFault, RolesError};
+use crate::error::{OptionsFault, RolesError};
+use crate::fault::{InputFault, RoundFileFault};
 use crate::files::{MAX_ROUND, read_up_to};
+use crate::terms::{Terms, TermsError};
 
-pub use document::RoundFileFault;
-pub use terms::{Terms, TermsError};
+use document::Content;
 
 /// A round and the key that it is for.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +71,7 @@ impl RoundFile {
     /// Returns the file's text.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        document::write(self)
+        document::write(&self.name, &self.round, self.key, self.noise)
     }
 
     /// Reads a round's file, strictly: no unknown key, limits as in [`Round`], a bound that its noise respects, and the id
@@ -80,7 +80,17 @@ impl RoundFile {
     /// # Errors
     /// With the expected and the found, and the line where there is one.
     pub fn from_toml(text: &str) -> Result<Self, RoundFileFault> {
-        document::read(text)
+        let Content { terms, key, noise_bound, id } = document::read(text)?;
+        let file = Self::build(&terms, noise_bound, key)?;
+        // After `build`, which limits the number of values.
+        let min = terms.noise.bound(terms.shape)?;
+        if noise_bound < min {
+            return Err(RoundFileFault::Bound { min, found: noise_bound });
+        }
+        if file.id() != id {
+            return Err(RoundFileFault::Changed { id, content: file.id() });
+        }
+        Ok(file)
     }
 
     /// Reads a round's file.

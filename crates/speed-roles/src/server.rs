@@ -2,7 +2,6 @@
 
 mod inbox;
 mod labelling;
-mod refusal;
 mod report;
 mod store;
 
@@ -13,14 +12,15 @@ use std::path::{Path, PathBuf};
 use speed_aggregation::{AnswerList, EncryptedAnswer, SeededEvaluationKey, TeacherStatus};
 use speed_core::{Circuit, NoisePlacement};
 
-use crate::error::{OptionsFault, ResultsFault, RolesError};
+use crate::error::{OptionsFault, RolesError};
+use crate::fault::ResultsFault;
 use crate::files::{Access, MAX_EVALUATION_KEY, decode_input, read_input, write_new};
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
 
+pub use crate::refusal::{MessageFault, Refusal};
 use inbox::FolderInbox;
 use labelling::{Labelled, Labelling, late};
-pub use refusal::{MessageFault, Refusal};
 pub use report::{Progress, ServerReport};
 use store::FolderStore;
 

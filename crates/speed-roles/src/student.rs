@@ -9,10 +9,12 @@ use speed_aggregation::{
 };
 use speed_core::NoisePlacement;
 
-use crate::error::{InputFault, RolesError};
+use crate::error::RolesError;
+use crate::fault::InputFault;
 use crate::files::{Access, MAX_KEY, decode_input, expect_absent, write_new};
 use crate::randomness::RoundRandomness;
-use crate::round_file::{RoundFile, Terms};
+use crate::round_file::RoundFile;
+use crate::terms::Terms;
 
 /// The names of the files that [`keygen`] writes: the student's, the teachers' and the server's.
 pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "evaluation.key"];

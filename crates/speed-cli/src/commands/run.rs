@@ -42,7 +42,7 @@ fn plan_text(plan: &Plan) -> String {
         text.push_str("# epsilon whatever the votes are, before any is cast:\n");
     }
     for row in &plan.rows {
-        let epsilon = match (row.epsilon_any_votes, &row.without_value) {
+        let epsilon = match (row.data_independent, &row.without_value) {
             (Some(epsilon), _) => format!("{:.2}", round_up(epsilon, 2)),
             (None, why) => format!("none ({})", why.as_deref().unwrap_or("not known")),
         };

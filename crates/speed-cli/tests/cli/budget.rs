@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bad_input::npy;
 use crate::common::{Workplace, check_failure, determined};
 
 /// Rows with real noise, one of them on ciphertexts, without images. Names that differ in nothing that a folder shows.
-const REAL: &str = r#"
+pub(crate) const REAL: &str = r#"
 name = "real"
 seed = 5
 
@@ -54,16 +53,16 @@ aggregation = "encrypted"
 honest_ratio = 0.6
 "#;
 
-const RUN: [&str; 2] = ["run", "config.toml"];
-const ROWS: usize = 4;
+pub(crate) const RUN: [&str; 2] = ["run", "config.toml"];
+pub(crate) const ROWS: usize = 4;
 
-fn ledger(place: &Workplace) -> Value {
+pub(crate) fn ledger(place: &Workplace) -> Value {
     serde_json::from_str(&place.succeeds(&["ledger", "show", "results/real/ledger", "--json"])).expect("JSON")
 }
 
 /// How many answers are charged, each with noise of its own.
 #[track_caller]
-fn charged(place: &Workplace) -> u64 {
+pub(crate) fn charged(place: &Workplace) -> u64 {
     let ledger = ledger(place);
     let charges = ledger["charges"].as_array().expect("charges");
     let digests: BTreeSet<&str> = charges.iter().filter_map(|charge| charge["noise_digest"].as_str()).collect();
@@ -192,7 +191,7 @@ fn the_noise_of_charged_answers_is_its_owners_and_gives_the_same_answers_again()
 }
 
 #[test]
-fn charged_answers_that_were_changed_or_lost_are_not_answered_again_without_a_word() {
+pub(crate) fn charged_answers_that_were_changed_or_lost_are_not_answered_again_without_a_word() {
     let place = Workplace::new(REAL);
     place.succeeds(&RUN);
     let stage = stage(&place, 4);
@@ -254,31 +253,6 @@ fn another_experiment_says_that_there_is_a_ledger_already() {
     let output = place.speed(&[&RUN[..], &["--set", "name=other"]].concat());
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && words.contains("another ledger: results/real/ledger (16 answers"), "{words}");
-}
-
-#[test]
-fn a_dry_run_names_the_price_and_spends_nothing() {
-    let place = Workplace::new(REAL);
-    let plan = || {
-        serde_json::from_str::<Value>(&place.succeeds(&["run", "config.toml", "--dry-run", "--json"])).expect("JSON")
-    };
-    let needed = |plan: &Value| plan["budget_needed"].as_f64().expect("a price");
-    let before = plan();
-    assert!(!place.path("results").exists(), "a dry run wrote something");
-    let rows = before["rows"].as_array().expect("rows");
-    assert_eq!(rows.len(), ROWS);
-    for row in rows {
-        let epsilon = row["epsilon_any_votes"].as_f64().expect("an epsilon");
-        assert!(epsilon > 1.0 && epsilon < needed(&before) && row["done"] == false && row["queries"] == 4, "{row}");
-    }
-    place.succeeds(&RUN);
-    let spent = ledger(&place)["spent_epsilon"].as_f64().expect("a number");
-    assert!((spent / needed(&before) - 1.0).abs() < 1e-12, "{spent}");
-    let after = plan();
-    assert!((needed(&after) / spent - 1.0).abs() < 1e-12 && after["rows"][2]["done"] == true);
-    assert!(place.succeeds(&["run", "config.toml", "--dry-run"]).contains("# the ledger's epsilon after it"));
-    let simulated = place.succeeds(&["run", "config.toml", "--dry-run", "--set", "noise.source=simulation"]);
-    assert!(simulated.contains("# a simulation: nothing is charged"));
 }
 
 #[test]
@@ -413,64 +387,4 @@ fn the_papers_circuit_which_is_not_exact_takes_no_real_noise() {
     let config = REAL.replacen("aggregation = \"encrypted\"", "aggregation = \"encrypted\"\ncircuit = \"paper\"", 1);
     let place = Workplace::new(&config);
     place.fails(&RUN, 2, &["circuit", "noise.source = \"simulation\""]);
-}
-
-/// What a dry run says of a budget is what the run does with it: at the price that it names, and a little below.
-#[test]
-fn a_dry_run_knows_whether_the_budget_allows_all_rows() {
-    let place = Workplace::new(REAL);
-    let plan = |budget: f64| {
-        let budget = format!("privacy.budget={budget}");
-        let arguments = [&RUN[..], &["--dry-run", "--json", "--set", &budget]].concat();
-        serde_json::from_str::<Value>(&place.succeeds(&arguments)).expect("JSON")
-    };
-    let needed = plan(1.0)["budget_needed"].as_f64().expect("a price");
-    assert!(plan(1.0)["refused"].is_string() && plan(needed)["refused"].is_null());
-    let too_little = 0.9 * needed;
-    assert!(plan(too_little)["refused"].as_str().is_some_and(|why| why.contains("the budget is")));
-    place.fails(&[&RUN[..], &["--set", &format!("privacy.budget={too_little}")]].concat(), 6, &["the budget is"]);
-    place.succeeds(&[&RUN[..], &["--set", &format!("privacy.budget={needed}")]].concat());
-    assert_eq!(charged(&place), 16);
-}
-
-#[test]
-fn every_preset_says_what_it_would_do_and_take() {
-    let place = Workplace::new(REAL);
-    // Votes for the presets that read some.
-    let votes: Vec<u8> = (0..9000).flat_map(|_| [250, 0, 0, 0, 0, 0, 0, 0, 0, 0]).collect();
-    npy(&place.path("votes.npy"), "9000, 10", &votes);
-    let presets = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    let mut seen = 0;
-    for preset in fs::read_dir(presets).expect("configs").map(|entry| entry.expect("entry").path()) {
-        let text = fs::read_to_string(&preset).expect("a preset");
-        let mut arguments = vec!["run", preset.to_str().expect("text"), "--dry-run", "--json"];
-        if text.contains("[votes]\nsource = \"file\"") {
-            arguments.extend(["--set", "votes.file=votes.npy"]);
-        }
-        let plan: Value = serde_json::from_str(&place.succeeds(&arguments)).expect("JSON");
-        let cost = plan["cost"]["core_seconds"].as_array().expect("a cost");
-        assert!(cost.iter().all(|of| of[1].as_f64().is_some_and(|seconds| seconds >= 0.0)), "{preset:?} {cost:?}");
-        for row in plan["rows"].as_array().expect("rows") {
-            assert!(row["epsilon_any_votes"].is_number() || row["without_value"].is_string(), "{preset:?} {row}");
-        }
-        seen += 1;
-    }
-    assert!(seen >= 9 && !place.path("results").exists());
-}
-
-#[test]
-fn a_dry_run_counts_what_is_forced_and_says_what_it_all_takes() {
-    let place = Workplace::new(REAL);
-    place.succeeds(&RUN);
-    let plan = |more: &[&str]| {
-        let arguments = [&RUN[..], &["--dry-run", "--json"], more].concat();
-        serde_json::from_str::<Value>(&place.succeeds(&arguments)).expect("JSON")
-    };
-    let needed = |plan: &Value| plan["budget_needed"].as_f64().expect("a price");
-    let (usual, forced) = (plan(&[]), plan(&["--force", "aggregate"]));
-    assert!(needed(&forced) > 1.3 * needed(&usual), "{} {}", needed(&forced), needed(&usual));
-    assert_eq!(forced["rows"][0]["done"], false);
-    let (what, seconds) = (&usual["cost"]["core_seconds"][0][0], usual["cost"]["core_seconds"][0][1].as_f64());
-    assert!(what == "encrypted argmax" && seconds.is_some_and(|seconds| seconds > 1.0), "{usual}");
-    assert!(usual["cost"]["memory_bytes"].as_f64().is_some_and(|bytes| bytes > 1e8));
 }

@@ -1,68 +1,14 @@
 //! The text of a round's file.
 
 use serde::{Deserialize, Serialize};
-use speed_aggregation::{KeyId, PrivacyNoise, RoundId};
+use speed_aggregation::{KeyId, PrivacyNoise, Round, RoundId};
 use speed_core::{Digest, DigestError, NoisePlacement, RandomnessKind, VoteShape};
-use speed_mechanism::MechanismError;
 
-use super::RoundFile;
-use super::terms::{Terms, TermsError};
-use crate::error::ReadFault;
+use crate::fault::RoundFileFault;
+use crate::terms::{Terms, TermsError};
 
 /// Version of the file's format.
 const FORMAT: u32 = 2;
-
-/// A round's file that is missing, damaged, or changed.
-#[derive(Debug, thiserror::Error)]
-pub enum RoundFileFault {
-    /// A file that was not read.
-    #[error(transparent)]
-    Read(#[from] ReadFault),
-    /// Bytes that are no text.
-    #[error("not a round's file: expected text")]
-    NotText,
-    /// A text that is not TOML, or has other keys.
-    #[error("{}", .0.to_string().trim_end())]
-    Toml(#[from] Box<toml::de::Error>),
-    /// A file of another version.
-    #[error("format {found}, this program reads format {expected}")]
-    Format {
-        /// The version that is read.
-        expected: u32,
-        /// The version found.
-        found: u32,
-    },
-    /// A field that is no digest.
-    #[error("{field}: {source}")]
-    Digest {
-        /// The field.
-        field: &'static str,
-        /// The cause.
-        source: DigestError,
-    },
-    /// Terms that make no round.
-    #[error(transparent)]
-    Terms(#[from] TermsError),
-    /// Privacy noise that cannot be bounded.
-    #[error(transparent)]
-    Mechanism(#[from] MechanismError),
-    /// A bound that the noise does not respect.
-    #[error("noise.bound is {found}, this noise needs at least {min}")]
-    Bound {
-        /// The smallest bound.
-        min: u64,
-        /// The bound found.
-        found: u64,
-    },
-    /// A content that is not the id's.
-    #[error("the id is {id}.., but the file's content has {content}..: it was changed")]
-    Changed {
-        /// The id in the file.
-        id: RoundId,
-        /// The id of its content.
-        content: RoundId,
-    },
-}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -131,13 +77,13 @@ impl From<Place> for NoisePlacement {
 }
 
 /// Returns the text of a round's file.
-pub(super) fn write(file: &RoundFile) -> String {
-    let (round, mechanism) = (file.round(), file.noise().mechanism());
+pub(super) fn write(name: &str, round: &Round, key: KeyId, noise: PrivacyNoise) -> String {
+    let mechanism = noise.mechanism();
     let document = Document {
         format: FORMAT,
-        id: file.id().to_hex(),
-        name: file.name().to_owned(),
-        key: file.key().to_hex(),
+        id: round.id(key).to_hex(),
+        name: name.to_owned(),
+        key: key.to_hex(),
         simulation: round.is_simulation(),
         queries: Queries {
             count: round.shape().queries(),
@@ -159,26 +105,26 @@ pub(super) fn write(file: &RoundFile) -> String {
     format!("# A labelling round of SPEED. Its id covers everything below; change nothing.\n{simulation}{text}")
 }
 
-/// Reads the text of a round's file.
-pub(super) fn read(text: &str) -> Result<RoundFile, RoundFileFault> {
+/// The content of a round's file, as it is written.
+pub(super) struct Content {
+    pub(super) terms: Terms,
+    pub(super) key: KeyId,
+    pub(super) noise_bound: u64,
+    pub(super) id: RoundId,
+}
+
+/// Reads the text of a round's file; whether its parts fit together is the caller's to check.
+pub(super) fn read(text: &str) -> Result<Content, RoundFileFault> {
     let document: Document = toml::from_str(text).map_err(Box::new)?;
     if document.format != FORMAT {
         return Err(RoundFileFault::Format { expected: FORMAT, found: document.format });
     }
-    let bound = document.noise.bound;
-    let key: KeyId = digest("key", &document.key)?;
-    let id: RoundId = digest("id", &document.id)?;
-    let terms = terms(document)?;
-    let file = RoundFile::build(&terms, bound, key)?;
-    // After `build`, which limits the number of values.
-    let min = terms.noise.bound(terms.shape)?;
-    if bound < min {
-        return Err(RoundFileFault::Bound { min, found: bound });
-    }
-    if file.id() != id {
-        return Err(RoundFileFault::Changed { id, content: file.id() });
-    }
-    Ok(file)
+    Ok(Content {
+        noise_bound: document.noise.bound,
+        key: digest("key", &document.key)?,
+        id: digest("id", &document.id)?,
+        terms: terms(document)?,
+    })
 }
 
 fn terms(Document { name, simulation, queries, teachers, noise, .. }: Document) -> Result<Terms, RoundFileFault> {

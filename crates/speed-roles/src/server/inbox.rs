@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use speed_aggregation::{DecodeError, Message, Round, ServerError, TeacherStatus};
 
-use super::refusal::{MessageFault, Refusal};
-use crate::error::{InputFault, ReadFault, RolesError};
+use crate::error::RolesError;
+use crate::fault::{InputFault, ReadFault};
 use crate::files::{read_start, read_up_to};
+use crate::refusal::{MessageFault, Refusal};
 
 /// The transport by which messages of a round reach the server: a folder, or a network.
 pub(super) trait Inbox {

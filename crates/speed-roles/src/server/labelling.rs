@@ -7,11 +7,11 @@ use speed_aggregation::{AnswerList, EncryptedAnswer, EvaluationKey, Server, Serv
 use speed_core::{Circuit, NoisePlacement};
 
 use super::inbox::Inbox;
-use super::refusal::Refusal;
 use super::report::Progress;
 use super::store::Store;
 use crate::error::RolesError;
 use crate::randomness::RoundRandomness;
+use crate::refusal::Refusal;
 use crate::round_file::RoundFile;
 
 /// The labelling of one round: messages come from an inbox, and finished steps go to a store.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::refusal::Refusal;
+use crate::refusal::Refusal;
 
 /// Events while a server works.
 pub trait Progress: Sync {

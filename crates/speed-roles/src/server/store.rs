@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use speed_aggregation::{EncryptedAnswer, RoundId, ServerError};
 
-use crate::error::{InputFault, RolesError};
+use crate::error::RolesError;
+use crate::fault::InputFault;
 use crate::files::{Access, lock, read_input, write_new};
 
 /// The store of a server. Everything in it is encrypted under the student's key; with central noise the sum is the server's

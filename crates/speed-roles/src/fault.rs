@@ -1,8 +1,11 @@
 //! Faults of files.
 
 use speed_aggregation::{DecodeError, KeyId, OpenError, RoundId, ServerError};
+use speed_core::DigestError;
+use speed_mechanism::MechanismError;
 
 use crate::labels::LabelsError;
+use crate::terms::TermsError;
 
 /// A file that was not read.
 #[derive(Debug, thiserror::Error)]
@@ -77,4 +80,56 @@ pub enum ResultsFault {
     /// A folder that another program works in.
     #[error("another `speed server aggregate` works on this round")]
     InUse,
+}
+
+/// A round's file that is missing, damaged, or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum RoundFileFault {
+    /// A file that was not read.
+    #[error(transparent)]
+    Read(#[from] ReadFault),
+    /// Bytes that are no text.
+    #[error("not a round's file: expected text")]
+    NotText,
+    /// A text that is not TOML, or has other keys.
+    #[error("{}", .0.to_string().trim_end())]
+    Toml(#[from] Box<toml::de::Error>),
+    /// A file of another version.
+    #[error("format {found}, this program reads format {expected}")]
+    Format {
+        /// The version that is read.
+        expected: u32,
+        /// The version found.
+        found: u32,
+    },
+    /// A field that is no digest.
+    #[error("{field}: {source}")]
+    Digest {
+        /// The field.
+        field: &'static str,
+        /// The cause.
+        source: DigestError,
+    },
+    /// Terms that make no round.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// Privacy noise that cannot be bounded.
+    #[error(transparent)]
+    Mechanism(#[from] MechanismError),
+    /// A bound that the noise does not respect.
+    #[error("noise.bound is {found}, this noise needs at least {min}")]
+    Bound {
+        /// The smallest bound.
+        min: u64,
+        /// The bound found.
+        found: u64,
+    },
+    /// A content that is not the id's.
+    #[error("the id is {id}.., but the file's content has {content}..: it was changed")]
+    Changed {
+        /// The id in the file.
+        id: RoundId,
+        /// The id of its content.
+        content: RoundId,
+    },
 }

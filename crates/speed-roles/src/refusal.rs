@@ -3,7 +3,7 @@
 use serde::Serialize;
 use speed_aggregation::{DecodeError, ServerError, TeacherStatus};
 
-use crate::error::ReadFault;
+use crate::fault::ReadFault;
 
 /// A message that is not counted.
 #[derive(Debug, Serialize)]
@@ -18,7 +18,7 @@ pub struct Refusal {
     #[serde(rename = "message", serialize_with = "as_text")]
     pub fault: MessageFault,
     #[serde(skip)]
-    pub(super) status: Option<TeacherStatus>,
+    pub(crate) status: Option<TeacherStatus>,
 }
 
 /// A fault of a message.
@@ -55,7 +55,7 @@ fn as_text<S: serde::Serializer>(fault: &MessageFault, serializer: S) -> Result<
 
 impl Refusal {
     /// Describes a message that the sum does not take.
-    pub(super) fn by_server(teacher: usize, file: String, error: ServerError) -> Self {
+    pub(crate) fn by_server(teacher: usize, file: String, error: ServerError) -> Self {
         let status = error.status();
         let reason = match error {
             ServerError::Duplicate { .. } => "duplicate",

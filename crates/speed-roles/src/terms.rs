@@ -49,7 +49,7 @@ impl Terms {
     pub const MAX_NAME: usize = 200;
 
     /// Makes the round with these terms and a bound on its privacy noise.
-    pub(super) fn round(&self, noise_bound: u64) -> Result<Round, TermsError> {
+    pub(crate) fn round(&self, noise_bound: u64) -> Result<Round, TermsError> {
         let name = &self.name;
         if name.is_empty() || name.len() > Self::MAX_NAME || name.chars().any(char::is_control) {
             return Err(TermsError::Name { length: name.len() });
