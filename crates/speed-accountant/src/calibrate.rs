@@ -10,10 +10,9 @@ use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, Noise
 use crate::composition::MAX_QUERIES;
 use crate::three_answers::MIN_SCALE_OF_THREE_ANSWERS;
 
-use crate::Adversary;
 use crate::account::Account;
 use crate::accountant::Accountant;
-use crate::assumption::Bound;
+use crate::assumption::{Adversary, Bound};
 use crate::delta::Delta;
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;

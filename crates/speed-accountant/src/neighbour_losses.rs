@@ -2,7 +2,7 @@
 //!
 //! A neighbour moves one vote from a class that has one to another class. The probability of every answer is a sum over
 //! the winning noisy count, with ties going to the lowest class index, and "no answer" where no count reaches the
-//! threshold. What the sums leave out is at most `e^-45` times the smallest probability that shows.
+//! threshold. The sums leave out at most `e^-45` times the smallest probability that shows.
 
 use std::borrow::Cow;
 

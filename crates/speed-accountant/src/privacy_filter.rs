@@ -346,7 +346,7 @@ mod tests {
         kinds: [f64; 2],
         epsilon: f64,
         allowed: &'a mut dyn FnMut([usize; 2]) -> bool,
-        /// By how many of each kind were charged, and how many of them lost privacy.
+        /// Counts of charges of each kind, and of those of them that lost privacy.
         known: HashMap<([usize; 2], [usize; 2]), f64>,
     }
 

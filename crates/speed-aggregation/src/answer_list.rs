@@ -46,10 +46,21 @@ const HEADER: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH + Flag
 
 /// Answers that do not make a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the answer to query {query} is missing, out of order, or of another round")]
-pub struct AnswerListError {
-    /// The first query without its answer.
-    pub query: usize,
+pub enum AnswerListError {
+    /// A query without its answer.
+    #[error("the answer to query {query} is missing, out of order, or of another round")]
+    Answer {
+        /// The first such query.
+        query: usize,
+    },
+    /// A number of statuses that is not that of the teachers.
+    #[error("{found} statuses, the round has {expected} teachers")]
+    Statuses {
+        /// Teachers of the round.
+        expected: usize,
+        /// Statuses given.
+        found: usize,
+    },
 }
 
 impl Encode for AnswerList {
@@ -109,20 +120,24 @@ impl AnswerList {
     /// Puts the answers of `round`, in the order of its queries, and the teachers' statuses together.
     ///
     /// # Errors
-    /// If the answers are not exactly those to the round's queries in order.
+    /// If the answers are not exactly those to the round's queries in order, or there is not one status for each teacher.
     pub fn new(
         round: &Round,
         key: KeyId,
         statuses: Vec<TeacherStatus>,
         answers: &[EncryptedAnswer],
     ) -> Result<Self, AnswerListError> {
+        let (found, expected) = (statuses.len(), round.shape().teachers());
+        if found != expected {
+            return Err(AnswerListError::Statuses { expected, found });
+        }
         let (id, outcomes, queries) = (round.id(key), round.outcomes(), round.shape().queries());
         let mut words = Vec::with_capacity(queries * outcomes.digits() * WORDS);
         for query in 0..queries.max(answers.len()) {
             let answer = answers.get(query).filter(|answer| {
                 query < queries && answer.query == query && answer.round == id && answer.outcomes == outcomes
             });
-            words.extend_from_slice(&answer.ok_or(AnswerListError { query })?.words);
+            words.extend_from_slice(&answer.ok_or(AnswerListError::Answer { query })?.words);
         }
         let (shape, simulation, placement) = (round.shape(), round.is_simulation(), round.placement());
         Ok(Self { key, round: id, shape, outcomes, simulation, placement, statuses, words })

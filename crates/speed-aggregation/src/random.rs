@@ -6,13 +6,33 @@ use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, XofSeed};
 
 pub(crate) type Seeder = DeterministicSeeder<DefaultRandomGenerator>;
 
-/// Starts a generator of seeds for one purpose. Those of a simulation depend on its key, purpose, index and context only.
+/// Starts a generator of seeds for one purpose. Those of a simulation depend on its key, purpose, index and context only; a key that
+/// was kept repeats noise, never the randomness of an encryption, which would show the difference of two plaintexts.
 pub(crate) fn seeder(
     randomness: &Randomness,
     purpose: &str,
     index: u64,
     context: &[u8],
 ) -> Result<Seeder, EntropyError> {
+    let randomness = if matches!(randomness, Randomness::Kept(_)) { &Randomness::OperatingSystem } else { randomness };
     let key = randomness.derive(b"speed/aggregation/seed/v1", purpose, index, context).key()?;
     Ok(Seeder::new(XofSeed::new(key.to_vec(), *b"speedagg")))
+}
+
+#[cfg(test)]
+mod tests {
+    use tfhe::core_crypto::commons::math::random::Seeder as _;
+    use zeroize::Zeroizing;
+
+    use super::*;
+
+    #[test]
+    fn only_a_simulation_repeats_encryptions() {
+        let seed = |randomness: &Randomness| seeder(randomness, "answer", 7, b"round").expect("entropy").seed();
+        let simulation = Randomness::simulation([3; 32]);
+        assert_eq!(seed(&simulation), seed(&simulation));
+        let kept = Randomness::Kept(Zeroizing::new([3; 32]));
+        assert_ne!(seed(&kept), seed(&kept));
+        assert_ne!(seed(&Randomness::OperatingSystem), seed(&Randomness::OperatingSystem));
+    }
 }

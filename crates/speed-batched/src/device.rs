@@ -20,7 +20,7 @@ pub struct Accelerator {
     pub name: String,
 }
 
-/// Why a device does not compute.
+/// A device that does not compute.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// The feature that drives it was left out.

@@ -18,7 +18,7 @@ pub(crate) struct Network {
     arrays: Vec<Array>,
 }
 
-/// Of what size an array is in one model, and whether it is trained.
+/// The size of an array in one model, and whether it is trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArrayKind {
     pub(crate) shape: [usize; 2],

@@ -31,7 +31,7 @@ pub struct Student<'a> {
     pub resume: Option<Checkpoint>,
 }
 
-/// Why students were not trained. `E` is the error of the caller's own report function.
+/// A training of students that ended early. `E` is the error of the caller's own report function.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError<E> {
     /// One of them cannot be trained.
@@ -39,7 +39,7 @@ pub enum BatchError<E> {
     Student {
         /// Its place in the list.
         student: usize,
-        /// Why.
+        /// The cause.
         error: StudentError<E>,
     },
     /// Two of them resume after different epochs.

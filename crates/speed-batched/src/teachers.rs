@@ -20,12 +20,12 @@ use network::{cross_entropy, largest_array, logits};
 
 /// Values of the largest array of a step: 100 MiB, below the 128 MiB that every GPU allows. More teachers than fit train
 /// in several batches, one after another.
-const MOST_VALUES: usize = 25 << 20;
+const MAX_VALUES: usize = 25 << 20;
 
 /// Steps after which losses are read, which makes the processor wait for the device.
 const READ_EVERY: usize = 100;
 
-/// Why teachers were not trained. `E` is the error of the caller's own function.
+/// A training of teachers that ended early. `E` is the error of the caller's own function.
 #[derive(Debug, thiserror::Error)]
 pub enum TeachersError<E> {
     /// One of them cannot be trained.
@@ -121,7 +121,7 @@ fn together(config: &TeacherConfig, data: &Split, one: &Training<'_>) -> Result<
     let arrays = one.arrays()?;
     let ImageShape { height, width, .. } = data.shape();
     let shapes = [0, 2].map(|layer| [arrays[layer].shape[0], arrays[layer].shape[1]]);
-    Ok((MOST_VALUES / largest_array(config.batch, [height, width], shapes)).max(1))
+    Ok((MAX_VALUES / largest_array(config.batch, [height, width], shapes)).max(1))
 }
 
 fn train_batch(

@@ -1,6 +1,6 @@
-//! Whether this processor has what the binary was built for.
+//! The processor that the binary was built for, and the one that it runs on.
 
-/// Whether AVX2 and FMA are missing from a processor that the build takes them for granted on. Nothing but whole numbers: what
+/// Returns whether AVX2 and FMA are missing from a processor that the build takes them for granted on. Nothing but whole numbers: what
 /// the compiler makes of anything more may need them already.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
@@ -12,7 +12,7 @@ pub(crate) fn lacks_basics() -> bool {
         && (__cpuid(0).eax < 7 || __cpuid(1).ecx & AVX_AND_FMA != AVX_AND_FMA || __cpuid_count(7, 0).ebx & AVX2 == 0)
 }
 
-/// What is said of such a processor.
+/// The message for such a processor.
 pub(crate) const LACKS_BASICS: &[u8] =
     b"error: this binary was built for processors with AVX2 and FMA, which this one lacks: build it on this machine \
       (docs/machines.md)\n";

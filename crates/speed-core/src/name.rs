@@ -27,8 +27,8 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// Gives an enum without fields its names: `NAMES`, `name`, `Display` and `FromStr`. Serde's names must be the same; a test of
-/// each enum says so.
+/// Gives an enum without fields its names: `NAMES`, `name`, `Display` and `FromStr`. Serde's names are the enum's own matter:
+/// files may hold older ones.
 #[macro_export]
 macro_rules! named {
     ($type:ident: $($variant:ident = $name:literal),+ $(,)?) => {

@@ -63,10 +63,8 @@ impl Votes {
     /// When there is no such teacher, as a slice does.
     #[must_use]
     pub fn teacher(&self, teacher: usize) -> &[u8] {
-        {
-            let queries = self.shape.queries();
-            &self.labels[teacher * queries..(teacher + 1) * queries]
-        }
+        let queries = self.shape.queries();
+        &self.labels[teacher * queries..(teacher + 1) * queries]
     }
 
     /// Returns the label that one teacher gives to one query.

@@ -131,7 +131,7 @@ pub enum DataError {
     Download(Box<DownloadError>),
 }
 
-/// Why a file is not the one expected at its place.
+/// The fault of a file that is not the one expected at its place.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileProblem {

@@ -52,7 +52,7 @@ pub enum FetchEvent {
     Failed {
         /// The address.
         url: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// The file passed every check and is in place.

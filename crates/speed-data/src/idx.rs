@@ -30,7 +30,7 @@ pub struct IdxImages<'a> {
     pub pixels: &'a [u8],
 }
 
-/// Why bytes are not an idx file of the wanted kind.
+/// The fault of bytes that are no idx file of the wanted kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdxError {
     /// The input ends within the header.

@@ -22,11 +22,11 @@ pub(crate) fn read_votes(
     classes: Option<usize>,
 ) -> Result<Votes, ExperimentError> {
     let array = read(path)?;
-    let votes = match array.shape.as_slice() {
-        &[rows, columns] if rows == teachers && columns >= pool && columns > 1 => {
+    let votes = match *array.shape.as_slice() {
+        [rows, columns] if rows == teachers && columns >= pool && columns > 1 => {
             votes_of_labels(&array, VotesSize { teachers, pool, classes }, columns)
         }
-        &[_, columns] => votes_of_histograms(&array, VotesSize { teachers, pool, classes }, columns),
+        [_, columns] => votes_of_histograms(&array, VotesSize { teachers, pool, classes }, columns),
         _ => Err(InputFault::Dimensions { expected: "", shape: array.shape }),
     };
     votes.map_err(|fault| at(path, fault))
@@ -39,12 +39,12 @@ pub(crate) fn read_votes(
 pub(crate) fn read_labels(path: &Path, shape: VoteShape) -> Result<Votes, ExperimentError> {
     let array = read(path)?;
     let (teachers, pool) = (shape.teachers(), shape.queries());
-    match array.shape.as_slice() {
-        &[rows, columns] if (rows, columns) == (teachers, pool) => {
+    match *array.shape.as_slice() {
+        [rows, columns] if (rows, columns) == (teachers, pool) => {
             let size = VotesSize { teachers, pool, classes: Some(shape.classes()) };
             votes_of_labels(&array, size, columns).map_err(|fault| at(path, fault))
         }
-        &[rows, columns] => Err(at(path, InputFault::Size { rows, columns, teachers, pool })),
+        [rows, columns] => Err(at(path, InputFault::Size { rows, columns, teachers, pool })),
         _ => Err(at(path, InputFault::Dimensions { expected: "", shape: array.shape })),
     }
 }

@@ -1,6 +1,6 @@
 //! Failures of specifying or starting a noise mechanism.
 
-/// Why a noise mechanism could not be built.
+/// Parameters that make no noise mechanism.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MechanismError {

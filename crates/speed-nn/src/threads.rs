@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 
-/// Why [`for_each`] ended early.
+/// The cause of a [`for_each`] that ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError<E> {
     /// The first error that the work returned.

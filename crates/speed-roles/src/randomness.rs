@@ -5,7 +5,7 @@ use speed_aggregation::RoundId;
 use speed_core::{Randomness, RandomnessKind};
 
 /// The origin of a program's keys, encryptions and privacy noise: the operating system, or a simulation's seed, the same
-/// number for all its programs. What comes from a seed can be repeated and protects nobody.
+/// number for all its programs. Keys and noise from a seed can be repeated and protect nobody.
 #[derive(Clone, Copy, Default)]
 pub struct RoundRandomness {
     seed: Option<u64>,

@@ -20,7 +20,7 @@ static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const EPOCH: usize = 10;
 
-/// Why a training is ended from within.
+/// The end of a training from within.
 #[derive(Debug, thiserror::Error)]
 enum Stop {
     #[error("no more input")]

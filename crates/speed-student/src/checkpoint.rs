@@ -38,7 +38,7 @@ pub trait CheckpointMetrics: Copy {
     fn from_values(epoch: u32, values: &[f64]) -> Self;
 }
 
-/// Why a checkpoint cannot be continued.
+/// A checkpoint that cannot be continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointError {
     /// Not a student's checkpoint at all.

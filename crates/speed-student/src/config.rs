@@ -29,7 +29,7 @@ pub struct StudentConfig {
     pub method: StudentMethod,
     /// Passes over the pool.
     pub epochs: u32,
-    /// Images a step of each kind: labelled, unlabelled, generated. What the last full batch of an epoch leaves over
+    /// Images a step of each kind: labelled, unlabelled, generated. Images that the last full batch of an epoch leaves over
     /// is not used in that epoch.
     pub batch: usize,
     /// Step size of Adam, constant.
@@ -100,7 +100,7 @@ pub struct InvalidField {
 }
 
 /// More units or images than this in one place is a mistake, and would only fail later for lack of memory.
-const MOST: usize = 1 << 16;
+const MAX_SIZE: usize = 1 << 16;
 
 impl StudentConfig {
     /// Checks every field.
@@ -113,7 +113,7 @@ impl StudentConfig {
             false => Err(InvalidField { field, message }),
         };
         let count = |field, value: usize| {
-            require((1..=MOST).contains(&value), field, format!("must be within 1..={MOST}, not {value}"))
+            require((1..=MAX_SIZE).contains(&value), field, format!("must be within 1..={MAX_SIZE}, not {value}"))
         };
         let rate = |field, value: f64| {
             require(value > 0.0 && value < 1.0, field, format!("must be above 0 and below 1, not {value:?}"))
@@ -135,7 +135,11 @@ impl StudentConfig {
 
         epochs("epochs", self.epochs)?;
         // Batch norm over a single generated image would remove all of it.
-        require((2..=MOST).contains(&self.batch), "batch", format!("must be within 2..={MOST}, not {}", self.batch))?;
+        require(
+            (2..=MAX_SIZE).contains(&self.batch),
+            "batch",
+            format!("must be within 2..={MAX_SIZE}, not {}", self.batch),
+        )?;
         rate("learning_rate", self.learning_rate)?;
         decay("beta1", self.beta1)?;
         decay("beta2", self.beta2)?;
@@ -150,9 +154,9 @@ impl StudentConfig {
         layers("generator", &self.generator)?;
         count("latent", self.latent)?;
         require(
-            (2..=MOST).contains(&self.initial_images),
+            (2..=MAX_SIZE).contains(&self.initial_images),
             "initial_images",
-            format!("must be within 2..={MOST}, not {}", self.initial_images),
+            format!("must be within 2..={MAX_SIZE}, not {}", self.initial_images),
         )?;
         epochs("evaluate_every", self.evaluate_every)?;
         self.pseudo_labels.check()
@@ -201,7 +205,7 @@ mod tests {
         let cases: [(&str, Break); 22] = [
             ("epochs", |c| c.epochs = 0),
             ("batch", |c| c.batch = 1),
-            ("batch", |c| c.batch = MOST + 1),
+            ("batch", |c| c.batch = MAX_SIZE + 1),
             ("learning_rate", |c| c.learning_rate = 0.0),
             ("learning_rate", |c| c.learning_rate = f64::NAN),
             ("beta1", |c| c.beta1 = 1.0 - 1e-9),
@@ -215,7 +219,7 @@ mod tests {
             ("discriminator", |c| c.discriminator.clear()),
             ("discriminator", |c| c.discriminator[1] = 0),
             ("generator", |c| c.generator.clear()),
-            ("generator", |c| c.generator[0] = MOST + 1),
+            ("generator", |c| c.generator[0] = MAX_SIZE + 1),
             ("generator", |c| c.generator = vec![1; 65]),
             ("latent", |c| c.latent = 0),
             ("initial_images", |c| c.initial_images = 1),

@@ -3,7 +3,7 @@
 use crate::{CheckpointError, InvalidField};
 use speed_data::ImageShape;
 
-/// Why a student was not trained. `E` is the error of the caller's own report function.
+/// A training that ended early. `E` is the error of the caller's own report function.
 #[derive(Debug, thiserror::Error)]
 pub enum StudentError<E> {
     /// A setting is impossible.

@@ -58,7 +58,7 @@ impl Architecture {
     #[must_use]
     pub(crate) const fn least_size(self) -> usize {
         match self {
-            Self::Small => SmallNetwork::LEAST_SIZE,
+            Self::Small => SmallNetwork::MIN_SIZE,
             Self::Reference => 1,
         }
     }

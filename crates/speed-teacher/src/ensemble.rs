@@ -9,7 +9,7 @@ use speed_random::Streams;
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// Why an ensemble was not trained or did not vote; `E` is the error of the caller's own function.
+/// An ensemble that was not trained or did not vote; `E` is the error of the caller's own function.
 #[derive(Debug, thiserror::Error)]
 pub enum EnsembleError<E: std::error::Error + 'static> {
     /// A teacher failed.

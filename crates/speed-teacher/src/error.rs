@@ -4,7 +4,7 @@ use crate::InvalidField;
 use speed_data::ImageShape;
 use std::ops::Range;
 
-/// Why a teacher cannot be built, trained, read or asked.
+/// A teacher that cannot be built, trained, read or asked.
 #[derive(Debug, thiserror::Error)]
 pub enum TeacherError {
     /// The configuration fails its own check.

@@ -1,4 +1,4 @@
-//! Privacy profiles on a grid, and the loss distributions that dominate them.
+//! Privacy profiles on a grid, and the privacy loss distributions that dominate them.
 
 /// Excess of a privacy profile over that of a mechanism that tells nothing: values of `delta(e^epsilon) - (1 -
 /// e^epsilon)_+` at `epsilon = j step`, `j = -half, ..., half`.

@@ -1,4 +1,4 @@
-//! Composition of Skellam noise by loss distributions: two counts that move by one vote each, in every query.
+//! Composition of Skellam noise by privacy loss distributions: two counts that move by one vote each, in every query.
 
 use speed_mechanism::{HonestRatio, NoiseDeviation, Skellam};
 

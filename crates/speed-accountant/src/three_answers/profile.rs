@@ -30,7 +30,7 @@ pub(crate) struct ThreeAnswers {
     pub(super) reach: i64,
     /// Pure epsilon of one query, proved without the plane.
     pub(super) epsilon: f64,
-    /// By how much probabilities may differ from those at the nearest mark of the plane, or be off.
+    /// The largest amount by which probabilities may differ from those at the nearest mark of the plane, or be off.
     pub(super) tail: f64,
 }
 

@@ -67,9 +67,12 @@ fn a_result_survives_the_wire_with_what_became_of_the_teachers() {
 
     // Answers that are not all of the round, in order.
     let fails = |answers: &[EncryptedAnswer]| AnswerList::new(&round, server.key().id(), statuses.clone(), answers);
-    assert_eq!(fails(&answers[..1]), Err(AnswerListError { query: 1 }));
-    assert_eq!(fails(&[answers[1].clone(), answers[0].clone()]), Err(AnswerListError { query: 0 }));
-    assert_eq!(fails(&[answers.clone(), answers.clone()].concat()), Err(AnswerListError { query: 2 }));
+    assert_eq!(fails(&answers[..1]), Err(AnswerListError::Answer { query: 1 }));
+    assert_eq!(fails(&[answers[1].clone(), answers[0].clone()]), Err(AnswerListError::Answer { query: 0 }));
+    assert_eq!(fails(&[answers.clone(), answers.clone()].concat()), Err(AnswerListError::Answer { query: 2 }));
+
+    let few = AnswerList::new(&round, server.key().id(), statuses[1..].to_vec(), &answers);
+    assert_eq!(few, Err(AnswerListError::Statuses { expected: 4, found: 3 }));
 
     // Fields that lie, with a correct checksum.
     for (offset, value) in

@@ -152,5 +152,5 @@ fn teachers_that_cannot_be_trained_are_named() {
 fn memory_limits_how_many_train_together() {
     // 28 x 28 pixels: the second layer's 4 * 4 * 4 patches of 400 values are the most.
     assert_eq!(super::largest_array(30, [28, 28], [[25, 16], [400, 32]]), 30 * 64 * 400);
-    assert_eq!(super::MOST_VALUES / (30 * 64 * 400), 34);
+    assert_eq!(super::MAX_VALUES / (30 * 64 * 400), 34);
 }

@@ -191,7 +191,7 @@ fn the_noise_of_charged_answers_is_its_owners_and_gives_the_same_answers_again()
 }
 
 #[test]
-pub(crate) fn charged_answers_that_were_changed_or_lost_are_not_answered_again_without_a_word() {
+fn charged_answers_that_were_changed_or_lost_are_not_answered_again_without_a_word() {
     let place = Workplace::new(REAL);
     place.succeeds(&RUN);
     let stage = stage(&place, 4);

@@ -91,7 +91,7 @@ aggregation = "non-private"
 queries = 3
 "#;
 
-/// What a GPU computes, on the processor: the teachers together, and the paper's students.
+/// The computation of a GPU, on the processor: the teachers together, and the paper's students.
 #[test]
 fn trainings_together_go_on_after_a_kill() {
     let (start, _) = TINY.split_once("[[row]]").expect("rows");

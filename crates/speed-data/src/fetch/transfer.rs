@@ -15,9 +15,9 @@ const RESPONSE: Duration = Duration::from_secs(30);
 /// A connection that is silent for this long counts as broken; a slow one may take all the time it needs.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Why a transfer ended early.
+/// The cause of a transfer that ended early.
 pub(super) enum Stopped {
-    /// The server or the network, in words. What arrived before is kept.
+    /// The server or the network, in words. Bytes that arrived before are kept.
     Remote(String),
     /// The server cannot continue where the file ends.
     BadRange,

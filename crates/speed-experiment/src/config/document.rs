@@ -84,7 +84,8 @@ impl Source {
         let place = if self.overrides.iter().any(|(set, _)| set == key) {
             "--set".to_owned()
         } else {
-            match self.span_of(key) {
+            // Figures of the paper may be written as `paper_epsilon` or in `[row.paper]`.
+            match self.span_of(key).or_else(|| self.span_of(&key.replace(".paper.", ".paper_"))) {
                 Some(span) => self.place(&span),
                 None => format!("{} (value from the defaults)", self.name),
             }
@@ -152,7 +153,7 @@ impl Source {
                 continue;
             }
             if let (true, PAPER, DeValue::Table(figures)) = (is_row(prefix), name.get_ref().as_ref(), value.get_ref()) {
-                self.merge_paper(into, figures, &key)?;
+                self.merge_paper(into, from, figures, &key)?;
                 continue;
             }
             let Some(default) = into.get_mut(name.get_ref().as_ref()) else {
@@ -167,14 +168,24 @@ impl Source {
     }
 
     /// Merges `[row.paper]` into the resolved row.
-    fn merge_paper(&self, into: &mut Table, from: &DeTable<'_>, prefix: &str) -> Result<(), ConfigError> {
-        for (name, value) in from {
+    fn merge_paper(
+        &self,
+        into: &mut Table,
+        row: &DeTable<'_>,
+        figures: &DeTable<'_>,
+        prefix: &str,
+    ) -> Result<(), ConfigError> {
+        for (name, value) in figures {
             let fail = |message: String| ConfigError::Key {
                 place: self.place(&name.span()),
                 key: join(prefix, name.get_ref()),
                 message,
             };
-            match into.get_mut(&format!("{PAPER_PREFIX}{}", name.get_ref())) {
+            let flat = format!("{PAPER_PREFIX}{}", name.get_ref());
+            if row.iter().any(|(other, _)| *other.get_ref() == flat) {
+                return Err(fail(format!("the same row has {flat}: leave one out")));
+            }
+            match into.get_mut(&flat) {
                 Some(default) => *default = typed(default, owned(value.get_ref())).map_err(fail)?,
                 None => {
                     let known: Vec<&str> = into.keys().filter_map(|key| key.strip_prefix(PAPER_PREFIX)).collect();

@@ -94,7 +94,7 @@ impl<'a> VotesStage<'a> {
         self.images.map(|images| Images::digest(&images.pool))
     }
 
-    fn from_teachers(
+    fn ask_teachers(
         &self,
         context: &Context<'_>,
         trained: &TrainedTeachers,
@@ -111,7 +111,7 @@ impl<'a> VotesStage<'a> {
         Ok(ensemble_votes(count, &load, &images.pool, context.threads.get())?)
     }
 
-    fn from_file(&self, context: &Context<'_>, path: &Path) -> Result<Votes, ExperimentError> {
+    fn read_file(&self, context: &Context<'_>, path: &Path) -> Result<Votes, ExperimentError> {
         let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
         let classes = self.images.map(|images| images.pool.classes());
         let votes = npy::read_votes(path, teachers, pool, classes)?;
@@ -195,8 +195,8 @@ impl Stage for VotesStage<'_> {
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let votes = match &self.source {
-            Source::Teachers(trained, images) => self.from_teachers(context, trained, images)?,
-            Source::File { path, .. } => self.from_file(context, path)?,
+            Source::Teachers(trained, images) => self.ask_teachers(context, trained, images)?,
+            Source::File { path, .. } => self.read_file(context, path)?,
             Source::Uniform { classes } => uniform(context, *classes)?,
             Source::Truth(images) => truth(context, images)?,
         };

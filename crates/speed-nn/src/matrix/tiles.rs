@@ -57,9 +57,9 @@ fn permitted() -> bool {
 /// Returns whether a product of `rows x inner` and `inner x columns` is faster here than on the vector unit: it must do enough
 /// multiplications for each value that it reads, splits or writes.
 pub(super) fn pay([rows, inner, columns]: [usize; 3]) -> bool {
-    const LEAST: usize = 26;
+    const MIN_PRODUCTS: usize = 26;
     let values = rows * inner + inner * columns + rows * columns;
-    rows * inner * columns >= LEAST * values
+    rows * inner * columns >= MIN_PRODUCTS * values
 }
 
 thread_local! {

@@ -133,14 +133,8 @@ impl Journal {
         let bytes: Vec<u8> = answers.iter().flat_map(EncryptedAnswer::to_bytes).collect();
         // A thread that panicked while it wrote left a record that the next start cuts off.
         let mut open = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = match &mut *open {
-            Some(file) => file,
-            closed => {
-                let mut file = self.open()?;
-                file.seek(SeekFrom::End(0)).map_err(RolesError::io("read", &self.path))?;
-                closed.insert(file)
-            }
-        };
+        // Behind a torn record all others would be out of place.
+        let file = open.as_mut().expect("answers that are there are read before others are kept");
         file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(RolesError::io("write", &self.path))
     }
 

@@ -105,7 +105,7 @@ impl Default for PseudoLabelsConfig {
 }
 
 /// More units, images or layers than this in one place is a mistake, and would only fail later for lack of memory.
-const MOST: usize = 1 << 16;
+const MAX_SIZE: usize = 1 << 16;
 
 /// Names of an [`Augmentation`]'s fields below either view.
 const WEAK: [&str; 7] = [
@@ -140,7 +140,7 @@ impl PseudoLabelsConfig {
     /// The first field with an impossible value.
     pub fn check(&self) -> Result<(), InvalidField> {
         let count = |field, value: usize| {
-            require((1..=MOST).contains(&value), field, || format!("must be within 1..={MOST}, not {value}"))
+            require((1..=MAX_SIZE).contains(&value), field, || format!("must be within 1..={MAX_SIZE}, not {value}"))
         };
         let share = |field, value: f64| {
             require((0.0..=1.0).contains(&value), field, || format!("must be within 0..=1, not {value}"))
@@ -246,7 +246,7 @@ mod tests {
             ("warmup_epochs", |c| c.warmup_epochs = c.epochs + 1),
             ("label_epochs", |c| c.label_epochs = c.warmup_epochs - 1),
             ("labelled_batch", |c| c.labelled_batch = 0),
-            ("batch", |c| c.batch = MOST + 1),
+            ("batch", |c| c.batch = MAX_SIZE + 1),
             ("learning_rate", |c| c.learning_rate = 0.0),
             ("learning_rate", |c| c.learning_rate = f64::NAN),
             ("beta1", |c| c.beta1 = 1.0 - 1e-9),

@@ -44,7 +44,7 @@ impl SmallNetwork {
     pub(crate) const OFFSET: f32 = 0.0;
 
     /// The least height and width: (16 - 4) / 2 = 6 behind the first pool, (6 - 4) / 2 = 1 behind the second.
-    pub(crate) const LEAST_SIZE: usize = 16;
+    pub(crate) const MIN_SIZE: usize = 16;
 
     /// `None` if the images are too small.
     pub(crate) fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Option<Self> {
