@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::bad_input::npy;
 use crate::common::{Workplace, check_failure, determined};
 
 /// Rows with real noise, one of them on ciphertexts, without images. Names that differ in nothing that a folder shows.
@@ -387,4 +388,18 @@ fn the_papers_circuit_which_is_not_exact_takes_no_real_noise() {
     let config = REAL.replacen("aggregation = \"encrypted\"", "aggregation = \"encrypted\"\ncircuit = \"paper\"", 1);
     let place = Workplace::new(&config);
     place.fails(&RUN, 2, &["circuit", "noise.source = \"simulation\""]);
+}
+
+/// Votes with the same labels, once between three classes and once between two, are two questions: noise is drawn for every class,
+/// and two classes cost less than three.
+#[test]
+fn answers_between_three_classes_are_not_those_between_two() {
+    let place = Workplace::new(&REAL.replace("source = \"uniform\"", "source = \"file\"\nfile = \"votes.npy\""));
+    npy(&place.path("votes.npy"), "20, 3", &[4, 1, 0].repeat(20));
+    place.succeeds(&RUN);
+    assert_eq!(charged(&place), 16);
+    let labels: Vec<u8> = (0..5).flat_map(|teacher| [u8::from(teacher == 4); 20]).collect();
+    npy(&place.path("votes.npy"), "5, 20", &labels);
+    place.succeeds(&[&RUN[..], &["--set", "student.epochs=7"]].concat());
+    assert_eq!(charged(&place), 32, "answers between three classes were taken for those between two");
 }
