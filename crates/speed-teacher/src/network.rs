@@ -51,7 +51,7 @@ impl Network {
         let too_small = |least| TeacherError::ImageTooSmall { shape, architecture: architecture.name(), least };
         let network = match architecture {
             Architecture::Small => Self::Small(
-                SmallNetwork::new(shape, classes, stream, device).ok_or_else(|| too_small(SmallNetwork::LEAST_SIZE))?,
+                SmallNetwork::new(shape, classes, stream, device).ok_or_else(|| too_small(SmallNetwork::MIN_SIZE))?,
             ),
             Architecture::Reference if shape.pixels() == 0 => return Err(too_small(1)),
             Architecture::Reference => Self::Reference(ReferenceNetwork::new(shape, classes, stream, device)),
