@@ -38,6 +38,6 @@ pub use error::VotesError;
 pub use exit_code::ExitCode;
 pub use name::NameError;
 pub use placement::NoisePlacement;
-pub use randomness::{EntropyError, Randomness, RandomnessKind};
+pub use randomness::{EntropyError, Randomness, RandomnessKind, derive_key};
 pub use shape::{ShapeError, VoteShape};
 pub use votes::Votes;

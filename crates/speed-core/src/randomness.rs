@@ -81,26 +81,29 @@ impl Randomness {
         }
     }
 
-    /// Derives the randomness of one purpose. Of a key that was kept or chosen it is SHA-256 of `domain`, the key, the length of
-    /// `purpose` (8 bytes), `purpose`, `index` (8 bytes) and `context`, numbers little-endian.
+    /// Derives the randomness of one purpose; a key that was kept or chosen becomes that of [`derive_key`].
     #[must_use]
     pub fn derive(&self, domain: &[u8], purpose: &str, index: u64, context: &[u8]) -> Self {
-        let derived = |key: &[u8; 32]| -> [u8; 32] {
-            let mut hash = Sha256::new();
-            hash.update(domain);
-            hash.update(key);
-            hash.update((purpose.len() as u64).to_le_bytes());
-            hash.update(purpose.as_bytes());
-            hash.update(index.to_le_bytes());
-            hash.update(context);
-            hash.finalize().into()
-        };
         match self {
             Self::OperatingSystem => Self::OperatingSystem,
-            Self::Kept(key) => Self::Kept(Zeroizing::new(derived(key))),
-            Self::Simulation(key) => Self::Simulation(derived(key)),
+            Self::Kept(key) => Self::Kept(Zeroizing::new(derive_key(domain, key.as_slice(), purpose, index, context))),
+            Self::Simulation(key) => Self::Simulation(derive_key(domain, key, purpose, index, context)),
         }
     }
+}
+
+/// Derives a key: SHA-256 of `domain`, `key`, the length of `purpose` (8 bytes), `purpose`, `index` (8 bytes) and `context`, numbers
+/// little-endian. No two arguments give the same bytes for one domain, if its keys have one length.
+#[must_use]
+pub fn derive_key(domain: &[u8], key: &[u8], purpose: &str, index: u64, context: &[u8]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(domain);
+    hash.update(key);
+    hash.update((purpose.len() as u64).to_le_bytes());
+    hash.update(purpose.as_bytes());
+    hash.update(index.to_le_bytes());
+    hash.update(context);
+    hash.finalize().into()
 }
 
 impl fmt::Debug for Randomness {

@@ -110,9 +110,7 @@ impl Votes {
     /// # Errors
     /// [`VotesError::Labels`] unless there is one true label for each query.
     pub fn plurality_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
-        check_labels(self.shape.queries(), truth)?;
-        let right = truth.iter().enumerate().filter(|&(query, &label)| self.plurality(query) == label).count();
-        Ok(right as f64 / self.shape.queries() as f64)
+        self.all_counts().plurality_accuracy(truth)
     }
 
     /// Returns the mean over the teachers of the share of queries that they label as the truth has it.

@@ -44,8 +44,3 @@ pub use fetch::{FetchEvent, FetchProgress, FetchReport, fetch};
 pub use places::locate;
 pub use shape::ImageShape;
 pub use split::Split;
-
-/// Returns lower-case hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}

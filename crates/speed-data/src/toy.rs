@@ -15,7 +15,7 @@ pub(crate) fn toy() -> (&'static Catalog, HashMap<String, Vec<u8>>) {
     let mut spec = |name: &'static str, content| {
         let bytes = file(content);
         files.insert(format!("/{name}.gz"), gzip(&bytes));
-        let sha256 = crate::hex(&Sha256::digest(&bytes)).leak();
+        let sha256 = hex::encode(Sha256::digest(&bytes)).leak();
         FileSpec { name, content, bytes: bytes.len() as u64, sha256 }
     };
     let catalog = Catalog {

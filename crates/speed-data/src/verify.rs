@@ -57,7 +57,7 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
     if content.len() as u64 > limit {
         return Err(bad(FileProblem::TooLong { expected: file.bytes, limit }, None));
     }
-    let sha256 = crate::hex(&Sha256::digest(&content));
+    let sha256 = hex::encode(Sha256::digest(&content));
     if let Err(problem) = check_form(file, &content) {
         let other = catalog.files.iter().find(|other| other.sha256 == sha256);
         return Err(bad(problem, other.map(|other| other.name)));

@@ -21,7 +21,21 @@ pub(crate) fn read_votes(
     pool: usize,
     classes: Option<usize>,
 ) -> Result<Votes, ExperimentError> {
-    let array = read(path)?;
+    parse_votes(path, &read_bytes(path)?, teachers, pool, classes)
+}
+
+/// Does what [`read_votes`] does with the bytes of a file that was read; `path` stands for it in errors.
+///
+/// # Errors
+/// Those of [`read_votes`].
+pub(crate) fn parse_votes(
+    path: &Path,
+    bytes: &[u8],
+    teachers: usize,
+    pool: usize,
+    classes: Option<usize>,
+) -> Result<Votes, ExperimentError> {
+    let array = parse(path, bytes)?;
     let votes = match *array.shape.as_slice() {
         [rows, columns] if rows == teachers && columns >= pool && columns > 1 => {
             votes_of_labels(&array, VotesSize { teachers, pool, classes }, columns)
@@ -59,8 +73,7 @@ struct VotesSize {
 
 fn votes_of_labels(array: &WholeNumbers, size: VotesSize, columns: usize) -> Result<Votes, InputFault> {
     let VotesSize { teachers, pool, classes } = size;
-    let greatest = || array.values.iter().max().and_then(|max| usize::try_from(*max).ok());
-    let classes = classes.unwrap_or_else(|| greatest().map_or(2, |max| (max + 1).max(2)));
+    let classes = classes.unwrap_or_else(|| classes_of(&array.values));
     let mut labels = Vec::with_capacity(teachers * pool);
     for (teacher, row) in array.values.chunks_exact(columns).enumerate() {
         for (image, &found) in row.iter().take(pool).enumerate() {
@@ -70,6 +83,12 @@ fn votes_of_labels(array: &WholeNumbers, size: VotesSize, columns: usize) -> Res
     }
     let shape = VoteShape::new(teachers, pool, classes).map_err(VotesError::from)?;
     Ok(Votes::new(shape, labels)?)
+}
+
+/// Returns the number of classes that labels tell of by themselves.
+pub(crate) fn classes_of<T: Copy + Ord + TryInto<usize>>(labels: &[T]) -> usize {
+    let greatest = labels.iter().max().and_then(|&max| max.try_into().ok());
+    greatest.map_or(2, |max| (max + 1).max(2))
 }
 
 fn votes_of_histograms(array: &WholeNumbers, size: VotesSize, columns: usize) -> Result<Votes, InputFault> {
@@ -190,8 +209,15 @@ fn to_bytes<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = 
 }
 
 fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
-    let bytes = std::fs::read(path).map_err(|error| at(path, InputFault::Unreadable(error)))?;
-    WholeNumbers::parse(&bytes).map_err(|error| at(path, InputFault::Npy(error.into())))
+    parse(path, &read_bytes(path)?)
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, ExperimentError> {
+    std::fs::read(path).map_err(|error| at(path, InputFault::Unreadable(error)))
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<WholeNumbers, ExperimentError> {
+    WholeNumbers::parse(bytes).map_err(|error| at(path, InputFault::Npy(error.into())))
 }
 
 #[cfg(test)]

@@ -92,8 +92,7 @@ fn check(charge: &Charge, charged: usize) -> Result<(), Damage> {
 }
 
 fn chained(before: &str, entry: &str) -> String {
-    let digest = Sha256::new().chain_update(before).chain_update("\n").chain_update(entry).finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::new().chain_update(before).chain_update("\n").chain_update(entry).finalize())
 }
 
 #[cfg(test)]

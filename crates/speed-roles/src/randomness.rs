@@ -1,8 +1,10 @@
 //! Origins of the randomness of a round's programs.
 
-use sha2::{Digest, Sha256};
 use speed_aggregation::RoundId;
-use speed_core::{Randomness, RandomnessKind};
+use speed_core::{Randomness, RandomnessKind, derive_key};
+
+/// The domain of the keys of simulations.
+const DOMAIN: &[u8] = b"speed/simulation/v1";
 
 /// The origin of a program's keys, encryptions and privacy noise: the operating system, or a simulation's seed, the same
 /// number for all its programs. Keys and noise from a seed can be repeated and protect nobody.
@@ -62,14 +64,7 @@ impl RoundRandomness {
 
     fn derive(self, purpose: &str, context: &[u8], index: u64) -> Randomness {
         let Some(seed) = self.seed else { return Randomness::OperatingSystem };
-        let mut hash = Sha256::new();
-        hash.update(b"speed/simulation/v1");
-        hash.update(seed.to_le_bytes());
-        hash.update((purpose.len() as u64).to_le_bytes());
-        hash.update(purpose);
-        hash.update(index.to_le_bytes());
-        hash.update(context);
-        Randomness::simulation(hash.finalize().into())
+        Randomness::simulation(derive_key(DOMAIN, &seed.to_le_bytes(), purpose, index, context))
     }
 }
 
@@ -87,8 +82,7 @@ mod tests {
     fn a_simulation_gives_the_keys_of_earlier_versions() {
         // Python: sha256(b"speed/simulation/v1" + (7).to_bytes(8, "little") + (4).to_bytes(8, "little") + b"keys" + bytes(8))
         let key = RoundRandomness::simulation(7).keys().key().expect("no entropy is needed");
-        let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, "d21e70e3b48a087d605bcb3f97408317349dc77ff9f74613fcfbca82ac127d3e");
+        assert_eq!(hex::encode(*key), "d21e70e3b48a087d605bcb3f97408317349dc77ff9f74613fcfbca82ac127d3e");
     }
 
     #[test]

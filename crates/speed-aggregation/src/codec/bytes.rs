@@ -52,9 +52,18 @@ impl Writer {
 }
 
 /// The bytes that are left to read.
-pub(crate) struct Reader<'a>(pub(super) &'a [u8]);
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+    /// Bytes of the whole that are read already or belong to its frame: lengths in errors are those of the whole.
+    outside: usize,
+}
 
 impl<'a> Reader<'a> {
+    /// Starts to read the bytes between the `outside` others of a whole.
+    pub(crate) fn new(rest: &'a [u8], outside: usize) -> Self {
+        Self { rest, outside }
+    }
+
     /// Reads a value.
     pub(crate) fn read<T: Decode>(&mut self) -> Result<T, DecodeError> {
         T::decode(self, ())
@@ -70,22 +79,25 @@ impl<'a> Reader<'a> {
 
     /// Reads `N` bytes.
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
-        let (head, tail) =
-            self.0.split_first_chunk::<N>().ok_or(DecodeError::Length { expected: N, found: self.0.len() })?;
-        self.0 = tail;
+        let (head, tail) = self.rest.split_first_chunk::<N>().ok_or(self.wrong_length(N))?;
+        (self.rest, self.outside) = (tail, self.outside + N);
         Ok(*head)
     }
 
     /// Reads `count` bytes.
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
-        let short = DecodeError::Length { expected: count, found: self.0.len() };
-        let (head, tail) = self.0.split_at_checked(count).ok_or(short)?;
-        self.0 = tail;
+        let (head, tail) = self.rest.split_at_checked(count).ok_or(self.wrong_length(count))?;
+        (self.rest, self.outside) = (tail, self.outside + count);
         Ok(head)
     }
 
     /// Checks that nothing is left.
     pub(crate) fn end(self) -> Result<(), DecodeError> {
-        if self.0.is_empty() { Ok(()) } else { Err(DecodeError::Length { expected: 0, found: self.0.len() }) }
+        if self.rest.is_empty() { Ok(()) } else { Err(self.wrong_length(0)) }
+    }
+
+    /// Returns the error of a whole whose rest should have `rest` bytes.
+    fn wrong_length(&self, rest: usize) -> DecodeError {
+        DecodeError::Length { expected: self.outside.saturating_add(rest), found: self.outside + self.rest.len() }
     }
 }

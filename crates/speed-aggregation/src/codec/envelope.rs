@@ -73,7 +73,7 @@ pub(crate) fn open(bytes: &[u8], kind: Kind) -> Result<Reader<'_>, DecodeError> 
     let short = DecodeError::Length { expected: ENVELOPE, found: bytes.len() };
     let content = bytes.len().checked_sub(CHECKSUM).filter(|&end| end >= HEADER).ok_or(short)?;
     let (signed, checksum) = bytes.split_at(content);
-    let mut reader = Reader(signed);
+    let mut reader = Reader::new(signed, CHECKSUM);
     if reader.array::<8>()? != *MAGIC {
         return Err(DecodeError::Magic);
     }
@@ -94,5 +94,5 @@ pub(crate) fn open(bytes: &[u8], kind: Kind) -> Result<Reader<'_>, DecodeError> 
 /// Returns a reader of bytes that begin like an envelope of this kind, without any other check.
 pub(crate) fn open_unchecked(bytes: &[u8], kind: Kind) -> Option<Reader<'_>> {
     let rest = bytes.strip_prefix(MAGIC.as_slice())?.strip_prefix(&VERSION.to_le_bytes())?;
-    rest.strip_prefix(&(kind as u16).to_le_bytes()).map(Reader)
+    rest.strip_prefix(&(kind as u16).to_le_bytes()).map(|content| Reader::new(content, HEADER))
 }

@@ -2,7 +2,7 @@
 
 use speed_aggregation::{DecodeError, EncryptedAnswer, Message, Round, Teacher};
 
-use crate::common::{SOURCE, message, protocol, spec, with_field};
+use crate::common::{SOURCE, message, protocol, sealed, spec, with_field};
 
 #[test]
 fn a_message_survives_the_wire_and_has_the_documented_size() {
@@ -53,6 +53,18 @@ fn a_lying_header_with_a_correct_checksum_is_refused_without_allocating() {
     {
         let error = Message::from_bytes(&with_field(&bytes, field, value)).expect_err("forged");
         assert!(matches!(error, DecodeError::Field { .. } | DecodeError::Length { .. }), "{field}: {error}");
+    }
+}
+
+#[test]
+fn lengths_in_errors_are_those_of_the_whole_message() {
+    let bytes = message("length", 0).to_bytes();
+    let expected = bytes.len();
+    let longer = sealed([&bytes[..expected - 16], &[0; 24]].concat());
+    let shorter = sealed(bytes[..expected - 8].to_vec());
+    for (bytes, found) in [(longer, expected + 8), (shorter, expected - 8)] {
+        let error = Message::from_bytes(&bytes).expect_err("of another length");
+        assert_eq!(error, DecodeError::Length { expected, found });
     }
 }
 

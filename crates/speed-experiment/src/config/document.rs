@@ -84,8 +84,7 @@ impl Source {
         let place = if self.overrides.iter().any(|(set, _)| set == key) {
             "--set".to_owned()
         } else {
-            // Figures of the paper may be written as `paper_epsilon` or in `[row.paper]`.
-            match self.span_of(key).or_else(|| self.span_of(&key.replace(".paper.", ".paper_"))) {
+            match self.span_of(key) {
                 Some(span) => self.place(&span),
                 None => format!("{} (value from the defaults)", self.name),
             }
@@ -111,9 +110,10 @@ impl Source {
         let mut span = None;
         let mut parts = key.split('.').peekable();
         while let Some(part) = parts.next() {
-            let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == part) else {
-                return span;
-            };
+            let named = |key: &str| table.iter().find(|(name, _)| name.get_ref().as_ref() == key);
+            // Figures of the paper may be written as `paper_epsilon` instead of in `[row.paper]`.
+            let figure = || (part == PAPER).then(|| named(&format!("{PAPER_PREFIX}{}", parts.peek()?))).flatten();
+            let Some((name, value)) = named(part).or_else(figure) else { return span };
             span = Some(name.span());
             match value.get_ref() {
                 DeValue::Table(inner) => table = inner,

@@ -36,7 +36,7 @@ pub enum Mismatch {
         classes: usize,
     },
     /// Votes that were saved with another shape than the config's.
-    #[error("votes of {saved} were saved, expected {teachers} teachers and {pool} pool images")]
+    #[error("votes of {saved} were saved, expected {teachers} teachers, {pool} pool images and {classes} classes")]
     VoteShape {
         /// The shape that was saved.
         saved: speed_core::VoteShape,
@@ -44,6 +44,8 @@ pub enum Mismatch {
         teachers: usize,
         /// Pool images of the config.
         pool: usize,
+        /// Classes of the images or of the config.
+        classes: usize,
     },
     /// Values of noisy votes that make no round.
     #[error(transparent)]

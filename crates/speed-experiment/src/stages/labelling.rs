@@ -97,8 +97,8 @@ impl Stage for LabellingStage<'_> {
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
-        let (config, Question { row, votes, votes_hash, queries, images }) = (context.config, self.question);
-        let mut inputs = json!({
+        let (config, Question { row, votes_hash, queries, images, .. }) = (context.config, self.question);
+        Ok(json!({
             "votes": votes_hash,
             "queries": queries,
             "aggregation": row.aggregation,
@@ -107,14 +107,7 @@ impl Stage for LabellingStage<'_> {
             "noise": RawNoise::from(&config.noise),
             "seed": config.seed,
             "pool": images.map(|images| Images::digest(&images.pool)),
-        });
-        // The labels alone do not tell of classes without a vote, which get noise as well.
-        let (classes, voted) =
-            (votes.shape().classes(), votes.labels().iter().max().map_or(0, |&label| usize::from(label) + 1));
-        if images.is_none() && classes != voted.max(2) {
-            inputs["classes"] = json!(classes);
-        }
-        Ok(inputs)
+        }))
     }
 
     /// Answers that are done are copied; any others are paid for before they are given.

@@ -42,7 +42,7 @@ pub(crate) struct EnsembleQuality {
 pub(crate) struct CollectedVotes {
     pub(crate) votes: Votes,
     pub(crate) quality: EnsembleQuality,
-    /// One hash over votes and quality.
+    /// One hash over votes and quality, and over the number of classes where nothing else tells it.
     pub(crate) hash: Fingerprint,
 }
 
@@ -111,20 +111,30 @@ impl<'a> VotesStage<'a> {
         Ok(ensemble_votes(count, &load, &images.pool, context.threads.get())?)
     }
 
-    fn read_file(&self, context: &Context<'_>, path: &Path) -> Result<Votes, ExperimentError> {
+    fn read_file(&self, context: &Context<'_>, path: &Path, content: &[u8]) -> Result<Votes, ExperimentError> {
         let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
         let classes = self.images.map(|images| images.pool.classes());
-        let votes = npy::read_votes(path, teachers, pool, classes)?;
+        let votes = npy::parse_votes(path, content, teachers, pool, classes)?;
         context.progress.begin("read votes", "files", 1, 0);
         Ok(votes)
     }
 
-    /// Returns the labels of the classes where a finished stage of an earlier version does not say their number.
+    /// Returns the number of classes, unless a file alone tells it.
     fn classes(&self) -> Option<usize> {
         match self.source {
             Source::Uniform { classes } => Some(classes),
             _ => self.images.map(|images| images.pool.classes()),
         }
+    }
+
+    /// Returns the hash of the votes from that of the stage's outputs. Classes of a file beyond the highest label are in none of
+    /// them, and get noise as the others do.
+    fn hash(&self, votes: &Votes, outputs: Fingerprint) -> Fingerprint {
+        let classes = votes.shape().classes();
+        if self.classes().is_some() || classes == npy::classes_of(votes.labels()) {
+            return outputs;
+        }
+        Fingerprint::of(&json!({ "outputs": outputs, "classes": classes }))
     }
 
     fn write(
@@ -196,7 +206,7 @@ impl Stage for VotesStage<'_> {
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let votes = match &self.source {
             Source::Teachers(trained, images) => self.ask_teachers(context, trained, images)?,
-            Source::File { path, .. } => self.read_file(context, path)?,
+            Source::File { path, content } => self.read_file(context, path, content)?,
             Source::Uniform { classes } => uniform(context, *classes)?,
             Source::Truth(images) => truth(context, images)?,
         };
@@ -208,14 +218,16 @@ impl Stage for VotesStage<'_> {
         let path = done.path(VOTES);
         let votes = if done.path(SHAPE).exists() {
             let saved: VoteShape = done.read_json(SHAPE)?;
-            if (saved.teachers(), saved.queries()) != (teachers, pool) {
-                return Err(Mismatch::VoteShape { saved, teachers, pool }.into());
+            let classes = self.classes().unwrap_or(saved.classes());
+            if (saved.teachers(), saved.queries(), saved.classes()) != (teachers, pool, classes) {
+                return Err(Mismatch::VoteShape { saved, teachers, pool, classes }.into());
             }
             npy::read_labels(&path, saved)?
         } else {
             npy::read_votes(&path, teachers, pool, self.classes())?
         };
-        Ok(CollectedVotes { votes, quality: done.read_json(QUALITY)?, hash: done.outputs_hash() })
+        let hash = self.hash(&votes, done.outputs_hash());
+        Ok(CollectedVotes { votes, quality: done.read_json(QUALITY)?, hash })
     }
 }
 
