@@ -112,8 +112,8 @@ impl Source {
         while let Some(part) = parts.next() {
             let named = |key: &str| table.iter().find(|(name, _)| name.get_ref().as_ref() == key);
             // Figures of the paper may be written as `paper_epsilon` instead of in `[row.paper]`.
-            let figure = || (part == PAPER).then(|| named(&format!("{PAPER_PREFIX}{}", parts.peek()?))).flatten();
-            let Some((name, value)) = named(part).or_else(figure) else { return span };
+            let mut figure = || (part == PAPER).then(|| named(&format!("{PAPER_PREFIX}{}", parts.peek()?))).flatten();
+            let Some((name, value)) = figure().or_else(|| named(part)) else { return span };
             span = Some(name.span());
             match value.get_ref() {
                 DeValue::Table(inner) => table = inner,

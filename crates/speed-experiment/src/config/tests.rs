@@ -89,6 +89,7 @@ fn the_papers_figures_are_a_table_of_their_row_and_older_configs_are_read() {
     refuse("[row.paper]\nepsilon = -1.0\n", &["test.toml:5", "`row.0.paper.epsilon`", "at least 0"]);
     // In the old keys it is their line that is named, not the row's.
     refuse("\npaper_epsilon = -1.0\n", &["test.toml:5", "`row.0.paper.epsilon`", "at least 0"]);
+    refuse("paper_epsilon = -1.0\n[row.paper]\naccuracy = 96\n", &["test.toml:4", "`row.0.paper.epsilon`"]);
     refuse("papers = 1\n", &["test.toml:4", "`row.0.papers`", "unknown key", "paper"]);
 }
 

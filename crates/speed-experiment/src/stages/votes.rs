@@ -127,11 +127,11 @@ impl<'a> VotesStage<'a> {
         }
     }
 
-    /// Returns the hash of the votes from that of the stage's outputs. Classes of a file beyond the highest label are in none of
-    /// them, and get noise as the others do.
+    /// Returns the hash of the votes from that of the stage's outputs. Where no images say it, these do not tell of classes beyond the
+    /// highest label, which get noise as the others do.
     fn hash(&self, votes: &Votes, outputs: Fingerprint) -> Fingerprint {
         let classes = votes.shape().classes();
-        if self.classes().is_some() || classes == npy::classes_of(votes.labels()) {
+        if self.images.is_some() || classes == npy::classes_of(votes.labels()) {
             return outputs;
         }
         Fingerprint::of(&json!({ "outputs": outputs, "classes": classes }))
