@@ -93,7 +93,7 @@ impl Randomness {
 }
 
 /// Derives a key: SHA-256 of `domain`, `key`, the length of `purpose` (8 bytes), `purpose`, `index` (8 bytes) and `context`, numbers
-/// little-endian. No two arguments give the same bytes for one domain, if its keys have one length.
+/// little-endian. What is hashed tells all arguments apart for one domain whose keys have one length.
 #[must_use]
 pub fn derive_key(domain: &[u8], key: &[u8], purpose: &str, index: u64, context: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();

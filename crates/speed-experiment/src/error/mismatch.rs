@@ -44,7 +44,7 @@ pub enum Mismatch {
         teachers: usize,
         /// Pool images of the config.
         pool: usize,
-        /// Classes of the images or of the config.
+        /// Classes of the images, or of votes drawn at random; of a file's votes those that were saved.
         classes: usize,
     },
     /// Values of noisy votes that make no round.
