@@ -4,14 +4,16 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use burn::tensor::Device;
 use serde::Serialize;
 use speed_core::Circuit;
 use speed_data::{ImageShape, Split, partition};
 use speed_random::Streams;
+use speed_student::gan::{self, EpochReport};
 use speed_student::pseudo_labels::{self, PseudoLabelsConfig, PseudoLabelsReport};
-use speed_student::{EpochReport, Images as Unlabelled, StudentConfig, StudentMethod};
+use speed_student::{Images as Unlabelled, StudentConfig, StudentMethod};
 use speed_teacher::{
-    Architecture, EnsembleError, Teacher, TeacherConfig, TeacherError, TrainedTeacher, ensemble_votes, train_ensemble,
+    EnsembleError, Teacher, TeacherConfig, TeacherError, TrainedTeacher, ensemble_votes, train_ensemble,
 };
 
 use crate::config::{AggregationKind, Config, DataSource, VotesSource};
@@ -75,10 +77,8 @@ impl Cost {
         let teachers = config.ensemble.teachers as f64;
         self.core_seconds.push(("teachers", Some(teachers * config.teacher.steps as f64 * step)));
         self.core_seconds.push(("votes", Some(teachers * config.data.pool_images as f64 * vote)));
-        let batch = match config.teacher.architecture {
-            Architecture::Small => 0.1e6 * config.teacher.batch as f64,
-            Architecture::Reference => 2e6 * config.teacher.batch as f64,
-        };
+        let pixels = (config.teacher.batch * images.shape.height * images.shape.width) as f64;
+        let batch = pixels * config.teacher.architecture.step_bytes_per_pixel() as f64;
         self.memory_bytes = self.memory_bytes.max(threads * (TEACHER + batch));
         Ok(())
     }
@@ -164,10 +164,6 @@ fn seconds(work: impl Fn() -> Result<(), ExperimentError>) -> Result<f64, Experi
 /// Returns the seconds of a step, and of a vote.
 fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), ExperimentError> {
     const BATCH: usize = 16;
-    let steps = match config.architecture {
-        Architecture::Small => 16,
-        Architecture::Reference => 2,
-    };
     let (own, pool) = (images.images(BATCH)?, images.images(8 * BATCH)?);
     // One teacher has all.
     let partitions = partition::blocks(own.len(), 1)?;
@@ -178,18 +174,21 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
             *trained.lock().unwrap_or_else(PoisonError::into_inner) = Some(finished.teacher.to_bytes()?);
             Ok(())
         };
-        match train_ensemble(&few, &own, &partitions, &[0], &Streams::new(0), 1, &finished) {
+        match train_ensemble(&few, &own, &partitions, &[0], &Streams::new(0), &Device::flex(), 1, &finished) {
             // What these images do to a training is of no matter.
             Err(EnsembleError::Teacher(TeacherError::Diverged { .. })) | Ok(()) => Ok(()),
             Err(error) => Err(error.into()),
         }
     };
-    let (first, all) = (seconds(|| train(1))?, seconds(|| train(1 + steps))?);
+    let first = seconds(|| train(1))?;
+    // Of a small network so many that they stand out.
+    let steps = if first < 0.05 { 16 } else { 2 };
+    let all = seconds(|| train(1 + steps))?;
     let step = (all - first).max(0.0) / steps as f64 * config.batch as f64 / BATCH as f64;
 
     let Some(bytes) = trained.into_inner().unwrap_or_else(PoisonError::into_inner) else { return Ok((step, 0.0)) };
     let load = |_: usize| -> Result<Teacher, ExperimentError> {
-        Ok(Teacher::from_bytes(config, own.shape(), own.classes(), &bytes)?)
+        Ok(Teacher::from_bytes(config.architecture, own.shape(), own.classes(), &Device::flex(), &bytes)?)
     };
     let vote = |pool: &Split| ensemble_votes(1, &load, pool, 1).map(drop).map_err(ExperimentError::from);
     let (few, more) = (seconds(|| vote(&own))?, seconds(|| vote(&pool))?);
@@ -249,14 +248,14 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
                 ..config.clone()
             };
             let mut on_epoch = |_: &EpochReport<'_>| Ok::<(), ExperimentError>(());
-            speed_student::train(&few, unlabelled, &labelled, &test, &streams, None, &mut on_epoch)
+            gan::train(&few, unlabelled, &labelled, &test, &streams, &Device::flex(), None, &mut on_epoch)
                 .map(drop)
                 .map_err(|error| failure(error.into()))
         }
         StudentMethod::PseudoLabels => {
             let few = PseudoLabelsConfig { epochs, batch, warmup_epochs: 1, label_epochs: epochs, ..settings.clone() };
             let mut on_epoch = |_: &PseudoLabelsReport<'_>| Ok::<(), ExperimentError>(());
-            pseudo_labels::train(&few, unlabelled, &labelled, &test, &streams, None, &mut on_epoch)
+            pseudo_labels::train(&few, unlabelled, &labelled, &test, &streams, &Device::flex(), None, &mut on_epoch)
                 .map(drop)
                 .map_err(|error| failure(error.into()))
         }

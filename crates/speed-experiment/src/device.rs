@@ -1,16 +1,19 @@
 //! The device of the trainings.
 
-use speed_batched::{Accelerator, DeviceKind};
+use burn::tensor::Device as BurnDevice;
+use speed_nn::device::DeviceKind;
 
 use crate::config::ComputeDevice;
 use crate::error::ExperimentError;
 
 /// The device of a run, open for work.
-pub(crate) enum Device {
-    /// The processor, one training a thread.
-    Cpu,
-    /// One that trains many students as one computation; with its name in fingerprints.
-    Together(Accelerator, &'static str),
+pub(crate) struct Device {
+    /// Burn's device, without gradients.
+    pub(crate) burn: BurnDevice,
+    /// Its name for people.
+    pub(crate) name: String,
+    /// Its name in fingerprints; none for the processor.
+    pub(crate) fingerprint: Option<&'static str>,
 }
 
 impl Device {
@@ -19,18 +22,11 @@ impl Device {
     /// # Errors
     /// If there is no such device.
     pub(crate) fn open(device: ComputeDevice) -> Result<Self, ExperimentError> {
-        Ok(match device {
-            ComputeDevice::Cpu => Self::Cpu,
-            ComputeDevice::Wgpu => Self::Together(speed_batched::open(DeviceKind::Wgpu)?, "wgpu"),
-            ComputeDevice::Flex => Self::Together(speed_batched::open(DeviceKind::Flex)?, "flex"),
-        })
-    }
-
-    /// Returns its name for people.
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Self::Cpu => "processor",
-            Self::Together(accelerator, _) => &accelerator.name,
-        }
+        let (kind, fingerprint) = match device {
+            ComputeDevice::Cpu => (DeviceKind::Processor, None),
+            ComputeDevice::Wgpu => (DeviceKind::Wgpu, Some("wgpu")),
+        };
+        let speed_nn::device::Accelerator { device: burn, name } = speed_nn::device::open(kind)?;
+        Ok(Self { burn, name, fingerprint })
     }
 }

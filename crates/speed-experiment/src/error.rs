@@ -10,9 +10,9 @@ pub use results::{Damage, ResultsFault};
 
 use std::path::PathBuf;
 
-use speed_batched::DeviceError;
 use speed_core::ExitCode;
 use speed_ledger::LedgerError;
+use speed_nn::device::DeviceError;
 use speed_nn::threads::QueueError;
 use speed_student::StudentError;
 
@@ -125,18 +125,6 @@ impl From<speed_teacher::EnsembleError<Self>> for ExperimentError {
             speed_teacher::EnsembleError::Caller(error) => error,
             speed_teacher::EnsembleError::Votes(error) => Self::Votes(error),
             speed_teacher::EnsembleError::Threads { reason } => Self::Threads { source: reason.into() },
-        }
-    }
-}
-
-impl From<speed_batched::TeachersError<Self>> for ExperimentError {
-    fn from(error: speed_batched::TeachersError<Self>) -> Self {
-        use speed_batched::TeachersError;
-        match error {
-            TeachersError::Teacher(error) => Self::Teacher(error),
-            TeachersError::Device(error) => Self::Device(error),
-            TeachersError::Caller(error) => error,
-            TeachersError::Architecture => Mismatch::Architecture.into(),
         }
     }
 }

@@ -29,7 +29,7 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
     names.check(&options.force)?;
     let _arithmetic = config.arithmetic.hold()?;
     let device = Device::open(config.device)?;
-    let environment = Environment::current(device.name());
+    let environment = Environment::current(&device.name);
     let mut store = RunStore::open(&options.results, config, &environment)?;
     progress.note(&format!("run folder {}", store.folder().display()));
     check(&store, config, progress)?;

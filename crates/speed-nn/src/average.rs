@@ -1,118 +1,243 @@
-//! Exponential averages of parameters.
+//! Exponential averages of a network's parameters, as networks.
 
-/// The average `a += rate * (p - a)` of some arrays of parameters, from `a = 0`.
+use std::collections::HashMap;
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
+use burn::store::RecordError;
+use burn::tensor::Tensor;
+
+use crate::ops::noise::add_noise;
+use crate::params::{LoadError, to_record, with_record};
+
+/// The average `a += rate * (p - a)` of a network's trained parameters, from `a = 0`.
 ///
-/// It may be updated once for several steps: [`update`](Self::update) then takes the parameters of the last of them
-/// with the compounded rate `1 - (1 - rate)^steps`, a tenth of the work for nearly the same average.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Average {
+/// It may be updated once for several steps: [`update`](Self::update) then takes the parameters of the last of them with the
+/// compounded rate `1 - (1 - rate)^steps`, a tenth of the work for nearly the same average.
+#[derive(Clone, Debug)]
+pub struct Average<M> {
     rate: f64,
     steps: u64,
-    arrays: Vec<Vec<f32>>,
+    /// Without gradients; parameters that are not trained are the network's own.
+    model: M,
 }
 
-impl Average {
-    /// Returns an average of rate `rate` a step, for arrays of these lengths.
+impl<M: Module> Average<M> {
+    /// Returns an average of rate `rate` a step that has seen nothing yet.
     #[must_use]
-    pub fn new(rate: f64, lengths: impl IntoIterator<Item = usize>) -> Self {
-        Self { rate, steps: 0, arrays: lengths.into_iter().map(|length| vec![0.0; length]).collect() }
-    }
-
-    /// Takes in the parameters as they are `steps` steps after the last update.
-    ///
-    /// # Panics
-    /// When the arrays are not those that the average was made for.
-    pub fn update(&mut self, steps: u32, parameters: &[&[f32]]) {
-        assert_eq!(parameters.len(), self.arrays.len(), "arrays of parameters");
-        self.steps += u64::from(steps);
-        let weight = self.weight(u64::from(steps));
-        for (average, parameters) in self.arrays.iter_mut().zip(parameters) {
-            assert_eq!(average.len(), parameters.len(), "parameters of an array");
-            for (a, &p) in average.iter_mut().zip(*parameters) {
-                *a = weight.mul_add(p - *a, *a);
-            }
+    pub fn new(rate: f64, model: &M) -> Self {
+        Self {
+            rate,
+            steps: 0,
+            model: towards(model.valid().map(&mut Scale { factor: 0.0, trained: None }), model, 0.0),
         }
     }
 
-    /// Share of the average that is not its start at zero.
-    fn weight(&self, steps: u64) -> f32 {
-        weight(self.rate, steps)
+    /// Takes in the parameters of `model`, on a device with gradients, as they are `steps` steps after the last update.
+    pub fn update(&mut self, steps: u32, model: &M) {
+        self.steps += u64::from(steps);
+        self.model = towards(self.model.clone(), model, weight(self.rate, u64::from(steps)));
     }
 
-    /// Returns the average as it is, still drawn towards its start at zero.
+    /// Returns the network with the average as it is, still drawn towards its start at zero.
+    pub fn from_zero(&self) -> &M {
+        &self.model
+    }
+
+    /// Returns the network with the average whose start at zero is divided out: a true weighted mean of the parameters seen. Zero
+    /// before the first update. `model` says which parameters are trained.
     #[must_use]
-    pub fn from_zero(&self) -> Vec<Vec<f32>> {
-        self.arrays.clone()
+    pub fn corrected(&self, model: &M) -> M {
+        let factor = if self.steps == 0 { 0.0 } else { 1.0 / weight(self.rate, self.steps) };
+        self.model.clone().map(&mut Scale { factor, trained: Some(Current::of(model)) })
     }
 
-    /// Returns the average with its start at zero divided out: a true weighted mean of the parameters seen. Zero before the
-    /// first update.
+    /// Returns Burn's record of the average as it is.
+    ///
+    /// # Errors
+    /// If Burn cannot write it.
+    pub fn to_record(&self) -> Result<Vec<u8>, RecordError> {
+        to_record(&self.model)
+    }
+
+    /// Returns the same average after `steps` steps, with the values of a record.
+    ///
+    /// # Errors
+    /// If they are not those of this network.
+    pub fn with_record(self, steps: u64, record: &[u8]) -> Result<Self, LoadError> {
+        Ok(Self { steps, model: with_record(self.model, record)?, ..self })
+    }
+}
+
+/// The average that TensorFlow's `ExponentialMovingAverage(1 - rate, num_updates = t)` is: `a += max(rate, 9 / (10 + t)) (p - a)` after
+/// step t = 1, 2, ..., from the initial parameters on.
+///
+/// The second term is its warm-up: without it an average of decay 0.9999 would still hold 60 % of the initial weights after 5000
+/// steps.
+#[derive(Clone, Debug)]
+pub struct WarmedUpAverage<M> {
+    rate: f64,
+    updates: usize,
+    model: M,
+}
+
+impl<M: Module> WarmedUpAverage<M> {
+    /// Starts at the parameters of `model`, a network on a device with gradients.
     #[must_use]
-    pub fn corrected(&self) -> Vec<Vec<f32>> {
-        let factor = if self.steps == 0 { 0.0 } else { 1.0 / self.weight(self.steps) };
-        self.arrays.iter().map(|array| array.iter().map(|a| a * factor).collect()).collect()
+    pub fn new(rate: f64, model: &M) -> Self {
+        Self { rate, updates: 0, model: model.valid() }
     }
 
-    /// Steps seen, for a checkpoint.
+    /// Takes in the parameters of `model` after one more step.
+    #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
+    pub fn update(&mut self, model: &M) {
+        self.updates += 1;
+        let rate = self.rate.max(9.0 / (10.0 + self.updates as f64));
+        self.model = towards(self.model.clone(), model, rate as f32);
+    }
+
+    /// Returns the network with the averaged parameters, without gradients.
     #[must_use]
-    pub fn steps(&self) -> u64 {
-        self.steps
-    }
-
-    /// Returns the arrays of the average, for a checkpoint.
-    pub fn arrays(&self) -> impl Iterator<Item = &[f32]> {
-        self.arrays.iter().map(Vec::as_slice)
-    }
-
-    /// Steps seen and the arrays, to restore from a checkpoint.
-    pub fn restore(&mut self, steps: u64) -> impl Iterator<Item = &mut [f32]> {
-        self.steps = steps;
-        self.arrays.iter_mut().map(Vec::as_mut_slice)
+    pub fn into_model(self) -> M {
+        self.model
     }
 }
 
 /// `1 - (1 - rate)^steps`: how far an average of rate `rate` goes in `steps` steps.
-#[must_use]
-pub fn weight(rate: f64, steps: u64) -> f32 {
+fn weight(rate: f64, steps: u64) -> f32 {
     let steps = i32::try_from(steps).unwrap_or(i32::MAX);
     #[expect(clippy::cast_possible_truncation, reason = "a weight in f32 is what the update needs")]
     let weight = (1.0 - (1.0 - rate).powi(steps)) as f32;
     weight
 }
 
+/// Moves a network without gradients by the share `weight` towards `model`; parameters that are not trained become those of `model`.
+fn towards<M: Module>(average: M, model: &M, weight: f32) -> M {
+    struct Step {
+        weight: f32,
+        current: Current,
+    }
+    impl ModuleMapper for Step {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            let Some((current, is_trained)) = self.current.0.remove(&param.id) else { return param };
+            let weight = self.weight;
+            param.map(|average| {
+                let current = current.reshape(average.dims());
+                if is_trained { add_noise(average * (1.0 - weight), current, weight) } else { current }
+            })
+        }
+    }
+    average.map(&mut Step { weight, current: Current::of(model) })
+}
+
+/// The parameters of a network on a device with gradients: flattened, so that one map holds every rank, and whether they are trained.
+struct Current(HashMap<ParamId, (Tensor<1>, bool)>);
+
+impl Current {
+    fn of(model: &impl Module) -> Self {
+        let mut current = Self(HashMap::new());
+        model.visit(&mut current);
+        current
+    }
+}
+
+impl ModuleVisitor for Current {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let value = param.val();
+        let (is_trained, value) = (value.is_require_grad(), value.inner());
+        let size = value.shape().num_elements();
+        self.0.insert(param.id, (value.reshape([size]), is_trained));
+    }
+}
+
+/// Multiplies trained parameters, or all.
+struct Scale {
+    factor: f32,
+    trained: Option<Current>,
+}
+
+impl ModuleMapper for Scale {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let is_trained =
+            self.trained.as_ref().is_none_or(|current| current.0.get(&param.id).is_some_and(|(_, is)| *is));
+        let factor = self.factor;
+        if is_trained { param.map(|value| value * factor) } else { param }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::init::constant;
+    use crate::layers::{Dense, WeightNorm, WeightNormDense};
+    use crate::ops::activation::Activation;
+    use crate::params::number_parameters;
+    use crate::test_support::values;
+    use burn::tensor::Device;
+
+    /// Returns a layer whose every parameter is `value`.
+    fn layer(value: f32) -> Dense {
+        let device = Device::flex().autodiff();
+        let (weight, bias) = (constant([2, 3], value, &device), constant([3], value, &device));
+        number_parameters(Dense::new(weight, bias, Activation::Linear))
+    }
+
+    /// Two weights and a bias of the same value for a row of ones.
+    fn value(layer: &Dense) -> f64 {
+        let found = values(layer.forward(constant([1, 2], 1.0, &Device::flex())));
+        assert!(found.iter().all(|value| *value == found[0]));
+        f64::from(found[0]) / 3.0
+    }
 
     #[test]
     fn ten_steps_at_once_are_ten_steps_of_constant_parameters() {
-        let parameters: [&[f32]; 2] = [&[2.0, -1.0], &[0.5]];
-        let (mut single, mut joint) = (Average::new(0.1, [2, 1]), Average::new(0.1, [2, 1]));
-        for _ in 0..10 {
-            single.update(1, &parameters);
+        let model = layer(2.0);
+        let (mut single, mut joint) = (Average::new(0.1, &model), Average::new(0.1, &model));
+        (0..10).for_each(|_| single.update(1, &model));
+        joint.update(10, &model);
+        for average in [single, joint] {
+            // (1 - 0.9^10) * 2 = 1.302643
+            assert!((value(average.from_zero()) - 1.302_643_1).abs() < 1e-5);
+            assert!((value(&average.corrected(&model)) - 2.0).abs() < 1e-5);
         }
-        joint.update(10, &parameters);
-        assert_eq!(single.steps(), joint.steps());
-        // (1 - 0.9^10) * 2 = 1.302643
-        assert!((joint.from_zero()[0][0] - 1.302_643_1).abs() < 1e-5);
-        assert!((single.from_zero()[0][0] - 1.302_643_1).abs() < 1e-5);
-        assert!((joint.corrected()[0][1] + 1.0).abs() < 1e-6 && (single.corrected()[1][0] - 0.5).abs() < 1e-6);
     }
 
     #[test]
     fn newer_parameters_weigh_more() {
-        let mut average = Average::new(0.25, [1]);
-        assert_eq!(average.corrected(), vec![vec![0.0]]);
-        average.update(1, &[&[1.0]]);
-        average.update(1, &[&[2.0]]);
+        let mut average = Average::new(0.25, &layer(1.0));
+        assert_eq!(value(&average.corrected(&layer(1.0))), 0.0);
+        average.update(1, &layer(1.0));
+        average.update(1, &layer(2.0));
         // 0.75 * 0.25 * 1 + 0.25 * 2 = 0.6875, weights 0.4375
-        assert!((average.from_zero()[0][0] - 0.6875).abs() < 1e-6);
-        assert!((average.corrected()[0][0] - 0.6875 / 0.4375).abs() < 1e-6);
+        assert!((value(average.from_zero()) - 0.6875).abs() < 1e-6);
+        assert!((value(&average.corrected(&layer(2.0))) - 0.6875 / 0.4375).abs() < 1e-6);
     }
 
     #[test]
-    #[should_panic(expected = "parameters of an array")]
-    fn other_parameters_are_refused() {
-        Average::new(0.1, [2]).update(1, &[&[1.0]]);
+    fn parameters_that_are_not_trained_are_the_networks_own() {
+        let device = Device::flex().autodiff();
+        let kind = WeightNorm { activation: Activation::Linear, trained_scale: false, norm_epsilon: 0.0 };
+        let model = number_parameters(WeightNormDense::new(constant([4, 1], 1.0, &device), kind));
+        // Scale 1 over a norm that does not depend on the average's size.
+        let mut average = Average::new(0.25, &model);
+        average.update(1, &model);
+        for network in [average.from_zero(), &average.corrected(&model)] {
+            let found = values(network.forward(constant([1, 4], 1.0, &Device::flex())));
+            assert!((found[0] - 2.0).abs() < 1e-6, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_warm_up_is_tensorflows() {
+        let mut average = WarmedUpAverage::new(0.5, &layer(1.0));
+        let mut expected = 1.0;
+        for t in 1..=20 {
+            let value = (t * t) as f32;
+            average.update(&layer(value));
+            // decay = min(0.5, (1 + t) / (10 + t)): the warm-up holds until t = 8.
+            let decay = ((1.0 + t as f64) / (10.0 + t as f64)).min(0.5);
+            expected = decay * expected + (1.0 - decay) * f64::from(value);
+        }
+        let found = value(&average.into_model());
+        assert!((found / expected - 1.0).abs() < 1e-5, "{found}, {expected}");
     }
 }

@@ -1,36 +1,34 @@
-//! Layers, initialisers and tensor plumbing that Burn lacks, shared by the model crates.
+//! Burn operations, layers and optimisers with kernels of their own, for networks on processors.
 //!
-//! | module | what | for |
-//! |---|---|---|
-//! | [`init`], [`params`] | initial weights from a caller's stream; parameters with fixed ids | every Burn model |
-//! | [`conv`], [`dense`] | TensorFlow's padding, in Burn | teachers' parameters |
-//! | [`same_conv`], [`max_pool`], [`lrn`] | convolution, pooling and normalisation as TensorFlow has them, gradients written out | reference teacher |
-//! | [`pooled_conv`] | convolution and pooling in one pass, with its gradient | small teacher, student |
-//! | [`linear`], [`dropout`], [`cross_entropy`] | layers and loss with their gradients written out | teachers, student |
-//! | [`weight_norm`], [`batch_norm`], [`noise`], [`math`] | layers with their gradients written out | student |
-//! | [`matrix`], [`adam`], [`average`] | products, optimiser and parameter averages on plain arrays | both |
-//! | [`threads`] | a work queue whose workers each have a one-thread pool | ensembles and students |
+//! A network is an ordinary Burn [`Module`](burn::module::Module), written once, without gradients. Where Burn's own operations are
+//! slow on a processor it calls one of this crate's: [`ops`] says what each has.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`layers`], [`dropout`], [`noise`] | what networks are made of |
+//! | [`ops`], [`flex`] | operations with a kernel for Burn's `flex` backend, and how to add one |
+//! | [`optim`], [`average`] | Adam in one pass over a parameter, and exponential averages of networks |
+//! | [`init`], [`params`] | initial weights from a caller's stream; parameters with fixed ids, and their records |
+//! | [`matrix`], [`convolution`], [`pooled_conv`], [`math`] | the kernels: they know no network |
+//! | [`device`] | the processor, or a GPU |
+//! | [`threads`] | a work queue whose workers each have a one-thread pool |
 
-pub mod adam;
 pub mod average;
-pub mod batch_norm;
-pub mod conv;
-pub mod cross_entropy;
-pub mod dense;
+pub mod convolution;
+pub mod device;
 pub mod dropout;
+pub mod flex;
 pub mod init;
-pub mod linear;
-pub mod lrn;
+pub mod layers;
 pub mod math;
 pub mod matrix;
-pub mod max_pool;
 pub mod noise;
+pub mod ops;
+pub mod optim;
 pub mod params;
 pub mod pooled_conv;
-pub mod same_conv;
 #[cfg(test)]
 mod test_support;
 pub mod threads;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tile_conv;
-pub mod weight_norm;

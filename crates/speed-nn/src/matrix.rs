@@ -19,6 +19,9 @@ use std::ops::Range;
 
 pub use unit::{Arithmetic, ArithmeticInUse, OtherArithmetic, ProductUnit, kind, on_vectors, product_unit};
 
+/// Lanes of a panel of the tile unit.
+const PANEL: usize = 32;
+
 /// A matrix of `rows x columns` values in row-major order. `Debug` shows its size only.
 #[derive(Clone, Default)]
 pub struct Matrix {
@@ -39,6 +42,23 @@ impl Matrix {
     #[must_use]
     pub fn from_fn(rows: usize, columns: usize, mut value: impl FnMut() -> f32) -> Self {
         Self { rows, columns, values: (0..rows * columns).map(|_| value()).collect() }
+    }
+
+    /// Takes values in row-major order.
+    ///
+    /// # Panics
+    /// When there are not `rows * columns`.
+    #[must_use]
+    pub fn from_vec(rows: usize, columns: usize, values: Vec<f32>) -> Self {
+        assert_eq!(values.len(), rows * columns, "values of a matrix");
+        Self { rows, columns, values }
+    }
+
+    /// Returns the values in row-major order.
+    #[must_use]
+    pub fn into_vec(mut self) -> Vec<f32> {
+        self.values.truncate(self.rows * self.columns);
+        self.values
     }
 
     /// Returns the number of rows.
@@ -138,12 +158,35 @@ pub struct View<'a> {
     strides: [usize; 2],
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// Takes a strided matrix `[rows, columns]`: value `(r, c)` stands at `r * strides[0] + c * strides[1]`. A product checks that
+    /// it ends within `values`.
+    #[must_use]
+    pub fn new(values: &'a [f32], shape: [usize; 2], strides: [usize; 2]) -> Self {
+        Self { values, shape, strides }
+    }
+
+    /// Takes a matrix in row-major order.
+    #[must_use]
+    pub fn of_rows(values: &'a [f32], shape: [usize; 2]) -> Self {
+        Self { values, shape, strides: [shape[1], 1] }
+    }
+
     /// Returns the transposed matrix, without a copy.
     #[must_use]
     pub fn transposed(self) -> Self {
         let Self { values, shape: [rows, columns], strides: [down, right] } = self;
         Self { values, shape: [columns, rows], strides: [right, down] }
+    }
+
+    /// Returns some neighbouring rows, without a copy.
+    ///
+    /// # Panics
+    /// When they begin beyond the matrix, as a slice does.
+    #[must_use]
+    pub fn rows(self, range: Range<usize>) -> Self {
+        let start = if range.is_empty() { 0 } else { range.start * self.strides[0] };
+        Self { values: &self.values[start..], shape: [range.len(), self.shape[1]], strides: self.strides }
     }
 
     /// `[rows, columns]`.
@@ -175,6 +218,94 @@ pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
     }
 }
 
+/// Returns `left right`.
+///
+/// # Panics
+/// When `left` has not as many columns as `right` has rows.
+#[must_use]
+pub fn product(left: View<'_>, right: View<'_>) -> Matrix {
+    compute(left, right, Extra::default())
+}
+
+/// Returns `left right`, and the sums of squares of the columns of `right`, which are read for the product anyway.
+///
+/// # Panics
+/// When the operands do not fit together, or `right` is not stored row by row.
+#[must_use]
+pub fn product_and_squares(left: View<'_>, right: View<'_>) -> (Matrix, Vec<f32>) {
+    assert_eq!(right.strides[1], 1, "a right operand stored row by row");
+    let [_, columns] = right.shape;
+    let on_the_way = columns > 1 && unit_for(check(left, right)) == ProductUnit::Tiles;
+    let mut squares = vec![0.0; columns.next_multiple_of(PANEL)];
+    if on_the_way {
+        let out = compute(left, right, Extra { squares: Some(&mut squares), finish: None });
+        squares.truncate(columns);
+        return (out, squares);
+    }
+    squares.truncate(columns);
+    for row in right.values.chunks(right.strides[0]).take(right.shape[0]) {
+        squares.iter_mut().zip(row).for_each(|(sum, value)| *sum = value.mul_add(*value, *sum));
+    }
+    (product(left, right), squares)
+}
+
+/// Returns `left right`, of which `finish` changes some neighbouring rows at a time, given the number of the first of them, while
+/// they are in the processor's nearest memory.
+///
+/// # Panics
+/// When the operands do not fit together, or `finish` itself multiplies.
+#[must_use]
+pub fn product_finished(left: View<'_>, right: View<'_>, mut finish: impl FnMut(usize, &mut [f32])) -> Matrix {
+    compute(left, right, Extra { squares: None, finish: Some(&mut finish) })
+}
+
+/// What else a product does on its way.
+#[derive(Default)]
+struct Extra<'a> {
+    /// Changes whole rows that are done, where they lie in the product.
+    finish: Option<Finish<'a>>,
+    /// Gets the sums of squares of the columns of the right operand, of whole panels; on tiles only.
+    squares: Option<&'a mut [f32]>,
+}
+
+/// Takes the number of the first of some rows, and the rows.
+type Finish<'a> = &'a mut dyn FnMut(usize, &mut [f32]);
+
+fn compute(left: View<'_>, right: View<'_>, extra: Extra<'_>) -> Matrix {
+    let shape @ [rows, inner, columns] = check(left, right);
+    match unit_for(shape) {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        ProductUnit::Tiles => {
+            let mut values = Vec::with_capacity(rows * columns);
+            let out = tiles::Target::new(values.spare_capacity_mut(), [rows, columns]);
+            tiles::multiply_with_extra(out, left, right, extra);
+            // SAFETY: the product wrote every value of its rows and columns.
+            unsafe { values.set_len(rows * columns) };
+            Matrix { rows, columns, values }
+        }
+        ProductUnit::Vectors if inner > 0 && rows > 0 && columns > 0 => {
+            let mut values: Vec<f32> = Vec::with_capacity(rows * columns);
+            // SAFETY: there is memory for the product, whose every value is written and none is read before.
+            unsafe {
+                multiply_vectors_to(values.as_mut_ptr(), left, right);
+                values.set_len(rows * columns);
+            }
+            if let Some(finish) = extra.finish {
+                finish(0, &mut values);
+            }
+            Matrix { rows, columns, values }
+        }
+        _ => {
+            let mut out = Matrix::default();
+            multiply(&mut out, left, right);
+            if let Some(finish) = extra.finish {
+                finish(0, out.values_mut());
+            }
+            out
+        }
+    }
+}
+
 /// `left right`, some neighbouring rows at a time: `take` gets the number of the first of them and the rows, whole and in
 /// their order, while they are in the processor's nearest memory. So a product that is used once is never written out.
 ///
@@ -183,14 +314,8 @@ pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
 /// # Panics
 /// When `left` has not as many columns as `right` has rows, or `take` itself multiplies.
 pub fn multiply_by_rows(block: &mut Matrix, left: View<'_>, right: View<'_>, mut take: impl FnMut(usize, &Matrix)) {
-    match unit_for(check(left, right)) {
-        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-        ProductUnit::Tiles => tiles::multiply_by_rows(block, left, right, &mut take),
-        _ => {
-            multiply(block, left, right);
-            take(0, block);
-        }
-    }
+    multiply(block, left, right);
+    take(0, block);
 }
 
 /// Rows, inner size and columns of a product.
@@ -229,16 +354,25 @@ fn unit_for(shape: [usize; 3]) -> ProductUnit {
 
 /// `out = left right` on the vector unit, for operands that [`multiply`] has checked.
 fn multiply_vectors(out: &mut Matrix, left: View<'_>, right: View<'_>) {
+    // SAFETY: `multiply` has checked that both operands lie within their slices, `out` holds rows x columns values, and the
+    // exclusive borrow of `out` keeps it apart from the operands.
+    unsafe { multiply_vectors_to(out.values.as_mut_ptr(), left, right) };
+}
+
+/// Writes `left right` in row-major order.
+///
+/// # Safety
+/// The operands are as [`check`] wants them and not empty; from `out` on there is memory for the product, apart from theirs.
+unsafe fn multiply_vectors_to(out: *mut f32, left: View<'_>, right: View<'_>) {
     let ([rows, inner], [_, columns]) = (left.shape, right.shape);
     let stride = |stride: usize| isize::try_from(stride).expect("a stride within a slice fits an isize");
-    // SAFETY: `multiply` has checked that both operands lie within their slices, `out` holds rows x columns values with
-    // the strides given, and the exclusive borrow of `out` keeps it apart from the operands.
+    // SAFETY: the caller's promise; the product's strides are those of row-major order, and nothing is read from it.
     unsafe {
         gemm::gemm(
             rows,
             columns,
             inner,
-            out.values.as_mut_ptr(),
+            out,
             1,
             stride(columns),
             false,

@@ -6,78 +6,72 @@
 //! (4 million values serve a run of 10^10 uses). As a regulariser that is harmless; it must never serve as privacy
 //! noise.
 
+use burn::tensor::{Device, Tensor, TensorData};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use speed_random::Stream;
 
+use crate::ops::noise::add_noise;
+
 /// Standard normal values to read windows from.
 #[derive(Clone)]
 pub struct NormalPool {
-    values: Vec<f32>,
+    values: Tensor<1>,
 }
 
 impl NormalPool {
-    /// Draws `length` values; a length below 2 becomes 2.
+    /// Draws `length` values, and puts them on a device without gradients; a length below 2 becomes 2.
     #[must_use]
-    pub fn new(length: usize, stream: &mut Stream) -> Self {
-        Self { values: (0..length.max(2)).map(|_| StandardNormal.sample(stream)).collect() }
+    pub fn new(length: usize, stream: &mut Stream, device: &Device) -> Self {
+        let length = length.max(2);
+        let values: Vec<f32> = (0..length).map(|_| StandardNormal.sample(stream)).collect();
+        Self { values: Tensor::from_data(TensorData::new(values, [length]), device) }
     }
 
-    /// Adds noise of deviation `sigma` to every value. Windows are at most half the pool long, each at its own place
-    /// drawn from `stream`.
-    pub fn add(&self, values: &mut [f32], sigma: f32, stream: &mut Stream) {
+    /// Adds noise of deviation `sigma` to every value. Windows are at most half the pool long, each at its own place drawn from
+    /// `stream`.
+    #[must_use]
+    pub fn add<const D: usize>(&self, x: Tensor<D>, sigma: f32, stream: &mut Stream) -> Tensor<D> {
         if sigma == 0.0 {
-            return;
+            return x;
         }
-        for part in values.chunks_mut(self.longest_window()) {
-            let start = self.draw_start(part.len(), stream);
-            for (value, noise) in part.iter_mut().zip(&self.values[start..]) {
-                *value = sigma.mul_add(*noise, *value);
-            }
+        let dims = x.dims();
+        add_noise(x, self.draw(dims.iter().product(), stream).reshape(dims), sigma)
+    }
+
+    /// Returns `count` values of one window, or of several where one is not enough.
+    fn draw(&self, count: usize, stream: &mut Stream) -> Tensor<1> {
+        let pool = self.values.dims()[0];
+        let longest = pool / 2;
+        let mut windows = (0..count.max(1)).step_by(longest).map(|from| {
+            let length = longest.min(count - from);
+            self.values.clone().narrow(0, stream.random_range(0..=pool - length), length)
+        });
+        if count <= longest {
+            // Without a copy.
+            return windows.next().expect("one window");
         }
-    }
-
-    /// Returns the starts of the windows that [`add`](Self::add) would read for `length` values at a deviation above 0, one window
-    /// for every [`longest_window`](Self::longest_window) values or fewer; takes the same draws from `stream`.
-    pub fn draw_starts(&self, length: usize, stream: &mut Stream) -> Vec<usize> {
-        let longest = self.longest_window();
-        (0..length).step_by(longest).map(|from| self.draw_start(longest.min(length - from), stream)).collect()
-    }
-
-    fn draw_start(&self, length: usize, stream: &mut Stream) -> usize {
-        stream.random_range(0..=self.values.len() - length)
-    }
-
-    /// Values in the longest window: half the pool.
-    #[must_use]
-    pub fn longest_window(&self) -> usize {
-        self.values.len() / 2
-    }
-
-    /// Returns all values, for code that reads windows on another device.
-    #[must_use]
-    pub fn values(&self) -> &[f32] {
-        &self.values
+        Tensor::cat(windows.collect(), 0)
     }
 }
 
 impl std::fmt::Debug for NormalPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NormalPool").field("length", &self.values.len()).finish_non_exhaustive()
+        f.debug_struct("NormalPool").field("length", &self.values.dims()[0]).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::values;
     use speed_random::Streams;
 
     fn noisy(pool: usize, length: usize, sigma: f32, index: u64) -> Vec<f32> {
         let streams = Streams::new(5);
-        let pool = NormalPool::new(pool, &mut streams.stream("pool", 0));
-        let mut values = vec![1.0; length];
-        pool.add(&mut values, sigma, &mut streams.stream("places", index));
-        values
+        let pool = NormalPool::new(pool, &mut streams.stream("pool", 0), &Device::flex());
+        let ones = Tensor::<1>::ones([length], &Device::flex());
+        values(pool.add(ones, sigma, &mut streams.stream("places", index)))
     }
 
     #[test]
@@ -95,21 +89,6 @@ mod tests {
     fn windows_depend_on_the_stream_only() {
         assert_eq!(noisy(1000, 400, 1.0, 3), noisy(1000, 400, 1.0, 3));
         assert_ne!(noisy(1000, 400, 1.0, 3), noisy(1000, 400, 1.0, 4));
-    }
-
-    #[test]
-    fn starts_are_those_of_the_windows_read() {
-        let streams = Streams::new(5);
-        let pool = NormalPool::new(64, &mut streams.stream("pool", 0));
-        let (mut reading, mut drawing) = (streams.stream("places", 1), streams.stream("places", 1));
-        let mut values = vec![0.0; 77];
-        pool.add(&mut values, 1.0, &mut reading);
-        let starts = pool.draw_starts(77, &mut drawing);
-        assert_eq!((starts.len(), pool.longest_window()), (3, 32));
-        for (window, start) in values.chunks(32).zip(starts) {
-            assert_eq!(window, &pool.values()[start..start + window.len()]);
-        }
-        assert_eq!(reading, drawing);
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! Names of parameters that do not change from run to run.
+//! Names of parameters that do not change from run to run, and records of their values.
 
 use burn::module::{Module, ModuleMapper, Param, ParamId};
-use burn::tensor::{Bool, Int, Tensor};
+use burn::store::{ModuleRecord, RecordError};
+use burn::tensor::{Bool, Bytes, Int, Tensor};
 
 /// Numbers the parameters of a model 1, 2, ... in the order of its fields.
 ///
@@ -10,6 +11,43 @@ use burn::tensor::{Bool, Int, Tensor};
 #[must_use]
 pub fn number_parameters<M: Module>(model: M) -> M {
     model.map(&mut Numbers { used: 0 })
+}
+
+/// Returns Burn's record of a network's parameters. Numbered networks with equal parameters have equal records.
+///
+/// # Errors
+/// If Burn cannot write it.
+pub fn to_record(model: &impl Module) -> Result<Vec<u8>, RecordError> {
+    Ok(model.clone().into_record().into_bytes()?.to_vec())
+}
+
+/// A record that is none of this network.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Burn cannot read it.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// It is longer or shorter than those of this network.
+    #[error("{found} bytes, those of this network have {expected}")]
+    Length {
+        /// Bytes of this network's records.
+        expected: usize,
+        /// Bytes found.
+        found: usize,
+    },
+}
+
+/// Returns the network with the parameters of a record.
+///
+/// # Errors
+/// If they are not those of this network.
+pub fn with_record<M: Module>(model: M, record: &[u8]) -> Result<M, LoadError> {
+    let (expected, found) = (to_record(&model)?.len(), record.len());
+    if expected != found {
+        return Err(LoadError::Length { expected, found });
+    }
+    let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(record.to_vec()))?;
+    Ok(model.try_load_record(record.cast_to_module_dtype())?)
 }
 
 struct Numbers {
@@ -43,8 +81,9 @@ impl ModuleMapper for Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dense::Dense;
     use crate::init;
+    use crate::layers::Dense;
+    use crate::ops::activation::Activation;
     use burn::tensor::Device;
 
     fn bytes(model: impl Module) -> Vec<u8> {
@@ -54,7 +93,10 @@ mod tests {
     #[test]
     fn equal_models_have_equal_bytes() {
         let device = Device::flex();
-        let model = |bias: f32| Dense::new(init::constant([2, 3], 0.5, &device), init::constant([3], bias, &device));
+        let model = |bias: f32| {
+            let (weight, bias) = (init::constant([2, 3], 0.5, &device), init::constant([3], bias, &device));
+            Dense::new(weight, bias, Activation::Linear)
+        };
         assert_eq!(bytes(number_parameters(model(1.0))), bytes(number_parameters(model(1.0))));
         assert_ne!(bytes(number_parameters(model(1.0))), bytes(number_parameters(model(2.0))));
     }

@@ -45,6 +45,12 @@ impl PooledWindows {
         })
     }
 
+    /// Returns the rows, and columns, of the kernel.
+    #[must_use]
+    pub fn kernel(&self) -> usize {
+        self.kernel
+    }
+
     /// Pooling windows of one map.
     fn pooled_positions(&self) -> usize {
         let [rows, columns] = self.pooled();
@@ -116,6 +122,11 @@ impl PooledConvTrace {
     #[must_use]
     pub fn output(&self) -> &Matrix {
         &self.output
+    }
+
+    /// Returns the output and leaves none: a backward pass does not need it.
+    pub fn take_output(&mut self) -> Matrix {
+        std::mem::take(&mut self.output)
     }
 
     /// Gradients of weights and bias, after a backward pass.
@@ -191,7 +202,7 @@ impl PooledConv {
         map_gradient: Option<&mut [f32]>,
         trace: &mut PooledConvTrace,
     ) {
-        assert_eq!(gradient.len(), trace.output.values().len(), "gradient of the output");
+        assert_eq!(gradient.len(), trace.choice.len(), "gradient of the output");
         assert!(map_gradient.as_ref().is_none_or(|gradient| gradient.len() == maps.len()), "gradient of the maps");
         trace.bias.clear();
         trace.bias.resize(self.outputs(), 0.0);

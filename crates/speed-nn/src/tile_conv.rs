@@ -7,7 +7,7 @@
 
 use crate::matrix::tiles::overlapping::{Before, Parts, Right, Rows, multiply};
 use crate::matrix::tiles::{DEPTH, PANEL, SIDE};
-use crate::matrix::{Matrix, tiles_in_use};
+use crate::matrix::{Matrix, View, tiles_in_use};
 
 /// Positions that are in work at a time: what belongs to them stays within a core's own cache.
 const BLOCK_POSITIONS: usize = 720;
@@ -60,13 +60,13 @@ impl TileConv {
 
     /// Prepares [`put_results`](Self::put_results) with these weights: row by row of the kernel, each of which meets one run
     /// of values.
-    pub(crate) fn set_weights_for_results(&self, weight: &Matrix, work: &mut TileConvWork) {
+    pub(crate) fn set_weights_for_results(&self, weight: View<'_>, work: &mut TileConvWork) {
         let run_len = self.kernel * self.channels;
         let steps = (0..self.kernel).flat_map(|ky| (0..run_len).step_by(DEPTH).map(move |inner| (ky, inner)));
         let steps: Vec<_> = steps.collect();
-        let row = |ky| weight.rows_view(ky * run_len..(ky + 1) * run_len).transposed();
+        let row = |ky: usize| weight.rows(ky * run_len..(ky + 1) * run_len).transposed();
         let Weights { packed, offsets } = &mut work.weights;
-        packed.pack(weight.columns(), steps.iter().map(|&(ky, inner)| (row(ky), inner)));
+        packed.pack(weight.shape()[1], steps.iter().map(|&(ky, inner)| (row(ky), inner)));
         offsets.clear();
         offsets.extend(steps.iter().map(|(ky, inner)| ky * self.width * self.channels + inner));
     }
@@ -105,12 +105,12 @@ impl TileConv {
 
     /// Prepares [`put_map_gradient`](Self::put_map_gradient) with these weights: place by place of the kernel, at each of
     /// which a value of a map met the window of so many positions before.
-    pub(crate) fn set_weights_for_maps(&self, weight: &Matrix, work: &mut TileConvWork) {
-        let (channels, outputs) = (self.channels, weight.columns());
+    pub(crate) fn set_weights_for_maps(&self, weight: View<'_>, work: &mut TileConvWork) {
+        let (channels, outputs) = (self.channels, weight.shape()[1]);
         let places = 0..self.kernel * self.kernel;
         let steps = places.flat_map(|place| (0..outputs).step_by(DEPTH).map(move |output| (place, output)));
         let steps: Vec<_> = steps.collect();
-        let place_of = |place| weight.rows_view(place * channels..(place + 1) * channels);
+        let place_of = |place: usize| weight.rows(place * channels..(place + 1) * channels);
         let Weights { packed, offsets } = &mut work.weights;
         packed.pack(channels, steps.iter().map(|&(place, output)| (place_of(place), output)));
         offsets.clear();

@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use rand::seq::SliceRandom;
 use speed_data::{DataError, Dataset, Split};
 use speed_random::Streams;
-use speed_student::Images;
 use speed_student::pseudo_labels::{PseudoLabelsConfig, PseudoLabelsReport, train};
+use speed_student::{Device, Images};
 
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -67,7 +67,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let right = labelled.iter().filter(|(image, label)| pool.label(*image) == *label).count();
         let start = core_seconds();
         let mut ignore = |_: &PseudoLabelsReport<'_>| Ok::<(), std::convert::Infallible>(());
-        let outcome = train(&config, Images::of(&pool), &labelled, &test, &streams, None, &mut ignore)?;
+        let outcome =
+            train(&config, Images::of(&pool), &labelled, &test, &streams, &Device::flex(), None, &mut ignore)?;
         let last = outcome.metrics.last().ok_or("no epoch")?;
         let evaluated = outcome.metrics.iter().filter_map(|m| m.accuracy_average);
         println!(

@@ -13,7 +13,8 @@ use std::time::Instant;
 use rand::RngExt;
 use speed_data::{ImageShape, Split};
 use speed_random::Streams;
-use speed_student::{EpochReport, Images, StudentConfig, StudentError, train};
+use speed_student::gan::{EpochReport, train};
+use speed_student::{Device, Images, StudentConfig, StudentError};
 
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -63,7 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (left, start) = (asked, Some(Instant::now()));
         Ok(())
     };
-    match train(&config, Images::of(&pool), &labelled, &test, &streams, None, &mut on_epoch) {
+    match train(&config, Images::of(&pool), &labelled, &test, &streams, &Device::flex(), None, &mut on_epoch) {
         Err(StudentError::Report(Stop::End)) => Ok(()),
         other => Ok(other.map(|_| ())?),
     }

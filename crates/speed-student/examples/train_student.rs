@@ -6,7 +6,8 @@
 use rand::seq::SliceRandom;
 use speed_data::digits::{self, DigitsConfig};
 use speed_random::Streams;
-use speed_student::{EpochReport, Images, StudentConfig, train};
+use speed_student::gan::{EpochReport, train};
+use speed_student::{Device, Images, StudentConfig};
 
 // The system's allocator gives large blocks back after every step, and takes them again.
 #[global_allocator]
@@ -39,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
         Ok::<(), std::convert::Infallible>(())
     };
-    let student = train(&config, Images::of(pool), &labelled, test, &streams, None, &mut on_epoch)?;
+    let student = train(&config, Images::of(pool), &labelled, test, &streams, &Device::flex(), None, &mut on_epoch)?;
     println!("accuracy on {} test images: {:.1} %", test.len(), 100.0 * student.accuracy);
     Ok(())
 }

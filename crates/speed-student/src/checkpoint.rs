@@ -1,14 +1,16 @@
 //! A training between two epochs, as bytes.
 
+use burn::store::RecordError;
 use sha2::{Digest, Sha256};
+use speed_nn::params::LoadError;
 
 use crate::EpochMetrics;
 use crate::bytes::{Reader, Short};
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HASH: usize = 32;
 
-/// Everything that a training needs to go on after an epoch: networks, optimiser state, averages and metrics.
+/// Everything that a training needs to go on after an epoch: networks, optimisers, averages and metrics.
 ///
 /// No generator state: every epoch has a random stream of its own. `M` are the metrics of the method that trains.
 #[derive(Clone, PartialEq)]
@@ -18,7 +20,8 @@ pub struct Checkpoint<M = EpochMetrics> {
     pub(crate) metrics: Vec<M>,
     /// Optimiser steps of every network.
     pub(crate) steps: u64,
-    pub(crate) arrays: Vec<Vec<f32>>,
+    /// Records of networks, optimisers and averages, in the order of the method.
+    pub(crate) records: Vec<Vec<u8>>,
 }
 
 /// Metrics of an epoch, as a checkpoint holds them.
@@ -68,6 +71,19 @@ pub enum CheckpointError {
     },
 }
 
+impl From<RecordError> for CheckpointError {
+    fn from(_: RecordError) -> Self {
+        // Its own checksum holds: the records are those of other networks.
+        Self::Damaged
+    }
+}
+
+impl From<LoadError> for CheckpointError {
+    fn from(_: LoadError) -> Self {
+        Self::Damaged
+    }
+}
+
 impl From<Short> for CheckpointError {
     fn from(Short: Short) -> Self {
         Self::Damaged
@@ -90,8 +106,8 @@ impl<M: CheckpointMetrics> Checkpoint<M> {
     /// Returns the checkpoint in a format of its own, with a checksum; for the networks of the paper 38 MB.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let values: usize = self.arrays.iter().map(Vec::len).sum();
-        let mut out = Vec::with_capacity(4 * values + 64 * self.metrics.len() + 8 * self.arrays.len() + 128);
+        let bytes: usize = self.records.iter().map(Vec::len).sum();
+        let mut out = Vec::with_capacity(bytes + 64 * self.metrics.len() + 8 * self.records.len() + 128);
         out.extend(M::MAGIC);
         out.extend(VERSION.to_le_bytes());
         out.extend(self.identity);
@@ -101,10 +117,10 @@ impl<M: CheckpointMetrics> Checkpoint<M> {
             out.extend(metrics.epoch().to_le_bytes());
             out.extend(metrics.values().iter().flat_map(|value| value.to_le_bytes()));
         }
-        out.extend((self.arrays.len() as u64).to_le_bytes());
-        for array in &self.arrays {
-            out.extend((array.len() as u64).to_le_bytes());
-            out.extend(array.iter().flat_map(|value| value.to_le_bytes()));
+        out.extend((self.records.len() as u64).to_le_bytes());
+        for record in &self.records {
+            out.extend((record.len() as u64).to_le_bytes());
+            out.extend(record);
         }
         let hash = Sha256::digest(&out);
         out.extend(hash);
@@ -135,17 +151,16 @@ impl<M: CheckpointMetrics> Checkpoint<M> {
             let values = (0..M::VALUES).map(|_| reader.f64()).collect::<Result<Vec<f64>, Short>>()?;
             metrics.push(M::from_values(epoch, &values));
         }
-        let mut arrays = Vec::new();
+        let mut records = Vec::new();
         for _ in 0..reader.count(8)? {
-            let length = reader.count(4)?;
-            let (values, _) = reader.take(4 * length)?.as_chunks();
-            arrays.push(values.iter().map(|&value| f32::from_le_bytes(value)).collect());
+            let length = reader.count(1)?;
+            records.push(reader.take(length)?.to_vec());
         }
         let consecutive = (1..).zip(&metrics).all(|(epoch, metrics): (u32, &M)| metrics.epoch() == epoch);
         if reader.remaining() != HASH || !consecutive {
             return Err(CheckpointError::Damaged);
         }
-        Ok(Self { identity, metrics, steps, arrays })
+        Ok(Self { identity, metrics, steps, records })
     }
 }
 
@@ -210,7 +225,7 @@ mod tests {
             identity: [7; 32],
             metrics: vec![metrics(1, None), metrics(2, Some(0.75))],
             steps: 180,
-            arrays: vec![vec![1.5, -2.0], vec![], vec![3.0]],
+            records: vec![vec![1, 2], vec![], vec![3]],
         }
     }
 
@@ -269,7 +284,7 @@ mod tests {
         bytes[8] = 9;
         assert_eq!(
             Checkpoint::<EpochMetrics>::from_bytes(&bytes),
-            Err(CheckpointError::Version { found: 9, expected: 1 })
+            Err(CheckpointError::Version { found: 9, expected: 2 })
         );
     }
 }

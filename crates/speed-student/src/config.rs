@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 use speed_data::ImageShape;
-use speed_nn::adam::AdamConfig;
 
 use crate::InvalidData;
 use crate::pseudo_labels::PseudoLabelsConfig;
@@ -176,17 +175,6 @@ impl StudentConfig {
             }
         };
         if pool < batch { Err(InvalidData::SmallPool { pool, batch }) } else { Ok(()) }
-    }
-
-    /// Returns the optimiser of both networks.
-    #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
-    pub(crate) fn adam(&self) -> AdamConfig {
-        AdamConfig {
-            learning_rate: self.learning_rate as f32,
-            beta1: self.beta1 as f32,
-            beta2: self.beta2 as f32,
-            epsilon: self.adam_epsilon as f32,
-        }
     }
 }
 

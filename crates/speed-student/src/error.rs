@@ -1,7 +1,7 @@
 //! Faults of a training.
 
-use crate::{CheckpointError, InvalidField};
-use speed_data::ImageShape;
+use crate::{CheckpointError, Images, InvalidField};
+use speed_data::{ImageShape, Split};
 
 /// A training that ended early. `E` is the error of the caller's own report function.
 #[derive(Debug, thiserror::Error)]
@@ -87,4 +87,32 @@ pub enum InvalidData {
     /// No image to test on.
     #[error("there is no test image")]
     NoTest,
+}
+
+impl InvalidData {
+    /// Checks that pool, labels and test images fit together and the pool has at least one batch.
+    pub(crate) fn check(batch: usize, pool: Images<'_>, labelled: &[(usize, u8)], test: &Split) -> Result<(), Self> {
+        let (images, classes) = (pool.len(), test.classes());
+        if pool.shape() != test.shape() {
+            return Err(InvalidData::Shape { pool: pool.shape(), test: test.shape() });
+        }
+        if test.is_empty() {
+            return Err(InvalidData::NoTest);
+        }
+        if images < batch {
+            return Err(InvalidData::SmallPool { pool: images, batch });
+        }
+        if labelled.is_empty() {
+            return Err(InvalidData::NoLabels);
+        }
+        for (position, &(index, label)) in labelled.iter().enumerate() {
+            if index >= images {
+                return Err(InvalidData::Index { position, index, pool: images });
+            }
+            if usize::from(label) >= classes {
+                return Err(InvalidData::Label { position, label, classes });
+            }
+        }
+        Ok(())
+    }
 }

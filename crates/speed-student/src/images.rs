@@ -1,16 +1,13 @@
 //! Images without their labels.
 
+use burn::tensor::{Device, Tensor, TensorData};
 use speed_data::{ImageShape, Split};
-use speed_nn::matrix::Matrix;
 
 /// The images of a split. The student's pool is given as this type, so that its true labels cannot be used by mistake.
 #[derive(Clone, Copy, Debug)]
 pub struct Images<'a> {
     split: &'a Split,
 }
-
-/// Columns filled at a time: one cache line of `f32`.
-const BLOCK: usize = 16;
 
 impl<'a> Images<'a> {
     /// Returns the images of `split`.
@@ -45,36 +42,25 @@ impl<'a> Images<'a> {
         self.split.pixels(i)
     }
 
-    /// Writes image `i` in HWC order, pixels scaled to 0..=1.
+    /// Returns the images with these indices as `[images, height, width, channels]`, pixels scaled to 0..=1.
     ///
     /// # Panics
-    /// When `i` is not below `len()` or `to` is no image of this shape.
-    pub(crate) fn write_channels_last(&self, i: usize, to: &mut [f32]) {
+    /// When an index is not below `len()`.
+    pub(crate) fn batch(&self, indices: &[usize], device: &Device) -> Tensor<4> {
         let ImageShape { channels, height, width } = self.shape();
-        assert_eq!(to.len(), self.shape().pixels(), "values of an image");
-        for (channel, plane) in self.split.pixels(i).chunks_exact(height * width).enumerate() {
-            for (value, &byte) in to[channel..].iter_mut().step_by(channels).zip(plane) {
-                *value = f32::from(byte) / 255.0;
+        let area = height * width;
+        let mut values = Vec::with_capacity(indices.len() * area * channels);
+        for &image in indices {
+            let pixels = self.split.pixels(image);
+            if channels == 1 {
+                values.extend(pixels.iter().map(|&byte| f32::from(byte) / 255.0));
+                continue;
+            }
+            for place in 0..area {
+                values.extend((0..channels).map(|channel| f32::from(pixels[channel * area + place]) / 255.0));
             }
         }
-    }
-
-    /// Writes the images `indices` into the columns of `to` from `first` on, pixels scaled to 0..=1, one pixel a row.
-    ///
-    /// # Panics
-    /// When an index is not below `len()` or `to` has no such columns or not as many rows as an image has pixels.
-    pub(crate) fn write(&self, to: &mut Matrix, first: usize, indices: &[usize]) {
-        assert_eq!(to.rows(), self.shape().pixels(), "rows of a batch");
-        let columns = to.columns();
-        for (block, indices) in indices.chunks(BLOCK).enumerate() {
-            let start = first + block * BLOCK;
-            let images: Vec<&[u8]> = indices.iter().map(|&i| self.split.pixels(i)).collect();
-            for (pixel, row) in to.values_mut().chunks_exact_mut(columns).enumerate() {
-                for (value, image) in row[start..start + images.len()].iter_mut().zip(&images) {
-                    *value = f32::from(image[pixel]) / 255.0;
-                }
-            }
-        }
+        Tensor::from_data(TensorData::new(values, [indices.len(), height, width, channels]), device)
     }
 }
 
@@ -83,18 +69,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_become_columns_within_0_and_1() {
-        let shape = ImageShape { channels: 1, height: 1, width: 3 };
-        let pixels: Vec<u8> = (0..60).collect();
-        let split = Split::new(shape, 10, pixels, vec![0; 20]).expect("a split");
-        let mut batch = Matrix::zeros(3, 22);
-        let indices: Vec<usize> = (0..20).rev().collect();
-        Images::of(&split).write(&mut batch, 1, &indices);
-        for (column, index) in (1..).zip(indices) {
-            for pixel in 0..3 {
-                assert_eq!(batch.row(pixel)[column], (3 * index + pixel) as f32 / 255.0);
+    fn batches_are_channels_last_within_0_and_1() {
+        for channels in [1, 3] {
+            let shape = ImageShape { channels, height: 2, width: 5 };
+            let bytes: Vec<u8> = (0..20 * shape.pixels()).map(|i| (i * 7 % 256) as u8).collect();
+            let split = Split::new(shape, 10, bytes, vec![0; 20]).expect("a split");
+            let indices: Vec<usize> = (0..20).rev().collect();
+            let batch = Images::of(&split).batch(&indices, &Device::flex());
+            assert_eq!(batch.dims(), [20, 2, 5, channels]);
+            let values: Vec<f32> = batch.into_data().try_to_vec().expect("f32");
+            for (place, value) in values.into_iter().enumerate() {
+                let (image, pixel, channel) =
+                    (indices[place / shape.pixels()], place / channels % 10, place % channels);
+                assert_eq!(value, f32::from(split.pixels(image)[channel * 10 + pixel]) / 255.0);
             }
         }
-        assert!((0..3).all(|pixel| batch.row(pixel)[0] == 0.0 && batch.row(pixel)[21] == 0.0));
     }
 }

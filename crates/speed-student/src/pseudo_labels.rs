@@ -11,19 +11,19 @@
 //! similar images.
 //!
 //! [`train`] runs it and reports every epoch; a [`Checkpoint`](crate::Checkpoint) continues an interrupted training to the
-//! same bits. Gradients are written out on top of [`speed_nn`]'s layers; everything runs on the calling thread.
+//! same bits.
 
 mod augment;
 mod batches;
 mod config;
 mod metrics;
 mod network;
-mod state;
 mod targets;
+#[cfg(test)]
+mod tests;
 mod train;
 
 pub use augment::{Augmentation, GRID};
 pub use config::PseudoLabelsConfig;
 pub use metrics::PseudoLabelsMetrics;
-pub use network::Classifier;
-pub use train::{PseudoLabelsOutcome, PseudoLabelsReport, train};
+pub use train::{PseudoLabelsOutcome, PseudoLabelsReport, PseudoLabelsStudent, train};

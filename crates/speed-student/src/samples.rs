@@ -1,7 +1,6 @@
 //! Generated images to look at.
 
 use speed_data::ImageShape;
-use speed_nn::matrix::Matrix;
 
 /// Generated images as bytes, image after image in CHW order, as a split holds real ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +23,16 @@ pub struct Grid {
 }
 
 impl Samples {
-    /// Takes images `[pixels, count]` with values within 0..=1.
-    pub(crate) fn from_columns(images: &Matrix, shape: ImageShape) -> Self {
-        let mut pixels = Vec::with_capacity(images.values().len());
-        for column in 0..images.columns() {
+    /// Takes images `[count, height, width, channels]` with values within 0..=1, in row-major order.
+    pub(crate) fn from_channels_last(images: &[f32], shape: ImageShape) -> Self {
+        let ImageShape { channels, height, width } = shape;
+        let area = height * width;
+        let mut pixels = Vec::with_capacity(images.len());
+        for image in images.chunks_exact(shape.pixels()) {
             // A cast from f32 saturates, so that rounding cannot leave 0..=255.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating on purpose")]
-            pixels.extend((0..images.rows()).map(|pixel| (images.row(pixel)[column] * 255.0).round() as u8));
+            let byte = |value: f32| (value * 255.0).round() as u8;
+            pixels.extend((0..channels * area).map(|i| byte(image[i % area * channels + i / area])));
         }
         Self { shape, pixels }
     }
@@ -89,11 +91,8 @@ mod tests {
     fn images_are_laid_out_in_rows() {
         let shape = ImageShape { channels: 2, height: 1, width: 2 };
         // Image n has the bytes 4 n .. 4 n + 4: two of channel 0, two of channel 1.
-        let mut images = Matrix::zeros(4, 3);
-        for (i, value) in images.values_mut().iter_mut().enumerate() {
-            *value = (i % 3 * 4 + i / 3) as f32 / 255.0;
-        }
-        let samples = Samples::from_columns(&images, shape);
+        let images: Vec<f32> = (0..3).flat_map(|n| [0, 2, 1, 3].map(|i| (4 * n + i) as f32 / 255.0)).collect();
+        let samples = Samples::from_channels_last(&images, shape);
         assert_eq!((samples.len(), samples.pixels()), (3, &(0..12).collect::<Vec<u8>>()[..]));
         let grid = samples.grid(2);
         assert_eq!((grid.width, grid.height, grid.channels), (4, 2, 2));
@@ -103,8 +102,6 @@ mod tests {
     #[test]
     fn values_beyond_the_range_saturate() {
         let shape = ImageShape { channels: 1, height: 1, width: 1 };
-        let mut images = Matrix::zeros(1, 3);
-        images.values_mut().copy_from_slice(&[-0.1, 1.1, f32::NAN]);
-        assert_eq!(Samples::from_columns(&images, shape).pixels(), [0, 255, 0]);
+        assert_eq!(Samples::from_channels_last(&[-0.1, 1.1, f32::NAN], shape).pixels(), [0, 255, 0]);
     }
 }

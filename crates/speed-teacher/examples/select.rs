@@ -7,6 +7,7 @@
 
 use speed_data::{DataError, Split, mnist, partition};
 use speed_random::Streams;
+use speed_teacher::Device;
 use speed_teacher::{
     Architecture, OptimizerKind, Schedule, Teacher, TeacherConfig, TrainedTeacher, ensemble_votes, train_ensemble,
 };
@@ -43,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("learning rate | batch | steps | shift | mean accuracy | plurality | seconds a teacher, training | votes");
     for (learning_rate, batch, steps, shift) in SETTINGS {
         let config = TeacherConfig {
-            architecture: Architecture::Small,
+            architecture: Architecture::SMALL,
             optimizer: OptimizerKind::Adam,
             learning_rate,
             schedule: Schedule::Cosine,
@@ -60,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(())
         };
         let start = Instant::now();
-        train_ensemble(&config, &data, &partitions, &indices, &Streams::new(1), 1, &keep)?;
+        train_ensemble(&config, &data, &partitions, &indices, &Streams::new(1), &Device::flex(), 1, &keep)?;
         let training = start.elapsed().as_secs_f64() / teachers as f64;
         let trained = trained.into_inner()?;
         let load = |i: usize| trained[i].clone().ok_or_else(|| std::io::Error::other("not trained"));

@@ -21,6 +21,7 @@ use rand::RngExt;
 use speed_data::{ImageShape, Split, mnist, partition};
 use speed_nn::matrix::product_unit;
 use speed_random::Streams;
+use speed_teacher::Device;
 use speed_teacher::{
     Architecture, OptimizerKind, Schedule, TeacherConfig, TrainedTeacher, train_ensemble, train_teacher,
 };
@@ -47,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// `configs/mnist.toml`.
 fn small() -> TeacherConfig {
     TeacherConfig {
-        architecture: Architecture::Small,
+        architecture: Architecture::SMALL,
         optimizer: OptimizerKind::Adam,
         learning_rate: 4e-3,
         schedule: Schedule::Cosine,
@@ -63,7 +64,7 @@ fn small() -> TeacherConfig {
 /// `configs/mnist-paper.toml` without the average of parameters.
 fn reference() -> TeacherConfig {
     TeacherConfig {
-        architecture: Architecture::Reference,
+        architecture: Architecture::REFERENCE,
         optimizer: OptimizerKind::Sgd,
         learning_rate: 0.01,
         schedule: Schedule::Constant,
@@ -80,7 +81,7 @@ fn steps(config: &TeacherConfig, batch: usize) -> Result<(), Box<dyn Error>> {
     let data = Split::new(shape, 10, pixels, (0..IMAGES).map(|i| (i % 10) as u8).collect())?;
     answer(product_unit(), |steps| {
         let config = TeacherConfig { batch, steps, shift: 0, ..config.clone() };
-        let trained = train_teacher(0, &config, &data, 0..IMAGES, &streams, &AtomicBool::new(false))?;
+        let trained = train_teacher(0, &config, &data, 0..IMAGES, &streams, &Device::flex(), &AtomicBool::new(false))?;
         Ok(format!(r#""loss": {:.4}"#, trained.metrics.final_loss))
     })
 }
@@ -96,7 +97,7 @@ fn ensemble(folder: &Path) -> Result<(), Box<dyn Error>> {
             Ok(())
         };
         let todo: Vec<usize> = (0..teachers).collect();
-        train_ensemble(&small(), &data, &partitions, &todo, &Streams::new(1), 2, &keep)?;
+        train_ensemble(&small(), &data, &partitions, &todo, &Streams::new(1), &Device::flex(), 2, &keep)?;
         let sum: f64 = accuracies.into_inner()?.iter().sum();
         Ok(format!(r#""train_accuracy": {:.4}"#, sum / teachers as f64))
     })

@@ -1,16 +1,16 @@
 //! Batches of images as a network reads them.
 
+use burn::tensor::{Device, Tensor, TensorData};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use speed_data::{ImageShape, Split};
 use speed_random::Stream;
 
-/// Images of one shape as numbers, image by image, row by row, pixel by pixel, channel by channel: `[n, height,
-/// width, channels]`.
+/// Images of one shape as numbers, image by image, row by row, pixel by pixel, channel by channel.
 pub(crate) struct Images {
-    pub(crate) values: Vec<f32>,
-    pub(crate) count: usize,
-    pub(crate) shape: ImageShape,
+    values: Vec<f32>,
+    count: usize,
+    shape: ImageShape,
 }
 
 impl Images {
@@ -36,6 +36,12 @@ impl Images {
             }
         }
         self.count += 1;
+    }
+
+    /// Returns them as `[images, height, width, channels]`.
+    pub(crate) fn into_tensor(self, device: &Device) -> Tensor<4> {
+        let ImageShape { channels, height, width } = self.shape;
+        Tensor::from_data(TensorData::new(self.values, [self.count, height, width, channels]), device)
     }
 }
 

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use speed_data::ImageShape;
 
-use crate::TeacherError;
-use crate::network::SmallNetwork;
+use crate::{Architecture, TeacherError};
 
 /// The `[teacher]` part of a configuration. The same for every teacher of an ensemble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,36 +31,6 @@ pub struct TeacherConfig {
     pub average: f64,
     /// Fraction of each partition that is held out of its training to choose hyper-parameters by. 0 is none.
     pub validation: f64,
-}
-
-/// A teacher's network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Architecture {
-    /// 5x5x16, 5x5x32, 64: a small fraction of the reference's work, for partitions of a few hundred images.
-    Small,
-    /// The paper's: 5x5x64, 5x5x128, 384, 192 with local response normalisation.
-    Reference,
-}
-
-impl Architecture {
-    /// Returns its name in a configuration.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Small => "small",
-            Self::Reference => "reference",
-        }
-    }
-
-    /// Returns the least height and width of its images.
-    #[must_use]
-    pub(crate) const fn least_size(self) -> usize {
-        match self {
-            Self::Small => SmallNetwork::MIN_SIZE,
-            Self::Reference => 1,
-        }
-    }
 }
 
 /// The rule by which a gradient changes the parameters.
@@ -105,11 +74,7 @@ impl TeacherConfig {
         if self.shift >= shape.height.min(shape.width) {
             return Err(TeacherError::ShiftTooLarge { shift: self.shift, shape });
         }
-        let least = self.architecture.least_size();
-        if shape.pixels() == 0 || shape.height.min(shape.width) < least {
-            return Err(TeacherError::ImageTooSmall { shape, architecture: self.architecture.name(), least });
-        }
-        Ok(())
+        self.architecture.check_images(shape)
     }
 
     /// Checks every field by itself.
@@ -151,7 +116,7 @@ pub(crate) mod tests {
     /// Returns the fast settings, for tests.
     pub(crate) fn small() -> TeacherConfig {
         TeacherConfig {
-            architecture: Architecture::Small,
+            architecture: Architecture::SMALL,
             optimizer: OptimizerKind::Adam,
             learning_rate: 4e-3,
             schedule: Schedule::Cosine,

@@ -2,6 +2,8 @@
 
 use speed_core::{VoteShape, Votes, VotesError};
 
+use burn::tensor::Device;
+
 use crate::{Teacher, TeacherConfig, TeacherError, TrainedTeacher, train_teacher};
 use speed_data::Split;
 use speed_nn::threads::{self, QueueError};
@@ -38,20 +40,22 @@ impl<E: std::error::Error + 'static> From<QueueError<Self>> for EnsembleError<E>
     }
 }
 
-/// Trains the teachers `todo` (indices into `partitions`; after a kill, those that were not finished), `threads` at a
-/// time, and hands each to `on_finished` as soon as it is done.
+/// Trains the teachers `todo` (indices into `partitions`; after a kill, those that were not finished) on `device`, `threads` at
+/// a time, and hands each to `on_finished` as soon as it is done.
 ///
 /// Teacher i draws from `streams.child("teacher", i)` and runs inside its own one-thread rayon pool, so it has the same
 /// bits whatever `threads` and `todo` are. `on_finished` is called from several threads, in order of completion.
 ///
 /// # Errors
 /// The first error of a teacher or of `on_finished`; the others then stop at their next step.
+#[expect(clippy::too_many_arguments, reason = "a training and the machine for it")]
 pub fn train_ensemble<E: std::error::Error + Send + 'static>(
     config: &TeacherConfig,
     data: &Split,
     partitions: &[Range<usize>],
     todo: &[usize],
     streams: &Streams,
+    device: &Device,
     threads: usize,
     on_finished: &(dyn Fn(TrainedTeacher) -> Result<(), E> + Sync),
 ) -> Result<(), EnsembleError<E>> {
@@ -61,7 +65,7 @@ pub fn train_ensemble<E: std::error::Error + Send + 'static>(
     }
     threads::for_each(todo, threads, |&index, stop| {
         let family = streams.child("teacher", index as u64);
-        let trained = train_teacher(index, config, data, partitions[index].clone(), &family, stop)?;
+        let trained = train_teacher(index, config, data, partitions[index].clone(), &family, device, stop)?;
         on_finished(trained).map_err(EnsembleError::Caller)
     })?;
     Ok(())

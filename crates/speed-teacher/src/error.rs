@@ -90,6 +90,9 @@ pub enum TeacherError {
         /// The fault.
         reason: String,
     },
+    /// Burn could not write or read its record of the parameters.
+    #[error("not a saved teacher")]
+    Record(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A tensor's values could not be read back from the device.
     #[error("cannot read values from the device: {reason}")]
     Device {
@@ -99,6 +102,10 @@ pub enum TeacherError {
 }
 
 impl TeacherError {
+    pub(crate) fn record(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Record(Box::new(error))
+    }
+
     pub(crate) fn device(error: impl std::fmt::Debug) -> Self {
         Self::Device { reason: format!("{error:?}") }
     }

@@ -4,7 +4,8 @@
 //! from its own random stream; [`ensemble_votes`] lets them label the student's pool. [`Votes`](speed_core::Votes) is the
 //! n x Q matrix that everything behind it works on.
 
-mod average;
+mod architecture;
+mod architectures;
 mod batch;
 mod config;
 mod ensemble;
@@ -13,9 +14,11 @@ mod network;
 mod schedule;
 mod teacher;
 mod train;
-pub mod training;
 
-pub use config::{Architecture, InvalidField, OptimizerKind, Schedule, TeacherConfig};
+pub use burn::tensor::Device;
+
+pub use architecture::{Architecture, RegistrationError, TeacherNetwork};
+pub use config::{InvalidField, OptimizerKind, Schedule, TeacherConfig};
 pub use ensemble::{EnsembleError, ensemble_votes, train_ensemble};
 pub use error::TeacherError;
 pub use teacher::Teacher;

@@ -1,92 +1,57 @@
-//! The teachers' networks behind one type.
+//! A trained network of any architecture, without gradients.
 
-#[cfg(test)]
-mod burn_twin;
-mod loss;
-mod parameters;
-mod reference;
-mod small;
-
-use crate::batch::Images;
-use crate::{Architecture, TeacherError};
-use burn::module::Module;
-use burn::optim::GradientsParams;
-use burn::tensor::Device;
-use reference::ReferenceNetwork;
-pub(crate) use small::SmallNetwork;
-
-pub use parameters::ParameterArray;
-pub(crate) use parameters::parameter_arrays;
-pub use small::KERNEL;
+use burn::tensor::{Device, Tensor};
 use speed_data::ImageShape;
-use speed_random::Stream;
+use speed_nn::params::{number_parameters, to_record, with_record};
+use speed_random::Streams;
 
-/// Memory that steps share: what a forward pass leaves for the backward pass.
-#[derive(Default)]
-pub(crate) struct Trace {
-    small: small::Trace,
-    reference: reference::Trace,
+use crate::{TeacherError, TeacherNetwork};
+
+/// A network whose type is not known.
+pub(crate) trait AnyNetwork: Send + Sync {
+    /// Returns the logits `[images, classes]` of images `[images, height, width, channels]`.
+    fn logits(&self, images: Tensor<4>) -> Tensor<2>;
+
+    /// Returns Burn's record of its parameters.
+    fn record(&self) -> Result<Vec<u8>, TeacherError>;
+
+    /// Returns the same network with the parameters of a record.
+    fn with_record(&self, record: &[u8]) -> Result<Box<dyn AnyNetwork>, TeacherError>;
+
+    /// Returns a copy.
+    fn boxed(&self) -> Box<dyn AnyNetwork>;
 }
 
-/// A teacher's network of either architecture.
-#[derive(Module, Debug)]
-pub(crate) enum Network {
-    Small(SmallNetwork),
-    Reference(ReferenceNetwork),
+/// Makes a network of an architecture with parameters of no meaning.
+pub(crate) type Template = fn(ImageShape, usize, &Device) -> Box<dyn AnyNetwork>;
+
+impl dyn AnyNetwork {
+    pub(crate) fn template<N: TeacherNetwork>(shape: ImageShape, classes: usize, device: &Device) -> Box<Self> {
+        let mut stream = Streams::new(0).stream("template", 0);
+        Box::new(number_parameters(N::new(shape, classes, &mut stream, device)))
+    }
 }
 
-impl Network {
-    /// Returns a network with initial weights from `stream`; its parameters are numbered, so that equal networks have equal
-    /// bytes.
-    pub(crate) fn new(
-        architecture: Architecture,
-        shape: ImageShape,
-        classes: usize,
-        stream: &mut Stream,
-        device: &Device,
-    ) -> Result<Self, TeacherError> {
-        if !(1..=256).contains(&classes) {
-            return Err(TeacherError::ClassCount { found: classes });
-        }
-        let too_small = |least| TeacherError::ImageTooSmall { shape, architecture: architecture.name(), least };
-        let network = match architecture {
-            Architecture::Small => Self::Small(
-                SmallNetwork::new(shape, classes, stream, device).ok_or_else(|| too_small(SmallNetwork::MIN_SIZE))?,
-            ),
-            Architecture::Reference if shape.pixels() == 0 => return Err(too_small(1)),
-            Architecture::Reference => Self::Reference(ReferenceNetwork::new(shape, classes, stream, device)),
-        };
-        Ok(speed_nn::params::number_parameters(network))
+impl<N: TeacherNetwork> AnyNetwork for N {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        TeacherNetwork::logits(self, images)
     }
 
-    /// Logits of images, `classes` an image.
-    pub(crate) fn logits(&self, images: &Images, trace: &mut Trace) -> Result<Vec<f32>, TeacherError> {
-        match self {
-            Self::Small(network) => network.logits(images, &mut trace.small),
-            Self::Reference(network) => network.logits(images, &mut trace.reference),
-        }
+    fn record(&self) -> Result<Vec<u8>, TeacherError> {
+        to_record(self).map_err(TeacherError::record)
     }
 
-    /// Returns the loss of a batch, weight decay included, and its gradients; for a network on the autodiff device `device`.
-    pub(crate) fn gradients(
-        &self,
-        images: &Images,
-        labels: &[u8],
-        trace: &mut Trace,
-        device: &Device,
-    ) -> Result<(f32, GradientsParams), TeacherError> {
-        let device = device.clone().inner();
-        match self {
-            Self::Small(network) => network.gradients(images, labels, &mut trace.small, &device),
-            Self::Reference(network) => network.gradients(images, labels, &mut trace.reference, &device),
-        }
+    fn with_record(&self, record: &[u8]) -> Result<Box<dyn AnyNetwork>, TeacherError> {
+        Ok(Box::new(with_record(self.clone(), record).map_err(TeacherError::record)?))
     }
 
-    /// Returns the value of an empty pixel: a byte b is read as `b / 255 + offset`.
-    pub(crate) fn offset(&self) -> f32 {
-        match self {
-            Self::Small(_) => SmallNetwork::OFFSET,
-            Self::Reference(_) => ReferenceNetwork::OFFSET,
-        }
+    fn boxed(&self) -> Box<dyn AnyNetwork> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn AnyNetwork> {
+    fn clone(&self) -> Self {
+        self.as_ref().boxed()
     }
 }

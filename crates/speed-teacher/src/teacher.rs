@@ -1,14 +1,11 @@
 //! A trained teacher: predictions and bytes.
 
 use crate::batch::Images;
-use crate::network::{Network, ParameterArray, Trace, parameter_arrays};
-use crate::{TeacherConfig, TeacherError};
-use burn::module::Module;
-use burn::store::ModuleRecord;
-use burn::tensor::{Bytes, Device};
+use crate::network::AnyNetwork;
+use crate::{Architecture, TeacherError};
+use burn::tensor::Device;
 use sha2::{Digest, Sha256};
 use speed_data::{ImageShape, Split};
-use speed_random::Streams;
 use std::fmt;
 
 /// Images that are predicted at once; more does not make it faster.
@@ -22,15 +19,23 @@ const DIGEST_LEN: usize = 32;
 /// Its weights are as private as its partition: `Debug` shows neither.
 #[derive(Clone)]
 pub struct Teacher {
-    network: Network,
+    network: Box<dyn AnyNetwork>,
+    offset: f32,
+    device: Device,
     shape: ImageShape,
     classes: usize,
 }
 
 impl Teacher {
-    /// Returns a teacher of a network without autodiff.
-    pub(crate) fn new(network: Network, shape: ImageShape, classes: usize) -> Self {
-        Self { network, shape, classes }
+    /// Takes a network of an architecture, without gradients, on `device`.
+    pub(crate) fn new(
+        architecture: Architecture,
+        network: Box<dyn AnyNetwork>,
+        device: Device,
+        shape: ImageShape,
+        classes: usize,
+    ) -> Self {
+        Self { network, offset: architecture.offset, device, shape, classes }
     }
 
     /// Returns the size of the images it reads.
@@ -43,14 +48,6 @@ impl Teacher {
     #[must_use]
     pub fn classes(&self) -> usize {
         self.classes
-    }
-
-    /// Returns its parameters: weights and bias of every layer, from the image on.
-    ///
-    /// # Errors
-    /// [`TeacherError::Device`] if Burn cannot read them.
-    pub fn parameters(&self) -> Result<Vec<ParameterArray>, TeacherError> {
-        parameter_arrays(&self.network)
     }
 
     /// Returns the class with the greatest logit of every image; of equal ones the lowest.
@@ -69,12 +66,12 @@ impl Teacher {
         if images.classes() != self.classes {
             return Err(TeacherError::Classes { expected: self.classes, found: images.classes() });
         }
-        let (mut trace, offset) = (Trace::default(), self.network.offset());
         let mut labels = Vec::with_capacity(indices.len());
         for chunk in indices.chunks(PREDICTION_BATCH) {
             let mut batch = Images::with_capacity(self.shape, chunk.len());
-            chunk.iter().for_each(|&i| batch.push(images, i, [0, 0], offset));
-            let logits = self.network.logits(&batch, &mut trace)?;
+            chunk.iter().for_each(|&i| batch.push(images, i, [0, 0], self.offset));
+            let logits = self.network.logits(batch.into_tensor(&self.device)).into_data();
+            let logits: Vec<f32> = logits.try_to_vec().map_err(TeacherError::device)?;
             labels.extend(logits.chunks(self.classes).map(greatest));
         }
         Ok(labels)
@@ -83,20 +80,21 @@ impl Teacher {
     /// Returns the weights in full precision with a digest in front. Equal teachers have equal bytes.
     ///
     /// # Errors
-    /// [`TeacherError::Bytes`] if Burn cannot write its record.
+    /// [`TeacherError::Record`] if Burn cannot write its record.
     pub fn to_bytes(&self) -> Result<Vec<u8>, TeacherError> {
-        let record = self.network.clone().into_record().into_bytes().map_err(record_error)?;
+        let record = self.network.record()?;
         Ok([MAGIC, digest(&record).as_slice(), &record].concat())
     }
 
-    /// Reads [`to_bytes`](Self::to_bytes) back, for the same configuration, image size and number of classes.
+    /// Reads [`to_bytes`](Self::to_bytes) back onto `device`, for the same architecture, image size and number of classes.
     ///
     /// # Errors
-    /// [`TeacherError::Bytes`] for anything else; the errors of a network that cannot be built.
+    /// [`TeacherError::Bytes`] and [`TeacherError::Record`] for anything else; the errors of a network that cannot be built.
     pub fn from_bytes(
-        config: &TeacherConfig,
+        architecture: Architecture,
         shape: ImageShape,
         classes: usize,
+        device: &Device,
         bytes: &[u8],
     ) -> Result<Self, TeacherError> {
         let reject = |reason: &str| TeacherError::Bytes { reason: reason.to_owned() };
@@ -105,16 +103,13 @@ impl Teacher {
         if digest(record) != expected {
             return Err(reject("its digest does not match: it is damaged or cut short"));
         }
-        // The initial weights are thrown away: any stream will do.
-        let mut stream = Streams::new(0).stream("template", 0);
-        let network = Network::new(config.architecture, shape, classes, &mut stream, &Device::flex())?;
-        let template = network.clone().into_record().into_bytes().map_err(record_error)?;
-        if template.len() != record.len() {
+        Architecture::check_classes(classes)?;
+        architecture.check_images(shape)?;
+        let template = (architecture.template)(shape, classes, device);
+        if template.record()?.len() != record.len() {
             return Err(reject("it belongs to another network"));
         }
-        let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(record.to_vec())).map_err(record_error)?;
-        let network = network.try_load_record(record.cast_to_module_dtype()).map_err(record_error)?;
-        Ok(Self::new(network, shape, classes))
+        Ok(Self::new(architecture, template.with_record(record)?, device.clone(), shape, classes))
     }
 }
 
@@ -137,8 +132,4 @@ fn greatest(logits: &[f32]) -> u8 {
 
 fn digest(record: &[u8]) -> [u8; DIGEST_LEN] {
     Sha256::digest(record).into()
-}
-
-fn record_error(error: impl fmt::Display) -> TeacherError {
-    TeacherError::Bytes { reason: error.to_string() }
 }

@@ -1,5 +1,6 @@
 //! Training of teachers on a problem that a test can afford: where is the bright bar?
 
+use burn::tensor::Device;
 use rand::RngExt;
 use speed_core::VotesError;
 use speed_data::{ImageShape, Split, partition};
@@ -35,7 +36,7 @@ fn bars(images: usize, side: usize, seed: u64) -> Split {
 
 fn small() -> TeacherConfig {
     TeacherConfig {
-        architecture: Architecture::Small,
+        architecture: Architecture::SMALL,
         optimizer: OptimizerKind::Adam,
         learning_rate: 4e-3,
         schedule: Schedule::Cosine,
@@ -49,7 +50,24 @@ fn small() -> TeacherConfig {
 }
 
 fn train(config: &TeacherConfig, data: &Split) -> Result<TrainedTeacher, TeacherError> {
-    train_teacher(0, config, data, 0..data.len(), &Streams::new(9).child("teacher", 0), &AtomicBool::new(false))
+    train_teacher(
+        0,
+        config,
+        data,
+        0..data.len(),
+        &Streams::new(9).child("teacher", 0),
+        &Device::flex(),
+        &AtomicBool::new(false),
+    )
+}
+
+fn from_bytes(
+    config: &TeacherConfig,
+    shape: ImageShape,
+    classes: usize,
+    bytes: &[u8],
+) -> Result<Teacher, TeacherError> {
+    Teacher::from_bytes(config.architecture, shape, classes, &Device::flex(), bytes)
 }
 
 fn accuracy(teacher: &Teacher, data: &Split) -> f64 {
@@ -62,7 +80,7 @@ fn ensemble(data: &Split, todo: &[usize], threads: usize) -> Vec<(usize, Vec<u8>
     let partitions = partition::blocks(data.len(), 4).expect("enough images");
     let finished = Mutex::new(Vec::new());
     let config = TeacherConfig { steps: 6, ..small() };
-    train_ensemble(&config, data, &partitions, todo, &Streams::new(5), threads, &|trained| {
+    train_ensemble(&config, data, &partitions, todo, &Streams::new(5), &Device::flex(), threads, &|trained| {
         let bytes = trained.teacher.to_bytes().expect("bytes");
         finished.lock().expect("no panic").push((trained.index, bytes, trained.metrics.final_loss));
         Ok::<(), Infallible>(())
@@ -90,7 +108,7 @@ fn the_reference_network_learns() {
     // Its weights of 1e-4 make plain gradient descent wait for hundreds of steps, so Adam; the average has warmed up.
     let (data, other) = (bars(30, 9, 1), bars(60, 9, 2));
     let config = TeacherConfig {
-        architecture: Architecture::Reference,
+        architecture: Architecture::REFERENCE,
         learning_rate: 1e-3,
         schedule: Schedule::Staircase,
         steps: 60,
@@ -138,7 +156,7 @@ fn votes_are_the_teachers_predictions_for_any_number_of_threads() {
     let (data, pool) = (bars(60, 16, 1), bars(25, 16, 2));
     let saved = ensemble(&data, &[0, 1, 2, 3], 2);
     let config = TeacherConfig { steps: 6, ..small() };
-    let load = |i: usize| Teacher::from_bytes(&config, pool.shape(), CLASSES, &saved[i].1);
+    let load = |i: usize| from_bytes(&config, pool.shape(), CLASSES, &saved[i].1);
     let votes = ensemble_votes(4, &load, &pool, 1).expect("votes");
     assert_eq!(ensemble_votes(4, &load, &pool, 3).expect("votes"), votes);
     for i in 0..4 {
@@ -146,7 +164,7 @@ fn votes_are_the_teachers_predictions_for_any_number_of_threads() {
     }
     let none = ensemble_votes(0, &load, &pool, 1);
     assert!(matches!(none, Err(EnsembleError::Votes(VotesError::Shape(_)))));
-    let damaged = |_| Teacher::from_bytes(&config, pool.shape(), CLASSES, b"");
+    let damaged = |_| from_bytes(&config, pool.shape(), CLASSES, b"");
     assert!(matches!(ensemble_votes(4, &damaged, &pool, 2), Err(EnsembleError::Caller(TeacherError::Bytes { .. }))));
 }
 
@@ -157,12 +175,12 @@ fn bytes_round_trip_and_hostile_bytes_are_errors() {
     let teacher = train(&config, &data).expect("trained").teacher;
     let bytes = teacher.to_bytes().expect("bytes");
     let shape = data.shape();
-    let again = Teacher::from_bytes(&config, shape, CLASSES, &bytes).expect("its own bytes");
+    let again = from_bytes(&config, shape, CLASSES, &bytes).expect("its own bytes");
     assert_eq!(again.predict(&other).expect("labels"), teacher.predict(&other).expect("labels"));
     assert_eq!(again.to_bytes().expect("bytes"), bytes);
 
     let rejected = |config: &TeacherConfig, shape, classes, bytes: &[u8]| {
-        matches!(Teacher::from_bytes(config, shape, classes, bytes), Err(TeacherError::Bytes { .. }))
+        matches!(from_bytes(config, shape, classes, bytes), Err(TeacherError::Bytes { .. }))
     };
     for length in [0, 10, 16, 40, 48, 49, 300, bytes.len() - 1] {
         assert!(rejected(&config, shape, CLASSES, &bytes[..length]), "cut to {length}");
@@ -176,16 +194,16 @@ fn bytes_round_trip_and_hostile_bytes_are_errors() {
     // A teacher of other sizes or of the other network.
     assert!(rejected(&config, shape, CLASSES + 1, &bytes));
     assert!(rejected(&config, ImageShape { channels: 1, ..shape }, CLASSES, &bytes));
-    let reference = TeacherConfig { architecture: Architecture::Reference, ..config.clone() };
+    let reference = TeacherConfig { architecture: Architecture::REFERENCE, ..config.clone() };
     assert!(rejected(&reference, shape, CLASSES, &bytes));
     // Sizes that no teacher has.
     for classes in [0, 257] {
-        let error = Teacher::from_bytes(&config, shape, classes, &bytes);
+        let error = from_bytes(&config, shape, classes, &bytes);
         assert!(matches!(error, Err(TeacherError::ClassCount { found }) if found == classes));
     }
     for config in [&config, &reference] {
         let nothing = ImageShape { height: 0, ..shape };
-        let error = Teacher::from_bytes(config, nothing, CLASSES, &bytes);
+        let error = from_bytes(config, nothing, CLASSES, &bytes);
         assert!(matches!(error, Err(TeacherError::ImageTooSmall { .. })));
     }
 }
@@ -215,9 +233,9 @@ fn what_cannot_be_trained_is_refused() {
     let held_out = TeacherConfig { validation: 0.4, ..small() };
     assert!(matches!(error(held_out, &data.slice(0..1)), TeacherError::Partition { .. }));
     let streams = Streams::new(1);
-    let outside = train_teacher(7, &small(), &data, 20..31, &streams, &AtomicBool::new(false));
+    let outside = train_teacher(7, &small(), &data, 20..31, &streams, &Device::flex(), &AtomicBool::new(false));
     assert!(matches!(outside, Err(TeacherError::Partition { teacher: 7, images: 30, .. })));
-    let stopped = train_teacher(7, &small(), &data, 0..30, &streams, &AtomicBool::new(true));
+    let stopped = train_teacher(7, &small(), &data, 0..30, &streams, &Device::flex(), &AtomicBool::new(true));
     assert!(matches!(stopped, Err(TeacherError::Stopped { teacher: 7 })));
 }
 
@@ -232,7 +250,9 @@ fn divergence_names_the_teacher_and_stops_the_ensemble() {
         ..small()
     };
     let partitions = [0..30, 30..60];
-    let result = train_ensemble(&config, &data, &partitions, &[1], &Streams::new(5), 2, &|_| Ok::<(), Infallible>(()));
+    let result = train_ensemble(&config, &data, &partitions, &[1], &Streams::new(5), &Device::flex(), 2, &|_| {
+        Ok::<(), Infallible>(())
+    });
     match result.expect_err("diverged") {
         EnsembleError::Teacher(error @ TeacherError::Diverged { teacher: 1, .. }) => {
             assert!(error.to_string().starts_with("teacher 1 diverged"));
@@ -252,9 +272,9 @@ fn the_callers_error_stops_the_ensemble() {
         *calls.lock().expect("no panic") += 1;
         Err(std::io::Error::other("disk full"))
     };
-    let result = train_ensemble(&config, &data, &partitions, &todo, &Streams::new(5), 2, &full);
+    let result = train_ensemble(&config, &data, &partitions, &todo, &Streams::new(5), &Device::flex(), 2, &full);
     assert!(matches!(result, Err(EnsembleError::Caller(error)) if error.to_string() == "disk full"));
     assert!(*calls.lock().expect("no panic") <= 2);
-    let missing = train_ensemble(&small(), &data, &partitions, &[60], &Streams::new(5), 2, &full);
+    let missing = train_ensemble(&small(), &data, &partitions, &[60], &Streams::new(5), &Device::flex(), 2, &full);
     assert!(matches!(missing, Err(EnsembleError::Teacher(TeacherError::NoSuchTeacher { teacher: 60, teachers: 60 }))));
 }

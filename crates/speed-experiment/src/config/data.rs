@@ -10,17 +10,15 @@ const MAX_IMAGES: usize = 10_000_000;
 const MAX_TEACHERS: usize = 1_000_000;
 const MAX_REPEATS: usize = 10_000;
 
-/// The device that computes the trainings that can be computed together: `device`.
+/// The device that computes trainings and votes: `device`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComputeDevice {
     /// The processor, one student or teacher per thread.
     #[default]
     Cpu,
-    /// A GPU, through Vulkan, Metal or DirectX 12: small teachers, and students of the paper's method, as one computation.
+    /// A GPU, through Vulkan, Metal or DirectX 12, several trainings at a time.
     Wgpu,
-    /// The GPU's computation on the processor: slower than `Cpu`, for comparisons.
-    Flex,
 }
 
 impl ComputeDevice {

@@ -51,7 +51,7 @@ pub struct Config {
     pub name: String,
     /// Root seed of experiment randomness.
     pub seed: u64,
-    /// The device of the trainings that can be computed together.
+    /// The device of trainings and votes.
     pub device: ComputeDevice,
     /// The arithmetic of the trainings, on which their bits depend.
     pub arithmetic: Arithmetic,

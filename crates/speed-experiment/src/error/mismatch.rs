@@ -53,9 +53,6 @@ pub enum Mismatch {
     /// Privacy noise that teachers cannot draw.
     #[error(transparent)]
     PrivacyNoise(#[from] speed_aggregation::PrivacyNoiseError),
-    /// Teachers of an architecture that does not train together.
-    #[error("only teachers of the small architecture train together")]
-    Architecture,
     /// A teacher that was saved and is gone.
     #[error("teacher {teacher} was saved and cannot be read back")]
     LostTeacher {

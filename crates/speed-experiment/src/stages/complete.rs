@@ -12,7 +12,7 @@ use crate::store::{Identity, StageState};
 /// If the stage fails.
 pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
     let identity = identify(context, stage)?;
-    let done = match open_as(context, stage, &identity)? {
+    let done = match open(context, stage, &identity)? {
         StageState::Done(done) => done,
         StageState::Outstanding(mut folder) => {
             let outputs = stage.run(context, &mut folder)?;
@@ -23,15 +23,7 @@ pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::
     stage.load(context, &done)
 }
 
-/// Finds `stage` finished, or opens its folder for work that the caller does.
-///
-/// # Errors
-/// If the folder cannot be written.
-pub(super) fn open<S: Stage>(context: &Context<'_>, stage: &S) -> Result<StageState, ExperimentError> {
-    open_as(context, stage, &identify(context, stage)?)
-}
-
-fn open_as<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Result<StageState, ExperimentError> {
+fn open<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Result<StageState, ExperimentError> {
     let state = stage.open(context, identity)?;
     match &state {
         StageState::Done(_) => context.progress.note(&format!("{}: done already", identity.name)),

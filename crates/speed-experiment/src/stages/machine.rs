@@ -78,7 +78,7 @@ mod tests {
     use speed_random::Streams;
 
     use super::*;
-    use crate::config::{Config, DEFAULTS, Source};
+    use crate::config::{ComputeDevice, Config, DEFAULTS, Source};
     use crate::device::Device;
     use crate::environment::Environment;
     use crate::progress::Silent;
@@ -89,12 +89,13 @@ mod tests {
         let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
         let results = tempfile::tempdir().expect("a folder");
         let store = RunStore::open(results.path(), &config, &Environment::current("test")).expect("a store");
+        let device = Device::open(ComputeDevice::Cpu).expect("a processor");
         let on = |arithmetic, mix_machines| Context {
             config: &config,
             store: &store,
             streams: Streams::new(1),
             threads: NonZeroUsize::MIN,
-            device: &Device::Cpu,
+            device: &device,
             arithmetic,
             mix_machines,
             progress: &Silent,

@@ -6,7 +6,6 @@ mod record;
 mod session;
 mod stage;
 mod student;
-mod together;
 
 pub(crate) use record::StudentRun;
 pub(crate) use student::{Course, Labelled};
@@ -14,14 +13,12 @@ pub(crate) use student::{Course, Labelled};
 use std::sync::{Mutex, PoisonError};
 
 use speed_nn::threads;
-use speed_student::StudentMethod;
 
 use self::student::Student;
 use super::complete::complete;
 use super::context::Context;
 use super::data::Images;
 use super::names::StudentNames;
-use crate::device::Device;
 use crate::error::ExperimentError;
 
 /// The trained students of a run.
@@ -63,11 +60,8 @@ impl Students {
 }
 
 fn train_all(context: &Context<'_>, stages: &[Student<'_>]) -> Result<Vec<StudentRun>, ExperimentError> {
-    let on_device =
-        |stage: &&Student<'_>| matches!(context.device, Device::Together(..)) && stage.method() == StudentMethod::Gan;
-    let (together, alone): (Vec<&Student<'_>>, Vec<&Student<'_>>) = stages.iter().partition(on_device);
-    let finished = Mutex::new(together::train(context, &together)?);
-    threads::for_each(&alone, context.threads.get(), |stage, stop| {
+    let finished = Mutex::new(Vec::new());
+    threads::for_each(stages, context.threads.get(), |stage, stop| {
         let run = complete(context, &stage.until(stop))?;
         finished.lock().unwrap_or_else(PoisonError::into_inner).push(run);
         Ok(())

@@ -3,16 +3,14 @@
 use std::ops::Range;
 
 use serde_json::{Value, json};
-use speed_batched::{Accelerator, train_teachers};
 use speed_data::partition;
-use speed_teacher::{Architecture, TeacherMetrics, TrainedTeacher, train_ensemble};
+use speed_teacher::{TeacherMetrics, TrainedTeacher, train_ensemble};
 
 use super::context::Context;
 use super::data::Images;
 use super::names::StageName;
 use super::stage::Stage;
 use crate::csv;
-use crate::device::Device;
 use crate::error::{ExperimentError, Mismatch};
 use crate::store::{Fingerprint, FinishedStage, StageFolder, unit_payload};
 
@@ -50,16 +48,6 @@ fn unit(teacher: usize) -> String {
     format!("teacher-{teacher:04}")
 }
 
-/// Returns the device that trains these teachers together, and its name in fingerprints.
-fn together<'a>(context: &Context<'a>) -> Option<(&'a Accelerator, &'static str)> {
-    match context.device {
-        Device::Together(accelerator, name) if context.config.teacher.architecture == Architecture::Small => {
-            Some((accelerator, name))
-        }
-        _ => None,
-    }
-}
-
 impl Stage for TeachersStage<'_> {
     type Output = TrainedTeachers;
 
@@ -68,7 +56,7 @@ impl Stage for TeachersStage<'_> {
     }
 
     fn code_version(&self) -> u32 {
-        4
+        5
     }
 
     fn depends_on_machine(&self) -> bool {
@@ -83,7 +71,11 @@ impl Stage for TeachersStage<'_> {
             "teacher": config.teacher,
             "seed": config.seed,
         });
-        if let Some((_, name)) = together(context) {
+        // Absent for what is usual, so that a later version can still find it.
+        if config.teacher.architecture.version() != 1 {
+            inputs["architecture_version"] = json!(config.teacher.architecture.version());
+        }
+        if let Some(name) = context.device.fingerprint {
             inputs["device"] = json!(name);
         }
         Ok(inputs)
@@ -106,12 +98,8 @@ impl Stage for TeachersStage<'_> {
             Ok(())
         };
         let streams = &context.streams;
-        match together(context) {
-            Some((Accelerator { device, .. }, _)) => {
-                train_teachers(config, train, &partitions, &todo, streams, device, &mut &finished)?;
-            }
-            None => train_ensemble(config, train, &partitions, &todo, streams, context.threads.get(), &finished)?,
-        }
+        let (device, threads) = (&context.device.burn, context.threads.get());
+        train_ensemble(config, train, &partitions, &todo, streams, device, threads, &finished)?;
         folder.write(METRICS, metrics_csv(folder, &partitions)?.as_bytes())?;
         context.progress.end(&format!("{teachers} teachers trained"));
         Ok((0..teachers).map(|teacher| unit_payload(&unit(teacher))).collect())

@@ -102,9 +102,11 @@ impl<'a> VotesStage<'a> {
     ) -> Result<Votes, ExperimentError> {
         let count = context.config.ensemble.teachers;
         context.progress.begin("collect votes", "teachers", count as u64, 0);
+        let device = &context.device.burn;
         let load = |teacher: usize| -> Result<Teacher, ExperimentError> {
             let (bytes, pool) = (trained.weights(teacher)?, &images.pool);
-            let teacher = Teacher::from_bytes(&context.config.teacher, pool.shape(), pool.classes(), &bytes)?;
+            let architecture = context.config.teacher.architecture;
+            let teacher = Teacher::from_bytes(architecture, pool.shape(), pool.classes(), device, &bytes)?;
             context.progress.advance(1, "");
             Ok(teacher)
         };

@@ -117,20 +117,6 @@ impl StageFolder {
         fs::read(self.folder.join(name)).ok()
     }
 
-    /// Gives a file another name, in place of what had it; one that is not there stays so.
-    ///
-    /// # Errors
-    /// If the disk refuses.
-    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), ExperimentError> {
-        let (from, to) = (self.folder.join(from), self.folder.join(to));
-        match fs::rename(&from, to) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(ExperimentError::io("rename", from)(error))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Removes a file that is no longer needed, a checkpoint for example.
     pub(crate) fn remove(&self, name: &str) {
         // A checkpoint that stays behind costs space and nothing else.

@@ -16,15 +16,16 @@ mod pack;
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::cell::RefCell;
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-use super::{Matrix, View};
+use super::{Extra, Matrix, View};
 use pack::{RowsAre, Step, pack};
 
 /// Rows of a tile, and pairs of values or sums in a row.
 pub(crate) const SIDE: usize = 16;
 /// Lanes (rows of the left operand, columns of the right one) in a panel: two tiles side by side.
-pub(crate) const PANEL: usize = 2 * SIDE;
+pub(crate) const PANEL: usize = super::PANEL;
 /// Values along the inner size in one tile.
 pub(crate) const DEPTH: usize = 2 * SIDE;
 /// Bytes of the right operand's packed block: with panels of the left operand it fits the second-level cache.
@@ -66,100 +67,162 @@ thread_local! {
     static PACKED: RefCell<[Vec<Step>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
 
-/// Takes a finished block of rows and the number of its first row.
-type Take<'a> = &'a mut dyn FnMut(usize, &Matrix);
+/// Memory for a product or for some of its rows, written and never read, so that it need not be initialised.
+pub(super) struct Target {
+    at: *mut f32,
+    shape: [usize; 2],
+}
+
+impl Target {
+    /// Takes memory for `[rows, columns]` values.
+    ///
+    /// # Panics
+    /// When it is too small.
+    pub(super) fn new(memory: &mut [MaybeUninit<f32>], shape: [usize; 2]) -> Self {
+        assert!(memory.len() >= shape[0] * shape[1], "memory of a product");
+        Self { at: memory.as_mut_ptr().cast(), shape }
+    }
+
+    fn of(matrix: &mut Matrix) -> Self {
+        let shape = [matrix.rows, matrix.columns];
+        Self { at: matrix.values_mut().as_mut_ptr(), shape }
+    }
+}
 
 /// `out = left right` for operands that fit together, none of them empty; `out` has the size of the product.
 ///
 /// # Panics
 /// When the tiles are not [`available`].
 pub(super) fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
-    multiply_packed(out, left, right, None);
+    multiply_with_extra(Target::of(out), left, right, Extra::default());
 }
 
-/// Computes the same block by block, each in `block` until `take` returns.
+/// Computes the same into memory of the product's size, and what `extra` says.
 ///
 /// # Panics
-/// When the tiles are not [`available`] or `take` multiplies on them.
-pub(super) fn multiply_by_rows(block: &mut Matrix, left: View<'_>, right: View<'_>, take: Take<'_>) {
-    multiply_packed(block, left, right, Some(take));
-}
-
-fn multiply_packed(out: &mut Matrix, left: View<'_>, right: View<'_>, take: Option<Take<'_>>) {
+/// When the tiles are not [`available`] or what finishes rows multiplies on them.
+pub(super) fn multiply_with_extra(out: Target, left: View<'_>, right: View<'_>, extra: Extra<'_>) {
     assert!(available(), "tiles");
+    assert_eq!(out.shape, [left.shape[0], right.shape[1]], "size of a product");
     // SAFETY: the instructions that this function is compiled for were just found.
-    PACKED.with_borrow_mut(|packed| unsafe { multiply_with(packed, out, left, right, take) });
+    PACKED.with_borrow_mut(|packed| unsafe {
+        match extra.finish {
+            None if left_stays(left, right) => multiply_small_left(packed, &out, left, right, extra.squares),
+            _ => multiply_by_blocks(packed, &out, left, right, extra),
+        }
+    });
 }
 
-/// Without `take` the product goes into `out`; with it `out` holds one block of rows at a time.
+/// Rows of the left operand that are packed together.
+fn rows_of_block(left: View<'_>) -> usize {
+    PANEL * if left.strides[1] == 1 { 1 } else { NEIGHBOURS }
+}
+
+/// Returns whether the left operand is the smaller one and fits the cache whole: it is then packed once, and the other one passes by.
+fn left_stays(left: View<'_>, right: View<'_>) -> bool {
+    let ([rows, inner], [_, columns]) = (left.shape, right.shape);
+    rows < columns && rows.div_ceil(PANEL) * inner.div_ceil(DEPTH) * size_of::<Step>() <= BLOCK_BYTES
+}
+
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn multiply_with(
+fn multiply_small_left(
     [left_block, right_block]: &mut [Vec<Step>; 2],
-    out: &mut Matrix,
+    out: &Target,
     left: View<'_>,
     right: View<'_>,
-    mut take: Option<Take<'_>>,
+    mut squares: Option<&mut [f32]>,
+) {
+    let right = right.transposed();
+    let ([rows, inner], [columns, _]) = (left.shape, right.shape);
+    let (steps, panels) = (inner.div_ceil(DEPTH), columns.div_ceil(PANEL));
+    let together = if right.strides[1] == 1 { 1 } else { 2 * NEIGHBOURS };
+    let _tiles = Tiles::configured();
+    let left_block = pack(left_block, left, 0, rows.div_ceil(PANEL), RowsAre::Lanes, None);
+    for first in (0..panels).step_by(together) {
+        let count = (panels - first).min(together);
+        let right_block = pack(right_block, right, first * PANEL, count, RowsAre::Pairs, squares.as_deref_mut());
+        for (row, left) in (0..).step_by(PANEL).zip(left_block.chunks_exact(steps)) {
+            for (panel, right) in (first..).zip(right_block.chunks_exact(steps)) {
+                put_product(out, [row, panel * PANEL], [left, right]);
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+fn multiply_by_blocks(
+    [left_block, right_block]: &mut [Vec<Step>; 2],
+    out: &Target,
+    left: View<'_>,
+    right: View<'_>,
+    Extra { mut finish, mut squares }: Extra<'_>,
 ) {
     let right = right.transposed();
     let ([rows, inner], [columns, _]) = (left.shape, right.shape);
     let steps = inner.div_ceil(DEPTH);
     let panels = columns.div_ceil(PANEL);
-    // Rows can be taken only when all their columns are there.
-    let panels_of_block = if take.is_some() { panels } else { (BLOCK_BYTES / size_of::<Step>() / steps).max(1) };
+    // Rows are finished only when all their columns are there.
+    let panels_of_block = if finish.is_some() { panels } else { (BLOCK_BYTES / size_of::<Step>() / steps).max(1) };
     let blocks = panels.div_ceil(panels_of_block);
-    let rows_of_block = PANEL * if left.strides[1] == 1 { 1 } else { NEIGHBOURS };
 
     let _tiles = Tiles::configured();
     for block in 0..blocks {
         let right_panels = panels * block / blocks..panels * (block + 1) / blocks;
-        let right_block = pack(right_block, right, right_panels.start * PANEL, right_panels.len(), RowsAre::Pairs);
-        for first_row in (0..rows).step_by(rows_of_block) {
-            let block_rows = (rows - first_row).min(rows_of_block);
-            let left_block = pack(left_block, left, first_row, block_rows.div_ceil(PANEL), RowsAre::Lanes);
-            let first_of_out = match take {
-                None => first_row,
-                Some(_) => {
-                    out.resize(block_rows, columns);
-                    0
-                }
-            };
-            for (row, left) in (first_of_out..).step_by(PANEL).zip(left_block.chunks_exact(steps)) {
+        let (first, count) = (right_panels.start * PANEL, right_panels.len());
+        let right_block = pack(right_block, right, first, count, RowsAre::Pairs, squares.as_deref_mut());
+        for first_row in (0..rows).step_by(rows_of_block(left)) {
+            let block_rows = (rows - first_row).min(rows_of_block(left));
+            let left_block = pack(left_block, left, first_row, block_rows.div_ceil(PANEL), RowsAre::Lanes, None);
+            for (row, left) in (first_row..).step_by(PANEL).zip(left_block.chunks_exact(steps)) {
                 for (panel, right) in right_panels.clone().zip(right_block.chunks_exact(steps)) {
                     put_product(out, [row, panel * PANEL], [left, right]);
                 }
             }
-            if let Some(take) = &mut take {
-                take(first_row, out);
+            if let Some(finish) = &mut finish {
+                // SAFETY: these rows lie within the target, and all their columns were just written.
+                let done =
+                    unsafe { std::slice::from_raw_parts_mut(out.at.add(first_row * columns), block_rows * columns) };
+                finish(first_row, done);
             }
         }
     }
 }
 
-/// Puts the product of two panels into the part of `out` that begins at `at`.
-fn put_product(out: &mut Matrix, at: [usize; 2], operands: [&[Step]; 2]) {
-    let [rows, columns] = [out.rows - at[0], out.columns - at[1]].map(|size| size.min(PANEL));
-    let (start, stride) = (at[0] * out.columns + at[1], out.columns);
+/// Puts the product of two panels into the part of `out` that begins at `from`.
+fn put_product(out: &Target, from: [usize; 2], operands: [&[Step]; 2]) {
+    let stride = out.shape[1];
+    assert!(from[0] < out.shape[0] && from[1] < stride, "a panel within the product");
+    let [rows, columns] = [0, 1].map(|side| (out.shape[side] - from[side]).min(PANEL));
+    // SAFETY: the place was just found to lie within the target, which holds as many values as its shape says.
+    let at = unsafe { out.at.add(from[0] * stride + from[1]) };
     if rows == PANEL && columns == PANEL {
-        let part = &mut out.values[start..start + (PANEL - 1) * stride + PANEL];
-        for row in part.chunks(stride) {
+        for row in 0..PANEL {
             // Asked for now, the memory is there when the product is.
-            prefetch_to_write(row.as_ptr());
-            prefetch_to_write(row.as_ptr().wrapping_add(SIDE));
+            let row = at.wrapping_add(row * stride);
+            prefetch_to_write(row);
+            prefetch_to_write(row.wrapping_add(SIDE));
         }
-        // SAFETY: `part` holds a panel's rows of a panel's columns, `stride` apart, and tiles are configured.
-        return unsafe { multiply_whole_panels(part.as_mut_ptr(), stride, operands) };
+        // SAFETY: from `at` on there are a panel's rows of a panel's columns, `stride` apart, and tiles are configured.
+        return unsafe { multiply_whole_panels(at, stride, operands) };
+    }
+    if rows == SIDE && columns == PANEL {
+        // SAFETY: from `at` on there are 16 rows of a panel's columns, `stride` apart, and tiles are configured.
+        return unsafe { multiply_upper_half(at, stride, operands) };
     }
     let mut whole = [0.0; PANEL * PANEL];
     // SAFETY: `whole` holds a panel's rows of a panel's columns, and tiles are configured.
     unsafe {
-        if columns > SIDE {
+        if rows <= SIDE {
+            multiply_upper_half(whole.as_mut_ptr(), PANEL, operands);
+        } else if columns > SIDE {
             multiply_whole_panels(whole.as_mut_ptr(), PANEL, operands);
         } else {
             multiply_half_panels(whole.as_mut_ptr(), PANEL, operands);
         }
     }
     for (row, from) in whole.chunks_exact(PANEL).take(rows).enumerate() {
-        out.values[start + row * stride..][..columns].copy_from_slice(&from[..columns]);
+        // SAFETY: this row of the panel lies within the target, which is no part of `whole`.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), at.add(row * stride), columns) };
     }
 }
 
@@ -269,6 +332,47 @@ unsafe fn multiply_whole_panels(to: *mut f32, stride: usize, [left, right]: [&[S
             left = inout(reg) left.as_ptr() => _, right = inout(reg) right.as_ptr() => _,
             steps = inout(reg) left.len() => _, row = in(reg) 64_usize,
             upper = in(reg) to, lower = in(reg) lower, bytes = in(reg) bytes,
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
+    }
+}
+
+/// Multiplies the upper 16 rows of a left panel by a right panel of the same depth, with sums in tiles 0 and 1.
+///
+/// # Safety
+/// `to` is the first of 16 rows of 32 values, `stride` apart, that may be written; tiles are configured.
+#[inline(always)]
+unsafe fn multiply_upper_half(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2]) {
+    assert!(left.len() == right.len() && !left.is_empty());
+    let bytes = stride * size_of::<f32>();
+    // SAFETY: the loop reads one `Step`, 4096 bytes, of each operand a round; what else is read and written is the
+    // caller's promise.
+    unsafe {
+        asm!(
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "2:",
+            "tileloadd tmm4, [{left} + {row}]",
+            "tileloadd tmm2, [{right} + {row} + 2048]",
+            "tileloadd tmm3, [{right} + {row} + 3072]",
+            "tileloadd tmm6, [{right} + {row}]",
+            "tileloadd tmm7, [{right} + {row} + 1024]",
+            "tileloadd tmm5, [{left} + {row} + 2048]",
+            "tdpbf16ps tmm0, tmm4, tmm2",
+            "tdpbf16ps tmm1, tmm4, tmm3",
+            "tdpbf16ps tmm0, tmm4, tmm6",
+            "tdpbf16ps tmm1, tmm4, tmm7",
+            "tdpbf16ps tmm0, tmm5, tmm6",
+            "tdpbf16ps tmm1, tmm5, tmm7",
+            "add {left}, 4096",
+            "add {right}, 4096",
+            "dec {steps}",
+            "jnz 2b",
+            "tilestored [{to} + {bytes}], tmm0",
+            "tilestored [{to} + {bytes} + 64], tmm1",
+            left = inout(reg) left.as_ptr() => _, right = inout(reg) right.as_ptr() => _,
+            steps = inout(reg) left.len() => _, row = in(reg) 64_usize,
+            to = in(reg) to, bytes = in(reg) bytes,
             out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
             out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack));
     }

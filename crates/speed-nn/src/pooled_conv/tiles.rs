@@ -16,7 +16,7 @@ pub(super) fn convolution(layer: &PooledConv) -> Option<TileConv> {
 pub(super) fn forward(layer: &PooledConv, convolution: TileConv, maps: &[f32], trace: &mut PooledConvTrace) {
     let (windows, outputs) = (&layer.windows, layer.outputs());
     let PooledConvTrace { output, choice, tiles: work, .. } = trace;
-    convolution.set_weights_for_results(&layer.weight, work);
+    convolution.set_weights_for_results(layer.weight.view(), work);
     let mut outputs_of_windows = output.values_mut().chunks_exact_mut(outputs).zip(choice.chunks_exact_mut(outputs));
     for maps in maps.chunks(convolution.block_len()) {
         convolution.put_results(maps, work);
@@ -40,7 +40,7 @@ pub(super) fn backward(
     let (windows, outputs) = (&layer.windows, layer.outputs());
     let PooledConvTrace { choice, weight, tiles: work, .. } = trace;
     if map_gradient.is_some() {
-        convolution.set_weights_for_maps(&layer.weight, work);
+        convolution.set_weights_for_maps(layer.weight.view(), work);
     }
     let mut gradients_of_windows = gradient.chunks_exact(outputs).zip(choice.chunks_exact(outputs));
     let mut to = map_gradient.map(|gradient| gradient.chunks_mut(convolution.block_len()));

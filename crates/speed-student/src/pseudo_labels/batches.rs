@@ -1,6 +1,8 @@
 //! The views of images that a step sees, and its targets.
 
+use burn::tensor::{Device, Tensor, TensorData, activation};
 use rand::seq::SliceRandom;
+use speed_data::ImageShape;
 use speed_nn::matrix::Matrix;
 use speed_random::Stream;
 
@@ -19,6 +21,24 @@ pub(super) struct Batch {
     pub(super) weights: Vec<f32>,
     /// Number of labelled ones.
     pub(super) labelled: usize,
+}
+
+impl Batch {
+    /// Returns the images as `[images, height, width, channels]`.
+    pub(super) fn images(&self, shape: ImageShape, device: &Device) -> Tensor<4> {
+        let dims = [self.weights.len(), shape.height, shape.width, shape.channels];
+        Tensor::from_data(TensorData::new(self.pixels.clone(), dims), device)
+    }
+
+    /// Returns the weighted cross-entropy of every image, `[images]`, in nats.
+    pub(super) fn losses(&self, logits: Tensor<2>) -> Tensor<1> {
+        let device = &logits.device();
+        let dims = [self.targets.rows(), self.targets.columns()];
+        let targets = Tensor::<2>::from_data(TensorData::new(self.targets.values().to_vec(), dims), device);
+        let weights = Tensor::<1>::from_data(self.weights.as_slice(), device);
+        let entropies = (activation::log_softmax(logits, 1) * targets).sum_dim(1).squeeze_dim::<1>(1);
+        entropies.neg() * weights
+    }
 }
 
 /// Draws the batches of an epoch.
@@ -100,7 +120,7 @@ impl Cycle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use speed_data::{ImageShape, Split};
+    use speed_data::Split;
     use speed_random::Streams;
 
     #[test]

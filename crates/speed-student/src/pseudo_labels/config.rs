@@ -4,10 +4,10 @@ use std::f64::consts::FRAC_PI_2;
 
 use serde::{Deserialize, Serialize};
 use speed_data::ImageShape;
-use speed_nn::adam::AdamConfig;
+use speed_nn::optim::{Adam, Epsilon};
 
 use super::Augmentation;
-use super::network::last_maps;
+use super::network::windows;
 use crate::{InvalidData, InvalidField};
 
 /// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
@@ -131,7 +131,7 @@ impl PseudoLabelsConfig {
     /// Checks that the convolutions leave something of images of this size.
     pub(crate) fn check_images(&self, shape: ImageShape) -> Result<(), InvalidData> {
         let small = InvalidData::SmallImages { shape, convolutions: self.convolutions.len(), kernel: self.kernel };
-        last_maps(self, shape).map(|_| ()).ok_or(small)
+        windows(self, shape).map(|_| ()).ok_or(small)
     }
 
     /// Checks every field; names are those below `student`, `pseudo_labels.epochs` for example.
@@ -203,15 +203,16 @@ impl PseudoLabelsConfig {
         if falling > 0.0 { (1.0 - (epoch - warmup) / falling).max(0.0) } else { 0.0 }
     }
 
-    /// Returns the optimiser's settings at the share `done` of all steps.
+    /// Returns the step size at the share `done` of all steps.
+    pub(super) fn rate(&self, done: f64) -> f64 {
+        self.learning_rate * libm::cos(FRAC_PI_2 * done)
+    }
+
+    /// Returns the optimiser.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
-    pub(super) fn adam(&self, done: f64) -> AdamConfig {
-        AdamConfig {
-            learning_rate: (self.learning_rate * libm::cos(FRAC_PI_2 * done)) as f32,
-            beta1: self.beta1 as f32,
-            beta2: self.beta2 as f32,
-            epsilon: self.adam_epsilon as f32,
-        }
+    pub(super) fn adam(&self) -> Adam {
+        let epsilon = Epsilon::Inside(self.adam_epsilon as f32);
+        Adam { beta1: self.beta1 as f32, beta2: self.beta2 as f32, epsilon }
     }
 }
 
@@ -287,7 +288,7 @@ mod tests {
         }
         let at_once = PseudoLabelsConfig { label_epochs: 2, ..config.clone() };
         assert_eq!([0.1, 0.2].map(|done| at_once.labelled_weight(done)), [1.0, 0.0]);
-        assert_eq!(config.adam(0.0).learning_rate, 0.002);
-        assert!(config.adam(1.0).learning_rate < 1e-9);
+        assert_eq!(config.rate(0.0), 0.002);
+        assert!(config.rate(1.0) < 1e-9);
     }
 }

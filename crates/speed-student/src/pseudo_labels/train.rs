@@ -2,23 +2,31 @@
 
 use std::time::Instant;
 
+use burn::store::RecordError;
+use burn::tensor::{Device, Tensor, TensorData, activation};
+use sha2::{Digest, Sha256};
 use speed_data::Split;
-use speed_random::Streams;
+use speed_nn::average::Average;
+use speed_nn::matrix::Matrix;
+use speed_nn::optim::Trained;
+use speed_nn::params::number_parameters;
+use speed_random::{Stream, Streams};
 
-use super::batches::Batches;
+use super::batches::{Batch, Batches};
 use super::network::Classifier;
-use super::state::{State, Workspace, identity, probabilities};
-use super::targets::{Lesson, most_probable};
+use super::targets::Lesson;
 use super::{PseudoLabelsConfig, PseudoLabelsMetrics};
-use crate::checkpoint::Checkpoint;
-use crate::training::check_data;
-use crate::{Images, StudentError};
+use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::classifier::{Classify, accuracy, predict, values};
+use crate::{Images, InvalidData, StudentError};
+
+/// Images that are labelled at a time.
+const TOGETHER: usize = 100;
 
 /// An epoch that was just finished.
 #[derive(Debug)]
 pub struct PseudoLabelsReport<'a> {
-    state: &'a State,
-    identity: [u8; 32],
+    training: &'a Training<'a>,
     metrics: PseudoLabelsMetrics,
 }
 
@@ -30,9 +38,11 @@ impl PseudoLabelsReport<'_> {
     }
 
     /// Returns the training after this epoch; costs a copy of everything (3 MB with the default network).
-    #[must_use]
-    pub fn checkpoint(&self) -> Checkpoint<PseudoLabelsMetrics> {
-        self.state.to_checkpoint(self.identity)
+    ///
+    /// # Errors
+    /// [`CheckpointError::Damaged`] if Burn cannot write its records.
+    pub fn checkpoint(&self) -> Result<Checkpoint<PseudoLabelsMetrics>, CheckpointError> {
+        self.training.checkpoint()
     }
 }
 
@@ -46,333 +56,243 @@ pub struct PseudoLabelsOutcome {
     /// Accuracy on the test images, with the parameters of the last step.
     pub accuracy_raw: f64,
     /// The student, with averaged parameters.
-    pub classifier: Classifier,
+    pub student: PseudoLabelsStudent,
 }
 
-/// Trains a student on the images `pool`, the labels `labelled` (index in the pool, label) and nothing else.
+/// A trained student's classifier.
+#[derive(Clone, Debug)]
+pub struct PseudoLabelsStudent {
+    network: Classifier,
+    device: Device,
+}
+
+impl PseudoLabelsStudent {
+    /// Returns the most probable class of every image.
+    ///
+    /// # Panics
+    /// When the images are not of this student's size.
+    #[must_use]
+    pub fn predict(&self, images: Images<'_>) -> Vec<u8> {
+        predict(&self.network, images, &self.device)
+    }
+
+    /// Returns Burn's record of its parameters; equal students have equal records.
+    ///
+    /// # Errors
+    /// If Burn cannot write it.
+    pub fn to_record(&self) -> Result<Vec<u8>, RecordError> {
+        speed_nn::params::to_record(&self.network)
+    }
+}
+
+/// Trains a student on the images `pool`, the labels `labelled` (index in the pool, label) and nothing else, on `device`.
 ///
 /// The number of classes is that of `test`, whose labels serve for accuracy only. `streams` is this student's own
 /// family. With `resume` the training goes on after the checkpoint's last epoch and ends with the same bits as without
-/// the interruption. `on_epoch` sees every epoch and may save a checkpoint; its error ends the training. All work is
-/// done on the calling thread.
+/// the interruption. `on_epoch` sees every epoch and may save a checkpoint; its error ends the training. On the processor all work
+/// is done on the calling thread, if that is in a pool of one thread.
 ///
 /// # Errors
 /// [`StudentError`]: bad settings, data that do not fit, a checkpoint of another training, a loss that is not finite,
 /// or the error of `on_epoch`.
+#[expect(clippy::too_many_arguments, reason = "a training and the machine for it")]
 pub fn train<E>(
     config: &PseudoLabelsConfig,
     pool: Images<'_>,
     labelled: &[(usize, u8)],
     test: &Split,
     streams: &Streams,
+    device: &Device,
     resume: Option<Checkpoint<PseudoLabelsMetrics>>,
     on_epoch: &mut dyn FnMut(&PseudoLabelsReport<'_>) -> Result<(), E>,
 ) -> Result<PseudoLabelsOutcome, StudentError<E>> {
     config.check().map_err(StudentError::Config)?;
-    check_data(config.batch, pool, labelled, test).map_err(StudentError::Data)?;
-    let identity = identity(config, pool, test.classes(), labelled, streams);
-    let mut workspace = Workspace::default();
-    let mut state = State::new(config, pool, test.classes(), streams).map_err(StudentError::Data)?;
+    InvalidData::check(config.batch, pool, labelled, test).map_err(StudentError::Data)?;
+    let mut training = Training::new(config, pool, labelled, test, streams, device).map_err(StudentError::Data)?;
     if let Some(checkpoint) = resume {
-        state.restore(identity, checkpoint).map_err(StudentError::Checkpoint)?;
+        training = training.resumed(checkpoint).map_err(StudentError::Checkpoint)?;
     }
-
-    let done = u32::try_from(state.metrics.len()).unwrap_or(u32::MAX);
-    for epoch in done + 1..=config.epochs {
+    for epoch in training.epochs_done() + 1..=config.epochs {
         let start = Instant::now();
-        let metrics = run_epoch(config, pool, labelled, test, epoch, streams, &mut state, &mut workspace)?;
+        let metrics = training.run_epoch(epoch)?;
         let metrics = PseudoLabelsMetrics { seconds: start.elapsed().as_secs_f64(), ..metrics };
-        state.metrics.push(metrics);
-        on_epoch(&PseudoLabelsReport { state: &state, identity, metrics }).map_err(StudentError::Report)?;
+        training.metrics.push(metrics);
+        on_epoch(&PseudoLabelsReport { training: &training, metrics }).map_err(StudentError::Report)?;
     }
-
-    let classifier = state.averaged();
-    Ok(PseudoLabelsOutcome {
-        accuracy: accuracy(&classifier, test, &mut workspace),
-        accuracy_raw: accuracy(&state.network, test, &mut workspace),
-        classifier,
-        metrics: state.metrics,
-    })
+    Ok(training.into_outcome())
 }
 
-/// Labels the pool, does all steps of one epoch, and evaluates. The metrics lack the time.
-#[expect(clippy::too_many_arguments, reason = "a training and where it stands")]
-fn run_epoch<E>(
-    config: &PseudoLabelsConfig,
-    pool: Images<'_>,
-    labelled: &[(usize, u8)],
-    test: &Split,
-    epoch: u32,
-    streams: &Streams,
-    state: &mut State,
-    workspace: &mut Workspace,
-) -> Result<PseudoLabelsMetrics, StudentError<E>> {
-    let mut stream = streams.stream("epoch", u64::from(epoch));
-    let lesson = if epoch <= config.warmup_epochs {
-        Lesson::of_labels(labelled, test.classes())
-    } else {
-        let teacher = state.averaged();
-        let views = Some((&config.weak, &mut stream));
-        Lesson::of_pool(config, probabilities(&teacher, pool, views, workspace), labelled)
-    };
-
-    let steps = pool.len() / config.batch;
-    let mut batches = Batches::new(config, pool, labelled, &lesson);
-    let mut sums = [0.0; 2];
-    for step in 0..steps {
-        let done = (f64::from(epoch - 1) + step as f64 / steps as f64) / f64::from(config.epochs);
-        batches.next(config.labelled_weight(done), &mut workspace.batch, &mut stream);
-        let losses = state.step(config, done, workspace, &mut stream);
-        for (sum, loss) in sums.iter_mut().zip(losses) {
-            if !loss.is_finite() {
-                return Err(StudentError::NotFinite { network: "classifier", loss, epoch, step: step + 1 });
-            }
-            *sum += loss;
-        }
-    }
-
-    let evaluate = epoch.is_multiple_of(config.evaluate_every) || epoch == config.epochs;
-    let mut accuracy_of = |network: &Classifier| evaluate.then(|| accuracy(network, test, workspace));
-    Ok(PseudoLabelsMetrics {
-        epoch,
-        labelled_loss: sums[0] / steps as f64,
-        unlabelled_loss: sums[1] / steps as f64,
-        confident: lesson.confident.len() as f64 / pool.len() as f64,
-        disputed: lesson.disputed,
-        accuracy_raw: accuracy_of(&state.network),
-        accuracy_average: accuracy_of(&state.averaged()),
-        seconds: 0.0,
-    })
+/// One student in training.
+struct Training<'a> {
+    config: &'a PseudoLabelsConfig,
+    pool: Images<'a>,
+    labelled: &'a [(usize, u8)],
+    test: &'a Split,
+    streams: &'a Streams,
+    device: &'a Device,
+    network: Trained<Classifier>,
+    average: Average<Classifier>,
+    steps: u64,
+    metrics: Vec<PseudoLabelsMetrics>,
 }
 
-impl Classifier {
-    /// Returns the most probable class of every image.
-    ///
-    /// # Panics
-    /// When the images are not of this network's size.
-    #[must_use]
-    pub fn predict(&self, images: Images<'_>) -> Vec<u8> {
-        assert_eq!(images.shape(), self.shape(), "size of the images");
-        let probabilities = probabilities(self, images, None, &mut Workspace::default());
-        (0..images.len()).map(|image| most_probable(probabilities.row(image)).0).collect()
-    }
-}
-
-fn accuracy(network: &Classifier, test: &Split, workspace: &mut Workspace) -> f64 {
-    let probabilities = probabilities(network, Images::of(test), None, workspace);
-    let right = (0..test.len()).filter(|&image| most_probable(probabilities.row(image)).0 == test.label(image)).count();
-    right as f64 / test.len() as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{CheckpointError, InvalidData};
-    use rand::RngExt;
-    use speed_data::ImageShape;
-
-    const SHAPE: ImageShape = ImageShape { channels: 3, height: 10, width: 12 };
-
-    fn config() -> PseudoLabelsConfig {
-        PseudoLabelsConfig {
-            epochs: 10,
-            warmup_epochs: 4,
-            label_epochs: 8,
-            labelled_batch: 8,
-            batch: 20,
-            learning_rate: 0.005,
-            average_rate: 0.05,
-            convolutions: vec![6],
-            kernel: 3,
-            hidden: 16,
-            evaluate_every: 2,
-            ..PseudoLabelsConfig::default()
-        }
+impl<'a> Training<'a> {
+    /// # Errors
+    /// [`InvalidData::SmallImages`].
+    fn new(
+        config: &'a PseudoLabelsConfig,
+        pool: Images<'a>,
+        labelled: &'a [(usize, u8)],
+        test: &'a Split,
+        streams: &'a Streams,
+        device: &'a Device,
+    ) -> Result<Self, InvalidData> {
+        config.check_images(pool.shape())?;
+        let (mut weights, recorded) = (streams.stream("weights", 0), device.clone().autodiff());
+        let network = Classifier::new(config, pool.shape(), test.classes(), &mut weights, &recorded)
+            .expect("images whose size was checked");
+        let network = number_parameters(network);
+        Ok(Self {
+            average: Average::new(config.average_rate, &network),
+            network: Trained::new(network, config.adam()),
+            config,
+            pool,
+            labelled,
+            test,
+            streams,
+            device,
+            steps: 0,
+            metrics: Vec::new(),
+        })
     }
 
-    /// Three classes of colour images: a bright bar at the top, in the middle or at the bottom, and noise.
-    fn split(images: usize, index: u64) -> Split {
-        let mut stream = Streams::new(4).stream("images", index);
-        let labels: Vec<u8> = (0..images).map(|_| stream.random_range(0..3)).collect();
-        let mut pixels = Vec::new();
-        for &label in &labels {
-            for y in (0..3).flat_map(|_| 0..10_usize) {
-                let bright = (y / 4) == usize::from(label);
-                pixels.extend((0..12).map(|_| stream.random_range(0..100) + if bright { 120 } else { 0_u8 }));
+    fn epochs_done(&self) -> u32 {
+        self.metrics.last().map_or(0, |metrics| metrics.epoch)
+    }
+
+    /// Returns the student, and the teacher of the next epoch: the network with the average of its parameters.
+    fn averaged(&self) -> Classifier {
+        self.average.corrected(self.network.network())
+    }
+
+    /// Labels the pool, does all steps of one epoch, and evaluates. The metrics lack the time.
+    fn run_epoch<E>(&mut self, epoch: u32) -> Result<PseudoLabelsMetrics, StudentError<E>> {
+        let (config, labelled) = (self.config, self.labelled);
+        let mut stream = self.streams.stream("epoch", u64::from(epoch));
+        let lesson = if epoch <= config.warmup_epochs {
+            Lesson::of_labels(labelled, self.test.classes())
+        } else {
+            Lesson::of_pool(config, self.probabilities(&mut stream), labelled)
+        };
+
+        let steps = self.pool.len() / config.batch;
+        let (mut batches, mut batch) = (Batches::new(config, self.pool, labelled, &lesson), Batch::default());
+        let mut sums = [0.0; 2];
+        for step in 0..steps {
+            let done = (f64::from(epoch - 1) + step as f64 / steps as f64) / f64::from(config.epochs);
+            batches.next(config.labelled_weight(done), &mut batch, &mut stream);
+            let losses = self.step(done, &batch, &mut stream);
+            for (sum, loss) in sums.iter_mut().zip(losses) {
+                if !loss.is_finite() {
+                    return Err(StudentError::NotFinite { network: "classifier", loss, epoch, step: step + 1 });
+                }
+                *sum += loss;
             }
         }
-        Split::new(SHAPE, 3, pixels, labels).expect("a split")
+
+        let evaluate = epoch.is_multiple_of(config.evaluate_every) || epoch == config.epochs;
+        let accuracy_of = |network: Classifier| accuracy(&network, self.test, self.device);
+        Ok(PseudoLabelsMetrics {
+            epoch,
+            labelled_loss: sums[0] / steps as f64,
+            unlabelled_loss: sums[1] / steps as f64,
+            confident: lesson.confident.len() as f64 / self.pool.len() as f64,
+            disputed: lesson.disputed,
+            accuracy_raw: evaluate.then(|| accuracy_of(self.network.frozen())),
+            accuracy_average: evaluate.then(|| accuracy_of(self.averaged())),
+            seconds: 0.0,
+        })
     }
 
-    /// Four labels of each class, one of the twelve wrong.
-    fn labels(pool: &Split) -> Vec<(usize, u8)> {
-        let of = |class: u8| (0..pool.len()).filter(move |&i| pool.label(i) == class).take(4).map(move |i| (i, class));
-        let mut labels: Vec<(usize, u8)> = [of(0), of(1), of(2)].into_iter().flatten().collect();
-        labels[5].1 = 2;
-        labels
-    }
-
-    /// Metrics without times, and the final weights.
-    #[derive(Debug, PartialEq)]
-    struct Bits {
-        metrics: Vec<PseudoLabelsMetrics>,
-        classifier: Classifier,
-    }
-
-    impl From<PseudoLabelsOutcome> for Bits {
-        fn from(outcome: PseudoLabelsOutcome) -> Self {
-            let metrics = outcome.metrics.into_iter().map(|m| PseudoLabelsMetrics { seconds: 0.0, ..m }).collect();
-            Self { metrics, classifier: outcome.classifier }
+    /// Makes one step at the share `done` of all steps. Returns the losses of labelled and pseudo-labelled images before the step.
+    fn step(&mut self, done: f64, batch: &Batch, stream: &mut Stream) -> [f64; 2] {
+        let images = batch.images(self.pool.shape(), self.device);
+        if images.dims()[0] == 0 {
+            return [0.0; 2];
         }
+        let losses = batch.losses(self.network.network().logits(images, Some(stream)));
+        let sums = [batch.labelled, batch.weights.len()];
+        let total = losses.clone().sum();
+        self.network.step(self.config.rate(done), &total);
+        self.average.update(1, self.network.network());
+        self.steps += 1;
+        let losses: Vec<f64> = values(losses).into_iter().map(f64::from).collect();
+        [losses[..sums[0]].iter().sum(), losses[sums[0]..sums[1]].iter().sum()]
     }
 
-    type Outcome = Result<PseudoLabelsOutcome, StudentError<std::fmt::Error>>;
-    type Saved = Checkpoint<PseudoLabelsMetrics>;
-
-    fn run(config: &PseudoLabelsConfig, seed: u64, resume: Option<Saved>) -> (Outcome, Vec<Saved>) {
-        let (pool, test) = (split(200, 0), split(100, 1));
-        let mut checkpoints = Vec::new();
-        let mut on_epoch = |report: &PseudoLabelsReport<'_>| {
-            checkpoints.push(report.checkpoint());
-            Ok(())
-        };
-        let streams = Streams::new(seed);
-        let outcome = train(config, Images::of(&pool), &labels(&pool), &test, &streams, resume, &mut on_epoch);
-        (outcome, checkpoints)
-    }
-
-    fn bits(outcome: Outcome) -> Bits {
-        outcome.expect("a training").into()
-    }
-
-    #[test]
-    fn the_student_learns_and_disputes_the_wrong_label() {
-        let outcome = run(&PseudoLabelsConfig { epochs: 20, ..config() }, 1, None).0.expect("a training");
-        let last = outcome.metrics.last().expect("twenty epochs");
-        assert!(outcome.accuracy > 0.9, "{last:?}");
-        assert!(last.confident > 0.5 && outcome.metrics[3].confident == 0.0, "{last:?}");
-        assert!((last.disputed - 1.0 / 12.0).abs() < 1e-9, "{last:?}");
-        assert_eq!(last.labelled_loss, 0.0, "given labels have no weight any more");
-        assert_eq!(outcome.metrics.iter().filter(|m| m.accuracy_average.is_some()).count(), 10);
-        let test = split(100, 1);
-        let found = outcome.classifier.predict(Images::of(&test));
-        let right = found.iter().zip(test.labels()).filter(|(a, b)| a == b);
-        assert_eq!(right.count() as f64 / 100.0, outcome.accuracy);
-    }
-
-    #[test]
-    fn any_interruption_ends_with_the_same_bits() {
-        let (whole, checkpoints) = run(&config(), 1, None);
-        let whole = bits(whole);
-        assert_eq!(checkpoints.len(), 10);
-        for checkpoint in [&checkpoints[1], &checkpoints[5], &checkpoints[9]] {
-            let bytes = checkpoint.to_bytes();
-            let read = Checkpoint::from_bytes(&bytes).expect("a checkpoint");
-            let resumed = bits(run(&config(), 1, Some(read)).0);
-            assert_eq!(resumed.classifier, whole.classifier);
-            // Times of epochs before the interruption are those of then.
-            let without_times = |m: &PseudoLabelsMetrics| PseudoLabelsMetrics { seconds: 0.0, ..*m };
-            assert_eq!(resumed.metrics, whole.metrics.iter().map(without_times).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn results_depend_on_the_seed_and_not_on_what_runs_beside() {
-        let alone = bits(run(&config(), 1, None).0);
-        let beside: Vec<Bits> = std::thread::scope(|scope| {
-            let threads: Vec<_> = [1, 2].map(|seed| scope.spawn(move || bits(run(&config(), seed, None).0))).into();
-            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
-        });
-        assert_eq!(beside[0], alone);
-        assert_ne!(beside[1].classifier, alone.classifier);
-    }
-
-    #[test]
-    fn pool_labels_are_not_used() {
-        let (pool, test) = (split(200, 0), split(100, 1));
-        let pixels: Vec<u8> = (0..pool.len()).flat_map(|i| pool.pixels(i).to_vec()).collect();
-        let other = Split::new(SHAPE, 3, pixels, vec![0; 200]).expect("a split");
-        let train_on = |images: &Split| {
-            let ignore = &mut |_: &PseudoLabelsReport<'_>| Ok(());
-            bits(train(&config(), Images::of(images), &labels(&pool), &test, &Streams::new(1), None, ignore))
-        };
-        assert_eq!(train_on(&pool), train_on(&other));
-    }
-
-    #[test]
-    fn checkpoints_of_other_trainings_are_refused() {
-        let (_, checkpoints) = run(&PseudoLabelsConfig { epochs: 5, ..config() }, 1, None);
-        let last = checkpoints.last().expect("five checkpoints").clone();
-        let refused = |config: PseudoLabelsConfig, seed, checkpoint| match run(&config, seed, Some(checkpoint)).0 {
-            Err(StudentError::Checkpoint(error)) => error,
-            other => panic!("not refused: {other:?}"),
-        };
-        let same = PseudoLabelsConfig { epochs: 5, ..config() };
-        assert_eq!(refused(config(), 1, last.clone()), CheckpointError::Other);
-        assert_eq!(refused(same.clone(), 2, last.clone()), CheckpointError::Other);
-        let mut fewer = last.clone();
-        fewer.arrays.pop();
-        assert_eq!(refused(same.clone(), 1, fewer), CheckpointError::Damaged);
-        let mut longer = last.clone();
-        longer.arrays[0].push(0.0);
-        assert_eq!(refused(same, 1, longer), CheckpointError::Damaged);
-        // The other method's checkpoints begin with other bytes.
-        let bytes = last.to_bytes();
-        assert_eq!(Checkpoint::<crate::EpochMetrics>::from_bytes(&bytes).err(), Some(CheckpointError::Magic));
-    }
-
-    #[test]
-    fn bad_settings_and_data_are_named() {
-        let (pool, test) = (split(200, 0), split(100, 1));
-        let refused = |config: &PseudoLabelsConfig, pool: &Split, labelled: &[(usize, u8)]| {
-            let ignore = &mut |_: &PseudoLabelsReport<'_>| Ok::<(), std::fmt::Error>(());
-            match train(config, Images::of(pool), labelled, &test, &Streams::new(1), None, ignore) {
-                Err(StudentError::Data(error)) => error,
-                other => panic!("not refused: {other:?}"),
+    /// Returns the probabilities `[images, classes]` that the averaged network gives to weak views of the pool.
+    fn probabilities(&self, stream: &mut Stream) -> Matrix {
+        let (network, shape) = (self.averaged(), self.pool.shape());
+        let mut all = Vec::with_capacity(self.pool.len() * self.test.classes());
+        for first in (0..self.pool.len()).step_by(TOGETHER) {
+            let some = first..(first + TOGETHER).min(self.pool.len());
+            let mut pixels = vec![0.0; some.len() * shape.pixels()];
+            for (image, to) in some.clone().zip(pixels.chunks_exact_mut(shape.pixels())) {
+                self.config.weak.write(self.pool.pixels(image), shape, stream, to);
             }
-        };
-        let good = labels(&pool);
-        let small = InvalidData::SmallPool { pool: 19, batch: 20 };
-        assert_eq!(refused(&config(), &pool.slice(0..19), &good), small);
-        assert_eq!(refused(&config(), &pool, &[]), InvalidData::NoLabels);
-        assert_eq!(refused(&config(), &pool, &[(0, 3)]), InvalidData::Label { position: 0, label: 3, classes: 3 });
-        let deep = PseudoLabelsConfig { convolutions: vec![4, 4, 4], ..config() };
-        let expected = InvalidData::SmallImages { shape: SHAPE, convolutions: 3, kernel: 3 };
-        assert_eq!(refused(&deep, &pool, &good), expected);
-        let bad = PseudoLabelsConfig { dropout: 1.0, ..config() };
-        let error = run(&bad, 1, None).0;
-        assert!(matches!(error, Err(StudentError::Config(error)) if error.field == "pseudo_labels.dropout"));
+            let data = TensorData::new(pixels, [some.len(), shape.height, shape.width, shape.channels]);
+            let logits = network.classify(Tensor::from_data(data, self.device));
+            all.extend(values(activation::softmax(logits, 1)));
+        }
+        Matrix::from_vec(self.pool.len(), self.test.classes(), all)
     }
 
-    #[test]
-    fn one_label_and_repeated_labels_are_trained_on() {
-        let (pool, test) = (split(50, 0), split(20, 1));
-        let many: Vec<(usize, u8)> = (0..90).map(|i| (i % 47, pool.label(i % 47))).collect();
-        for labelled in [&[(3, 1)][..], &[(3, 1), (3, 2)], &many] {
-            let ignore = &mut |_: &PseudoLabelsReport<'_>| Ok::<(), std::fmt::Error>(());
-            let outcome = train(&config(), Images::of(&pool), labelled, &test, &Streams::new(1), None, ignore);
-            assert_eq!(outcome.expect("a training").metrics.len(), 10);
+    /// Returns the training after its last epoch.
+    fn checkpoint(&self) -> Result<Checkpoint<PseudoLabelsMetrics>, CheckpointError> {
+        let [network, optimizer] = self.network.to_records()?;
+        let records = vec![network, optimizer, self.average.to_record()?];
+        Ok(Checkpoint { identity: self.identity(), metrics: self.metrics.clone(), steps: self.steps, records })
+    }
+
+    /// # Errors
+    /// [`CheckpointError::Other`] for a checkpoint of another training, [`CheckpointError::Damaged`] when its records are not
+    /// those of this network.
+    fn resumed(self, checkpoint: Checkpoint<PseudoLabelsMetrics>) -> Result<Self, CheckpointError> {
+        if checkpoint.identity != self.identity() {
+            return Err(CheckpointError::Other);
+        }
+        let Checkpoint { metrics, steps, records, .. } = checkpoint;
+        let [network, optimizer, average] = records.try_into().map_err(|_| CheckpointError::Damaged)?;
+        Ok(Self {
+            network: self.network.with_records(&network, &optimizer)?,
+            average: self.average.with_record(steps, &average)?,
+            steps,
+            metrics,
+            ..self
+        })
+    }
+
+    /// Returns the identity of a training: settings, sizes, labels, and the random streams. The number of epochs is one of
+    /// the settings, since the learning rate depends on it.
+    fn identity(&self) -> [u8; 32] {
+        let fingerprint: [u8; 32] = rand::RngExt::random(&mut self.streams.stream("identity", 0));
+        let sizes = (self.pool.len(), self.pool.shape(), self.test.classes());
+        Sha256::digest(format!("{:?} {sizes:?} {:?} {fingerprint:?}", self.config, self.labelled)).into()
+    }
+
+    fn into_outcome(self) -> PseudoLabelsOutcome {
+        let network = self.averaged();
+        PseudoLabelsOutcome {
+            accuracy: accuracy(&network, self.test, self.device),
+            accuracy_raw: accuracy(&self.network.frozen(), self.test, self.device),
+            student: PseudoLabelsStudent { network, device: self.device.clone() },
+            metrics: self.metrics,
         }
     }
+}
 
-    #[test]
-    fn a_loss_that_is_not_finite_names_epoch_and_step() {
-        let (_, checkpoints) = run(&config(), 1, None);
-        let mut checkpoint = checkpoints[1].clone();
-        checkpoint.arrays[0][0] = f32::NAN;
-        match run(&config(), 1, Some(checkpoint)).0 {
-            Err(StudentError::NotFinite { network: "classifier", epoch: 3, step: 1, loss }) => assert!(loss.is_nan()),
-            other => panic!("not refused: {other:?}"),
-        }
-    }
-
-    #[test]
-    fn the_callers_error_ends_the_training() {
-        let (pool, test) = (split(50, 0), split(20, 1));
-        let mut on_epoch =
-            |report: &PseudoLabelsReport<'_>| if report.metrics().epoch == 2 { Err("full") } else { Ok(()) };
-        let streams = Streams::new(1);
-        let outcome = train(&config(), Images::of(&pool), &labels(&pool), &test, &streams, None, &mut on_epoch);
-        assert!(matches!(outcome, Err(StudentError::Report("full"))));
+impl std::fmt::Debug for Training<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Training").field("epochs", &self.epochs_done()).finish_non_exhaustive()
     }
 }

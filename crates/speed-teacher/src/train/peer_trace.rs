@@ -1,13 +1,9 @@
 //! Twenty steps written down for another implementation, and compared with what it found: scripts/peers/training.
 
 use super::*;
-use crate::batch::Batches;
-use crate::network::Network;
-use crate::schedule::learning_rate;
-use crate::{Architecture, Schedule};
-use burn::module::{ModuleMapper, ModuleVisitor, Param};
-use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
+use crate::Schedule;
+use crate::architectures::{ReferenceNetwork, SmallNetwork};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use rand::RngExt;
 use speed_data::ImageShape;
 use speed_nn::matrix::on_vectors;
@@ -17,6 +13,9 @@ use trace::Trace;
 mod trace;
 
 const STEPS: usize = 20;
+
+/// Rows and columns of the kernels that larger ones are made of, and that other implementations have as four dimensions.
+const KERNEL: usize = 5;
 
 /// Returns the settings of `configs/mnist.toml` or of `configs/mnist-paper.toml`.
 fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
@@ -32,21 +31,21 @@ fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
         average: 0.0,
         validation: 0.0,
     };
-    match architecture {
-        Architecture::Small => common,
-        Architecture::Reference => TeacherConfig {
-            optimizer: OptimizerKind::Sgd,
-            learning_rate: 0.01,
-            schedule: Schedule::Staircase,
-            steps: 5000,
-            shift: 0,
-            ..common
-        },
+    if architecture == Architecture::SMALL {
+        return common;
+    }
+    TeacherConfig {
+        optimizer: OptimizerKind::Sgd,
+        learning_rate: 0.01,
+        schedule: Schedule::Staircase,
+        steps: 5000,
+        shift: 0,
+        ..common
     }
 }
 
 /// Runs the first steps of a teacher on images at random and records them; with `every_step`, also the network after each.
-fn record(config: &TeacherConfig, shape: ImageShape, classes: u8, every_step: bool) -> Trace {
+fn record<N: TeacherNetwork>(config: &TeacherConfig, shape: ImageShape, classes: u8, every_step: bool) -> Trace {
     const IMAGES: usize = 240;
     let streams = Streams::new(12);
     let mut stream = streams.stream("images", 0);
@@ -54,27 +53,26 @@ fn record(config: &TeacherConfig, shape: ImageShape, classes: u8, every_step: bo
     let labels = (0..IMAGES).map(|i| (i % usize::from(classes)) as u8).collect();
     let data = Split::new(shape, classes.into(), pixels, labels).expect("a split");
 
-    let device = Device::flex().autodiff();
-    let mut weights = streams.stream("weights", 0);
-    let mut network =
-        Network::new(config.architecture, shape, classes.into(), &mut weights, &device).expect("a network");
-    network = network.map(&mut LargerKernels);
+    let device = Device::flex();
+    let mut network = initial::<N>(&data, &streams, &device).map(&mut LargerKernels(config.architecture));
     let mut optimizer = optimizer(config.optimizer);
     let mut batches = Batches::new(&data, (0..IMAGES).collect(), streams.stream("batches", 0));
 
-    let (mut trace, mut memory) = (Trace::default(), crate::network::Trace::default());
-    for (index, (shape, values)) in parameters(&network, None).into_iter().enumerate() {
+    let mut trace = Trace::default();
+    let read = |network: &N, gradients: Option<&GradientsParams>| parameters(network, config.architecture, gradients);
+    for (index, (shape, values)) in read(&network, None).into_iter().enumerate() {
         trace.input(format!("start/{index}"), &shape, &values);
     }
     for step in 1..=STEPS {
-        let (images, labels) = batches.next(config.batch, config.shift, network.offset());
-        let (loss, gradients) = network.gradients(&images, &labels, &mut memory, &device).expect("gradients");
-        let ImageShape { channels, height, width } = shape;
-        trace.input(format!("{step}/images"), &[images.count, height, width, channels], &images.values);
+        let (images, labels) = batches.next(config.batch, config.shift, N::OFFSET);
+        let images = images.into_tensor(&device);
+        let loss = loss(&network, images.clone(), &labels);
+        let gradients = GradientsParams::from_grads(loss.backward(), &network);
+        trace.input(format!("{step}/images"), &images.dims(), &values(images));
         let labels: Vec<f32> = labels.iter().map(|&label| f32::from(label)).collect();
         trace.input(format!("{step}/labels"), &[labels.len()], &labels);
-        trace.result(format!("{step}/loss"), &[1], &[loss]);
-        for (index, (shape, values)) in parameters(&network, Some(&gradients)).into_iter().enumerate() {
+        trace.result(format!("{step}/loss"), &[1], &values(loss.inner()));
+        for (index, (shape, values)) in read(&network, Some(&gradients)).into_iter().enumerate() {
             trace.result(format!("{step}/gradient/{index}"), &shape, &values);
         }
         network = optimizer.step(learning_rate(config, IMAGES, step - 1), network, gradients);
@@ -83,26 +81,45 @@ fn record(config: &TeacherConfig, shape: ImageShape, classes: u8, every_step: bo
             STEPS => "end".to_owned(),
             _ => continue,
         };
-        for (index, (shape, values)) in parameters(&network, None).into_iter().enumerate() {
+        for (index, (shape, values)) in read(&network, None).into_iter().enumerate() {
             trace.result(format!("{after}/{index}"), &shape, &values);
         }
     }
     trace
 }
 
+fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().try_to_vec().expect("f32")
+}
+
+/// Returns whether parameter `index` of the reference is the weight of a convolution.
+fn is_kernel(architecture: Architecture, index: usize) -> bool {
+    architecture == Architecture::REFERENCE && [0, 2].contains(&index)
+}
+
 /// The reference's initial kernels of deviation 1e-4 times 300. As published, the second convolution gives 0.1 plus parts
 /// in a million, f32 rounds many neighbours to one value, and which of them a pool takes says nothing about the code.
-struct LargerKernels;
+struct LargerKernels(Architecture);
 
 impl ModuleMapper for LargerKernels {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        if D == 4 { param.map(|kernels| Tensor::from_inner(kernels.inner() * 300.0).require_grad()) } else { param }
+        // Parameters are numbered from 1.
+        if !is_kernel(self.0, usize::try_from(param.id.val()).expect("few parameters") - 1) {
+            return param;
+        }
+        param.map(|kernels| Tensor::from_inner(kernels.inner() * 300.0).require_grad())
     }
 }
 
-/// Shapes and values of all parameters, or of their gradients, in the order of the network.
-fn parameters(network: &Network, gradients: Option<&GradientsParams>) -> Vec<(Vec<usize>, Vec<f32>)> {
+/// Shapes and values of all parameters, or of their gradients, in the order of the network; kernels as the other implementations have
+/// them, `[outputs, inputs, rows, columns]`.
+fn parameters(
+    network: &impl Module,
+    architecture: Architecture,
+    gradients: Option<&GradientsParams>,
+) -> Vec<(Vec<usize>, Vec<f32>)> {
     struct Visitor<'a> {
+        architecture: Architecture,
         gradients: Option<&'a GradientsParams>,
         arrays: Vec<(Vec<usize>, Vec<f32>)>,
     }
@@ -112,23 +129,30 @@ fn parameters(network: &Network, gradients: Option<&GradientsParams>) -> Vec<(Ve
                 Some(gradients) => gradients.get::<D>(param.id).expect("a gradient of every parameter"),
                 None => param.val().inner(),
             };
-            self.arrays.push((tensor.dims().to_vec(), tensor.into_data().try_to_vec().expect("f32")));
+            self.arrays.push(if is_kernel(self.architecture, self.arrays.len()) {
+                let [inputs, outputs] = [0, 1].map(|side| tensor.dims()[side]);
+                let kernels = tensor.reshape([KERNEL, KERNEL, inputs / KERNEL / KERNEL, outputs]).permute([3, 2, 0, 1]);
+                (kernels.dims().to_vec(), values(kernels))
+            } else {
+                (tensor.dims().to_vec(), values(tensor))
+            });
         }
     }
-    let mut visitor = Visitor { gradients, arrays: Vec::new() };
+    let mut visitor = Visitor { architecture, gradients, arrays: Vec::new() };
     network.visit(&mut visitor);
     visitor.arrays
 }
 
-fn tiny(architecture: Architecture) -> Trace {
-    record(&config(architecture, 10), ImageShape { channels: 2, height: 17, width: 16 }, 3, false)
+fn tiny<N: TeacherNetwork>(architecture: Architecture) -> Trace {
+    record::<N>(&config(architecture, 10), ImageShape { channels: 2, height: 17, width: 16 }, 3, false)
 }
 
 #[test]
 fn losses_and_gradients_of_twenty_steps_are_those_of_another_implementation() {
     on_vectors(|| {
-        tiny(Architecture::Small).assert_agrees(include_str!("../../tests/peers/small.json"));
-        tiny(Architecture::Reference).assert_agrees(include_str!("../../tests/peers/reference.json"));
+        tiny::<SmallNetwork>(Architecture::SMALL).assert_agrees(include_str!("../../tests/peers/small.json"));
+        tiny::<ReferenceNetwork>(Architecture::REFERENCE)
+            .assert_agrees(include_str!("../../tests/peers/reference.json"));
     });
 }
 
@@ -136,12 +160,10 @@ fn losses_and_gradients_of_twenty_steps_are_those_of_another_implementation() {
 #[ignore = "writes traces to $SPEED_TRACE, for scripts/peers/training/check"]
 fn write_peer_traces() {
     let folder = std::path::PathBuf::from(std::env::var_os("SPEED_TRACE").expect("SPEED_TRACE names a folder"));
-    for architecture in [Architecture::Small, Architecture::Reference] {
-        let name = architecture.name();
-        on_vectors(|| tiny(architecture)).write(&folder.join(format!("{name}-tiny")));
-        let shape = ImageShape { channels: 1, height: 28, width: 28 };
-        // Convolutions in float64 take their time.
-        let batch = if architecture == Architecture::Small { 128 } else { 32 };
-        record(&config(architecture, batch), shape, 10, true).write(&folder.join(name));
-    }
+    let shape = ImageShape { channels: 1, height: 28, width: 28 };
+    on_vectors(|| tiny::<SmallNetwork>(Architecture::SMALL)).write(&folder.join("small-tiny"));
+    record::<SmallNetwork>(&config(Architecture::SMALL, 128), shape, 10, true).write(&folder.join("small"));
+    on_vectors(|| tiny::<ReferenceNetwork>(Architecture::REFERENCE)).write(&folder.join("reference-tiny"));
+    // Convolutions in float64 take their time.
+    record::<ReferenceNetwork>(&config(Architecture::REFERENCE, 32), shape, 10, true).write(&folder.join("reference"));
 }

@@ -2,7 +2,8 @@
 
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder};
-use speed_student::{EpochReport, Images as Unlabelled, StudentOutcome};
+use speed_student::Images as Unlabelled;
+use speed_student::gan::{EpochReport, StudentOutcome, train as train_student};
 
 use super::record::{Trained, metrics_csv};
 use super::session::Session;
@@ -12,7 +13,7 @@ use crate::error::{ExperimentError, Mismatch};
 const PICTURE: &str = "digits.png";
 
 pub(super) fn train(session: &mut Session<'_>) -> Result<Trained, ExperimentError> {
-    let images = session.images();
+    let (images, device) = (session.images(), session.device());
     let (config, labelled, streams, resume) =
         (session.config(), session.labelled(), session.streams(), session.resume());
     let mut on_epoch = |report: &EpochReport<'_>| {
@@ -20,18 +21,13 @@ pub(super) fn train(session: &mut Session<'_>) -> Result<Trained, ExperimentErro
         session.epoch_done(metrics.epoch, metrics.accuracy_average, || report.checkpoint())
     };
     let pool = Unlabelled::of(&images.pool);
-    let outcome = speed_student::train(config, pool, &labelled, &images.test, &streams, resume, &mut on_epoch)
+    let outcome = train_student(config, pool, &labelled, &images.test, &streams, device, resume, &mut on_epoch)
         .map_err(|error| session.error(error))?;
-    trained(&outcome)
-}
-
-/// Collects what a student of this method leaves in its folder.
-pub(super) fn trained(outcome: &StudentOutcome) -> Result<Trained, ExperimentError> {
     Ok(Trained {
         accuracy: outcome.accuracy,
         accuracy_raw: outcome.accuracy_raw,
-        metrics_csv: metrics(outcome),
-        picture: Some((PICTURE, png(outcome)?)),
+        metrics_csv: metrics(&outcome),
+        picture: Some((PICTURE, png(&outcome)?)),
     })
 }
 

@@ -10,7 +10,7 @@ use super::session::Session;
 use crate::error::ExperimentError;
 
 pub(super) fn train(session: &mut Session<'_>) -> Result<Trained, ExperimentError> {
-    let images = session.images();
+    let (images, device) = (session.images(), session.device());
     let (config, labelled, streams, resume) =
         (&session.config().pseudo_labels, session.labelled(), session.streams(), session.resume());
     let mut on_epoch = |report: &PseudoLabelsReport<'_>| {
@@ -18,7 +18,7 @@ pub(super) fn train(session: &mut Session<'_>) -> Result<Trained, ExperimentErro
         session.epoch_done(metrics.epoch, metrics.accuracy_average, || report.checkpoint())
     };
     let pool = Unlabelled::of(&images.pool);
-    let outcome = train_student(config, pool, &labelled, &images.test, &streams, resume, &mut on_epoch)
+    let outcome = train_student(config, pool, &labelled, &images.test, &streams, device, resume, &mut on_epoch)
         .map_err(|error| session.error(error))?;
     Ok(Trained {
         accuracy: outcome.accuracy,

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use burn::tensor::Device;
 use speed_random::Streams;
-use speed_student::{Checkpoint, CheckpointMetrics, StudentConfig, StudentError};
+use speed_student::{Checkpoint, CheckpointError, CheckpointMetrics, StudentConfig, StudentError};
 
 use super::student::Student;
 use crate::error::{ExperimentError, Mismatch};
@@ -33,6 +34,10 @@ impl<'a> Session<'a> {
         self.student.images
     }
 
+    pub(super) fn device(&self) -> &'a Device {
+        &self.context.device.burn
+    }
+
     pub(super) fn config(&self) -> &'a StudentConfig {
         &self.context.config.student
     }
@@ -59,7 +64,7 @@ impl<'a> Session<'a> {
         &mut self,
         epoch: u32,
         accuracy: Option<f64>,
-        checkpoint: impl FnOnce() -> Checkpoint<M>,
+        checkpoint: impl FnOnce() -> Result<Checkpoint<M>, CheckpointError>,
     ) -> Result<(), ExperimentError> {
         if self.student.is_stopped() {
             return Err(Mismatch::Stopped.into());
@@ -68,7 +73,8 @@ impl<'a> Session<'a> {
         let note = format!("{} repeat {}: epoch {epoch}{accuracy}", self.student.row(), self.student.repeat);
         self.context.progress.advance(1, &note);
         if self.saved.elapsed() >= CHECKPOINT_EVERY {
-            self.folder.write(CHECKPOINT, &checkpoint().to_bytes())?;
+            let checkpoint = checkpoint().map_err(|error| self.error(StudentError::Checkpoint(error)))?;
+            self.folder.write(CHECKPOINT, &checkpoint.to_bytes())?;
             self.saved = Instant::now();
         }
         Ok(())

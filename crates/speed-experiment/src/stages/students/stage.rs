@@ -7,7 +7,6 @@ use super::record::{self, StudentRun};
 use super::session::{CHECKPOINT, Session};
 use super::student::{Labelled, Student};
 use super::{gan, pseudo_labels};
-use crate::device::Device;
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::data::Images;
@@ -37,7 +36,7 @@ impl Stage for Student<'_> {
     }
 
     fn code_version(&self) -> u32 {
-        2
+        3
     }
 
     fn depends_on_machine(&self) -> bool {
@@ -55,13 +54,12 @@ impl Stage for Student<'_> {
             "seed": config.seed,
             "repeat": self.repeat,
         });
-        if let (Device::Together(_, name), StudentMethod::Gan) = (context.device, self.method()) {
+        if let Some(name) = context.device.fingerprint {
             inputs["device"] = json!(name);
         }
         Ok(inputs)
     }
 
-    /// Trains on the processor; a device trains many students as one computation instead.
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let mut session = Session::new(context, self, folder);
         let trained = match self.method() {

@@ -32,7 +32,7 @@ pub(super) enum RowsAre {
 }
 
 /// Packs `panels` panels of `view` `[lanes, inner]`, the lanes from `first` on, with zeros beyond its end, into the
-/// beginning of `packed`.
+/// beginning of `packed`. Adds to `squares` the sums of squares of every lane, if lanes are neighbours in memory.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub(super) fn pack<'a>(
     packed: &'a mut Vec<Step>,
@@ -40,6 +40,7 @@ pub(super) fn pack<'a>(
     first: usize,
     panels: usize,
     rows_are: RowsAre,
+    mut squares: Option<&mut [f32]>,
 ) -> &'a [Step] {
     let steps = view.shape[1].div_ceil(DEPTH);
     if packed.len() < panels * steps {
@@ -47,7 +48,14 @@ pub(super) fn pack<'a>(
     }
     let packed = &mut packed[..panels * steps];
     let mut pack_at = |panel, step| {
-        pack_step(&mut packed[panel * steps + step], view, [first + panel * PANEL, step * DEPTH], rows_are);
+        let lane = first + panel * PANEL;
+        let sums = pack_step(&mut packed[panel * steps + step], view, [lane, step * DEPTH], rows_are);
+        if let Some(squares) = &mut squares {
+            for (half, sums) in squares[lane..lane + PANEL].chunks_exact_mut(SIDE).zip(sums) {
+                // SAFETY: half a panel is 16 values.
+                unsafe { _mm512_storeu_ps(half.as_mut_ptr(), _mm512_add_ps(_mm512_loadu_ps(half.as_ptr()), sums)) };
+            }
+        }
     };
     // In the order of the memory that is read.
     if view.strides[1] == 1 {
@@ -58,9 +66,16 @@ pub(super) fn pack<'a>(
     packed
 }
 
-/// Packs the values of `view` `[lanes, inner]` from `[first, inner_start]` on.
+/// Packs the values of `view` `[lanes, inner]` from `[first, inner_start]` on. Returns the sums of squares of the lanes, if these are
+/// neighbours in memory, else zeros.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-pub(super) fn pack_step(step: &mut Step, view: View<'_>, [first, inner_start]: [usize; 2], rows_are: RowsAre) {
+pub(super) fn pack_step(
+    step: &mut Step,
+    view: View<'_>,
+    [first, inner_start]: [usize; 2],
+    rows_are: RowsAre,
+) -> [__m512; 2] {
+    let mut squares = [_mm512_setzero_ps(); 2];
     let ([lanes, inner], [across, along]) = (view.shape, view.strides);
     let natural = if along == 1 { RowsAre::Lanes } else { RowsAre::Pairs };
     let depth = (inner - inner_start).min(DEPTH);
@@ -68,9 +83,9 @@ pub(super) fn pack_step(step: &mut Step, view: View<'_>, [first, inner_start]: [
         let first = first + half * SIDE;
         let lanes = lanes.saturating_sub(first).min(SIDE);
         let values = if lanes == 0 { &[] } else { &view.values[first * across + inner_start * along..] };
-        let split = |to: [&mut Tile; 2]| match natural {
+        let mut split = |to: [&mut Tile; 2]| match natural {
             RowsAre::Lanes => split_lanes(to, values, across, lanes, depth),
-            RowsAre::Pairs => split_pairs(to, values, along, lanes, depth),
+            RowsAre::Pairs => squares[half] = split_pairs(to, values, along, lanes, depth),
         };
         let (high, low) = (&mut step.high[half], &mut step.low[half]);
         if natural == rows_are {
@@ -82,6 +97,7 @@ pub(super) fn pack_step(step: &mut Step, view: View<'_>, [first, inner_start]: [
             transpose(&turned_low, low);
         }
     }
+    squares
 }
 
 /// High and low parts, one row a lane, of values that are neighbours along the inner size.
@@ -103,10 +119,11 @@ fn split_lanes([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes
     }
 }
 
-/// High and low parts, one row a pair along the inner size, of values that are neighbours along the lanes.
+/// High and low parts, one row a pair along the inner size, of values that are neighbours along the lanes. Returns the sum of
+/// squares of every lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn split_pairs([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes: usize, depth: usize) {
+fn split_pairs([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes: usize, depth: usize) -> __m512 {
     const INTERLEAVE: [u16; 32] = {
         let mut order = [0; 32];
         let mut i = 0;
@@ -117,6 +134,7 @@ fn split_pairs([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes
         order
     };
     assert!(lanes == 0 || (depth - 1) * stride + lanes <= values.len());
+    let mut squares = [_mm512_setzero_ps(); 2];
     // SAFETY: 64 bytes are read of an array of 64.
     let interleave = unsafe { _mm512_loadu_si512(INTERLEAVE.as_ptr().cast()) };
     let within = mask(lanes);
@@ -129,10 +147,12 @@ fn split_pairs([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes
         // SAFETY: the masks let only lanes of rows within the depth be read, which the assertion found in the slice.
         let [a, b] =
             unsafe { [_mm512_maskz_loadu_ps(masks[0], at), _mm512_maskz_loadu_ps(masks[1], at.wrapping_add(stride))] };
+        squares = [_mm512_fmadd_ps(a, a, squares[0]), _mm512_fmadd_ps(b, b, squares[1])];
         let [a, b] = split(a, b);
         let parts = [_mm512_permutexvar_epi16(interleave, a), _mm512_permutexvar_epi16(interleave, b)];
         store([high, low], pair, parts);
     }
+    _mm512_add_ps(squares[0], squares[1])
 }
 
 /// Writes one row of each tile.

@@ -1,0 +1,68 @@
+//! The device that computes.
+
+use burn::tensor::Device;
+
+/// A kind of device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// The processor, through Burn's `flex` backend and this crate's kernels.
+    Processor,
+    /// A GPU, through Vulkan, Metal or DirectX 12; only with the feature `wgpu`.
+    Wgpu,
+}
+
+/// A device, open for work.
+#[derive(Clone, Debug)]
+pub struct Accelerator {
+    /// Burn's device, without autodiff.
+    pub device: Device,
+    /// Its name for people: of a GPU, that of its driver.
+    pub name: String,
+}
+
+/// A device that does not compute.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// The feature that drives it was left out.
+    #[error("this program was built without GPUs: build it with `--features wgpu`, or use the processor")]
+    NotBuilt,
+    /// There is none, or it does not start.
+    #[error("no GPU was found that Vulkan, Metal or DirectX 12 can use: {message}")]
+    NotFound {
+        /// The driver's word.
+        message: String,
+    },
+}
+
+/// Opens a device. A process has one GPU: opened again, it is the same.
+///
+/// Of several GPUs it is the one that the driver calls powerful; `CUBECL_WGPU_DEFAULT_DEVICE` names another, as in
+/// `IntegratedGpu(0)` or, for a driver in software, `Cpu`.
+///
+/// # Errors
+/// [`DeviceError::NotBuilt`], [`DeviceError::NotFound`].
+pub fn open(kind: DeviceKind) -> Result<Accelerator, DeviceError> {
+    match kind {
+        DeviceKind::Processor => Ok(Accelerator { device: Device::flex(), name: "processor".to_owned() }),
+        DeviceKind::Wgpu => gpu(),
+    }
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn gpu() -> Result<Accelerator, DeviceError> {
+    Err(DeviceError::NotBuilt)
+}
+
+#[cfg(feature = "wgpu")]
+fn gpu() -> Result<Accelerator, DeviceError> {
+    use std::sync::OnceLock;
+    static GPU: OnceLock<Result<Accelerator, DeviceError>> = OnceLock::new();
+    let open = || {
+        let (device, setup) = Device::wgpu_options()
+            .init_with_setup()
+            .map_err(|error| DeviceError::NotFound { message: error.to_string() })?;
+        let info = setup.adapter.get_info();
+        Ok(Accelerator { device, name: format!("{} ({}, {})", info.name, info.backend, info.driver_info) })
+    };
+    GPU.get_or_init(open).clone()
+}

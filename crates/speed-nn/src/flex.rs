@@ -1,0 +1,146 @@
+//! What operations on Burn's `flex` backend share: values of its tensors, and a way to record a gradient in four lines.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, DispatchDevice, Flex, TensorMetadata};
+use burn::tensor::{Bytes, DType, Shape, Tensor, TensorData};
+
+use crate::matrix::{self, Matrix, View};
+
+/// A tensor of Flex: shared memory, a shape and strides.
+pub type Array = FloatTensor<Flex>;
+
+/// The same with its place in the graph of gradients.
+pub type Recorded<C> = FloatTensor<Autodiff<Flex, C>>;
+
+/// Returns whether a tensor is on Flex, with or without gradients.
+#[must_use]
+pub fn on_flex<const D: usize>(tensor: &Tensor<D>) -> bool {
+    matches!(tensor.device().inner().as_dispatch(), DispatchDevice::Flex(_))
+}
+
+/// Takes values in row-major order, without a copy.
+#[must_use]
+pub fn array(values: Vec<f32>, shape: impl Into<Shape>) -> Array {
+    Array::from_data(TensorData::from_bytes(Bytes::from_elems(values), shape.into(), DType::F32))
+}
+
+/// Takes a matrix, without a copy.
+#[must_use]
+pub fn from_matrix(matrix: Matrix) -> Array {
+    let shape = [matrix.rows(), matrix.columns()];
+    array(matrix.into_vec(), shape)
+}
+
+/// Returns the tensor with its values in row-major order; copies only where they lie in another.
+#[must_use]
+pub fn contiguous(tensor: Array) -> Array {
+    if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
+}
+
+/// Returns the values of a [`contiguous`] tensor.
+///
+/// # Panics
+/// When it is none, or not of `f32`.
+#[must_use]
+pub fn values(tensor: &Array) -> &[f32] {
+    tensor.as_slice().expect("a contiguous tensor of f32")
+}
+
+/// Returns the values in row-major order, to change: copies only what something else holds as well.
+///
+/// # Panics
+/// When they are not `f32`.
+pub fn values_mut(tensor: &mut Array) -> &mut [f32] {
+    let is_whole = |values: &[f32]| values.len() * size_of::<f32>() == tensor.bytes().len();
+    if !tensor.as_slice().is_some_and(is_whole) {
+        *tensor = tensor.to_contiguous();
+    }
+    tensor.storage_mut()
+}
+
+/// Returns rows and columns.
+#[must_use]
+pub fn size(tensor: &Array) -> [usize; 2] {
+    let shape = tensor.shape();
+    [shape[0], shape[1]]
+}
+
+/// Reads a two-dimensional tensor as an operand of a product: transposed ones are not copied.
+pub fn with_view<R>(tensor: &Array, read: impl FnOnce(View<'_>) -> R) -> R {
+    let strides = tensor.layout().strides();
+    match usize::try_from(strides[0]).ok().zip(usize::try_from(strides[1]).ok()) {
+        Some((down, right)) if down > 0 && right > 0 && (down == 1 || right == 1) => {
+            let values = &tensor.storage::<f32>()[tensor.layout().start_offset()..];
+            read(View::new(values, size(tensor), [down, right]))
+        }
+        _ => read(View::of_rows(values(&tensor.to_contiguous()), size(tensor))),
+    }
+}
+
+/// Returns `left right`.
+///
+/// # Panics
+/// When they do not fit together.
+#[must_use]
+pub fn multiply(left: &Array, right: &Array) -> Array {
+    with_view(left, |left| with_view(right, |right| from_matrix(matrix::product(left, right))))
+}
+
+/// Computes the gradients of an operation's `N` inputs from that of its output, as far as they are wanted.
+pub type Gradient<S, const N: usize> = fn(S, Array, [bool; N]) -> [Option<Array>; N];
+
+/// Runs an operation on Flex and records its gradient: `forward` returns the output and what `backward` needs.
+///
+/// Inputs are handed over by value, so that an operation may write into those that nothing else holds ([`values_mut`]). What
+/// `forward` keeps and hands on as well, or what another operation may still write to, it keeps as a tensor: a second owner.
+///
+/// # Panics
+/// When the graph of gradients is broken, as Burn's own operations do.
+pub fn record<C: CheckpointStrategy, S: Clone + Send + fmt::Debug + 'static, const N: usize>(
+    inputs: [Recorded<C>; N],
+    forward: impl FnOnce([Array; N]) -> (Array, S),
+    backward: Gradient<S, N>,
+) -> Recorded<C> {
+    let (mut arrays, mut nodes) = (Vec::with_capacity(N), Vec::with_capacity(N));
+    for input in inputs {
+        let (array, node) = input.into_parts();
+        arrays.push(array);
+        nodes.push(node);
+    }
+    let nodes = nodes.try_into().expect("a node for each input");
+    let (output, state) = forward(arrays.try_into().expect("an array for each input"));
+    match Step::<S>(PhantomData).prepare::<C>(nodes).compute_bound().stateful() {
+        OpsKind::Tracked(step) => step.finish((state, backward), output),
+        OpsKind::UnTracked(step) => step.finish(output),
+    }
+}
+
+/// The backward pass of an operation whose forward pass left `S`.
+struct Step<S>(PhantomData<S>);
+
+impl<S> fmt::Debug for Step<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Step")
+    }
+}
+
+impl<S: Clone + Send + fmt::Debug + 'static, const N: usize> Backward<Flex, N> for Step<S> {
+    type State = (S, Gradient<S, N>);
+
+    fn backward(self, ops: Ops<Self::State, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = gradients.consume::<Flex>(&ops.node);
+        let (state, backward) = ops.state;
+        let wanted = ops.parents.each_ref().map(Option::is_some);
+        for (node, gradient) in ops.parents.into_iter().zip(backward(state, gradient, wanted)) {
+            if let (Some(node), Some(gradient)) = (node, gradient) {
+                gradients.register::<Flex>(node.id, gradient);
+            }
+        }
+    }
+}

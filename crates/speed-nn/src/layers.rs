@@ -1,0 +1,13 @@
+//! Layers as Burn modules, on this crate's [operations](crate::ops). Initial values are given, not drawn ([`init`](crate::init)).
+
+mod batch_norm;
+mod conv;
+mod dense;
+mod pooled_conv;
+mod weight_norm;
+
+pub use batch_norm::BatchNormDense;
+pub use conv::Conv;
+pub use dense::Dense;
+pub use pooled_conv::PooledConv;
+pub use weight_norm::{WeightNorm, WeightNormDense};

@@ -1,0 +1,82 @@
+//! `activation(x + bias)`, in place where nothing else holds `x`: what follows a product or a convolution.
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::Tensor;
+
+use super::activation::Activation;
+use crate::flex::{Array, array, contiguous, on_flex, record, values, values_mut};
+
+/// The operation as Burn's backends see it.
+#[backend_extension(Flex, Autodiff)]
+pub trait BiasOps: Backend {
+    /// See [`bias_activation`](fn@bias_activation).
+    fn bias_activation(x: FloatTensor<Self>, bias: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self>;
+}
+
+/// Returns `activation(x + bias)`, with a bias for each entry of the last dimension of `x`.
+#[must_use]
+pub fn bias_activation<const D: usize>(x: Tensor<D>, bias: Tensor<1>, activation: Activation) -> Tensor<D> {
+    if !on_flex(&x) {
+        return bias_activation_in_burn(x, bias, activation);
+    }
+    Tensor::from_dispatch(Dispatch::bias_activation(x.into_dispatch(), bias.into_dispatch(), activation))
+}
+
+/// Computes [`bias_activation`](fn@bias_activation) with Burn's own operations.
+#[must_use]
+pub fn bias_activation_in_burn<const D: usize>(x: Tensor<D>, bias: Tensor<1>, activation: Activation) -> Tensor<D> {
+    activation.in_burn(x + bias.unsqueeze::<D>())
+}
+
+fn forward([mut x, bias]: [Array; 2], activation: Activation) -> Array {
+    let bias = contiguous(bias);
+    activation.add_bias(values_mut(&mut x), values(&bias));
+    x
+}
+
+impl BiasOps for Flex {
+    fn bias_activation(x: FloatTensor<Self>, bias: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self> {
+        forward([x, bias], activation)
+    }
+}
+
+impl<C: CheckpointStrategy> BiasOps for Autodiff<Flex, C> {
+    fn bias_activation(x: FloatTensor<Self>, bias: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self> {
+        let keep = |inputs: [Array; 2]| {
+            let units = inputs[1].layout().num_elements();
+            let y = forward(inputs, activation);
+            (y.clone(), (y, units, activation))
+        };
+        record::<C, _, 2>([x, bias], keep, |(y, units, activation), mut gradient, [x_wanted, bias_wanted]| {
+            let (y, mut by_bias) = (contiguous(y), vec![0.0; units]);
+            activation.gradient_of_bias(values(&y), values_mut(&mut gradient), &mut by_bias);
+            [x_wanted.then_some(gradient), bias_wanted.then(|| array(by_bias, [units]))]
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::{agree, random};
+
+    #[test]
+    fn all_activations_agree_with_burn() {
+        for activation in Activation::ALL {
+            let (x, bias) = (random([4, 3, 2, 7], 1), random([7], 2));
+            agree(
+                [x.clone()],
+                // Behind a product, so that the operation may write into it.
+                |[x]| bias_activation(x * 1.0, bias.clone(), activation),
+                |[x]| bias_activation_in_burn(x, bias.clone(), activation),
+            );
+            agree(
+                [bias.clone()],
+                |[bias]| bias_activation(x.clone(), bias, activation),
+                |[bias]| bias_activation_in_burn(x.clone(), bias, activation),
+            );
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Convolution of any stride and padding, and its transpose: bare products, without bias and activation.
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
+use burn::tensor::{Tensor, module};
+
+pub use crate::convolution::Geometry;
+
+use crate::flex::{Array, array, contiguous, from_matrix, on_flex, record, size, values};
+use crate::matrix::View;
+
+/// The operations as Burn's backends see them.
+#[backend_extension(Flex, Autodiff)]
+pub trait ConvOps: Backend {
+    /// See [`conv`](fn@conv).
+    fn conv(maps: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self>;
+    /// See [`conv_transposed`](fn@conv_transposed).
+    fn conv_transposed(results: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self>;
+}
+
+/// Convolves maps `[images, height, width, channels]` with weights `[kernel * kernel * channels, outputs]`, in the order kernel row,
+/// kernel column, channel: `[images, rows, columns, outputs]`.
+#[must_use]
+pub fn conv(maps: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
+    if !on_flex(&maps) {
+        return conv_in_burn(maps, weight, geometry);
+    }
+    Tensor::from_dispatch(Dispatch::conv(maps.into_dispatch(), weight.into_dispatch(), geometry))
+}
+
+/// Goes the other way, from results `[images, rows, columns, outputs]` to maps `[images, height, width, channels]`: the gradient of
+/// [`conv`](fn@conv) by its maps, with the same weights.
+#[must_use]
+pub fn conv_transposed(results: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
+    if !on_flex(&results) {
+        return conv_transposed_in_burn(results, weight, geometry);
+    }
+    Tensor::from_dispatch(Dispatch::conv_transposed(results.into_dispatch(), weight.into_dispatch(), geometry))
+}
+
+/// Returns the weights in Burn's layout, `[outputs, channels, kernel, kernel]`.
+fn weight_in_burn(weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
+    let ([_, outputs], [_, _, channels]) = (weight.dims(), geometry.map());
+    weight.reshape([geometry.kernel(), geometry.kernel(), channels, outputs]).permute([3, 2, 0, 1])
+}
+
+/// Computes [`conv`](fn@conv) with Burn's own operations.
+#[must_use]
+pub fn conv_in_burn(maps: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
+    let [[above, below], [left, right]] = geometry.padding();
+    let maps = maps.permute([0, 3, 1, 2]).pad([(above, below), (left, right)], 0.0);
+    let options = ConvOptions::new([geometry.stride(); 2], [0; 2], [1, 1], 1);
+    module::conv2d(maps, weight_in_burn(weight, geometry), None, options).permute([0, 2, 3, 1])
+}
+
+/// Computes [`conv_transposed`](fn@conv_transposed) with Burn's own operations.
+#[must_use]
+pub fn conv_transposed_in_burn(results: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
+    let ([height, width, _], [[above, below], [left, right]]) = (geometry.map(), geometry.padding());
+    let options = ConvTransposeOptions::new([geometry.stride(); 2], [0; 2], [0; 2], [1, 1], 1);
+    let framed =
+        module::conv_transpose2d(results.permute([0, 3, 1, 2]), weight_in_burn(weight, geometry), None, options);
+    // What no window reached is zero.
+    let [_, _, rows, columns] = framed.dims();
+    let missing = [(height + above + below).saturating_sub(rows), (width + left + right).saturating_sub(columns)];
+    let framed = framed.pad([(0, missing[0]), (0, missing[1])], 0.0);
+    framed.narrow(2, above, height).narrow(3, left, width).permute([0, 2, 3, 1])
+}
+
+fn view(weight: &Array) -> View<'_> {
+    View::of_rows(values(weight), size(weight))
+}
+
+fn forward(maps: &Array, weight: &Array, geometry: Geometry) -> Array {
+    let out = geometry.forward(values(maps), view(weight)).into_vec();
+    let (images, [rows, columns]) = (values(maps).len() / geometry.map_len(), geometry.results());
+    array(out, [images, rows, columns, size(weight)[1]])
+}
+
+fn transposed(results: &Array, weight: &Array, geometry: Geometry) -> Array {
+    let maps = geometry.map_gradient(view(weight), values(results));
+    let [height, width, channels] = geometry.map();
+    let images = maps.len() / geometry.map_len();
+    array(maps, [images, height, width, channels])
+}
+
+/// Returns the gradient of the weights from maps and the gradient of results, whichever of the two was the input.
+fn by_weight(maps: &Array, results: &Array, weight: &Array, geometry: Geometry) -> Array {
+    from_matrix(geometry.weight_gradient(values(maps), values(results), size(weight)[1]))
+}
+
+impl ConvOps for Flex {
+    fn conv(maps: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self> {
+        forward(&contiguous(maps), &contiguous(weight), geometry)
+    }
+
+    fn conv_transposed(results: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self> {
+        transposed(&contiguous(results), &contiguous(weight), geometry)
+    }
+}
+
+impl<C: CheckpointStrategy> ConvOps for Autodiff<Flex, C> {
+    fn conv(maps: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self> {
+        let run = |inputs: [Array; 2]| {
+            let [maps, weight] = inputs.map(contiguous);
+            (forward(&maps, &weight, geometry), (maps, weight, geometry))
+        };
+        record::<C, _, 2>([maps, weight], run, |(maps, weight, geometry), gradient, [maps_wanted, weight_wanted]| {
+            let gradient = contiguous(gradient);
+            let by_maps = maps_wanted.then(|| transposed(&gradient, &weight, geometry));
+            [by_maps, weight_wanted.then(|| by_weight(&maps, &gradient, &weight, geometry))]
+        })
+    }
+
+    fn conv_transposed(results: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self> {
+        let run = |inputs: [Array; 2]| {
+            let [results, weight] = inputs.map(contiguous);
+            (transposed(&results, &weight, geometry), (results, weight, geometry))
+        };
+        let back = |(results, weight, geometry), gradient, [results_wanted, weight_wanted]: [bool; 2]| {
+            let gradient = contiguous(gradient);
+            let by_results = results_wanted.then(|| forward(&gradient, &weight, geometry));
+            [by_results, weight_wanted.then(|| by_weight(&gradient, &results, &weight, geometry))]
+        };
+        record::<C, (Array, Array, Geometry), 2>([results, weight], run, back)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::on_vectors;
+    use crate::test_support::{agree, random};
+
+    #[test]
+    fn convolutions_agree_with_burn() {
+        check_convolutions();
+        on_vectors(check_convolutions);
+    }
+
+    fn check_convolutions() {
+        for (map, kernel, stride, outputs) in [
+            ([9, 8, 3], 3, 1, 5),
+            ([5, 6, 2], 5, 1, 4),
+            ([2, 1, 1], 5, 1, 2),
+            ([14, 14, 40], 5, 1, 48),
+            ([7, 9, 4], 3, 2, 6),
+            ([8, 8, 3], 5, 2, 8),
+            ([9, 7, 2], 1, 3, 3),
+            // For tiles, where there are: one block and several, even and odd maps.
+            ([6, 7, 16], 3, 1, 32),
+            ([17, 16, 64], 5, 1, 128),
+            ([8, 8, 16], 3, 2, 32),
+        ] {
+            let geometries = [Geometry::same(map, kernel, stride), Geometry::valid(map, kernel)];
+            for geometry in geometries.into_iter().flatten() {
+                let [rows, columns] = geometry.results();
+                let maps = random([5, map[0], map[1], map[2]], 1);
+                let weight = random([geometry.patch_len(), outputs], 2);
+                let results = random([5, rows, columns, outputs], 3);
+                agree(
+                    [maps.clone()],
+                    |[maps]| conv(maps, weight.clone(), geometry),
+                    |[maps]| conv_in_burn(maps, weight.clone(), geometry),
+                );
+                agree(
+                    [weight.clone()],
+                    |[weight]| conv(maps.clone(), weight, geometry),
+                    |[weight]| conv_in_burn(maps.clone(), weight, geometry),
+                );
+                agree(
+                    [results.clone()],
+                    |[results]| conv_transposed(results, weight.clone(), geometry),
+                    |[results]| conv_transposed_in_burn(results, weight.clone(), geometry),
+                );
+                agree(
+                    [weight],
+                    |[weight]| conv_transposed(results.clone(), weight, geometry),
+                    |[weight]| conv_transposed_in_burn(results.clone(), weight, geometry),
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_without_a_window_are_none() {
+        assert!(Geometry::valid([4, 9, 1], 5).is_none() && Geometry::valid([9, 4, 1], 5).is_none());
+        assert!(Geometry::valid([4, 4, 0], 3).is_none() && Geometry::valid([4, 4, 1], 0).is_none());
+        assert!(Geometry::same([0, 4, 1], 3, 1).is_none() && Geometry::same([4, 4, 1], 3, 0).is_none());
+        assert_eq!(Geometry::valid([5, 6, 1], 5).map(|windows| windows.results()), Some([1, 2]));
+        assert_eq!(Geometry::same([5, 6, 1], 5, 2).map(|windows| windows.results()), Some([3, 3]));
+    }
+}

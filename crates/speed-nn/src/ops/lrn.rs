@@ -1,0 +1,181 @@
+//! Local response normalisation across channels (Krizhevsky et al. 2012, section 3.3), TensorFlow's
+//! `lrn(depth_radius, bias = 1, alpha, beta = 0.75)`.
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension};
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::flex::{Array, array, contiguous, on_flex, record, values, values_mut};
+
+/// The operation as Burn's backends see it.
+#[backend_extension(Flex, Autodiff)]
+pub trait LrnOps: Backend {
+    /// See [`local_response_norm`](fn@local_response_norm).
+    fn local_response_norm(maps: FloatTensor<Self>, window: Window) -> FloatTensor<Self>;
+}
+
+/// The neighbouring channels that normalise one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Neighbours on each side.
+    pub radius: usize,
+    /// Multiplies the sum of squares, not its mean.
+    pub alpha: f32,
+}
+
+/// Returns `y_c = x_c s_c^(-3/4)` with `s_c = 1 + alpha sum_{|d - c| <= radius} x_d^2` over the channels `d` that exist, of maps
+/// `[images, rows, columns, channels]`.
+#[must_use]
+pub fn local_response_norm(maps: Tensor<4>, window: Window) -> Tensor<4> {
+    if !on_flex(&maps) {
+        return local_response_norm_in_burn(maps, window);
+    }
+    Tensor::from_dispatch(Dispatch::local_response_norm(maps.into_dispatch(), window))
+}
+
+/// Computes [`local_response_norm`](fn@local_response_norm) with Burn's own operations: the sums over windows are a product with a
+/// band matrix, the power is two square roots.
+#[must_use]
+pub fn local_response_norm_in_burn(maps: Tensor<4>, window: Window) -> Tensor<4> {
+    let [images, rows, columns, channels] = maps.dims();
+    let squares = maps.clone().square().reshape([images * rows * columns, channels]);
+    let band = band(channels, window, &maps.device());
+    let scale = (squares.matmul(band) + 1.0).reshape([images, rows, columns, channels]);
+    let root = scale.sqrt();
+    maps / (root.clone() * root.sqrt())
+}
+
+/// Returns `[channels, channels]`: `alpha` where row and column are neighbours, else 0.
+fn band(channels: usize, Window { radius, alpha }: Window, device: &Device) -> Tensor<2> {
+    let values: Vec<f32> = (0..channels * channels)
+        .map(|i| if (i / channels).abs_diff(i % channels) <= radius { alpha } else { 0.0 })
+        .collect();
+    Tensor::from_data(TensorData::new(values, [channels, channels]), device)
+}
+
+impl Window {
+    /// Returns the normalised values, and `s_c` of each.
+    fn normalise(self, maps: &[f32], channels: usize) -> (Vec<f32>, Vec<f32>) {
+        let (mut out, mut scales) = (Vec::with_capacity(maps.len()), Vec::with_capacity(maps.len()));
+        let (mut squares, mut sums) = (vec![0.0; channels], vec![0.0; channels]);
+        for x in maps.chunks_exact(channels) {
+            squares.iter_mut().zip(x).for_each(|(square, x)| *square = self.alpha * x * x);
+            sums.fill(1.0);
+            self.add_sums(&squares, &mut sums);
+            scales.extend_from_slice(&sums);
+            out.extend(x.iter().zip(&sums).map(|(x, s)| x * inverse_power(*s)));
+        }
+        (out, scales)
+    }
+
+    /// Turns the gradient by the output into that by the maps:
+    /// `g_c s_c^(-3/4) - (3/2) alpha x_c sum_{|d - c| <= radius} g_d x_d s_d^(-7/4)`.
+    fn gradient(self, gradient: &mut [f32], maps: &[f32], scales: &[f32], channels: usize) {
+        let (mut along, mut sums) = (vec![0.0; channels], vec![0.0; channels]);
+        let pixels = maps.chunks_exact(channels).zip(scales.chunks_exact(channels));
+        for (g, (x, scale)) in gradient.chunks_exact_mut(channels).zip(pixels) {
+            for (((along, g), x), s) in along.iter_mut().zip(g.iter_mut()).zip(x).zip(scale) {
+                *g *= inverse_power(*s);
+                *along = *g * x / s;
+            }
+            sums.fill(0.0);
+            self.add_sums(&along, &mut sums);
+            for ((g, x), sum) in g.iter_mut().zip(x).zip(&sums) {
+                *g -= 1.5 * self.alpha * x * sum;
+            }
+        }
+    }
+
+    /// Adds to every channel of `sums` the values of its neighbours and its own.
+    #[inline(always)]
+    fn add_sums(self, values: &[f32], sums: &mut [f32]) {
+        let channels = values.len();
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        for distance in 1..=self.radius.min(channels.saturating_sub(1)) {
+            sums[distance..].iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+            sums.iter_mut().zip(&values[distance..]).for_each(|(sum, value)| *sum += value);
+        }
+    }
+}
+
+/// `s^(-3/4)`.
+#[inline(always)]
+fn inverse_power(s: f32) -> f32 {
+    let root = s.sqrt();
+    1.0 / (root * root.sqrt())
+}
+
+/// Values that the gradient needs.
+#[derive(Clone, Debug)]
+struct Kept {
+    maps: Array,
+    scales: Vec<f32>,
+    window: Window,
+}
+
+fn forward(maps: Array, window: Window) -> (Array, Kept) {
+    let (maps, shape) = (contiguous(maps.clone()), maps.shape());
+    let (out, scales) = window.normalise(values(&maps), shape[3]);
+    (array(out, shape), Kept { maps, scales, window })
+}
+
+fn backward(Kept { maps, scales, window }: Kept, mut gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
+    let channels = maps.shape()[3];
+    window.gradient(values_mut(&mut gradient), values(&maps), &scales, channels);
+    [Some(gradient)]
+}
+
+impl LrnOps for Flex {
+    fn local_response_norm(maps: FloatTensor<Self>, window: Window) -> FloatTensor<Self> {
+        forward(maps, window).0
+    }
+}
+
+impl<C: CheckpointStrategy> LrnOps for Autodiff<Flex, C> {
+    fn local_response_norm(maps: FloatTensor<Self>, window: Window) -> FloatTensor<Self> {
+        record::<C, _, 1>([maps], |[maps]| forward(maps, window), backward)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::{agree, random};
+
+    const CASES: [([usize; 4], Window); 4] = [
+        ([2, 3, 4, 10], Window { radius: 4, alpha: 0.3 }),
+        ([1, 2, 1, 3], Window { radius: 4, alpha: 0.1 }),
+        ([2, 1, 2, 1], Window { radius: 1, alpha: 1.0 }),
+        ([1, 3, 2, 64], Window { radius: 4, alpha: 0.001 / 9.0 }),
+    ];
+
+    #[test]
+    fn values_and_gradients_agree_with_burn() {
+        for (shape, window) in CASES {
+            agree(
+                [random(shape, 1)],
+                |[maps]| local_response_norm(maps, window),
+                |[maps]| local_response_norm_in_burn(maps, window),
+            );
+        }
+    }
+
+    #[test]
+    fn values_are_those_of_the_definition_in_double_precision() {
+        for (shape, window) in CASES {
+            let maps = random(shape, 2).inner();
+            let x: Vec<f32> = maps.clone().into_data().try_to_vec().expect("f32");
+            let found: Vec<f32> = local_response_norm(maps, window).into_data().try_to_vec().expect("f32");
+            for (pixel, found) in found.chunks_exact(shape[3]).enumerate() {
+                let x = &x[pixel * shape[3]..][..shape[3]];
+                for (channel, found) in found.iter().enumerate() {
+                    let near = channel.saturating_sub(window.radius)..(channel + window.radius + 1).min(shape[3]);
+                    let squares: f64 = x[near].iter().map(|&x| f64::from(x).powi(2)).sum();
+                    let expected = f64::from(x[channel]) * (1.0 + f64::from(window.alpha) * squares).powf(-0.75);
+                    assert!((f64::from(*found) - expected).abs() < 1e-6, "{found} is not {expected}");
+                }
+            }
+        }
+    }
+}

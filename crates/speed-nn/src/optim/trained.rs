@@ -1,0 +1,85 @@
+//! A network and its optimiser.
+
+use burn::module::Module;
+use burn::optim::{GradientsParams, ModuleOptimizer};
+use burn::store::RecordError;
+use burn::tensor::{Bytes, Tensor};
+
+use crate::params::{LoadError, to_record, with_record};
+
+/// A network in training, and the optimiser with its state.
+///
+/// An optimiser takes a network by value, so that it changes parameters where they lie: clones and copies without gradients share
+/// them, and as long as one lives a step copies them all.
+pub struct Trained<M> {
+    /// Absent only while a step is made.
+    network: Option<M>,
+    optimizer: ModuleOptimizer,
+}
+
+impl<M: Module> Trained<M> {
+    /// Takes a network on a device with gradients.
+    #[must_use]
+    pub fn new(network: M, optimizer: impl Into<ModuleOptimizer>) -> Self {
+        Self { network: Some(network), optimizer: optimizer.into() }
+    }
+
+    /// Returns the network.
+    ///
+    /// # Panics
+    /// After a step that panicked.
+    pub fn network(&self) -> &M {
+        self.network.as_ref().expect("a network between steps")
+    }
+
+    /// Returns the network without gradients.
+    ///
+    /// # Panics
+    /// After a step that panicked.
+    #[must_use]
+    pub fn frozen(&self) -> M {
+        self.network().valid()
+    }
+
+    /// Makes a step at a learning rate against the gradient of a loss of shape `[1]`.
+    ///
+    /// # Panics
+    /// When the loss was computed without gradients, and after a step that panicked.
+    pub fn step(&mut self, rate: f64, loss: &Tensor<1>) {
+        let network = self.network.take().expect("a network between steps");
+        let gradients = GradientsParams::from_grads(loss.backward(), &network);
+        self.network = Some(self.optimizer.step(rate, network, gradients));
+    }
+
+    /// Returns Burn's records of the network and of the optimiser's state.
+    ///
+    /// # Errors
+    /// If Burn cannot write them.
+    pub fn to_records(&self) -> Result<[Vec<u8>; 2], RecordError> {
+        Ok([to_record(&self.frozen())?, self.optimizer.into_bytes()?.to_vec()])
+    }
+
+    /// Returns the same training with the network and the optimiser's state of other records.
+    ///
+    /// # Errors
+    /// If they are not those of this network.
+    pub fn with_records(self, network: &[u8], optimizer: &[u8]) -> Result<Self, LoadError> {
+        let optimizer = self.optimizer.from_bytes(Bytes::from_bytes_vec(optimizer.to_vec()))?;
+        Ok(Self { network: self.network.map(|own| with_record(own, network)).transpose()?, optimizer })
+    }
+
+    /// Returns the network, whose training is over, with gradients.
+    ///
+    /// # Panics
+    /// After a step that panicked.
+    #[must_use]
+    pub fn into_network(self) -> M {
+        self.network.expect("a network between steps")
+    }
+}
+
+impl<M> std::fmt::Debug for Trained<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trained").finish_non_exhaustive()
+    }
+}

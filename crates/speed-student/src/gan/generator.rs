@@ -1,0 +1,43 @@
+//! The generator of images.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use speed_nn::init;
+use speed_nn::layers::{BatchNormDense, WeightNorm, WeightNormDense};
+use speed_nn::ops::activation::Activation;
+use speed_random::Stream;
+
+use crate::StudentConfig;
+
+/// The number that Salimans' code adds to the variance of a batch, and to the squared norm of the output layer's weights.
+const EPSILON: f32 = 1e-6;
+
+/// Dense layers with batch norm and softplus, then a dense layer with normalised weights and trained scale, and a logistic function.
+#[derive(Module, Debug)]
+pub(crate) struct Generator {
+    hidden: Vec<BatchNormDense>,
+    output: WeightNormDense,
+}
+
+impl Generator {
+    /// Returns layers of the sizes of `config` with Glorot-uniform weights.
+    pub(crate) fn new(config: &StudentConfig, pixels: usize, stream: &mut Stream, device: &Device) -> Self {
+        let mut inputs = config.latent;
+        let mut weights = |outputs: usize| {
+            let limit = (6.0 / (inputs + outputs) as f32).sqrt();
+            let weights = init::uniform([inputs, outputs], -limit, limit, stream, device);
+            inputs = outputs;
+            weights
+        };
+        let hidden =
+            config.generator.iter().map(|&units| BatchNormDense::new(weights(units), EPSILON, Activation::Softplus));
+        let hidden = hidden.collect();
+        let kind = WeightNorm { activation: Activation::Sigmoid, trained_scale: true, norm_epsilon: EPSILON };
+        Self { hidden, output: WeightNormDense::new(weights(pixels), kind) }
+    }
+
+    /// Generates images `[n, pixels]` within 0..=1 from latent vectors `[n, latent]`, uniform within 0..1.
+    pub(crate) fn forward(&self, latent: Tensor<2>) -> Tensor<2> {
+        self.output.forward(self.hidden.iter().fold(latent, |rows, layer| layer.forward(rows)))
+    }
+}

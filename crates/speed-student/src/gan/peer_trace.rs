@@ -1,0 +1,1 @@
+//! Twenty steps written down for another implementation, and compared with what it found: scripts/peers/training.

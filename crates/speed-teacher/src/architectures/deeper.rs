@@ -1,0 +1,94 @@
+//! The paper's network for SVHN, layer by layer as its published code has it ("deeper" of networks.md).
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use speed_data::ImageShape;
+use speed_nn::init;
+use speed_nn::layers::{Conv, Dense};
+use speed_nn::ops::activation::Activation;
+use speed_nn::ops::conv::Geometry;
+use speed_random::Stream;
+
+use crate::TeacherNetwork;
+
+/// Kernel, stride, outputs, deviation of the weights and bias of every convolution.
+const CONVOLUTIONS: [(usize, usize, usize, f32, f32); 7] = [
+    (3, 1, 96, 0.05, 0.0),
+    (3, 1, 96, 0.05, 0.0),
+    (3, 2, 96, 0.05, 0.0),
+    (3, 1, 192, 0.05, 0.0),
+    (3, 1, 192, 0.05, 0.0),
+    (3, 2, 192, 0.05, 0.0),
+    (5, 1, 192, 1e-4, 0.1),
+];
+
+/// Seven convolutions, dense 192, dense 192, dense classes, on images of mean 0 and deviation 1.
+#[derive(Module, Debug)]
+pub(crate) struct DeeperNetwork {
+    convolutions: Vec<Conv>,
+    dense: [Dense; 3],
+}
+
+impl TeacherNetwork for DeeperNetwork {
+    const STEP_BYTES_PER_PIXEL: usize = 8192;
+
+    fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self {
+        let mut map = [shape.height, shape.width, shape.channels];
+        let mut parameters = |inputs, outputs, deviation, bias| {
+            let weight = init::truncated_normal([inputs, outputs], deviation, stream, device);
+            (weight, init::constant([outputs], bias, device))
+        };
+        let convolutions = CONVOLUTIONS.map(|(kernel, stride, outputs, deviation, bias)| {
+            let geometry = Geometry::same(map, kernel, stride).expect("images with pixels");
+            let (weight, bias) = parameters(geometry.patch_len(), outputs, deviation, bias);
+            map = [geometry.results()[0], geometry.results()[1], outputs];
+            Conv::new(geometry, weight, bias, Activation::Relu)
+        });
+        let dense = [
+            (map.iter().product(), 192, 0.1, Activation::Relu),
+            (192, 192, 0.1, Activation::Relu),
+            (192, classes, 0.0, Activation::Linear),
+        ];
+        let dense = dense.map(|(inputs, outputs, bias, activation)| {
+            let (weight, bias) = parameters(inputs, outputs, 0.05, bias);
+            Dense::new(weight, bias, activation)
+        });
+        Self { convolutions: convolutions.into(), dense }
+    }
+
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        let maps = self.convolutions.iter().fold(standardised(images), |maps, layer| layer.forward(maps));
+        self.dense.iter().fold(maps.flatten(1, 3), |rows, layer| layer.forward(rows))
+    }
+}
+
+/// Returns every image minus its mean, divided by its deviation; the deviation of bytes is at least one by the root of their number.
+fn standardised(images: Tensor<4>) -> Tensor<4> {
+    let [count, height, width, channels] = images.dims();
+    let values = height * width * channels;
+    let images = images.reshape([count, values]);
+    let centred = images.clone() - images.mean_dim(1);
+    let deviation = centred.clone().square().mean_dim(1).sqrt().clamp_min(1.0 / 255.0 / (values as f64).sqrt());
+    (centred / deviation).reshape([count, height, width, channels])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use speed_random::Streams;
+
+    #[test]
+    fn layers_have_their_sizes() {
+        let device = Device::flex();
+        // 32x32x3 is 8x8x192 behind the convolutions: 9*3*96+96, 2 of 9*96*96+96, 9*96*192+192, 2 of 9*192*192+192,
+        // 25*192*192+192; 12288*192+192, 192*192+192, 192*10+10.
+        let convolutions = 2688 + 2 * 83_040 + 166_080 + 2 * 331_968 + 921_792;
+        let (shape, dense) = (ImageShape { channels: 3, height: 32, width: 32 }, 2_359_488 + 37_056 + 1930);
+        let network = DeeperNetwork::new(shape, 10, &mut Streams::new(1).stream("w", 0), &device);
+        assert_eq!(network.num_params(), convolutions + dense);
+        assert_eq!(network.logits(Tensor::zeros([2, 32, 32, 3], &device)).dims(), [2, 10]);
+        let shape = ImageShape { channels: 1, height: 5, width: 20 };
+        let network = DeeperNetwork::new(shape, 3, &mut Streams::new(1).stream("w", 0), &device);
+        assert_eq!(network.logits(Tensor::ones([1, 5, 20, 1], &device)).dims(), [1, 3]);
+    }
+}

@@ -1,0 +1,102 @@
+//! The paper's network, layer by layer as its published code has it ("conv" of networks.md).
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use speed_data::ImageShape;
+use speed_nn::init;
+use speed_nn::layers::{Conv, Dense};
+use speed_nn::ops::activation::Activation;
+use speed_nn::ops::conv::Geometry;
+use speed_nn::ops::lrn::{Window, local_response_norm};
+use speed_nn::ops::max_pool::{max_pool_same, pooled};
+use speed_random::Stream;
+
+use crate::TeacherNetwork;
+
+const KERNEL: usize = 5;
+const FIRST: usize = 64;
+const SECOND: usize = 128;
+const HIDDEN: [usize; 2] = [384, 192];
+const POOL: usize = 3;
+const POOL_STRIDE: usize = 2;
+/// TensorFlow's alpha multiplies the sum over the window of nine.
+const LRN: Window = Window { radius: 4, alpha: 0.001 / 9.0 };
+/// Of the two hidden dense layers.
+const WEIGHT_DECAY: f64 = 0.004;
+
+/// conv 5x5x64, pool, LRN, conv 5x5x128, LRN, pool, dense 384, dense 192, dense classes.
+///
+/// Deviation: the published code feeds pixels from -0.5 to 254.5 by mistake (errata 21); here they run from -0.5 to 0.5, as it means
+/// to.
+#[derive(Module, Debug)]
+pub(crate) struct ReferenceNetwork {
+    first: Conv,
+    second: Conv,
+    hidden: [Dense; 2],
+    output: Dense,
+}
+
+impl TeacherNetwork for ReferenceNetwork {
+    const OFFSET: f32 = -0.5;
+    const STEP_BYTES_PER_PIXEL: usize = 2560;
+
+    fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self {
+        let half = |[height, width]: [usize; 2]| [pooled(height, POOL_STRIDE), pooled(width, POOL_STRIDE)];
+        let mut convolution = |[height, width]: [usize; 2], inputs, outputs, bias| {
+            let geometry = Geometry::same([height, width, inputs], KERNEL, 1).expect("images with pixels");
+            let drawn = init::truncated_normal([outputs, inputs, KERNEL, KERNEL], 1e-4, stream, device);
+            let weight = drawn.permute([2, 3, 1, 0]).reshape([geometry.patch_len(), outputs]);
+            Conv::new(geometry, weight, init::constant([outputs], bias, device), Activation::Relu)
+        };
+        let size = [shape.height, shape.width];
+        let first = convolution(size, shape.channels, FIRST, 0.0);
+        let second = convolution(half(size), FIRST, SECOND, 0.1);
+
+        let flat = half(half(size)).iter().product::<usize>() * SECOND;
+        let mut dense = |inputs, outputs, deviation, bias, activation| {
+            let weight = init::truncated_normal([inputs, outputs], deviation, stream, device);
+            Dense::new(weight, init::constant([outputs], bias, device), activation)
+        };
+        let wide = dense(flat, HIDDEN[0], 0.04, 0.1, Activation::Relu);
+        let narrow = dense(HIDDEN[0], HIDDEN[1], 0.04, 0.1, Activation::Relu);
+        let output = dense(HIDDEN[1], classes, 1.0 / HIDDEN[1] as f32, 0.0, Activation::Linear);
+        Self { first, second, hidden: [wide, narrow], output }
+    }
+
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        let maps = max_pool_same(self.first.forward(images), POOL, POOL_STRIDE);
+        let maps = self.second.forward(local_response_norm(maps, LRN));
+        let maps = max_pool_same(local_response_norm(maps, LRN), POOL, POOL_STRIDE);
+        // Channel by channel, as teachers that were checked before have it.
+        let rows = maps.permute([0, 3, 1, 2]).flatten(1, 3);
+        let [wide, narrow] = &self.hidden;
+        self.output.forward(narrow.forward(wide.forward(rows)))
+    }
+
+    fn penalty(&self) -> Option<Tensor<1>> {
+        let [wide, narrow] = &self.hidden;
+        Some((wide.half_squared_norm() + narrow.half_squared_norm()) * WEIGHT_DECAY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use speed_random::Streams;
+
+    #[test]
+    fn layers_have_their_sizes() {
+        let device = Device::flex();
+        // 28x28x1 is pooled to 14 and 7: 25*64+64, 1600*128+128, 6272*384+384, 384*192+192, 192*10+10.
+        for (channels, height, width, classes, params) in [
+            (1, 28, 28, 10, 1664 + 204_928 + 2_408_832 + 73_920 + 1930),
+            (3, 9, 5, 4, 4864 + 204_928 + 3 * 2 * 128 * 384 + 384 + 73_920 + 772),
+        ] {
+            let shape = ImageShape { channels, height, width };
+            let network = ReferenceNetwork::new(shape, classes, &mut Streams::new(1).stream("w", 0), &device);
+            assert_eq!(network.num_params(), params);
+            let logits = network.logits(Tensor::zeros([2, height, width, channels], &device));
+            assert_eq!(logits.dims(), [2, classes]);
+        }
+    }
+}

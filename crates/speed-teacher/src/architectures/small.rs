@@ -1,0 +1,84 @@
+//! The small, fast network: 5x5x16, pool, 5x5x32, pool, 64, classes.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use speed_data::ImageShape;
+use speed_nn::init;
+use speed_nn::layers::{Dense, PooledConv};
+use speed_nn::ops::activation::Activation;
+use speed_nn::ops::pooled_conv::PooledWindows;
+use speed_random::Stream;
+
+use crate::TeacherNetwork;
+
+const KERNEL: usize = 5;
+const FIRST: usize = 16;
+const SECOND: usize = 32;
+const HIDDEN: usize = 64;
+
+/// Convolutions without padding, 2x2 pools, ReLU everywhere; weights He-normal, the last layer's smaller.
+#[derive(Module, Debug)]
+pub(crate) struct SmallNetwork {
+    first: PooledConv,
+    second: PooledConv,
+    hidden: Dense,
+    output: Dense,
+}
+
+impl TeacherNetwork for SmallNetwork {
+    const STEP_BYTES_PER_PIXEL: usize = 128;
+    // (16 - 4) / 2 = 6 behind the first pool, (6 - 4) / 2 = 1 behind the second.
+    const LEAST_SIZE: usize = 16;
+
+    fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self {
+        let windows = |height, width, channels| {
+            PooledWindows::new(height, width, channels, KERNEL).expect("images are as large as the network needs")
+        };
+        let first = windows(shape.height, shape.width, shape.channels);
+        let [height, width] = first.pooled();
+        let second = windows(height, width, FIRST);
+        let flat = second.pooled().iter().product::<usize>() * SECOND;
+
+        let mut parameters = |inputs: usize, outputs: usize, gain: f32| {
+            let weight = init::normal([inputs, outputs], gain * (2.0 / inputs as f32).sqrt(), stream, device);
+            (weight, init::constant([outputs], 0.0, device))
+        };
+        let convolution = |windows, (weight, bias)| PooledConv::new(windows, weight, bias);
+        let dense = |activation, (weight, bias)| Dense::new(weight, bias, activation);
+        Self {
+            first: convolution(first, parameters(first.patch_len(), FIRST, 1.0)),
+            second: convolution(second, parameters(second.patch_len(), SECOND, 1.0)),
+            hidden: dense(Activation::Relu, parameters(flat, HIDDEN, 1.0)),
+            // Small first logits: the first steps are not spent on unlearning chance.
+            output: dense(Activation::Linear, parameters(HIDDEN, classes, 0.3)),
+        }
+    }
+
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        let maps = self.second.forward(self.first.forward(images));
+        self.output.forward(self.hidden.forward(maps.flatten(1, 3)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use speed_random::Streams;
+
+    #[test]
+    fn layers_have_their_sizes() {
+        let device = Device::flex();
+        // 28x28x1: 25*16+16, 400*32+32, 512*64+64, 64*10+10.
+        for (channels, height, width, classes, params) in [
+            (1, 28, 28, 10, 416 + 12_832 + 32_832 + 650),
+            (3, 32, 32, 10, 1216 + 12_832 + 800 * 64 + 64 + 650),
+            (1, 16, 17, 3, 416 + 12_832 + 32 * 64 + 64 + 195),
+        ] {
+            let shape = ImageShape { channels, height, width };
+            let network = SmallNetwork::new(shape, classes, &mut Streams::new(1).stream("w", 0), &device);
+            assert_eq!(network.num_params(), params);
+            let logits = network.logits(Tensor::zeros([3, height, width, channels], &device));
+            assert_eq!(logits.dims(), [3, classes]);
+        }
+    }
+}
