@@ -11,8 +11,8 @@ use crate::ops::weight_norm::weight_norm_dense;
 #[derive(Module, Debug)]
 pub struct WeightNormDense {
     theta: Param<Tensor<2>>,
-    scale: Param<Tensor<1>>,
     bias: Param<Tensor<1>>,
+    scale: Param<Tensor<1>>,
     #[module(skip)]
     activation: Activation,
     #[module(skip)]

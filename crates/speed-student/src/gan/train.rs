@@ -139,13 +139,13 @@ pub fn train<E>(
 
 /// One student in training.
 pub(super) struct Training<'a> {
-    config: &'a StudentConfig,
-    pool: Images<'a>,
+    pub(super) config: &'a StudentConfig,
+    pub(super) pool: Images<'a>,
     labelled: &'a [(usize, u8)],
     test: &'a Split,
     streams: &'a Streams,
     device: &'a Device,
-    noise: NormalPool,
+    pub(super) noise: NormalPool,
     pub(super) discriminator: Trained<Discriminator>,
     pub(super) generator: Trained<Generator>,
     average: Average<Discriminator>,
@@ -237,35 +237,47 @@ impl<'a> Training<'a> {
         Ok(sums.map(|sum| sum / steps as f64))
     }
 
-    /// Makes one step of the discriminator on labelled, unlabelled and as many generated images, all in one batch. Returns the loss
-    /// before the step.
+    /// Makes one step of the discriminator. Returns the loss before the step.
     pub(super) fn discriminator_step(&mut self, batch: &Batch<'_>, stream: &mut Stream) -> f64 {
-        let generated = self.generator.frozen().forward(self.latent(stream));
-        let real = [batch.labelled.as_slice(), batch.unlabelled].concat();
-        let images = Tensor::cat(vec![self.pool.batch(&real, self.device).flatten(1, 3), generated], 0);
-        let mut noise = Noise { pool: &self.noise, stream };
-        let logits = self.discriminator.network().logits(images, Some(&mut noise));
-        let loss = discriminator_loss(logits, &batch.labels, self.config.unlabelled_weight);
+        let loss = self.discriminator_loss(self.discriminator.network(), batch, stream);
         self.discriminator.step(self.config.learning_rate, &loss);
         scalar(loss)
     }
 
-    /// Makes one step of the generator towards the features of unlabelled images. Returns the loss before the step.
+    /// Makes one step of the generator. Returns the loss before the step.
     pub(super) fn generator_step(&mut self, batch: &Batch<'_>, stream: &mut Stream) -> f64 {
+        let loss = self.generator_loss(self.generator.network(), batch, stream);
+        self.generator.step(self.config.learning_rate, &loss);
+        scalar(loss)
+    }
+
+    /// Returns a discriminator's loss on labelled, unlabelled and as many generated images, all in one batch.
+    pub(super) fn discriminator_loss(
+        &self,
+        discriminator: &Discriminator,
+        batch: &Batch<'_>,
+        stream: &mut Stream,
+    ) -> Tensor<1> {
+        let generated = self.generator.frozen().forward(self.latent(stream));
+        let real = [batch.labelled.as_slice(), batch.unlabelled].concat();
+        let images = Tensor::cat(vec![self.pool.batch(&real, self.device).flatten(1, 3), generated], 0);
+        let logits = discriminator.logits(images, Some(&mut Noise { pool: &self.noise, stream }));
+        discriminator_loss(logits, &batch.labels, self.config.unlabelled_weight)
+    }
+
+    /// Returns a generator's loss: how far the features of its images are from those of unlabelled ones.
+    pub(super) fn generator_loss(&self, generator: &Generator, batch: &Batch<'_>, stream: &mut Stream) -> Tensor<1> {
         let latent = self.latent(stream);
         let mut noise = Noise { pool: &self.noise, stream };
         let frozen = self.discriminator.frozen();
         let real = self.pool.batch(batch.matched, self.device).flatten(1, 3);
         // A constant for the generator, which no gradient follows.
         let real = Tensor::from_inner(frozen.features(real, Some(&mut noise)));
-        let generated = frozen.features(self.generator.network().forward(latent), Some(&mut noise));
-        let loss = feature_matching_loss(real, generated);
-        self.generator.step(self.config.learning_rate, &loss);
-        scalar(loss)
+        feature_matching_loss(real, frozen.features(generator.forward(latent), Some(&mut noise)))
     }
 
     /// Draws latent vectors, one for each image of a batch.
-    fn latent(&self, stream: &mut Stream) -> Tensor<2> {
+    pub(super) fn latent(&self, stream: &mut Stream) -> Tensor<2> {
         init::uniform([self.config.batch, self.config.latent], 0.0, 1.0, stream, self.device)
     }
 
