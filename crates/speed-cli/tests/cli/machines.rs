@@ -40,7 +40,7 @@ fn portable_trainings_have_these_bytes_on_every_machine() {
 #[test]
 fn a_portable_run_is_the_processors() {
     let place = Workplace::new(TINY);
-    let run = ["run", "config.toml", "--set", "arithmetic=portable", "--set", "device=flex"];
+    let run = ["run", "config.toml", "--set", "arithmetic=portable", "--set", "device=wgpu"];
     place.fails(&run, 2, &["arithmetic", "processor"]);
     place.fails(&["run", "config.toml", "--set", "arithmetic=quick"], 2, &["arithmetic", "portable"]);
 }

@@ -1,6 +1,5 @@
 //! Killed at any moment, a run goes on and ends with the same bytes; threads change nothing.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::common::{TINY, Workplace, check_failure, determined};
@@ -72,62 +71,6 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
     let forced = place.speed(&["run", "config.toml", "--force", "queries"]);
     assert!(forced.status.success() && !String::from_utf8_lossy(&forced.stderr).contains("queries: done already"));
     assert!(std::path::Path::new(run).join("stages/queries.superseded-1").is_dir());
-}
-
-/// Rows without encryption, whose students differ.
-const ROWS: &str = r#"
-[[row]]
-name = "Trusted"
-aggregation = "trusted"
-
-[[row]]
-name = "Trusted, ours"
-labels_of = "Trusted"
-student = "pseudo-labels"
-
-[[row]]
-name = "Non-private"
-aggregation = "non-private"
-queries = 3
-"#;
-
-/// The computation of a GPU, on the processor: the teachers together, and the paper's students.
-#[test]
-fn trainings_together_go_on_after_a_kill() {
-    let (start, _) = TINY.split_once("[[row]]").expect("rows");
-    let place = Workplace::new(&format!("{start}{ROWS}"));
-    let run =
-        |results: &'static str, device: &'static str| ["run", "config.toml", "--results", results, "--set", device];
-    place.succeeds(&run("cpu", "device=cpu"));
-    let started = Instant::now();
-    place.succeeds(&run("together", "device=flex"));
-    let duration = started.elapsed();
-    let [alone, expected] = ["cpu", "together"].map(|results| determined(&place.run_folder(results, "tiny")));
-    let environment = std::fs::read_to_string(place.run_folder("together", "tiny").join("env.json")).expect("env.json");
-    assert!(environment.contains("Burn's flex"), "{environment}");
-
-    // Teachers and students agree up to rounding, everything before and between them to the byte.
-    let of = |files: &BTreeMap<String, Vec<u8>>, stages: &[&str]| -> Vec<String> {
-        files.keys().filter(|key| stages.iter().any(|stage| key.starts_with(stage))).cloned().collect()
-    };
-    assert_eq!(of(&expected, &["data", "queries"]), of(&alone, &["data", "queries"]));
-    for stage in ["teachers", "student-"] {
-        assert_eq!(of(&expected, &[stage]).len(), of(&alone, &[stage]).len());
-        assert_ne!(of(&expected, &[stage]), of(&alone, &[stage]), "{stage} were not trained together");
-    }
-
-    for k in 1..=4u32 {
-        let mut child = place
-            .command(&run("killed", "device=flex"))
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .expect("the binary starts");
-        std::thread::sleep(Duration::from_millis(30) + duration * k / 8);
-        child.kill().expect("kill -9");
-        child.wait().expect("ended");
-    }
-    place.succeeds(&run("killed", "device=flex"));
-    assert_eq!(determined(&place.run_folder("killed", "tiny")), expected, "kills changed the results");
 }
 
 #[test]

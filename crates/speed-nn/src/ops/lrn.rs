@@ -57,14 +57,13 @@ fn band(channels: usize, Window { radius, alpha }: Window, device: &Device) -> T
 impl Window {
     /// Returns the normalised values, and `s_c` of each.
     fn normalise(self, maps: &[f32], channels: usize) -> (Vec<f32>, Vec<f32>) {
-        let (mut out, mut scales) = (Vec::with_capacity(maps.len()), Vec::with_capacity(maps.len()));
-        let (mut squares, mut sums) = (vec![0.0; channels], vec![0.0; channels]);
-        for x in maps.chunks_exact(channels) {
-            squares.iter_mut().zip(x).for_each(|(square, x)| *square = self.alpha * x * x);
-            sums.fill(1.0);
-            self.add_sums(&squares, &mut sums);
-            scales.extend_from_slice(&sums);
-            out.extend(x.iter().zip(&sums).map(|(x, s)| x * inverse_power(*s)));
+        let (mut out, mut scales) = (vec![0.0; maps.len()], vec![0.0; maps.len()]);
+        let mut squares = Padded::new(channels, self.radius);
+        let pixels = out.chunks_exact_mut(channels).zip(scales.chunks_exact_mut(channels));
+        for (x, (out, scales)) in maps.chunks_exact(channels).zip(pixels) {
+            squares.values().iter_mut().zip(x).for_each(|(square, x)| *square = self.alpha * x * x);
+            squares.put_sums(1.0, scales);
+            out.iter_mut().zip(x).zip(scales).for_each(|((y, x), s)| *y = x * inverse_powers(*s)[0]);
         }
         (out, scales)
     }
@@ -72,38 +71,63 @@ impl Window {
     /// Turns the gradient by the output into that by the maps:
     /// `g_c s_c^(-3/4) - (3/2) alpha x_c sum_{|d - c| <= radius} g_d x_d s_d^(-7/4)`.
     fn gradient(self, gradient: &mut [f32], maps: &[f32], scales: &[f32], channels: usize) {
-        let (mut along, mut sums) = (vec![0.0; channels], vec![0.0; channels]);
+        let (mut along, mut sums) = (Padded::new(channels, self.radius), vec![0.0; channels]);
         let pixels = maps.chunks_exact(channels).zip(scales.chunks_exact(channels));
         for (g, (x, scale)) in gradient.chunks_exact_mut(channels).zip(pixels) {
-            for (((along, g), x), s) in along.iter_mut().zip(g.iter_mut()).zip(x).zip(scale) {
-                *g *= inverse_power(*s);
-                *along = *g * x / s;
+            for (((along, g), x), s) in along.values().iter_mut().zip(g.iter_mut()).zip(x).zip(scale) {
+                let [power, inverse] = inverse_powers(*s);
+                *g *= power;
+                *along = *g * x * inverse;
             }
-            sums.fill(0.0);
-            self.add_sums(&along, &mut sums);
+            along.put_sums(0.0, &mut sums);
             for ((g, x), sum) in g.iter_mut().zip(x).zip(&sums) {
                 *g -= 1.5 * self.alpha * x * sum;
             }
         }
     }
+}
 
-    /// Adds to every channel of `sums` the values of its neighbours and its own.
+/// One pixel's values of every channel, between as many zeros as a window reaches beyond them.
+struct Padded {
+    channels: usize,
+    radius: usize,
+    padded: Vec<f32>,
+}
+
+/// Sums that are computed together, in registers.
+const TOGETHER: usize = 16;
+
+impl Padded {
+    fn new(channels: usize, radius: usize) -> Self {
+        // A window beyond the first or the last channel has no more than all of them.
+        let radius = radius.min(channels.saturating_sub(1));
+        Self { channels, radius, padded: vec![0.0; channels.next_multiple_of(TOGETHER) + 2 * radius] }
+    }
+
+    fn values(&mut self) -> &mut [f32] {
+        &mut self.padded[self.radius..self.radius + self.channels]
+    }
+
+    /// Writes, for every channel, `start` and the sum of its window.
     #[inline(always)]
-    fn add_sums(self, values: &[f32], sums: &mut [f32]) {
-        let channels = values.len();
-        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-        for distance in 1..=self.radius.min(channels.saturating_sub(1)) {
-            sums[distance..].iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-            sums.iter_mut().zip(&values[distance..]).for_each(|(sum, value)| *sum += value);
+    fn put_sums(&self, start: f32, sums: &mut [f32]) {
+        for (first, sums) in (0..).step_by(TOGETHER).zip(sums.chunks_mut(TOGETHER)) {
+            let mut together = [start; TOGETHER];
+            for place in first..=first + 2 * self.radius {
+                let values = &self.padded[place..place + TOGETHER];
+                together.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+            }
+            sums.copy_from_slice(&together[..sums.len()]);
         }
     }
 }
 
-/// `s^(-3/4)`.
+/// `s^(-3/4)` and `1 / s`.
 #[inline(always)]
-fn inverse_power(s: f32) -> f32 {
+fn inverse_powers(s: f32) -> [f32; 2] {
     let root = s.sqrt();
-    1.0 / (root * root.sqrt())
+    let power = 1.0 / (root * root.sqrt());
+    [power, power * power * root]
 }
 
 /// Values that the gradient needs.

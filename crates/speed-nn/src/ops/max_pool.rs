@@ -67,28 +67,64 @@ struct Kept {
     shape: Shape,
 }
 
+/// One window of a map.
+struct Windowed<'a> {
+    map: &'a [f32],
+    y: Range<usize>,
+    x: Range<usize>,
+    width: usize,
+    channels: usize,
+}
+
+/// Channels that are compared together, in registers.
+const TOGETHER: usize = 16;
+
+impl Windowed<'_> {
+    /// Writes the greatest value, and its pixel, of each of `N` channels from `first` on.
+    #[inline(always)]
+    fn put_greatest<const N: usize>(&self, first: usize, output: &mut [f32], choice: &mut [u32]) {
+        let (mut best, mut chosen) = ([f32::NEG_INFINITY; N], [0; N]);
+        for y in self.y.clone() {
+            for x in self.x.clone() {
+                let pixel = y * self.width + x;
+                let place = u32::try_from(pixel).expect("a map of fewer than 2^32 pixels");
+                let values = &self.map[pixel * self.channels + first..][..N];
+                for ((best, chosen), &value) in best.iter_mut().zip(&mut chosen).zip(values) {
+                    // A NaN wins and stays.
+                    let greater = value > *best || value.is_nan();
+                    *best = if greater { value } else { *best };
+                    *chosen = if greater { place } else { *chosen };
+                }
+            }
+        }
+        output[..N].copy_from_slice(&best);
+        choice[..N].copy_from_slice(&chosen);
+    }
+}
+
 fn forward(maps: Array, kernel: usize, stride: usize) -> (Array, Kept) {
     let (shape, maps) = (maps.shape(), contiguous(maps));
     let [images, height, width, channels] = [0, 1, 2, 3].map(|side| shape[side]);
     let [rows, columns] = [height, width].map(|size| pooled(size, stride));
     let map_len = height * width * channels;
     let length = images * rows * columns * channels;
-    let (mut output, mut choice) = (vec![f32::NEG_INFINITY; length], vec![0; length]);
+    let (mut output, mut choice) = (vec![0.0; length], vec![0; length]);
     let results = output.chunks_exact_mut(channels).zip(choice.chunks_exact_mut(channels));
     for (index, (output, choice)) in results.enumerate() {
-        let map = &values(&maps)[index / (rows * columns) * map_len..][..map_len];
-        for y in window(index / columns % rows, height, kernel, stride) {
-            for x in window(index % columns, width, kernel, stride) {
-                let pixel = y * width + x;
-                let place = u32::try_from(pixel).expect("a map of fewer than 2^32 pixels");
-                let values = &map[pixel * channels..][..channels];
-                for ((best, choice), &value) in output.iter_mut().zip(choice.iter_mut()).zip(values) {
-                    // A NaN wins and stays.
-                    let greater = value > *best || value.is_nan();
-                    *best = if greater { value } else { *best };
-                    *choice = if greater { place } else { *choice };
-                }
-            }
+        let window = Windowed {
+            map: &values(&maps)[index / (rows * columns) * map_len..][..map_len],
+            y: window(index / columns % rows, height, kernel, stride),
+            x: window(index % columns, width, kernel, stride),
+            width,
+            channels,
+        };
+        let together = channels - channels % TOGETHER;
+        for first in (0..together).step_by(TOGETHER) {
+            let (best, choice) = (&mut output[first..], &mut choice[first..]);
+            window.put_greatest::<TOGETHER>(first, best, choice);
+        }
+        for channel in together..channels {
+            window.put_greatest::<1>(channel, &mut output[channel..], &mut choice[channel..]);
         }
     }
     (array(output, [images, rows, columns, channels]), Kept { choice, shape })
