@@ -9,9 +9,7 @@ use serde::Serialize;
 use speed_core::Circuit;
 use speed_data::{ImageShape, Split, partition};
 use speed_random::Streams;
-use speed_student::gan::{self, EpochReport};
-use speed_student::pseudo_labels::{self, PseudoLabelsConfig, PseudoLabelsReport};
-use speed_student::{Images as Unlabelled, StudentConfig, StudentMethod};
+use speed_student::{EpochReport, Images as Unlabelled, Lesson, StudentConfig, StudentMethod};
 use speed_teacher::{
     EnsembleError, Teacher, TeacherConfig, TeacherError, TrainedTeacher, ensemble_votes, train_ensemble,
 };
@@ -45,7 +43,7 @@ const ENCRYPTED: f64 = 550e6;
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
     /// Processor time of all stages, in seconds, by their kind; none for networks too large to be tried in a moment.
-    pub core_seconds: Vec<(&'static str, Option<f64>)>,
+    pub core_seconds: Vec<(String, Option<f64>)>,
     /// Peak memory in bytes, estimated from the sizes of the largest values.
     pub memory_bytes: f64,
 }
@@ -75,8 +73,8 @@ impl Cost {
     fn add_teachers(&mut self, config: &Config, images: &Sizes, threads: f64) -> Result<(), ExperimentError> {
         let (step, vote) = teacher(&config.teacher, images)?;
         let teachers = config.ensemble.teachers as f64;
-        self.core_seconds.push(("teachers", Some(teachers * config.teacher.steps as f64 * step)));
-        self.core_seconds.push(("votes", Some(teachers * config.data.pool_images as f64 * vote)));
+        self.core_seconds.push(("teachers".to_owned(), Some(teachers * config.teacher.steps as f64 * step)));
+        self.core_seconds.push(("votes".to_owned(), Some(teachers * config.data.pool_images as f64 * vote)));
         let pixels = (config.teacher.batch * images.shape.height * images.shape.width) as f64;
         let batch = pixels * config.teacher.architecture.step_bytes_per_pixel() as f64;
         self.memory_bytes = self.memory_bytes.max(threads * (TEACHER + batch));
@@ -97,7 +95,7 @@ impl Cost {
             })
             .collect();
         if !encrypted.is_empty() {
-            self.core_seconds.push(("encrypted argmax", Some(KEYS + encrypted.iter().sum::<f64>())));
+            self.core_seconds.push(("encrypted argmax".to_owned(), Some(KEYS + encrypted.iter().sum::<f64>())));
             self.memory_bytes = self.memory_bytes.max(ENCRYPTED);
         }
     }
@@ -106,15 +104,13 @@ impl Cost {
     fn add_students(&mut self, config: &Config, images: &Sizes, threads: f64) -> Result<(), ExperimentError> {
         let methods: Vec<StudentMethod> = config.rows.iter().map(|row| config.method_of(row)).collect();
         let of = |method: StudentMethod| methods.iter().filter(|other| **other == method).count();
-        for (name, method) in [
-            ("GAN students, at most", StudentMethod::Gan),
-            ("students on pseudo-labels, at most", StudentMethod::PseudoLabels),
-        ] {
+        for method in StudentMethod::all() {
             if of(method) > 0 {
                 let students = (of(method) * config.table.repeats * config.data.pool_images) as f64;
                 let each = student(&config.student, method, images)?;
+                let name = format!("students by {}, at most", method.name());
                 self.core_seconds.push((name, each.map(|seconds| students * seconds)));
-                let values = values(&config.student, method, images.shape.pixels()) as f64;
+                let values = method.parameters(&config.student, images.shape) as f64;
                 self.memory_bytes = self.memory_bytes.max(threads * (STUDENT + VALUE * values));
             }
         }
@@ -195,71 +191,31 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
     Ok((step, (more - few).max(0.0) / (pool.len() - own.len()) as f64))
 }
 
-/// Returns the number of weights of a student's networks, about.
-fn values(config: &StudentConfig, method: StudentMethod, pixels: usize) -> usize {
-    let dense = |layers: &mut dyn Iterator<Item = usize>| {
-        let mut values = 0usize;
-        layers.reduce(|inputs, outputs| {
-            values = values.saturating_add(inputs.saturating_mul(outputs));
-            outputs
-        });
-        values
-    };
-    match method {
-        StudentMethod::Gan => {
-            let discriminator = dense(&mut std::iter::once(pixels).chain(config.discriminator.iter().copied()));
-            let generator = [&[config.latent], &config.generator[..], &[pixels]].concat();
-            discriminator.saturating_add(dense(&mut generator.into_iter()))
-        }
-        StudentMethod::PseudoLabels => {
-            let settings = &config.pseudo_labels;
-            let channels = std::iter::once(1).chain(settings.convolutions.iter().copied());
-            let convolutions = dense(&mut channels.clone()).saturating_mul(settings.kernel * settings.kernel);
-            // Every layer halves height and width; the last maps meet the hidden layer.
-            let last = channels.last().unwrap_or(1).saturating_mul(pixels >> (2 * settings.convolutions.len().min(8)));
-            convolutions.saturating_add(last.saturating_mul(settings.hidden))
-        }
-    }
-}
-
 /// Returns the seconds of all epochs together, for each image of the pool; none for networks too large to be tried.
 fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Result<Option<f64>, ExperimentError> {
-    if values(config, method, images.shape.pixels()) > MAX_VALUES {
+    if method.parameters(config, images.shape) > MAX_VALUES {
         return Ok(None);
     }
     const STEPS: usize = 3;
-    let (streams, test) = (Streams::new(0), images.images(10)?);
+    let (streams, device, test) = (Streams::new(0), Device::flex(), images.images(10)?);
     let labelled: Vec<(usize, u8)> = (0..10).map(|i| (i, i as u8)).collect();
-    let failure = |error: Box<dyn std::error::Error + Send + Sync>| ExperimentError::from(Mismatch::Unmeasured(error));
-    let settings = &config.pseudo_labels;
-    // The first epoch of the student on pseudo-labels is none like the others.
-    let (epochs, batch, first) = match method {
-        StudentMethod::Gan => (config.epochs, config.batch.min(MAX_BATCH), 1),
-        StudentMethod::PseudoLabels => (settings.epochs, settings.batch.min(MAX_BATCH), 2),
-    };
+    let course = method.course(config);
+    let batch = course.batch.min(MAX_BATCH);
     let pool = images.images(STEPS * batch.max(10))?;
-    let unlabelled = Unlabelled::of(&pool);
-    let train = |epochs: u32| match method {
-        StudentMethod::Gan => {
-            let few = StudentConfig {
-                epochs,
-                batch,
-                initial_images: config.initial_images.min(pool.len()),
-                ..config.clone()
-            };
-            let mut on_epoch = |_: &EpochReport<'_>| Ok::<(), ExperimentError>(());
-            gan::train(&few, unlabelled, &labelled, &test, &streams, &Device::flex(), None, &mut on_epoch)
-                .map(drop)
-                .map_err(|error| failure(error.into()))
-        }
-        StudentMethod::PseudoLabels => {
-            let few = PseudoLabelsConfig { epochs, batch, warmup_epochs: 1, label_epochs: epochs, ..settings.clone() };
-            let mut on_epoch = |_: &PseudoLabelsReport<'_>| Ok::<(), ExperimentError>(());
-            pseudo_labels::train(&few, unlabelled, &labelled, &test, &streams, &Device::flex(), None, &mut on_epoch)
-                .map(drop)
-                .map_err(|error| failure(error.into()))
-        }
+    let train = |epochs: u32| {
+        let few = method.trial(config, epochs, batch);
+        let lesson = Lesson {
+            config: &few,
+            pool: Unlabelled::of(&pool),
+            labelled: &labelled,
+            test: &test,
+            streams: &streams,
+            device: &device,
+        };
+        let trained = method.train(&lesson, None, &mut |_: &EpochReport<'_>| Ok(()));
+        trained.map(drop).map_err(|error| Mismatch::Unmeasured(error.into()).into())
     };
-    let (without, with) = (seconds(|| train(first))?, seconds(|| train(first + 1))?);
-    Ok(Some(f64::from(epochs) * (with - without).max(0.0) / pool.len() as f64))
+    // The first epoch may be none like the others.
+    let (without, with) = (seconds(|| train(2))?, seconds(|| train(3))?);
+    Ok(Some(f64::from(course.epochs) * (with - without).max(0.0) / pool.len() as f64))
 }

@@ -110,7 +110,7 @@ pub enum ExperimentError {
         /// The first row with these labels.
         row: String,
         /// The cause.
-        source: Box<StudentError<Self>>,
+        source: Box<StudentError>,
     },
 }
 

@@ -51,20 +51,21 @@ impl<M: Module> Average<M> {
         self.model.clone().map(&mut Scale { factor, trained: Some(Current::of(model)) })
     }
 
-    /// Returns Burn's record of the average as it is.
+    /// Returns the number of steps seen, 8 bytes little-endian, and Burn's record of the average as it is.
     ///
     /// # Errors
     /// If Burn cannot write it.
     pub fn to_record(&self) -> Result<Vec<u8>, RecordError> {
-        to_record(&self.model)
+        Ok([&self.steps.to_le_bytes()[..], &to_record(&self.model)?].concat())
     }
 
-    /// Returns the same average after `steps` steps, with the values of a record.
+    /// Returns the same average with the steps and the values of a record.
     ///
     /// # Errors
     /// If they are not those of this network.
-    pub fn with_record(self, steps: u64, record: &[u8]) -> Result<Self, LoadError> {
-        Ok(Self { steps, model: with_record(self.model, record)?, ..self })
+    pub fn with_record(self, record: &[u8]) -> Result<Self, LoadError> {
+        let (steps, record) = record.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        Ok(Self { steps: u64::from_le_bytes(*steps), model: with_record(self.model, record)?, ..self })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The device that computes.
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 
 /// A kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,20 @@ pub enum DeviceError {
         /// The driver's word.
         message: String,
     },
+    /// Values could not be read back from it.
+    #[error("cannot read values from the device: {message}")]
+    Read {
+        /// Burn's own message.
+        message: String,
+    },
+}
+
+/// Returns the values of a tensor in row-major order.
+///
+/// # Errors
+/// [`DeviceError::Read`].
+pub fn values<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, DeviceError> {
+    tensor.try_into_vec_as().map_err(|error| DeviceError::Read { message: error.to_string() })
 }
 
 /// Opens a device. A process has one GPU: opened again, it is the same.

@@ -4,4 +4,4 @@ mod adam;
 mod trained;
 
 pub use adam::{Adam, AdamOps, AdamStep, Epsilon};
-pub use trained::Trained;
+pub use trained::{StepError, Trained};

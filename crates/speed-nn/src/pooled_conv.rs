@@ -96,7 +96,7 @@ impl PooledWindows {
 /// Bias and ReLU come after the pooling, which gives the same values as before it (both are monotone) for a quarter of
 /// the work.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PooledConv {
+pub(crate) struct PooledConv {
     windows: PooledWindows,
     weight: Matrix,
     bias: Vec<f32>,
@@ -104,34 +104,27 @@ pub struct PooledConv {
 
 /// Values that a forward pass leaves for the backward pass, and the gradients that this computes. Keeps its memory.
 #[derive(Clone, Debug, Default)]
-pub struct PooledConvTrace {
+pub(crate) struct PooledConvTrace {
     output: Matrix,
     /// Index of every output in its pooling window.
     choice: Vec<u32>,
     /// Gradient of the weights, `[patch_len, outputs]`, after a backward pass.
-    pub weight: Matrix,
+    pub(crate) weight: Matrix,
     /// Gradient of the bias, `[outputs]`, after a backward pass.
-    pub bias: Vec<f32>,
+    pub(crate) bias: Vec<f32>,
     patches: patches::Work,
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     tiles: crate::tile_conv::TileConvWork,
 }
 
 impl PooledConvTrace {
-    /// Returns the layer's output `[images * pooled rows * pooled columns, outputs]`.
-    #[must_use]
-    pub fn output(&self) -> &Matrix {
-        &self.output
-    }
-
     /// Returns the output and leaves none: a backward pass does not need it.
-    pub fn take_output(&mut self) -> Matrix {
+    pub(crate) fn take_output(&mut self) -> Matrix {
         std::mem::take(&mut self.output)
     }
 
     /// Gradients of weights and bias, after a backward pass.
-    #[must_use]
-    pub fn gradients(&self) -> [&[f32]; 2] {
+    pub(crate) fn gradients(&self) -> [&[f32]; 2] {
         [self.weight.values(), &self.bias]
     }
 }
@@ -141,40 +134,26 @@ impl PooledConv {
     ///
     /// # Panics
     /// When their sizes do not fit together.
-    #[must_use]
-    pub fn new(windows: PooledWindows, weight: Matrix, bias: Vec<f32>) -> Self {
+    pub(crate) fn new(windows: PooledWindows, weight: Matrix, bias: Vec<f32>) -> Self {
         assert_eq!([weight.rows(), weight.columns()], [windows.patch_len(), bias.len()], "weights of a convolution");
         Self { windows, weight, bias }
     }
 
     /// Positions of the kernel.
-    #[must_use]
-    pub fn windows(&self) -> PooledWindows {
+    pub(crate) fn windows(&self) -> PooledWindows {
         self.windows
     }
 
     /// Returns the number of output channels.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         self.bias.len()
     }
 
-    /// Weights `[patch_len, outputs]` and bias `[outputs]`.
-    #[must_use]
-    pub fn parameters(&self) -> [&[f32]; 2] {
-        [self.weight.values(), &self.bias]
-    }
-
-    /// Weights and bias, to change.
-    pub fn parameters_mut(&mut self) -> [&mut [f32]; 2] {
-        [self.weight.values_mut(), &mut self.bias]
-    }
-
-    /// Computes [`PooledConvTrace::output`] of whole maps.
+    /// Computes the output `[images * pooled rows * pooled columns, outputs]` of whole maps.
     ///
     /// # Panics
     /// When `maps` does not hold whole maps.
-    pub fn forward(&self, maps: &[f32], trace: &mut PooledConvTrace) {
+    pub(crate) fn forward(&self, maps: &[f32], trace: &mut PooledConvTrace) {
         assert!(maps.len().is_multiple_of(self.windows.map_len()), "whole maps");
         let rows = maps.len() / self.windows.map_len() * self.windows.pooled_positions();
         trace.output.resize(rows, self.outputs());
@@ -195,7 +174,7 @@ impl PooledConv {
     ///
     /// # Panics
     /// When `gradient` has another length than the output, or the gradient of the maps another than the maps.
-    pub fn backward(
+    pub(crate) fn backward(
         &self,
         maps: &[f32],
         gradient: &[f32],
@@ -224,63 +203,6 @@ impl PooledConv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::init;
-    use crate::test_support::{assert_close, matrix_of, values};
-    use burn::tensor::module::{conv2d, max_pool2d};
-    use burn::tensor::ops::{ConvOptions, MaxPoolOptions};
-    use burn::tensor::{Device, activation};
-    use speed_random::Streams;
-
-    /// Output and all three gradients against Burn's own convolution, pooling and autodiff.
-    #[test]
-    fn agrees_with_burn() {
-        let device = Device::flex().autodiff();
-        let mut stream = Streams::new(1).stream("pooled", 0);
-        // One trace for all sizes: nothing of an earlier pass may be left.
-        let mut trace = PooledConvTrace::default();
-        for (n, height, width, channels, outputs, kernel) in [
-            (3, 9, 8, 2, 5, 5),
-            (1, 7, 12, 1, 3, 3),
-            (2, 6, 6, 4, 2, 5),
-            (3, 8, 8, 1, 16, 5),
-            (11, 16, 18, 8, 7, 5),
-            // For tiles, where there are: one block and several, even and odd maps, whole and partial steps.
-            (30, 12, 12, 16, 32, 5),
-            (6, 21, 22, 32, 32, 3),
-            (2, 2, 3, 16, 64, 1),
-            (3, 7, 5, 48, 96, 4),
-        ] {
-            let windows = PooledWindows::new(height, width, channels, kernel).expect("large enough");
-            let [ph, pw] = windows.pooled();
-            let maps = init::normal([n, height, width, channels], 1.0, &mut stream, &device).require_grad();
-            let weight = init::normal([kernel, kernel, channels, outputs], 0.3, &mut stream, &device).require_grad();
-            let bias = init::normal([outputs], 0.3, &mut stream, &device).require_grad();
-            let upstream = init::normal([n, ph, pw, outputs], 1.0, &mut stream, &device);
-
-            let options = ConvOptions::new([1, 1], [0, 0], [1, 1], 1);
-            let kernels = weight.clone().permute([3, 2, 0, 1]);
-            let expected = conv2d(maps.clone().permute([0, 3, 1, 2]), kernels, Some(bias.clone()), options);
-            let expected = activation::relu(max_pool2d(expected, MaxPoolOptions::new([2, 2]))).permute([0, 2, 3, 1]);
-            let gradients = (expected.clone() * upstream.clone()).sum().backward();
-
-            let own_weight = matrix_of(windows.patch_len(), outputs, values(weight.clone().inner()));
-            let layer = PooledConv::new(windows, own_weight, values(bias.clone().inner()));
-            let mut map_gradient = vec![7.0; n * windows.map_len()];
-            let (input, upstream) = (values(maps.clone().inner()), values(upstream.inner()));
-            layer.forward(&input, &mut trace);
-            layer.backward(&input, &upstream, Some(&mut map_gradient), &mut trace);
-
-            assert_close(trace.output().values(), &values(expected.inner()));
-            assert_close(&map_gradient, &values(maps.grad(&gradients).expect("a gradient")));
-            let check_parameters = |trace: &PooledConvTrace| {
-                assert_close(trace.weight.values(), &values(weight.grad(&gradients).expect("a gradient")));
-                assert_close(&trace.bias, &values(bias.grad(&gradients).expect("a gradient")));
-            };
-            check_parameters(&trace);
-            layer.backward(&input, &upstream, None, &mut trace);
-            check_parameters(&trace);
-        }
-    }
 
     #[test]
     fn a_map_without_a_pooled_value_is_refused() {

@@ -4,7 +4,6 @@ use burn::tensor::{Device, Tensor, TensorData};
 use speed_random::Streams;
 
 use crate::init;
-use crate::matrix::Matrix;
 
 /// Returns a tensor of values in row-major order, for Burn's autodiff.
 pub(crate) fn tensor<const D: usize>(values: &[f32], shape: [usize; D]) -> Tensor<D> {
@@ -14,18 +13,6 @@ pub(crate) fn tensor<const D: usize>(values: &[f32], shape: [usize; D]) -> Tenso
 /// Returns the values of a tensor in row-major order.
 pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_to_vec().expect("f32")
-}
-
-/// Returns a tensor as a matrix.
-pub(crate) fn matrix(tensor: Tensor<2>) -> Matrix {
-    let [rows, columns] = tensor.dims();
-    matrix_of(rows, columns, values(tensor))
-}
-
-/// Values in row-major order as a matrix.
-pub(crate) fn matrix_of(rows: usize, columns: usize, values: Vec<f32>) -> Matrix {
-    let mut values = values.into_iter();
-    Matrix::from_fn(rows, columns, || values.next().expect("as many values"))
 }
 
 /// Returns whether values agree to 2e-5 of the largest: the smallest may be sums of many values that cancel.

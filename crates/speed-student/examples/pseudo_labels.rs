@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use rand::seq::SliceRandom;
 use speed_data::{DataError, Dataset, Split};
 use speed_random::Streams;
-use speed_student::pseudo_labels::{PseudoLabelsConfig, PseudoLabelsReport, train};
-use speed_student::{Device, Images};
+use speed_student::pseudo_labels::PseudoLabelsConfig;
+use speed_student::{Device, EpochReport, Images, Lesson, StudentConfig, StudentMethod};
 
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -52,7 +52,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    let config: PseudoLabelsConfig = serde_json::from_value(settings)?;
+    let pseudo_labels: PseudoLabelsConfig = serde_json::from_value(settings)?;
+    let config = StudentConfig { pseudo_labels, ..StudentConfig::default() };
 
     println!("seed,right_labels,accuracy,accuracy_raw,confident,disputed,core_seconds,accuracy_by_epoch");
     for seed in first..first + seeds {
@@ -66,17 +67,24 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         let right = labelled.iter().filter(|(image, label)| pool.label(*image) == *label).count();
         let start = core_seconds();
-        let mut ignore = |_: &PseudoLabelsReport<'_>| Ok::<(), std::convert::Infallible>(());
-        let outcome =
-            train(&config, Images::of(&pool), &labelled, &test, &streams, &Device::flex(), None, &mut ignore)?;
+        let lesson = Lesson {
+            config: &config,
+            pool: Images::of(&pool),
+            labelled: &labelled,
+            test: &test,
+            streams: &streams,
+            device: &Device::flex(),
+        };
+        let outcome = StudentMethod::PSEUDO_LABELS.train(&lesson, None, &mut |_: &EpochReport<'_>| Ok(()))?;
         let last = outcome.metrics.last().ok_or("no epoch")?;
+        let [_, _, Some(confident), Some(disputed)] = last.measures[..] else { return Err("no measures".into()) };
         let evaluated = outcome.metrics.iter().filter_map(|m| m.accuracy_average);
         println!(
             "{seed},{right},{:.4},{:.4},{:.4},{:.2},{:.1},{}",
             outcome.accuracy,
             outcome.accuracy_raw,
-            last.confident,
-            last.disputed,
+            confident,
+            disputed,
             core_seconds() - start,
             evaluated.map(|accuracy| format!("{accuracy:.4}")).collect::<Vec<_>>().join(" ")
         );

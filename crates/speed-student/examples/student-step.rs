@@ -13,8 +13,7 @@ use std::time::Instant;
 use rand::RngExt;
 use speed_data::{ImageShape, Split};
 use speed_random::Streams;
-use speed_student::gan::{EpochReport, train};
-use speed_student::{Device, Images, StudentConfig, StudentError};
+use speed_student::{Device, EpochReport, Images, Lesson, ReportError, StudentConfig, StudentError, StudentMethod};
 
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -23,14 +22,8 @@ const EPOCH: usize = 10;
 
 /// The end of a training from within.
 #[derive(Debug, thiserror::Error)]
-enum Stop {
-    #[error("no more input")]
-    End,
-    #[error("a line must be a number of steps: {0}")]
-    Line(#[from] std::num::ParseIntError),
-    #[error(transparent)]
-    Input(#[from] std::io::Error),
-}
+#[error("no more input")]
+struct End;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let streams = Streams::new(1);
@@ -47,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The first epoch warms up; what follows is counted from the answer to a line.
     let (mut left, mut asked, mut start) = (EPOCH, 0, None::<Instant>);
     let mut lines = std::io::stdin().lines();
-    let mut on_epoch = |_: &EpochReport<'_>| -> Result<(), Stop> {
+    let mut on_epoch = |_: &EpochReport<'_>| -> Result<(), ReportError> {
         left = left.saturating_sub(EPOCH);
         if left > 0 {
             return Ok(());
@@ -59,13 +52,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             None => println!(r#"{{"name": "ours, {}"}}"#, speed_nn::matrix::product_unit()),
         }
-        let steps: usize = lines.next().ok_or(Stop::End)??.trim().parse()?;
+        let steps: usize = lines.next().ok_or(End)??.trim().parse()?;
         asked = steps.div_ceil(EPOCH).max(1) * EPOCH;
         (left, start) = (asked, Some(Instant::now()));
         Ok(())
     };
-    match train(&config, Images::of(&pool), &labelled, &test, &streams, &Device::flex(), None, &mut on_epoch) {
-        Err(StudentError::Report(Stop::End)) => Ok(()),
+    let lesson = Lesson {
+        config: &config,
+        pool: Images::of(&pool),
+        labelled: &labelled,
+        test: &test,
+        streams: &streams,
+        device: &Device::flex(),
+    };
+    match StudentMethod::GAN.train(&lesson, None, &mut on_epoch) {
+        Err(StudentError::Report(error)) if error.is::<End>() => Ok(()),
         other => Ok(other.map(|_| ())?),
     }
 }

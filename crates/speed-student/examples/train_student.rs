@@ -6,8 +6,7 @@
 use rand::seq::SliceRandom;
 use speed_data::digits::{self, DigitsConfig};
 use speed_random::Streams;
-use speed_student::gan::{EpochReport, train};
-use speed_student::{Device, Images, StudentConfig};
+use speed_student::{Device, EpochReport, Images, Lesson, StudentConfig, StudentMethod};
 
 // The system's allocator gives large blocks back after every step, and takes them again.
 #[global_allocator]
@@ -34,13 +33,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = StudentConfig { epochs, ..StudentConfig::default() };
     let mut on_epoch = |report: &EpochReport<'_>| {
         let metrics = report.metrics();
-        println!(
-            "epoch {}: losses {:.3} and {:.3}, {:.2} s",
-            metrics.epoch, metrics.discriminator_loss, metrics.generator_loss, metrics.seconds
-        );
-        Ok::<(), std::convert::Infallible>(())
+        let losses = metrics.measures.iter().flatten().map(|loss| format!("{loss:.3}")).collect::<Vec<_>>().join(", ");
+        println!("epoch {}: losses {losses}, {:.2} s", metrics.epoch, metrics.seconds);
+        Ok(())
     };
-    let student = train(&config, Images::of(pool), &labelled, test, &streams, &Device::flex(), None, &mut on_epoch)?;
+    let lesson = Lesson {
+        config: &config,
+        pool: Images::of(pool),
+        labelled: &labelled,
+        test,
+        streams: &streams,
+        device: &Device::flex(),
+    };
+    let student = StudentMethod::GAN.train(&lesson, None, &mut on_epoch)?;
     println!("accuracy on {} test images: {:.1} %", test.len(), 100.0 * student.accuracy);
     Ok(())
 }

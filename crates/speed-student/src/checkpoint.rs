@@ -7,38 +7,20 @@ use speed_nn::params::LoadError;
 use crate::EpochMetrics;
 use crate::bytes::{Reader, Short};
 
-const VERSION: u32 = 2;
+const MAGIC: &[u8; 8] = b"SPEEDSTU";
+const VERSION: u32 = 3;
 const HASH: usize = 32;
 
 /// Everything that a training needs to go on after an epoch: networks, optimisers, averages and metrics.
 ///
-/// No generator state: every epoch has a random stream of its own. `M` are the metrics of the method that trains.
+/// No generator state: every epoch has a random stream of its own.
 #[derive(Clone, PartialEq)]
-pub struct Checkpoint<M = EpochMetrics> {
+pub struct Checkpoint {
     /// The identity of the training.
     pub(crate) identity: [u8; HASH],
-    pub(crate) metrics: Vec<M>,
-    /// Optimiser steps of every network.
-    pub(crate) steps: u64,
+    pub(crate) metrics: Vec<EpochMetrics>,
     /// Records of networks, optimisers and averages, in the order of the method.
     pub(crate) records: Vec<Vec<u8>>,
-}
-
-/// Metrics of an epoch, as a checkpoint holds them.
-pub trait CheckpointMetrics: Copy {
-    /// The first bytes of a checkpoint with these metrics: one for each method.
-    const MAGIC: &'static [u8; 8];
-    /// Number of values beside the epoch.
-    const VALUES: usize;
-
-    /// Returns the epoch, from 1.
-    fn epoch(&self) -> u32;
-
-    /// Returns all values but the epoch, [`VALUES`](Self::VALUES) of them.
-    fn values(&self) -> Vec<f64>;
-
-    /// Returns the metrics with these values, as many as [`VALUES`](Self::VALUES).
-    fn from_values(epoch: u32, values: &[f64]) -> Self;
 }
 
 /// A checkpoint that cannot be continued.
@@ -90,16 +72,16 @@ impl From<Short> for CheckpointError {
     }
 }
 
-impl<M: CheckpointMetrics> Checkpoint<M> {
+impl Checkpoint {
     /// Epochs done.
     #[must_use]
     pub fn epoch(&self) -> u32 {
-        self.metrics.last().map_or(0, CheckpointMetrics::epoch)
+        self.metrics.last().map_or(0, |metrics| metrics.epoch)
     }
 
     /// Metrics of the epochs done.
     #[must_use]
-    pub fn metrics(&self) -> &[M] {
+    pub fn metrics(&self) -> &[EpochMetrics] {
         &self.metrics
     }
 
@@ -108,14 +90,19 @@ impl<M: CheckpointMetrics> Checkpoint<M> {
     pub fn to_bytes(&self) -> Vec<u8> {
         let bytes: usize = self.records.iter().map(Vec::len).sum();
         let mut out = Vec::with_capacity(bytes + 64 * self.metrics.len() + 8 * self.records.len() + 128);
-        out.extend(M::MAGIC);
+        out.extend(MAGIC);
         out.extend(VERSION.to_le_bytes());
         out.extend(self.identity);
-        out.extend(self.steps.to_le_bytes());
+        let measures = self.metrics.first().map_or(0, |metrics| metrics.measures.len());
+        out.extend((measures as u64).to_le_bytes());
         out.extend((self.metrics.len() as u64).to_le_bytes());
-        for metrics in &self.metrics {
-            out.extend(metrics.epoch().to_le_bytes());
-            out.extend(metrics.values().iter().flat_map(|value| value.to_le_bytes()));
+        for EpochMetrics { epoch, measures, accuracy_raw, accuracy_average, seconds } in &self.metrics {
+            out.extend(epoch.to_le_bytes());
+            out.extend(seconds.to_le_bytes());
+            for value in measures.iter().chain([accuracy_raw, accuracy_average]) {
+                // No loss and no accuracy is NaN, so NaN can stand for none.
+                out.extend(value.unwrap_or(f64::NAN).to_le_bytes());
+            }
         }
         out.extend((self.records.len() as u64).to_le_bytes());
         for record in &self.records {
@@ -133,7 +120,7 @@ impl<M: CheckpointMetrics> Checkpoint<M> {
     /// [`CheckpointError::Magic`], [`CheckpointError::Version`] and [`CheckpointError::Damaged`], for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CheckpointError> {
         let mut reader = Reader::new(bytes);
-        if reader.array().ok() != Some(*M::MAGIC) {
+        if reader.array().ok() != Some(*MAGIC) {
             return Err(CheckpointError::Magic);
         }
         let version = reader.u32()?;
@@ -144,67 +131,34 @@ impl<M: CheckpointMetrics> Checkpoint<M> {
         if Sha256::digest(body).as_slice() != hash {
             return Err(CheckpointError::Damaged);
         }
-        let (identity, steps) = (reader.array()?, reader.u64()?);
+        let identity = reader.array()?;
+        // Every measure has a byte in every epoch at least.
+        let measures = reader.count(1)?;
         let mut metrics = Vec::new();
-        for _ in 0..reader.count(4 + 8 * M::VALUES)? {
-            let epoch = reader.u32()?;
-            let values = (0..M::VALUES).map(|_| reader.f64()).collect::<Result<Vec<f64>, Short>>()?;
-            metrics.push(M::from_values(epoch, &values));
+        for _ in 0..reader.count(4 + 8 * (measures + 3))? {
+            let (epoch, seconds) = (reader.u32()?, reader.f64()?);
+            let mut value = || reader.f64().map(|value| (!value.is_nan()).then_some(value));
+            let measures = (0..measures).map(|_| value()).collect::<Result<_, Short>>()?;
+            let (accuracy_raw, accuracy_average) = (value()?, value()?);
+            metrics.push(EpochMetrics { epoch, measures, accuracy_raw, accuracy_average, seconds });
         }
         let mut records = Vec::new();
         for _ in 0..reader.count(8)? {
             let length = reader.count(1)?;
             records.push(reader.take(length)?.to_vec());
         }
-        let consecutive = (1..).zip(&metrics).all(|(epoch, metrics): (u32, &M)| metrics.epoch() == epoch);
+        let consecutive = (1..).zip(&metrics).all(|(epoch, metrics)| metrics.epoch == epoch);
         if reader.remaining() != HASH || !consecutive {
             return Err(CheckpointError::Damaged);
         }
-        Ok(Self { identity, metrics, steps, records })
+        Ok(Self { identity, metrics, records })
     }
 }
 
-impl<M: CheckpointMetrics> std::fmt::Debug for Checkpoint<M> {
+impl std::fmt::Debug for Checkpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Checkpoint").field("epoch", &self.epoch()).finish_non_exhaustive()
     }
-}
-
-impl CheckpointMetrics for EpochMetrics {
-    const MAGIC: &'static [u8; 8] = b"SPEEDGAN";
-    const VALUES: usize = 6;
-
-    fn epoch(&self) -> u32 {
-        self.epoch
-    }
-
-    fn values(&self) -> Vec<f64> {
-        let accuracies = [self.accuracy_raw, self.accuracy_average, self.accuracy_reference_average];
-        let losses = [self.discriminator_loss, self.generator_loss, self.seconds];
-        losses.into_iter().chain(accuracies.map(optional_to_value)).collect()
-    }
-
-    fn from_values(epoch: u32, values: &[f64]) -> Self {
-        Self {
-            epoch,
-            discriminator_loss: values[0],
-            generator_loss: values[1],
-            seconds: values[2],
-            accuracy_raw: value_to_optional(values[3]),
-            accuracy_average: value_to_optional(values[4]),
-            accuracy_reference_average: value_to_optional(values[5]),
-        }
-    }
-}
-
-/// No accuracy is NaN, so NaN can stand for none.
-pub(crate) fn optional_to_value(accuracy: Option<f64>) -> f64 {
-    accuracy.unwrap_or(f64::NAN)
-}
-
-/// Undoes [`optional_to_value`].
-pub(crate) fn value_to_optional(value: f64) -> Option<f64> {
-    (!value.is_nan()).then_some(value)
 }
 
 #[cfg(test)]
@@ -214,17 +168,14 @@ mod tests {
     fn checkpoint() -> Checkpoint {
         let metrics = |epoch, accuracy| EpochMetrics {
             epoch,
-            discriminator_loss: 0.5,
-            generator_loss: 0.25,
+            measures: vec![Some(0.5), None, accuracy],
             accuracy_raw: accuracy,
             accuracy_average: accuracy.map(|a| a / 2.0),
-            accuracy_reference_average: accuracy.map(|a| a / 4.0),
             seconds: 3.5,
         };
         Checkpoint {
             identity: [7; 32],
             metrics: vec![metrics(1, None), metrics(2, Some(0.75))],
-            steps: 180,
             records: vec![vec![1, 2], vec![], vec![3]],
         }
     }
@@ -237,7 +188,7 @@ mod tests {
     #[test]
     fn bytes_come_back_as_they_went() {
         let checkpoint = checkpoint();
-        assert_eq!(Checkpoint::<EpochMetrics>::from_bytes(&checkpoint.to_bytes()), Ok(checkpoint.clone()));
+        assert_eq!(Checkpoint::from_bytes(&checkpoint.to_bytes()), Ok(checkpoint.clone()));
         assert_eq!(checkpoint.epoch(), 2);
     }
 
@@ -245,12 +196,12 @@ mod tests {
     fn every_cut_and_every_changed_byte_is_an_error() {
         let bytes = checkpoint().to_bytes();
         for end in 0..bytes.len() {
-            assert!(Checkpoint::<EpochMetrics>::from_bytes(&bytes[..end]).is_err(), "cut at {end}");
+            assert!(Checkpoint::from_bytes(&bytes[..end]).is_err(), "cut at {end}");
         }
         for place in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[place] ^= 0x10;
-            assert!(Checkpoint::<EpochMetrics>::from_bytes(&changed).is_err(), "changed at {place}");
+            assert!(Checkpoint::from_bytes(&changed).is_err(), "changed at {place}");
         }
     }
 
@@ -258,33 +209,27 @@ mod tests {
     fn hostile_bytes_with_a_right_checksum_are_errors() {
         let bytes = checkpoint().to_bytes();
         let body = &bytes[..bytes.len() - HASH];
-        assert_eq!(
-            Checkpoint::<EpochMetrics>::from_bytes(&sealed(&[body, &[0]].concat())),
-            Err(CheckpointError::Damaged)
-        );
+        assert_eq!(Checkpoint::from_bytes(&sealed(&[body, &[0]].concat())), Err(CheckpointError::Damaged));
         // Every place that may hold a count gets a huge one; none may panic or reserve memory.
         for place in 12..body.len() - 8 {
             let mut changed = body.to_vec();
             changed[place..place + 8].fill(0xff);
-            let _ = Checkpoint::<EpochMetrics>::from_bytes(&sealed(&changed));
+            let _ = Checkpoint::from_bytes(&sealed(&changed));
         }
         let metrics_count = 8 + 4 + 32 + 8;
         for huge in [1_u64 << 40, u64::MAX] {
             let mut changed = body.to_vec();
             changed[metrics_count..metrics_count + 8].copy_from_slice(&huge.to_le_bytes());
-            assert_eq!(Checkpoint::<EpochMetrics>::from_bytes(&sealed(&changed)), Err(CheckpointError::Damaged));
+            assert_eq!(Checkpoint::from_bytes(&sealed(&changed)), Err(CheckpointError::Damaged));
         }
     }
 
     #[test]
     fn other_files_and_versions_are_named() {
-        assert_eq!(Checkpoint::<EpochMetrics>::from_bytes(b"\x89PNG\r\n\x1a\n...."), Err(CheckpointError::Magic));
-        assert_eq!(Checkpoint::<EpochMetrics>::from_bytes(&[]), Err(CheckpointError::Magic));
+        assert_eq!(Checkpoint::from_bytes(b"\x89PNG\r\n\x1a\n...."), Err(CheckpointError::Magic));
+        assert_eq!(Checkpoint::from_bytes(&[]), Err(CheckpointError::Magic));
         let mut bytes = checkpoint().to_bytes();
         bytes[8] = 9;
-        assert_eq!(
-            Checkpoint::<EpochMetrics>::from_bytes(&bytes),
-            Err(CheckpointError::Version { found: 9, expected: 2 })
-        );
+        assert_eq!(Checkpoint::from_bytes(&bytes), Err(CheckpointError::Version { found: 9, expected: 3 }));
     }
 }

@@ -1,21 +1,10 @@
 //! The student to train, and its training.
 
 use serde::{Deserialize, Serialize};
-use speed_data::ImageShape;
+use speed_training::InvalidField;
 
-use crate::InvalidData;
+use crate::StudentMethod;
 use crate::pseudo_labels::PseudoLabelsConfig;
-
-/// The method by which a student learns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StudentMethod {
-    /// The paper's: a semi-supervised GAN.
-    #[default]
-    Gan,
-    /// A convolutional network on its own pseudo-labels ([`pseudo_labels`](crate::pseudo_labels)).
-    PseudoLabels,
-}
 
 /// Settings of the student. The default is the paper's published code but for `average_rate`.
 ///
@@ -67,7 +56,7 @@ pub struct StudentConfig {
 impl Default for StudentConfig {
     fn default() -> Self {
         Self {
-            method: StudentMethod::Gan,
+            method: StudentMethod::GAN,
             epochs: 500,
             batch: 100,
             learning_rate: 0.001,
@@ -88,16 +77,6 @@ impl Default for StudentConfig {
     }
 }
 
-/// A field of a [`StudentConfig`] that has an impossible value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {message}")]
-pub struct InvalidField {
-    /// The field's name.
-    pub field: &'static str,
-    /// The value expected and the one found.
-    pub message: String,
-}
-
 /// More units or images than this in one place is a mistake, and would only fail later for lack of memory.
 const MAX_SIZE: usize = 1 << 16;
 
@@ -107,10 +86,7 @@ impl StudentConfig {
     /// # Errors
     /// The first field with an impossible value.
     pub fn check(&self) -> Result<(), InvalidField> {
-        let require = |holds: bool, field, message: String| match holds {
-            true => Ok(()),
-            false => Err(InvalidField { field, message }),
-        };
+        let require = |holds: bool, field, message: String| InvalidField::unless(holds, field, || message);
         let count = |field, value: usize| {
             require((1..=MAX_SIZE).contains(&value), field, format!("must be within 1..={MAX_SIZE}, not {value}"))
         };
@@ -159,22 +135,6 @@ impl StudentConfig {
         )?;
         epochs("evaluate_every", self.evaluate_every)?;
         self.pseudo_labels.check()
-    }
-
-    /// Checks what labels do not change: that a pool of so many images of this size makes a batch, and that the network of
-    /// `method` leaves something of them.
-    ///
-    /// # Errors
-    /// [`InvalidData::SmallPool`] and [`InvalidData::SmallImages`].
-    pub fn check_images(&self, method: StudentMethod, shape: ImageShape, pool: usize) -> Result<(), InvalidData> {
-        let batch = match method {
-            StudentMethod::Gan => self.batch,
-            StudentMethod::PseudoLabels => {
-                self.pseudo_labels.check_images(shape)?;
-                self.pseudo_labels.batch
-            }
-        };
-        if pool < batch { Err(InvalidData::SmallPool { pool, batch }) } else { Ok(()) }
     }
 }
 

@@ -1,11 +1,18 @@
 //! Faults of a training.
 
-use crate::{CheckpointError, Images, InvalidField};
-use speed_data::{ImageShape, Split};
+use speed_data::ImageShape;
+use speed_nn::device::DeviceError;
+use speed_nn::optim::StepError;
+use speed_training::InvalidField;
 
-/// A training that ended early. `E` is the error of the caller's own report function.
+use crate::CheckpointError;
+
+/// The error of the caller's own report function.
+pub type ReportError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A training that ended early.
 #[derive(Debug, thiserror::Error)]
-pub enum StudentError<E> {
+pub enum StudentError {
     /// A setting is impossible.
     #[error("student settings: {0}")]
     Config(#[source] InvalidField),
@@ -15,10 +22,13 @@ pub enum StudentError<E> {
     /// The checkpoint cannot be continued.
     #[error("student checkpoint: {0}")]
     Checkpoint(#[source] CheckpointError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// A loss became infinite or not a number.
     #[error("the {network}'s loss is {loss} at step {step} of epoch {epoch}: try a lower learning rate")]
     NotFinite {
-        /// "discriminator", "generator" or "classifier".
+        /// The network's name: "discriminator", for instance.
         network: &'static str,
         /// The loss.
         loss: f64,
@@ -29,20 +39,23 @@ pub enum StudentError<E> {
     },
     /// The caller's report function ended the training.
     #[error(transparent)]
-    Report(E),
+    Report(ReportError),
+}
+
+impl StudentError {
+    /// Says which step of an epoch was not made.
+    #[must_use]
+    pub fn of_step(error: StepError, network: &'static str, epoch: u32, step: usize) -> Self {
+        match error {
+            StepError::NotFinite { loss } => Self::NotFinite { network, loss, epoch, step },
+            StepError::Device(error) => Self::Device(error),
+        }
+    }
 }
 
 /// Images and labels that no student can be trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidData {
-    /// Not one batch of unlabelled images.
-    #[error("the pool has {pool} images, fewer than one batch of {batch}")]
-    SmallPool {
-        /// Images in the pool.
-        pool: usize,
-        /// Images in a batch.
-        batch: usize,
-    },
     /// No labelled image.
     #[error("there is no labelled image")]
     NoLabels,
@@ -74,45 +87,7 @@ pub enum InvalidData {
         /// Size of the test images.
         test: ImageShape,
     },
-    /// Images that leave nothing behind the convolutions.
-    #[error("images of {shape} are too small for {convolutions} convolutions of side {kernel} with pooling")]
-    SmallImages {
-        /// Size of the images.
-        shape: ImageShape,
-        /// Number of convolutions.
-        convolutions: usize,
-        /// Side of their kernels.
-        kernel: usize,
-    },
     /// No image to test on.
     #[error("there is no test image")]
     NoTest,
-}
-
-impl InvalidData {
-    /// Checks that pool, labels and test images fit together and the pool has at least one batch.
-    pub(crate) fn check(batch: usize, pool: Images<'_>, labelled: &[(usize, u8)], test: &Split) -> Result<(), Self> {
-        let (images, classes) = (pool.len(), test.classes());
-        if pool.shape() != test.shape() {
-            return Err(InvalidData::Shape { pool: pool.shape(), test: test.shape() });
-        }
-        if test.is_empty() {
-            return Err(InvalidData::NoTest);
-        }
-        if images < batch {
-            return Err(InvalidData::SmallPool { pool: images, batch });
-        }
-        if labelled.is_empty() {
-            return Err(InvalidData::NoLabels);
-        }
-        for (position, &(index, label)) in labelled.iter().enumerate() {
-            if index >= images {
-                return Err(InvalidData::Index { position, index, pool: images });
-            }
-            if usize::from(label) >= classes {
-                return Err(InvalidData::Label { position, label, classes });
-            }
-        }
-        Ok(())
-    }
 }

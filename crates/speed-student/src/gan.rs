@@ -10,4 +10,4 @@ mod peer_trace;
 mod tests;
 mod train;
 
-pub use train::{EpochReport, Gan, StudentOutcome, train};
+pub(crate) use train::Gan;

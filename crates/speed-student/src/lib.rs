@@ -1,25 +1,33 @@
-//! The students of SPEED: the paper's semi-supervised [`gan`], and [`pseudo_labels`], a stronger one on the same labels.
+//! The students of SPEED: the paper's semi-supervised GAN, and [`pseudo_labels`], a stronger one on the same labels.
 //!
-//! A student has a pool of unlabelled images and, for a few of them, labels that the teachers' noisy vote gave. Each module's
-//! `train` runs a training and reports every epoch; a [`Checkpoint`] continues an interrupted one to the same bits. Networks are
-//! Burn modules on [`speed_nn`]'s layers. On the processor everything runs on the calling thread, if it is in a pool of one thread,
-//! so that results do not depend on what runs beside it; train several students on several threads.
+//! A student has a pool of unlabelled images and, for a few of them, labels that the teachers' noisy vote gave: a [`Lesson`].
+//! [`StudentMethod::train`] runs a training and reports every epoch; a [`Checkpoint`] continues an interrupted one to the same bits.
+//! On the processor everything runs on the calling thread, if it is in a pool of one thread, so that results do not depend on what runs
+//! beside it; train several students on several threads.
+//!
+//! A student of one's own is a [`Method`] with a name: its networks are Burn modules on [`speed_nn`]'s layers.
 
 mod bytes;
 mod checkpoint;
-mod classifier;
 mod config;
 mod error;
-pub mod gan;
-mod images;
+mod gan;
+mod lesson;
+mod method;
 mod metrics;
 pub mod pseudo_labels;
 mod samples;
+#[cfg(test)]
+mod test_support;
+mod training;
 
 pub use burn::tensor::Device;
-pub use checkpoint::{Checkpoint, CheckpointError, CheckpointMetrics};
-pub use config::{InvalidField, StudentConfig, StudentMethod};
-pub use error::{InvalidData, StudentError};
-pub use images::Images;
+pub use checkpoint::{Checkpoint, CheckpointError};
+pub use config::StudentConfig;
+pub use error::{InvalidData, ReportError, StudentError};
+pub use lesson::{Images, Lesson};
+pub use method::{Course, Epoch, Method, OnEpoch, StudentMethod};
 pub use metrics::EpochMetrics;
 pub use samples::{Grid, Samples};
+pub use speed_training::{Classifier, InvalidField, RegistrationError};
+pub use training::{EpochReport, Student, StudentOutcome};

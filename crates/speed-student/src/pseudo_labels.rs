@@ -9,14 +9,10 @@
 //! Given labels may be wrong. They count fully at the start only: after the warm-up their target is what label and network
 //! together make most probable, and their weight falls to 0, so that a wrong one is outvoted by the pseudo-labels of
 //! similar images.
-//!
-//! [`train`] runs it and reports every epoch; a [`Checkpoint`](crate::Checkpoint) continues an interrupted training to the
-//! same bits.
 
 mod augment;
 mod batches;
 mod config;
-mod metrics;
 mod network;
 mod targets;
 #[cfg(test)]
@@ -25,5 +21,4 @@ mod train;
 
 pub use augment::{Augmentation, GRID};
 pub use config::PseudoLabelsConfig;
-pub use metrics::PseudoLabelsMetrics;
-pub use train::{PseudoLabelsOutcome, PseudoLabelsReport, PseudoLabelsStudent, train};
+pub(crate) use train::PseudoLabels;

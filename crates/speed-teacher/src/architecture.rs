@@ -1,24 +1,20 @@
 //! The teachers' networks by name.
 
 use std::fmt;
-use std::sync::{PoisonError, RwLock};
 
-use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_data::ImageShape;
-use speed_random::Stream;
+use speed_nn::params::number_parameters;
+use speed_random::{Stream, Streams};
+use speed_training::{AnyClassifier, Classifier, Named, RegistrationError, Registry};
 
 use crate::TeacherError;
 use crate::architectures::{DeeperNetwork, ReferenceNetwork, SmallNetwork};
-use crate::network::{AnyNetwork, Template};
 use crate::train::{TrainFunction, train};
 
-/// A network that classifies images: a Burn module like any other. [`Architecture::register`] gives it a name.
-pub trait TeacherNetwork: Module + Sync + 'static {
-    /// The value of an empty pixel: a byte b of an image is read as `b / 255 + OFFSET`.
-    const OFFSET: f32 = 0.0;
-
+/// A classifier that teachers can be: [`Architecture::register`] gives it a name.
+pub trait TeacherNetwork: Classifier {
     /// The least height and width of its images.
     const LEAST_SIZE: usize = 1;
 
@@ -30,9 +26,6 @@ pub trait TeacherNetwork: Module + Sync + 'static {
 
     /// Returns a network with initial weights from `stream`, for images of at least [`LEAST_SIZE`](Self::LEAST_SIZE) a side.
     fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self;
-
-    /// Returns the logits `[images, classes]` of images `[images, height, width, channels]`.
-    fn logits(&self, images: Tensor<4>) -> Tensor<2>;
 
     /// Returns what is added to the mean cross-entropy, of shape `[1]`: weight decay, for instance.
     fn penalty(&self) -> Option<Tensor<1>> {
@@ -47,30 +40,13 @@ pub struct Architecture {
     version: u32,
     least_size: usize,
     step_bytes_per_pixel: usize,
-    pub(crate) offset: f32,
     pub(crate) train: TrainFunction,
-    pub(crate) template: Template,
+    /// Makes a network with parameters of no meaning.
+    pub(crate) template: fn(ImageShape, usize, &Device) -> Box<dyn AnyClassifier>,
 }
 
-/// A name that stands for another architecture already, or cannot be one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RegistrationError {
-    /// It is taken.
-    #[error("there is an architecture {name:?} already")]
-    Taken {
-        /// The name.
-        name: String,
-    },
-    /// It is empty, or not of lower-case letters, digits and hyphens.
-    #[error("{name:?} is no name of an architecture: expected lower-case letters, digits and hyphens")]
-    Name {
-        /// The name.
-        name: String,
-    },
-}
-
-/// Architectures of the program that uses this crate, beside the built-in ones.
-static REGISTERED: RwLock<Vec<Architecture>> = RwLock::new(Vec::new());
+static ARCHITECTURES: Registry<Architecture> =
+    Registry::new(&[Architecture::SMALL, Architecture::REFERENCE, Architecture::DEEPER]);
 
 impl Architecture {
     /// 5x5x16, 5x5x32, 64: a small fraction of the reference's work, for partitions of a few hundred images.
@@ -80,17 +56,14 @@ impl Architecture {
     /// The paper's for SVHN: seven convolutions, 192, 192.
     pub const DEEPER: Self = Self::of::<DeeperNetwork>("deeper");
 
-    const BUILT_IN: [Self; 3] = [Self::SMALL, Self::REFERENCE, Self::DEEPER];
-
     const fn of<N: TeacherNetwork>(name: &'static str) -> Self {
         Self {
             name,
             version: N::VERSION,
             least_size: N::LEAST_SIZE,
             step_bytes_per_pixel: N::STEP_BYTES_PER_PIXEL,
-            offset: N::OFFSET,
             train: train::<N>,
-            template: <dyn AnyNetwork>::template::<N>,
+            template: template::<N>,
         }
     }
 
@@ -99,24 +72,13 @@ impl Architecture {
     /// # Errors
     /// [`RegistrationError`].
     pub fn register<N: TeacherNetwork>(name: &'static str) -> Result<Self, RegistrationError> {
-        let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if name.is_empty() || !name.bytes().all(is_part) {
-            return Err(RegistrationError::Name { name: name.to_owned() });
-        }
-        let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-        if Self::BUILT_IN.iter().chain(registered.iter()).any(|other| other.name == name) {
-            return Err(RegistrationError::Taken { name: name.to_owned() });
-        }
-        let architecture = Self::of::<N>(name);
-        registered.push(architecture);
-        Ok(architecture)
+        ARCHITECTURES.add(Self::of::<N>(name))
     }
 
     /// Returns all architectures, the built-in ones first.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-        Self::BUILT_IN.iter().chain(registered.iter()).copied().collect()
+        ARCHITECTURES.all()
     }
 
     /// Returns its name in a config.
@@ -159,6 +121,16 @@ impl Architecture {
     }
 }
 
+fn template<N: TeacherNetwork>(shape: ImageShape, classes: usize, device: &Device) -> Box<dyn AnyClassifier> {
+    Box::new(number_parameters(N::new(shape, classes, &mut Streams::new(0).stream("template", 0), device)))
+}
+
+impl Named for Architecture {
+    fn name(self) -> &'static str {
+        self.name
+    }
+}
+
 impl PartialEq for Architecture {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -181,12 +153,7 @@ impl Serialize for Architecture {
 
 impl<'de> Deserialize<'de> for Architecture {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        let all = Self::all();
-        all.iter().find(|architecture| architecture.name == name).copied().ok_or_else(|| {
-            let names: Vec<String> = all.iter().map(|architecture| format!("`{}`", architecture.name)).collect();
-            serde::de::Error::custom(format!("unknown variant `{name}`, expected one of {}", names.join(", ")))
-        })
+        ARCHITECTURES.find(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -195,19 +162,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_known_to_configs() {
-        assert_eq!(
-            Architecture::register::<SmallNetwork>("small"),
-            Err(RegistrationError::Taken { name: "small".into() })
-        );
-        for name in ["", "My net", "a_b"] {
-            assert_eq!(
-                Architecture::register::<SmallNetwork>(name),
-                Err(RegistrationError::Name { name: name.into() })
-            );
-        }
+    fn configs_know_architectures_by_their_names() {
         let read = |name: &str| serde_json::from_str::<Architecture>(&format!("\"{name}\""));
-        assert!(read("small-again").expect_err("unknown").to_string().contains("`small`, `reference`"));
+        assert!(read("small-again").expect_err("unknown").to_string().contains("`small`, `reference`, `deeper`"));
         let own = Architecture::register::<SmallNetwork>("small-again").expect("a new name");
         assert_eq!(read("small-again").expect("registered"), own);
         assert_eq!(serde_json::to_string(&own).expect("a name"), "\"small-again\"");

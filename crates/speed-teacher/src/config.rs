@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use speed_data::ImageShape;
+use speed_training::InvalidField;
 
 use crate::{Architecture, TeacherError};
 
@@ -53,16 +54,6 @@ pub enum Schedule {
     Cosine,
     /// A tenth of it after every `decay_epochs` passes over the partition, as the paper's published code.
     Staircase,
-}
-
-/// A field of a configuration with an impossible value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {message}")]
-pub struct InvalidField {
-    /// The field's name.
-    pub field: &'static str,
-    /// The value expected and the one found.
-    pub message: String,
 }
 
 impl TeacherConfig {

@@ -1,8 +1,10 @@
 //! Faults of a teacher.
 
-use crate::InvalidField;
-use speed_data::ImageShape;
 use std::ops::Range;
+
+use speed_data::ImageShape;
+use speed_nn::device::DeviceError;
+use speed_training::InvalidField;
 
 /// A teacher that cannot be built, trained, read or asked.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +56,7 @@ pub enum TeacherError {
         /// The step, from 1.
         step: usize,
         /// The loss.
-        loss: f32,
+        loss: f64,
     },
     /// The training was told to stop.
     #[error("the training of teacher {teacher} was stopped")]
@@ -93,20 +95,13 @@ pub enum TeacherError {
     /// Burn could not write or read its record of the parameters.
     #[error("not a saved teacher")]
     Record(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A tensor's values could not be read back from the device.
-    #[error("cannot read values from the device: {reason}")]
-    Device {
-        /// Burn's own message.
-        reason: String,
-    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
 }
 
 impl TeacherError {
     pub(crate) fn record(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Record(Box::new(error))
-    }
-
-    pub(crate) fn device(error: impl std::fmt::Debug) -> Self {
-        Self::Device { reason: format!("{error:?}") }
     }
 }

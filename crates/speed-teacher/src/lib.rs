@@ -6,20 +6,19 @@
 
 mod architecture;
 mod architectures;
-mod batch;
 mod config;
 mod ensemble;
 mod error;
-mod network;
 mod schedule;
 mod teacher;
 mod train;
 
 pub use burn::tensor::Device;
 
-pub use architecture::{Architecture, RegistrationError, TeacherNetwork};
-pub use config::{InvalidField, OptimizerKind, Schedule, TeacherConfig};
+pub use architecture::{Architecture, TeacherNetwork};
+pub use config::{OptimizerKind, Schedule, TeacherConfig};
 pub use ensemble::{EnsembleError, ensemble_votes, train_ensemble};
 pub use error::TeacherError;
+pub use speed_training::{Classifier, InvalidField, RegistrationError};
 pub use teacher::Teacher;
 pub use train::{TeacherMetrics, TrainedTeacher, train_teacher};

@@ -1,15 +1,11 @@
 //! A trained teacher: predictions and bytes.
 
-use crate::batch::Images;
-use crate::network::AnyNetwork;
 use crate::{Architecture, TeacherError};
 use burn::tensor::Device;
 use sha2::{Digest, Sha256};
 use speed_data::{ImageShape, Split};
+use speed_training::{AnyClassifier, predict};
 use std::fmt;
-
-/// Images that are predicted at once; more does not make it faster.
-const PREDICTION_BATCH: usize = 100;
 
 const MAGIC: &[u8; 16] = b"speed teacher 1\n";
 const DIGEST_LEN: usize = 32;
@@ -19,23 +15,16 @@ const DIGEST_LEN: usize = 32;
 /// Its weights are as private as its partition: `Debug` shows neither.
 #[derive(Clone)]
 pub struct Teacher {
-    network: Box<dyn AnyNetwork>,
-    offset: f32,
+    network: Box<dyn AnyClassifier>,
     device: Device,
     shape: ImageShape,
     classes: usize,
 }
 
 impl Teacher {
-    /// Takes a network of an architecture, without gradients, on `device`.
-    pub(crate) fn new(
-        architecture: Architecture,
-        network: Box<dyn AnyNetwork>,
-        device: Device,
-        shape: ImageShape,
-        classes: usize,
-    ) -> Self {
-        Self { network, offset: architecture.offset, device, shape, classes }
+    /// Takes a network without gradients on `device`.
+    pub(crate) fn new(network: Box<dyn AnyClassifier>, device: Device, shape: ImageShape, classes: usize) -> Self {
+        Self { network, device, shape, classes }
     }
 
     /// Returns the size of the images it reads.
@@ -53,28 +42,16 @@ impl Teacher {
     /// Returns the class with the greatest logit of every image; of equal ones the lowest.
     ///
     /// # Errors
-    /// [`TeacherError::ImageShape`] or [`TeacherError::Classes`] for images of another kind than it was trained on.
+    /// [`TeacherError::ImageShape`] or [`TeacherError::Classes`] for images of another kind than it was trained on;
+    /// [`TeacherError::Device`].
     pub fn predict(&self, images: &Split) -> Result<Vec<u8>, TeacherError> {
-        self.predict_some(images, &(0..images.len()).collect::<Vec<_>>())
-    }
-
-    /// [`predict`](Self::predict) for the images with these indices only.
-    pub(crate) fn predict_some(&self, images: &Split, indices: &[usize]) -> Result<Vec<u8>, TeacherError> {
         if images.shape() != self.shape {
             return Err(TeacherError::ImageShape { expected: self.shape, found: images.shape() });
         }
         if images.classes() != self.classes {
             return Err(TeacherError::Classes { expected: self.classes, found: images.classes() });
         }
-        let mut labels = Vec::with_capacity(indices.len());
-        for chunk in indices.chunks(PREDICTION_BATCH) {
-            let mut batch = Images::with_capacity(self.shape, chunk.len());
-            chunk.iter().for_each(|&i| batch.push(images, i, [0, 0], self.offset));
-            let logits = self.network.logits(batch.into_tensor(&self.device)).into_data();
-            let logits: Vec<f32> = logits.try_to_vec().map_err(TeacherError::device)?;
-            labels.extend(logits.chunks(self.classes).map(greatest));
-        }
-        Ok(labels)
+        Ok(predict(self.network.as_ref(), images, &(0..images.len()).collect::<Vec<_>>(), &self.device)?)
     }
 
     /// Returns the weights in full precision with a digest in front. Equal teachers have equal bytes.
@@ -82,7 +59,7 @@ impl Teacher {
     /// # Errors
     /// [`TeacherError::Record`] if Burn cannot write its record.
     pub fn to_bytes(&self) -> Result<Vec<u8>, TeacherError> {
-        let record = self.network.record()?;
+        let record = self.network.to_record().map_err(TeacherError::record)?;
         Ok([MAGIC, digest(&record).as_slice(), &record].concat())
     }
 
@@ -106,10 +83,8 @@ impl Teacher {
         Architecture::check_classes(classes)?;
         architecture.check_images(shape)?;
         let template = (architecture.template)(shape, classes, device);
-        if template.record()?.len() != record.len() {
-            return Err(reject("it belongs to another network"));
-        }
-        Ok(Self::new(architecture, template.with_record(record)?, device.clone(), shape, classes))
+        let network = template.with_record(record).map_err(TeacherError::record)?;
+        Ok(Self::new(network, device.clone(), shape, classes))
     }
 }
 
@@ -117,17 +92,6 @@ impl fmt::Debug for Teacher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Teacher").field("shape", &self.shape).field("classes", &self.classes).finish_non_exhaustive()
     }
-}
-
-fn greatest(logits: &[f32]) -> u8 {
-    let mut best = 0;
-    for (class, logit) in logits.iter().enumerate() {
-        if *logit > logits[best] {
-            best = class;
-        }
-    }
-    // A network has at most 256 classes.
-    best as u8
 }
 
 fn digest(record: &[u8]) -> [u8; DIGEST_LEN] {

@@ -4,17 +4,18 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig};
+use burn::optim::{ModuleOptimizer, SgdConfig};
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use speed_data::Split;
 use speed_nn::average::WarmedUpAverage;
-use speed_nn::optim::{Adam, Epsilon};
+use speed_nn::optim::{Adam, Epsilon, StepError, Trained};
+use speed_nn::params::number_parameters;
 use speed_random::{Stream, Streams};
+use speed_training::{AnyClassifier, Cycle, Pixels, accuracy};
 
-use crate::batch::Batches;
-use crate::network::AnyNetwork;
 use crate::schedule::learning_rate;
 use crate::{Architecture, OptimizerKind, Teacher, TeacherConfig, TeacherError, TeacherNetwork};
 
@@ -73,12 +74,17 @@ pub fn train_teacher(
         .ok_or(TeacherError::Partition { teacher: index, partition, images: data.len() })?;
     let lesson = Lesson { index, config, data, images: &images, streams, device, stop };
     let (network, final_loss) = (config.architecture.train)(&lesson)?;
-    let teacher = Teacher::new(config.architecture, network, device.clone(), data.shape(), data.classes());
+    let train_accuracy = accuracy(network.as_ref(), data, &images, device)?;
+    let validation_accuracy = match held_out.is_empty() {
+        true => None,
+        false => Some(accuracy(network.as_ref(), data, &held_out, device)?),
+    };
+    let teacher = Teacher::new(network, device.clone(), data.shape(), data.classes());
     let metrics = TeacherMetrics {
         steps: config.steps,
-        final_loss: f64::from(final_loss),
-        train_accuracy: accuracy(&teacher, data, &images)?,
-        validation_accuracy: (!held_out.is_empty()).then(|| accuracy(&teacher, data, &held_out)).transpose()?,
+        final_loss,
+        train_accuracy,
+        validation_accuracy,
         seconds: start.elapsed().as_secs_f64(),
     };
     Ok(TrainedTeacher { index, teacher, metrics })
@@ -97,40 +103,67 @@ pub(crate) struct Lesson<'a> {
 }
 
 /// Trains a network, and returns it without gradients and the loss of its last batch.
-pub(crate) type TrainFunction = fn(&Lesson<'_>) -> Result<(Box<dyn AnyNetwork>, f32), TeacherError>;
+pub(crate) type TrainFunction = fn(&Lesson<'_>) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError>;
 
 /// Makes all steps of a network of this type.
-pub(crate) fn train<N: TeacherNetwork>(lesson: &Lesson<'_>) -> Result<(Box<dyn AnyNetwork>, f32), TeacherError> {
+pub(crate) fn train<N: TeacherNetwork>(lesson: &Lesson<'_>) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError> {
     let Lesson { index, config, data, images, streams, device, stop } = *lesson;
-    let mut network = initial::<N>(data, streams, device);
-    let mut batches = Batches::new(data, images.to_vec(), streams.stream("batches", 0));
-    let mut average = (config.average > 0.0).then(|| WarmedUpAverage::new(config.average, &network));
-    let (mut optimizer, mut final_loss) = (optimizer(config.optimizer), f32::NAN);
+    let mut network = Trained::new(initial::<N>(data, streams, device), optimizer(config.optimizer));
+    let mut batches = Batches::new(config, data, images, streams);
+    let mut average = (config.average > 0.0).then(|| WarmedUpAverage::new(config.average, network.network()));
+    let mut final_loss = f64::NAN;
     for step in 0..config.steps {
         if stop.load(Ordering::Relaxed) {
             return Err(TeacherError::Stopped { teacher: index });
         }
-        let (images, labels) = batches.next(config.batch, config.shift, N::OFFSET);
-        let loss = loss(&network, images.into_tensor(device), &labels);
-        let gradients = GradientsParams::from_grads(loss.backward(), &network);
-        final_loss = loss.inner().try_into_scalar().map_err(TeacherError::device)?;
-        if !final_loss.is_finite() {
-            return Err(TeacherError::Diverged { teacher: index, step: step + 1, loss: final_loss });
-        }
-        network = optimizer.step(learning_rate(config, lesson.images.len(), step), network, gradients);
+        let (pixels, labels) = batches.next(N::OFFSET);
+        let loss = loss(network.network(), pixels.into_tensor(device), &labels);
+        final_loss = network.step(learning_rate(config, images.len(), step), &loss).map_err(|error| match error {
+            StepError::NotFinite { loss } => TeacherError::Diverged { teacher: index, step: step + 1, loss },
+            StepError::Device(error) => error.into(),
+        })?;
         if let Some(average) = &mut average {
-            average.update(&network);
+            average.update(network.network());
         }
     }
-    let trained = average.map_or_else(|| network.valid(), WarmedUpAverage::into_model);
+    let trained = average.map_or_else(|| network.frozen(), WarmedUpAverage::into_model);
     Ok((Box::new(trained), final_loss))
 }
 
 /// Returns the network with its initial weights, parameters numbered so that equal networks have equal bytes.
 fn initial<N: TeacherNetwork>(data: &Split, streams: &Streams, device: &Device) -> N {
     let device = device.clone().autodiff();
-    let network = N::new(data.shape(), data.classes(), &mut streams.stream("weights", 0), &device);
-    speed_nn::params::number_parameters(network)
+    number_parameters(N::new(data.shape(), data.classes(), &mut streams.stream("weights", 0), &device))
+}
+
+/// Draws the batches of one training.
+struct Batches<'a> {
+    config: &'a TeacherConfig,
+    data: &'a Split,
+    images: Cycle,
+    stream: Stream,
+}
+
+impl<'a> Batches<'a> {
+    /// `images` are indices into `data`; there is at least one.
+    fn new(config: &'a TeacherConfig, data: &'a Split, images: &[usize], streams: &Streams) -> Self {
+        Self { config, data, images: Cycle::new(images.to_vec()), stream: streams.stream("batches", 0) }
+    }
+
+    /// Returns the next images, each moved at random in both directions, and their labels.
+    fn next(&mut self, offset: f32) -> (Pixels, Vec<u8>) {
+        let Self { config, data, images, stream } = self;
+        let mut pixels = Pixels::with_capacity(data.shape(), config.batch);
+        let bound = i64::try_from(config.shift).expect("a shift within an image");
+        let labels = (0..config.batch).map(|_| {
+            let image = images.next(stream);
+            let shift = [(); 2].map(|()| stream.random_range(-bound..=bound) as isize);
+            pixels.push_moved(data.pixels(image), shift, offset);
+            data.label(image)
+        });
+        let labels = labels.collect();
+        (pixels, labels)
+    }
 }
 
 /// Returns the mean cross-entropy of a batch in nats and what the network adds to it, of shape `[1]`.
@@ -174,10 +207,4 @@ fn divide(
     }
     let training = order.split_off(held_out.min(order.len()));
     (!training.is_empty()).then_some((training, order))
-}
-
-fn accuracy(teacher: &Teacher, data: &Split, images: &[usize]) -> Result<f64, TeacherError> {
-    let own = teacher.predict_some(data, images)?;
-    let right = own.iter().zip(images).filter(|&(label, &image)| *label == data.label(image)).count();
-    Ok(right as f64 / images.len() as f64)
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, Serializer};
 use speed_core::RandomnessKind;
 use speed_nn::matrix::Arithmetic;
-use speed_student::{InvalidData, StudentConfig, StudentMethod};
+use speed_student::{StudentConfig, StudentMethod};
 use speed_teacher::{TeacherConfig, TeacherError};
 
 use super::data::{ComputeDevice, DataConfig, EnsembleConfig, TableConfig};
@@ -142,14 +142,9 @@ impl RawConfig {
             return refuse(format!("teacher.{key}"), error);
         }
         for row in self.row.iter().filter(|_| self.table.repeats > 0) {
-            let method = Option::from(row.student).unwrap_or(self.student.method);
-            if let Err(error) = self.student.check_images(method, shape, self.data.pool_images) {
-                let key = match (&error, method) {
-                    (InvalidData::SmallPool { .. }, StudentMethod::Gan) => "batch",
-                    (InvalidData::SmallPool { .. }, StudentMethod::PseudoLabels) => "pseudo_labels.batch",
-                    _ => "pseudo_labels.convolutions",
-                };
-                return refuse(format!("student.{key}"), error);
+            let method = row.student.0.unwrap_or(self.student.method);
+            if let Err(error) = method.check_images(&self.student, shape, self.data.pool_images) {
+                return refuse(format!("student.{}", error.field), error.message);
             }
         }
         Ok(())

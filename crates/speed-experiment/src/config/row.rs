@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_core::{Circuit, RandomnessKind};
 use speed_mechanism::HonestRatio;
 use speed_student::StudentMethod;
@@ -49,18 +49,11 @@ pub enum AggregationKind {
     Encrypted,
 }
 
-/// `row.student` as written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RowStudent {
-    /// `student.method`.
-    #[default]
-    Default,
-    /// The paper's GAN.
-    Gan,
-    /// The student on pseudo-labels.
-    PseudoLabels,
-}
+/// `row.student` as written: the name of a method, or "default" for `student.method`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowStudent(pub Option<StudentMethod>);
+
+const DEFAULT_STUDENT: &str = "default";
 
 /// A row, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,7 +188,7 @@ impl RawRow {
             queries: NonZeroUsize::new(self.queries),
             honest_ratio,
             labels_of,
-            student: self.student.into(),
+            student: self.student.0,
             paper: paper.into(),
         })
     }
@@ -249,7 +242,7 @@ impl RawRow {
             queries: row.queries.map_or(0, NonZeroUsize::get),
             honest_ratio: row.honest_ratio.get(),
             labels_of: row.labels_of.map_or_else(String::new, |source| rows[source].name.clone()),
-            student: row.student.into(),
+            student: RowStudent(row.student),
             paper_epsilon: paper.epsilon,
             paper_accuracy: paper.accuracy,
             paper_deviation: paper.deviation,
@@ -258,22 +251,19 @@ impl RawRow {
     }
 }
 
-impl From<RowStudent> for Option<StudentMethod> {
-    fn from(student: RowStudent) -> Self {
-        match student {
-            RowStudent::Default => None,
-            RowStudent::Gan => Some(StudentMethod::Gan),
-            RowStudent::PseudoLabels => Some(StudentMethod::PseudoLabels),
-        }
+impl Serialize for RowStudent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.map_or(DEFAULT_STUDENT, StudentMethod::name))
     }
 }
 
-impl From<Option<StudentMethod>> for RowStudent {
-    fn from(method: Option<StudentMethod>) -> Self {
-        match method {
-            None => Self::Default,
-            Some(StudentMethod::Gan) => Self::Gan,
-            Some(StudentMethod::PseudoLabels) => Self::PseudoLabels,
+impl<'de> Deserialize<'de> for RowStudent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        if name == DEFAULT_STUDENT {
+            return Ok(Self(None));
         }
+        let own = |message| format!("{message}, or `{DEFAULT_STUDENT}`");
+        StudentMethod::find(&name).map(|method| Self(Some(method))).map_err(own).map_err(serde::de::Error::custom)
     }
 }

@@ -168,10 +168,10 @@ fn a_row_may_train_another_student_on_the_labels_of_an_earlier_one() {
     assert_eq!([config.labels_of(0), config.labels_of(1)], [0, 0]);
     assert_eq!(
         [0, 1].map(|row| config.method_of(&config.rows[row])),
-        [StudentMethod::Gan, StudentMethod::PseudoLabels]
+        [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS]
     );
     let config = load(rows, &["student.method=pseudo-labels"]).expect("config");
-    assert_eq!(config.method_of(&config.rows[0]), StudentMethod::PseudoLabels);
+    assert_eq!(config.method_of(&config.rows[0]), StudentMethod::PSEUDO_LABELS);
 
     refused(&rows.replace("of = \"a\"", "of = \"b\""), &[], &["test.toml:6", "`row.1.labels_of`", "no earlier row"]);
     refused(&rows.replace("pseudo-labels", "best"), &[], &["test.toml:7", "best", "gan", "pseudo-labels"]);

@@ -59,14 +59,6 @@ pub enum Mismatch {
         /// Its number.
         teacher: usize,
     },
-    /// Students of one batch that resume after different epochs.
-    #[error("students {students:?} go on after epochs {epochs:?}, but only students of the same epoch train together")]
-    Epochs {
-        /// Their places in the batch.
-        students: [usize; 2],
-        /// Epochs that they have done.
-        epochs: [u32; 2],
-    },
     /// A training that was ended because another one failed.
     #[error("stopped because another student failed")]
     Stopped,

@@ -77,8 +77,7 @@ impl Report {
                 let points = points.collect::<Vec<_>>().join(" ");
                 let stroke = match (average, method) {
                     (false, _) => "#c8c8c8",
-                    (true, StudentMethod::Gan) => "#111",
-                    (true, StudentMethod::PseudoLabels) => "#1f6fb4",
+                    (true, method) => colour(*method),
                 };
                 let width = if average { 1.4 } else { 0.8 };
                 let _ = writeln!(svg, "<polyline points=\"{points}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>");
@@ -102,4 +101,11 @@ impl Report {
         }
         distinct
     }
+}
+
+/// Returns the colour of a method, by its place among all.
+fn colour(method: StudentMethod) -> &'static str {
+    const COLOURS: [&str; 5] = ["#111", "#1f6fb4", "#c1440e", "#2e8b57", "#7b4ea3"];
+    let place = StudentMethod::all().iter().position(|other| *other == method).unwrap_or_default();
+    COLOURS[place % COLOURS.len()]
 }

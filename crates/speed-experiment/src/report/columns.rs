@@ -1,7 +1,6 @@
 //! The table's columns and cells.
 
 use speed_accountant::{Account, round_up};
-use speed_student::StudentMethod;
 
 use super::finished::Report;
 use super::row::ReportRow;
@@ -35,11 +34,7 @@ impl ReportRow {
             epsilon(&self.paper_formulas),
             optional(self.paper.epsilon, |value| format!("{value:.2}")),
             self.label_accuracy.map_or_else(dash, percent),
-            match (self.students.is_empty(), self.method) {
-                (true, _) => dash(),
-                (false, StudentMethod::Gan) => "GAN".to_owned(),
-                (false, StudentMethod::PseudoLabels) => "ours".to_owned(),
-            },
+            if self.students.is_empty() { dash() } else { self.method.title().to_owned() },
             self.student_mean
                 .map_or_else(dash, |mean| plus_minus(100.0 * mean, self.student_deviation.map(|d| 100.0 * d))),
             optional(self.paper.accuracy, |mean| plus_minus(mean, self.paper.deviation)),

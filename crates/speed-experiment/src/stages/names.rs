@@ -115,10 +115,8 @@ impl StageNames {
 impl StudentNames {
     /// Returns the name of one student.
     pub(crate) fn of(&self, method: StudentMethod, labels: Fingerprint, repeat: usize) -> StageName {
-        let method = match method {
-            StudentMethod::Gan => "",
-            StudentMethod::PseudoLabels => "pseudo-labels-",
-        };
+        // The paper's were the only students once.
+        let method = if method == StudentMethod::GAN { String::new() } else { format!("{}-", method.name()) };
         StageName(format!("{}-{method}{}-{repeat}", self.0, labels.short()))
     }
 }

@@ -1,7 +1,5 @@
 //! Students: one for each distinct set of labels and repeat, as many at a time as there are threads.
 
-mod gan;
-mod pseudo_labels;
 mod record;
 mod session;
 mod stage;
@@ -45,7 +43,7 @@ impl Students {
                 }
             }
         }
-        let epochs = stages.iter().map(|stage| u64::from(stage.epochs(&context.config.student))).sum();
+        let epochs = stages.iter().map(|stage| u64::from(stage.method().course(&context.config.student).epochs)).sum();
         context.progress.begin("train students", "epochs", epochs, 0);
         let students = Self(train_all(context, &stages)?);
         context.progress.end(&format!("{} students trained", stages.len()));

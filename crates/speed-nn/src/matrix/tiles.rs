@@ -19,7 +19,8 @@ use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-use super::{Extra, Matrix, View};
+use super::product::Extra;
+use super::{Matrix, View};
 use pack::{RowsAre, Step, pack};
 
 /// Rows of a tile, and pairs of values or sums in a row.

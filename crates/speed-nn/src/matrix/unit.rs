@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Matrix, multiply_vectors};
+use super::Matrix;
+use super::product::multiply_vectors;
 
 thread_local! {
     static VECTORS_ONLY: Cell<bool> = const { Cell::new(false) };

@@ -5,6 +5,7 @@ use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::store::RecordError;
 use burn::tensor::{Bytes, Tensor};
 
+use crate::device::{DeviceError, values};
 use crate::params::{LoadError, to_record, with_record};
 
 /// A network in training, and the optimiser with its state.
@@ -15,6 +16,20 @@ pub struct Trained<M> {
     /// Absent only while a step is made.
     network: Option<M>,
     optimizer: ModuleOptimizer,
+}
+
+/// A step that was not made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StepError {
+    /// The loss is infinite or not a number.
+    #[error("the loss is {loss}")]
+    NotFinite {
+        /// The loss.
+        loss: f64,
+    },
+    /// The loss could not be read.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
 }
 
 impl<M: Module> Trained<M> {
@@ -41,14 +56,22 @@ impl<M: Module> Trained<M> {
         self.network().valid()
     }
 
-    /// Makes a step at a learning rate against the gradient of a loss of shape `[1]`.
+    /// Makes a step at a learning rate against the gradient of a loss of shape `[1]`. Returns the loss before the step.
+    ///
+    /// # Errors
+    /// [`StepError`]; the network is then as it was.
     ///
     /// # Panics
     /// When the loss was computed without gradients, and after a step that panicked.
-    pub fn step(&mut self, rate: f64, loss: &Tensor<1>) {
+    pub fn step(&mut self, rate: f64, loss: &Tensor<1>) -> Result<f64, StepError> {
+        let value = f64::from(values(loss.clone().inner())?[0]);
+        if !value.is_finite() {
+            return Err(StepError::NotFinite { loss: value });
+        }
         let network = self.network.take().expect("a network between steps");
         let gradients = GradientsParams::from_grads(loss.backward(), &network);
         self.network = Some(self.optimizer.step(rate, network, gradients));
+        Ok(value)
     }
 
     /// Returns Burn's records of the network and of the optimiser's state.
@@ -64,17 +87,14 @@ impl<M: Module> Trained<M> {
     /// # Errors
     /// If they are not those of this network.
     pub fn with_records(self, network: &[u8], optimizer: &[u8]) -> Result<Self, LoadError> {
-        let optimizer = self.optimizer.from_bytes(Bytes::from_bytes_vec(optimizer.to_vec()))?;
+        let (found, record) = (optimizer.len(), Bytes::from_bytes_vec(optimizer.to_vec()));
+        let optimizer = self.optimizer.from_bytes(record)?;
+        // Burn reads no further than its record goes.
+        let expected = optimizer.into_bytes()?.len();
+        if expected != found {
+            return Err(LoadError::Length { expected, found });
+        }
         Ok(Self { network: self.network.map(|own| with_record(own, network)).transpose()?, optimizer })
-    }
-
-    /// Returns the network, whose training is over, with gradients.
-    ///
-    /// # Panics
-    /// After a step that panicked.
-    #[must_use]
-    pub fn into_network(self) -> M {
-        self.network.expect("a network between steps")
     }
 }
 

@@ -7,6 +7,7 @@ use speed_nn::layers::{WeightNorm, WeightNormDense};
 use speed_nn::noise::NormalPool;
 use speed_nn::ops::activation::Activation;
 use speed_random::Stream;
+use speed_training::Classifier;
 
 use crate::StudentConfig;
 
@@ -80,12 +81,18 @@ impl Discriminator {
     }
 
     /// Returns the logits `[n, classes]` of images `[n, pixels]` within 0..=1; with `noise` as in training, without it as in use.
-    pub(crate) fn logits(&self, images: Tensor<2>, mut noise: Option<&mut Noise<'_>>) -> Tensor<2> {
+    pub(crate) fn logits_of_rows(&self, images: Tensor<2>, mut noise: Option<&mut Noise<'_>>) -> Tensor<2> {
         let features = self.features(images, noise.as_deref_mut());
         self.output.forward(match noise {
             Some(noise) => noise.add(features, self.hidden_noise),
             None => features,
         })
+    }
+}
+
+impl Classifier for Discriminator {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        self.logits_of_rows(images.flatten(1, 3), None)
     }
 }
 
@@ -125,7 +132,7 @@ mod tests {
         let [mut first, mut second] = [&mut first, &mut second].map(|stream| Noise { pool: &pool, stream });
         [
             values(network.features(images(), noisy.then_some(&mut first))),
-            values(network.logits(images(), noisy.then_some(&mut second))),
+            values(network.logits_of_rows(images(), noisy.then_some(&mut second))),
         ]
     }
 
@@ -150,7 +157,7 @@ mod tests {
         let pool = NormalPool::new(2, &mut Streams::new(2).stream("pool", 0), &Device::flex());
         let mut noise = Noise { pool: &pool, stream: &mut Streams::new(2).stream("places", 0) };
         let network = network(&[7, 5], 0.0, 0.0).initialized_on(images(), &mut noise);
-        let logits = values(network.logits(images(), None));
+        let logits = values(network.logits_of_rows(images(), None));
         for class in 0..3 {
             let column: Vec<f64> = logits.iter().skip(class).step_by(3).map(|&z| f64::from(z)).collect();
             let mean = column.iter().sum::<f64>() / IMAGES as f64;

@@ -9,9 +9,8 @@ use speed_data::{ImageShape, Split};
 use speed_random::{Stream, Streams};
 use trace::Trace;
 
-use super::train::{Batch, Training};
-use crate::classifier::values;
-use crate::{Images, StudentConfig};
+use super::train::{Batch, Gan, latent, rows};
+use crate::{Images, Lesson, Method, StudentConfig};
 
 #[path = "../../../../scripts/peers/training/trace.rs"]
 mod trace;
@@ -23,13 +22,21 @@ fn record(config: &StudentConfig, side: usize, classes: u8, every_step: bool) ->
     let (streams, device) = (Streams::new(11), Device::flex());
     let pool = images(side, classes, &mut streams.stream("images", 0));
     let labelled: Vec<(usize, u8)> = Vec::new();
-    let mut training = Training::new(config, Images::of(&pool), &labelled, &pool, &streams, &device);
+    let lesson = &Lesson {
+        config,
+        pool: Images::of(&pool),
+        labelled: &labelled,
+        test: &pool,
+        streams: &streams,
+        device: &device,
+    };
+    let mut training = Gan::new(lesson);
 
     let mut trace = Trace::default();
-    record_initialisation(&mut trace, &training, &streams);
+    record_initialisation(&mut trace, lesson, &training);
     record_networks(&mut trace, |network| format!("start/{network}"), true, &training);
     for step in 1..=STEPS {
-        record_step(&mut trace, step, classes, &mut training, &streams);
+        record_step(&mut trace, step, classes, lesson, &mut training);
         if every_step {
             record_networks(&mut trace, |network| format!("{step}/{network}/after"), false, &training);
         }
@@ -49,53 +56,53 @@ fn images(side: usize, classes: u8, stream: &mut Stream) -> Split {
 }
 
 /// Records the images and the noise that scales and biases were initialised on; what they became is in "start".
-fn record_initialisation(trace: &mut Trace, training: &Training<'_>, streams: &Streams) {
-    let mut stream = streams.stream("initial images", 0);
-    let count = training.config.initial_images;
-    let indices = rand::seq::index::sample(&mut stream, training.pool.len(), count).into_vec();
-    record_images(trace, "initial/images", training, &indices);
-    let layers = training.config.discriminator.len() + 1;
-    record_noise(trace, "initial/noise", vec![noise(training, layers, count, &mut stream)]);
+fn record_initialisation(trace: &mut Trace, lesson: &Lesson<'_>, training: &Gan) {
+    let mut stream = lesson.streams.stream("initial images", 0);
+    let count = lesson.config.initial_images;
+    let indices = rand::seq::index::sample(&mut stream, lesson.pool.len(), count).into_vec();
+    record_images(trace, "initial/images", lesson, &indices);
+    let layers = lesson.config.discriminator.len() + 1;
+    record_noise(trace, "initial/noise", vec![noise(lesson, training, layers, count, &mut stream)]);
 }
 
-fn record_step(trace: &mut Trace, step: usize, classes: u8, training: &mut Training<'_>, streams: &Streams) {
-    let (n, hidden) = (training.config.batch, training.config.discriminator.len());
-    let mut stream = streams.stream("step", step as u64);
-    let mut draw = || rand::seq::index::sample(&mut stream, training.pool.len(), n).into_vec();
+fn record_step(trace: &mut Trace, step: usize, classes: u8, lesson: &Lesson<'_>, training: &mut Gan) {
+    let (n, hidden) = (lesson.config.batch, lesson.config.discriminator.len());
+    let mut stream = lesson.streams.stream("step", step as u64);
+    let mut draw = || rand::seq::index::sample(&mut stream, lesson.pool.len(), n).into_vec();
     let (labelled, unlabelled, matched) = (draw(), draw(), draw());
     let labels: Vec<u8> = labelled.iter().map(|&i| (i % usize::from(classes)) as u8).collect();
     let batch = Batch { labelled, labels, unlabelled: &unlabelled, matched: &matched };
 
     let name = |what: &str| format!("{step}/discriminator/{what}");
-    record_images(trace, &name("labelled"), training, &batch.labelled);
+    record_images(trace, &name("labelled"), lesson, &batch.labelled);
     trace.input(name("labels"), &[n], &batch.labels.iter().map(|&label| f32::from(label)).collect::<Vec<_>>());
-    record_images(trace, &name("unlabelled"), training, batch.unlabelled);
+    record_images(trace, &name("unlabelled"), lesson, batch.unlabelled);
     let mut replay = stream.clone();
-    record_matrix(trace, &name("latent/0"), true, training.latent(&mut replay));
-    record_noise(trace, &name("noise"), vec![noise(training, hidden + 1, 3 * n, &mut replay)]);
+    record_matrix(trace, &name("latent/0"), true, latent(lesson, n, &mut replay));
+    record_noise(trace, &name("noise"), vec![noise(lesson, training, hidden + 1, 3 * n, &mut replay)]);
     // Other implementations have a gradient of scales that are not trained as well.
     let everything = training.discriminator.network().clone().map(&mut Everything);
-    let loss = training.discriminator_loss(&everything, &batch, &mut stream.clone());
+    let loss = training.discriminator_loss(&everything, lesson, &batch, &mut stream.clone());
     let gradients = GradientsParams::from_grads(loss.backward(), &everything);
     trace.result(name("loss"), &[1], &values(loss.inner()));
     record_arrays(trace, &name("gradient"), false, &everything, Some(&gradients));
     drop((everything, gradients));
-    training.discriminator_step(&batch, &mut stream);
+    training.discriminator_step(lesson, &batch, &mut stream).expect("a step");
     assert_eq!(stream, replay, "the noise read out is not the noise of the step");
 
     let name = |what: &str| format!("{step}/generator/{what}");
-    record_images(trace, &name("unlabelled"), training, batch.matched);
+    record_images(trace, &name("unlabelled"), lesson, batch.matched);
     let mut replay = stream.clone();
-    record_matrix(trace, &name("latent/0"), true, training.latent(&mut replay));
-    let both = [(); 2].map(|()| noise(training, hidden, n, &mut replay));
+    record_matrix(trace, &name("latent/0"), true, latent(lesson, n, &mut replay));
+    let both = [(); 2].map(|()| noise(lesson, training, hidden, n, &mut replay));
     record_noise(trace, &name("noise"), both.into());
     let generator = training.generator.network().clone();
-    let loss = training.generator_loss(&generator, &batch, &mut stream.clone());
+    let loss = training.generator_loss(&generator, lesson, &batch, &mut stream.clone());
     let gradients = GradientsParams::from_grads(loss.backward(), &generator);
     trace.result(name("loss"), &[1], &values(loss.inner()));
     record_arrays(trace, &name("gradient"), false, &generator, Some(&gradients));
     drop((generator, gradients));
-    training.generator_step(&batch, &mut stream);
+    training.generator_step(lesson, &batch, &mut stream).expect("a step");
     assert_eq!(stream, replay, "the noise read out is not the noise of the step");
 }
 
@@ -108,10 +115,14 @@ impl ModuleMapper for Everything {
     }
 }
 
+fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    speed_nn::device::values(tensor).expect("f32")
+}
+
 /// Returns the noise that a forward pass of `rows` images adds before each of the first `layers` layers.
-fn noise(training: &Training<'_>, layers: usize, rows: usize, stream: &mut Stream) -> Vec<Tensor<2>> {
-    let config = training.config;
-    let inputs = std::iter::once(training.pool.shape().pixels()).chain(config.discriminator.iter().copied());
+fn noise(lesson: &Lesson<'_>, training: &Gan, layers: usize, rows: usize, stream: &mut Stream) -> Vec<Tensor<2>> {
+    let config = lesson.config;
+    let inputs = std::iter::once(lesson.pool.shape().pixels()).chain(config.discriminator.iter().copied());
     let deviations = std::iter::once(config.input_noise).chain(std::iter::repeat(config.hidden_noise));
     let layers = inputs.zip(deviations).take(layers);
     let zeros = |inputs| Tensor::zeros([rows, inputs], &Device::flex());
@@ -126,9 +137,8 @@ fn record_noise(trace: &mut Trace, name: &str, passes: Vec<Vec<Tensor<2>>>) {
     }
 }
 
-fn record_images(trace: &mut Trace, name: &str, training: &Training<'_>, indices: &[usize]) {
-    let images = training.pool.batch(indices, &Device::flex()).flatten(1, 3);
-    record_matrix(trace, &format!("{name}/0"), true, images);
+fn record_images(trace: &mut Trace, name: &str, lesson: &Lesson<'_>, indices: &[usize]) {
+    record_matrix(trace, &format!("{name}/0"), true, rows(lesson, indices));
 }
 
 /// Records a matrix of one example a row as one of an example a column.
@@ -139,7 +149,7 @@ fn record_matrix(trace: &mut Trace, name: &str, is_input: bool, matrix: Tensor<2
     if is_input { trace.input(name, &shape, &values) } else { trace.result(name, &shape, &values) }
 }
 
-fn record_networks(trace: &mut Trace, name: impl Fn(&str) -> String, is_input: bool, training: &Training<'_>) {
+fn record_networks(trace: &mut Trace, name: impl Fn(&str) -> String, is_input: bool, training: &Gan) {
     record_arrays(trace, &name("discriminator"), is_input, training.discriminator.network(), None);
     record_arrays(trace, &name("generator"), is_input, training.generator.network(), None);
 }

@@ -3,12 +3,10 @@
 use std::f64::consts::FRAC_PI_2;
 
 use serde::{Deserialize, Serialize};
-use speed_data::ImageShape;
 use speed_nn::optim::{Adam, Epsilon};
+use speed_training::InvalidField;
 
 use super::Augmentation;
-use super::network::windows;
-use crate::{InvalidData, InvalidField};
 
 /// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
 /// (docs/student.md).
@@ -128,38 +126,36 @@ const STRONG: [&str; 7] = [
 ];
 
 impl PseudoLabelsConfig {
-    /// Checks that the convolutions leave something of images of this size.
-    pub(crate) fn check_images(&self, shape: ImageShape) -> Result<(), InvalidData> {
-        let small = InvalidData::SmallImages { shape, convolutions: self.convolutions.len(), kernel: self.kernel };
-        windows(self, shape).map(|_| ()).ok_or(small)
-    }
-
     /// Checks every field; names are those below `student`, `pseudo_labels.epochs` for example.
     ///
     /// # Errors
     /// The first field with an impossible value.
     pub fn check(&self) -> Result<(), InvalidField> {
         let count = |field, value: usize| {
-            require((1..=MAX_SIZE).contains(&value), field, || format!("must be within 1..={MAX_SIZE}, not {value}"))
+            InvalidField::unless((1..=MAX_SIZE).contains(&value), field, || {
+                format!("must be within 1..={MAX_SIZE}, not {value}")
+            })
         };
         let share = |field, value: f64| {
-            require((0.0..=1.0).contains(&value), field, || format!("must be within 0..=1, not {value}"))
+            InvalidField::unless((0.0..=1.0).contains(&value), field, || format!("must be within 0..=1, not {value}"))
         };
         let below_one = |field, value: f64| {
             // In f32, in which the network computes: 1 - 1e-9 would be 1 there.
-            require((0.0..1.0).contains(&(value as f32)), field, || {
+            InvalidField::unless((0.0..1.0).contains(&(value as f32)), field, || {
                 format!("must be at least 0 and below 1, not {value}")
             })
         };
         let rate = |field, value: f64| {
-            require(value > 0.0 && value < 1.0, field, || format!("must be above 0 and below 1, not {value}"))
+            InvalidField::unless(value > 0.0 && value < 1.0, field, || {
+                format!("must be above 0 and below 1, not {value}")
+            })
         };
         let (epochs, warmup) = (self.epochs, self.warmup_epochs);
-        require(epochs > 0, "pseudo_labels.epochs", || "must be at least 1, not 0".into())?;
-        require(warmup > 0 && warmup <= epochs, "pseudo_labels.warmup_epochs", || {
+        InvalidField::unless(epochs > 0, "pseudo_labels.epochs", || "must be at least 1, not 0".into())?;
+        InvalidField::unless(warmup > 0 && warmup <= epochs, "pseudo_labels.warmup_epochs", || {
             format!("must be within 1..={epochs}, the number of epochs, not {warmup}")
         })?;
-        require(self.label_epochs >= warmup, "pseudo_labels.label_epochs", || {
+        InvalidField::unless(self.label_epochs >= warmup, "pseudo_labels.label_epochs", || {
             format!("must be at least warmup_epochs = {warmup}, not {}", self.label_epochs)
         })?;
         count("pseudo_labels.labelled_batch", self.labelled_batch)?;
@@ -168,27 +164,29 @@ impl PseudoLabelsConfig {
         below_one("pseudo_labels.beta1", self.beta1)?;
         below_one("pseudo_labels.beta2", self.beta2)?;
         // Below 1e-18 its square is no normal f32, and a parameter without gradient would be divided by zero.
-        require((1e-18..=1.0).contains(&self.adam_epsilon), "pseudo_labels.adam_epsilon", || {
+        InvalidField::unless((1e-18..=1.0).contains(&self.adam_epsilon), "pseudo_labels.adam_epsilon", || {
             format!("must be within 1e-18..=1, not {:?}", self.adam_epsilon)
         })?;
         rate("pseudo_labels.average_rate", self.average_rate)?;
-        require((0.0..=1e6).contains(&self.unlabelled_weight), "pseudo_labels.unlabelled_weight", || {
+        InvalidField::unless((0.0..=1e6).contains(&self.unlabelled_weight), "pseudo_labels.unlabelled_weight", || {
             format!("must be within 0..=1000000, not {:?}", self.unlabelled_weight)
         })?;
         share("pseudo_labels.threshold", self.threshold)?;
         share("pseudo_labels.alignment", self.alignment)?;
         below_one("pseudo_labels.label_noise", self.label_noise)?;
         let layers = self.convolutions.len();
-        require((1..=16).contains(&layers), "pseudo_labels.convolutions", || {
+        InvalidField::unless((1..=16).contains(&layers), "pseudo_labels.convolutions", || {
             format!("must have 1 to 16 layers, not {layers}")
         })?;
         self.convolutions.iter().try_for_each(|&outputs| count("pseudo_labels.convolutions", outputs))?;
-        require((1..=64).contains(&self.kernel), "pseudo_labels.kernel", || {
+        InvalidField::unless((1..=64).contains(&self.kernel), "pseudo_labels.kernel", || {
             format!("must be within 1..=64, not {}", self.kernel)
         })?;
         count("pseudo_labels.hidden", self.hidden)?;
         below_one("pseudo_labels.dropout", self.dropout)?;
-        require(self.evaluate_every > 0, "pseudo_labels.evaluate_every", || "must be at least 1, not 0".into())?;
+        InvalidField::unless(self.evaluate_every > 0, "pseudo_labels.evaluate_every", || {
+            "must be at least 1, not 0".into()
+        })?;
         check_augmentation(&self.weak, WEAK)?;
         check_augmentation(&self.strong, STRONG)
     }
@@ -219,14 +217,14 @@ impl PseudoLabelsConfig {
 fn check_augmentation(view: &Augmentation, names: [&'static str; 7]) -> Result<(), InvalidField> {
     let bounds = [(view.shift, 1e3), (view.rotation, 4.0), (view.scale, 2.0), (view.shear, 2.0), (view.elastic, 1e3)];
     for ((value, most), name) in bounds.into_iter().zip(names) {
-        require((0.0..=most).contains(&value), name, || format!("must be within 0..={most}, not {value}"))?;
+        InvalidField::unless((0.0..=most).contains(&value), name, || {
+            format!("must be within 0..={most}, not {value}")
+        })?;
     }
-    require(view.erasures <= 64, names[5], || format!("must be within 0..=64, not {}", view.erasures))?;
-    require((0.0..=1.0).contains(&view.erased), names[6], || format!("must be within 0..=1, not {:?}", view.erased))
-}
-
-fn require(holds: bool, field: &'static str, message: impl FnOnce() -> String) -> Result<(), InvalidField> {
-    if holds { Ok(()) } else { Err(InvalidField { field, message: message() }) }
+    InvalidField::unless(view.erasures <= 64, names[5], || format!("must be within 0..=64, not {}", view.erasures))?;
+    InvalidField::unless((0.0..=1.0).contains(&view.erased), names[6], || {
+        format!("must be within 0..=1, not {:?}", view.erased)
+    })
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use speed_nn::layers::{Dense, PooledConv};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::pooled_conv::PooledWindows;
 use speed_random::Stream;
+use speed_training::Classifier;
 
 use super::PseudoLabelsConfig;
-use crate::classifier::Classify;
 
 /// Convolutions without padding, each with 2x2 max pooling and ReLU behind it, a hidden layer with ReLU and dropout,
 /// and logits.
 #[derive(Module, Debug)]
-pub(crate) struct Classifier {
+pub(crate) struct PseudoLabelsNetwork {
     convolutions: Vec<PooledConv>,
     hidden: Dense,
     output: Dense,
@@ -36,7 +36,7 @@ pub(super) fn windows(config: &PseudoLabelsConfig, shape: ImageShape) -> Option<
     Some(windows)
 }
 
-impl Classifier {
+impl PseudoLabelsNetwork {
     /// Returns a network with He-normal weights, those of the last layer smaller. `None` if the images are too small.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(super) fn new(
@@ -66,31 +66,30 @@ impl Classifier {
         Some(Self { convolutions, hidden, output, dropout: config.dropout as f32 })
     }
 
-    /// Returns the logits `[images, classes]` of images `[images, height, width, channels]` within 0..=1. With a stream there is
-    /// dropout, as in training.
-    pub(super) fn logits(&self, images: Tensor<4>, stream: Option<&mut Stream>) -> Tensor<2> {
+    /// Returns the logits `[images, classes]` of images `[images, height, width, channels]` within 0..=1, with dropout.
+    pub(super) fn training_logits(&self, images: Tensor<4>, stream: &mut Stream) -> Tensor<2> {
+        self.output.forward(dropout(self.hidden(images), self.dropout, stream))
+    }
+
+    fn hidden(&self, images: Tensor<4>) -> Tensor<2> {
         let maps = self.convolutions.iter().fold(images, |maps, layer| layer.forward(maps));
-        let hidden = self.hidden.forward(maps.flatten(1, 3));
-        self.output.forward(match stream {
-            Some(stream) => dropout(hidden, self.dropout, stream),
-            None => hidden,
-        })
+        self.hidden.forward(maps.flatten(1, 3))
     }
 }
 
-impl Classify for Classifier {
-    fn classify(&self, images: Tensor<4>) -> Tensor<2> {
-        self.logits(images, None)
+impl Classifier for PseudoLabelsNetwork {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        self.output.forward(self.hidden(images))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classifier::values;
+    use speed_nn::device::values;
     use speed_random::Streams;
 
-    fn network(convolutions: &[usize], kernel: usize, height: usize, width: usize) -> Option<Classifier> {
+    fn network(convolutions: &[usize], kernel: usize, height: usize, width: usize) -> Option<PseudoLabelsNetwork> {
         let config = PseudoLabelsConfig {
             convolutions: convolutions.to_vec(),
             kernel,
@@ -99,7 +98,7 @@ mod tests {
             ..PseudoLabelsConfig::default()
         };
         let shape = ImageShape { channels: 2, height, width };
-        Classifier::new(&config, shape, 4, &mut Streams::new(1).stream("weights", 0), &Device::flex())
+        PseudoLabelsNetwork::new(&config, shape, 4, &mut Streams::new(1).stream("weights", 0), &Device::flex())
     }
 
     #[test]
@@ -113,10 +112,10 @@ mod tests {
     fn dropout_is_for_training_only() {
         let network = network(&[3], 5, 16, 16).expect("large enough");
         let images = || Tensor::ones([1, 16, 16, 2], &Device::flex());
-        let plain = values(network.logits(images(), None));
-        assert_eq!(values(network.classify(images())), plain);
+        let plain = values(network.logits(images()));
         let mut stream = Streams::new(1).stream("dropout", 0);
-        assert_ne!(values(network.logits(images(), Some(&mut stream))), plain);
+        assert_ne!(values(network.training_logits(images(), &mut stream)), plain);
+        assert_eq!(values(network.logits(images())), plain);
     }
 
     #[test]

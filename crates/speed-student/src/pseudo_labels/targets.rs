@@ -6,7 +6,7 @@ use super::PseudoLabelsConfig;
 
 /// Targets of an epoch.
 #[derive(Debug)]
-pub(super) struct Lesson {
+pub(super) struct Targets {
     /// A distribution over the classes for each labelled image, in the order of the given labels.
     pub(super) labelled: Matrix,
     /// Images of the pool with a pseudo-label.
@@ -15,7 +15,7 @@ pub(super) struct Lesson {
     pub(super) disputed: f64,
 }
 
-impl Lesson {
+impl Targets {
     /// Returns the given labels as they are, and no pseudo-labels.
     pub(super) fn of_labels(labels: &[(usize, u8)], classes: usize) -> Self {
         let mut labelled = Matrix::zeros(labels.len(), classes);
@@ -164,9 +164,9 @@ mod tests {
 
         let config = PseudoLabelsConfig { alignment: 0.0, label_noise: 0.1, ..PseudoLabelsConfig::default() };
         let pool = matrix(&[[0.001, 0.998, 0.001], [0.9, 0.05, 0.05]]);
-        let lesson = Lesson::of_pool(&config, pool, &[(0, 0), (1, 0)]);
-        assert_eq!(lesson.disputed, 0.5);
-        assert_eq!((lesson.labelled.rows(), lesson.labelled.columns()), (2, 3));
-        assert_eq!(Lesson::of_labels(&[(0, 2)], 3).labelled.row(0), [0.0, 0.0, 1.0]);
+        let targets = Targets::of_pool(&config, pool, &[(0, 0), (1, 0)]);
+        assert_eq!(targets.disputed, 0.5);
+        assert_eq!((targets.labelled.rows(), targets.labelled.columns()), (2, 3));
+        assert_eq!(Targets::of_labels(&[(0, 2)], 3).labelled.row(0), [0.0, 0.0, 1.0]);
     }
 }

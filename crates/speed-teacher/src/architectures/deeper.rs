@@ -8,6 +8,7 @@ use speed_nn::layers::{Conv, Dense};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::conv::Geometry;
 use speed_random::Stream;
+use speed_training::Classifier;
 
 use crate::TeacherNetwork;
 
@@ -27,6 +28,13 @@ const CONVOLUTIONS: [(usize, usize, usize, f32, f32); 7] = [
 pub(crate) struct DeeperNetwork {
     convolutions: Vec<Conv>,
     dense: [Dense; 3],
+}
+
+impl Classifier for DeeperNetwork {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        let maps = self.convolutions.iter().fold(standardised(images), |maps, layer| layer.forward(maps));
+        self.dense.iter().fold(maps.flatten(1, 3), |rows, layer| layer.forward(rows))
+    }
 }
 
 impl TeacherNetwork for DeeperNetwork {
@@ -54,11 +62,6 @@ impl TeacherNetwork for DeeperNetwork {
             Dense::new(weight, bias, activation)
         });
         Self { convolutions: convolutions.into(), dense }
-    }
-
-    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
-        let maps = self.convolutions.iter().fold(standardised(images), |maps, layer| layer.forward(maps));
-        self.dense.iter().fold(maps.flatten(1, 3), |rows, layer| layer.forward(rows))
     }
 }
 

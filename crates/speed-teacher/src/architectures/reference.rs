@@ -10,6 +10,7 @@ use speed_nn::ops::conv::Geometry;
 use speed_nn::ops::lrn::{Window, local_response_norm};
 use speed_nn::ops::max_pool::{max_pool_same, pooled};
 use speed_random::Stream;
+use speed_training::Classifier;
 
 use crate::TeacherNetwork;
 
@@ -36,8 +37,21 @@ pub(crate) struct ReferenceNetwork {
     output: Dense,
 }
 
-impl TeacherNetwork for ReferenceNetwork {
+impl Classifier for ReferenceNetwork {
     const OFFSET: f32 = -0.5;
+
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        let maps = max_pool_same(self.first.forward(images), POOL, POOL_STRIDE);
+        let maps = self.second.forward(local_response_norm(maps, LRN));
+        let maps = max_pool_same(local_response_norm(maps, LRN), POOL, POOL_STRIDE);
+        // Channel by channel, as teachers that were checked before have it.
+        let rows = maps.permute([0, 3, 1, 2]).flatten(1, 3);
+        let [wide, narrow] = &self.hidden;
+        self.output.forward(narrow.forward(wide.forward(rows)))
+    }
+}
+
+impl TeacherNetwork for ReferenceNetwork {
     const STEP_BYTES_PER_PIXEL: usize = 2560;
 
     fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self {
@@ -61,16 +75,6 @@ impl TeacherNetwork for ReferenceNetwork {
         let narrow = dense(HIDDEN[0], HIDDEN[1], 0.04, 0.1, Activation::Relu);
         let output = dense(HIDDEN[1], classes, 1.0 / HIDDEN[1] as f32, 0.0, Activation::Linear);
         Self { first, second, hidden: [wide, narrow], output }
-    }
-
-    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
-        let maps = max_pool_same(self.first.forward(images), POOL, POOL_STRIDE);
-        let maps = self.second.forward(local_response_norm(maps, LRN));
-        let maps = max_pool_same(local_response_norm(maps, LRN), POOL, POOL_STRIDE);
-        // Channel by channel, as teachers that were checked before have it.
-        let rows = maps.permute([0, 3, 1, 2]).flatten(1, 3);
-        let [wide, narrow] = &self.hidden;
-        self.output.forward(narrow.forward(wide.forward(rows)))
     }
 
     fn penalty(&self) -> Option<Tensor<1>> {

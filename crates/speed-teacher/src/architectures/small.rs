@@ -8,6 +8,7 @@ use speed_nn::layers::{Dense, PooledConv};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::pooled_conv::PooledWindows;
 use speed_random::Stream;
+use speed_training::Classifier;
 
 use crate::TeacherNetwork;
 
@@ -23,6 +24,13 @@ pub(crate) struct SmallNetwork {
     second: PooledConv,
     hidden: Dense,
     output: Dense,
+}
+
+impl Classifier for SmallNetwork {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        let maps = self.second.forward(self.first.forward(images));
+        self.output.forward(self.hidden.forward(maps.flatten(1, 3)))
+    }
 }
 
 impl TeacherNetwork for SmallNetwork {
@@ -52,11 +60,6 @@ impl TeacherNetwork for SmallNetwork {
             // Small first logits: the first steps are not spent on unlearning chance.
             output: dense(Activation::Linear, parameters(HIDDEN, classes, 0.3)),
         }
-    }
-
-    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
-        let maps = self.second.forward(self.first.forward(images));
-        self.output.forward(self.hidden.forward(maps.flatten(1, 3)))
     }
 }
 

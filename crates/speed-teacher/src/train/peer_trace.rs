@@ -4,7 +4,7 @@ use super::*;
 use crate::Schedule;
 use crate::architectures::{ReferenceNetwork, SmallNetwork};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use rand::RngExt;
+use burn::optim::GradientsParams;
 use speed_data::ImageShape;
 use speed_nn::matrix::on_vectors;
 use trace::Trace;
@@ -56,7 +56,7 @@ fn record<N: TeacherNetwork>(config: &TeacherConfig, shape: ImageShape, classes:
     let device = Device::flex();
     let mut network = initial::<N>(&data, &streams, &device).map(&mut LargerKernels(config.architecture));
     let mut optimizer = optimizer(config.optimizer);
-    let mut batches = Batches::new(&data, (0..IMAGES).collect(), streams.stream("batches", 0));
+    let mut batches = Batches::new(config, &data, &(0..IMAGES).collect::<Vec<_>>(), &streams);
 
     let mut trace = Trace::default();
     let read = |network: &N, gradients: Option<&GradientsParams>| parameters(network, config.architecture, gradients);
@@ -64,7 +64,7 @@ fn record<N: TeacherNetwork>(config: &TeacherConfig, shape: ImageShape, classes:
         trace.input(format!("start/{index}"), &shape, &values);
     }
     for step in 1..=STEPS {
-        let (images, labels) = batches.next(config.batch, config.shift, N::OFFSET);
+        let (images, labels) = batches.next(N::OFFSET);
         let images = images.into_tensor(&device);
         let loss = loss(&network, images.clone(), &labels);
         let gradients = GradientsParams::from_grads(loss.backward(), &network);

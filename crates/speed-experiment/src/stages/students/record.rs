@@ -1,13 +1,18 @@
 //! The files that a trained student leaves in its folder.
 
+use image::codecs::png::PngEncoder;
+use image::{ExtendedColorType, ImageEncoder};
 use serde::{Deserialize, Serialize};
+use speed_student::{EpochMetrics, Samples, StudentMethod, StudentOutcome};
 
 use crate::csv;
-use crate::error::ExperimentError;
+use crate::error::{ExperimentError, Mismatch};
 use crate::store::{FinishedStage, StageFolder};
 
 /// Every epoch; holds times.
 const METRICS: &str = "metrics.csv";
+/// Generated images, of a method that generates any.
+const PICTURE: &str = "digits.png";
 /// The accuracies.
 const RESULT: &str = "student.json";
 
@@ -38,28 +43,36 @@ pub struct EpochAccuracy {
     pub raw: f64,
 }
 
-/// The content of a trained student's files.
-pub(super) struct Trained {
-    pub(super) accuracy: f64,
-    pub(super) accuracy_raw: f64,
-    /// Every epoch; holds times.
-    pub(super) metrics_csv: String,
-    /// Name and bytes of a further output that the inputs determine.
-    pub(super) picture: Option<(&'static str, Vec<u8>)>,
-}
-
 /// Writes the files of a student, and returns the names of those that its inputs determine.
-pub(super) fn write(folder: &StageFolder, stage: &str, trained: Trained) -> Result<Vec<String>, ExperimentError> {
-    let Trained { accuracy, accuracy_raw, metrics_csv, picture } = trained;
+pub(super) fn write(
+    folder: &StageFolder,
+    stage: &str,
+    method: StudentMethod,
+    outcome: &StudentOutcome,
+) -> Result<Vec<String>, ExperimentError> {
+    let StudentOutcome { metrics, accuracy, accuracy_raw, samples, .. } = outcome;
+    let (accuracy, accuracy_raw) = (*accuracy, *accuracy_raw);
     let run = StudentRun { stage: stage.to_owned(), accuracy, accuracy_raw, by_epoch: Vec::new() };
-    folder.write(METRICS, metrics_csv.as_bytes())?;
+    folder.write(METRICS, metrics_csv(method.measures(), metrics).as_bytes())?;
     folder.write_json(RESULT, &run)?;
     let mut outputs = vec![RESULT.to_owned()];
-    if let Some((name, bytes)) = picture {
-        folder.write(name, &bytes)?;
-        outputs.push(name.to_owned());
+    if let Some(samples) = samples {
+        folder.write(PICTURE, &png(samples)?)?;
+        outputs.push(PICTURE.to_owned());
     }
     Ok(outputs)
+}
+
+/// Draws generated images, ten in a row, as a PNG file.
+fn png(samples: &Samples) -> Result<Vec<u8>, ExperimentError> {
+    let grid = samples.grid(10);
+    let color = if grid.channels == 3 { ExtendedColorType::Rgb8 } else { ExtendedColorType::L8 };
+    let size = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+    let mut bytes = Vec::new();
+    PngEncoder::new(&mut bytes)
+        .write_image(&grid.pixels, size(grid.width), size(grid.height), color)
+        .map_err(Mismatch::Picture)?;
+    Ok(bytes)
 }
 
 /// Reads the student of a finished stage.
@@ -87,9 +100,17 @@ fn by_epoch(text: &str) -> Vec<EpochAccuracy> {
 }
 
 /// Returns a table of metrics with a head line; unknown values stay empty.
-pub(super) fn metrics_csv<const N: usize>(head: [&str; N], lines: impl Iterator<Item = [Option<f64>; N]>) -> String {
+fn metrics_csv(measures: &[&str], metrics: &[EpochMetrics]) -> String {
+    let head = [&["epoch"], measures, &["accuracy_raw", "accuracy_average", "seconds"]].concat();
     let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    csv::write(head, lines.map(|line| line.map(cell).to_vec()))
+    let line = |metrics: &EpochMetrics| {
+        let mut line = vec![metrics.epoch.to_string()];
+        let accuracies = [metrics.accuracy_raw, metrics.accuracy_average];
+        line.extend(metrics.measures.iter().copied().chain(accuracies).map(cell));
+        line.push(cell(Some((1e3 * metrics.seconds).round() / 1e3)));
+        line
+    };
+    csv::write(head, metrics.iter().map(line))
 }
 
 #[cfg(test)]
@@ -98,9 +119,15 @@ mod tests {
 
     #[test]
     fn epochs_without_accuracies_are_left_out() {
-        let lines = [[Some(1.0), Some(0.5), None, None], [Some(2.0), Some(0.4), Some(0.25), Some(0.5)]];
-        let table = metrics_csv(["epoch", "loss", "accuracy_raw", "accuracy_average"], lines.into_iter());
-        assert_eq!(by_epoch(&table), [EpochAccuracy { epoch: 2, average: 0.5, raw: 0.25 }]);
+        let epoch = |epoch, accuracy_raw| EpochMetrics {
+            epoch,
+            measures: vec![Some(0.5)],
+            accuracy_raw,
+            accuracy_average: accuracy_raw.map(|accuracy| accuracy / 2.0),
+            seconds: 1.0,
+        };
+        let table = metrics_csv(&["loss"], &[epoch(1, None), epoch(2, Some(0.5))]);
+        assert_eq!(by_epoch(&table), [EpochAccuracy { epoch: 2, average: 0.25, raw: 0.5 }]);
         assert_eq!(by_epoch("epoch,loss\n1,0.5\n"), []);
         assert_eq!(by_epoch(""), []);
     }

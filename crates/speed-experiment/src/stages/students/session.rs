@@ -2,20 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use burn::tensor::Device;
-use speed_random::Streams;
-use speed_student::{Checkpoint, CheckpointError, CheckpointMetrics, StudentConfig, StudentError};
+use speed_student::{Checkpoint, EpochReport, Images as Unlabelled, Lesson, StudentError, StudentOutcome};
 
 use super::student::Student;
 use crate::error::{ExperimentError, Mismatch};
 use crate::stages::context::Context;
-use crate::stages::data::Images;
 use crate::store::StageFolder;
 
 /// The file of the last checkpoint.
 pub(super) const CHECKPOINT: &str = "checkpoint.bin";
 /// The time between two checkpoints.
-pub(super) const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
 /// One training in its folder.
 pub(super) struct Session<'a> {
@@ -30,28 +27,25 @@ impl<'a> Session<'a> {
         Self { context, student, folder, saved: Instant::now() }
     }
 
-    pub(super) fn images(&self) -> &'a Images {
-        self.student.images
+    /// Trains the student, from the checkpoint that an interrupted training left if there is one.
+    pub(super) fn train(&mut self) -> Result<StudentOutcome, ExperimentError> {
+        let (images, labelled, streams) =
+            (self.student.images, self.student.labelled(), self.student.streams(self.context));
+        let lesson = Lesson {
+            config: &self.context.config.student,
+            pool: Unlabelled::of(&images.pool),
+            labelled: &labelled,
+            test: &images.test,
+            streams: &streams,
+            device: &self.context.device.burn,
+        };
+        let (student, resume) = (self.student, self.resume());
+        let trained =
+            student.method().train(&lesson, resume, &mut |report| self.epoch_done(report).map_err(Into::into));
+        trained.map_err(|error| student.error(error))
     }
 
-    pub(super) fn device(&self) -> &'a Device {
-        &self.context.device.burn
-    }
-
-    pub(super) fn config(&self) -> &'a StudentConfig {
-        &self.context.config.student
-    }
-
-    pub(super) fn labelled(&self) -> Vec<(usize, u8)> {
-        self.student.labelled()
-    }
-
-    pub(super) fn streams(&self) -> Streams {
-        self.student.streams(self.context)
-    }
-
-    /// Returns the checkpoint that an interrupted training left.
-    pub(super) fn resume<M: CheckpointMetrics>(&mut self) -> Option<Checkpoint<M>> {
+    fn resume(&mut self) -> Option<Checkpoint> {
         let bytes = self.folder.read_partial(CHECKPOINT)?;
         let checkpoint = Checkpoint::from_bytes(&bytes).ok()?;
         self.folder.resumed(checkpoint.epoch() as usize);
@@ -60,27 +54,22 @@ impl<'a> Session<'a> {
     }
 
     /// Reports an epoch, and saves the checkpoint if the last one is old.
-    pub(super) fn epoch_done<M: CheckpointMetrics>(
-        &mut self,
-        epoch: u32,
-        accuracy: Option<f64>,
-        checkpoint: impl FnOnce() -> Result<Checkpoint<M>, CheckpointError>,
-    ) -> Result<(), ExperimentError> {
+    fn epoch_done(&mut self, report: &EpochReport<'_>) -> Result<(), ExperimentError> {
         if self.student.is_stopped() {
             return Err(Mismatch::Stopped.into());
         }
-        let accuracy = accuracy.map_or_else(String::new, |accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
-        let note = format!("{} repeat {}: epoch {epoch}{accuracy}", self.student.row(), self.student.repeat);
-        self.context.progress.advance(1, &note);
+        let metrics = report.metrics();
+        let accuracy = metrics
+            .accuracy_average
+            .map_or_else(String::new, |accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
+        let (row, repeat, epoch) = (self.student.row(), self.student.repeat, metrics.epoch);
+        self.context.progress.advance(1, &format!("{row} repeat {repeat}: epoch {epoch}{accuracy}"));
         if self.saved.elapsed() >= CHECKPOINT_EVERY {
-            let checkpoint = checkpoint().map_err(|error| self.error(StudentError::Checkpoint(error)))?;
+            let checkpoint =
+                report.checkpoint().map_err(|error| self.student.error(StudentError::Checkpoint(error)))?;
             self.folder.write(CHECKPOINT, &checkpoint.to_bytes())?;
             self.saved = Instant::now();
         }
         Ok(())
-    }
-
-    pub(super) fn error(&self, error: StudentError<ExperimentError>) -> ExperimentError {
-        self.student.error(error)
     }
 }

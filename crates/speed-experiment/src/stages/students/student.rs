@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use speed_random::Streams;
-use speed_student::{StudentConfig, StudentError, StudentMethod};
+use speed_student::{StudentError, StudentMethod};
 
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
@@ -70,13 +70,6 @@ impl<'a> Student<'a> {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    pub(super) fn epochs(&self, config: &StudentConfig) -> u32 {
-        match self.method() {
-            StudentMethod::Gan => config.epochs,
-            StudentMethod::PseudoLabels => config.pseudo_labels.epochs,
-        }
-    }
-
     /// Returns the queries with their labels.
     pub(super) fn labelled(&self) -> Vec<(usize, u8)> {
         let Labelled { queries, labels, .. } = &self.course.labelled;
@@ -88,12 +81,18 @@ impl<'a> Student<'a> {
         context.streams.child("student", self.repeat as u64)
     }
 
-    pub(super) fn error(&self, error: StudentError<ExperimentError>) -> ExperimentError {
+    pub(super) fn error(&self, error: StudentError) -> ExperimentError {
+        let failed = |error| ExperimentError::Student {
+            repeat: self.repeat,
+            row: self.row().to_owned(),
+            source: Box::new(error),
+        };
         match error {
-            StudentError::Report(error) => error,
-            error => {
-                ExperimentError::Student { repeat: self.repeat, row: self.row().to_owned(), source: Box::new(error) }
+            // Reports are our own.
+            StudentError::Report(error) => {
+                error.downcast().map_or_else(|error| failed(StudentError::Report(error)), |error| *error)
             }
+            error => failed(error),
         }
     }
 }

@@ -1,0 +1,110 @@
+//! What a student learns from.
+
+use burn::tensor::Device;
+use speed_data::{ImageShape, Split};
+use speed_random::Streams;
+use speed_training::Pixels;
+
+use crate::{InvalidData, StudentConfig};
+
+/// The images of a split. The student's pool is given as this type, so that its true labels cannot be used by mistake.
+#[derive(Clone, Copy, Debug)]
+pub struct Images<'a> {
+    split: &'a Split,
+}
+
+impl<'a> Images<'a> {
+    /// Returns the images of `split`.
+    #[must_use]
+    pub fn of(split: &'a Split) -> Self {
+        Self { split }
+    }
+
+    pub(crate) fn split(&self) -> &'a Split {
+        self.split
+    }
+
+    /// Returns the number of images.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.split.len()
+    }
+
+    /// Returns whether there is no image.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.split.is_empty()
+    }
+
+    /// Returns the size of every image.
+    #[must_use]
+    pub fn shape(&self) -> ImageShape {
+        self.split.shape()
+    }
+
+    /// Returns the bytes of image `i` in CHW order.
+    ///
+    /// # Panics
+    /// When `i` is not below `len()`.
+    #[must_use]
+    pub fn pixels(&self, i: usize) -> &'a [u8] {
+        self.split.pixels(i)
+    }
+
+    /// Returns some images, pixels scaled to 0..=1.
+    ///
+    /// # Panics
+    /// When an index is not below `len()`.
+    #[must_use]
+    pub fn batch(&self, some: &[usize]) -> Pixels {
+        Pixels::of(self.split, some, 0.0)
+    }
+}
+
+/// One student's settings, images, labels, randomness and device.
+#[derive(Clone, Copy, Debug)]
+pub struct Lesson<'a> {
+    /// The settings.
+    pub config: &'a StudentConfig,
+    /// The images that it may see.
+    pub pool: Images<'a>,
+    /// The labels that it may see: index in the pool, label.
+    pub labelled: &'a [(usize, u8)],
+    /// Images whose labels serve for accuracy only. Their number of classes is the student's.
+    pub test: &'a Split,
+    /// This student's own family: nothing else may draw from it.
+    pub streams: &'a Streams,
+    /// The device that computes.
+    pub device: &'a Device,
+}
+
+impl Lesson<'_> {
+    /// Returns the number of classes.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.test.classes()
+    }
+
+    /// Checks that pool, labels and test images fit together.
+    pub(crate) fn check(&self) -> Result<(), InvalidData> {
+        let (pool, test, classes) = (self.pool, self.test, self.classes());
+        if pool.shape() != test.shape() {
+            return Err(InvalidData::Shape { pool: pool.shape(), test: test.shape() });
+        }
+        if test.is_empty() {
+            return Err(InvalidData::NoTest);
+        }
+        if self.labelled.is_empty() {
+            return Err(InvalidData::NoLabels);
+        }
+        for (position, &(index, label)) in self.labelled.iter().enumerate() {
+            if index >= pool.len() {
+                return Err(InvalidData::Index { position, index, pool: pool.len() });
+            }
+            if usize::from(label) >= classes {
+                return Err(InvalidData::Label { position, label, classes });
+            }
+        }
+        Ok(())
+    }
+}

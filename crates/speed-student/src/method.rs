@@ -1,0 +1,300 @@
+//! The ways of training a student, by name.
+
+use std::fmt;
+
+use burn::store::RecordError;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use speed_data::ImageShape;
+use speed_nn::device::DeviceError;
+use speed_random::Stream;
+use speed_training::{Classifier, InvalidField, Named, RegistrationError, Registry};
+
+use crate::gan::Gan;
+use crate::pseudo_labels::PseudoLabels;
+use crate::training::train;
+use crate::{Checkpoint, CheckpointError, EpochReport, Lesson, ReportError, Samples, StudentConfig};
+use crate::{StudentError, StudentOutcome};
+
+/// A way of training a student: its networks, their optimisers and averages, and what an epoch does with them.
+///
+/// [`StudentMethod::register`] gives it a name. What all methods share is done for it: checks, the loop over epochs, evaluation,
+/// checkpoints and reports.
+pub trait Method: Sized + 'static {
+    /// The network that classifies in the end.
+    type Network: Classifier;
+
+    /// Its name in tables.
+    const TITLE: &'static str;
+
+    /// Names of what it measures in an epoch beside accuracies: losses, for instance.
+    const MEASURES: &'static [&'static str];
+
+    /// A number to raise when the same name stands for another method: trainings that were finished are then not used again.
+    const VERSION: u32 = 1;
+
+    /// Returns the settings that it reads: others change nothing.
+    fn settings(config: &StudentConfig) -> Value;
+
+    /// Returns the settings that an interrupted training must share with the one that continues it.
+    fn identity(config: &StudentConfig) -> Value {
+        Self::settings(config)
+    }
+
+    /// Returns its epochs and batches.
+    fn course(config: &StudentConfig) -> Course;
+
+    /// Returns settings for `epochs` epochs with batches of `batch` images and the same networks, to estimate what a training takes.
+    fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig;
+
+    /// Returns the number of parameters of all its networks, about.
+    fn parameters(config: &StudentConfig, shape: ImageShape) -> usize;
+
+    /// Checks what labels do not change: a pool of so many images of this size.
+    ///
+    /// # Errors
+    /// The field that does not go with them.
+    fn check_images(config: &StudentConfig, shape: ImageShape, pool: usize) -> Result<(), InvalidField>;
+
+    /// Returns networks that have not learnt yet. Settings, images and labels are checked.
+    fn new(lesson: &Lesson<'_>) -> Self;
+
+    /// Makes all steps of an epoch, and returns its [`MEASURES`](Self::MEASURES).
+    ///
+    /// # Errors
+    /// [`StudentError::NotFinite`] and [`StudentError::Device`].
+    fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError>;
+
+    /// Returns the classifier with the parameters of the last step, without gradients.
+    fn last(&self) -> Self::Network;
+
+    /// Returns the classifier with the average of its parameters, without gradients: the student.
+    fn averaged(&self) -> Self::Network;
+
+    /// Returns everything that an epoch depends on, as records.
+    ///
+    /// # Errors
+    /// If Burn cannot write them.
+    fn to_records(&self) -> Result<Vec<Vec<u8>>, RecordError>;
+
+    /// Returns the same training with the state of other records.
+    ///
+    /// # Errors
+    /// If they are not those of these networks.
+    fn with_records(self, records: Vec<Vec<u8>>) -> Result<Self, CheckpointError>;
+
+    /// Returns generated images, if it generates any.
+    ///
+    /// # Errors
+    /// If the device failed.
+    fn samples(&self, _lesson: &Lesson<'_>) -> Result<Option<Samples>, DeviceError> {
+        Ok(None)
+    }
+}
+
+/// Epochs and batches of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Course {
+    /// Passes over the pool.
+    pub epochs: u32,
+    /// Images a step.
+    pub batch: usize,
+    /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
+    pub evaluate_every: u32,
+}
+
+/// One epoch of a training.
+#[derive(Debug)]
+pub struct Epoch {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Whether it is evaluated on the test images.
+    pub is_evaluated: bool,
+    /// Its own randomness.
+    pub stream: Stream,
+}
+
+/// A method by its name.
+#[derive(Clone, Copy)]
+pub struct StudentMethod {
+    name: &'static str,
+    title: &'static str,
+    measures: &'static [&'static str],
+    version: u32,
+    settings: fn(&StudentConfig) -> Value,
+    course: fn(&StudentConfig) -> Course,
+    trial: fn(&StudentConfig, u32, usize) -> StudentConfig,
+    parameters: fn(&StudentConfig, ImageShape) -> usize,
+    check_images: fn(&StudentConfig, ImageShape, usize) -> Result<(), InvalidField>,
+    train: TrainFunction,
+}
+
+/// The function that sees every epoch of a training.
+pub type OnEpoch<'a> = dyn FnMut(&EpochReport<'_>) -> Result<(), ReportError> + 'a;
+
+type TrainFunction =
+    fn(&str, &Lesson<'_>, Option<Checkpoint>, &mut OnEpoch<'_>) -> Result<StudentOutcome, StudentError>;
+
+static METHODS: Registry<StudentMethod> = Registry::new(&[StudentMethod::GAN, StudentMethod::PSEUDO_LABELS]);
+
+/// The name that stands for no method of its own in a row of a table.
+const RESERVED: &str = "default";
+
+impl StudentMethod {
+    /// The paper's: a semi-supervised GAN.
+    pub const GAN: Self = Self::of::<Gan>("gan");
+    /// A convolutional network on its own pseudo-labels.
+    pub const PSEUDO_LABELS: Self = Self::of::<PseudoLabels>("pseudo-labels");
+
+    const fn of<M: Method>(name: &'static str) -> Self {
+        Self {
+            name,
+            title: M::TITLE,
+            measures: M::MEASURES,
+            version: M::VERSION,
+            settings: M::settings,
+            course: M::course,
+            trial: M::trial,
+            parameters: M::parameters,
+            check_images: M::check_images,
+            train: train::<M>,
+        }
+    }
+
+    /// Gives a method a name, under which configs of this process find it.
+    ///
+    /// # Errors
+    /// [`RegistrationError`].
+    pub fn register<M: Method>(name: &'static str) -> Result<Self, RegistrationError> {
+        if name == RESERVED {
+            return Err(RegistrationError::Taken { name: name.to_owned() });
+        }
+        METHODS.add(Self::of::<M>(name))
+    }
+
+    /// Returns all methods, the built-in ones first.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        METHODS.all()
+    }
+
+    /// Returns the method of a name.
+    ///
+    /// # Errors
+    /// A message with the names that there are.
+    pub fn find(name: &str) -> Result<Self, String> {
+        METHODS.find(name)
+    }
+
+    /// Returns its name in a config.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Returns its name in tables.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        self.title
+    }
+
+    /// Returns the names of what an epoch measures beside accuracies.
+    #[must_use]
+    pub const fn measures(self) -> &'static [&'static str] {
+        self.measures
+    }
+
+    /// Returns the version of the method behind the name.
+    #[must_use]
+    pub const fn version(self) -> u32 {
+        self.version
+    }
+
+    /// Returns the settings that it reads.
+    #[must_use]
+    pub fn settings(self, config: &StudentConfig) -> Value {
+        (self.settings)(config)
+    }
+
+    /// Returns its epochs and batches.
+    #[must_use]
+    pub fn course(self, config: &StudentConfig) -> Course {
+        (self.course)(config)
+    }
+
+    /// Returns settings for `epochs` epochs with batches of `batch` images and the same networks, to estimate what a training takes.
+    #[must_use]
+    pub fn trial(self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
+        (self.trial)(config, epochs, batch)
+    }
+
+    /// Returns the number of parameters of all its networks, about.
+    #[must_use]
+    pub fn parameters(self, config: &StudentConfig, shape: ImageShape) -> usize {
+        (self.parameters)(config, shape)
+    }
+
+    /// Checks what labels do not change: a pool of so many images of this size.
+    ///
+    /// # Errors
+    /// The field that does not go with them.
+    pub fn check_images(self, config: &StudentConfig, shape: ImageShape, pool: usize) -> Result<(), InvalidField> {
+        (self.check_images)(config, shape, pool)
+    }
+
+    /// Trains a student.
+    ///
+    /// With `resume` the training goes on after the checkpoint's last epoch and ends with the same bits as without the interruption.
+    /// `on_epoch` sees every epoch and may save a checkpoint; its error ends the training. On the processor all work is done on the
+    /// calling thread, if that is in a pool of one thread.
+    ///
+    /// # Errors
+    /// [`StudentError`]: bad settings, data that do not fit, a checkpoint of another training, a loss that is not finite, or the
+    /// error of `on_epoch`.
+    pub fn train(
+        self,
+        lesson: &Lesson<'_>,
+        resume: Option<Checkpoint>,
+        on_epoch: &mut OnEpoch<'_>,
+    ) -> Result<StudentOutcome, StudentError> {
+        (self.train)(self.name, lesson, resume, on_epoch)
+    }
+}
+
+impl Named for StudentMethod {
+    fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+impl Default for StudentMethod {
+    fn default() -> Self {
+        Self::GAN
+    }
+}
+
+impl PartialEq for StudentMethod {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for StudentMethod {}
+
+impl fmt::Debug for StudentMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Serialize for StudentMethod {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for StudentMethod {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::find(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}

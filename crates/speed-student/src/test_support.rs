@@ -1,0 +1,79 @@
+//! Small images, and trainings of small students on them.
+
+use burn::tensor::Device;
+use rand::RngExt;
+use speed_data::{ImageShape, Split};
+use speed_random::Streams;
+
+use crate::{Checkpoint, EpochMetrics, EpochReport, Images, Lesson, Samples, StudentConfig, StudentError};
+use crate::{StudentMethod, StudentOutcome};
+
+/// Three classes of images: a bright bar at the top, in the middle or at the bottom, and noise.
+pub(crate) fn split(shape: ImageShape, images: usize, index: u64) -> Split {
+    let mut stream = Streams::new(4).stream("images", index);
+    let labels: Vec<u8> = (0..images).map(|_| stream.random_range(0..3)).collect();
+    let mut pixels = Vec::new();
+    for &label in &labels {
+        for y in (0..shape.channels).flat_map(|_| 0..shape.height) {
+            let bright = 3 * y / shape.height == usize::from(label);
+            pixels.extend((0..shape.width).map(|_| stream.random_range(0..100) + if bright { 120 } else { 0_u8 }));
+        }
+    }
+    Split::new(shape, 3, pixels, labels).expect("a split")
+}
+
+/// A pool, its labels for the student, and test images.
+#[derive(Clone, Debug)]
+pub(crate) struct Data {
+    pub(crate) pool: Split,
+    pub(crate) labelled: Vec<(usize, u8)>,
+    pub(crate) test: Split,
+}
+
+impl Data {
+    /// Four labels of each class.
+    pub(crate) fn new(shape: ImageShape, pool: usize, test: usize) -> Self {
+        let (pool, test) = (split(shape, pool, 0), split(shape, test, 1));
+        let images = |class: u8| (0..pool.len()).filter(|&i| pool.label(i) == class).take(4).collect::<Vec<_>>();
+        let labelled = (0..3).flat_map(|class| images(class).into_iter().map(move |i| (i, class))).collect();
+        Self { pool, labelled, test }
+    }
+}
+
+/// What a training came to.
+pub(crate) type Outcome = Result<StudentOutcome, StudentError>;
+
+/// Trains a student, and keeps the checkpoint of every epoch.
+pub(crate) fn run(
+    method: StudentMethod,
+    config: &StudentConfig,
+    data: &Data,
+    seed: u64,
+    resume: Option<Checkpoint>,
+) -> (Outcome, Vec<Checkpoint>) {
+    let mut checkpoints = Vec::new();
+    let mut on_epoch = |report: &EpochReport<'_>| {
+        checkpoints.push(report.checkpoint().expect("records"));
+        Ok(())
+    };
+    let (streams, device) = (&Streams::new(seed), &Device::flex());
+    let Data { pool, labelled, test } = data;
+    let lesson = Lesson { config, pool: Images::of(pool), labelled, test, streams, device };
+    (method.train(&lesson, resume, &mut on_epoch), checkpoints)
+}
+
+/// Metrics without times, the final weights, and generated images.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Bits {
+    pub(crate) metrics: Vec<EpochMetrics>,
+    pub(crate) student: Vec<u8>,
+    pub(crate) samples: Option<Samples>,
+}
+
+impl Bits {
+    pub(crate) fn of(outcome: Outcome) -> Self {
+        let StudentOutcome { metrics, student, samples, .. } = outcome.expect("a training");
+        let metrics = metrics.into_iter().map(|metrics| EpochMetrics { seconds: 0.0, ..metrics }).collect();
+        Self { metrics, student: student.to_record().expect("a record"), samples }
+    }
+}

@@ -1,0 +1,213 @@
+//! What holds for trainings of every method.
+
+use burn::tensor::Device;
+use speed_data::{ImageShape, Split};
+use speed_random::Streams;
+
+use crate::pseudo_labels::PseudoLabelsConfig;
+use crate::test_support::{Bits, Data, run};
+use crate::{CheckpointError, EpochReport, Images, InvalidData, Lesson, ReportError};
+use crate::{StudentConfig, StudentError, StudentMethod};
+
+const SHAPE: ImageShape = ImageShape { channels: 1, height: 10, width: 12 };
+
+/// Six epochs with small networks.
+fn config() -> StudentConfig {
+    StudentConfig {
+        epochs: 6,
+        batch: 20,
+        discriminator: vec![24, 16],
+        generator: vec![12, 10],
+        latent: 5,
+        initial_images: 50,
+        evaluate_every: 2,
+        pseudo_labels: PseudoLabelsConfig {
+            epochs: 6,
+            warmup_epochs: 2,
+            label_epochs: 4,
+            labelled_batch: 8,
+            batch: 20,
+            convolutions: vec![6],
+            kernel: 3,
+            hidden: 16,
+            evaluate_every: 2,
+            ..PseudoLabelsConfig::default()
+        },
+        ..StudentConfig::default()
+    }
+}
+
+fn data() -> Data {
+    Data::new(SHAPE, 100, 50)
+}
+
+#[test]
+fn an_interruption_at_any_epoch_ends_with_the_same_bits() {
+    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+        let (whole, checkpoints) = run(method, &config(), &data(), 1, None);
+        let whole = Bits::of(whole);
+        assert_eq!(checkpoints.len(), 6);
+        for checkpoint in checkpoints {
+            let saved = crate::Checkpoint::from_bytes(&checkpoint.to_bytes()).expect("own bytes");
+            let resumed = Bits::of(run(method, &config(), &data(), 1, Some(saved)).0);
+            assert_eq!(resumed, whole, "{method:?} resumed after epoch {}", checkpoint.epoch());
+        }
+    }
+}
+
+#[test]
+fn results_depend_on_the_seed_and_not_on_what_runs_beside() {
+    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+        let train = |seed| Bits::of(run(method, &config(), &data(), seed, None).0);
+        let alone = train(1);
+        let beside: Vec<Bits> = std::thread::scope(|scope| {
+            let threads: Vec<_> = [1, 2].map(|seed| scope.spawn(move || train(seed))).into();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert_eq!(beside[0], alone);
+        assert_ne!(beside[1].student, alone.student);
+    }
+}
+
+#[test]
+fn epochs_are_evaluated_as_configured() {
+    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+        let outcome = run(method, &config(), &data(), 1, None).0.expect("a training");
+        let evaluated = outcome.metrics.iter().filter(|metrics| metrics.accuracy_average.is_some());
+        assert_eq!(evaluated.map(|metrics| metrics.epoch).collect::<Vec<_>>(), [2, 4, 6]);
+        assert!(outcome.metrics.iter().all(|metrics| metrics.measures.len() == method.measures().len()));
+        assert_eq!(outcome.metrics[5].accuracy_average, Some(outcome.accuracy));
+        assert_eq!(outcome.metrics[5].accuracy_raw, Some(outcome.accuracy_raw));
+        let test = data().test;
+        let found = outcome.student.predict(Images::of(&test)).expect("a device");
+        let right = found.iter().zip(test.labels()).filter(|(a, b)| a == b).count();
+        assert_eq!(right as f64 / test.len() as f64, outcome.accuracy);
+    }
+}
+
+#[test]
+fn labels_of_the_pool_are_not_used() {
+    let Data { pool, labelled, test } = data();
+    let pixels: Vec<u8> = (0..pool.len()).flat_map(|i| pool.pixels(i).to_vec()).collect();
+    let other = Split::new(SHAPE, 3, pixels, vec![0; pool.len()]).expect("a split");
+    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+        let train_on = |pool: &Split| {
+            let data = Data { pool: pool.clone(), labelled: labelled.clone(), test: test.clone() };
+            Bits::of(run(method, &config(), &data, 1, None).0)
+        };
+        assert_eq!(train_on(&pool), train_on(&other));
+    }
+}
+
+#[test]
+fn checkpoints_of_other_trainings_are_refused() {
+    let methods = [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS];
+    for (method, other) in methods.into_iter().zip(methods.into_iter().rev()) {
+        let last = run(method, &config(), &data(), 1, None).1.pop().expect("six checkpoints");
+        let refused = |method, config: StudentConfig, seed, checkpoint| match run(
+            method,
+            &config,
+            &data(),
+            seed,
+            Some(checkpoint),
+        )
+        .0
+        {
+            Err(StudentError::Checkpoint(error)) => error,
+            other => panic!("not refused: {other:?}"),
+        };
+        let mut settings = config();
+        (settings.batch, settings.pseudo_labels.batch) = (10, 10);
+        assert_eq!(refused(method, settings, 1, last.clone()), CheckpointError::Other);
+        assert_eq!(refused(method, config(), 2, last.clone()), CheckpointError::Other);
+        assert_eq!(refused(other, config(), 1, last.clone()), CheckpointError::Other);
+        let mut fewer = last.clone();
+        fewer.records.pop();
+        assert_eq!(refused(method, config(), 1, fewer), CheckpointError::Damaged);
+        let mut more = last.clone();
+        more.records.push(Vec::new());
+        assert_eq!(refused(method, config(), 1, more), CheckpointError::Damaged);
+        for record in 0..last.records.len() {
+            let mut longer = last.clone();
+            longer.records[record].push(0);
+            assert_eq!(refused(method, config(), 1, longer), CheckpointError::Damaged, "{method:?} {record}");
+        }
+        let mut measures = last;
+        measures.metrics[1].measures.pop();
+        assert_eq!(refused(method, config(), 1, measures), CheckpointError::Damaged);
+    }
+}
+
+#[test]
+fn bad_data_are_named() {
+    let refused = |data: &Data| match run(StudentMethod::GAN, &config(), data, 1, None).0 {
+        Err(StudentError::Data(error)) => error,
+        other => panic!("not refused: {other:?}"),
+    };
+    let with_labels = |labelled: &[(usize, u8)]| Data { labelled: labelled.to_vec(), ..data() };
+    assert_eq!(refused(&with_labels(&[])), InvalidData::NoLabels);
+    let index = InvalidData::Index { position: 1, index: 100, pool: 100 };
+    assert_eq!(refused(&with_labels(&[(0, 1), (100, 1)])), index);
+    assert_eq!(refused(&with_labels(&[(0, 3)])), InvalidData::Label { position: 0, label: 3, classes: 3 });
+    assert_eq!(refused(&Data { test: data().test.slice(0..0), ..data() }), InvalidData::NoTest);
+    let flat = ImageShape { channels: 1, height: 1, width: 2 };
+    let test = Split::new(flat, 3, vec![0, 0], vec![0]).expect("a split");
+    assert_eq!(refused(&Data { test, ..data() }), InvalidData::Shape { pool: SHAPE, test: flat });
+}
+
+#[test]
+fn settings_that_images_do_not_go_with_are_named() {
+    let refused =
+        |method, config: &StudentConfig, pool| match run(method, config, &Data::new(SHAPE, pool, 9), 1, None).0 {
+            Err(StudentError::Config(error)) => error.field,
+            other => panic!("not refused: {other:?}"),
+        };
+    assert_eq!(refused(StudentMethod::GAN, &config(), 19), "batch");
+    assert_eq!(refused(StudentMethod::PSEUDO_LABELS, &config(), 19), "pseudo_labels.batch");
+    let mut deep = config();
+    deep.pseudo_labels.convolutions = vec![4, 4, 4];
+    assert_eq!(refused(StudentMethod::PSEUDO_LABELS, &deep, 100), "pseudo_labels.convolutions");
+    assert_eq!(refused(StudentMethod::GAN, &StudentConfig { latent: 0, ..config() }, 100), "latent");
+    let mut bad = config();
+    bad.pseudo_labels.dropout = 1.0;
+    assert_eq!(refused(StudentMethod::GAN, &bad, 100), "pseudo_labels.dropout");
+}
+
+#[test]
+fn few_repeated_and_many_labels_are_trained_on() {
+    let Data { pool, test, .. } = Data::new(SHAPE, 47, 10);
+    // One label, the same image twice with different labels, more labels than an epoch takes.
+    let many: Vec<(usize, u8)> = (0..90).map(|i| (i % 47, pool.label(i % 47))).collect();
+    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+        for labelled in [&[(3, 1)][..], &[(3, 1), (3, 2)], &many] {
+            let data = Data { pool: pool.clone(), labelled: labelled.to_vec(), test: test.clone() };
+            assert_eq!(run(method, &config(), &data, 1, None).0.expect("a training").metrics.len(), 6);
+        }
+    }
+}
+
+#[test]
+fn the_callers_error_ends_the_training() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("disk full")]
+    struct Full;
+
+    let (Data { pool, labelled, test }, streams, device) = (data(), Streams::new(1), Device::flex());
+    let config = &config();
+    let lesson = Lesson {
+        config,
+        pool: Images::of(&pool),
+        labelled: &labelled,
+        test: &test,
+        streams: &streams,
+        device: &device,
+    };
+    let mut epochs = 0;
+    let mut on_epoch = |report: &EpochReport<'_>| {
+        epochs = report.metrics().epoch;
+        if epochs == 2 { Err(ReportError::from(Full)) } else { Ok(()) }
+    };
+    let outcome = StudentMethod::GAN.train(&lesson, None, &mut on_epoch);
+    let Err(StudentError::Report(error)) = outcome else { panic!("not ended: {outcome:?}") };
+    assert!(error.downcast_ref::<Full>().is_some() && epochs == 2);
+}

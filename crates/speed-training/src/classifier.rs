@@ -1,0 +1,156 @@
+//! Networks that classify images, and their predictions.
+
+use burn::module::Module;
+use burn::store::RecordError;
+use burn::tensor::{Device, Tensor};
+use speed_data::Split;
+use speed_nn::device::{DeviceError, values};
+use speed_nn::params::{LoadError, to_record, with_record};
+
+use crate::Pixels;
+
+/// Images that are classified at a time; more does not make it faster.
+const TOGETHER: usize = 100;
+
+/// A network that classifies images: a Burn module like any other.
+pub trait Classifier: Module + Sync + 'static {
+    /// The value of an empty pixel: a byte b of an image is read as `b / 255 + OFFSET`.
+    const OFFSET: f32 = 0.0;
+
+    /// Returns the logits `[images, classes]` of images `[images, height, width, channels]`.
+    fn logits(&self, images: Tensor<4>) -> Tensor<2>;
+}
+
+/// A [`Classifier`] whose type is not known, without gradients.
+pub trait AnyClassifier: Send + Sync {
+    /// Returns the logits `[images, classes]` of images `[images, height, width, channels]`.
+    fn logits(&self, images: Tensor<4>) -> Tensor<2>;
+
+    /// Returns [`Classifier::OFFSET`].
+    fn offset(&self) -> f32;
+
+    /// Returns Burn's record of its parameters.
+    ///
+    /// # Errors
+    /// If Burn cannot write it.
+    fn to_record(&self) -> Result<Vec<u8>, RecordError>;
+
+    /// Returns the same network with the parameters of a record.
+    ///
+    /// # Errors
+    /// If they are not those of this network.
+    fn with_record(&self, record: &[u8]) -> Result<Box<dyn AnyClassifier>, LoadError>;
+
+    /// Returns a copy.
+    fn boxed(&self) -> Box<dyn AnyClassifier>;
+}
+
+impl<N: Classifier> AnyClassifier for N {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        Classifier::logits(self, images)
+    }
+
+    fn offset(&self) -> f32 {
+        N::OFFSET
+    }
+
+    fn to_record(&self) -> Result<Vec<u8>, RecordError> {
+        to_record(self)
+    }
+
+    fn with_record(&self, record: &[u8]) -> Result<Box<dyn AnyClassifier>, LoadError> {
+        Ok(Box::new(with_record(self.clone(), record)?))
+    }
+
+    fn boxed(&self) -> Box<dyn AnyClassifier> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn AnyClassifier> {
+    fn clone(&self) -> Self {
+        self.as_ref().boxed()
+    }
+}
+
+/// Returns the class with the greatest logit of each of some images of a split; of equal ones the lowest.
+///
+/// # Errors
+/// If the device failed.
+///
+/// # Panics
+/// When an image is not in the split, or not of the size that the network was made for.
+pub fn predict(
+    network: &dyn AnyClassifier,
+    images: &Split,
+    some: &[usize],
+    device: &Device,
+) -> Result<Vec<u8>, DeviceError> {
+    let mut labels = Vec::with_capacity(some.len());
+    for some in some.chunks(TOGETHER) {
+        let logits = network.logits(Pixels::of(images, some, network.offset()).into_tensor(device));
+        let classes = logits.dims()[1];
+        labels.extend(values(logits)?.chunks_exact(classes).map(greatest));
+    }
+    Ok(labels)
+}
+
+/// Returns the share of some images, of which there is one at least, that are classified as labelled.
+///
+/// # Errors
+/// If the device failed.
+///
+/// # Panics
+/// As [`predict`].
+pub fn accuracy(
+    network: &dyn AnyClassifier,
+    images: &Split,
+    some: &[usize],
+    device: &Device,
+) -> Result<f64, DeviceError> {
+    let labels = predict(network, images, some, device)?;
+    let right = labels.iter().zip(some).filter(|&(label, &image)| *label == images.label(image)).count();
+    Ok(right as f64 / some.len() as f64)
+}
+
+fn greatest(logits: &[f32]) -> u8 {
+    let best = (1..logits.len()).fold(0, |best, class| if logits[class] > logits[best] { class } else { best });
+    u8::try_from(best).expect("a split has at most 256 classes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use speed_data::ImageShape;
+    use speed_nn::layers::Dense;
+    use speed_nn::ops::activation::Activation;
+
+    /// Logits `[x, 0.4]` of images of one pixel x, whose bytes begin at -1.
+    #[derive(Module, Debug)]
+    struct Threshold {
+        layer: Dense,
+    }
+
+    impl Classifier for Threshold {
+        const OFFSET: f32 = -1.0;
+
+        fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+            self.layer.forward(images.flatten(1, 3))
+        }
+    }
+
+    #[test]
+    fn the_greatest_logit_decides_and_of_equal_ones_the_lowest() {
+        assert_eq!(greatest(&[1.0, 3.0, 3.0]), 1);
+        let device = Device::flex();
+        let weight = Tensor::from_floats([[1.0, 0.0]], &device);
+        let bias = Tensor::from_floats([1.0, 0.4], &device);
+        let network = Threshold { layer: Dense::new(weight, bias, Activation::Linear) };
+        let shape = ImageShape { channels: 1, height: 1, width: 1 };
+        let split = Split::new(shape, 2, vec![0, 255, 51, 153], vec![1, 0, 0, 0]).expect("a split");
+        assert_eq!(predict(&network, &split, &[3, 0, 1, 2], &device), Ok(vec![0, 1, 0, 1]));
+        assert_eq!(accuracy(&network, &split, &[0, 1, 2], &device), Ok(2.0 / 3.0));
+        assert!(network.with_record(&AnyClassifier::to_record(&network).expect("a record")).is_ok());
+        assert!(network.with_record(&[1, 2, 3]).is_err());
+    }
+}

@@ -1,0 +1,135 @@
+//! Images as a network reads them.
+
+use burn::tensor::{Device, Tensor, TensorData};
+use speed_data::{ImageShape, Split};
+
+/// A batch of images of one shape as numbers: image by image, row by row, pixel by pixel, channel by channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pixels {
+    shape: ImageShape,
+    values: Vec<f32>,
+}
+
+impl Pixels {
+    /// Returns an empty batch with room for so many images.
+    #[must_use]
+    pub fn with_capacity(shape: ImageShape, images: usize) -> Self {
+        Self { shape, values: Vec::with_capacity(images * shape.pixels()) }
+    }
+
+    /// Returns some images of a split; a byte b becomes `b / 255 + offset`.
+    ///
+    /// # Panics
+    /// When an image is not in the split.
+    #[must_use]
+    pub fn of(images: &Split, some: &[usize], offset: f32) -> Self {
+        let mut batch = Self::with_capacity(images.shape(), some.len());
+        some.iter().for_each(|&image| batch.push(images.pixels(image), offset));
+        batch
+    }
+
+    /// Returns their values.
+    #[must_use]
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// Returns the number of images.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.values.len() / self.shape.pixels().max(1)
+    }
+
+    /// Adds an image whose bytes lie channel by channel, as a split has them.
+    pub fn push(&mut self, bytes: &[u8], offset: f32) {
+        let ImageShape { channels, height, width } = self.shape;
+        let scale = |byte: u8| f32::from(byte) / 255.0 + offset;
+        if channels == 1 {
+            self.values.extend(bytes.iter().map(|&byte| scale(byte)));
+            return;
+        }
+        let area = height * width;
+        for place in 0..area {
+            self.values.extend((0..channels).map(|channel| scale(bytes[channel * area + place])));
+        }
+    }
+
+    /// Adds an image, moved down and right by `shift` pixels (up and left where negative) over a background of byte 0.
+    pub fn push_moved(&mut self, bytes: &[u8], shift: [isize; 2], offset: f32) {
+        let ImageShape { channels, height, width } = self.shape;
+        let scale = |byte: u8| f32::from(byte) / 255.0 + offset;
+        for y in 0..height {
+            let from_y = y.wrapping_add_signed(-shift[0]);
+            for x in 0..width {
+                let from_x = x.wrapping_add_signed(-shift[1]);
+                let inside = from_y < height && from_x < width;
+                let byte = |channel: usize| bytes[(channel * height + from_y) * width + from_x];
+                self.values.extend((0..channels).map(|channel| scale(if inside { byte(channel) } else { 0 })));
+            }
+        }
+    }
+
+    /// Adds an empty image, and returns its values, all 0, to be written.
+    pub fn push_empty(&mut self) -> &mut [f32] {
+        let start = self.values.len();
+        self.values.resize(start + self.shape.pixels(), 0.0);
+        &mut self.values[start..]
+    }
+
+    /// Returns them as `[images, height, width, channels]`.
+    #[must_use]
+    pub fn into_tensor(self, device: &Device) -> Tensor<4> {
+        let ImageShape { channels, height, width } = self.shape;
+        let dims = [self.count(), height, width, channels];
+        Tensor::from_data(TensorData::new(self.values, dims), device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: ImageShape = ImageShape { channels: 2, height: 2, width: 3 };
+
+    fn bytes(batch: &Pixels) -> Vec<u8> {
+        batch.values().iter().map(|value| ((value + 0.5) * 255.0).round() as u8).collect()
+    }
+
+    #[test]
+    fn images_are_moved_over_an_empty_background() {
+        let image: Vec<u8> = (1..=12).collect();
+        for (shift, expected) in [
+            ([0, 0], [1, 7, 2, 8, 3, 9, 4, 10, 5, 11, 6, 12]),
+            ([1, 0], [0, 0, 0, 0, 0, 0, 1, 7, 2, 8, 3, 9]),
+            ([-1, 1], [0, 0, 4, 10, 5, 11, 0, 0, 0, 0, 0, 0]),
+            ([0, -2], [3, 9, 0, 0, 0, 0, 6, 12, 0, 0, 0, 0]),
+        ] {
+            let mut batch = Pixels::with_capacity(SHAPE, 1);
+            batch.push_moved(&image, shift, -0.5);
+            assert_eq!(bytes(&batch), expected);
+            if shift == [0, 0] {
+                let mut still = Pixels::with_capacity(SHAPE, 1);
+                still.push(&image, -0.5);
+                assert_eq!(still, batch);
+            }
+        }
+    }
+
+    #[test]
+    fn batches_are_channels_last_within_0_and_1() {
+        for channels in [1, 3] {
+            let shape = ImageShape { channels, height: 2, width: 5 };
+            let pixels: Vec<u8> = (0..20 * shape.pixels()).map(|i| (i * 7 % 256) as u8).collect();
+            let split = Split::new(shape, 10, pixels, vec![0; 20]).expect("a split");
+            let some: Vec<usize> = (0..20).rev().collect();
+            let mut batch = Pixels::of(&split, &some, 0.0);
+            assert_eq!(batch.count(), 20);
+            for (place, value) in batch.values().iter().enumerate() {
+                let (image, pixel, channel) = (some[place / shape.pixels()], place / channels % 10, place % channels);
+                assert_eq!(*value, f32::from(split.pixels(image)[channel * 10 + pixel]) / 255.0);
+            }
+            batch.push_empty()[0] = 0.5;
+            assert_eq!(batch.into_tensor(&Device::flex()).dims(), [21, 2, 5, channels]);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Networks by name: the built-in ones, and those of the program that uses these crates.
+
+use std::sync::{PoisonError, RwLock};
+
+/// Something that has a name.
+pub trait Named: Copy {
+    /// Returns its name in a config.
+    fn name(self) -> &'static str;
+}
+
+/// Things by name: `built_in` ones, and others that a program adds.
+#[derive(Debug)]
+pub struct Registry<T: 'static> {
+    built_in: &'static [T],
+    added: RwLock<Vec<T>>,
+}
+
+/// A name that stands for something else already, or cannot be one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RegistrationError {
+    /// It is taken.
+    #[error("the name {name:?} is taken")]
+    Taken {
+        /// The name.
+        name: String,
+    },
+    /// It is empty, or not of lower-case letters, digits and hyphens.
+    #[error("{name:?} is no name: expected lower-case letters, digits and hyphens")]
+    Name {
+        /// The name.
+        name: String,
+    },
+}
+
+impl<T: Named> Registry<T> {
+    /// Returns a registry of built-in things only.
+    #[must_use]
+    pub const fn new(built_in: &'static [T]) -> Self {
+        Self { built_in, added: RwLock::new(Vec::new()) }
+    }
+
+    /// Adds something, which is found by its name from now on.
+    ///
+    /// # Errors
+    /// [`RegistrationError`].
+    pub fn add(&self, thing: T) -> Result<T, RegistrationError> {
+        let name = thing.name();
+        let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if name.is_empty() || !name.bytes().all(is_part) {
+            return Err(RegistrationError::Name { name: name.to_owned() });
+        }
+        let mut added = self.added.write().unwrap_or_else(PoisonError::into_inner);
+        if self.built_in.iter().chain(added.iter()).any(|other| other.name() == name) {
+            return Err(RegistrationError::Taken { name: name.to_owned() });
+        }
+        added.push(thing);
+        Ok(thing)
+    }
+
+    /// Returns all, the built-in ones first, the others in the order in which they were added.
+    #[must_use]
+    pub fn all(&self) -> Vec<T> {
+        let added = self.added.read().unwrap_or_else(PoisonError::into_inner);
+        self.built_in.iter().chain(added.iter()).copied().collect()
+    }
+
+    /// Returns what has a name.
+    ///
+    /// # Errors
+    /// A message with the names that there are.
+    pub fn find(&self, name: &str) -> Result<T, String> {
+        let all = self.all();
+        all.iter().find(|thing| thing.name() == name).copied().ok_or_else(|| {
+            let names: Vec<String> = all.iter().map(|thing| format!("`{}`", thing.name())).collect();
+            format!("unknown variant `{name}`, expected one of {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Thing(&'static str);
+
+    impl Named for Thing {
+        fn name(self) -> &'static str {
+            self.0
+        }
+    }
+
+    static THINGS: Registry<Thing> = Registry::new(&[Thing("one"), Thing("two")]);
+
+    #[test]
+    fn names_are_unique_and_found() {
+        assert_eq!(THINGS.add(Thing("one")), Err(RegistrationError::Taken { name: "one".into() }));
+        for name in ["", "My net", "a_b"] {
+            assert_eq!(THINGS.add(Thing(name)), Err(RegistrationError::Name { name: name.into() }));
+        }
+        assert!(THINGS.find("three").expect_err("unknown").contains("`one`, `two`"));
+        assert_eq!(THINGS.add(Thing("three")), Ok(Thing("three")));
+        assert_eq!(THINGS.find("three"), Ok(Thing("three")));
+        assert!(THINGS.add(Thing("three")).is_err());
+        assert_eq!(THINGS.all().len(), 3);
+    }
+}
