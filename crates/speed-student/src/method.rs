@@ -54,7 +54,12 @@ pub trait Method: Sized + 'static {
     ///
     /// # Errors
     /// The field that does not go with them.
-    fn check_images(config: &StudentConfig, shape: ImageShape, pool: usize) -> Result<(), InvalidField>;
+    fn check_images(config: &StudentConfig, _shape: ImageShape, pool: usize) -> Result<(), InvalidField> {
+        let batch = Self::course(config).batch;
+        InvalidField::unless(pool >= batch, "batch", || {
+            format!("the pool has {pool} images, fewer than one batch of {batch}")
+        })
+    }
 
     /// Returns networks that have not learnt yet. Settings, images and labels are checked.
     fn new(lesson: &Lesson<'_>) -> Self;

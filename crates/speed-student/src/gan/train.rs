@@ -11,7 +11,7 @@ use speed_nn::noise::NormalPool;
 use speed_nn::optim::{Adam, Epsilon, StepError, Trained};
 use speed_nn::params::number_parameters;
 use speed_random::Stream;
-use speed_training::{InvalidField, accuracy};
+use speed_training::accuracy;
 
 use super::discriminator::{Discriminator, Noise};
 use super::generator::Generator;
@@ -136,12 +136,6 @@ impl Method for Gan {
         let pixels = shape.pixels();
         let discriminator = dense(&[&[pixels], &config.discriminator[..]].concat());
         discriminator.saturating_add(dense(&[&[config.latent], &config.generator[..], &[pixels]].concat()))
-    }
-
-    fn check_images(config: &StudentConfig, _: ImageShape, pool: usize) -> Result<(), InvalidField> {
-        InvalidField::unless(pool >= config.batch, "batch", || {
-            format!("the pool has {pool} images, fewer than one batch of {}", config.batch)
-        })
     }
 
     /// Returns new networks, the discriminator initialised on some images of the pool.

@@ -1,0 +1,40 @@
+//! The command `speed`, for programs that have networks of their own: they give them names and call [`main`]
+//! (examples/own-network).
+
+mod bar;
+mod commands;
+mod figure;
+mod options;
+mod processor;
+
+use std::io::Write;
+
+use clap::Parser;
+use speed_core::ExitCode;
+
+/// Does what the command line says, and returns the process's exit code.
+#[must_use]
+pub fn main() -> std::process::ExitCode {
+    if processor::lacks_basics() {
+        let _ = std::io::stderr().write_all(processor::LACKS_BASICS);
+        return ExitCode::Processor.into();
+    }
+    run()
+}
+
+// Not in `main`, which must end before any vector instruction.
+#[inline(never)]
+fn run() -> std::process::ExitCode {
+    if let Err(message) = processor::check() {
+        bar::line(&format!("error: {message}"));
+        return ExitCode::Processor.into();
+    }
+    let command = options::CommandLine::parse().command;
+    match commands::execute(command) {
+        Ok(()) => ExitCode::Done.into(),
+        Err(failure) => {
+            failure.report();
+            failure.exit_code().into()
+        }
+    }
+}

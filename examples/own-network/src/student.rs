@@ -1,0 +1,100 @@
+//! A student: one dense layer, on the labels alone. It shows what a method consists of, and what the unlabelled images are worth.
+
+use burn::module::Module;
+use burn::store::RecordError;
+use burn::tensor::{Int, Tensor, TensorData, activation};
+use serde_json::{Value, json};
+use speed_data::ImageShape;
+use speed_nn::average::Average;
+use speed_nn::init;
+use speed_nn::layers::Dense;
+use speed_nn::ops::activation::Activation;
+use speed_nn::optim::{Adam, Epsilon, Trained};
+use speed_nn::params::number_parameters;
+use speed_student::{CheckpointError, Classifier, Course, Epoch, Lesson, Method, StudentConfig, StudentError};
+
+/// A dense layer.
+#[derive(Module, Debug)]
+pub struct Linear {
+    layer: Dense,
+}
+
+impl Classifier for Linear {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        self.layer.forward(images.flatten(1, 3))
+    }
+}
+
+/// The layer in training.
+pub struct LabelsOnly {
+    network: Trained<Linear>,
+    average: Average<Linear>,
+}
+
+impl Method for LabelsOnly {
+    type Network = Linear;
+
+    const TITLE: &'static str = "labels only";
+    const MEASURES: &'static [&'static str] = &["loss"];
+
+    fn settings(config: &StudentConfig) -> Value {
+        json!([config.epochs, config.learning_rate, config.average_rate, config.evaluate_every])
+    }
+
+    fn course(config: &StudentConfig) -> Course {
+        Course { epochs: config.epochs, batch: config.batch, evaluate_every: config.evaluate_every }
+    }
+
+    fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
+        StudentConfig { epochs, batch, ..config.clone() }
+    }
+
+    fn parameters(_: &StudentConfig, shape: ImageShape) -> usize {
+        10 * shape.pixels()
+    }
+
+    fn new(lesson: &Lesson<'_>) -> Self {
+        let (shape, device) = (lesson.pool.shape(), lesson.device.clone().autodiff());
+        let sizes @ [_, classes] = [shape.pixels(), lesson.classes()];
+        let weight = init::normal(sizes, 0.01, &mut lesson.streams.stream("weights", 0), &device);
+        let layer = Dense::new(weight, init::constant([classes], 0.0, &device), Activation::Linear);
+        let network = number_parameters(Linear { layer });
+        let adam = Adam { beta1: 0.9, beta2: 0.999, epsilon: Epsilon::Outside(1e-8) };
+        Self { average: Average::new(lesson.config.average_rate, &network), network: Trained::new(network, adam) }
+    }
+
+    /// Makes one step, on all labels.
+    fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
+        let (images, labels): (Vec<usize>, Vec<i32>) =
+            lesson.labelled.iter().map(|&(image, label)| (image, i32::from(label))).unzip();
+        let labels = TensorData::new(labels, [images.len(), 1]);
+        let labels = Tensor::<2, Int>::from_data(labels, lesson.device);
+        let logits = self.network.network().logits(lesson.pool.batch(&images).into_tensor(lesson.device));
+        let loss = activation::log_softmax(logits, 1).gather(1, labels).mean().neg();
+        let loss = self.network.step(lesson.config.learning_rate, &loss);
+        let loss = loss.map_err(|error| StudentError::of_step(error, "layer", epoch.number, 1))?;
+        self.average.update(1, self.network.network());
+        Ok(vec![Some(loss)])
+    }
+
+    fn last(&self) -> Linear {
+        self.network.frozen()
+    }
+
+    fn averaged(&self) -> Linear {
+        self.average.corrected(self.network.network())
+    }
+
+    fn to_records(&self) -> Result<Vec<Vec<u8>>, RecordError> {
+        let [network, optimizer] = self.network.to_records()?;
+        Ok(vec![network, optimizer, self.average.to_record()?])
+    }
+
+    fn with_records(self, records: Vec<Vec<u8>>) -> Result<Self, CheckpointError> {
+        let [network, optimizer, average] = records.try_into().map_err(|_| CheckpointError::Damaged)?;
+        Ok(Self {
+            network: self.network.with_records(&network, &optimizer)?,
+            average: self.average.with_record(&average)?,
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! A teacher's network: everything that a config needs to train an ensemble of them.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use speed_data::ImageShape;
+use speed_nn::init;
+use speed_nn::layers::{Conv, Dense};
+use speed_nn::ops::activation::Activation;
+use speed_nn::ops::conv::Geometry;
+use speed_random::Stream;
+use speed_teacher::{Classifier, TeacherNetwork};
+
+/// Two convolutions 3x3 of stride 2 and a dense layer. Burn differentiates it.
+#[derive(Module, Debug)]
+pub struct Strided {
+    first: Conv,
+    second: Conv,
+    output: Dense,
+}
+
+impl Classifier for Strided {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        self.output.forward(self.second.forward(self.first.forward(images)).flatten(1, 3))
+    }
+}
+
+impl TeacherNetwork for Strided {
+    fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self {
+        let mut parameters = |inputs: usize, outputs: usize| {
+            let weight = init::normal([inputs, outputs], (2.0 / inputs as f32).sqrt(), stream, device);
+            (weight, init::constant([outputs], 0.0, device))
+        };
+        let mut convolution = |map, outputs| {
+            let geometry = Geometry::same(map, 3, 2).expect("images with pixels");
+            let (weight, bias) = parameters(geometry.patch_len(), outputs);
+            let [rows, columns] = geometry.results();
+            (Conv::new(geometry, weight, bias, Activation::Relu), [rows, columns, outputs])
+        };
+        let (first, map) = convolution([shape.height, shape.width, shape.channels], 12);
+        let (second, map) = convolution(map, 24);
+        let (weight, bias) = parameters(map.iter().product(), classes);
+        Self { first, second, output: Dense::new(weight, bias, Activation::Linear) }
+    }
+}
