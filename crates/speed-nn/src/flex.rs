@@ -144,3 +144,38 @@ impl<S: Clone + Send + fmt::Debug + 'static, const N: usize> Backward<Flex, N> f
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, Tensor};
+    use speed_random::Streams;
+
+    use crate::init;
+    use crate::ops::activation::Activation;
+    use crate::ops::noise::add_noise;
+    use crate::ops::product::product;
+    use crate::ops::weight_norm::weight_norm_dense;
+    use crate::test_support::{assert_close, values};
+
+    /// Burn may throw activations away and compute them again: operations keep what they need themselves and are not asked to.
+    #[test]
+    fn gradient_checkpointing_changes_no_gradient() {
+        let gradients = |device: &Device| {
+            let tensor = |shape: [usize; 2], index| {
+                init::normal(shape, 1.0, &mut Streams::new(1).stream("checkpointing", index), device).require_grad()
+            };
+            let (x, a, b) = (tensor([64, 80], 1), tensor([80, 96], 2), tensor([96, 64], 3));
+            let ones = Tensor::<1>::ones([96], device);
+            let parts = [ones.clone(), ones * 0.1];
+            let hidden = weight_norm_dense(x.exp().log(), a.clone(), parts, Activation::Relu, 0.0);
+            let noise = Tensor::from_inner(tensor([64, 96], 4).inner());
+            let gradients = product(add_noise(hidden, noise, 0.5), b.clone()).tanh().sum().backward();
+            [a, b].map(|weight| values(weight.grad(&gradients).expect("a gradient")))
+        };
+        let plain = gradients(&Device::flex().autodiff());
+        let again = gradients(&Device::flex().autodiff().gradient_checkpointing());
+        for (found, expected) in again.iter().zip(&plain) {
+            assert_close(found, expected);
+        }
+    }
+}

@@ -1,17 +1,66 @@
 //! Burn operations, layers and optimisers with kernels of their own, for networks on processors.
 //!
 //! A network is an ordinary Burn [`Module`](burn::module::Module), written once, without gradients. Where Burn's own operations are
-//! slow on a processor it calls one of this crate's: [`ops`] says what each has.
+//! slow on a processor it calls one of this crate's: [`ops`] says what each has, and how to add one.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`layers`], [`dropout`], [`noise`] | what networks are made of |
-//! | [`ops`], [`flex`] | operations with a kernel for Burn's `flex` backend, and how to add one |
+//! | [`ops`], [`flex`] | operations with a kernel for Burn's `flex` backend, and what these share |
 //! | [`optim`], [`average`] | Adam in one pass over a parameter, and exponential averages of networks |
 //! | [`init`], [`params`] | initial weights from a caller's stream; parameters with fixed ids, and their records |
 //! | [`matrix`], [`convolution`], [`pooled_conv`], [`math`] | the kernels: they know no network |
 //! | [`device`] | the processor, or a GPU |
 //! | [`threads`] | a work queue whose workers each have a one-thread pool |
+//!
+//! # A network
+//!
+//! ```
+//! use burn::module::Module;
+//! use burn::tensor::{Device, Tensor};
+//! use speed_nn::init;
+//! use speed_nn::layers::{Conv, Dense};
+//! use speed_nn::ops::{activation::Activation, conv::Geometry};
+//! use speed_nn::optim::{Adam, Epsilon, Trained};
+//! use speed_random::{Stream, Streams};
+//!
+//! /// A convolution of stride 2 and a dense layer, for images 8 x 8 of one channel and three classes.
+//! #[derive(Module, Debug)]
+//! struct Network {
+//!     convolution: Conv,
+//!     output: Dense,
+//! }
+//!
+//! impl Network {
+//!     fn new(stream: &mut Stream, device: &Device) -> Self {
+//!         let geometry = Geometry::same([8, 8, 1], 3, 2).expect("a map");
+//!         let mut parameters = |inputs, outputs| {
+//!             let weight = init::normal([inputs, outputs], 0.3, stream, device);
+//!             (weight, init::constant([outputs], 0.0, device))
+//!         };
+//!         let (weight, bias) = parameters(geometry.patch_len(), 16);
+//!         let convolution = Conv::new(geometry, weight, bias, Activation::Relu);
+//!         let (weight, bias) = parameters(4 * 4 * 16, 3);
+//!         Self { convolution, output: Dense::new(weight, bias, Activation::Linear) }
+//!     }
+//!
+//!     fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+//!         self.output.forward(self.convolution.forward(images).flatten(1, 3))
+//!     }
+//! }
+//!
+//! // Gradients are Burn's. A step changes parameters in place.
+//! let device = Device::flex();
+//! let network = Network::new(&mut Streams::new(1).stream("weights", 0), &device.clone().autodiff());
+//! let mut network = Trained::new(network, Adam { beta1: 0.9, beta2: 0.999, epsilon: Epsilon::Outside(1e-8) });
+//! let images = Tensor::<4>::ones([5, 8, 8, 1], &device);
+//! let loss = |network: &Network| network.logits(images.clone()).square().mean();
+//! let first = loss(network.network());
+//! let first = network.step(0.01, &first)?;
+//! let second = loss(network.network());
+//! assert!(network.step(0.01, &second)? < first);
+//! # Ok::<(), speed_nn::optim::StepError>(())
+//! ```
 
 pub mod average;
 pub mod convolution;

@@ -103,3 +103,72 @@ impl<M> std::fmt::Debug for Trained<M> {
         f.debug_struct("Trained").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::backend::{BackendTensor, DispatchTensorKind};
+    use burn::module::Param;
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::flex;
+    use crate::init::constant;
+    use crate::layers::Dense;
+    use crate::ops::activation::Activation;
+    use crate::optim::{Adam, Epsilon};
+
+    /// Where the values of every parameter lie.
+    #[derive(Default)]
+    struct Addresses(Vec<*const f32>);
+
+    impl burn::module::ModuleVisitor for Addresses {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            match param.val().inner().into_dispatch().kind {
+                DispatchTensorKind::Flex(BackendTensor::Float(array)) => self.0.push(flex::values(&array).as_ptr()),
+                _ => panic!("a tensor of Flex"),
+            }
+        }
+    }
+
+    fn addresses(network: &impl Module) -> Vec<*const f32> {
+        let mut addresses = Addresses::default();
+        network.visit(&mut addresses);
+        addresses.0
+    }
+
+    fn trained() -> Trained<Dense> {
+        let device = Device::flex().autodiff();
+        let layer = Dense::new(constant([3, 4], 0.5, &device), constant([4], 0.5, &device), Activation::Linear);
+        Trained::new(layer, Adam { beta1: 0.9, beta2: 0.999, epsilon: Epsilon::Outside(1e-8) })
+    }
+
+    fn loss(layer: &Dense) -> Tensor<1> {
+        layer.forward(constant([2, 3], 1.0, &Device::flex())).sum()
+    }
+
+    #[test]
+    fn a_step_changes_parameters_where_they_lie() {
+        let mut trained = trained();
+        let before = addresses(trained.network());
+        for _ in 0..3 {
+            let loss = loss(trained.network());
+            trained.step(0.1, &loss).expect("a finite loss");
+        }
+        assert_eq!(addresses(trained.network()), before);
+        // A clone shares them, so a step has to copy.
+        let clone = trained.network().clone();
+        let loss = loss(trained.network());
+        trained.step(0.1, &loss).expect("a finite loss");
+        assert_eq!(addresses(&clone), before);
+        assert!(addresses(trained.network()).iter().zip(&before).all(|(now, before)| now != before));
+    }
+
+    #[test]
+    fn a_loss_that_is_not_finite_changes_nothing() {
+        let mut trained = trained();
+        let before = trained.to_records().expect("records");
+        let loss = loss(trained.network()) * f32::INFINITY;
+        assert!(matches!(trained.step(0.1, &loss), Err(StepError::NotFinite { .. })));
+        assert_eq!(trained.to_records().expect("records"), before);
+    }
+}
