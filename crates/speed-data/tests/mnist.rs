@@ -64,7 +64,7 @@ fn pins_belong_to_the_published_files_and_uncompressed_files_give_the_same() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, md5) in FILES {
         let content = content(&datasets, name);
-        let found: String = Md5::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = hex::encode(Md5::digest(&content));
         assert_eq!(found, md5, "{name}");
         fs::write(folder.path().join(name), content).expect("a file");
     }

@@ -212,7 +212,11 @@ fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
     parse(path, &read_bytes(path)?)
 }
 
-fn read_bytes(path: &Path) -> Result<Vec<u8>, ExperimentError> {
+/// Reads a file of votes or indices.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ExperimentError> {
     std::fs::read(path).map_err(|error| at(path, InputFault::Unreadable(error)))
 }
 

@@ -8,8 +8,8 @@
 
 use std::time::Duration;
 
-use burn::optim::AdamConfig;
-use burn::tensor::{Device, Tensor};
+use burn::optim::{AdamConfig, Optimizer};
+use burn::tensor::{Device, Tensor, activation};
 use criterion::{Criterion, criterion_group, criterion_main};
 use speed_nn::init;
 use speed_nn::layers::Dense;
@@ -17,13 +17,16 @@ use speed_nn::ops::activation::Activation;
 use speed_nn::ops::batch_norm::{batch_norm, batch_norm_in_burn};
 use speed_nn::ops::bias::{bias_activation, bias_activation_in_burn};
 use speed_nn::ops::conv::{Geometry, conv, conv_in_burn, conv_transposed, conv_transposed_in_burn};
+use speed_nn::ops::log_sum_exp::{log_softmax, log_sum_exp, log_sum_exp_in_burn};
 use speed_nn::ops::lrn::{Window, local_response_norm, local_response_norm_in_burn};
 use speed_nn::ops::max_pool::{max_pool_same, max_pool_same_in_burn};
 use speed_nn::ops::noise::{add_noise, add_noise_in_burn};
 use speed_nn::ops::pooled_conv::{PooledWindows, pooled_conv, pooled_conv_in_burn};
 use speed_nn::ops::product::product;
+use speed_nn::ops::sums::{column_sums, row_sums};
 use speed_nn::ops::weight_norm::{weight_norm_dense, weight_norm_dense_in_burn};
 use speed_nn::optim::{Adam, Epsilon, Trained};
+use speed_nn::params::number_parameters;
 use speed_random::Streams;
 
 #[global_allocator]
@@ -114,27 +117,36 @@ fn convolutions(criterion: &mut Criterion) {
     both(criterion, "max_pool_same", || max_pool_same(of_maps(), 3, 2), || max_pool_same_in_burn(of_maps(), 3, 2));
 }
 
+fn rows(criterion: &mut Criterion) {
+    let logits = &random([300, 10], 1);
+    both(criterion, "log_sum_exp", || log_sum_exp(logits.clone()), || log_sum_exp_in_burn(logits.clone()));
+    both(criterion, "log_softmax", || log_softmax(logits.clone()), || activation::log_softmax(logits.clone(), 1));
+    let features = &random([100, 250], 2);
+    both(criterion, "row_sums", || row_sums(features.clone()), || features.clone().sum_dim(1));
+    both(criterion, "column_sums", || column_sums(features.clone()), || features.clone().sum_dim(0));
+}
+
 fn optimisers(criterion: &mut Criterion) {
-    let layer = || Dense::new(random([784, 1000], 1), random([1000], 2), Activation::Linear);
     let adam = Adam { beta1: 0.9, beta2: 0.999, epsilon: Epsilon::Outside(1e-8) };
-    let mut group = criterion.benchmark_group("adam");
-    // With a loss that costs either the same.
-    for (name, mut trained) in [
-        ("operation", Trained::new(layer(), adam)),
-        ("burn", Trained::new(layer(), AdamConfig::new().with_epsilon(1e-8).init())),
-    ] {
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| {
-                let loss = trained.network().half_squared_norm();
-                trained.step(1e-3, &loss).expect("a finite loss")
-            });
+    steps(criterion, "operation", adam);
+    steps(criterion, "burn", AdamConfig::new().with_epsilon(1e-8).build());
+}
+
+fn steps(criterion: &mut Criterion, name: &str, optimizer: impl Optimizer) {
+    let layer = Dense::new(random([784, 1000], 1), random([1000], 2), Activation::Linear);
+    // With numbers, by which an optimiser knows parameters, and a loss that costs either the same.
+    let mut trained = Trained::new(number_parameters(layer), optimizer);
+    criterion.benchmark_group("adam").bench_function(name, |bencher| {
+        bencher.iter(|| {
+            let loss = trained.network().half_squared_norm();
+            trained.step(1e-3, &loss).expect("a finite loss")
         });
-    }
+    });
 }
 
 criterion_group! {
     name = operations;
     config = Criterion::default().sample_size(10).measurement_time(Duration::from_secs(2));
-    targets = dense, convolutions, optimisers
+    targets = dense, convolutions, rows, optimisers
 }
 criterion_main!(operations);

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
-use burn::store::RecordError;
 use burn::tensor::Tensor;
 
 use crate::ops::noise::add_noise;
-use crate::params::{LoadError, to_record, with_record};
+use crate::params::{ParameterError, to_record, with_record};
 
 /// The average `a += rate * (p - a)` of a network's trained parameters, from `a = 0`.
 ///
@@ -34,7 +33,7 @@ impl<M: Module> Average<M> {
 
     /// Takes in the parameters of `model`, on a device with gradients, as they are `steps` steps after the last update.
     pub fn update(&mut self, steps: u32, model: &M) {
-        self.steps += u64::from(steps);
+        self.steps = self.steps.saturating_add(steps.into());
         self.model = towards(self.model.clone(), model, weight(self.rate, u64::from(steps)));
     }
 
@@ -55,7 +54,7 @@ impl<M: Module> Average<M> {
     ///
     /// # Errors
     /// If Burn cannot write it.
-    pub fn to_record(&self) -> Result<Vec<u8>, RecordError> {
+    pub fn to_record(&self) -> Result<Vec<u8>, ParameterError> {
         Ok([&self.steps.to_le_bytes()[..], &to_record(&self.model)?].concat())
     }
 
@@ -63,7 +62,7 @@ impl<M: Module> Average<M> {
     ///
     /// # Errors
     /// If they are not those of this network.
-    pub fn with_record(self, record: &[u8]) -> Result<Self, LoadError> {
+    pub fn with_record(self, record: &[u8]) -> Result<Self, ParameterError> {
         let (steps, record) = record.split_first_chunk().unwrap_or((&[0; 8], &[]));
         Ok(Self { steps: u64::from_le_bytes(*steps), model: with_record(self.model, record)?, ..self })
     }
@@ -119,7 +118,7 @@ fn towards<M: Module>(average: M, model: &M, weight: f32) -> M {
     }
     impl ModuleMapper for Step {
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-            let Some((current, is_trained)) = self.current.0.remove(&param.id) else { return param };
+            let Some((current, is_trained)) = self.current.0.get(&param.id).cloned() else { return param };
             let weight = self.weight;
             param.map(|average| {
                 let current = current.reshape(average.dims());

@@ -18,10 +18,10 @@ pub type Array = FloatTensor<Flex>;
 /// The same with its place in the graph of gradients.
 pub type Recorded<C> = FloatTensor<Autodiff<Flex, C>>;
 
-/// Returns whether a tensor is on Flex, with or without gradients.
+/// Returns whether a tensor is one of `f32` on Flex, with or without gradients.
 #[must_use]
 pub fn on_flex<const D: usize>(tensor: &Tensor<D>) -> bool {
-    matches!(tensor.device().inner().as_dispatch(), DispatchDevice::Flex(_))
+    tensor.dtype() == DType::F32 && matches!(tensor.device().inner().as_dispatch(), DispatchDevice::Flex(_))
 }
 
 /// Takes values in row-major order, without a copy.
@@ -168,7 +168,7 @@ mod tests {
             let ones = Tensor::<1>::ones([96], device);
             let parts = [ones.clone(), ones * 0.1];
             let hidden = weight_norm_dense(x.exp().log(), a.clone(), parts, Activation::Relu, 0.0);
-            let noise = Tensor::from_inner(tensor([64, 96], 4).inner());
+            let noise = tensor([64, 96], 4).inner();
             let gradients = product(add_noise(hidden, noise, 0.5), b.clone()).tanh().sum().backward();
             [a, b].map(|weight| values(weight.grad(&gradients).expect("a gradient")))
         };

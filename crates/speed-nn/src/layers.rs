@@ -4,10 +4,12 @@ mod batch_norm;
 mod conv;
 mod dense;
 mod pooled_conv;
+mod standardised;
 mod weight_norm;
 
 pub use batch_norm::BatchNormDense;
 pub use conv::Conv;
 pub use dense::Dense;
 pub use pooled_conv::PooledConv;
+pub use standardised::standardised;
 pub use weight_norm::{WeightNorm, WeightNormDense};

@@ -3,7 +3,7 @@
 //! Each is a function on [`Tensor`](burn::tensor::Tensor)s with
 //!
 //! 1. **a body of plain Burn tensors** (`..._in_burn`): what it computes, what runs on every backend but Flex, with Burn's own
-//!    gradients and, on GPUs, its fusion, and what tests hold the other one against;
+//!    gradients, and what tests hold the other one against;
 //! 2. **a kernel for Flex with its gradient written out**, registered with Burn's `#[backend_extension(Flex, Autodiff)]`.
 //!
 //! # Adding one
@@ -22,9 +22,11 @@ pub mod activation;
 pub mod batch_norm;
 pub mod bias;
 pub mod conv;
+pub mod log_sum_exp;
 pub mod lrn;
 pub mod max_pool;
 pub mod noise;
 pub mod pooled_conv;
 pub mod product;
+pub mod sums;
 pub mod weight_norm;

@@ -4,6 +4,8 @@ use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::store::{ModuleRecord, RecordError};
 use burn::tensor::{Bool, Bytes, Int, Tensor};
 
+use crate::device::DeviceError;
+
 /// Numbers the parameters of a model 1, 2, ... in the order of its fields.
 ///
 /// Burn gives every parameter a random identifier and writes it into records, so two equal models have different
@@ -13,18 +15,10 @@ pub fn number_parameters<M: Module>(model: M) -> M {
     model.map(&mut Numbers { used: 0 })
 }
 
-/// Returns Burn's record of a network's parameters. Numbered networks with equal parameters have equal records.
-///
-/// # Errors
-/// If Burn cannot write it.
-pub fn to_record(model: &impl Module) -> Result<Vec<u8>, RecordError> {
-    Ok(model.clone().into_record().into_bytes()?.to_vec())
-}
-
-/// A record that is none of this network.
+/// Parameters that cannot be written, or a record that is none of this network.
 #[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// Burn cannot read it.
+pub enum ParameterError {
+    /// Burn cannot write or read it.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// It is longer or shorter than those of this network.
@@ -35,19 +29,35 @@ pub enum LoadError {
         /// Bytes found.
         found: usize,
     },
+    /// It has other parameters.
+    #[error("it is the record of another network")]
+    Other,
+    /// Values could not be read from the device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Returns Burn's record of a network's parameters. Numbered networks with equal parameters have equal records.
+///
+/// # Errors
+/// If Burn cannot write it.
+pub fn to_record(model: &impl Module) -> Result<Vec<u8>, ParameterError> {
+    Ok(model.clone().into_record().into_bytes()?.to_vec())
 }
 
 /// Returns the network with the parameters of a record.
 ///
 /// # Errors
 /// If they are not those of this network.
-pub fn with_record<M: Module>(model: M, record: &[u8]) -> Result<M, LoadError> {
+pub fn with_record<M: Module>(model: M, record: &[u8]) -> Result<M, ParameterError> {
     let (expected, found) = (to_record(&model)?.len(), record.len());
     if expected != found {
-        return Err(LoadError::Length { expected, found });
+        return Err(ParameterError::Length { expected, found });
     }
-    let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(record.to_vec()))?;
-    Ok(model.try_load_record(record.cast_to_module_dtype())?)
+    let read = ModuleRecord::from_bytes(Bytes::from_bytes_vec(record.to_vec()))?;
+    let model = model.try_load_record(read.cast_to_module_dtype())?;
+    // Burn takes what it knows of a record, and the record's numbers for its own.
+    if to_record(&model)? == record { Ok(model) } else { Err(ParameterError::Other) }
 }
 
 struct Numbers {

@@ -45,6 +45,12 @@ impl PooledWindows {
         })
     }
 
+    /// Returns `[height, width, channels]` of a map.
+    #[must_use]
+    pub fn map(&self) -> [usize; 3] {
+        [self.height, self.width, self.channels]
+    }
+
     /// Returns the rows, and columns, of the kernel.
     #[must_use]
     pub fn kernel(&self) -> usize {

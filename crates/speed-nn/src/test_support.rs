@@ -27,7 +27,7 @@ pub(crate) fn assert_close(found: &[f32], expected: &[f32]) {
 pub(crate) fn assert_within(allowed: f32, found: &[f32], expected: &[f32]) {
     assert_eq!(found.len(), expected.len());
     for (i, (f, e)) in found.iter().zip(expected).enumerate() {
-        assert!((f - e).abs() < allowed, "{i}: {f} and {e}");
+        assert!((f - e).abs() <= allowed, "{i}: {f} and {e}");
     }
 }
 

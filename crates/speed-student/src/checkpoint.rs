@@ -1,8 +1,7 @@
 //! A training between two epochs, as bytes.
 
-use burn::store::RecordError;
 use sha2::{Digest, Sha256};
-use speed_nn::params::LoadError;
+use speed_nn::params::ParameterError;
 
 use crate::EpochMetrics;
 use crate::bytes::{Reader, Short};
@@ -53,15 +52,8 @@ pub enum CheckpointError {
     },
 }
 
-impl From<RecordError> for CheckpointError {
-    fn from(_: RecordError) -> Self {
-        // Its own checksum holds: the records are those of other networks.
-        Self::Damaged
-    }
-}
-
-impl From<LoadError> for CheckpointError {
-    fn from(_: LoadError) -> Self {
+impl From<ParameterError> for CheckpointError {
+    fn from(_: ParameterError) -> Self {
         Self::Damaged
     }
 }

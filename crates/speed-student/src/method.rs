@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use burn::store::RecordError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use speed_data::ImageShape;
 use speed_nn::device::DeviceError;
+use speed_nn::params::ParameterError;
 use speed_random::Stream;
 use speed_training::{Classifier, InvalidField, Named, RegistrationError, Registry};
 
@@ -80,7 +80,7 @@ pub trait Method: Sized + 'static {
     ///
     /// # Errors
     /// If Burn cannot write them.
-    fn to_records(&self) -> Result<Vec<Vec<u8>>, RecordError>;
+    fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError>;
 
     /// Returns the same training with the state of other records.
     ///

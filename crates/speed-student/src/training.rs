@@ -5,11 +5,11 @@ mod tests;
 
 use std::time::Instant;
 
-use burn::store::RecordError;
 use burn::tensor::Device;
 use sha2::{Digest, Sha256};
 use speed_data::Split;
 use speed_nn::device::DeviceError;
+use speed_nn::params::ParameterError;
 use speed_training::{AnyClassifier, accuracy, predict};
 
 use crate::method::{Epoch, Method, OnEpoch};
@@ -82,7 +82,7 @@ impl Student {
     ///
     /// # Errors
     /// If Burn cannot write it.
-    pub fn to_record(&self) -> Result<Vec<u8>, RecordError> {
+    pub fn to_record(&self) -> Result<Vec<u8>, ParameterError> {
         self.network.to_record()
     }
 }

@@ -4,6 +4,7 @@ use crate::{Architecture, TeacherError};
 use burn::tensor::Device;
 use sha2::{Digest, Sha256};
 use speed_data::{ImageShape, Split};
+use speed_nn::params::ParameterError;
 use speed_training::{AnyClassifier, predict};
 use std::fmt;
 
@@ -83,7 +84,10 @@ impl Teacher {
         Architecture::check_classes(classes)?;
         architecture.check_images(shape)?;
         let template = (architecture.template)(shape, classes, device);
-        let network = template.with_record(record).map_err(TeacherError::record)?;
+        let network = template.with_record(record).map_err(|error| match error {
+            ParameterError::Length { .. } | ParameterError::Other => reject("it belongs to another network"),
+            error => TeacherError::record(error),
+        })?;
         Ok(Self::new(network, device.clone(), shape, classes))
     }
 }

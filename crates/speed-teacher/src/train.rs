@@ -4,13 +4,15 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use burn::optim::{ModuleOptimizer, SgdConfig};
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::optim::{Optimizer, SgdConfig};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use speed_data::Split;
 use speed_nn::average::WarmedUpAverage;
+use speed_nn::ops::log_sum_exp::log_softmax;
+use speed_nn::ops::sums::mean;
 use speed_nn::optim::{Adam, Epsilon, StepError, Trained};
 use speed_nn::params::number_parameters;
 use speed_random::{Stream, Streams};
@@ -107,8 +109,21 @@ pub(crate) type TrainFunction = fn(&Lesson<'_>) -> Result<(Box<dyn AnyClassifier
 
 /// Makes all steps of a network of this type.
 pub(crate) fn train<N: TeacherNetwork>(lesson: &Lesson<'_>) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError> {
+    let network = initial::<N>(lesson.data, lesson.streams, lesson.device);
+    match lesson.config.optimizer {
+        OptimizerKind::Adam => run(lesson, Trained::new(network, ADAM)),
+        OptimizerKind::Sgd => run(lesson, Trained::new(network, SgdConfig::new().build())),
+    }
+}
+
+/// Adam as most libraries have it.
+const ADAM: Adam = Adam { beta1: 0.9, beta2: 0.999, epsilon: Epsilon::Outside(1e-8) };
+
+fn run<N: TeacherNetwork, O: Optimizer>(
+    lesson: &Lesson<'_>,
+    mut network: Trained<N, O>,
+) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError> {
     let Lesson { index, config, data, images, streams, device, stop } = *lesson;
-    let mut network = Trained::new(initial::<N>(data, streams, device), optimizer(config.optimizer));
     let mut batches = Batches::new(config, data, images, streams);
     let mut average = (config.average > 0.0).then(|| WarmedUpAverage::new(config.average, network.network()));
     let mut final_loss = f64::NAN;
@@ -172,19 +187,10 @@ fn loss(network: &impl TeacherNetwork, images: Tensor<4>, labels: &[u8]) -> Tens
     let logits = network.logits(images);
     let labels: Vec<i32> = labels.iter().map(|&label| i32::from(label)).collect();
     let labels = Tensor::<2, Int>::from_data(TensorData::new(labels, [images_count, 1]), &logits.device());
-    let loss = activation::log_softmax(logits, 1).gather(1, labels).mean().neg();
+    let loss = mean(log_softmax(logits).gather(1, labels)).neg();
     match network.penalty() {
         Some(penalty) => loss + penalty,
         None => loss,
-    }
-}
-
-fn optimizer(kind: OptimizerKind) -> ModuleOptimizer {
-    match kind {
-        OptimizerKind::Adam => {
-            ModuleOptimizer::from(Adam { beta1: 0.9, beta2: 0.999, epsilon: Epsilon::Outside(1e-8) })
-        }
-        OptimizerKind::Sgd => SgdConfig::new().init(),
     }
 }
 

@@ -1,11 +1,10 @@
 //! Networks that classify images, and their predictions.
 
 use burn::module::Module;
-use burn::store::RecordError;
 use burn::tensor::{Device, Tensor};
 use speed_data::Split;
 use speed_nn::device::{DeviceError, values};
-use speed_nn::params::{LoadError, to_record, with_record};
+use speed_nn::params::{ParameterError, to_record, with_record};
 
 use crate::Pixels;
 
@@ -33,13 +32,13 @@ pub trait AnyClassifier: Send + Sync {
     ///
     /// # Errors
     /// If Burn cannot write it.
-    fn to_record(&self) -> Result<Vec<u8>, RecordError>;
+    fn to_record(&self) -> Result<Vec<u8>, ParameterError>;
 
     /// Returns the same network with the parameters of a record.
     ///
     /// # Errors
     /// If they are not those of this network.
-    fn with_record(&self, record: &[u8]) -> Result<Box<dyn AnyClassifier>, LoadError>;
+    fn with_record(&self, record: &[u8]) -> Result<Box<dyn AnyClassifier>, ParameterError>;
 
     /// Returns a copy.
     fn boxed(&self) -> Box<dyn AnyClassifier>;
@@ -54,11 +53,11 @@ impl<N: Classifier> AnyClassifier for N {
         N::OFFSET
     }
 
-    fn to_record(&self) -> Result<Vec<u8>, RecordError> {
+    fn to_record(&self) -> Result<Vec<u8>, ParameterError> {
         to_record(self)
     }
 
-    fn with_record(&self, record: &[u8]) -> Result<Box<dyn AnyClassifier>, LoadError> {
+    fn with_record(&self, record: &[u8]) -> Result<Box<dyn AnyClassifier>, ParameterError> {
         Ok(Box::new(with_record(self.clone(), record)?))
     }
 

@@ -1,7 +1,6 @@
 //! A student: one dense layer, on the labels alone. It shows what a method consists of, and what the unlabelled images are worth.
 
 use burn::module::Module;
-use burn::store::RecordError;
 use burn::tensor::{Int, Tensor, TensorData, activation};
 use serde_json::{Value, json};
 use speed_data::ImageShape;
@@ -10,7 +9,7 @@ use speed_nn::init;
 use speed_nn::layers::Dense;
 use speed_nn::ops::activation::Activation;
 use speed_nn::optim::{Adam, Epsilon, Trained};
-use speed_nn::params::number_parameters;
+use speed_nn::params::{ParameterError, number_parameters};
 use speed_student::{CheckpointError, Classifier, Course, Epoch, Lesson, Method, StudentConfig, StudentError};
 
 /// A dense layer.
@@ -85,7 +84,7 @@ impl Method for LabelsOnly {
         self.average.corrected(self.network.network())
     }
 
-    fn to_records(&self) -> Result<Vec<Vec<u8>>, RecordError> {
+    fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError> {
         let [network, optimizer] = self.network.to_records()?;
         Ok(vec![network, optimizer, self.average.to_record()?])
     }

@@ -14,7 +14,7 @@ use super::names::StageName;
 use super::stage::Stage;
 use super::teachers::TrainedTeachers;
 use crate::config::{Config, DataSource, VotesSource};
-use crate::error::{ExperimentError, InputFault, Mismatch};
+use crate::error::{ExperimentError, Mismatch};
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
@@ -74,9 +74,7 @@ impl<'a> VotesStage<'a> {
     ) -> Result<Self, ExperimentError> {
         let source = match (&context.config.votes, images, teachers) {
             (VotesSource::File(path), ..) => {
-                let unreadable =
-                    |error| ExperimentError::Input { path: path.clone(), fault: InputFault::Unreadable(error) };
-                let content = std::fs::read(path).map_err(unreadable)?;
+                let content = npy::read_bytes(path)?;
                 note_unused(context, path, &content);
                 Source::File { path, content }
             }

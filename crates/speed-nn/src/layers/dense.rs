@@ -6,6 +6,7 @@ use burn::tensor::Tensor;
 use crate::ops::activation::Activation;
 use crate::ops::bias::bias_activation;
 use crate::ops::product::product;
+use crate::ops::sums::total;
 
 /// `y = activation(x W + b)` with `W` of shape `[inputs, outputs]`.
 #[derive(Module, Debug)]
@@ -32,6 +33,6 @@ impl Dense {
     /// `|W|^2 / 2`, TensorFlow's `l2_loss`, for weight decay: its gradient is `W`. Shape `[1]`.
     #[must_use]
     pub fn half_squared_norm(&self) -> Tensor<1> {
-        self.weight.val().square().sum() * 0.5
+        total(self.weight.val().square()) * 0.5
     }
 }

@@ -5,6 +5,7 @@ use burn::tensor::Tensor;
 
 use crate::ops::activation::Activation;
 use crate::ops::product::product;
+use crate::ops::sums::{column_means, column_sums};
 use crate::ops::weight_norm::weight_norm_dense;
 
 /// `y = activation(x theta scale / |theta| + bias)` with the norm of every unit's weights, a column of `theta`.
@@ -57,10 +58,10 @@ impl WeightNormDense {
     #[must_use]
     pub fn normalized_on(self, rows: Tensor<2>) -> Self {
         let theta = self.theta.val().inner();
-        let norm = (theta.clone().square().sum_dim(0) + self.norm_epsilon).sqrt();
+        let norm = (column_sums(theta.clone().square()) + self.norm_epsilon).sqrt();
         let products = product(rows, theta);
-        let mean = products.clone().mean_dim(0);
-        let variance = (products - mean.clone()).square().mean_dim(0);
+        let mean = column_means(products.clone());
+        let variance = column_means((products - mean.clone()).square());
         // What rounding leaves of a constant unit is no variance.
         let varies = variance.clone().greater(mean.clone().square() * 1e-12);
         let factor = variance.ones_like().mask_where(varies, variance.sqrt().recip());

@@ -11,7 +11,7 @@ pub enum Activation {
     Linear,
     /// `max(y, 0)`.
     Relu,
-    /// `max(y, slope y)`.
+    /// `y` where it is not negative, else `slope y`; the slope is within 0..=1.
     LeakyRelu(f32),
     /// `ln(1 + e^y)`.
     Softplus,
@@ -31,7 +31,7 @@ macro_rules! with_functions {
                 $run($($argument),*, |y| if y < 0.0 { 0.0 } else { y }, |y, g| if y <= 0.0 { 0.0 } else { g })
             }
             Activation::LeakyRelu(slope) => {
-                $run($($argument),*, |y| if y < 0.0 { slope * y } else { y }, |y, g| if y <= 0.0 { slope * g } else { g })
+                $run($($argument),*, |y| if y < 0.0 { slope * y } else { y }, |y, g| if y < 0.0 { slope * g } else { g })
             }
             Activation::Softplus => $run($($argument),*, |y| math::softplus(y).0, |y, g| g * (1.0 - math::exp(-y))),
             Activation::Sigmoid => $run($($argument),*, math::sigmoid, |y, g| g * y * (1.0 - y)),

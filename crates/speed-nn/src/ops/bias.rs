@@ -16,8 +16,12 @@ pub trait BiasOps: Backend {
 }
 
 /// Returns `activation(x + bias)`, with a bias for each entry of the last dimension of `x`.
+///
+/// # Panics
+/// When there are more or fewer biases.
 #[must_use]
 pub fn bias_activation<const D: usize>(x: Tensor<D>, bias: Tensor<1>, activation: Activation) -> Tensor<D> {
+    assert_eq!(x.dims()[D - 1], bias.dims()[0], "biases of a layer");
     if !on_flex(&x) {
         return bias_activation_in_burn(x, bias, activation);
     }

@@ -24,6 +24,7 @@ pub trait ConvOps: Backend {
 /// kernel column, channel: `[images, rows, columns, outputs]`.
 #[must_use]
 pub fn conv(maps: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
+    assert_eq!(maps.dims()[1..], geometry.map(), "maps of a convolution");
     if !on_flex(&maps) {
         return conv_in_burn(maps, weight, geometry);
     }
@@ -34,6 +35,7 @@ pub fn conv(maps: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4>
 /// [`conv`](fn@conv) by its maps, with the same weights.
 #[must_use]
 pub fn conv_transposed(results: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
+    assert_eq!(results.dims()[1..3], geometry.results(), "results of a convolution");
     if !on_flex(&results) {
         return conv_transposed_in_burn(results, weight, geometry);
     }

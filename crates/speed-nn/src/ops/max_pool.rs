@@ -83,7 +83,8 @@ impl Windowed<'_> {
     /// Writes the greatest value, and its pixel, of each of `N` channels from `first` on.
     #[inline(always)]
     fn put_greatest<const N: usize>(&self, first: usize, output: &mut [f32], choice: &mut [u32]) {
-        let (mut best, mut chosen) = ([f32::NEG_INFINITY; N], [0; N]);
+        let first_pixel = u32::try_from(self.y.start * self.width + self.x.start).unwrap_or_default();
+        let (mut best, mut chosen) = ([f32::NEG_INFINITY; N], [first_pixel; N]);
         for y in self.y.clone() {
             for x in self.x.clone() {
                 let pixel = y * self.width + x;

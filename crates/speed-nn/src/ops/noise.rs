@@ -17,6 +17,7 @@ pub trait NoiseOps: Backend {
 /// Returns `x + factor noise`, of one shape; no gradient goes to the noise.
 #[must_use]
 pub fn add_noise<const D: usize>(x: Tensor<D>, noise: Tensor<D>, factor: f32) -> Tensor<D> {
+    assert_eq!(x.dims(), noise.dims(), "shape of the noise");
     if !on_flex(&x) {
         return add_noise_in_burn(x, noise, factor);
     }

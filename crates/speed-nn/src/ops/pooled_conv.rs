@@ -31,6 +31,7 @@ pub trait PooledConvOps: Backend {
 /// weights `[kernel * kernel * channels, outputs]` in the order kernel row, kernel column, channel, and a bias `[outputs]`.
 #[must_use]
 pub fn pooled_conv(maps: Tensor<4>, weight: Tensor<2>, bias: Tensor<1>, windows: PooledWindows) -> Tensor<4> {
+    assert_eq!(maps.dims()[1..], windows.map(), "maps of a convolution");
     if !on_flex(&maps) {
         return pooled_conv_in_burn(maps, weight, bias, windows);
     }

@@ -91,9 +91,10 @@ impl Optimizer for Adam {
         let state = state.map(|state| state.momentum);
         let AdaptiveMomentumState { time, moment_1: first, moment_2: second, .. } =
             state.unwrap_or_else(|| AdaptiveMomentumState::new(0, zeros(), zeros()));
-        let step = self.step_at(rate, time + 1);
+        let time = time.saturating_add(1);
+        let step = self.step_at(rate, time);
         let [tensor, first, second] = adam_step(tensor, gradient, [first, second], step);
-        (tensor, Some(AdamState::new(AdaptiveMomentumState::new(time + 1, first, second))))
+        (tensor, Some(AdamState::new(AdaptiveMomentumState::new(time, first, second))))
     }
 
     fn to_device<const D: usize>(state: AdamState<D>, device: &Device) -> AdamState<D> {

@@ -36,7 +36,8 @@ pub(super) fn pool_lanes<const N: usize>(
     for lane in 0..N {
         let (mut best, mut chosen) = (values[0][lane], 0);
         for (position, values) in (1..).zip(&values[1..]) {
-            let greater = values[lane] > best;
+            // A NaN wins and stays.
+            let greater = values[lane] > best || values[lane].is_nan();
             best = if greater { values[lane] } else { best };
             chosen = if greater { position } else { chosen };
         }

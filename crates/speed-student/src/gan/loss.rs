@@ -3,7 +3,11 @@
 //! With K logits z and an implied logit 0 for "generated", D(x) = Z / (Z + 1) with Z = sum of e^z is the probability that x is real,
 //! and ln Z is the log-sum-exp (Salimans et al. 2016, section 5).
 
-use burn::tensor::{Int, Tensor, TensorData, activation};
+use burn::tensor::{Int, Tensor, TensorData};
+use speed_nn::ops::activation::Activation;
+use speed_nn::ops::bias::bias_activation;
+use speed_nn::ops::log_sum_exp::log_sum_exp;
+use speed_nn::ops::sums::{column_means, mean};
 
 /// Returns the discriminator's loss, of shape `[1]`, from logits `[3 n, classes]` of n labelled, n unlabelled and n generated images,
 /// in this order:
@@ -19,24 +23,17 @@ pub(crate) fn discriminator_loss(logits: Tensor<2>, labels: &[u8], weight: f64) 
     let labels = Tensor::<2, Int>::from_data(TensorData::new(labels, [n, 1]), &device);
     let own = logits.clone().narrow(0, 0, n).gather(1, labels);
     let lse = log_sum_exp(logits);
-    let labelled = (lse.clone().narrow(0, 0, n) - own).mean();
-    let real = lse.clone().narrow(0, n, n).mean() * 0.5;
+    let labelled = mean(lse.clone().narrow(0, 0, n) - own);
+    let real = mean(lse.clone().narrow(0, n, n)) * 0.5;
     // The mean over 2 n is half the sum of both means.
-    let unsure = activation::softplus(lse.narrow(0, n, 2 * n), 1.0).mean();
+    let unsure = mean(bias_activation(lse.narrow(0, n, 2 * n), Tensor::zeros([1], &device), Activation::Softplus));
     labelled + (unsure - real) * weight
 }
 
 /// Returns the generator's loss, of shape `[1]`: the mean over units of the squared difference of the batch means of the features
 /// `[n, units]` of unlabelled and of generated images.
 pub(crate) fn feature_matching_loss(real: Tensor<2>, generated: Tensor<2>) -> Tensor<1> {
-    (generated.mean_dim(0) - real.mean_dim(0)).square().mean()
-}
-
-/// Returns ln of the sum of e^z over each row, `[n, 1]`.
-fn log_sum_exp(z: Tensor<2>) -> Tensor<2> {
-    // Of the maximum no gradient is needed: it cancels.
-    let largest = z.clone().detach().max_dim(1);
-    (z - largest.clone()).exp().sum_dim(1).log() + largest
+    mean((column_means(generated) - column_means(real)).square())
 }
 
 #[cfg(test)]

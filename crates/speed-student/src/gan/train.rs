@@ -1,6 +1,5 @@
 //! The training of both networks.
 
-use burn::store::RecordError;
 use burn::tensor::Tensor;
 use serde_json::{Value, json};
 use speed_data::ImageShape;
@@ -9,7 +8,7 @@ use speed_nn::device::{DeviceError, values};
 use speed_nn::init;
 use speed_nn::noise::NormalPool;
 use speed_nn::optim::{Adam, Epsilon, StepError, Trained};
-use speed_nn::params::number_parameters;
+use speed_nn::params::{ParameterError, number_parameters};
 use speed_random::Stream;
 use speed_training::accuracy;
 
@@ -200,7 +199,7 @@ impl Method for Gan {
         self.average.corrected(self.discriminator.network())
     }
 
-    fn to_records(&self) -> Result<Vec<Vec<u8>>, RecordError> {
+    fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError> {
         let networks = [self.discriminator.to_records()?, self.generator.to_records()?];
         let averages = [self.average.to_record()?, self.reference_average.to_record()?];
         Ok(networks.into_iter().flatten().chain(averages).collect())

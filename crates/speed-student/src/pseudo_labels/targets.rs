@@ -45,7 +45,7 @@ impl Targets {
 fn align(probabilities: &mut Matrix, strength: f32) {
     let (images, classes) = (probabilities.rows(), probabilities.columns());
     // A class that nobody is given stays so: its factor is bounded.
-    let factor = |share: f64| (images as f64 / classes as f64 / share.max(1.0)).powf(f64::from(strength)) as f32;
+    let factor = |share: f64| libm::pow(images as f64 / classes as f64 / share.max(1.0), f64::from(strength)) as f32;
     let factors: Vec<f32> = shares(probabilities).into_iter().map(factor).collect();
     for image in 0..images {
         let row = probabilities.row_mut(image);

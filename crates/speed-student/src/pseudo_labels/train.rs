@@ -1,14 +1,16 @@
 //! The training of the network.
 
-use burn::store::RecordError;
-use burn::tensor::{Tensor, TensorData, activation};
+use burn::tensor::{Tensor, TensorData};
 use serde_json::{Value, json};
 use speed_data::ImageShape;
 use speed_nn::average::Average;
 use speed_nn::device::{DeviceError, values};
+use speed_nn::math;
 use speed_nn::matrix::Matrix;
+use speed_nn::ops::log_sum_exp::log_softmax;
+use speed_nn::ops::sums::{row_sums, total};
 use speed_nn::optim::{StepError, Trained};
-use speed_nn::params::number_parameters;
+use speed_nn::params::{ParameterError, number_parameters};
 use speed_random::Stream;
 use speed_training::{Classifier, InvalidField, Pixels};
 
@@ -43,7 +45,7 @@ impl PseudoLabels {
         let Batch { pixels, targets, weights, .. } = batch;
         let logits = self.network.network().training_logits(pixels.into_tensor(lesson.device), stream);
         let losses = losses(logits, &targets, &weights);
-        self.network.step(lesson.config.pseudo_labels.rate(done), &losses.clone().sum())?;
+        self.network.step(lesson.config.pseudo_labels.rate(done), &total(losses.clone()))?;
         self.average.update(1, self.network.network());
         let losses: Vec<f64> = values(losses.inner())?.into_iter().map(f64::from).collect();
         let (labelled, unlabelled) = losses.split_at(labelled);
@@ -61,7 +63,7 @@ impl PseudoLabels {
                 lesson.config.pseudo_labels.weak.write(pool.pixels(image), pool.shape(), stream, views.push_empty());
             }
             let logits = network.logits(views.into_tensor(lesson.device));
-            all.extend(values(activation::softmax(logits, 1))?);
+            all.extend(values(log_softmax(logits))?.into_iter().map(math::exp));
         }
         Ok(Matrix::from_vec(pool.len(), classes, all))
     }
@@ -73,7 +75,7 @@ fn losses(logits: Tensor<2>, targets: &Matrix, weights: &[f32]) -> Tensor<1> {
     let device = &logits.device();
     let dims = [targets.rows(), targets.columns()];
     let targets = Tensor::<2>::from_data(TensorData::new(targets.values().to_vec(), dims), device);
-    let entropies = (activation::log_softmax(logits, 1) * targets).sum_dim(1).squeeze_dim::<1>(1);
+    let entropies = row_sums(log_softmax(logits) * targets).squeeze_dim::<1>(1);
     entropies.neg() * Tensor::<1>::from_data(weights, device)
 }
 
@@ -163,7 +165,7 @@ impl Method for PseudoLabels {
         self.average.corrected(self.network.network())
     }
 
-    fn to_records(&self) -> Result<Vec<Vec<u8>>, RecordError> {
+    fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError> {
         let [network, optimizer] = self.network.to_records()?;
         Ok(vec![network, optimizer, self.average.to_record()?])
     }

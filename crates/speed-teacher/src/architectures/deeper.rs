@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use speed_data::ImageShape;
 use speed_nn::init;
-use speed_nn::layers::{Conv, Dense};
+use speed_nn::layers::{Conv, Dense, standardised};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::conv::Geometry;
 use speed_random::Stream;
@@ -63,16 +63,6 @@ impl TeacherNetwork for DeeperNetwork {
         });
         Self { convolutions: convolutions.into(), dense }
     }
-}
-
-/// Returns every image minus its mean, divided by its deviation; the deviation of bytes is at least one by the root of their number.
-fn standardised(images: Tensor<4>) -> Tensor<4> {
-    let [count, height, width, channels] = images.dims();
-    let values = height * width * channels;
-    let images = images.reshape([count, values]);
-    let centred = images.clone() - images.mean_dim(1);
-    let deviation = centred.clone().square().mean_dim(1).sqrt().clamp_min(1.0 / 255.0 / (values as f64).sqrt());
-    (centred / deviation).reshape([count, height, width, channels])
 }
 
 #[cfg(test)]

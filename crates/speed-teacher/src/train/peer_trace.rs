@@ -46,6 +46,19 @@ fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
 
 /// Runs the first steps of a teacher on images at random and records them; with `every_step`, also the network after each.
 fn record<N: TeacherNetwork>(config: &TeacherConfig, shape: ImageShape, classes: u8, every_step: bool) -> Trace {
+    match config.optimizer {
+        OptimizerKind::Adam => record_with::<N, _>(ADAM, config, shape, classes, every_step),
+        OptimizerKind::Sgd => record_with::<N, _>(SgdConfig::new().build(), config, shape, classes, every_step),
+    }
+}
+
+fn record_with<N: TeacherNetwork, O: Optimizer>(
+    optimizer: O,
+    config: &TeacherConfig,
+    shape: ImageShape,
+    classes: u8,
+    every_step: bool,
+) -> Trace {
     const IMAGES: usize = 240;
     let streams = Streams::new(12);
     let mut stream = streams.stream("images", 0);
@@ -54,34 +67,36 @@ fn record<N: TeacherNetwork>(config: &TeacherConfig, shape: ImageShape, classes:
     let data = Split::new(shape, classes.into(), pixels, labels).expect("a split");
 
     let device = Device::flex();
-    let mut network = initial::<N>(&data, &streams, &device).map(&mut LargerKernels(config.architecture));
-    let mut optimizer = optimizer(config.optimizer);
+    let network = initial::<N>(&data, &streams, &device).map(&mut LargerKernels(config.architecture));
+    let mut trained = Trained::new(network, optimizer);
     let mut batches = Batches::new(config, &data, &(0..IMAGES).collect::<Vec<_>>(), &streams);
 
     let mut trace = Trace::default();
     let read = |network: &N, gradients: Option<&GradientsParams>| parameters(network, config.architecture, gradients);
-    for (index, (shape, values)) in read(&network, None).into_iter().enumerate() {
+    for (index, (shape, values)) in read(trained.network(), None).into_iter().enumerate() {
         trace.input(format!("start/{index}"), &shape, &values);
     }
     for step in 1..=STEPS {
         let (images, labels) = batches.next(N::OFFSET);
         let images = images.into_tensor(&device);
-        let loss = loss(&network, images.clone(), &labels);
-        let gradients = GradientsParams::from_grads(loss.backward(), &network);
-        trace.input(format!("{step}/images"), &images.dims(), &values(images));
-        let labels: Vec<f32> = labels.iter().map(|&label| f32::from(label)).collect();
-        trace.input(format!("{step}/labels"), &[labels.len()], &labels);
-        trace.result(format!("{step}/loss"), &[1], &values(loss.inner()));
-        for (index, (shape, values)) in read(&network, Some(&gradients)).into_iter().enumerate() {
+        let loss = loss(trained.network(), images.clone(), &labels);
+        let gradients = GradientsParams::from_grads(loss.backward(), trained.network());
+        trace.input(format!("{step}/images"), &images.dims(), &values(images.clone()));
+        let numbers: Vec<f32> = labels.iter().map(|&label| f32::from(label)).collect();
+        trace.input(format!("{step}/labels"), &[numbers.len()], &numbers);
+        trace.result(format!("{step}/loss"), &[1], &values(loss.clone().inner()));
+        for (index, (shape, values)) in read(trained.network(), Some(&gradients)).into_iter().enumerate() {
             trace.result(format!("{step}/gradient/{index}"), &shape, &values);
         }
-        network = optimizer.step(learning_rate(config, IMAGES, step - 1), network, gradients);
+        drop(gradients);
+        let loss = super::loss(trained.network(), images, &labels);
+        trained.step(learning_rate(config, IMAGES, step - 1), &loss).expect("a step");
         let after = match step {
             _ if every_step => format!("{step}/after"),
             STEPS => "end".to_owned(),
             _ => continue,
         };
-        for (index, (shape, values)) in read(&network, None).into_iter().enumerate() {
+        for (index, (shape, values)) in read(trained.network(), None).into_iter().enumerate() {
             trace.result(format!("{after}/{index}"), &shape, &values);
         }
     }

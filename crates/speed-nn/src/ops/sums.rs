@@ -1,0 +1,118 @@
+//! Sums in one order whatever the processor, for losses.
+
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::Tensor;
+
+use crate::flex::{Array, array, contiguous, on_flex, record, size, values};
+use crate::math;
+
+/// The operations as Burn's backends see them.
+#[backend_extension(Flex, Autodiff)]
+pub trait SumOps: Backend {
+    /// See [`row_sums`](fn@row_sums).
+    fn row_sums(rows: FloatTensor<Self>) -> FloatTensor<Self>;
+    /// See [`column_sums`](fn@column_sums).
+    fn column_sums(rows: FloatTensor<Self>) -> FloatTensor<Self>;
+}
+
+/// Returns the sum of each row of `[n, k]`: `[n, 1]`.
+#[must_use]
+pub fn row_sums(rows: Tensor<2>) -> Tensor<2> {
+    if !on_flex(&rows) {
+        return rows.sum_dim(1);
+    }
+    Tensor::from_dispatch(Dispatch::row_sums(rows.into_dispatch()))
+}
+
+/// Returns the sum of each column of `[n, k]`: `[1, k]`.
+#[must_use]
+pub fn column_sums(rows: Tensor<2>) -> Tensor<2> {
+    if !on_flex(&rows) {
+        return rows.sum_dim(0);
+    }
+    Tensor::from_dispatch(Dispatch::column_sums(rows.into_dispatch()))
+}
+
+/// Returns the mean of each column of `[n, k]`: `[1, k]`.
+#[must_use]
+pub fn column_means(rows: Tensor<2>) -> Tensor<2> {
+    let count = rows.dims()[0];
+    column_sums(rows) / count as f64
+}
+
+/// Returns the sum of all values, of shape `[1]`.
+#[must_use]
+pub fn total<const D: usize>(x: Tensor<D>) -> Tensor<1> {
+    let count = x.shape().num_elements();
+    row_sums(x.reshape([1, count])).reshape([1])
+}
+
+/// Returns the mean of all values, of shape `[1]`.
+#[must_use]
+pub fn mean<const D: usize>(x: Tensor<D>) -> Tensor<1> {
+    let count = x.shape().num_elements();
+    total(x) / count as f64
+}
+
+fn of_rows(rows: &Array) -> Array {
+    let [count, length] = size(rows);
+    array((0..count).map(|row| math::sum(&values(rows)[row * length..][..length])).collect::<Vec<f32>>(), [count, 1])
+}
+
+fn of_columns(rows: &Array) -> Array {
+    let length = size(rows)[1];
+    let mut sums = vec![0.0; length];
+    for row in values(rows).chunks_exact(length.max(1)) {
+        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+    }
+    array(sums, [1, length])
+}
+
+impl SumOps for Flex {
+    fn row_sums(rows: FloatTensor<Self>) -> FloatTensor<Self> {
+        of_rows(&contiguous(rows))
+    }
+
+    fn column_sums(rows: FloatTensor<Self>) -> FloatTensor<Self> {
+        of_columns(&contiguous(rows))
+    }
+}
+
+impl<C: CheckpointStrategy> SumOps for Autodiff<Flex, C> {
+    fn row_sums(rows: FloatTensor<Self>) -> FloatTensor<Self> {
+        let run = |[rows]: [Array; 1]| (of_rows(&contiguous(rows.clone())), size(&rows));
+        record::<C, [usize; 2], 1>([rows], run, |shape, gradient, _| {
+            let gradient = contiguous(gradient);
+            let repeated = values(&gradient).iter().flat_map(|g| std::iter::repeat_n(*g, shape[1]));
+            [Some(array(repeated.collect::<Vec<f32>>(), shape))]
+        })
+    }
+
+    fn column_sums(rows: FloatTensor<Self>) -> FloatTensor<Self> {
+        let run = |[rows]: [Array; 1]| (of_columns(&contiguous(rows.clone())), size(&rows));
+        record::<C, [usize; 2], 1>([rows], run, |shape, gradient, _| {
+            [Some(array(values(&contiguous(gradient)).repeat(shape[0]), shape))]
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::{agree, random};
+
+    #[test]
+    fn values_and_gradients_agree_with_burn() {
+        for shape in [[7, 10], [1, 1], [3, 370]] {
+            let x = random(shape, 1);
+            agree([x.clone()], |[x]| row_sums(x), |[x]| x.sum_dim(1));
+            agree([x.clone()], |[x]| column_sums(x), |[x]| x.sum_dim(0));
+            agree([x.clone()], |[x]| total(x), |[x]| x.sum());
+            agree([x.clone()], |[x]| mean(x), |[x]| x.mean());
+            agree([x.clone()], |[x]| column_means(x), |[x]| x.mean_dim(0));
+            agree([x], |[x]| row_sums(x.transpose()), |[x]| x.transpose().sum_dim(1));
+        }
+    }
+}
