@@ -57,7 +57,7 @@ pub fn values(tensor: &Array) -> &[f32] {
 /// # Panics
 /// When they are not `f32`.
 pub fn values_mut(tensor: &mut Array) -> &mut [f32] {
-    let is_whole = |values: &[f32]| values.len() * size_of::<f32>() == tensor.bytes().len();
+    let is_whole = |values: &[f32]| size_of_val(values) == tensor.bytes().len();
     if !tensor.as_slice().is_some_and(is_whole) {
         *tensor = tensor.to_contiguous();
     }

@@ -143,8 +143,12 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Takes a strided matrix `[rows, columns]`: value `(r, c)` stands at `r * strides[0] + c * strides[1]`. A product checks that
     /// it ends within `values`.
+    ///
+    /// # Panics
+    /// When neither rows nor columns are runs of neighbouring values.
     #[must_use]
     pub fn new(values: &'a [f32], shape: [usize; 2], strides: [usize; 2]) -> Self {
+        assert!(strides.contains(&1), "strides {strides:?} of a matrix");
         Self { values, shape, strides }
     }
 

@@ -33,8 +33,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = StudentConfig { epochs, ..StudentConfig::default() };
     let mut on_epoch = |report: &EpochReport<'_>| {
         let metrics = report.metrics();
-        let losses = metrics.measures.iter().flatten().map(|loss| format!("{loss:.3}")).collect::<Vec<_>>().join(", ");
-        println!("epoch {}: losses {losses}, {:.2} s", metrics.epoch, metrics.seconds);
+        let names = StudentMethod::GAN.measures();
+        let measures = names.iter().zip(&metrics.measures).filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let measures = measures.map(|(name, value)| format!("{name} {value:.3}")).collect::<Vec<_>>().join(", ");
+        println!("epoch {}: {measures}, {:.2} s", metrics.epoch, metrics.seconds);
         Ok(())
     };
     let lesson = Lesson {

@@ -27,7 +27,8 @@ pub trait Method: Sized + 'static {
     /// Its name in tables.
     const TITLE: &'static str;
 
-    /// Names of what it measures in an epoch beside accuracies: losses, for instance.
+    /// Names of what it measures in an epoch beside the accuracies of [`last`](Self::last) and [`averaged`](Self::averaged): losses,
+    /// for instance.
     const MEASURES: &'static [&'static str];
 
     /// A number to raise when the same name stands for another method: trainings that were finished are then not used again.
@@ -64,7 +65,7 @@ pub trait Method: Sized + 'static {
     /// Returns networks that have not learnt yet. Settings, images and labels are checked.
     fn new(lesson: &Lesson<'_>) -> Self;
 
-    /// Makes all steps of an epoch, and returns its [`MEASURES`](Self::MEASURES).
+    /// Makes all steps of an epoch, and returns its [`MEASURES`](Self::MEASURES): as many values, in their order, none of them NaN.
     ///
     /// # Errors
     /// [`StudentError::NotFinite`] and [`StudentError::Device`].

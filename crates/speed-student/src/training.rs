@@ -113,6 +113,7 @@ pub(crate) fn train<M: Method>(
         let is_evaluated = epoch.is_multiple_of(course.evaluate_every) || epoch == course.epochs;
         let stream = lesson.streams.stream("epoch", u64::from(epoch));
         let measures = training.method.run_epoch(lesson, &mut Epoch { number: epoch, is_evaluated, stream })?;
+        assert_eq!(measures.len(), M::MEASURES.len(), "measures of the method {name}");
         let [accuracy_raw, accuracy_average] = match is_evaluated {
             true => training.accuracies(lesson)?.map(Some),
             false => [None; 2],

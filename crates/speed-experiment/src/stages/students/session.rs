@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use speed_student::{Checkpoint, EpochReport, Images as Unlabelled, Lesson, StudentError, StudentOutcome};
+use speed_student::{
+    Checkpoint, CheckpointError, EpochReport, Images as Unlabelled, Lesson, StudentError, StudentOutcome,
+};
 
 use super::student::Student;
 use crate::error::{ExperimentError, Mismatch};
@@ -20,11 +22,13 @@ pub(super) struct Session<'a> {
     student: &'a Student<'a>,
     folder: &'a mut StageFolder,
     saved: Instant,
+    /// Epochs of a checkpoint, until they are counted.
+    resumed: Option<u32>,
 }
 
 impl<'a> Session<'a> {
     pub(super) fn new(context: &'a Context<'a>, student: &'a Student<'a>, folder: &'a mut StageFolder) -> Self {
-        Self { context, student, folder, saved: Instant::now() }
+        Self { context, student, folder, saved: Instant::now(), resumed: None }
     }
 
     /// Trains the student, from the checkpoint that an interrupted training left if there is one.
@@ -39,18 +43,47 @@ impl<'a> Session<'a> {
             streams: &streams,
             device: &self.context.device.burn,
         };
-        let (student, resume) = (self.student, self.resume());
-        let trained =
-            student.method().train(&lesson, resume, &mut |report| self.epoch_done(report).map_err(Into::into));
+        let student = self.student;
+        let train = |session: &mut Self, resume| {
+            student.method().train(&lesson, resume, &mut |report| session.epoch_done(report).map_err(Into::into))
+        };
+        let resume = self.resume();
+        let mut trained = train(self, resume);
+        if let Err(StudentError::Checkpoint(error)) = &trained {
+            self.begin_anew(error);
+            trained = train(self, None);
+        }
+        self.count_resumed();
         trained.map_err(|error| student.error(error))
     }
 
     fn resume(&mut self) -> Option<Checkpoint> {
         let bytes = self.folder.read_partial(CHECKPOINT)?;
-        let checkpoint = Checkpoint::from_bytes(&bytes).ok()?;
-        self.folder.resumed(checkpoint.epoch() as usize);
-        self.context.progress.advance(u64::from(checkpoint.epoch()), "");
-        Some(checkpoint)
+        match Checkpoint::from_bytes(&bytes) {
+            Ok(checkpoint) => {
+                self.resumed = Some(checkpoint.epoch());
+                Some(checkpoint)
+            }
+            Err(error) => {
+                self.begin_anew(&error);
+                None
+            }
+        }
+    }
+
+    /// Says that the checkpoint is of no use: what it held is computed again.
+    fn begin_anew(&mut self, error: &CheckpointError) {
+        self.resumed = None;
+        let (row, repeat) = (self.student.row(), self.student.repeat);
+        self.context.progress.note(&format!("{row} repeat {repeat} begins anew: {CHECKPOINT}: {error}"));
+    }
+
+    /// Counts the epochs of a checkpoint that was accepted.
+    fn count_resumed(&mut self) {
+        if let Some(epochs) = self.resumed.take() {
+            self.folder.resumed(epochs as usize);
+            self.context.progress.advance(u64::from(epochs), "");
+        }
     }
 
     /// Reports an epoch, and saves the checkpoint if the last one is old.
@@ -58,6 +91,7 @@ impl<'a> Session<'a> {
         if self.student.is_stopped() {
             return Err(Mismatch::Stopped.into());
         }
+        self.count_resumed();
         let metrics = report.metrics();
         let accuracy = metrics
             .accuracy_average

@@ -79,13 +79,13 @@ pub(super) fn pack_step(
     let ([lanes, inner], [across, along]) = (view.shape, view.strides);
     let natural = if along == 1 { RowsAre::Lanes } else { RowsAre::Pairs };
     let depth = (inner - inner_start).min(DEPTH);
-    for half in 0..2 {
+    for (half, squares) in squares.iter_mut().enumerate() {
         let first = first + half * SIDE;
         let lanes = lanes.saturating_sub(first).min(SIDE);
         let values = if lanes == 0 { &[] } else { &view.values[first * across + inner_start * along..] };
         let mut split = |to: [&mut Tile; 2]| match natural {
             RowsAre::Lanes => split_lanes(to, values, across, lanes, depth),
-            RowsAre::Pairs => squares[half] = split_pairs(to, values, along, lanes, depth),
+            RowsAre::Pairs => *squares = split_pairs(to, values, along, lanes, depth),
         };
         let (high, low) = (&mut step.high[half], &mut step.low[half]);
         if natural == rows_are {
