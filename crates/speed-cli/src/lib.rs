@@ -1,4 +1,4 @@
-//! The command `speed`, for programs that have networks of their own: they give them names and call [`main`]
+//! The command `speed`, for programs that have networks of their own: they give them names and call [`main_with`]
 //! (examples/own-network).
 
 mod bar;
@@ -15,20 +15,27 @@ use speed_core::ExitCode;
 /// Does what the command line says, and returns the process's exit code.
 #[must_use]
 pub fn main() -> std::process::ExitCode {
+    main_with(|| ())
+}
+
+/// Does the same after `prepare`, which gives networks their names, on a processor that the program was built for.
+#[must_use]
+pub fn main_with(prepare: impl FnOnce()) -> std::process::ExitCode {
     if processor::lacks_basics() {
         let _ = std::io::stderr().write_all(processor::LACKS_BASICS);
         return ExitCode::Processor.into();
     }
-    run()
+    run(prepare)
 }
 
-// Not in `main`, which must end before any vector instruction.
+// Not in `main_with`, which must end before any vector instruction.
 #[inline(never)]
-fn run() -> std::process::ExitCode {
+fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
     if let Err(message) = processor::check() {
         bar::line(&format!("error: {message}"));
         return ExitCode::Processor.into();
     }
+    prepare();
     let command = options::CommandLine::parse().command;
     match commands::execute(command) {
         Ok(()) => ExitCode::Done.into(),

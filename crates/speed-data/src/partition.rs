@@ -4,7 +4,7 @@ use crate::DataError;
 use std::ops::Range;
 
 /// Shares `images` training images out to `teachers` teachers: consecutive blocks of the training file, in the order
-/// of the teachers, every image in exactly one block (the paper's published code, networks.md "250 partitions").
+/// of the teachers, every image in exactly one block (the paper's published code).
 ///
 /// Remainder: when `images % teachers = r`, the first `r` blocks get one image more than the others. (The published
 /// code drops the last `r` images instead; with 60000 images and 250 teachers `r` is 0 and both give blocks of 240.)

@@ -199,8 +199,8 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
     const STEPS: usize = 3;
     let (streams, device, test) = (Streams::new(0), Device::flex(), images.images(10)?);
     let labelled: Vec<(usize, u8)> = (0..10).map(|i| (i, i as u8)).collect();
-    let course = method.course(config);
-    let batch = course.batch.min(MAX_BATCH);
+    let passes = method.passes(config);
+    let batch = passes.batch.min(MAX_BATCH);
     let pool = images.images(STEPS * batch.max(10))?;
     let train = |epochs: u32| {
         let few = method.trial(config, epochs, batch);
@@ -217,5 +217,5 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
     };
     // The first epoch may be none like the others.
     let (without, with) = (seconds(|| train(2))?, seconds(|| train(3))?);
-    Ok(Some(f64::from(course.epochs) * (with - without).max(0.0) / pool.len() as f64))
+    Ok(Some(f64::from(passes.epochs) * (with - without).max(0.0) / pool.len() as f64))
 }

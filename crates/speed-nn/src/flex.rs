@@ -64,6 +64,16 @@ pub fn values_mut(tensor: &mut Array) -> &mut [f32] {
     tensor.storage_mut()
 }
 
+/// Returns rows of `length` values each; of rows without values there is none.
+pub(crate) fn rows<T>(values: &[T], length: usize) -> std::slice::ChunksExact<'_, T> {
+    values.chunks_exact(length.max(1))
+}
+
+/// Returns [`rows`] to change.
+pub(crate) fn rows_mut<T>(values: &mut [T], length: usize) -> std::slice::ChunksExactMut<'_, T> {
+    values.chunks_exact_mut(length.max(1))
+}
+
 /// Returns rows and columns.
 #[must_use]
 pub fn size(tensor: &Array) -> [usize; 2] {

@@ -30,3 +30,66 @@ pub mod pooled_conv;
 pub mod product;
 pub mod sums;
 pub mod weight_norm;
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, Tensor};
+
+    use super::activation::Activation;
+    use super::conv::Geometry;
+    use super::lrn::Window;
+    use super::pooled_conv::PooledWindows;
+    use super::*;
+    use crate::test_support::random;
+
+    /// An operation on no images gives none, and a gradient of none.
+    #[test]
+    fn empty_batches_stay_empty() {
+        let device = Device::flex().autodiff();
+        let empty = |dims: [usize; 4]| Tensor::<4>::zeros(dims, &device).require_grad();
+        let geometry = Geometry::same([6, 6, 4], 3, 1).expect("a map");
+        let windows = PooledWindows::new(6, 6, 4, 3).expect("a map");
+        let (weight, bias) = (random([36, 8], 1), random([8], 2));
+        let maps = empty([0, 6, 6, 4]);
+        for output in [
+            conv::conv(maps.clone(), weight.clone(), geometry),
+            pooled_conv::pooled_conv(maps.clone(), weight.clone(), bias.clone(), windows),
+            lrn::local_response_norm(maps.clone(), Window { radius: 2, alpha: 0.1 }),
+            max_pool::max_pool_same(maps.clone(), 3, 2),
+            bias::bias_activation(conv::conv(maps.clone(), weight, geometry), bias, Activation::Relu),
+        ] {
+            assert_eq!(output.dims()[0], 0);
+            let gradients = (output * 2.0).sum().backward();
+            assert_eq!(maps.grad(&gradients).expect("a gradient").dims(), [0, 6, 6, 4]);
+        }
+        let rows = Tensor::<2>::zeros([0, 5], &device).require_grad();
+        for output in [
+            batch_norm::batch_norm(rows.clone(), 1e-6),
+            product::product(rows.clone(), random([5, 3], 1)),
+            log_sum_exp::log_softmax(rows.clone()),
+            log_sum_exp::log_sum_exp(rows.clone()),
+            sums::row_sums(rows.clone()),
+        ] {
+            assert_eq!(output.dims()[0], 0);
+            let gradients = (output * 2.0).sum().backward();
+            assert_eq!(rows.grad(&gradients).expect("a gradient").dims(), [0, 5]);
+        }
+    }
+
+    #[test]
+    fn shapes_that_do_not_fit_are_refused() {
+        let refused =
+            |run: &(dyn Fn() -> [usize; 2] + std::panic::RefUnwindSafe)| std::panic::catch_unwind(run).is_err();
+        assert!(refused(&|| bias::bias_activation(random([4, 6], 1), random([4], 2), Activation::Linear).dims()));
+        assert!(refused(&|| noise::add_noise(random([4, 6], 1), random([4, 5], 2), 0.1).dims()));
+        assert!(refused(&|| {
+            let parts = [random([1], 3), random([6], 4)];
+            weight_norm::weight_norm_dense(random([4, 5], 1), random([5, 6], 2), parts, Activation::Relu, 0.0).dims()
+        }));
+        let geometry = Geometry::same([8, 4, 1], 3, 1).expect("a map");
+        assert!(refused(&move || {
+            let [images, rows, ..] = conv::conv(random([2, 4, 8, 1], 1), random([9, 2], 2), geometry).dims();
+            [images, rows]
+        }));
+    }
+}

@@ -36,26 +36,63 @@ pub(crate) fn random<const D: usize>(shape: [usize; D], index: u64) -> Tensor<D>
     init::normal(shape, 1.0, &mut Streams::new(1).stream("test", index), &Device::flex().autodiff()).require_grad()
 }
 
-/// Checks that an operation and its body give the same values, and the same gradients by all inputs.
+/// Checks that an operation and its body give the same values, and the same gradients by all inputs: of inputs that lie in memory
+/// as they are, along another dimension, and within a larger tensor, and that none of them is written to.
 #[track_caller]
 pub(crate) fn agree<const N: usize, const D: usize, const O: usize>(
     inputs: [Tensor<D>; N],
     operation: impl Fn([Tensor<D>; N]) -> Tensor<O>,
     body: impl Fn([Tensor<D>; N]) -> Tensor<O>,
 ) {
-    let run = |compute: &dyn Fn([Tensor<D>; N]) -> Tensor<O>| {
-        let output = compute(inputs.clone());
-        let weight = random(output.dims(), 99).inner();
-        let gradients = (output.clone() * Tensor::from_inner(weight)).sum().backward();
-        let by_inputs = inputs.each_ref().map(|input| values(input.grad(&gradients).expect("a gradient")));
-        (output.dims(), values(output.inner()), by_inputs)
+    let expected = run(&inputs, |x| x, &body);
+    for (found, kind) in [
+        (run(&inputs, |x| x, &operation), "as they are"),
+        (run(&inputs.clone().map(turned), turned, &operation), "along another dimension"),
+        (run(&inputs.clone().map(|x| Tensor::cat(vec![x.clone(), x], 0)), second_half, &operation), "in a larger one"),
+    ] {
+        assert_eq!(found.0, expected.0, "shape of the output of inputs {kind}");
+        close(&found.1, &expected.1);
+        found.2.iter().zip(&expected.2).for_each(|(found, expected)| close(found, expected));
+    }
+}
+
+#[track_caller]
+fn close(found: &[f32], expected: &[f32]) {
+    let largest = expected.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
+    assert_within(5e-5 * largest, found, expected);
+}
+
+fn turned<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    x.swap_dims(0, D - 1)
+}
+
+fn second_half<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    let half = x.dims()[0] / 2;
+    x.narrow(0, half, half)
+}
+
+/// Returns shape and values of an output, and the gradients by what `view` makes of leaves with the values of `inputs`.
+#[track_caller]
+fn run<const N: usize, const D: usize, const O: usize>(
+    inputs: &[Tensor<D>; N],
+    view: impl Fn(Tensor<D>) -> Tensor<D>,
+    compute: &dyn Fn([Tensor<D>; N]) -> Tensor<O>,
+) -> ([usize; O], Vec<f32>, Vec<Vec<f32>>) {
+    let leaf = |x: &Tensor<D>| {
+        let device = Device::flex().autodiff();
+        Tensor::<D>::from_data(x.clone().inner().into_data(), &device).require_grad()
     };
-    let ((dims, found, by_found), (expected_dims, expected, by_expected)) = (run(&operation), run(&body));
-    assert_eq!(dims, expected_dims);
-    let close = |found: &[f32], expected: &[f32]| {
-        let largest = expected.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
-        assert_within(5e-5 * largest, found, expected);
+    let leaves = inputs.each_ref().map(leaf);
+    let output = compute(leaves.clone().map(&view));
+    let weight = random(output.dims(), 99).inner();
+    let gradients = (output.clone() * Tensor::from_inner(weight)).sum().backward();
+    for (leaf, input) in leaves.iter().zip(inputs) {
+        assert_eq!(values(leaf.clone().inner()), values(input.clone().inner()), "an input was written to");
+    }
+    let by_leaf = |leaf: &Tensor<D>| {
+        let gradient = leaf.grad(&gradients).expect("a gradient");
+        // In the order of what the operation saw.
+        values(view(gradient))
     };
-    close(&found, &expected);
-    by_found.iter().zip(&by_expected).for_each(|(found, expected)| close(found, expected));
+    (output.dims(), values(output.inner()), leaves.iter().map(by_leaf).collect())
 }

@@ -8,7 +8,7 @@ use crate::pseudo_labels::PseudoLabelsConfig;
 
 /// Settings of the student. The default is the paper's published code but for `average_rate`.
 ///
-/// All fields but the method and `pseudo_labels` are the GAN's.
+/// All fields but the method and `pseudo_labels` are the GAN's, and those of any other method that reads them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudentConfig {
@@ -18,7 +18,7 @@ pub struct StudentConfig {
     /// Passes over the pool.
     pub epochs: u32,
     /// Images a step of each kind: labelled, unlabelled, generated. Images that the last full batch of an epoch leaves over
-    /// is not used in that epoch.
+    /// are not used in that epoch.
     pub batch: usize,
     /// Step size of Adam, constant.
     pub learning_rate: f64,
@@ -48,7 +48,7 @@ pub struct StudentConfig {
     pub initial_images: usize,
     /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
     pub evaluate_every: u32,
-    /// Settings of the other method.
+    /// Settings of the method on pseudo-labels.
     #[serde(default)]
     pub pseudo_labels: PseudoLabelsConfig,
 }

@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 use speed_data::{ImageShape, Split};
 use speed_random::Streams;
-use speed_training::Pixels;
+use speed_training::{Classifier, Pixels};
 
 use crate::{InvalidData, StudentConfig};
 
@@ -51,13 +51,13 @@ impl<'a> Images<'a> {
         self.split.pixels(i)
     }
 
-    /// Returns some images, pixels scaled to 0..=1.
+    /// Returns some images as networks of type `N` read them.
     ///
     /// # Panics
     /// When an index is not below `len()`.
     #[must_use]
-    pub fn batch(&self, some: &[usize]) -> Pixels {
-        Pixels::of(self.split, some, 0.0)
+    pub fn batch<N: Classifier>(&self, some: &[usize]) -> Pixels {
+        Pixels::of(self.split, some, N::OFFSET)
     }
 }
 

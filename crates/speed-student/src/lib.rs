@@ -26,7 +26,7 @@ pub use checkpoint::{Checkpoint, CheckpointError};
 pub use config::StudentConfig;
 pub use error::{InvalidData, ReportError, StudentError};
 pub use lesson::{Images, Lesson};
-pub use method::{Course, Epoch, Method, OnEpoch, StudentMethod};
+pub use method::{Epoch, Method, OnEpoch, Passes, StudentMethod};
 pub use metrics::EpochMetrics;
 pub use samples::{Grid, Samples};
 pub use speed_training::{Classifier, InvalidField, RegistrationError};

@@ -1,14 +1,11 @@
 //! The ways of training a student, by name.
 
-use std::fmt;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use speed_data::ImageShape;
 use speed_nn::device::DeviceError;
 use speed_nn::params::ParameterError;
 use speed_random::Stream;
-use speed_training::{Classifier, InvalidField, Named, RegistrationError, Registry};
+use speed_training::{Classifier, InvalidField, Named, RegistrationError, Registry, by_name};
 
 use crate::gan::Gan;
 use crate::pseudo_labels::PseudoLabels;
@@ -43,7 +40,7 @@ pub trait Method: Sized + 'static {
     }
 
     /// Returns its epochs and batches.
-    fn course(config: &StudentConfig) -> Course;
+    fn passes(config: &StudentConfig) -> Passes;
 
     /// Returns settings for `epochs` epochs with batches of `batch` images and the same networks, to estimate what a training takes.
     fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig;
@@ -56,7 +53,7 @@ pub trait Method: Sized + 'static {
     /// # Errors
     /// The field that does not go with them.
     fn check_images(config: &StudentConfig, _shape: ImageShape, pool: usize) -> Result<(), InvalidField> {
-        let batch = Self::course(config).batch;
+        let batch = Self::passes(config).batch;
         InvalidField::unless(pool >= batch, "batch", || {
             format!("the pool has {pool} images, fewer than one batch of {batch}")
         })
@@ -100,7 +97,7 @@ pub trait Method: Sized + 'static {
 
 /// Epochs and batches of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Course {
+pub struct Passes {
     /// Passes over the pool.
     pub epochs: u32,
     /// Images a step.
@@ -128,7 +125,7 @@ pub struct StudentMethod {
     measures: &'static [&'static str],
     version: u32,
     settings: fn(&StudentConfig) -> Value,
-    course: fn(&StudentConfig) -> Course,
+    passes: fn(&StudentConfig) -> Passes,
     trial: fn(&StudentConfig, u32, usize) -> StudentConfig,
     parameters: fn(&StudentConfig, ImageShape) -> usize,
     check_images: fn(&StudentConfig, ImageShape, usize) -> Result<(), InvalidField>,
@@ -143,9 +140,6 @@ type TrainFunction =
 
 static METHODS: Registry<StudentMethod> = Registry::new(&[StudentMethod::GAN, StudentMethod::PSEUDO_LABELS]);
 
-/// The name that stands for no method of its own in a row of a table.
-const RESERVED: &str = "default";
-
 impl StudentMethod {
     /// The paper's: a semi-supervised GAN.
     pub const GAN: Self = Self::of::<Gan>("gan");
@@ -159,7 +153,7 @@ impl StudentMethod {
             measures: M::MEASURES,
             version: M::VERSION,
             settings: M::settings,
-            course: M::course,
+            passes: M::passes,
             trial: M::trial,
             parameters: M::parameters,
             check_images: M::check_images,
@@ -167,12 +161,15 @@ impl StudentMethod {
         }
     }
 
+    /// The name of no method: in a row of a table, that it has none of its own.
+    pub const NONE: &str = "default";
+
     /// Gives a method a name, under which configs of this process find it.
     ///
     /// # Errors
     /// [`RegistrationError`].
     pub fn register<M: Method>(name: &'static str) -> Result<Self, RegistrationError> {
-        if name == RESERVED {
+        if name == Self::NONE {
             return Err(RegistrationError::Taken { name: name.to_owned() });
         }
         METHODS.add(Self::of::<M>(name))
@@ -224,8 +221,8 @@ impl StudentMethod {
 
     /// Returns its epochs and batches.
     #[must_use]
-    pub fn course(self, config: &StudentConfig) -> Course {
-        (self.course)(config)
+    pub fn passes(self, config: &StudentConfig) -> Passes {
+        (self.passes)(config)
     }
 
     /// Returns settings for `epochs` epochs with batches of `batch` images and the same networks, to estimate what a training takes.
@@ -279,28 +276,4 @@ impl Default for StudentMethod {
     }
 }
 
-impl PartialEq for StudentMethod {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for StudentMethod {}
-
-impl fmt::Debug for StudentMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl Serialize for StudentMethod {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name)
-    }
-}
-
-impl<'de> Deserialize<'de> for StudentMethod {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::find(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
+by_name!(StudentMethod, METHODS);

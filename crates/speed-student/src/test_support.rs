@@ -5,8 +5,35 @@ use rand::RngExt;
 use speed_data::{ImageShape, Split};
 use speed_random::Streams;
 
+use crate::pseudo_labels::PseudoLabelsConfig;
 use crate::{Checkpoint, EpochMetrics, EpochReport, Images, Lesson, Samples, StudentConfig, StudentError};
 use crate::{StudentMethod, StudentOutcome};
+
+/// Six epochs with small networks.
+pub(crate) fn config() -> StudentConfig {
+    StudentConfig {
+        epochs: 6,
+        batch: 20,
+        discriminator: vec![24, 16],
+        generator: vec![12, 10],
+        latent: 5,
+        initial_images: 50,
+        evaluate_every: 2,
+        pseudo_labels: PseudoLabelsConfig {
+            epochs: 6,
+            warmup_epochs: 2,
+            label_epochs: 4,
+            labelled_batch: 8,
+            batch: 20,
+            convolutions: vec![6],
+            kernel: 3,
+            hidden: 16,
+            evaluate_every: 2,
+            ..PseudoLabelsConfig::default()
+        },
+        ..StudentConfig::default()
+    }
+}
 
 /// Three classes of images: a bright bar at the top, in the middle or at the bottom, and noise.
 pub(crate) fn split(shape: ImageShape, images: usize, index: u64) -> Split {

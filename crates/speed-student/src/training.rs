@@ -102,15 +102,15 @@ pub(crate) fn train<M: Method>(
 ) -> Result<StudentOutcome, StudentError> {
     lesson.config.check().map_err(StudentError::Config)?;
     lesson.check().map_err(StudentError::Data)?;
-    let (pool, course) = (lesson.pool, M::course(lesson.config));
+    let (pool, passes) = (lesson.pool, M::passes(lesson.config));
     M::check_images(lesson.config, pool.shape(), pool.len()).map_err(StudentError::Config)?;
     let mut training = Training { method: M::new(lesson), metrics: Vec::new(), identity: identity::<M>(name, lesson) };
     if let Some(checkpoint) = resume {
-        training = training.resumed(checkpoint, course.epochs).map_err(StudentError::Checkpoint)?;
+        training = training.resumed(checkpoint, passes.epochs).map_err(StudentError::Checkpoint)?;
     }
-    for epoch in training.epochs_done() + 1..=course.epochs {
+    for epoch in training.epochs_done() + 1..=passes.epochs {
         let start = Instant::now();
-        let is_evaluated = epoch.is_multiple_of(course.evaluate_every) || epoch == course.epochs;
+        let is_evaluated = epoch.is_multiple_of(passes.evaluate_every) || epoch == passes.epochs;
         let stream = lesson.streams.stream("epoch", u64::from(epoch));
         let measures = training.method.run_epoch(lesson, &mut Epoch { number: epoch, is_evaluated, stream })?;
         assert_eq!(measures.len(), M::MEASURES.len(), "measures of the method {name}");

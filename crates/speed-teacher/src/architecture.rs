@@ -1,13 +1,10 @@
 //! The teachers' networks by name.
 
-use std::fmt;
-
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_data::ImageShape;
 use speed_nn::params::number_parameters;
 use speed_random::{Stream, Streams};
-use speed_training::{AnyClassifier, Classifier, Named, RegistrationError, Registry};
+use speed_training::{AnyClassifier, Classifier, Named, RegistrationError, Registry, by_name};
 
 use crate::TeacherError;
 use crate::architectures::{DeeperNetwork, ReferenceNetwork, SmallNetwork};
@@ -131,31 +128,7 @@ impl Named for Architecture {
     }
 }
 
-impl PartialEq for Architecture {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Architecture {}
-
-impl fmt::Debug for Architecture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl Serialize for Architecture {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name)
-    }
-}
-
-impl<'de> Deserialize<'de> for Architecture {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        ARCHITECTURES.find(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
+by_name!(Architecture, ARCHITECTURES);
 
 #[cfg(test)]
 mod tests {

@@ -74,8 +74,7 @@ impl TeacherConfig {
     /// The first field with a value that no training could use.
     pub fn check(&self) -> Result<(), InvalidField> {
         let require = |holds: bool, field, allowed: &str, found: String| {
-            let message = || format!("must be {allowed}, found {found}");
-            if holds { Ok(()) } else { Err(InvalidField { field, message: message() }) }
+            InvalidField::unless(holds, field, || format!("must be {allowed}, found {found}"))
         };
         let rate = self.learning_rate;
         require(rate > 0.0 && rate.is_finite(), "learning_rate", "a positive number", format!("{rate:?}"))?;

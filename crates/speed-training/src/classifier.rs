@@ -78,7 +78,8 @@ impl Clone for Box<dyn AnyClassifier> {
 /// If the device failed.
 ///
 /// # Panics
-/// When an image is not in the split, or not of the size that the network was made for.
+/// When an image is not in the split, or not of the size that the network was made for; when the network does not give one row of 1 to
+/// 256 logits for each image.
 pub fn predict(
     network: &dyn AnyClassifier,
     images: &Split,
@@ -88,7 +89,12 @@ pub fn predict(
     let mut labels = Vec::with_capacity(some.len());
     for some in some.chunks(TOGETHER) {
         let logits = network.logits(Pixels::of(images, some, network.offset()).into_tensor(device));
-        let classes = logits.dims()[1];
+        let [rows, classes] = logits.dims();
+        assert!(
+            rows == some.len() && (1..=256).contains(&classes),
+            "{rows} x {classes} logits of {} images",
+            some.len()
+        );
         labels.extend(values(logits)?.chunks_exact(classes).map(greatest));
     }
     Ok(labels)

@@ -8,6 +8,39 @@ pub trait Named: Copy {
     fn name(self) -> &'static str;
 }
 
+/// Makes a [`Named`] type what its name is in configs, comparisons and messages: of the [`Registry`] `$registry`.
+#[macro_export]
+macro_rules! by_name {
+    ($type:ty, $registry:path) => {
+        impl PartialEq for $type {
+            fn eq(&self, other: &Self) -> bool {
+                $crate::Named::name(*self) == $crate::Named::name(*other)
+            }
+        }
+
+        impl Eq for $type {}
+
+        impl ::std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str($crate::Named::name(*self))
+            }
+        }
+
+        impl ::serde::Serialize for $type {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str($crate::Named::name(*self))
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $type {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let name = <String as ::serde::Deserialize>::deserialize(deserializer)?;
+                $registry.find(&name).map_err(::serde::de::Error::custom)
+            }
+        }
+    };
+}
+
 /// Things by name: `built_in` ones, and others that a program adds.
 #[derive(Debug)]
 pub struct Registry<T: 'static> {

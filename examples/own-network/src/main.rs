@@ -13,7 +13,8 @@ use speed_teacher::Architecture;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    Architecture::register::<teacher::Strided>("strided").expect("a name that is free");
-    StudentMethod::register::<student::LabelsOnly>("labels-only").expect("a name that is free");
-    speed_cli::main()
+    speed_cli::main_with(|| {
+        Architecture::register::<teacher::Strided>("strided").expect("a name that is free");
+        StudentMethod::register::<student::LabelsOnly>("labels-only").expect("a name that is free");
+    })
 }

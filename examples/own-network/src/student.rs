@@ -4,13 +4,12 @@ use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData, activation};
 use serde_json::{Value, json};
 use speed_data::ImageShape;
-use speed_nn::average::Average;
 use speed_nn::init;
 use speed_nn::layers::Dense;
 use speed_nn::ops::activation::Activation;
-use speed_nn::optim::{Adam, Epsilon, Trained};
+use speed_nn::optim::{Adam, Averaged, Epsilon};
 use speed_nn::params::{ParameterError, number_parameters};
-use speed_student::{CheckpointError, Classifier, Course, Epoch, Lesson, Method, StudentConfig, StudentError};
+use speed_student::{CheckpointError, Classifier, Epoch, Lesson, Method, Passes, StudentConfig, StudentError};
 
 /// A dense layer.
 #[derive(Module, Debug)]
@@ -25,10 +24,7 @@ impl Classifier for Linear {
 }
 
 /// The layer in training.
-pub struct LabelsOnly {
-    network: Trained<Linear>,
-    average: Average<Linear>,
-}
+pub struct LabelsOnly(Averaged<Linear>);
 
 impl Method for LabelsOnly {
     type Network = Linear;
@@ -40,8 +36,8 @@ impl Method for LabelsOnly {
         json!([config.epochs, config.learning_rate, config.average_rate, config.evaluate_every])
     }
 
-    fn course(config: &StudentConfig) -> Course {
-        Course { epochs: config.epochs, batch: config.batch, evaluate_every: config.evaluate_every }
+    fn passes(config: &StudentConfig) -> Passes {
+        Passes { epochs: config.epochs, batch: config.batch, evaluate_every: config.evaluate_every }
     }
 
     fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
@@ -59,7 +55,7 @@ impl Method for LabelsOnly {
         let layer = Dense::new(weight, init::constant([classes], 0.0, &device), Activation::Linear);
         let network = number_parameters(Linear { layer });
         let adam = Adam { beta1: 0.9, beta2: 0.999, epsilon: Epsilon::Outside(1e-8) };
-        Self { average: Average::new(lesson.config.average_rate, &network), network: Trained::new(network, adam) }
+        Self(Averaged::new(network, adam, lesson.config.average_rate))
     }
 
     /// Makes one step, on all labels.
@@ -68,32 +64,27 @@ impl Method for LabelsOnly {
             lesson.labelled.iter().map(|&(image, label)| (image, i32::from(label))).unzip();
         let labels = TensorData::new(labels, [images.len(), 1]);
         let labels = Tensor::<2, Int>::from_data(labels, lesson.device);
-        let logits = self.network.network().logits(lesson.pool.batch(&images).into_tensor(lesson.device));
+        let logits = self.0.network().logits(lesson.pool.batch::<Linear>(&images).into_tensor(lesson.device));
         let loss = activation::log_softmax(logits, 1).gather(1, labels).mean().neg();
-        let loss = self.network.step(lesson.config.learning_rate, &loss);
+        let loss = self.0.step(lesson.config.learning_rate, &loss);
         let loss = loss.map_err(|error| StudentError::of_step(error, "layer", epoch.number, 1))?;
-        self.average.update(1, self.network.network());
         Ok(vec![Some(loss)])
     }
 
     fn last(&self) -> Linear {
-        self.network.frozen()
+        self.0.frozen()
     }
 
     fn averaged(&self) -> Linear {
-        self.average.corrected(self.network.network())
+        self.0.averaged()
     }
 
     fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError> {
-        let [network, optimizer] = self.network.to_records()?;
-        Ok(vec![network, optimizer, self.average.to_record()?])
+        Ok(self.0.to_records()?.into())
     }
 
     fn with_records(self, records: Vec<Vec<u8>>) -> Result<Self, CheckpointError> {
-        let [network, optimizer, average] = records.try_into().map_err(|_| CheckpointError::Damaged)?;
-        Ok(Self {
-            network: self.network.with_records(&network, &optimizer)?,
-            average: self.average.with_record(&average)?,
-        })
+        let records = records.try_into().map_err(|_| CheckpointError::Damaged)?;
+        Ok(Self(self.0.with_records(&records)?))
     }
 }

@@ -53,8 +53,6 @@ pub enum AggregationKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowStudent(pub Option<StudentMethod>);
 
-const DEFAULT_STUDENT: &str = "default";
-
 /// A row, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowConfig {
@@ -253,17 +251,17 @@ impl RawRow {
 
 impl Serialize for RowStudent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.map_or(DEFAULT_STUDENT, StudentMethod::name))
+        serializer.serialize_str(self.0.map_or(StudentMethod::NONE, StudentMethod::name))
     }
 }
 
 impl<'de> Deserialize<'de> for RowStudent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        if name == DEFAULT_STUDENT {
+        if name == StudentMethod::NONE {
             return Ok(Self(None));
         }
-        let own = |message| format!("{message}, or `{DEFAULT_STUDENT}`");
+        let own = |message| format!("{message}, or `{}`", StudentMethod::NONE);
         StudentMethod::find(&name).map(|method| Self(Some(method))).map_err(own).map_err(serde::de::Error::custom)
     }
 }

@@ -44,8 +44,7 @@ impl Report {
         let y = |percent: f64| bottom - percents.share(percent) * (bottom - TOP);
 
         let title = format!("{}: accuracy of every student by epoch", self.experiment);
-        let key = "black: averaged parameters of the GAN's student, blue: of ours; grey: last parameters";
-        let mut svg = svg::begin(HEIGHT, &title, key);
+        let mut svg = svg::begin(HEIGHT, &title, &key(&students));
         for tick in percents.values() {
             line(&mut svg, (LEFT, y(tick)), (right, y(tick)), "#ececec", 1.0);
             text(&mut svg, LEFT - 8.0, y(tick) + 4.0, "end", 13, &format!("{tick}"));
@@ -77,7 +76,7 @@ impl Report {
                 let points = points.collect::<Vec<_>>().join(" ");
                 let stroke = match (average, method) {
                     (false, _) => "#c8c8c8",
-                    (true, method) => colour(*method),
+                    (true, method) => colour(*method).1,
                 };
                 let width = if average { 1.4 } else { 0.8 };
                 let _ = writeln!(svg, "<polyline points=\"{points}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>");
@@ -103,9 +102,19 @@ impl Report {
     }
 }
 
+/// Names and colours of the lines of averaged parameters, black first.
+const COLOURS: [(&str, &str); 5] =
+    [("black", "#111"), ("blue", "#1f6fb4"), ("red", "#c1440e"), ("green", "#2e8b57"), ("purple", "#7b4ea3")];
+
 /// Returns the colour of a method, by its place among all.
-fn colour(method: StudentMethod) -> &'static str {
-    const COLOURS: [&str; 5] = ["#111", "#1f6fb4", "#c1440e", "#2e8b57", "#7b4ea3"];
+fn colour(method: StudentMethod) -> (&'static str, &'static str) {
     let place = StudentMethod::all().iter().position(|other| *other == method).unwrap_or_default();
     COLOURS[place % COLOURS.len()]
+}
+
+/// Says which colour is whose.
+fn key(students: &[(&StudentRun, StudentMethod)]) -> String {
+    let shown = StudentMethod::all().into_iter().filter(|method| students.iter().any(|(_, other)| other == method));
+    let methods: Vec<String> = shown.map(|method| format!("{}: {}", colour(method).0, method.title())).collect();
+    format!("averaged parameters, {}; grey: last parameters", methods.join(", "))
 }

@@ -43,7 +43,7 @@ impl Students {
                 }
             }
         }
-        let epochs = stages.iter().map(|stage| u64::from(stage.method().course(&context.config.student).epochs)).sum();
+        let epochs = stages.iter().map(|stage| u64::from(stage.method().passes(&context.config.student).epochs)).sum();
         context.progress.begin("train students", "epochs", epochs, 0);
         let students = Self(train_all(context, &stages)?);
         context.progress.end(&format!("{} students trained", stages.len()));

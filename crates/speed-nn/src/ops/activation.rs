@@ -33,7 +33,7 @@ macro_rules! with_functions {
             Activation::LeakyRelu(slope) => {
                 $run($($argument),*, |y| if y < 0.0 { slope * y } else { y }, |y, g| if y < 0.0 { slope * g } else { g })
             }
-            Activation::Softplus => $run($($argument),*, |y| math::softplus(y).0, |y, g| g * (1.0 - math::exp(-y))),
+            Activation::Softplus => $run($($argument),*, |y| math::softplus(y), |y, g| g * (1.0 - math::exp(-y))),
             Activation::Sigmoid => $run($($argument),*, math::sigmoid, |y, g| g * y * (1.0 - y)),
             Activation::Tanh => {
                 $run($($argument),*, |y| 2.0 * math::sigmoid(2.0 * y) - 1.0, |y, g| g * (1.0 - y * y))

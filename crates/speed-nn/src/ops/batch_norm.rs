@@ -5,7 +5,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
 
-use crate::flex::{Array, on_flex, record, size, values, values_mut};
+use crate::flex::{Array, on_flex, record, rows, rows_mut, size, values, values_mut};
 
 /// The operation as Burn's backends see it.
 #[backend_extension(Flex, Autodiff)]
@@ -34,23 +34,23 @@ pub fn batch_norm_in_burn(x: Tensor<2>, epsilon: f32) -> Tensor<2> {
 
 /// Returns the output, and `1 / deviation` of every unit.
 fn forward(mut x: Array, epsilon: f32) -> (Array, Vec<f32>) {
-    let [rows, units] = size(&x);
-    let count = rows.max(1) as f32;
+    let [count, units] = size(&x);
+    let count = count.max(1) as f32;
     let values = values_mut(&mut x);
     let mut mean = vec![0.0; units];
-    for row in values.chunks_exact(units) {
+    for row in rows(values, units) {
         mean.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
     }
     mean.iter_mut().for_each(|sum| *sum /= count);
     let mut inverse = vec![0.0_f32; units];
-    for row in values.chunks_exact_mut(units) {
+    for row in rows_mut(values, units) {
         for ((x, mean), sum) in row.iter_mut().zip(&mean).zip(&mut inverse) {
             *x -= mean;
             *sum = x.mul_add(*x, *sum);
         }
     }
     inverse.iter_mut().for_each(|sum| *sum = 1.0 / (*sum / count + epsilon).sqrt());
-    for row in values.chunks_exact_mut(units) {
+    for row in rows_mut(values, units) {
         row.iter_mut().zip(&inverse).for_each(|(x, inverse)| *x *= inverse);
     }
     (x, inverse)
@@ -59,17 +59,17 @@ fn forward(mut x: Array, epsilon: f32) -> (Array, Vec<f32>) {
 /// `g' = (g - mean(g) - y mean(g y)) / deviation`.
 fn backward((normalized, inverse): (Array, Vec<f32>), mut gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
     let (units, g) = (inverse.len(), values_mut(&mut gradient));
-    let count = (g.len() / units).max(1) as f32;
+    let count = (g.len() / units.max(1)).max(1) as f32;
     let [mut mean, mut along] = [vec![0.0_f32; units], vec![0.0_f32; units]];
-    let rows = || values(&normalized).chunks_exact(units);
-    for (g, y) in g.chunks_exact(units).zip(rows()) {
+    let outputs = || rows(values(&normalized), units);
+    for (g, y) in rows(g, units).zip(outputs()) {
         for (((g, y), mean), along) in g.iter().zip(y).zip(&mut mean).zip(&mut along) {
             *mean += g;
             *along = g.mul_add(*y, *along);
         }
     }
     mean.iter_mut().chain(&mut along).for_each(|sum| *sum /= count);
-    for (g, y) in g.chunks_exact_mut(units).zip(rows()) {
+    for (g, y) in rows_mut(g, units).zip(outputs()) {
         let sums = mean.iter().zip(&along).zip(&inverse);
         for ((g, y), ((mean, along), inverse)) in g.iter_mut().zip(y).zip(sums) {
             *g = inverse * (*g - mean - along * y);

@@ -5,7 +5,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::{Tensor, activation};
 
-use crate::flex::{Array, array, contiguous, on_flex, record, size, values, values_mut};
+use crate::flex::{self, Array, array, contiguous, on_flex, record, size, values, values_mut};
 use crate::math::exp;
 
 /// The operations as Burn's backends see them.
@@ -51,12 +51,11 @@ fn of_row(row: &[f32]) -> f32 {
 
 fn sums(rows: &Array) -> Array {
     let [count, classes] = size(rows);
-    array(values(rows).chunks_exact(classes.max(1)).map(of_row).collect::<Vec<f32>>(), [count, 1])
+    array(flex::rows(values(rows), classes).map(of_row).collect::<Vec<f32>>(), [count, 1])
 }
 
 fn softmax_logarithms(rows: &Array, sums: &Array) -> Array {
-    let classes = size(rows)[1].max(1);
-    let rows_and_sums = values(rows).chunks_exact(classes).zip(values(sums));
+    let rows_and_sums = flex::rows(values(rows), size(rows)[1]).zip(values(sums));
     array(rows_and_sums.flat_map(|(row, sum)| row.iter().map(move |z| z - sum)).collect::<Vec<f32>>(), size(rows))
 }
 
@@ -80,9 +79,9 @@ impl<C: CheckpointStrategy> LogSumExpOps for Autodiff<Flex, C> {
         };
         // The softmax times the row's gradient.
         record::<C, (Array, Array), 1>([rows], run, |(mut rows, sums), gradient, _| {
-            let (classes, gradient) = (size(&rows)[1].max(1), contiguous(gradient));
+            let (classes, gradient) = (size(&rows)[1], contiguous(gradient));
             let by_sums = values(&gradient).iter().zip(values(&sums));
-            for (row, (g, sum)) in values_mut(&mut rows).chunks_exact_mut(classes).zip(by_sums) {
+            for (row, (g, sum)) in flex::rows_mut(values_mut(&mut rows), classes).zip(by_sums) {
                 row.iter_mut().for_each(|z| *z = g * exp(*z - sum));
             }
             [Some(rows)]
@@ -97,9 +96,9 @@ impl<C: CheckpointStrategy> LogSumExpOps for Autodiff<Flex, C> {
         };
         // The gradient less the softmax times the row's sum of it.
         record::<C, Array, 1>([rows], run, |logarithms, gradient, _| {
-            let (classes, mut gradient) = (size(&logarithms)[1].max(1), contiguous(gradient));
-            let rows = values(&logarithms).chunks_exact(classes);
-            for (g, logarithms) in values_mut(&mut gradient).chunks_exact_mut(classes).zip(rows) {
+            let (classes, mut gradient) = (size(&logarithms)[1], contiguous(gradient));
+            let rows = flex::rows(values(&logarithms), classes);
+            for (g, logarithms) in flex::rows_mut(values_mut(&mut gradient), classes).zip(rows) {
                 let sum: f32 = g.iter().sum();
                 g.iter_mut().zip(logarithms).for_each(|(g, logarithm)| *g -= sum * exp(*logarithm));
             }

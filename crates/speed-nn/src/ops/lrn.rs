@@ -6,7 +6,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension};
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::flex::{Array, array, contiguous, on_flex, record, values, values_mut};
+use crate::flex::{Array, array, contiguous, on_flex, record, rows, rows_mut, values, values_mut};
 
 /// The operation as Burn's backends see it.
 #[backend_extension(Flex, Autodiff)]
@@ -59,8 +59,8 @@ impl Window {
     fn normalise(self, maps: &[f32], channels: usize) -> (Vec<f32>, Vec<f32>) {
         let (mut out, mut scales) = (vec![0.0; maps.len()], vec![0.0; maps.len()]);
         let mut squares = Padded::new(channels, self.radius);
-        let pixels = out.chunks_exact_mut(channels).zip(scales.chunks_exact_mut(channels));
-        for (x, (out, scales)) in maps.chunks_exact(channels).zip(pixels) {
+        let pixels = rows_mut(&mut out, channels).zip(rows_mut(&mut scales, channels));
+        for (x, (out, scales)) in rows(maps, channels).zip(pixels) {
             squares.values().iter_mut().zip(x).for_each(|(square, x)| *square = self.alpha * x * x);
             squares.put_sums(1.0, scales);
             out.iter_mut().zip(x).zip(scales).for_each(|((y, x), s)| *y = x * inverse_powers(*s)[0]);
@@ -72,8 +72,8 @@ impl Window {
     /// `g_c s_c^(-3/4) - (3/2) alpha x_c sum_{|d - c| <= radius} g_d x_d s_d^(-7/4)`.
     fn gradient(self, gradient: &mut [f32], maps: &[f32], scales: &[f32], channels: usize) {
         let (mut along, mut sums) = (Padded::new(channels, self.radius), vec![0.0; channels]);
-        let pixels = maps.chunks_exact(channels).zip(scales.chunks_exact(channels));
-        for (g, (x, scale)) in gradient.chunks_exact_mut(channels).zip(pixels) {
+        let pixels = rows(maps, channels).zip(rows(scales, channels));
+        for (g, (x, scale)) in rows_mut(gradient, channels).zip(pixels) {
             for (((along, g), x), s) in along.values().iter_mut().zip(g.iter_mut()).zip(x).zip(scale) {
                 let [power, inverse] = inverse_powers(*s);
                 *g *= power;

@@ -9,7 +9,7 @@ use burn::tensor::module::max_pool2d;
 use burn::tensor::ops::MaxPoolOptions;
 use burn::tensor::{Shape, Tensor};
 
-use crate::flex::{Array, array, contiguous, on_flex, record, values};
+use crate::flex::{Array, array, contiguous, on_flex, record, rows_mut, values};
 
 /// The operation as Burn's backends see it.
 #[backend_extension(Flex, Autodiff)]
@@ -21,8 +21,12 @@ pub trait MaxPoolOps: Backend {
 /// Returns the greatest value of every window `kernel x kernel`, one every `stride` pixels, of maps
 /// `[images, height, width, channels]`: the output has [`pooled`] rows and columns. What a window has beyond the map is never the
 /// greatest; where the padding is odd, its larger half lies after the map.
+///
+/// # Panics
+/// When `kernel` or `stride` is zero.
 #[must_use]
 pub fn max_pool_same(maps: Tensor<4>, kernel: usize, stride: usize) -> Tensor<4> {
+    assert!(kernel > 0 && stride > 0, "a kernel of {kernel} and a stride of {stride}");
     if !on_flex(&maps) {
         return max_pool_same_in_burn(maps, kernel, stride);
     }
@@ -110,7 +114,7 @@ fn forward(maps: Array, kernel: usize, stride: usize) -> (Array, Kept) {
     let map_len = height * width * channels;
     let length = images * rows * columns * channels;
     let (mut output, mut choice) = (vec![0.0; length], vec![0; length]);
-    let results = output.chunks_exact_mut(channels).zip(choice.chunks_exact_mut(channels));
+    let results = rows_mut(&mut output, channels).zip(rows_mut(&mut choice, channels));
     for (index, (output, choice)) in results.enumerate() {
         let window = Windowed {
             map: &values(&maps)[index / (rows * columns) * map_len..][..map_len],
@@ -135,6 +139,9 @@ fn forward(maps: Array, kernel: usize, stride: usize) -> (Array, Kept) {
 fn backward(Kept { choice, shape }: Kept, gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
     let (gradient, channels) = (contiguous(gradient), shape[3]);
     let mut maps = vec![0.0; shape.num_elements()];
+    if choice.is_empty() {
+        return [Some(array(maps, shape))];
+    }
     let map_len = shape[1] * shape[2] * channels;
     let result_len = choice.len() / shape[0].max(1);
     let results = values(&gradient).chunks_exact(result_len).zip(choice.chunks_exact(result_len));

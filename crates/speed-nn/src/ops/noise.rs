@@ -27,7 +27,8 @@ pub fn add_noise<const D: usize>(x: Tensor<D>, noise: Tensor<D>, factor: f32) ->
 /// Computes [`add_noise`](fn@add_noise) with Burn's own operations.
 #[must_use]
 pub fn add_noise_in_burn<const D: usize>(x: Tensor<D>, noise: Tensor<D>, factor: f32) -> Tensor<D> {
-    x + noise * factor
+    // No gradient goes into noise.
+    x + noise.detach() * factor
 }
 
 fn forward(mut x: Array, noise: Array, factor: f32) -> Array {

@@ -49,6 +49,9 @@ pub fn pooled_conv_in_burn(maps: Tensor<4>, weight: Tensor<2>, bias: Tensor<1>, 
     activation::relu(module::max_pool2d(convolved, MaxPoolOptions::new([2, 2]))).permute([0, 2, 3, 1])
 }
 
+/// More passes than a network here has in work at once.
+const MOST_IDLE: usize = 8;
+
 thread_local! {
     /// Memory of passes that are over. A step would else ask the system for megabytes, which it clears.
     static IDLE: RefCell<Vec<PooledConvTrace>> = const { RefCell::new(Vec::new()) };
@@ -68,7 +71,13 @@ impl Drop for Trace {
     fn drop(&mut self) {
         let trace = std::mem::take(&mut self.0);
         // A thread that ends has no such memory any more.
-        let _ = IDLE.try_with(|idle| idle.borrow_mut().push(trace));
+        let _ = IDLE.try_with(|idle| {
+            let mut idle = idle.borrow_mut();
+            // A graph may be let go of on another thread than its own: that one must not gather them.
+            if idle.len() < MOST_IDLE {
+                idle.push(trace);
+            }
+        });
     }
 }
 

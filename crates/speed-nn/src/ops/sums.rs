@@ -5,7 +5,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
 
-use crate::flex::{Array, array, contiguous, on_flex, record, size, values};
+use crate::flex::{self, Array, array, contiguous, on_flex, record, size, values};
 use crate::math;
 
 /// The operations as Burn's backends see them.
@@ -64,7 +64,7 @@ fn of_rows(rows: &Array) -> Array {
 fn of_columns(rows: &Array) -> Array {
     let length = size(rows)[1];
     let mut sums = vec![0.0; length];
-    for row in values(rows).chunks_exact(length.max(1)) {
+    for row in flex::rows(values(rows), length) {
         sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
     }
     array(sums, [1, length])

@@ -28,6 +28,9 @@ pub trait WeightNormOps: Backend {
 
 /// Returns `activation(x theta scale / sqrt(|theta|^2 + epsilon) + bias)`, `[examples, outputs]`, of `x` `[examples, inputs]`,
 /// `theta` `[inputs, outputs]`, `scale` and `bias` `[outputs]`.
+///
+/// # Panics
+/// When they have other shapes.
 #[must_use]
 pub fn weight_norm_dense(
     x: Tensor<2>,
@@ -36,6 +39,8 @@ pub fn weight_norm_dense(
     activation: Activation,
     epsilon: f32,
 ) -> Tensor<2> {
+    let outputs = [theta.dims()[1]];
+    assert!(scale.dims() == outputs && bias.dims() == outputs, "scales and biases of {outputs:?} outputs");
     if !on_flex(&x) {
         return weight_norm_dense_in_burn(x, theta, [scale, bias], activation, epsilon);
     }

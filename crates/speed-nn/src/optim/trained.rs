@@ -132,8 +132,8 @@ impl<M: Module> Trained<M, Adam> {
     /// # Errors
     /// [`ParameterError`] if they are not those of this network.
     pub fn with_records(self, network: &[u8], state: &[u8]) -> Result<Self, ParameterError> {
-        let (parameters, device) = (trained(self.network()), self.frozen());
-        let device = device.devices().into_iter().next().unwrap_or_default();
+        let parameters = trained(self.network());
+        let device = self.frozen().devices().into_iter().next().unwrap_or_default();
         let expected = parameters.iter().map(|(_, length)| 24 + 8 * length).sum();
         let (mut states, mut rest) = (BTreeMap::new(), state);
         if !state.is_empty() && state.len() != expected {

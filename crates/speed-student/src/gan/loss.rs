@@ -61,7 +61,7 @@ mod tests {
         values.into_iter().map(f64::from).collect()
     }
 
-    /// Computes the loss of networks.md, read off the page, in f64 and without care for large numbers; `z` are 9 rows of 4.
+    /// Computes the loss of the published code, read off the page, in f64 and without care for large numbers; `z` are 9 rows of 4.
     fn plain_discriminator(z: &[f64], weight: f64) -> f64 {
         let row = |r: usize| &z[4 * r..4 * r + 4];
         let lse = |r: usize| row(r).iter().map(|z| z.exp()).sum::<f64>().ln();

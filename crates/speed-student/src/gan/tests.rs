@@ -7,23 +7,10 @@ use speed_nn::params::to_record;
 use speed_random::Streams;
 
 use super::train::{Gan, SAMPLES};
-use crate::test_support::{Bits, Data, run};
+use crate::test_support::{Bits, Data, config, run};
 use crate::{CheckpointError, Images, Lesson, Method, StudentConfig, StudentError, StudentMethod};
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 8, width: 8 };
-
-fn config() -> StudentConfig {
-    StudentConfig {
-        epochs: 6,
-        batch: 20,
-        discriminator: vec![24, 16],
-        generator: vec![12, 10],
-        latent: 5,
-        initial_images: 50,
-        evaluate_every: 2,
-        ..StudentConfig::default()
-    }
-}
 
 fn data() -> Data {
     Data::new(SHAPE, 100, 200)

@@ -7,7 +7,7 @@ use speed_nn::average::Average;
 use speed_nn::device::{DeviceError, values};
 use speed_nn::init;
 use speed_nn::noise::NormalPool;
-use speed_nn::optim::{Adam, Epsilon, StepError, Trained};
+use speed_nn::optim::{Adam, StepError, Trained};
 use speed_nn::params::{ParameterError, number_parameters};
 use speed_random::Stream;
 use speed_training::accuracy;
@@ -16,7 +16,7 @@ use super::discriminator::{Discriminator, Noise};
 use super::generator::Generator;
 use super::loss::{discriminator_loss, feature_matching_loss};
 use super::order::Order;
-use crate::{CheckpointError, Course, Epoch, Lesson, Method, Samples, StudentConfig, StudentError};
+use crate::{CheckpointError, Epoch, Lesson, Method, Passes, Samples, StudentConfig, StudentError};
 
 /// Rate of the reference's parameter average.
 const REFERENCE_RATE: f64 = 1e-4;
@@ -115,13 +115,13 @@ impl Method for Gan {
         settings
     }
 
-    /// Without the number of epochs, so that a training can be made longer.
+    /// Without the number of epochs, so that a training can be made longer. What was its last epoch then keeps its accuracies.
     fn identity(config: &StudentConfig) -> Value {
         Self::settings(&StudentConfig { epochs: 0, ..config.clone() })
     }
 
-    fn course(config: &StudentConfig) -> Course {
-        Course { epochs: config.epochs, batch: config.batch, evaluate_every: config.evaluate_every }
+    fn passes(config: &StudentConfig) -> Passes {
+        Passes { epochs: config.epochs, batch: config.batch, evaluate_every: config.evaluate_every }
     }
 
     fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
@@ -152,11 +152,12 @@ impl Method for Gan {
         let discriminator = discriminator.initialized_on(images, &mut Noise { pool: &noise, stream: &mut stream });
 
         let (discriminator, generator) = (number_parameters(discriminator), number_parameters(generator));
+        let adam = Adam::with_least_deviation([config.beta1, config.beta2], config.adam_epsilon);
         Self {
             average: Average::new(config.average_rate, &discriminator),
             reference_average: Average::new(REFERENCE_RATE, &discriminator),
-            discriminator: Trained::new(discriminator, adam(config)),
-            generator: Trained::new(generator, adam(config)),
+            discriminator: Trained::new(discriminator, adam),
+            generator: Trained::new(generator, adam),
             noise,
         }
     }
@@ -231,12 +232,5 @@ pub(super) fn latent(lesson: &Lesson<'_>, count: usize, stream: &mut Stream) -> 
 
 /// Returns some images of the pool, one a row.
 pub(super) fn rows(lesson: &Lesson<'_>, some: &[usize]) -> Tensor<2> {
-    lesson.pool.batch(some).into_tensor(lesson.device).flatten(1, 3)
-}
-
-/// Returns the optimiser of both networks.
-#[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
-fn adam(config: &StudentConfig) -> Adam {
-    let epsilon = Epsilon::Inside(config.adam_epsilon as f32);
-    Adam { beta1: config.beta1 as f32, beta2: config.beta2 as f32, epsilon }
+    lesson.pool.batch::<Discriminator>(some).into_tensor(lesson.device).flatten(1, 3)
 }

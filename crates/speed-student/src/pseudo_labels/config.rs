@@ -3,7 +3,7 @@
 use std::f64::consts::FRAC_PI_2;
 
 use serde::{Deserialize, Serialize};
-use speed_nn::optim::{Adam, Epsilon};
+use speed_nn::optim::Adam;
 use speed_training::InvalidField;
 
 use super::Augmentation;
@@ -207,10 +207,8 @@ impl PseudoLabelsConfig {
     }
 
     /// Returns the optimiser.
-    #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(super) fn adam(&self) -> Adam {
-        let epsilon = Epsilon::Inside(self.adam_epsilon as f32);
-        Adam { beta1: self.beta1 as f32, beta2: self.beta2 as f32, epsilon }
+        Adam::with_least_deviation([self.beta1, self.beta2], self.adam_epsilon)
     }
 }
 

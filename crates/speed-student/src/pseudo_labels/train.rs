@@ -3,13 +3,12 @@
 use burn::tensor::{Tensor, TensorData};
 use serde_json::{Value, json};
 use speed_data::ImageShape;
-use speed_nn::average::Average;
 use speed_nn::device::{DeviceError, values};
 use speed_nn::math;
 use speed_nn::matrix::Matrix;
 use speed_nn::ops::log_sum_exp::log_softmax;
 use speed_nn::ops::sums::{row_sums, total};
-use speed_nn::optim::{StepError, Trained};
+use speed_nn::optim::{Averaged, StepError};
 use speed_nn::params::{ParameterError, number_parameters};
 use speed_random::Stream;
 use speed_training::{Classifier, InvalidField, Pixels};
@@ -18,16 +17,13 @@ use super::PseudoLabelsConfig;
 use super::batches::{Batch, Batches};
 use super::network::{PseudoLabelsNetwork, windows};
 use super::targets::Targets;
-use crate::{CheckpointError, Course, Epoch, Lesson, Method, StudentConfig, StudentError};
+use crate::{CheckpointError, Epoch, Lesson, Method, Passes, StudentConfig, StudentError};
 
 /// Images that are labelled at a time.
 const TOGETHER: usize = 100;
 
 /// The network in training.
-pub(crate) struct PseudoLabels {
-    network: Trained<PseudoLabelsNetwork>,
-    average: Average<PseudoLabelsNetwork>,
-}
+pub(crate) struct PseudoLabels(Averaged<PseudoLabelsNetwork>);
 
 impl PseudoLabels {
     /// Makes one step at the share `done` of all steps. Returns the losses of labelled and pseudo-labelled images before the step.
@@ -43,10 +39,9 @@ impl PseudoLabels {
             return Ok([0.0; 2]);
         }
         let Batch { pixels, targets, weights, .. } = batch;
-        let logits = self.network.network().training_logits(pixels.into_tensor(lesson.device), stream);
+        let logits = self.0.network().training_logits(pixels.into_tensor(lesson.device), stream);
         let losses = losses(logits, &targets, &weights);
-        self.network.step(lesson.config.pseudo_labels.rate(done), &total(losses.clone()))?;
-        self.average.update(1, self.network.network());
+        self.0.step(lesson.config.pseudo_labels.rate(done), &total(losses.clone()))?;
         let losses: Vec<f64> = values(losses.inner())?.into_iter().map(f64::from).collect();
         let (labelled, unlabelled) = losses.split_at(labelled);
         Ok([labelled.iter().sum(), unlabelled.iter().sum()])
@@ -89,9 +84,9 @@ impl Method for PseudoLabels {
         json!(config.pseudo_labels)
     }
 
-    fn course(config: &StudentConfig) -> Course {
+    fn passes(config: &StudentConfig) -> Passes {
         let PseudoLabelsConfig { epochs, batch, evaluate_every, .. } = config.pseudo_labels;
-        Course { epochs, batch, evaluate_every }
+        Passes { epochs, batch, evaluate_every }
     }
 
     fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
@@ -130,7 +125,7 @@ impl Method for PseudoLabels {
         let network = PseudoLabelsNetwork::new(config, shape, lesson.classes(), &mut weights, &recorded)
             .expect("images whose size was checked");
         let network = number_parameters(network);
-        Self { average: Average::new(config.average_rate, &network), network: Trained::new(network, config.adam()) }
+        Self(Averaged::new(network, config.adam(), config.average_rate))
     }
 
     /// Labels the pool, and makes all steps.
@@ -157,24 +152,20 @@ impl Method for PseudoLabels {
     }
 
     fn last(&self) -> PseudoLabelsNetwork {
-        self.network.frozen()
+        self.0.frozen()
     }
 
     /// Also the teacher of the next epoch.
     fn averaged(&self) -> PseudoLabelsNetwork {
-        self.average.corrected(self.network.network())
+        self.0.averaged()
     }
 
     fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError> {
-        let [network, optimizer] = self.network.to_records()?;
-        Ok(vec![network, optimizer, self.average.to_record()?])
+        Ok(self.0.to_records()?.into())
     }
 
     fn with_records(self, records: Vec<Vec<u8>>) -> Result<Self, CheckpointError> {
-        let [network, optimizer, average] = records.try_into().map_err(|_| CheckpointError::Damaged)?;
-        Ok(Self {
-            network: self.network.with_records(&network, &optimizer)?,
-            average: self.average.with_record(&average)?,
-        })
+        let records = records.try_into().map_err(|_| CheckpointError::Damaged)?;
+        Ok(Self(self.0.with_records(&records)?))
     }
 }

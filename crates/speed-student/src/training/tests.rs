@@ -4,38 +4,11 @@ use burn::tensor::Device;
 use speed_data::{ImageShape, Split};
 use speed_random::Streams;
 
-use crate::pseudo_labels::PseudoLabelsConfig;
-use crate::test_support::{Bits, Data, run};
+use crate::test_support::{Bits, Data, config, run};
 use crate::{CheckpointError, EpochReport, Images, InvalidData, Lesson, ReportError};
 use crate::{StudentConfig, StudentError, StudentMethod};
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 10, width: 12 };
-
-/// Six epochs with small networks.
-fn config() -> StudentConfig {
-    StudentConfig {
-        epochs: 6,
-        batch: 20,
-        discriminator: vec![24, 16],
-        generator: vec![12, 10],
-        latent: 5,
-        initial_images: 50,
-        evaluate_every: 2,
-        pseudo_labels: PseudoLabelsConfig {
-            epochs: 6,
-            warmup_epochs: 2,
-            label_epochs: 4,
-            labelled_batch: 8,
-            batch: 20,
-            convolutions: vec![6],
-            kernel: 3,
-            hidden: 16,
-            evaluate_every: 2,
-            ..PseudoLabelsConfig::default()
-        },
-        ..StudentConfig::default()
-    }
-}
 
 fn data() -> Data {
     Data::new(SHAPE, 100, 50)

@@ -1,4 +1,4 @@
-//! The paper's network, layer by layer as its published code has it ("conv" of networks.md).
+//! The paper's network, layer by layer as its published code has it.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
