@@ -14,13 +14,13 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use speed_nn::init;
 use speed_nn::layers::Dense;
 use speed_nn::ops::activation::Activation;
+use speed_nn::ops::add_scaled::{add_scaled, add_scaled_in_burn};
 use speed_nn::ops::batch_norm::{batch_norm, batch_norm_in_burn};
 use speed_nn::ops::bias::{bias_activation, bias_activation_in_burn};
 use speed_nn::ops::conv::{Geometry, conv, conv_in_burn, conv_transposed, conv_transposed_in_burn};
 use speed_nn::ops::log_sum_exp::{log_softmax, log_sum_exp, log_sum_exp_in_burn};
 use speed_nn::ops::lrn::{Window, local_response_norm, local_response_norm_in_burn};
 use speed_nn::ops::max_pool::{max_pool_same, max_pool_same_in_burn};
-use speed_nn::ops::noise::{add_noise, add_noise_in_burn};
 use speed_nn::ops::pooled_conv::{PooledWindows, pooled_conv, pooled_conv_in_burn};
 use speed_nn::ops::product::product;
 use speed_nn::ops::sums::{column_sums, row_sums};
@@ -76,9 +76,9 @@ fn dense(criterion: &mut Criterion) {
     let noise = || Tensor::from_inner(noise.clone());
     both(
         criterion,
-        "add_noise",
-        || add_noise(hidden.clone() * 1.0, noise(), 0.5),
-        || add_noise_in_burn(hidden.clone() * 1.0, noise(), 0.5),
+        "add_scaled",
+        || add_scaled(hidden.clone() * 1.0, noise(), 0.5),
+        || add_scaled_in_burn(hidden.clone() * 1.0, noise(), 0.5),
     );
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::Tensor;
 
-use crate::ops::noise::add_noise;
+use crate::ops::add_scaled::add_scaled;
 use crate::params::{ParameterError, to_record, with_record};
 
 /// The average `a += rate * (p - a)` of a network's trained parameters, from `a = 0`.
@@ -122,7 +122,7 @@ fn towards<M: Module>(average: M, model: &M, weight: f32) -> M {
             let weight = self.weight;
             param.map(|average| {
                 let current = current.reshape(average.dims());
-                if is_trained { add_noise(average * (1.0 - weight), current, weight) } else { current }
+                if is_trained { add_scaled(average * (1.0 - weight), current, weight) } else { current }
             })
         }
     }
@@ -223,6 +223,24 @@ mod tests {
         for network in [average.from_zero(), &average.corrected(&model)] {
             let found = values(network.forward(constant([1, 4], 1.0, &Device::flex())));
             assert!((found[0] - 2.0).abs() < 1e-6, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn records_of_other_networks_are_refused() {
+        let mut average = Average::new(0.25, &layer(1.0));
+        average.update(3, &layer(2.0));
+        let record = average.to_record().expect("a record");
+        let again = Average::new(0.25, &layer(5.0)).with_record(&record).expect("its own record");
+        assert_eq!(value(&again.corrected(&layer(5.0))), value(&average.corrected(&layer(2.0))));
+        assert_eq!(again.to_record().expect("a record"), record);
+
+        let device = Device::flex().autodiff();
+        let (weight, bias) = (constant([3, 2], 1.0, &device), constant([2], 1.0, &device));
+        let other = number_parameters(Dense::new(weight, bias, Activation::Linear));
+        assert!(Average::new(0.25, &other).with_record(&record).is_err());
+        for length in [0, 7, 8, record.len() - 1] {
+            assert!(Average::new(0.25, &layer(1.0)).with_record(&record[..length]).is_err(), "cut to {length}");
         }
     }
 

@@ -162,7 +162,7 @@ mod tests {
 
     use crate::init;
     use crate::ops::activation::Activation;
-    use crate::ops::noise::add_noise;
+    use crate::ops::add_scaled::add_scaled;
     use crate::ops::product::product;
     use crate::ops::weight_norm::weight_norm_dense;
     use crate::test_support::{assert_close, values};
@@ -179,7 +179,7 @@ mod tests {
             let parts = [ones.clone(), ones * 0.1];
             let hidden = weight_norm_dense(x.exp().log(), a.clone(), parts, Activation::Relu, 0.0);
             let noise = tensor([64, 96], 4).inner();
-            let gradients = product(add_noise(hidden, noise, 0.5), b.clone()).tanh().sum().backward();
+            let gradients = product(add_scaled(hidden, noise, 0.5), b.clone()).tanh().sum().backward();
             [a, b].map(|weight| values(weight.grad(&gradients).expect("a gradient")))
         };
         let plain = gradients(&Device::flex().autodiff());

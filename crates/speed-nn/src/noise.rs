@@ -11,7 +11,7 @@ use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use speed_random::Stream;
 
-use crate::ops::noise::add_noise;
+use crate::ops::add_scaled::add_scaled;
 
 /// Standard normal values to read windows from.
 #[derive(Clone)]
@@ -36,7 +36,7 @@ impl NormalPool {
             return x;
         }
         let dims = x.dims();
-        add_noise(x, self.draw(dims.iter().product(), stream).reshape(dims), sigma)
+        add_scaled(x, self.draw(dims.iter().product(), stream).reshape(dims), sigma)
     }
 
     /// Returns `count` values of one window, or of several where one is not enough.

@@ -16,16 +16,16 @@
 //!    second owner.
 //! 4. A test that both give the same values and gradients, and a line in `benches/operations.rs`.
 //!
-//! [`bias`] is the shortest to start from.
+//! [`add_scaled`] is the shortest to start from.
 
 pub mod activation;
+pub mod add_scaled;
 pub mod batch_norm;
 pub mod bias;
 pub mod conv;
 pub mod log_sum_exp;
 pub mod lrn;
 pub mod max_pool;
-pub mod noise;
 pub mod pooled_conv;
 pub mod product;
 pub mod sums;
@@ -81,7 +81,7 @@ mod tests {
         let refused =
             |run: &(dyn Fn() -> [usize; 2] + std::panic::RefUnwindSafe)| std::panic::catch_unwind(run).is_err();
         assert!(refused(&|| bias::bias_activation(random([4, 6], 1), random([4], 2), Activation::Linear).dims()));
-        assert!(refused(&|| noise::add_noise(random([4, 6], 1), random([4, 5], 2), 0.1).dims()));
+        assert!(refused(&|| add_scaled::add_scaled(random([4, 6], 1), random([4, 5], 2), 0.1).dims()));
         assert!(refused(&|| {
             let parts = [random([1], 3), random([6], 4)];
             weight_norm::weight_norm_dense(random([4, 5], 1), random([5, 6], 2), parts, Activation::Relu, 0.0).dims()

@@ -214,3 +214,29 @@ fn divide(
     let training = order.split_off(held_out.min(order.len()));
     (!training.is_empty()).then_some((training, order))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use speed_data::ImageShape;
+
+    #[test]
+    fn images_come_with_their_own_labels() {
+        // The grey level of an image is its number.
+        let shape = ImageShape { channels: 1, height: 16, width: 16 };
+        let pixels = (0..20).flat_map(|image| [image; 256]).collect();
+        let data = Split::new(shape, 3, pixels, (0..20).map(|image| image * 7 % 3).collect()).expect("a split");
+        let config = TeacherConfig { batch: 7, shift: 0, ..crate::config::tests::small() };
+        let some: Vec<usize> = (5..17).collect();
+        let mut batches = Batches::new(&config, &data, &some, &Streams::new(1));
+        for _ in 0..5 {
+            let (pixels, labels) = batches.next(0.0);
+            assert_eq!((pixels.count(), labels.len()), (7, 7));
+            for (image, label) in pixels.values().chunks_exact(256).zip(labels) {
+                let number = (image[0] * 255.0).round() as usize;
+                assert!(some.contains(&number), "{number} is not to be trained on");
+                assert_eq!(label, data.label(number));
+            }
+        }
+    }
+}

@@ -97,5 +97,5 @@ pub(crate) fn with_field(bytes: &[u8], offset: usize, value: u32) -> Vec<u8> {
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(bytes))
 }

@@ -97,3 +97,17 @@ fn votes_at_random_follow_the_seed_and_the_table_has_no_column_for_what_cannot_h
         assert!((43..=157).contains(&count), "class {class}: {count} of 1000");
     }
 }
+
+#[test]
+fn answers_do_not_depend_on_where_the_votes_come_from() {
+    let place = Workplace::new(UNIFORM);
+    place.succeeds(&["run", "config.toml", "--results", "drawn"]);
+    let drawn = place.run_folder("drawn", "circuits").join("stages");
+    let file = drawn.join("votes/votes.npy");
+    let from_file = ["--set", "votes.source=file", "--set", &format!("votes.file={}", file.display())];
+    place.succeeds(&[&["run", "config.toml", "--results", "read"][..], &from_file].concat());
+    let read = place.run_folder("read", "circuits").join("stages");
+    for name in ["votes/votes.npy", "aggregate-trusted/labels.csv", "account-trusted/account.json"] {
+        assert_eq!(fs::read(read.join(name)).expect(name), fs::read(drawn.join(name)).expect(name), "{name}");
+    }
+}

@@ -74,6 +74,29 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
 }
 
 #[test]
+fn a_damaged_checkpoint_is_said_and_its_training_begun_anew() {
+    let place = Workplace::new(TINY);
+    place.succeeds(&["run", "config.toml"]);
+    let run = place.run_folder("results", "tiny");
+    let expected = determined(&run);
+    let mut students = 0;
+    for stage in std::fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("an entry").path()) {
+        if stage.join("student.json").exists() {
+            // As a kill leaves it, but for the bytes.
+            std::fs::remove_file(stage.join("stage.json")).expect("a record");
+            std::fs::write(stage.join("checkpoint.bin"), [7; 300]).expect("a checkpoint");
+            students += 1;
+        }
+    }
+    assert!(students > 2);
+    let again = place.speed(&["run", "config.toml"]);
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(again.status.success(), "{said}");
+    assert_eq!(said.matches("begins anew: checkpoint.bin: ").count(), students, "{said}");
+    assert_eq!(determined(&run), expected);
+}
+
+#[test]
 fn a_gpu_that_is_not_there_is_named() {
     let place = Workplace::new(TINY);
     let arguments = ["run", "config.toml", "--set", "device=wgpu"];

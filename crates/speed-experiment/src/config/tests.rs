@@ -42,7 +42,7 @@ const PRESETS: [(&str, &str); 9] = [
     ("argmax-accuracy", "88d5c62e3abe"),
     ("default", "b8a8f27914b3"),
     ("mnist", "abaeb3d5b808"),
-    ("mnist-500-epochs", "20799f68b969"),
+    ("mnist-500-epochs", "606a56819cc9"),
     ("mnist-paper", "f29d96ef6358"),
     ("mnist-true-labels", "000544310267"),
     ("published-votes", "d6ebd506c782"),

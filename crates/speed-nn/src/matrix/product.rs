@@ -52,7 +52,7 @@ pub fn product_and_squares(left: View<'_>, right: View<'_>) -> (Matrix, Vec<f32>
         return (out, squares);
     }
     squares.truncate(columns);
-    for row in right.values.chunks(right.strides[0]).take(right.shape[0]) {
+    for row in right.values.chunks(right.strides[0].max(1)).take(right.shape[0]) {
         squares.iter_mut().zip(row).for_each(|(sum, value)| *sum = value.mul_add(*value, *sum));
     }
     (product(left, right), squares)

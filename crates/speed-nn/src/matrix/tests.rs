@@ -66,6 +66,39 @@ fn products_of_plain_transposed_and_partial_matrices() {
     }
 }
 
+/// Products that do something on their way, of few and of many columns, where there are tiles on tiles and else on vectors.
+#[test]
+fn products_with_squares_and_finished_rows() {
+    let check = || {
+        for [m, k, n] in [[1, 3, 1], [100, 300, 250], [33, 70, 19], [64, 64, 1], [3, 0, 4], [2, 3, 0], [0, 5, 6]] {
+            let (left, right) = (random(m, k, 1), random(k, n, 2));
+            let plain = product(left.view(), right.view());
+            let (found, squares) = product_and_squares(left.view(), right.view());
+            assert_eq!(found.values(), plain.values());
+            let expected =
+                (0..n).map(|column| (0..k).map(|row| f64::from(right.row(row)[column]).powi(2)).sum::<f64>());
+            assert_eq!(squares.len(), n);
+            for (found, expected) in squares.iter().zip(expected) {
+                assert!((f64::from(*found) - expected).abs() <= 1e-5 * expected, "{found} is not {expected}");
+            }
+            let mut seen = Vec::new();
+            let finished = product_finished(left.view(), right.view(), |first, rows| {
+                seen.extend((0..rows.len() / n.max(1)).map(|row| first + row));
+                rows.iter_mut().for_each(|value| *value += 1.0);
+            });
+            seen.sort_unstable();
+            assert_eq!(
+                seen,
+                if n == 0 { vec![] } else { (0..m).collect::<Vec<_>>() },
+                "every row once, {m} x {k} x {n}"
+            );
+            assert!(finished.values().iter().zip(plain.values()).all(|(found, plain)| *found == plain + 1.0));
+        }
+    };
+    check();
+    on_vectors(check);
+}
+
 /// Tests the tile unit for sizes below, at and above those of tiles, panels and blocks.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]

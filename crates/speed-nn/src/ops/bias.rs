@@ -64,7 +64,9 @@ impl<C: CheckpointStrategy> BiasOps for Autodiff<Flex, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{agree, random};
+    use crate::ops::weight_norm::weight_norm_dense;
+    use crate::test_support::{agree, random, values};
+    use burn::tensor::Device;
 
     #[test]
     fn all_activations_agree_with_burn() {
@@ -81,6 +83,24 @@ mod tests {
                 |[bias]| bias_activation(x.clone(), bias, activation),
                 |[bias]| bias_activation_in_burn(x.clone(), bias, activation),
             );
+        }
+    }
+
+    /// A training that went wrong must be seen in its loss.
+    #[test]
+    fn what_is_not_a_number_stays_so() {
+        let device = Device::flex();
+        let nan = Tensor::<2>::from_floats([[f32::NAN; 3]; 20], &device);
+        let (ones, zeros) = (Tensor::<1>::ones([3], &device), Tensor::<1>::zeros([3], &device));
+        for activation in Activation::ALL {
+            let theta = Tensor::<2>::ones([3, 3], &device);
+            let parts = [ones.clone(), zeros.clone()];
+            for output in [
+                bias_activation(nan.clone(), zeros.clone(), activation),
+                weight_norm_dense(nan.clone(), theta, parts, activation, 0.0),
+            ] {
+                assert!(values(output).iter().all(|value| value.is_nan()), "{activation:?}");
+            }
         }
     }
 }

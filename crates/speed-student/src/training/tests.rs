@@ -1,11 +1,15 @@
 //! What holds for trainings of every method.
 
-use burn::tensor::Device;
+use burn::module::{Module, ModuleMapper, Param};
+use burn::tensor::{Device, Tensor};
 use speed_data::{ImageShape, Split};
+use speed_nn::params::to_record;
 use speed_random::Streams;
 
+use crate::gan::Gan;
+use crate::pseudo_labels::PseudoLabels;
 use crate::test_support::{Bits, Data, config, run};
-use crate::{CheckpointError, EpochReport, Images, InvalidData, Lesson, ReportError};
+use crate::{CheckpointError, EpochReport, Images, InvalidData, Lesson, Method, ReportError};
 use crate::{StudentConfig, StudentError, StudentMethod};
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 10, width: 12 };
@@ -108,6 +112,41 @@ fn checkpoints_of_other_trainings_are_refused() {
         let mut measures = last;
         measures.metrics[1].measures.pop();
         assert_eq!(refused(method, config(), 1, measures), CheckpointError::Damaged);
+    }
+}
+
+/// Replaces every value.
+struct NotANumber;
+
+impl ModuleMapper for NotANumber {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        param.map(|value| value * f32::NAN)
+    }
+}
+
+/// Returns the record of a method's network without a number in it.
+fn spoilt<M: Method>(lesson: &Lesson<'_>) -> Vec<u8> {
+    to_record(&M::new(lesson).last().map(&mut NotANumber)).expect("a record")
+}
+
+#[test]
+fn a_loss_that_is_not_finite_names_network_epoch_and_step() {
+    let (config, data) = (config(), data());
+    let (streams, device) = (&Streams::new(1), &Device::flex());
+    let Data { pool, labelled, test } = &data;
+    let lesson = Lesson { config: &config, pool: Images::of(pool), labelled, test, streams, device };
+    for (method, name, record) in [
+        (StudentMethod::GAN, "discriminator", spoilt::<Gan>(&lesson)),
+        (StudentMethod::PSEUDO_LABELS, "classifier", spoilt::<PseudoLabels>(&lesson)),
+    ] {
+        let mut checkpoint = run(method, &config, &data, 1, None).1.swap_remove(2);
+        checkpoint.records[0] = record;
+        match run(method, &config, &data, 1, Some(checkpoint)).0 {
+            Err(StudentError::NotFinite { network, epoch: 4, step: 1, loss }) if network == name => {
+                assert!(loss.is_nan());
+            }
+            other => panic!("not refused: {other:?}"),
+        }
     }
 }
 
