@@ -143,21 +143,26 @@ class Network:
         distance = lambda g: sum(
             float(np.sum((f - np.asarray(r)) ** 2)) / float(np.max(np.asarray(r) ** 2)) for f, r in zip(recorded, self.back(g))
         )
-        close = [(float(m[tuple(at)]), k, tuple(at)) for k, m in enumerate(map(np.asarray, margins)) for at in np.argwhere(m < NEAR)]
+        # The same patch in two images of a batch, or in one image moved, decides alike: reversed by itself either may go the wrong way.
+        alike = {}
+        for k, margin in enumerate(map(np.asarray, margins)):
+            for at in np.argwhere(margin < NEAR):
+                alike.setdefault((float(f"{margin[tuple(at)]:.6g}"), k), []).append(tuple(at))
         flips = [flip.copy() for flip in self.flips]
         # Once more as long as it helps: what one decision changes can depend on another.
         before = np.inf
         while distance(gradient) < before:
             before = distance(gradient)
-            for _, k, at in sorted(close):
+            for (_, k), places in sorted(alike.items()):
                 if worst(gradient) <= TOLERANCE:
                     break
-                flips[k][at] ^= True
+                reverse = lambda: [flips[k].__setitem__(at, not flips[k][at]) for at in places]
+                reverse()
                 other = self.gradient(self.parameters, data, flips)[1]
                 if distance(other) < distance(gradient):
                     gradient = other
                 else:
-                    flips[k][at] ^= True
+                    reverse()
         self.tried_otherwise[step] = sum(int(flip.sum()) for flip in flips)
         return gradient
 
