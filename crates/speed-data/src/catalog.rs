@@ -1,27 +1,85 @@
 //! The datasets that come as files: what each file must hold.
 
-use crate::DataError;
+use crate::{DataError, ImageShape};
+use std::fmt;
 
 /// Content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// `count` images of `height` x `width` bytes, idx3.
     Images { count: usize, height: usize, width: usize },
-    /// `count` labels below `classes`, idx1.
-    Labels { count: usize, classes: usize },
+    /// `count` labels from `first` on, as many as there are classes, idx1.
+    Labels { count: usize, first: u8, classes: usize },
+    /// `count` images and labels of SVHN, MATLAB 5.
+    Svhn { count: usize },
+    /// Training and test images of CIFAR-10, a packed archive.
+    Cifar10,
 }
 
-/// One published file, known by its uncompressed content.
+/// The SHA-256 that is known of a file, in hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// That of the uncompressed content, so that it does not matter whether the file is packed.
+    OfContent(&'static str),
+    /// That of the file as it is published.
+    OfFile(&'static str),
+    /// None.
+    Unknown,
+}
+
+impl Checksum {
+    /// Returns the SHA-256 in hexadecimal.
+    #[must_use]
+    pub fn sha256(self) -> Option<&'static str> {
+        match self {
+            Self::OfContent(sha256) | Self::OfFile(sha256) => Some(sha256),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl fmt::Display for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OfContent(sha256) => write!(f, "SHA-256 of the uncompressed content {sha256}"),
+            Self::OfFile(sha256) => write!(f, "SHA-256 of the file {sha256}"),
+            Self::Unknown => f.write_str("no checksum is published"),
+        }
+    }
+}
+
+/// One published file.
 #[derive(Debug)]
 pub(crate) struct FileSpec {
     /// File name without `.gz`.
     pub(crate) name: &'static str,
     /// Form of the content.
     pub(crate) content: Content,
-    /// Uncompressed length in bytes.
+    /// Bytes: of idx files uncompressed, of others as they are published.
     pub(crate) bytes: u64,
-    /// SHA-256 of the uncompressed content, in hexadecimal.
-    pub(crate) sha256: &'static str,
+    /// What it must be.
+    pub(crate) checksum: Checksum,
+}
+
+impl FileSpec {
+    /// Returns whether it is packed by gzip, or may be.
+    pub(crate) fn is_idx(&self) -> bool {
+        matches!(self.content, Content::Images { .. } | Content::Labels { .. })
+    }
+
+    /// Returns the name of the file as it is published.
+    pub(crate) fn stored_name(&self) -> String {
+        if self.is_idx() { format!("{}.gz", self.name) } else { self.name.to_owned() }
+    }
+
+    /// Returns the names that it may have here.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let is_packed = !self.is_idx() || matches!(self.checksum, Checksum::OfFile(_));
+        let mut names = vec![self.stored_name()];
+        // What is known of the packed file says nothing about the other one.
+        names.extend((!is_packed).then(|| self.name.to_owned()));
+        names
+    }
 }
 
 /// A dataset that comes as files.
@@ -29,10 +87,46 @@ pub(crate) struct FileSpec {
 pub(crate) struct Catalog {
     /// Name in configurations and on the command line; also the name of its folder.
     pub(crate) name: &'static str,
-    /// Its files: training images, training labels, test images, test labels.
-    pub(crate) files: [FileSpec; 4],
-    /// Folders on the web that hold `NAME.gz` for each file; each ends in `/`.
+    /// The shape of every image.
+    pub(crate) shape: ImageShape,
+    /// The number of classes.
+    pub(crate) classes: usize,
+    /// Whether rows and columns of its images change places, as in EMNIST's files.
+    pub(crate) is_turned: bool,
+    /// Its files: training images, training labels, test images, test labels; or those that hold several of them, in this order.
+    pub(crate) files: &'static [FileSpec],
+    /// Folders on the web that hold each file as it is published; each ends in `/`.
     pub(crate) mirrors: &'static [&'static str],
+    /// The archive on the web that has its files, if they are not published one by one.
+    pub(crate) archive: &'static str,
+}
+
+const GREY: ImageShape = ImageShape { channels: 1, height: 28, width: 28 };
+const COLOUR: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
+
+const fn images(name: &'static str, count: usize, checksum: Checksum) -> FileSpec {
+    let ImageShape { height, width, .. } = GREY;
+    let bytes = 16 + (count * height * width) as u64;
+    FileSpec { name, content: Content::Images { count, height, width }, bytes, checksum }
+}
+
+const fn labels(name: &'static str, count: usize, [first, classes]: [usize; 2], checksum: Checksum) -> FileSpec {
+    let content = Content::Labels { count, first: first as u8, classes };
+    FileSpec { name, content, bytes: 8 + count as u64, checksum }
+}
+
+/// The names of the four files of MNIST, and of what took its place.
+const FOUR: [&str; 4] =
+    ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"];
+
+const fn like_mnist(checksums: [Checksum; 4]) -> [FileSpec; 4] {
+    let [a, b, c, d] = checksums;
+    [
+        images(FOUR[0], 60_000, a),
+        labels(FOUR[1], 60_000, [0, 10], b),
+        images(FOUR[2], 10_000, c),
+        labels(FOUR[3], 10_000, [0, 10], d),
+    ]
 }
 
 /// MNIST as published by LeCun, Cortes and Burges.
@@ -42,36 +136,145 @@ pub(crate) struct Catalog {
 /// 27ae3e4e09519cfbb04c329615203637 (t10k).
 pub(crate) static MNIST: Catalog = Catalog {
     name: "mnist",
-    files: [
-        FileSpec {
-            name: "train-images-idx3-ubyte",
-            content: Content::Images { count: 60_000, height: 28, width: 28 },
-            bytes: 47_040_016,
-            sha256: "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-        },
-        FileSpec {
-            name: "train-labels-idx1-ubyte",
-            content: Content::Labels { count: 60_000, classes: 10 },
-            bytes: 60_008,
-            sha256: "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-        },
-        FileSpec {
-            name: "t10k-images-idx3-ubyte",
-            content: Content::Images { count: 10_000, height: 28, width: 28 },
-            bytes: 7_840_016,
-            sha256: "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-        },
-        FileSpec {
-            name: "t10k-labels-idx1-ubyte",
-            content: Content::Labels { count: 10_000, classes: 10 },
-            bytes: 10_008,
-            sha256: "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-        },
-    ],
+    shape: GREY,
+    classes: 10,
+    is_turned: false,
+    files: &like_mnist([
+        Checksum::OfContent("ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+        Checksum::OfContent("65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+        Checksum::OfContent("0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
+        Checksum::OfContent("ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
+    ]),
     mirrors: &["https://storage.googleapis.com/cvdf-datasets/mnist/", "https://ossci-datasets.s3.amazonaws.com/mnist/"],
+    archive: "",
 };
 
-static ALL: &[&Catalog] = &[&MNIST];
+/// Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017).
+static FASHION_MNIST: Catalog = Catalog {
+    name: "fashion-mnist",
+    shape: GREY,
+    classes: 10,
+    is_turned: false,
+    files: &like_mnist([
+        Checksum::OfFile("3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"),
+        Checksum::OfFile("a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"),
+        Checksum::OfFile("346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"),
+        Checksum::OfFile("67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"),
+    ]),
+    mirrors: &["http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"],
+    archive: "",
+};
+
+/// Kuzushiji-MNIST (Clanuwat et al., 2018).
+static KMNIST: Catalog = Catalog {
+    name: "kmnist",
+    shape: GREY,
+    classes: 10,
+    is_turned: false,
+    files: &like_mnist([
+        Checksum::OfFile("51467d22d8cc72929e2a028a0428f2086b092bb31cfb79c69cc0a90ce135fde4"),
+        Checksum::OfFile("e38f9ebcd0f3ebcdec7fc8eabdcdaef93bb0df8ea12bee65224341c8183d8e17"),
+        Checksum::OfFile("edd7a857845ad6bb1d0ba43fe7e794d164fe2dce499a1694695a792adfac43c5"),
+        Checksum::OfFile("20bb9a0ef54c7db3efc55a92eef5582c109615df22683c380526788f98e42a1c"),
+    ]),
+    mirrors: &["http://codh.rois.ac.jp/kmnist/dataset/kmnist/"],
+    archive: "",
+};
+
+/// The archive of all parts of EMNIST.
+const EMNIST: &str = "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip";
+
+/// Digits of EMNIST (Cohen et al., 2017). It is published as one archive of all its parts, `gzip.zip`; its files have no checksums of
+/// their own.
+static EMNIST_DIGITS: Catalog = Catalog {
+    name: "emnist-digits",
+    shape: GREY,
+    classes: 10,
+    is_turned: true,
+    files: &[
+        images("emnist-digits-train-images-idx3-ubyte", 240_000, Checksum::Unknown),
+        labels("emnist-digits-train-labels-idx1-ubyte", 240_000, [0, 10], Checksum::Unknown),
+        images("emnist-digits-test-images-idx3-ubyte", 40_000, Checksum::Unknown),
+        labels("emnist-digits-test-labels-idx1-ubyte", 40_000, [0, 10], Checksum::Unknown),
+    ],
+    mirrors: &[],
+    archive: EMNIST,
+};
+
+/// Letters of EMNIST, in the files 1 to 26.
+static EMNIST_LETTERS: Catalog = Catalog {
+    name: "emnist-letters",
+    shape: GREY,
+    classes: 26,
+    is_turned: true,
+    files: &[
+        images("emnist-letters-train-images-idx3-ubyte", 124_800, Checksum::Unknown),
+        labels("emnist-letters-train-labels-idx1-ubyte", 124_800, [1, 26], Checksum::Unknown),
+        images("emnist-letters-test-images-idx3-ubyte", 20_800, Checksum::Unknown),
+        labels("emnist-letters-test-labels-idx1-ubyte", 20_800, [1, 26], Checksum::Unknown),
+    ],
+    mirrors: &[],
+    archive: EMNIST,
+};
+
+/// Digits and letters of EMNIST, those that look alike merged.
+static EMNIST_BALANCED: Catalog = Catalog {
+    name: "emnist-balanced",
+    shape: GREY,
+    classes: 47,
+    is_turned: true,
+    files: &[
+        images("emnist-balanced-train-images-idx3-ubyte", 112_800, Checksum::Unknown),
+        labels("emnist-balanced-train-labels-idx1-ubyte", 112_800, [0, 47], Checksum::Unknown),
+        images("emnist-balanced-test-images-idx3-ubyte", 18_800, Checksum::Unknown),
+        labels("emnist-balanced-test-labels-idx1-ubyte", 18_800, [0, 47], Checksum::Unknown),
+    ],
+    mirrors: &[],
+    archive: EMNIST,
+};
+
+/// The cropped digits of SVHN (Netzer et al., 2011).
+static SVHN: Catalog = Catalog {
+    name: "svhn",
+    shape: COLOUR,
+    classes: 10,
+    is_turned: false,
+    files: &[
+        FileSpec {
+            name: "train_32x32.mat",
+            content: Content::Svhn { count: 73_257 },
+            bytes: 182_040_794,
+            checksum: Checksum::OfFile("435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8"),
+        },
+        FileSpec {
+            name: "test_32x32.mat",
+            content: Content::Svhn { count: 26_032 },
+            bytes: 64_275_384,
+            checksum: Checksum::OfFile("cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b"),
+        },
+    ],
+    mirrors: &["http://ufldl.stanford.edu/housenumbers/"],
+    archive: "",
+};
+
+/// CIFAR-10 (Krizhevsky, 2009), the version for C programs.
+static CIFAR10: Catalog = Catalog {
+    name: "cifar-10",
+    shape: COLOUR,
+    classes: 10,
+    is_turned: false,
+    files: &[FileSpec {
+        name: "cifar-10-binary.tar.gz",
+        content: Content::Cifar10,
+        bytes: 170_052_171,
+        checksum: Checksum::OfFile("c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"),
+    }],
+    mirrors: &["https://www.cs.toronto.edu/~kriz/"],
+    archive: "",
+};
+
+static ALL: &[&Catalog] =
+    &[&MNIST, &FASHION_MNIST, &KMNIST, &EMNIST_DIGITS, &EMNIST_LETTERS, &EMNIST_BALANCED, &SVHN, &CIFAR10];
 
 /// Returns the catalog entry of a dataset.
 pub(crate) fn find(name: &str) -> Result<&'static Catalog, DataError> {
@@ -89,18 +292,22 @@ mod tests {
     fn an_unknown_name_lists_the_known_ones() {
         assert_eq!(find("mnist").expect("known").name, "mnist");
         let error = find("mnits").expect_err("a typing error");
-        assert_eq!(error.to_string(), "unknown dataset `mnits`: expected mnist");
+        assert!(
+            error.to_string().starts_with("unknown dataset `mnits`: expected mnist or fashion-mnist or"),
+            "{error}"
+        );
     }
 
     #[test]
-    fn lengths_follow_from_the_form() {
-        for file in &MNIST.files {
-            let expected = match file.content {
-                Content::Images { count, height, width } => 16 + count * height * width,
-                Content::Labels { count, .. } => 8 + count,
-            };
-            assert_eq!(file.bytes, expected as u64, "{}", file.name);
-            assert_eq!(file.sha256.len(), 64);
+    fn checksums_and_names_are_unique() {
+        let mut seen = std::collections::HashSet::new();
+        for file in ALL.iter().flat_map(|catalog| catalog.files) {
+            if let Checksum::OfContent(sha256) | Checksum::OfFile(sha256) = file.checksum {
+                assert!(sha256.len() == 64 && seen.insert(sha256), "{}", file.name);
+            }
         }
+        assert_eq!(MNIST.files[0].names(), ["train-images-idx3-ubyte.gz", "train-images-idx3-ubyte"]);
+        assert_eq!(KMNIST.files[0].names(), ["train-images-idx3-ubyte.gz"]);
+        assert_eq!(SVHN.files[1].names(), ["test_32x32.mat"]);
     }
 }

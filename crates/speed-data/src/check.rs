@@ -1,6 +1,6 @@
 //! The report behind `speed data check NAME`.
 
-use crate::catalog::Content;
+use crate::catalog::{Checksum, Content};
 use crate::{DataError, catalog, verify};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct CheckReport {
     /// The dataset.
     pub name: &'static str,
-    /// Its files, in the order training images, training labels, test images, test labels.
+    /// Its files.
     pub files: Vec<FileReport>,
 }
 
@@ -18,13 +18,13 @@ pub struct CheckReport {
 pub struct FileReport {
     /// The file's name without `.gz`.
     pub name: &'static str,
-    /// SHA-256 that the uncompressed content must have, in hexadecimal.
-    pub sha256: &'static str,
+    /// What it must be.
+    pub checksum: Checksum,
     /// The dataset found, or its first fault.
     pub outcome: Result<GoodFile, DataError>,
 }
 
-/// A file that passed every check: gzip, header, counts, sizes, labels and checksum.
+/// A file that passed every check: packing, header, counts, sizes, labels and checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoodFile {
     /// Its place.
@@ -59,11 +59,16 @@ pub fn check(name: &str, dir: &Path) -> Result<CheckReport, DataError> {
         let (images, labels) = match file.content {
             Content::Images { count, .. } => (count, 0),
             Content::Labels { count, .. } => (0, count),
+            Content::Svhn { count } => (count, count),
+            Content::Cifar10 => (60_000, 60_000),
         };
-        let content_bytes = checked.content.len() as u64;
+        let content_bytes = checked.loaded.bytes();
         Ok(GoodFile { path, stored_bytes: checked.stored_bytes, content_bytes, images, labels })
     };
-    let report =
-        |file: &'static catalog::FileSpec| FileReport { name: file.name, sha256: file.sha256, outcome: outcome(file) };
+    let report = |file: &'static catalog::FileSpec| FileReport {
+        name: file.name,
+        checksum: file.checksum,
+        outcome: outcome(file),
+    };
     Ok(CheckReport { name: catalog.name, files: catalog.files.iter().map(report).collect() })
 }

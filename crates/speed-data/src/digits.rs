@@ -8,7 +8,6 @@
 //! Only `+ - * /` and square roots are used, so a seed gives the same bytes on every machine.
 
 mod glyphs;
-mod random;
 mod render;
 mod warp;
 

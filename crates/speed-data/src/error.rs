@@ -1,7 +1,11 @@
 //! Faults of data, and what to do about them.
 
 use crate::ImageShape;
+use crate::catalog::Checksum;
 use crate::idx::IdxError;
+use crate::mat::MatError;
+use crate::pictures::Size;
+use speed_npy::NpyError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -51,6 +55,14 @@ pub enum DataError {
         /// Shape and classes of the test images.
         test: (ImageShape, usize),
     },
+    /// Images that no street digits can be made of.
+    #[error("handwriting must have one channel and an image of every class, found {images} images of {shape}")]
+    Handwriting {
+        /// The shape of its images.
+        shape: ImageShape,
+        /// Number of images.
+        images: usize,
+    },
     /// Images are to be shared out to nobody.
     #[error("expected at least one teacher, found 0")]
     NoTeachers,
@@ -97,6 +109,14 @@ pub enum DataError {
         problem: FileProblem,
         /// The known file whose content it has instead, if any (swapped files).
         content_of: Option<&'static str>,
+    },
+    /// A folder of pictures that is no dataset.
+    #[error("{}: {problem}", .path.display())]
+    Pictures {
+        /// The folder or the picture.
+        path: PathBuf,
+        /// The fault.
+        problem: PictureProblem,
     },
     /// The operating system refused.
     #[error("cannot {action} {}: {error}", .path.display())]
@@ -170,23 +190,101 @@ pub enum FileProblem {
         /// Height and width in the header.
         found: (usize, usize),
     },
+    /// Not a MATLAB file with images and labels.
+    #[error("{0}")]
+    Mat(#[from] MatError),
+    /// Not an array of the kind expected.
+    #[error("{0}")]
+    Npy(#[from] NpyError),
+    /// An array with other axes.
+    #[error("wrong axes: expected {expected}, found {found:?}")]
+    Axes {
+        /// What they must be.
+        expected: &'static str,
+        /// Their lengths.
+        found: Vec<usize>,
+    },
+    /// A label that no byte can hold.
+    #[error("label {index}: expected 0 to 255, found {found}")]
+    LargeLabel {
+        /// Index of the label.
+        index: usize,
+        /// Its value.
+        found: i64,
+    },
+    /// An archive that is damaged or lacks a file.
+    #[error("damaged or incomplete archive: {reason}")]
+    Archive {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Images of another shape.
+    #[error("wrong images: expected {expected}, found {found} (channels x height x width)")]
+    Shape {
+        /// As published.
+        expected: ImageShape,
+        /// As in the file.
+        found: ImageShape,
+    },
     /// A label that is no class.
-    #[error("label {index}: expected below {classes}, found {found}")]
+    #[error("label {index}: expected {first} to {}, found {found}", usize::from(*.first) + .classes - 1)]
     Label {
         /// Index of the label.
         index: usize,
         /// Its value.
         found: u8,
+        /// That of the first class.
+        first: u8,
         /// Number of classes.
         classes: usize,
     },
     /// Every check of the form passed, but the content is not the published one.
-    #[error("wrong checksum (SHA-256 of the uncompressed content): expected {expected}, found {found}")]
+    #[error("wrong checksum: expected {expected}, found {found}")]
     Checksum {
-        /// As published, in hexadecimal.
-        expected: &'static str,
+        /// As published.
+        expected: Checksum,
         /// Of this file, in hexadecimal.
         found: String,
+    },
+}
+
+/// The fault of a folder of pictures.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PictureProblem {
+    /// Not as many folders as there can be classes.
+    #[error("expected a folder for each of 2 to 256 classes, found {found}")]
+    Classes {
+        /// Number of folders.
+        found: usize,
+    },
+    /// A folder without a picture.
+    #[error("there is no PNG or JPEG picture in it")]
+    Empty,
+    /// A class of test pictures that no training picture has.
+    #[error("there is no such class of training pictures")]
+    OtherClass,
+    /// More pictures than can be held.
+    #[error("more than {limit} bytes of pixels")]
+    TooMany {
+        /// The limit.
+        limit: u64,
+    },
+    /// A picture that cannot be read.
+    #[error("no PNG or JPEG picture: {reason}")]
+    Decode {
+        /// The decoder's words.
+        reason: String,
+    },
+    /// A picture of another size than the first one.
+    #[error(
+        "expected {expected} like the other pictures, found {found} (height x width); `data.size` resizes them all"
+    )]
+    Size {
+        /// Height and width of the first picture.
+        expected: Size,
+        /// Height and width of this one.
+        found: Size,
     },
 }
 
@@ -197,8 +295,10 @@ pub struct DownloadError {
     pub name: &'static str,
     /// Address and reason of every mirror that failed.
     pub attempts: Vec<(String, String)>,
-    /// Place of each missing file, and the SHA-256 of its uncompressed content in hexadecimal.
-    pub wanted: Vec<(PathBuf, &'static str)>,
+    /// Where it is published, if not as files of their own.
+    pub archive: &'static str,
+    /// Place of each missing file, and what is known of it.
+    pub wanted: Vec<(PathBuf, Checksum)>,
 }
 
 impl fmt::Display for DownloadError {
@@ -210,9 +310,12 @@ impl fmt::Display for DownloadError {
         for (url, reason) in &self.attempts {
             write!(f, "\n  {url}: {reason}")?;
         }
-        write!(f, "\nget these files in another way and put them here (gzip, or uncompressed without the .gz):")?;
-        for (path, sha256) in &self.wanted {
-            write!(f, "\n  {}\n    SHA-256 of the uncompressed content {sha256}", path.display())?;
+        if !self.archive.is_empty() {
+            write!(f, "\n  these files are within {}", self.archive)?;
+        }
+        write!(f, "\nget these files in another way and put them here:")?;
+        for (path, checksum) in &self.wanted {
+            write!(f, "\n  {}\n    {checksum}", path.display())?;
         }
         write!(f, "\nthen run `speed data check {}`", self.name)
     }

@@ -108,7 +108,7 @@ fn fetch_catalog(
 ) -> Result<FetchReport, DataError> {
     let mut report = FetchReport::default();
     let mut missing = Vec::new();
-    for file in &catalog.files {
+    for file in catalog.files {
         let Some(path) = verify::find(catalog, file, dir) else {
             missing.push(file);
             continue;
@@ -119,14 +119,19 @@ fn fetch_catalog(
     }
 
     let folder = dir.join(catalog.name);
-    let target = |file: &FileSpec| folder.join(format!("{}.gz", file.name));
+    let target = |file: &FileSpec| folder.join(file.stored_name());
     for (i, file) in missing.iter().enumerate() {
         fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
         let mut emit = |event| on_progress(FetchProgress { file: file.name, event });
         let job = Job { catalog, file, target: target(file) };
         if let Err(attempts) = job.run(mirrors, &mut emit)? {
-            let wanted = missing[i..].iter().map(|file| (target(file), file.sha256)).collect();
-            return Err(DataError::Download(Box::new(DownloadError { name: catalog.name, attempts, wanted })));
+            let wanted = missing[i..].iter().map(|file| (target(file), file.checksum)).collect();
+            return Err(DataError::Download(Box::new(DownloadError {
+                name: catalog.name,
+                attempts,
+                archive: catalog.archive,
+                wanted,
+            })));
         }
         report.downloaded.push(job.target);
     }
@@ -153,7 +158,7 @@ impl Job {
         }
         let mut attempts = Vec::new();
         for mirror in mirrors {
-            let url = format!("{}/{}.gz", mirror.trim_end_matches('/'), self.file.name);
+            let url = format!("{}/{}", mirror.trim_end_matches('/'), self.file.stored_name());
             match self.try_mirror(&url, &mut part, emit)? {
                 Ok(()) => return Ok(Ok(())),
                 Err(reason) => {

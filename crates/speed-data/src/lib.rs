@@ -21,26 +21,35 @@
 //! # Ok::<(), speed_data::DataError>(())
 //! ```
 
+pub mod arrays;
 mod catalog;
 mod check;
+mod cifar;
 mod dataset;
 pub mod digits;
 mod error;
 mod fetch;
+mod files;
 pub mod idx;
+pub mod mat;
 pub mod mnist;
 pub mod partition;
+pub mod pictures;
 mod places;
+mod random;
 mod shape;
 mod split;
+pub mod street;
 #[cfg(test)]
 mod toy;
 mod verify;
 
+pub use catalog::Checksum;
 pub use check::{CheckReport, FileReport, GoodFile, check};
 pub use dataset::Dataset;
-pub use error::{DataError, DownloadError, FileProblem};
+pub use error::{DataError, DownloadError, FileProblem, PictureProblem};
 pub use fetch::{FetchEvent, FetchProgress, FetchReport, fetch};
+pub use files::load;
 pub use places::locate;
 pub use shape::ImageShape;
 pub use split::Split;

@@ -1,6 +1,7 @@
 //! A made-up dataset for tests: files of the right form whose checksums are known.
 
-use crate::catalog::{Catalog, Content, FileSpec};
+use crate::ImageShape;
+use crate::catalog::{Catalog, Checksum, Content, FileSpec};
 use crate::idx::{IMAGES_MAGIC, LABELS_MAGIC};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -16,18 +17,17 @@ pub(crate) fn toy() -> (&'static Catalog, HashMap<String, Vec<u8>>) {
         let bytes = file(content);
         files.insert(format!("/{name}.gz"), gzip(&bytes));
         let sha256 = hex::encode(Sha256::digest(&bytes)).leak();
-        FileSpec { name, content, bytes: bytes.len() as u64, sha256 }
+        FileSpec { name, content, bytes: bytes.len() as u64, checksum: Checksum::OfContent(sha256) }
     };
-    let catalog = Catalog {
-        name: "toy",
-        files: [
-            spec("a-images", Content::Images { count: 300, height: 28, width: 28 }),
-            spec("a-labels", Content::Labels { count: 300, classes: 10 }),
-            spec("b-images", Content::Images { count: 50, height: 28, width: 28 }),
-            spec("b-labels", Content::Labels { count: 50, classes: 10 }),
-        ],
-        mirrors: &[],
-    };
+    let files_of = Box::leak(Box::new([
+        spec("a-images", Content::Images { count: 300, height: 28, width: 28 }),
+        spec("a-labels", Content::Labels { count: 300, first: 0, classes: 10 }),
+        spec("b-images", Content::Images { count: 50, height: 28, width: 28 }),
+        spec("b-labels", Content::Labels { count: 50, first: 0, classes: 10 }),
+    ]));
+    let shape = ImageShape { channels: 1, height: 28, width: 28 };
+    let catalog =
+        Catalog { name: "toy", shape, classes: 10, is_turned: false, files: files_of, mirrors: &[], archive: "" };
     (Box::leak(Box::new(catalog)), files)
 }
 
@@ -38,7 +38,8 @@ pub(crate) fn file(content: Content) -> Vec<u8> {
         Content::Images { count, height, width } => {
             (vec![IMAGES_MAGIC as usize, count, height, width], count * height * width, 256)
         }
-        Content::Labels { count, classes } => (vec![LABELS_MAGIC as usize, count], count, classes),
+        Content::Labels { count, classes, .. } => (vec![LABELS_MAGIC as usize, count], count, classes),
+        Content::Svhn { .. } | Content::Cifar10 => unreachable!("the toy dataset has idx files"),
     };
     let mut data = vec![0; len];
     stream.fill_bytes(&mut data);

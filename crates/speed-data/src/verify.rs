@@ -1,28 +1,51 @@
-//! The checks of one published file: gzip, length, header, labels, checksum.
+//! The checks of one published file: packing, form, counts, labels, checksum.
 
-use crate::catalog::{Catalog, Content, FileSpec};
+use crate::catalog::{Catalog, Checksum, Content, FileSpec};
 use crate::error::{FileProblem, io_error};
-use crate::{DataError, idx};
+use crate::{DataError, Split, cifar, idx, mat};
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// A file that passed every check.
+#[derive(Debug)]
 pub(crate) struct Checked {
-    /// The uncompressed idx file.
-    pub(crate) content: Vec<u8>,
+    /// What it holds.
+    pub(crate) loaded: Loaded,
     /// Bytes on disk.
     pub(crate) stored_bytes: u64,
 }
 
-/// Lists the places of a file below `dir`, in order of preference: the folder itself, then the dataset's own folder; gzip,
-/// then uncompressed.
+/// What a file holds.
+#[derive(Debug)]
+pub(crate) enum Loaded {
+    /// The uncompressed idx file.
+    Idx(Vec<u8>),
+    /// Images and labels of a half of the dataset, or of both.
+    Splits(Vec<Split>),
+}
+
+impl Loaded {
+    /// Returns the bytes of its uncompressed content.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Idx(content) => content.len() as u64,
+            Self::Splits(splits) => {
+                splits.iter().map(|split| (split.len() * (split.shape().pixels() + 1)) as u64).sum()
+            }
+        }
+    }
+}
+
+/// Lists the places of a file below `dir`, in order of preference: the folder itself, then the dataset's own folder; as it is
+/// published, then uncompressed.
 pub(crate) fn candidates(catalog: &Catalog, file: &FileSpec, dir: &Path) -> Vec<PathBuf> {
+    let names = file.names();
     [dir.to_path_buf(), dir.join(catalog.name)]
         .iter()
-        .flat_map(|folder| [folder.join(format!("{}.gz", file.name)), folder.join(file.name)])
+        .flat_map(|folder| names.iter().map(|name| folder.join(name)))
         .collect()
 }
 
@@ -44,35 +67,64 @@ pub(crate) fn find_required(
     })
 }
 
-/// Reads a file and checks all of it. The content decides whether it is gzip, not the name.
+/// Reads a file and checks all of it. The content decides whether an idx file is packed, not the name.
 ///
 /// The checksum alone would do for safety; the checks before it are there to say what is wrong.
 pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Checked, DataError> {
     let bad = |problem, content_of| DataError::BadFile { path: path.to_path_buf(), problem, content_of };
-    // Long enough for every file of the dataset, so that a swapped file is read to its end and recognised.
-    let limit = catalog.files.iter().map(|file| file.bytes).max().unwrap_or(file.bytes);
     let handle = File::open(path).map_err(io_error("open", path))?;
     let stored_bytes = handle.metadata().map_err(io_error("read", path))?.len();
-    let content = read_content(handle, path, limit)?;
-    if content.len() as u64 > limit {
-        return Err(bad(FileProblem::TooLong { expected: file.bytes, limit }, None));
+    let mut reader = BufReader::with_capacity(1 << 16, Hashed { handle, sha256: Sha256::new() });
+    let mut of_content = String::new();
+    let loaded = match file.content {
+        Content::Images { .. } | Content::Labels { .. } => {
+            // Long enough for every file of the dataset, so that a swapped file is read to its end and recognised.
+            let limit = catalog.files.iter().map(|file| file.bytes).max().unwrap_or(file.bytes);
+            let content = read_content(&mut reader, path, limit)?;
+            if content.len() as u64 > limit {
+                return Err(bad(FileProblem::TooLong { expected: file.bytes, limit }, None));
+            }
+            of_content = hex::encode(Sha256::digest(&content));
+            check_form(file, &content).map(|()| Loaded::Idx(content))
+        }
+        Content::Svhn { count } => read_svhn(&mut reader, catalog, count).map(|split| Loaded::Splits(vec![split])),
+        Content::Cifar10 => cifar::read(&mut reader, catalog).map(Loaded::Splits),
+    };
+    // What lies behind the part that was read belongs to the file; a longer one is another file.
+    io::copy(&mut reader.by_ref().take(file.bytes), &mut io::sink()).map_err(io_error("read", path))?;
+    let of_file = hex::encode(reader.into_inner().sha256.finalize());
+    let is_of = |file: &FileSpec| match file.checksum {
+        Checksum::OfContent(expected) => expected == of_content,
+        Checksum::OfFile(expected) => expected == of_file,
+        Checksum::Unknown => false,
+    };
+    let other = || catalog.files.iter().find(|other| is_of(other)).map(|other| other.name);
+    let loaded = loaded.map_err(|problem| bad(problem, other()))?;
+    if file.checksum != Checksum::Unknown && !is_of(file) {
+        let found = if matches!(file.checksum, Checksum::OfFile(_)) { of_file } else { of_content };
+        return Err(bad(FileProblem::Checksum { expected: file.checksum, found }, None));
     }
-    let sha256 = hex::encode(Sha256::digest(&content));
-    if let Err(problem) = check_form(file, &content) {
-        let other = catalog.files.iter().find(|other| other.sha256 == sha256);
-        return Err(bad(problem, other.map(|other| other.name)));
+    Ok(Checked { loaded, stored_bytes })
+}
+
+/// A file whose bytes are hashed as they are read.
+struct Hashed {
+    handle: File,
+    sha256: Sha256,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.handle.read(buffer)?;
+        self.sha256.update(&buffer[..count]);
+        Ok(count)
     }
-    if sha256 != file.sha256 {
-        return Err(bad(FileProblem::Checksum { expected: file.sha256, found: sha256 }, None));
-    }
-    Ok(Checked { content, stored_bytes })
 }
 
 /// Reads at most `limit + 1` bytes of uncompressed content, whatever a gzip stream would unpack to.
-fn read_content(handle: File, path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
+fn read_content(reader: &mut impl BufRead, path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
     const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
     let mut content = Vec::new();
-    let mut reader = BufReader::new(handle);
     if reader.fill_buf().map_err(io_error("read", path))?.starts_with(&GZIP_MAGIC) {
         MultiGzDecoder::new(reader).take(limit + 1).read_to_end(&mut content).map_err(|error| DataError::BadFile {
             path: path.to_path_buf(),
@@ -85,30 +137,49 @@ fn read_content(handle: File, path: &Path, limit: u64) -> Result<Vec<u8>, DataEr
     Ok(content)
 }
 
+fn check_count(what: &'static str, expected: usize, found: usize) -> Result<(), FileProblem> {
+    if expected == found { Ok(()) } else { Err(FileProblem::Count { what, expected, found }) }
+}
+
 fn check_form(file: &FileSpec, content: &[u8]) -> Result<(), FileProblem> {
-    let count = |what, expected, found| match expected == found {
-        true => Ok(()),
-        false => Err(FileProblem::Count { what, expected, found }),
-    };
     match file.content {
-        Content::Images { count: expected, height, width } => {
+        Content::Images { count, height, width } => {
             let images = idx::read_images(content)?;
-            count("images", expected, images.count)?;
+            check_count("images", count, images.count)?;
             let found = (images.height, images.width);
             if found != (height, width) {
                 return Err(FileProblem::Dimensions { expected: (height, width), found });
             }
         }
-        Content::Labels { count: expected, classes } => {
+        Content::Labels { count, first, classes } => {
             let labels = idx::read_labels(content)?;
-            count("labels", expected, labels.len())?;
-            if let Some((index, &found)) = labels.iter().enumerate().find(|&(_, &label)| usize::from(label) >= classes)
-            {
-                return Err(FileProblem::Label { index, found, classes });
-            }
+            check_count("labels", count, labels.len())?;
+            check_labels(labels, first, classes)?;
         }
+        Content::Svhn { .. } | Content::Cifar10 => {}
     }
     Ok(())
+}
+
+pub(crate) fn check_labels(labels: &[u8], first: u8, classes: usize) -> Result<(), FileProblem> {
+    let is_class = |label: u8| label >= first && usize::from(label - first) < classes;
+    match labels.iter().enumerate().find(|&(_, &label)| !is_class(label)) {
+        Some((index, &found)) => Err(FileProblem::Label { index, found, first, classes }),
+        None => Ok(()),
+    }
+}
+
+/// Reads images and labels of SVHN, whose label 10 is the digit 0.
+fn read_svhn(reader: &mut impl BufRead, catalog: &Catalog, count: usize) -> Result<Split, FileProblem> {
+    let limit = (count * (catalog.shape.pixels() + 8) + (1 << 16)) as u64;
+    let mat::MatImages { shape, pixels, mut labels } = mat::read_images(reader, limit)?;
+    check_count("images", count, labels.len())?;
+    if shape != catalog.shape {
+        return Err(FileProblem::Shape { expected: catalog.shape, found: shape });
+    }
+    check_labels(&labels, 1, catalog.classes)?;
+    labels.iter_mut().for_each(|label| *label %= 10);
+    Ok(Split::new(shape, catalog.classes, pixels, labels).expect("checked shape, counts and labels"))
 }
 
 #[cfg(test)]
@@ -136,13 +207,14 @@ mod tests {
     fn good_files_are_read_whatever_their_name() {
         let (catalog, files) = toy();
         let folder = tempfile::tempdir().expect("a temporary folder");
-        for spec in &catalog.files {
+        for spec in catalog.files {
             let (packed, content) = (&files[&format!("/{}.gz", spec.name)], file(spec.content));
             for (name, bytes) in [("x.gz", packed), ("x", &content), ("y.gz", &content), ("y", packed)] {
                 let path = folder.path().join(name);
                 fs::write(&path, bytes).expect("a file");
                 let checked = read(catalog, spec, &path).unwrap_or_else(|error| panic!("{error}"));
-                assert!(checked.content == content && checked.stored_bytes == bytes.len() as u64);
+                let Loaded::Idx(found) = checked.loaded else { panic!("no idx file") };
+                assert!(found == content && checked.stored_bytes == bytes.len() as u64);
             }
         }
     }
@@ -214,11 +286,15 @@ mod tests {
         let mut labels = file(catalog.files[1].content);
         labels[8 + 123] = 10;
         let (problem, _, text) = refused(1, &labels);
-        assert!(matches!(problem, FileProblem::Label { index: 123, found: 10, classes: 10 }), "{text}");
+        assert!(matches!(problem, FileProblem::Label { index: 123, found: 10, first: 0, classes: 10 }), "{text}");
         let mut images = file(catalog.files[0].content);
         images[5000] ^= 1;
         let (problem, _, text) = refused(0, &images);
-        assert!(matches!(problem, FileProblem::Checksum { .. }) && text.contains(catalog.files[0].sha256), "{text}");
+        assert!(
+            matches!(problem, FileProblem::Checksum { .. })
+                && text.contains(catalog.files[0].checksum.sha256().expect("known")),
+            "{text}"
+        );
     }
 
     #[test]

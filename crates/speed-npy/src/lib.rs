@@ -46,6 +46,12 @@ pub enum NpyError {
         /// The type.
         found: String,
     },
+    /// A type of entries that is not unsigned bytes.
+    #[error("expected unsigned bytes (dtype uint8), found dtype {found}")]
+    NoBytes {
+        /// The type.
+        found: String,
+    },
     /// An integer beyond 64 bits with sign.
     #[error("{found} is too large")]
     Large {
@@ -76,29 +82,65 @@ impl WholeNumbers {
     /// # Errors
     /// With what was expected and found, if the bytes are not such an array in C order.
     pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
-        check_header(bytes)?;
-        let file = NpyFile::new(bytes).map_err(NpyError::Header)?;
-        if file.order() != Order::C {
-            return Err(NpyError::FortranOrder);
-        }
-        let mut entries = 1usize;
-        let mut shape = Vec::new();
-        for &length in file.shape() {
-            let length = usize::try_from(length).map_err(|_| NpyError::ShapeTooLarge)?;
-            entries = entries.checked_mul(length).ok_or(NpyError::ShapeTooLarge)?;
-            shape.push(length);
-        }
-        // Every entry takes at least a byte: a header that promises more than the file holds is refused before anything
-        // of that size is allocated.
-        if entries > bytes.len() {
-            return Err(NpyError::Promise { entries, bytes: bytes.len() });
-        }
+        let (file, shape, entries) = open(bytes)?;
         let values = whole_numbers(file)?;
         if values.len() != entries {
             return Err(NpyError::Entries { expected: entries, found: values.len() });
         }
         Ok(Self { shape, values })
     }
+}
+
+/// An array of unsigned bytes, in C order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ByteArray<'a> {
+    /// Length of each axis.
+    pub shape: Vec<usize>,
+    /// All values, where they lie in the file; as many as the product of the lengths.
+    pub values: &'a [u8],
+}
+
+impl<'a> ByteArray<'a> {
+    /// Reads an array of unsigned bytes without a copy.
+    ///
+    /// # Errors
+    /// With what was expected and found, if the bytes are not such an array in C order.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, NpyError> {
+        let (file, shape, entries) = open(bytes)?;
+        let found = file.dtype().descr().to_string();
+        if !matches!(found.trim_matches('\''), "|u1" | "<u1" | ">u1" | "=u1" | "u1") {
+            return Err(NpyError::NoBytes { found });
+        }
+        // Behind the header there are the entries and nothing else.
+        let header = bytes.len() - header_end(bytes).ok_or(NpyError::HeaderLength)?.len();
+        let values = &bytes[header..];
+        if values.len() != entries {
+            return Err(NpyError::Entries { expected: entries, found: values.len() });
+        }
+        Ok(Self { shape, values })
+    }
+}
+
+/// Reads the header: the file, the lengths of its axes, and their product.
+fn open(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, Vec<usize>, usize), NpyError> {
+    check_header(bytes)?;
+    let file = NpyFile::new(bytes).map_err(NpyError::Header)?;
+    if file.order() != Order::C {
+        return Err(NpyError::FortranOrder);
+    }
+    let mut entries = 1usize;
+    let mut shape = Vec::new();
+    for &length in file.shape() {
+        let length = usize::try_from(length).map_err(|_| NpyError::ShapeTooLarge)?;
+        entries = entries.checked_mul(length).ok_or(NpyError::ShapeTooLarge)?;
+        shape.push(length);
+    }
+    // Every entry takes at least a byte: a header that promises more than the file holds is refused before anything
+    // of that size is allocated.
+    if entries > bytes.len() {
+        return Err(NpyError::Promise { entries, bytes: bytes.len() });
+    }
+    Ok((file, shape, entries))
 }
 
 fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {
@@ -143,6 +185,13 @@ fn whole(value: f64) -> Result<i64, NpyError> {
     Err(NpyError::Fraction { found: value })
 }
 
+/// Returns what lies behind the header.
+fn header_end(bytes: &[u8]) -> Option<&[u8]> {
+    let header = header(bytes)?;
+    let start = if bytes[6] == 1 { 10 } else { 12 };
+    bytes.get(start + header.len()..)
+}
+
 /// Returns the header, whose length is two bytes in version 1 and four from version 2 on; none if it is longer than the file.
 fn header(bytes: &[u8]) -> Option<&[u8]> {
     let (length, start) = match bytes.get(6)? {
@@ -167,6 +216,22 @@ fn check_header(bytes: &[u8]) -> Result<(), NpyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_read_where_they_are() {
+        let file = |descr: &str, shape: &str, values: &[u8]| {
+            let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+            [b"\x93NUMPY\x01\x00", [header.len() as u8, 0].as_slice(), header.as_bytes(), values].concat()
+        };
+        let good = file("|u1", "(2, 3)", &[1, 2, 3, 4, 5, 6]);
+        let found = ByteArray::parse(&good).expect("an array");
+        assert_eq!((found.shape, found.values), (vec![2, 3], &[1, 2, 3, 4, 5, 6][..]));
+        let refused = |bytes: &[u8]| ByteArray::parse(bytes).expect_err("refused").to_string();
+        assert!(refused(&file("<i2", "(3,)", &[0; 6])).contains("uint8"));
+        assert!(refused(&file("|u1", "(2, 3)", &[0; 7])).contains("expected 6 entries, found 7"));
+        assert!(refused(&file("|u1", "(2, 3000)", &[0; 6])).contains("promises 6000"));
+        assert!(refused(&good[..20]).contains("header"));
+    }
 
     #[test]
     fn headers_that_would_take_memory_or_time_are_refused() {

@@ -1,6 +1,6 @@
 //! The ten digits as people write them: control points of strokes, several ways for each digit.
 
-use super::random::bell;
+use crate::random::bell;
 use rand::RngExt;
 use speed_random::Stream;
 

@@ -1,7 +1,7 @@
 //! The pen: strokes in pixel coordinates to antialiased bytes.
 
 use super::glyphs::{Point, Stroke};
-use super::random::bell;
+use crate::random::bell;
 use rand::RngExt;
 use speed_random::Stream;
 

@@ -1,8 +1,8 @@
 //! Distortions of a written digit: a smooth bend of the plane, an affine map, then size and place as MNIST has them.
 
 use super::glyphs::{Point, Stroke};
-use super::random::bell;
 use super::render::SIDE;
+use crate::random::bell;
 use speed_random::Stream;
 
 /// Nodes of the bend on each side of the unit square.

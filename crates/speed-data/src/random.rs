@@ -5,7 +5,7 @@ use speed_random::Stream;
 
 /// Returns a bell-shaped number of mean 0 and variance 1 within +-3.47: the sum of four uniform ones. Bounded, so that no
 /// digit is torn apart, and without a logarithm, so that it is the same on every machine.
-pub(super) fn bell(stream: &mut Stream) -> f32 {
+pub(crate) fn bell(stream: &mut Stream) -> f32 {
     // Each uniform number has variance 1/12, the sum of four 1/3.
     const SCALE: f32 = 1.732_050_8;
     let sum: f32 = (0..4).map(|_| stream.random::<f32>()).sum();

@@ -1,0 +1,97 @@
+//! MATLAB's files of level 5, as datasets of images use them: arrays of numbers, each compressed by itself.
+//!
+//! Made for bytes of any origin: an array is read as it is unpacked, nothing is believed before it has arrived, and what is unpacked is
+//! limited. The format: MathWorks, *MAT-File Format*, chapter 1.
+//!
+//! Images are an array `X` of unsigned bytes with the dimensions height, width, channel, image, the first one varying fastest; labels an
+//! array `y` of as many whole numbers.
+
+mod element;
+mod error;
+
+use std::io::BufRead;
+
+use crate::ImageShape;
+use element::Array;
+pub use error::MatError;
+
+/// Images and labels of one file.
+pub struct MatImages {
+    /// The shape of every image.
+    pub shape: ImageShape,
+    /// Image after image, each in the order channel, row, column.
+    pub pixels: Vec<u8>,
+    /// The label of every image, as the file has it.
+    pub labels: Vec<u8>,
+}
+
+/// Reads the images `X` and the labels `y` of a file, unpacking at most `limit` bytes in all. Other arrays are passed over.
+///
+/// # Errors
+/// [`MatError`]: what is wrong, and in which array.
+pub fn read_images(file: impl BufRead, limit: u64) -> Result<MatImages, MatError> {
+    let (mut images, mut labels) = (None, None);
+    element::for_each_array(file, limit, &mut |array| {
+        let is_repeated = match array.name() {
+            "X" => images.replace(read_pixels(array, limit)?).is_some(),
+            "y" => labels.replace(read_labels(array)?).is_some(),
+            _ => false,
+        };
+        if is_repeated { Err(MatError::Repeated { name: array.name().to_owned() }) } else { Ok(()) }
+    })?;
+    let (shape, pixels) = images.ok_or(MatError::Missing { name: "X" })?;
+    let labels = labels.ok_or(MatError::Missing { name: "y" })?;
+    let images = pixels.len() / shape.pixels();
+    if labels.len() != images {
+        return Err(MatError::Counts { images, labels: labels.len() });
+    }
+    Ok(MatImages { shape, pixels, labels })
+}
+
+fn read_pixels(array: &mut Array<'_>, limit: u64) -> Result<(ImageShape, Vec<u8>), MatError> {
+    let dims = array.dims();
+    let &[height, width, channels, images] = dims else {
+        return Err(array.wrong_dims("height, width, channel, image"));
+    };
+    let shape = ImageShape { channels, height, width };
+    if !shape.is_possible() || !matches!(channels, 1 | 3) {
+        return Err(array.wrong_dims("height, width, 1 or 3 channels, image"));
+    }
+    array.expect_bytes()?;
+    let (size, plane) = (shape.pixels(), height * width);
+    if (images as u128) * (size as u128) > limit.into() {
+        return Err(MatError::TooLong { limit });
+    }
+    // Memory that is not written to is none yet.
+    let (mut pixels, mut image) = (Vec::with_capacity(images * size), vec![0; size]);
+    for _ in 0..images {
+        array.read_bytes(&mut image)?;
+        let start = pixels.len();
+        pixels.resize(start + size, 0);
+        for (columns, rows) in image.chunks_exact(plane).zip(pixels[start..].chunks_exact_mut(plane)) {
+            for (y, row) in rows.chunks_exact_mut(width).enumerate() {
+                row.iter_mut().enumerate().for_each(|(x, pixel)| *pixel = columns[x * height + y]);
+            }
+        }
+    }
+    Ok((shape, pixels))
+}
+
+fn read_labels(array: &mut Array<'_>) -> Result<Vec<u8>, MatError> {
+    if array.dims().iter().filter(|&&size| size != 1).count() > 1 {
+        return Err(array.wrong_dims("one row or one column"));
+    }
+    let mut labels = Vec::new();
+    for index in 0..array.dims().iter().product() {
+        let value = array.read_number()?;
+        if !(0.0..=255.0).contains(&value) || value.fract() != 0.0 {
+            return Err(MatError::Label { index, value });
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number within 0..=255")]
+        labels.push(value as u8);
+    }
+    Ok(labels)
+}
+
+#[cfg(test)]
+mod tests;

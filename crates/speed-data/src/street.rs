@@ -1,0 +1,120 @@
+//! Street digits: colour images 32 x 32 in the manner of house numbers, made of handwriting and a seed.
+//!
+//! They stand in for SVHN, under their own name, where its images are missing. In the middle of each image is the digit to be read; its
+//! neighbours in the number are cut off at the sides. Ink and wall have any colours, often close to each other; numbers are seen from
+//! the side, out of focus, in uneven light, and with the sensor's noise.
+//!
+//! Only `+ - * /` and square roots are used, so the same handwriting and seed give the same bytes on every machine.
+
+mod camera;
+mod number;
+mod wall;
+
+use rand::RngExt;
+use speed_random::{Stream, Streams};
+
+use crate::{DataError, Dataset, ImageShape, Split};
+
+/// Rows and columns of an image.
+const SIDE: usize = 32;
+const SHAPE: ImageShape = ImageShape { channels: 3, height: SIDE, width: SIDE };
+
+/// Red, green and blue, 0 to 1.
+type Colour = [f32; 3];
+
+/// An image in work.
+type Canvas = [Colour; SIDE * SIDE];
+
+/// Makes `train` and `test` street digits of the images of `handwriting`, white on black in one channel: training images of training
+/// images, test images of test images.
+///
+/// Image `i` of a half has its own random stream, so it does not depend on how many there are; its label is uniform on the classes.
+///
+/// # Errors
+/// [`DataError::Handwriting`] when it has more channels than one, or no image of a class.
+pub fn generate(handwriting: &Dataset, [train, test]: [usize; 2], streams: &Streams) -> Result<Dataset, DataError> {
+    let split = |name: &str, handwriting: &Split, count: usize| {
+        let glyphs = Glyphs::of(handwriting)?;
+        let mut pixels = Vec::with_capacity(count * SHAPE.pixels());
+        let mut labels = Vec::with_capacity(count);
+        for image in 0..count {
+            let mut stream = streams.stream(name, image as u64);
+            let label = stream.random_range(0..glyphs.by_class.len());
+            photograph(&glyphs, label, &mut stream, &mut pixels);
+            labels.push(u8::try_from(label).expect("a class of a split"));
+        }
+        Split::new(SHAPE, handwriting.classes(), pixels, labels)
+    };
+    let train = split("street/train", &handwriting.train, train)?;
+    let test = split("street/test", &handwriting.test, test)?;
+    Dataset::new("street-digits", train, test)
+}
+
+/// Handwritten digits by their class.
+struct Glyphs<'a> {
+    images: &'a Split,
+    by_class: Vec<Vec<usize>>,
+}
+
+impl<'a> Glyphs<'a> {
+    fn of(images: &'a Split) -> Result<Self, DataError> {
+        let mut by_class = vec![Vec::new(); images.classes()];
+        for (image, &label) in images.labels().iter().enumerate() {
+            by_class[usize::from(label)].push(image);
+        }
+        if images.shape().channels != 1 || by_class.iter().any(Vec::is_empty) {
+            return Err(DataError::Handwriting { shape: images.shape(), images: images.len() });
+        }
+        Ok(Self { images, by_class })
+    }
+
+    fn of_class(&self, class: usize, stream: &mut Stream) -> Glyph<'a> {
+        let image = self.by_class[class][stream.random_range(0..self.by_class[class].len())];
+        Glyph { pixels: self.images.pixels(image), shape: self.images.shape() }
+    }
+
+    fn any(&self, stream: &mut Stream) -> Glyph<'a> {
+        let class = stream.random_range(0..self.by_class.len());
+        self.of_class(class, stream)
+    }
+}
+
+/// One handwritten digit.
+#[derive(Clone, Copy)]
+struct Glyph<'a> {
+    pixels: &'a [u8],
+    shape: ImageShape,
+}
+
+impl Glyph<'_> {
+    /// Returns the ink, 0 to 1, at a place whose origin is the middle and whose unit is the height.
+    fn ink(&self, [x, y]: [f32; 2]) -> f32 {
+        let ImageShape { height, width, .. } = self.shape;
+        let scale = height as f32;
+        let (x, y) = (x * scale + 0.5 * (width - 1) as f32, y * scale + 0.5 * (height - 1) as f32);
+        if !(x > -1.0 && y > -1.0 && x < width as f32 && y < height as f32) {
+            return 0.0;
+        }
+        // Beyond -1, so that cutting off is rounding down.
+        let (column, row) = ((x + 1.0) as usize, (y + 1.0) as usize);
+        let (u, v) = (x + 1.0 - column as f32, y + 1.0 - row as f32);
+        let at = |row: usize, column: usize| match (row.checked_sub(1), column.checked_sub(1)) {
+            (Some(row), Some(column)) if row < height && column < width => f32::from(self.pixels[row * width + column]),
+            _ => 0.0,
+        };
+        let top = at(row, column) * (1.0 - u) + at(row, column + 1) * u;
+        let bottom = at(row + 1, column) * (1.0 - u) + at(row + 1, column + 1) * u;
+        (top * (1.0 - v) + bottom * v) / 255.0
+    }
+}
+
+/// Adds one image's bytes, channel by channel.
+fn photograph(glyphs: &Glyphs<'_>, label: usize, stream: &mut Stream, pixels: &mut Vec<u8>) {
+    let mut canvas = [[0.0; 3]; SIDE * SIDE];
+    let paint = wall::paint(&mut canvas, stream);
+    number::write(&mut canvas, glyphs, label, paint, stream);
+    camera::take(&mut canvas, stream);
+    for channel in 0..3 {
+        pixels.extend(canvas.iter().map(|colour| (255.0 * colour[channel].clamp(0.0, 1.0) + 0.5) as u8));
+    }
+}
