@@ -16,6 +16,17 @@ pub(crate) enum Content {
     Cifar10,
 }
 
+impl Content {
+    /// Returns the numbers of labelled images that it completes, for each half.
+    pub(crate) fn images(&self) -> Vec<usize> {
+        match *self {
+            Self::Images { .. } => Vec::new(),
+            Self::Labels { count, .. } | Self::Svhn { count } => vec![count],
+            Self::Cifar10 => vec![50_000, 10_000],
+        }
+    }
+}
+
 /// The SHA-256 that is known of a file, in hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {

@@ -49,7 +49,7 @@ pub use check::{CheckReport, FileReport, GoodFile, check};
 pub use dataset::Dataset;
 pub use error::{DataError, DownloadError, FileProblem, PictureProblem};
 pub use fetch::{FetchEvent, FetchProgress, FetchReport, fetch};
-pub use files::load;
+pub use files::{Facts, load, load_svhn_like};
 pub use places::locate;
 pub use shape::ImageShape;
 pub use split::Split;

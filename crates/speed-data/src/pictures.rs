@@ -4,10 +4,10 @@ use std::fmt;
 use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageReader, Limits};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::error::{PictureProblem, io_error};
@@ -34,21 +34,16 @@ impl fmt::Display for Size {
     }
 }
 
-impl Serialize for Size {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+impl FromStr for Size {
+    type Err = String;
 
-impl<'de> Deserialize<'de> for Size {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+    fn from_str(text: &str) -> Result<Self, String> {
         let sides = text.split_once('x').and_then(|(height, width)| Some((height.parse().ok()?, width.parse().ok()?)));
         match sides {
             Some((height, width)) if (1..=MAX_SIDE).contains(&height) && (1..=MAX_SIDE).contains(&width) => {
                 Ok(Self { height, width })
             }
-            _ => Err(serde::de::Error::custom(format!("expected HEIGHTxWIDTH, each 1 to {MAX_SIDE}, found {text:?}"))),
+            _ => Err(format!("expected HEIGHTxWIDTH, each 1 to {MAX_SIDE}, found {text:?}")),
         }
     }
 }
@@ -275,7 +270,7 @@ mod tests {
 
     #[test]
     fn sizes_are_written_height_first() {
-        let size = |text: &str| serde_json::from_value::<Size>(serde_json::json!(text));
+        let size = |text: &str| text.parse::<Size>();
         assert_eq!(size("32x20").expect("a size"), Size { height: 32, width: 20 });
         for text in ["32", "0x3", "x", "3x10001", "-1x3", "axb", "3x4x5"] {
             assert!(size(text).is_err(), "{text}");

@@ -17,7 +17,8 @@ use crate::{DataError, Dataset, ImageShape, Split};
 
 /// Rows and columns of an image.
 const SIDE: usize = 32;
-const SHAPE: ImageShape = ImageShape { channels: 3, height: SIDE, width: SIDE };
+/// The shape of every image.
+pub const SHAPE: ImageShape = ImageShape { channels: 3, height: SIDE, width: SIDE };
 
 /// Red, green and blue, 0 to 1.
 type Colour = [f32; 3];

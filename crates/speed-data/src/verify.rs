@@ -87,7 +87,15 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
             of_content = hex::encode(Sha256::digest(&content));
             check_form(file, &content).map(|()| Loaded::Idx(content))
         }
-        Content::Svhn { count } => read_svhn(&mut reader, catalog, count).map(|split| Loaded::Splits(vec![split])),
+        Content::Svhn { count } => {
+            let limit = (count * (catalog.shape.pixels() + 8) + (1 << 16)) as u64;
+            let split = read_svhn(&mut reader, limit).and_then(|split| {
+                check_count("images", count, split.len())?;
+                let (expected, found) = (catalog.shape, split.shape());
+                if found == expected { Ok(split) } else { Err(FileProblem::Shape { expected, found }) }
+            });
+            split.map(|split| Loaded::Splits(vec![split]))
+        }
         Content::Cifar10 => cifar::read(&mut reader, catalog).map(Loaded::Splits),
     };
     // What lies behind the part that was read belongs to the file; a longer one is another file.
@@ -169,17 +177,13 @@ pub(crate) fn check_labels(labels: &[u8], first: u8, classes: usize) -> Result<(
     }
 }
 
-/// Reads images and labels of SVHN, whose label 10 is the digit 0.
-fn read_svhn(reader: &mut impl BufRead, catalog: &Catalog, count: usize) -> Result<Split, FileProblem> {
-    let limit = (count * (catalog.shape.pixels() + 8) + (1 << 16)) as u64;
+/// Reads images and labels in SVHN's form, where label 10 is the digit 0; at most `limit` bytes are unpacked.
+pub(crate) fn read_svhn(reader: &mut impl BufRead, limit: u64) -> Result<Split, FileProblem> {
+    const CLASSES: usize = 10;
     let mat::MatImages { shape, pixels, mut labels } = mat::read_images(reader, limit)?;
-    check_count("images", count, labels.len())?;
-    if shape != catalog.shape {
-        return Err(FileProblem::Shape { expected: catalog.shape, found: shape });
-    }
-    check_labels(&labels, 1, catalog.classes)?;
+    check_labels(&labels, 1, CLASSES)?;
     labels.iter_mut().for_each(|label| *label %= 10);
-    Ok(Split::new(shape, catalog.classes, pixels, labels).expect("checked shape, counts and labels"))
+    Ok(Split::new(shape, CLASSES, pixels, labels).expect("checked shape, counts and labels"))
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use std::time::Instant;
 use burn::tensor::Device;
 use serde::Serialize;
 use speed_core::Circuit;
-use speed_data::{ImageShape, Split, partition};
+use speed_data::{Facts, Split, partition};
 use speed_random::Streams;
 use speed_student::{EpochReport, Images as Unlabelled, Lesson, StudentConfig, StudentMethod};
 use speed_teacher::{
     EnsembleError, Teacher, TeacherConfig, TeacherError, TrainedTeacher, ensemble_votes, train_ensemble,
 };
 
-use crate::config::{AggregationKind, Config, DataSource, VotesSource};
+use crate::config::{AggregationKind, Config, VotesSource};
 use crate::error::{ExperimentError, Mismatch};
 
 /// Core-seconds per encrypted query between ten classes, messages included, and of the keys: results/argmax.
@@ -53,9 +53,9 @@ impl Cost {
     ///
     /// # Errors
     /// If a network cannot be trained at all.
-    pub(crate) fn of(config: &Config, threads: NonZeroUsize) -> Result<Self, ExperimentError> {
+    pub(crate) fn of(config: &Config, images: Option<Facts>, threads: NonZeroUsize) -> Result<Self, ExperimentError> {
         let mut cost = Self { core_seconds: Vec::new(), memory_bytes: 0.0 };
-        let images = Sizes::of(config);
+        let images = images.map(Sizes);
         let threads = threads.get() as f64;
         if let (VotesSource::Teachers, Some(images)) = (&config.votes, &images) {
             cost.add_teachers(config, images, threads)?;
@@ -64,7 +64,8 @@ impl Cost {
         if let (Some(images), 1..) = (&images, config.table.repeats) {
             cost.add_students(config, images, threads)?;
         }
-        let held = images.as_ref().map_or(0.0, |images| (images.all * images.shape.pixels()) as f64);
+        let held =
+            images.as_ref().map_or(0.0, |images| ((images.0.train + images.0.test) * images.0.shape.pixels()) as f64);
         let votes = (config.ensemble.teachers * config.data.pool_images) as f64;
         cost.memory_bytes += PROCESS + 2.0 * held + 2.0 * votes;
         Ok(cost)
@@ -75,7 +76,7 @@ impl Cost {
         let teachers = config.ensemble.teachers as f64;
         self.core_seconds.push(("teachers".to_owned(), Some(teachers * config.teacher.steps as f64 * step)));
         self.core_seconds.push(("votes".to_owned(), Some(teachers * config.data.pool_images as f64 * vote)));
-        let pixels = (config.teacher.batch * images.shape.height * images.shape.width) as f64;
+        let pixels = (config.teacher.batch * images.0.shape.height * images.0.shape.width) as f64;
         let batch = pixels * config.teacher.architecture.step_bytes_per_pixel() as f64;
         self.memory_bytes = self.memory_bytes.max(threads * (TEACHER + batch));
         Ok(())
@@ -110,7 +111,7 @@ impl Cost {
                 let each = student(&config.student, method, images)?;
                 let name = format!("students by {}, at most", method.name());
                 self.core_seconds.push((name, each.map(|seconds| students * seconds)));
-                let values = method.parameters(&config.student, images.shape) as f64;
+                let values = method.parameters(&config.student, images.0.shape) as f64;
                 self.memory_bytes = self.memory_bytes.max(threads * (STUDENT + VALUE * values));
             }
         }
@@ -118,28 +119,15 @@ impl Cost {
     }
 }
 
-/// A run's images: their shape, and how many there are in all.
-struct Sizes {
-    shape: ImageShape,
-    all: usize,
-}
+/// A run's images.
+struct Sizes(Facts);
 
 impl Sizes {
-    fn of(config: &Config) -> Option<Self> {
-        let shape = config.data.source.shape()?;
-        let all = match config.data.source {
-            DataSource::None => 0,
-            DataSource::Mnist => 70_000,
-            DataSource::Digits => config.data.train_images + config.data.test_images,
-        };
-        Some(Self { shape, all })
-    }
-
     /// Returns `count` images of no meaning.
     fn images(&self, count: usize) -> Result<Split, ExperimentError> {
-        const CLASSES: usize = 10;
-        let pixels = (0..count * self.shape.pixels()).map(|i| (i * 167 % 251) as u8).collect();
-        Ok(Split::new(self.shape, CLASSES, pixels, (0..count).map(|i| (i % CLASSES) as u8).collect())?)
+        let Facts { shape, classes, .. } = self.0;
+        let pixels = (0..count * shape.pixels()).map(|i| (i * 167 % 251) as u8).collect();
+        Ok(Split::new(shape, classes, pixels, (0..count).map(|i| (i % classes) as u8).collect())?)
     }
 }
 
@@ -193,12 +181,12 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
 
 /// Returns the seconds of all epochs together, for each image of the pool; none for networks too large to be tried.
 fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Result<Option<f64>, ExperimentError> {
-    if method.parameters(config, images.shape) > MAX_VALUES {
+    if method.parameters(config, images.0.shape) > MAX_VALUES {
         return Ok(None);
     }
     const STEPS: usize = 3;
     let (streams, device, test) = (Streams::new(0), Device::flex(), images.images(10)?);
-    let labelled: Vec<(usize, u8)> = (0..10).map(|i| (i, i as u8)).collect();
+    let labelled: Vec<(usize, u8)> = (0..10).map(|i| (i, (i % images.0.classes) as u8)).collect();
     let passes = method.passes(config);
     let batch = passes.batch.min(MAX_BATCH);
     let pool = images.images(STEPS * batch.max(10))?;

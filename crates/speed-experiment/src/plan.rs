@@ -12,7 +12,7 @@ use crate::device::Device;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, limit, planned_charge};
 use crate::options::RunOptions;
-use crate::stages::{StageNames, planned_classes};
+use crate::stages::{StageNames, facts, planned_classes};
 use crate::store::{RunStore, is_called};
 
 /// The work and the price of a run.
@@ -61,12 +61,14 @@ pub fn plan(config: &Config, options: &RunOptions) -> Result<Plan, ExperimentErr
     names.check(&options.force)?;
     let folder = RunStore::folder_of(&options.results, config);
     let stages = names.all().map(|name| (name.to_string(), RunStore::is_finished(&folder, name))).collect();
-    let (rows, to_charge) = planned_rows(config, options, &names)?;
+    let facts = facts(config, options.datasets.as_deref())?;
+    let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
+    let (rows, to_charge) = planned_rows(config, options, &names, classes)?;
     let price = Price::of(config, &LedgerFiles::of(folder.parent().unwrap_or(&folder)), &to_charge)?;
     // One that is not there ends the dry run as it would the run.
     drop(Device::open(config.device)?);
     let _arithmetic = config.arithmetic.hold()?;
-    let cost = Cost::of(config, options.threads)?;
+    let cost = Cost::of(config, facts, options.threads)?;
     Ok(Plan {
         cost,
         budget_needed: price.budget_needed,
@@ -84,9 +86,9 @@ fn planned_rows(
     config: &Config,
     options: &RunOptions,
     names: &StageNames,
+    classes: usize,
 ) -> Result<(Vec<PlannedRow>, Vec<QueryBatch>), ExperimentError> {
     let folder = RunStore::folder_of(&options.results, config);
-    let classes = planned_classes(config)?;
     let (mut rows, mut to_charge) = (Vec::new(), Vec::new());
     for stages in names.rows.iter().filter(|stages| stages.account.is_some()) {
         let row = &config.rows[stages.row];

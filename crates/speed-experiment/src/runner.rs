@@ -36,7 +36,8 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
     let streams = Streams::new(config.seed);
     // What is set aside is set aside for work that can begin.
     let images = Images::load(config, &streams, options.datasets.as_deref())?;
-    check_forced(&store, config, &forced_charges(config, &names, &options.force)?)?;
+    let classes = images.as_ref().map(|images| images.pool.classes());
+    check_forced(&store, config, &forced_charges(config, &names, &options.force, classes)?)?;
     options.force.iter().try_for_each(|stage| store.force(stage))?;
     let context = Context {
         config,
@@ -171,7 +172,12 @@ fn train_students(
 }
 
 /// Returns the charges for answers that are forced, where a budget may refuse them.
-fn forced_charges(config: &Config, names: &StageNames, forced: &[String]) -> Result<Vec<QueryBatch>, ExperimentError> {
+fn forced_charges(
+    config: &Config,
+    names: &StageNames,
+    forced: &[String],
+    classes: Option<usize>,
+) -> Result<Vec<QueryBatch>, ExperimentError> {
     if config.is_simulation() || config.privacy.budget.is_none() {
         return Ok(Vec::new());
     }
@@ -181,6 +187,6 @@ fn forced_charges(config: &Config, names: &StageNames, forced: &[String]) -> Res
     if rows.peek().is_none() {
         return Ok(Vec::new());
     }
-    let classes = planned_classes(config)?;
+    let classes = planned_classes(config, classes)?;
     rows.map(|stages| planned_charge(config, &config.rows[stages.row], classes)).collect()
 }

@@ -16,7 +16,7 @@ mod votes;
 pub(crate) use account::{AccountStage, Bounds};
 pub(crate) use complete::complete;
 pub(crate) use context::Context;
-pub(crate) use data::{DataStage, Images};
+pub(crate) use data::{DataStage, Images, facts};
 pub(crate) use labelling::{Keys, LabellingStage, LabellingTimes, Question, RowLabels};
 pub(crate) use machine::kinds as kinds_of_machine;
 pub(crate) use names::{RowStages, StageNames};

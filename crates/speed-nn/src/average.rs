@@ -215,7 +215,8 @@ mod tests {
     #[test]
     fn parameters_that_are_not_trained_are_the_networks_own() {
         let device = Device::flex().autodiff();
-        let kind = WeightNorm { activation: Activation::Linear, trained_scale: false, norm_epsilon: 0.0 };
+        let kind =
+            WeightNorm { activation: Activation::Linear, trained_scale: false, norm_epsilon: 0.0, deviation: 1.0 };
         let model = number_parameters(WeightNormDense::new(constant([4, 1], 1.0, &device), kind));
         // Scale 1 over a norm that does not depend on the average's size.
         let mut average = Average::new(0.25, &model);

@@ -55,6 +55,14 @@ impl Geometry {
         sizes.iter().all(|&size| size > 0).then_some(geometry)
     }
 
+    /// Half of an odd `kernel` of zeros on every side of maps `[height, width, channels]`, as Theano and cuDNN pad: as many results as
+    /// with [`same`](Self::same), whose windows lie elsewhere where the stride is not 1. `None` for sizes of zero and even kernels.
+    #[must_use]
+    pub fn half(map: [usize; 3], kernel: usize, stride: usize) -> Option<Self> {
+        let same = Self::same(map, kernel, stride)?;
+        (kernel % 2 == 1).then_some(Self { before: [kernel / 2; 2], ..same })
+    }
+
     /// No padding, stride 1. `None` for maps `[height, width, channels]` that are smaller than the kernel, and for sizes of zero.
     #[must_use]
     pub fn valid([height, width, channels]: [usize; 3], kernel: usize) -> Option<Self> {

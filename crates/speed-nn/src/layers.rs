@@ -1,15 +1,19 @@
 //! Layers as Burn modules, on this crate's [operations](crate::ops). Initial values are given, not drawn ([`init`](crate::init)).
 
 mod batch_norm;
+mod batch_norm_conv;
 mod conv;
 mod dense;
 mod pooled_conv;
 mod standardised;
 mod weight_norm;
+mod weight_norm_conv;
 
 pub use batch_norm::BatchNormDense;
+pub use batch_norm_conv::BatchNormConvTransposed;
 pub use conv::Conv;
 pub use dense::Dense;
 pub use pooled_conv::PooledConv;
 pub use standardised::standardised;
 pub use weight_norm::{WeightNorm, WeightNormDense};
+pub use weight_norm_conv::{WeightNormConv, WeightNormConvTransposed};

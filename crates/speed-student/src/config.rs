@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use speed_training::InvalidField;
 
 use crate::StudentMethod;
+use crate::gan::ConvolutionalConfig;
 use crate::pseudo_labels::PseudoLabelsConfig;
 
 /// Settings of the student. The default is the paper's published code but for `average_rate`.
@@ -51,6 +52,10 @@ pub struct StudentConfig {
     /// Settings of the method on pseudo-labels.
     #[serde(default)]
     pub pseudo_labels: PseudoLabelsConfig,
+    /// Networks of the GAN of convolutions.
+    // Left out where nothing is said, so that runs of configs without it keep their ids.
+    #[serde(default, skip_serializing_if = "ConvolutionalConfig::is_default")]
+    pub convolutional: ConvolutionalConfig,
 }
 
 impl Default for StudentConfig {
@@ -73,6 +78,7 @@ impl Default for StudentConfig {
             initial_images: 500,
             evaluate_every: 5,
             pseudo_labels: PseudoLabelsConfig::default(),
+            convolutional: ConvolutionalConfig::default(),
         }
     }
 }
@@ -134,6 +140,7 @@ impl StudentConfig {
             format!("must be within 2..={MAX_SIZE}, not {}", self.initial_images),
         )?;
         epochs("evaluate_every", self.evaluate_every)?;
+        self.convolutional.check()?;
         self.pseudo_labels.check()
     }
 }

@@ -1,8 +1,10 @@
-//! The paper's student: a semi-supervised GAN (Salimans et al., "Improved techniques for training GANs", 2016).
+//! The paper's students: semi-supervised GANs (Salimans et al., "Improved techniques for training GANs", 2016), whose training does not
+//! depend on their networks.
 
-mod discriminator;
-mod generator;
+mod convolutional;
+mod dense;
 mod loss;
+mod networks;
 mod order;
 #[cfg(test)]
 mod peer_trace;
@@ -10,4 +12,7 @@ mod peer_trace;
 mod tests;
 mod train;
 
+pub(crate) use convolutional::Convolutional;
+pub use convolutional::ConvolutionalConfig;
+pub(crate) use dense::Dense;
 pub(crate) use train::Gan;

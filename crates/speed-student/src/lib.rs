@@ -25,6 +25,7 @@ pub use burn::tensor::Device;
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use config::StudentConfig;
 pub use error::{InvalidData, ReportError, StudentError};
+pub use gan::ConvolutionalConfig;
 pub use lesson::{Images, Lesson};
 pub use method::{Epoch, Method, OnEpoch, Passes, StudentMethod};
 pub use metrics::EpochMetrics;

@@ -7,7 +7,7 @@ use speed_nn::params::ParameterError;
 use speed_random::Stream;
 use speed_training::{Classifier, InvalidField, Named, RegistrationError, Registry, by_name};
 
-use crate::gan::Gan;
+use crate::gan::{Convolutional, Dense, Gan};
 use crate::pseudo_labels::PseudoLabels;
 use crate::training::train;
 use crate::{Checkpoint, CheckpointError, EpochReport, Lesson, ReportError, Samples, StudentConfig};
@@ -138,11 +138,14 @@ pub type OnEpoch<'a> = dyn FnMut(&EpochReport<'_>) -> Result<(), ReportError> + 
 type TrainFunction =
     fn(&str, &Lesson<'_>, Option<Checkpoint>, &mut OnEpoch<'_>) -> Result<StudentOutcome, StudentError>;
 
-static METHODS: Registry<StudentMethod> = Registry::new(&[StudentMethod::GAN, StudentMethod::PSEUDO_LABELS]);
+static METHODS: Registry<StudentMethod> =
+    Registry::new(&[StudentMethod::GAN, StudentMethod::CONV_GAN, StudentMethod::PSEUDO_LABELS]);
 
 impl StudentMethod {
-    /// The paper's: a semi-supervised GAN.
-    pub const GAN: Self = Self::of::<Gan>("gan");
+    /// The paper's for MNIST: a semi-supervised GAN of dense layers.
+    pub const GAN: Self = Self::of::<Gan<Dense>>("gan");
+    /// The paper's for SVHN: a semi-supervised GAN of convolutions.
+    pub const CONV_GAN: Self = Self::of::<Gan<Convolutional>>("conv-gan");
     /// A convolutional network on its own pseudo-labels.
     pub const PSEUDO_LABELS: Self = Self::of::<PseudoLabels>("pseudo-labels");
 

@@ -55,11 +55,11 @@ fn check_json(report: &CheckReport) -> serde_json::Value {
         .iter()
         .map(|file| match &file.outcome {
             Ok(good) => json!({
-                "file": file.name, "good": true, "path": good.path, "sha256": file.sha256,
+                "file": file.name, "good": true, "path": good.path, "sha256": file.checksum.sha256(),
                 "content_bytes": good.content_bytes, "images": good.images, "labels": good.labels,
             }),
             Err(error) => {
-                json!({ "file": file.name, "good": false, "sha256": file.sha256, "error": error.to_string() })
+                json!({ "file": file.name, "good": false, "sha256": file.checksum.sha256(), "error": error.to_string() })
             }
         })
         .collect();

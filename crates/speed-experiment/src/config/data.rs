@@ -1,7 +1,8 @@
 //! Sections whose values are checked with one another: images, ensemble, repeats, and the device of trainings.
 
 use serde::{Deserialize, Serialize};
-use speed_data::ImageShape;
+use speed_data::pictures::{Reading, Size};
+use speed_data::{Facts, ImageShape, street};
 
 use super::fault::{Fault, refuse};
 
@@ -33,9 +34,20 @@ impl ComputeDevice {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct DataConfig {
     pub source: DataSource,
+    // Left out where nothing is said, so that runs of configs without them keep their ids.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub folder: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub size: String,
+    #[serde(default = "colour", skip_serializing_if = "Clone::clone")]
+    pub colour: bool,
     pub train_images: usize,
     pub test_images: usize,
     pub pool_images: usize,
+}
+
+fn colour() -> bool {
+    true
 }
 
 /// The origin of the images: `data.source`.
@@ -44,8 +56,31 @@ pub struct DataConfig {
 pub enum DataSource {
     /// Built-in procedural digits.
     Digits,
+    /// Built-in digits in colour, like house numbers.
+    StreetDigits,
     /// The MNIST files.
     Mnist,
+    /// Those of Fashion-MNIST.
+    FashionMnist,
+    /// Those of Kuzushiji-MNIST.
+    Kmnist,
+    /// Digits of EMNIST.
+    EmnistDigits,
+    /// Letters of EMNIST.
+    EmnistLetters,
+    /// Digits and letters of EMNIST.
+    EmnistBalanced,
+    /// The cropped digits of SVHN.
+    Svhn,
+    /// Files in the form of SVHN's, whatever is in them.
+    SvhnLike,
+    /// CIFAR-10.
+    #[serde(rename = "cifar-10")]
+    Cifar10,
+    /// A folder of pictures.
+    Pictures,
+    /// NumPy arrays.
+    Arrays,
     /// No images: accounting and aggregation of a vote file.
     None,
 }
@@ -67,16 +102,45 @@ pub struct TableConfig {
 }
 
 impl DataSource {
-    /// Returns the shape of the images, if there are any.
-    pub(crate) fn shape(self) -> Option<ImageShape> {
+    /// Returns its name among the datasets that come as published files, if it is one of them.
+    pub(crate) fn published(self) -> Option<&'static str> {
         match self {
-            Self::None => None,
-            Self::Digits | Self::Mnist => Some(ImageShape { channels: 1, height: 28, width: 28 }),
+            Self::Mnist => Some("mnist"),
+            Self::FashionMnist => Some("fashion-mnist"),
+            Self::Kmnist => Some("kmnist"),
+            Self::EmnistDigits => Some("emnist-digits"),
+            Self::EmnistLetters => Some("emnist-letters"),
+            Self::EmnistBalanced => Some("emnist-balanced"),
+            Self::Svhn => Some("svhn"),
+            Self::Cifar10 => Some("cifar-10"),
+            Self::Digits | Self::StreetDigits | Self::SvhnLike | Self::Pictures | Self::Arrays | Self::None => None,
         }
+    }
+
+    /// Returns whether the images are in `data.folder`.
+    fn has_folder(self) -> bool {
+        matches!(self, Self::SvhnLike | Self::Pictures | Self::Arrays)
     }
 }
 
 impl DataConfig {
+    /// Returns what is known of the images before they are read: nothing of those in a folder, and where there are none.
+    pub(crate) fn facts(&self) -> Option<Facts> {
+        let generated = |shape| Facts { shape, classes: 10, train: self.train_images, test: self.test_images };
+        match self.source {
+            DataSource::Digits => Some(generated(ImageShape { channels: 1, height: 28, width: 28 })),
+            DataSource::StreetDigits => Some(generated(street::SHAPE)),
+            source => source.published().map(|name| Facts::published(name).expect("a name of the catalog")),
+        }
+    }
+
+    /// Returns how pictures are read.
+    pub(crate) fn reading(&self) -> Result<Reading, Fault> {
+        let size = if self.size.is_empty() { None } else { Some(&self.size) };
+        let size = size.map(|size| size.parse::<Size>()).transpose();
+        Ok(Reading { size: size.map_err(|error| Fault::new("data.size", error))?, is_colour: self.colour })
+    }
+
     /// Checks sizes, alone and beside each other.
     pub(super) fn check(&self, ensemble: &EnsembleConfig, table: &TableConfig) -> Result<(), Fault> {
         let sizes = [
@@ -92,16 +156,23 @@ impl DataConfig {
         if let Some((key, found, min, _)) = sizes.into_iter().rev().find(|(_, found, min, _)| found < min) {
             return refuse(key, format!("found {found}, expected at least {min}"));
         }
+        self.reading()?;
+        if self.source.has_folder() && self.folder.is_empty() {
+            return refuse("data.folder", "missing: where are the images?");
+        }
+        if !self.source.has_folder() && !self.folder.is_empty() {
+            return refuse("data.folder", "is read with source \"pictures\", \"arrays\" and \"svhn-like\" only");
+        }
         match self.source {
-            DataSource::Digits => self.check_digits(ensemble),
+            DataSource::Digits | DataSource::StreetDigits => self.check_counts(ensemble),
             DataSource::None if table.repeats > 0 => {
                 refuse("table.repeats", "must be 0 where data.source = \"none\": a student needs images")
             }
-            DataSource::Mnist | DataSource::None => Ok(()),
+            _ => Ok(()),
         }
     }
 
-    fn check_digits(&self, ensemble: &EnsembleConfig) -> Result<(), Fault> {
+    fn check_counts(&self, ensemble: &EnsembleConfig) -> Result<(), Fault> {
         if self.train_images < ensemble.teachers {
             let message = format!("{} teachers share {} training images", ensemble.teachers, self.train_images);
             return refuse("ensemble.teachers", message);

@@ -6,6 +6,9 @@ use speed_nn::matrix::Arithmetic;
 use speed_student::{StudentConfig, StudentMethod};
 use speed_teacher::{TeacherConfig, TeacherError};
 
+use speed_data::pictures::Reading;
+use speed_data::{Facts, ImageShape};
+
 use super::data::{ComputeDevice, DataConfig, EnsembleConfig, TableConfig};
 use super::document::Source;
 use super::error::ConfigError;
@@ -134,7 +137,12 @@ impl RawConfig {
 
     /// Checks that teachers and students can learn from images of this size.
     fn check_networks(&self) -> Result<(), Fault> {
-        let Some(shape) = self.data.source.shape() else { return Ok(()) };
+        let Some(Facts { shape, .. }) = self.data.facts() else { return Ok(()) };
+        self.check_images(shape)
+    }
+
+    /// Checks that teachers and students can learn from images of this size.
+    pub(super) fn check_images(&self, shape: ImageShape) -> Result<(), Fault> {
         if self.votes.source == super::votes::VotesSourceKind::Teachers
             && let Err(error) = self.teacher.check_images(shape)
         {
@@ -159,6 +167,21 @@ impl Config {
     pub fn load(source: &Source) -> Result<Self, ConfigError> {
         let raw: RawConfig = source.resolve()?;
         raw.check().map_err(|fault| source.error(&fault.key, fault.message))
+    }
+
+    /// Returns how pictures are read.
+    #[must_use]
+    pub(crate) fn reading(&self) -> Reading {
+        self.data.reading().expect("a config that was checked")
+    }
+
+    /// Checks that teachers and students can learn from images of this size, which was not known before they were read.
+    ///
+    /// # Errors
+    /// If one of them cannot.
+    pub(crate) fn check_images(&self, shape: ImageShape) -> Result<(), ConfigError> {
+        let checked = self.to_raw().check_images(shape);
+        checked.map_err(|Fault { key, message }| ConfigError::Key { place: format!("images of {shape}"), key, message })
     }
 
     /// Returns the method of a row's students.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use speed_data::digits::{self, DigitsConfig};
-use speed_data::{Split, locate, mnist};
+use speed_data::{DataError, Dataset, Facts, Split, arrays, locate, mnist, pictures, street};
 use speed_random::Streams;
 
 use super::context::Context;
@@ -13,6 +13,9 @@ use super::stage::Stage;
 use crate::config::{Config, DataSource};
 use crate::error::{ExperimentError, Mismatch};
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
+
+/// Built-in training and test digits that street digits are made of where MNIST is missing.
+const BUILT_IN: [usize; 2] = [20_000, 5_000];
 
 /// The record of the images.
 const RECORD: &str = "data.json";
@@ -37,28 +40,62 @@ impl Images {
         streams: &Streams,
         datasets: Option<&Path>,
     ) -> Result<Option<Self>, ExperimentError> {
-        let dataset = match config.data.source {
-            DataSource::None => return Ok(None),
-            DataSource::Mnist => mnist::load(&locate("mnist", datasets)?)?,
-            DataSource::Digits => {
-                let size = DigitsConfig { train: config.data.train_images, test: config.data.test_images };
-                digits::generate(size, streams)
-            }
-        };
-        check_sizes(config, dataset.train.len(), dataset.test.len())?;
+        let Some(Dataset { train, test, .. }) = dataset(config, streams, datasets)? else { return Ok(None) };
+        check_sizes(config, train.len(), test.len())?;
+        config.check_images(train.shape())?;
         let pool = config.data.pool_images;
-        let images = Self {
-            train: dataset.train.clone(),
-            pool: dataset.test.slice(0..pool),
-            test: dataset.test.slice(pool..dataset.test.len()),
-        };
-        Ok(Some(images))
+        Ok(Some(Self { train, pool: test.slice(0..pool), test: test.slice(pool..test.len()) }))
     }
 
     /// Returns a split's digest as the fingerprints of stages that use it hold it.
     pub(crate) fn digest(split: &Split) -> Value {
         json!(hex::encode(split.digest()))
     }
+}
+
+/// Reads or makes all images.
+fn dataset(config: &Config, streams: &Streams, datasets: Option<&Path>) -> Result<Option<Dataset>, ExperimentError> {
+    let data = &config.data;
+    let (folder, counts) = (Path::new(&data.folder), [data.train_images, data.test_images]);
+    Ok(Some(match data.source {
+        DataSource::None => return Ok(None),
+        DataSource::Digits => digits::generate(DigitsConfig { train: counts[0], test: counts[1] }, streams),
+        DataSource::StreetDigits => street::generate(&handwriting(streams, datasets)?, counts, streams)?,
+        DataSource::Pictures => pictures::load(folder, config.reading())?,
+        DataSource::Arrays => arrays::load(folder)?,
+        DataSource::SvhnLike => speed_data::load_svhn_like(folder)?,
+        published => {
+            let name = published.published().expect("every other source is published");
+            speed_data::load(name, &locate(name, datasets)?)?
+        }
+    }))
+}
+
+/// Returns MNIST where its files are at hand, else built-in digits.
+fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, ExperimentError> {
+    match locate("mnist", datasets) {
+        Ok(folder) => Ok(mnist::load(&folder)?),
+        Err(DataError::NotFound { .. }) => {
+            Ok(digits::generate(DigitsConfig { train: BUILT_IN[0], test: BUILT_IN[1] }, streams))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns what is known of a run's images, if it has any. Images in a folder are read for it.
+///
+/// # Errors
+/// If they are missing or wrong.
+pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<Option<Facts>, ExperimentError> {
+    let facts = match config.data.facts() {
+        Some(facts) => Some(facts),
+        None => dataset(config, &Streams::new(config.seed), datasets)?.as_ref().map(Facts::of),
+    };
+    if let Some(facts) = &facts {
+        check_sizes(config, facts.train, facts.test)?;
+        config.check_images(facts.shape)?;
+    }
+    Ok(facts)
 }
 
 fn check_sizes(config: &Config, train: usize, test: usize) -> Result<(), Mismatch> {

@@ -264,16 +264,16 @@ fn truth(context: &Context<'_>, images: &Images) -> Result<Votes, ExperimentErro
     Ok(Votes::new(shape, pool.labels().repeat(teachers))?)
 }
 
-/// Returns the number of classes that votes will have: that of the images, or of the file.
+/// Returns the number of classes that votes will have: that of the images, if there are any, or of the file.
 ///
 /// # Errors
 /// If the file cannot be read.
-pub(crate) fn planned_classes(config: &Config) -> Result<usize, ExperimentError> {
+pub(crate) fn planned_classes(config: &Config, of_images: Option<usize>) -> Result<usize, ExperimentError> {
     match &config.votes {
         VotesSource::File(path) if config.data.source == DataSource::None => {
             let votes = npy::read_votes(path, config.ensemble.teachers, config.data.pool_images, None)?;
             Ok(votes.shape().classes())
         }
-        _ => Ok(UNIFORM_CLASSES),
+        _ => Ok(of_images.unwrap_or(UNIFORM_CLASSES)),
     }
 }

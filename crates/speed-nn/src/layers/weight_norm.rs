@@ -18,6 +18,8 @@ pub struct WeightNormDense {
     activation: Activation,
     #[module(skip)]
     norm_epsilon: f32,
+    #[module(skip)]
+    deviation: f32,
 }
 
 /// Choices of a [`WeightNormDense`] layer.
@@ -29,6 +31,8 @@ pub struct WeightNorm {
     pub trained_scale: bool,
     /// Added to the squared norm: Salimans' code has 1e-6 in the generator and 0 elsewhere.
     pub norm_epsilon: f32,
+    /// The deviation that every unit has after the initialisation on data, before the activation.
+    pub deviation: f32,
 }
 
 impl WeightNormDense {
@@ -36,13 +40,14 @@ impl WeightNormDense {
     #[must_use]
     pub fn new(theta: Tensor<2>, kind: WeightNorm) -> Self {
         let ([_, outputs], device) = (theta.dims(), theta.device());
-        let WeightNorm { activation, trained_scale, norm_epsilon } = kind;
+        let WeightNorm { activation, trained_scale, norm_epsilon, deviation } = kind;
         Self {
             theta: Param::from_tensor(theta),
             scale: Param::from_tensor(Tensor::ones([outputs], &device)).set_require_grad(trained_scale),
             bias: Param::from_tensor(Tensor::zeros([outputs], &device)),
             activation,
             norm_epsilon,
+            deviation,
         }
     }
 
@@ -53,29 +58,41 @@ impl WeightNormDense {
         weight_norm_dense(rows, self.theta.val(), parts, self.activation, self.norm_epsilon)
     }
 
-    /// Sets scale and bias so that every output before the activation has mean 0 and variance 1 over `rows` `[n, inputs]`. A unit that
-    /// does not vary gets mean 0 only.
+    /// Sets scale and bias so that every output before the activation has mean 0 and the deviation asked for over `rows` `[n, inputs]`.
+    /// A unit that does not vary gets mean 0 only.
     #[must_use]
     pub fn normalized_on(self, rows: Tensor<2>) -> Self {
         let theta = self.theta.val().inner();
         let norm = (column_sums(theta.clone().square()) + self.norm_epsilon).sqrt();
-        let products = product(rows, theta);
-        let mean = column_means(products.clone());
-        let variance = column_means((products - mean.clone()).square());
-        // What rounding leaves of a constant unit is no variance.
-        let varies = variance.clone().greater(mean.clone().square() * 1e-12);
-        let factor = variance.ones_like().mask_where(varies, variance.sqrt().recip());
-        let replace = |param: Param<Tensor<1>>, value: Tensor<2>| {
-            let is_trained = param.is_require_grad();
-            param.map(|old| {
-                let value: Tensor<1> = value.squeeze_dim(0);
-                if old.device().is_autodiff() { Tensor::from_inner(value).set_require_grad(is_trained) } else { value }
-            })
-        };
-        let scale = replace(self.scale, factor.clone() * norm);
-        let bias = replace(self.bias, mean.neg() * factor);
+        let [scale, bias] = normalised([self.scale, self.bias], product(rows, theta), norm, self.deviation);
         Self { scale, bias, ..self }
     }
+}
+
+/// Returns scale and bias for which units have mean 0 and this deviation, from `products` `[n, units]` of the weights as they are and
+/// their norms `[1, units]`. A unit that does not vary gets mean 0 only.
+pub(super) fn normalised(
+    [scale, bias]: [Param<Tensor<1>>; 2],
+    products: Tensor<2>,
+    norm: Tensor<2>,
+    deviation: f32,
+) -> [Param<Tensor<1>>; 2] {
+    let mean = column_means(products.clone());
+    let variance = column_means((products - mean.clone()).square());
+    // What rounding leaves of a constant unit is no variance.
+    let varies = variance.clone().greater(mean.clone().square() * 1e-12);
+    let mut factor = variance.ones_like().mask_where(varies, variance.sqrt().recip());
+    if deviation != 1.0 {
+        factor = factor * deviation;
+    }
+    let replace = |param: Param<Tensor<1>>, value: Tensor<2>| {
+        let is_trained = param.is_require_grad();
+        param.map(|old| {
+            let value: Tensor<1> = value.squeeze_dim(0);
+            if old.device().is_autodiff() { Tensor::from_inner(value).set_require_grad(is_trained) } else { value }
+        })
+    };
+    [replace(scale, factor.clone() * norm), replace(bias, mean.neg() * factor)]
 }
 
 #[cfg(test)]
@@ -84,7 +101,8 @@ mod tests {
     use crate::test_support::{random, values};
     use burn::tensor::Device;
 
-    const KIND: WeightNorm = WeightNorm { activation: Activation::Linear, trained_scale: true, norm_epsilon: 1e-3 };
+    const KIND: WeightNorm =
+        WeightNorm { activation: Activation::Linear, trained_scale: true, norm_epsilon: 1e-3, deviation: 1.0 };
 
     #[test]
     fn data_dependent_initialisation_gives_mean_0_and_variance_1() {

@@ -156,7 +156,11 @@ mod tests {
             ([17, 16, 64], 5, 1, 128),
             ([8, 8, 16], 3, 2, 32),
         ] {
-            let geometries = [Geometry::same(map, kernel, stride), Geometry::valid(map, kernel)];
+            let geometries = [
+                Geometry::same(map, kernel, stride),
+                Geometry::half(map, kernel, stride),
+                Geometry::valid(map, kernel),
+            ];
             for geometry in geometries.into_iter().flatten() {
                 let [rows, columns] = geometry.results();
                 let maps = random([5, map[0], map[1], map[2]], 1);

@@ -9,7 +9,8 @@ use speed_data::{ImageShape, Split};
 use speed_random::{Stream, Streams};
 use trace::Trace;
 
-use super::train::{Batch, Gan, latent, rows};
+use super::Dense;
+use super::train::{Batch, Gan, images as images_of, latent};
 use crate::{Images, Lesson, Method, StudentConfig};
 
 #[path = "../../../../scripts/peers/training/trace.rs"]
@@ -30,7 +31,7 @@ fn record(config: &StudentConfig, side: usize, classes: u8, every_step: bool) ->
         streams: &streams,
         device: &device,
     };
-    let mut training = Gan::new(lesson);
+    let mut training = Gan::<Dense>::new(lesson);
 
     let mut trace = Trace::default();
     record_initialisation(&mut trace, lesson, &training);
@@ -56,7 +57,7 @@ fn images(side: usize, classes: u8, stream: &mut Stream) -> Split {
 }
 
 /// Records the images and the noise that scales and biases were initialised on; what they became is in "start".
-fn record_initialisation(trace: &mut Trace, lesson: &Lesson<'_>, training: &Gan) {
+fn record_initialisation(trace: &mut Trace, lesson: &Lesson<'_>, training: &Gan<Dense>) {
     let mut stream = lesson.streams.stream("initial images", 0);
     let count = lesson.config.initial_images;
     let indices = rand::seq::index::sample(&mut stream, lesson.pool.len(), count).into_vec();
@@ -65,7 +66,7 @@ fn record_initialisation(trace: &mut Trace, lesson: &Lesson<'_>, training: &Gan)
     record_noise(trace, "initial/noise", vec![noise(lesson, training, layers, count, &mut stream)]);
 }
 
-fn record_step(trace: &mut Trace, step: usize, classes: u8, lesson: &Lesson<'_>, training: &mut Gan) {
+fn record_step(trace: &mut Trace, step: usize, classes: u8, lesson: &Lesson<'_>, training: &mut Gan<Dense>) {
     let (n, hidden) = (lesson.config.batch, lesson.config.discriminator.len());
     let mut stream = lesson.streams.stream("step", step as u64);
     let mut draw = || rand::seq::index::sample(&mut stream, lesson.pool.len(), n).into_vec();
@@ -120,7 +121,13 @@ fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 }
 
 /// Returns the noise that a forward pass of `rows` images adds before each of the first `layers` layers.
-fn noise(lesson: &Lesson<'_>, training: &Gan, layers: usize, rows: usize, stream: &mut Stream) -> Vec<Tensor<2>> {
+fn noise(
+    lesson: &Lesson<'_>,
+    training: &Gan<Dense>,
+    layers: usize,
+    rows: usize,
+    stream: &mut Stream,
+) -> Vec<Tensor<2>> {
     let config = lesson.config;
     let inputs = std::iter::once(lesson.pool.shape().pixels()).chain(config.discriminator.iter().copied());
     let deviations = std::iter::once(config.input_noise).chain(std::iter::repeat(config.hidden_noise));
@@ -138,7 +145,7 @@ fn record_noise(trace: &mut Trace, name: &str, passes: Vec<Vec<Tensor<2>>>) {
 }
 
 fn record_images(trace: &mut Trace, name: &str, lesson: &Lesson<'_>, indices: &[usize]) {
-    record_matrix(trace, &format!("{name}/0"), true, rows(lesson, indices));
+    record_matrix(trace, &format!("{name}/0"), true, images_of::<Dense>(lesson, indices).flatten(1, 3));
 }
 
 /// Records a matrix of one example a row as one of an example a column.
@@ -149,7 +156,7 @@ fn record_matrix(trace: &mut Trace, name: &str, is_input: bool, matrix: Tensor<2
     if is_input { trace.input(name, &shape, &values) } else { trace.result(name, &shape, &values) }
 }
 
-fn record_networks(trace: &mut Trace, name: impl Fn(&str) -> String, is_input: bool, training: &Gan) {
+fn record_networks(trace: &mut Trace, name: impl Fn(&str) -> String, is_input: bool, training: &Gan<Dense>) {
     record_arrays(trace, &name("discriminator"), is_input, training.discriminator.network(), None);
     record_arrays(trace, &name("generator"), is_input, training.generator.network(), None);
 }

@@ -1,7 +1,7 @@
 //! The training of both networks.
 
 use burn::tensor::Tensor;
-use serde_json::{Value, json};
+use serde_json::Value;
 use speed_data::ImageShape;
 use speed_nn::average::Average;
 use speed_nn::device::{DeviceError, values};
@@ -10,30 +10,27 @@ use speed_nn::noise::NormalPool;
 use speed_nn::optim::{Adam, StepError, Trained};
 use speed_nn::params::{ParameterError, number_parameters};
 use speed_random::Stream;
-use speed_training::accuracy;
+use speed_training::{InvalidField, accuracy};
 
-use super::discriminator::{Discriminator, Noise};
-use super::generator::Generator;
-use super::loss::{discriminator_loss, feature_matching_loss};
+use super::loss::discriminator_loss;
+use super::networks::{Discriminator, Generator, Networks, Noise};
 use super::order::Order;
 use crate::{CheckpointError, Epoch, Lesson, Method, Passes, Samples, StudentConfig, StudentError};
 
 /// Rate of the reference's parameter average.
 const REFERENCE_RATE: f64 = 1e-4;
-/// Normal values drawn for the noise layers: 16 MB, three times what a step uses.
-const NOISE_POOL: usize = 1 << 22;
 /// Steps between two updates of the parameter averages, whose rate is compounded accordingly.
 const AVERAGE_EVERY: u32 = 10;
 /// Generated images in the outcome.
 pub(super) const SAMPLES: usize = 100;
 
 /// Both networks in training.
-pub(crate) struct Gan {
+pub(crate) struct Gan<N: Networks> {
     pub(super) noise: NormalPool,
-    pub(super) discriminator: Trained<Discriminator>,
-    pub(super) generator: Trained<Generator>,
-    average: Average<Discriminator>,
-    reference_average: Average<Discriminator>,
+    pub(super) discriminator: Trained<N::Discriminator>,
+    pub(super) generator: Trained<N::Generator>,
+    average: Average<N::Discriminator>,
+    reference_average: Average<N::Discriminator>,
 }
 
 /// The images of one step: indices into the pool.
@@ -46,7 +43,7 @@ pub(super) struct Batch<'a> {
     pub(super) matched: &'a [usize],
 }
 
-impl Gan {
+impl<N: Networks> Gan<N> {
     /// Makes one step of the discriminator. Returns the loss before the step.
     pub(super) fn discriminator_step(
         &mut self,
@@ -72,21 +69,22 @@ impl Gan {
     /// Returns a discriminator's loss on labelled, unlabelled and as many generated images, all in one batch.
     pub(super) fn discriminator_loss(
         &self,
-        discriminator: &Discriminator,
+        discriminator: &N::Discriminator,
         lesson: &Lesson<'_>,
         batch: &Batch<'_>,
         stream: &mut Stream,
     ) -> Tensor<1> {
         let generated = self.generator.frozen().forward(latent(lesson, lesson.config.batch, stream));
-        let images = Tensor::cat(vec![rows(lesson, &[&batch.labelled, batch.unlabelled].concat()), generated], 0);
-        let logits = discriminator.logits_of_rows(images, Some(&mut Noise { pool: &self.noise, stream }));
+        let real = images::<N>(lesson, &[&batch.labelled, batch.unlabelled].concat());
+        let logits = discriminator
+            .training_logits(Tensor::cat(vec![real, generated], 0), &mut Noise { pool: &self.noise, stream });
         discriminator_loss(logits, &batch.labels, lesson.config.unlabelled_weight)
     }
 
     /// Returns a generator's loss: how far the features of its images are from those of unlabelled ones.
     pub(super) fn generator_loss(
         &self,
-        generator: &Generator,
+        generator: &N::Generator,
         lesson: &Lesson<'_>,
         batch: &Batch<'_>,
         stream: &mut Stream,
@@ -95,24 +93,20 @@ impl Gan {
         let mut noise = Noise { pool: &self.noise, stream };
         let frozen = self.discriminator.frozen();
         // A constant for the generator, which no gradient follows.
-        let real = Tensor::from_inner(frozen.features(rows(lesson, batch.matched), Some(&mut noise)));
-        feature_matching_loss(real, frozen.features(generator.forward(latent), Some(&mut noise)))
+        let real = Tensor::from_inner(frozen.features(images::<N>(lesson, batch.matched), &mut noise));
+        N::feature_loss(real, frozen.features(generator.forward(latent), &mut noise))
     }
 }
 
-impl Method for Gan {
-    type Network = Discriminator;
+impl<N: Networks> Method for Gan<N> {
+    type Network = N::Discriminator;
 
-    const TITLE: &'static str = "GAN";
+    const TITLE: &'static str = N::TITLE;
     // The last is the accuracy with the reference's average, drawn towards its start at zero (errata 19).
     const MEASURES: &'static [&'static str] = &["discriminator_loss", "generator_loss", "accuracy_reference_average"];
 
     fn settings(config: &StudentConfig) -> Value {
-        let mut settings = json!(config);
-        if let Some(settings) = settings.as_object_mut() {
-            settings.retain(|key, _| key != "method" && key != "pseudo_labels");
-        }
-        settings
+        N::settings(config)
     }
 
     /// Without the number of epochs, so that a training can be made longer. What was its last epoch then keeps its accuracies.
@@ -129,27 +123,29 @@ impl Method for Gan {
     }
 
     fn parameters(config: &StudentConfig, shape: ImageShape) -> usize {
-        let dense = |sizes: &[usize]| {
-            sizes.windows(2).fold(0, |sum: usize, pair| sum.saturating_add(pair[0].saturating_mul(pair[1])))
-        };
-        let pixels = shape.pixels();
-        let discriminator = dense(&[&[pixels], &config.discriminator[..]].concat());
-        discriminator.saturating_add(dense(&[&[config.latent], &config.generator[..], &[pixels]].concat()))
+        N::parameters(config, shape)
+    }
+
+    fn check_images(config: &StudentConfig, shape: ImageShape, pool: usize) -> Result<(), InvalidField> {
+        InvalidField::unless(pool >= config.batch, "batch", || {
+            format!("the pool has {pool} images, fewer than one batch of {}", config.batch)
+        })?;
+        N::check_images(config, shape)
     }
 
     /// Returns new networks, the discriminator initialised on some images of the pool.
     fn new(lesson: &Lesson<'_>) -> Self {
         let Lesson { config, pool, streams, device, .. } = *lesson;
-        let (pixels, recorded) = (pool.shape().pixels(), device.clone().autodiff());
-        let mut weights = streams.stream("discriminator", 0);
-        let discriminator = Discriminator::new(config, pixels, lesson.classes(), &mut weights, &recorded);
-        let generator = Generator::new(config, pixels, &mut streams.stream("generator", 0), &recorded);
+        let recorded = device.clone().autodiff();
+        let (discriminator, generator) = N::new(config, pool.shape(), lesson.classes(), streams, &recorded);
 
-        let noise = NormalPool::new(NOISE_POOL, &mut streams.stream("noise pool", 0), device);
+        let noise = NormalPool::new(N::NOISE_POOL, &mut streams.stream("noise pool", 0), device);
         let mut stream = streams.stream("initial images", 0);
         let count = config.initial_images.min(pool.len());
-        let images = rows(lesson, &rand::seq::index::sample(&mut stream, pool.len(), count).into_vec());
+        let images = images::<N>(lesson, &rand::seq::index::sample(&mut stream, pool.len(), count).into_vec());
         let discriminator = discriminator.initialized_on(images, &mut Noise { pool: &noise, stream: &mut stream });
+        let generator =
+            generator.initialized_on(latent(lesson, config.batch, &mut streams.stream("initial latent", 0)));
 
         let (discriminator, generator) = (number_parameters(discriminator), number_parameters(generator));
         let adam = Adam::with_least_deviation([config.beta1, config.beta2], config.adam_epsilon);
@@ -192,11 +188,11 @@ impl Method for Gan {
         Ok(vec![discriminator, generator, reference])
     }
 
-    fn last(&self) -> Discriminator {
+    fn last(&self) -> N::Discriminator {
         self.discriminator.frozen()
     }
 
-    fn averaged(&self) -> Discriminator {
+    fn averaged(&self) -> N::Discriminator {
         self.average.corrected(self.discriminator.network())
     }
 
@@ -230,7 +226,7 @@ pub(super) fn latent(lesson: &Lesson<'_>, count: usize, stream: &mut Stream) -> 
     init::uniform([count, lesson.config.latent], 0.0, 1.0, stream, lesson.device)
 }
 
-/// Returns some images of the pool, one a row.
-pub(super) fn rows(lesson: &Lesson<'_>, some: &[usize]) -> Tensor<2> {
-    lesson.pool.batch::<Discriminator>(some).into_tensor(lesson.device).flatten(1, 3)
+/// Returns some images of the pool.
+pub(super) fn images<N: Networks>(lesson: &Lesson<'_>, some: &[usize]) -> Tensor<4> {
+    lesson.pool.batch::<N::Discriminator>(some).into_tensor(lesson.device)
 }

@@ -6,7 +6,7 @@ use speed_data::{ImageShape, Split};
 use speed_nn::params::to_record;
 use speed_random::Streams;
 
-use crate::gan::Gan;
+use crate::gan::{Dense, Gan};
 use crate::pseudo_labels::PseudoLabels;
 use crate::test_support::{Bits, Data, config, run};
 use crate::{CheckpointError, EpochReport, Images, InvalidData, Lesson, Method, ReportError};
@@ -136,7 +136,7 @@ fn a_loss_that_is_not_finite_names_network_epoch_and_step() {
     let Data { pool, labelled, test } = &data;
     let lesson = Lesson { config: &config, pool: Images::of(pool), labelled, test, streams, device };
     for (method, name, record) in [
-        (StudentMethod::GAN, "discriminator", spoilt::<Gan>(&lesson)),
+        (StudentMethod::GAN, "discriminator", spoilt::<Gan<Dense>>(&lesson)),
         (StudentMethod::PSEUDO_LABELS, "classifier", spoilt::<PseudoLabels>(&lesson)),
     ] {
         let mut checkpoint = run(method, &config, &data, 1, None).1.swap_remove(2);

@@ -1,14 +1,14 @@
-//! The discriminator, which is the student's classifier.
+//! The discriminator for MNIST, which is the student's classifier.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use speed_nn::init;
 use speed_nn::layers::{WeightNorm, WeightNormDense};
-use speed_nn::noise::NormalPool;
 use speed_nn::ops::activation::Activation;
 use speed_random::Stream;
 use speed_training::Classifier;
 
+use super::super::networks::{Discriminator, Noise};
 use crate::StudentConfig;
 
 /// Deviation of the initial weights.
@@ -16,7 +16,7 @@ const WEIGHT_DEVIATION: f32 = 0.1;
 
 /// Weight-normalised dense layers with ReLU, Gaussian noise before each, and a last one to the logits of the classes.
 #[derive(Module, Debug)]
-pub(crate) struct Discriminator {
+pub(crate) struct DenseDiscriminator {
     hidden: Vec<WeightNormDense>,
     output: WeightNormDense,
     #[module(skip)]
@@ -25,13 +25,7 @@ pub(crate) struct Discriminator {
     hidden_noise: f32,
 }
 
-/// The source of Gaussian noise: values, and places in them.
-pub(crate) struct Noise<'a> {
-    pub(crate) pool: &'a NormalPool,
-    pub(crate) stream: &'a mut Stream,
-}
-
-impl Discriminator {
+impl DenseDiscriminator {
     /// Returns layers of the sizes of `config` with normal weights, scale 1 and bias 0.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(crate) fn new(
@@ -45,7 +39,7 @@ impl Discriminator {
         let mut layer = |outputs, activation, trained_scale| {
             let theta = init::normal([inputs, outputs], WEIGHT_DEVIATION, stream, device);
             inputs = outputs;
-            WeightNormDense::new(theta, WeightNorm { activation, trained_scale, norm_epsilon: 0.0 })
+            WeightNormDense::new(theta, WeightNorm { activation, trained_scale, norm_epsilon: 0.0, deviation: 1.0 })
         };
         let hidden = config.discriminator.iter().map(|&units| layer(units, Activation::Relu, false)).collect();
         let output = layer(classes, Activation::Linear, true);
@@ -54,7 +48,7 @@ impl Discriminator {
 
     /// Sets every scale and bias so that each unit has mean 0 and variance 1 over the images `[n, pixels]`, from the first layer to the
     /// last (Salimans and Kingma 2016, section 3).
-    pub(crate) fn initialized_on(self, images: Tensor<2>, noise: &mut Noise<'_>) -> Self {
+    pub(super) fn initialized_on_rows(self, images: Tensor<2>, noise: &mut Noise<'_>) -> Self {
         let (mut rows, mut sigma) = (images, self.input_noise);
         let mut hidden = Vec::with_capacity(self.hidden.len());
         for layer in self.hidden {
@@ -70,7 +64,7 @@ impl Discriminator {
 
     /// Returns the last hidden layer `[n, units]` of images `[n, pixels]` within 0..=1, after its ReLU and before its noise: the features
     /// that the generator matches. With `noise` as in training, without it as in use.
-    pub(crate) fn features(&self, images: Tensor<2>, mut noise: Option<&mut Noise<'_>>) -> Tensor<2> {
+    pub(super) fn features_of_rows(&self, images: Tensor<2>, mut noise: Option<&mut Noise<'_>>) -> Tensor<2> {
         let deviations = std::iter::once(self.input_noise).chain(std::iter::repeat(self.hidden_noise));
         self.hidden.iter().zip(deviations).fold(images, |rows, (layer, sigma)| {
             layer.forward(match &mut noise {
@@ -81,8 +75,8 @@ impl Discriminator {
     }
 
     /// Returns the logits `[n, classes]` of images `[n, pixels]` within 0..=1; with `noise` as in training, without it as in use.
-    pub(crate) fn logits_of_rows(&self, images: Tensor<2>, mut noise: Option<&mut Noise<'_>>) -> Tensor<2> {
-        let features = self.features(images, noise.as_deref_mut());
+    pub(super) fn logits_of_rows(&self, images: Tensor<2>, mut noise: Option<&mut Noise<'_>>) -> Tensor<2> {
+        let features = self.features_of_rows(images, noise.as_deref_mut());
         self.output.forward(match noise {
             Some(noise) => noise.add(features, self.hidden_noise),
             None => features,
@@ -90,30 +84,38 @@ impl Discriminator {
     }
 }
 
-impl Classifier for Discriminator {
+impl Classifier for DenseDiscriminator {
     fn logits(&self, images: Tensor<4>) -> Tensor<2> {
         self.logits_of_rows(images.flatten(1, 3), None)
     }
 }
 
-impl Noise<'_> {
-    /// Adds noise of deviation `sigma` to every value.
-    fn add(&mut self, rows: Tensor<2>, sigma: f32) -> Tensor<2> {
-        self.pool.add(rows, sigma, self.stream)
+impl Discriminator for DenseDiscriminator {
+    fn initialized_on(self, images: Tensor<4>, noise: &mut Noise<'_>) -> Self {
+        self.initialized_on_rows(images.flatten(1, 3), noise)
+    }
+
+    fn features(&self, images: Tensor<4>, noise: &mut Noise<'_>) -> Tensor<2> {
+        self.features_of_rows(images.flatten(1, 3), Some(noise))
+    }
+
+    fn training_logits(&self, images: Tensor<4>, noise: &mut Noise<'_>) -> Tensor<2> {
+        self.logits_of_rows(images.flatten(1, 3), Some(noise))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use speed_nn::noise::NormalPool;
     use speed_random::Streams;
 
     const IMAGES: usize = 40;
 
-    fn network(hidden: &[usize], input_noise: f64, hidden_noise: f64) -> Discriminator {
+    fn network(hidden: &[usize], input_noise: f64, hidden_noise: f64) -> DenseDiscriminator {
         let config =
             StudentConfig { discriminator: hidden.to_vec(), input_noise, hidden_noise, ..StudentConfig::default() };
-        Discriminator::new(&config, 6, 3, &mut Streams::new(1).stream("weights", 0), &Device::flex())
+        DenseDiscriminator::new(&config, 6, 3, &mut Streams::new(1).stream("weights", 0), &Device::flex())
     }
 
     fn images() -> Tensor<2> {
@@ -125,13 +127,13 @@ mod tests {
     }
 
     /// Values of the features and of the logits, with noise or without.
-    fn run(network: &Discriminator, noisy: bool) -> [Vec<f32>; 2] {
+    fn run(network: &DenseDiscriminator, noisy: bool) -> [Vec<f32>; 2] {
         let streams = Streams::new(2);
         let pool = NormalPool::new(1000, &mut streams.stream("pool", 0), &Device::flex());
         let (mut first, mut second) = (streams.stream("places", 0), streams.stream("places", 0));
         let [mut first, mut second] = [&mut first, &mut second].map(|stream| Noise { pool: &pool, stream });
         [
-            values(network.features(images(), noisy.then_some(&mut first))),
+            values(network.features_of_rows(images(), noisy.then_some(&mut first))),
             values(network.logits_of_rows(images(), noisy.then_some(&mut second))),
         ]
     }
@@ -156,7 +158,7 @@ mod tests {
     fn initialisation_gives_every_unit_mean_0_and_variance_1() {
         let pool = NormalPool::new(2, &mut Streams::new(2).stream("pool", 0), &Device::flex());
         let mut noise = Noise { pool: &pool, stream: &mut Streams::new(2).stream("places", 0) };
-        let network = network(&[7, 5], 0.0, 0.0).initialized_on(images(), &mut noise);
+        let network = network(&[7, 5], 0.0, 0.0).initialized_on_rows(images(), &mut noise);
         let logits = values(network.logits_of_rows(images(), None));
         for class in 0..3 {
             let column: Vec<f64> = logits.iter().skip(class).step_by(3).map(|&z| f64::from(z)).collect();

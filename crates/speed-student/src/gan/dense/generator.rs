@@ -1,12 +1,14 @@
-//! The generator of images.
+//! The generator for MNIST.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use speed_data::ImageShape;
 use speed_nn::init;
 use speed_nn::layers::{BatchNormDense, WeightNorm, WeightNormDense};
 use speed_nn::ops::activation::Activation;
 use speed_random::Stream;
 
+use super::super::networks::Generator;
 use crate::StudentConfig;
 
 /// The number that Salimans' code adds to the variance of a batch, and to the squared norm of the output layer's weights.
@@ -14,14 +16,16 @@ const EPSILON: f32 = 1e-6;
 
 /// Dense layers with batch norm and softplus, then a dense layer with normalised weights and trained scale, and a logistic function.
 #[derive(Module, Debug)]
-pub(crate) struct Generator {
+pub(crate) struct DenseGenerator {
     hidden: Vec<BatchNormDense>,
     output: WeightNormDense,
+    #[module(skip)]
+    image: [usize; 3],
 }
 
-impl Generator {
+impl DenseGenerator {
     /// Returns layers of the sizes of `config` with Glorot-uniform weights.
-    pub(crate) fn new(config: &StudentConfig, pixels: usize, stream: &mut Stream, device: &Device) -> Self {
+    pub(super) fn new(config: &StudentConfig, shape: ImageShape, stream: &mut Stream, device: &Device) -> Self {
         let mut inputs = config.latent;
         let mut weights = |outputs: usize| {
             let limit = (6.0 / (inputs + outputs) as f32).sqrt();
@@ -32,12 +36,18 @@ impl Generator {
         let hidden =
             config.generator.iter().map(|&units| BatchNormDense::new(weights(units), EPSILON, Activation::Softplus));
         let hidden = hidden.collect();
-        let kind = WeightNorm { activation: Activation::Sigmoid, trained_scale: true, norm_epsilon: EPSILON };
-        Self { hidden, output: WeightNormDense::new(weights(pixels), kind) }
+        let kind =
+            WeightNorm { activation: Activation::Sigmoid, trained_scale: true, norm_epsilon: EPSILON, deviation: 1.0 };
+        let image = [shape.height, shape.width, shape.channels];
+        Self { hidden, output: WeightNormDense::new(weights(shape.pixels()), kind), image }
     }
+}
 
-    /// Generates images `[n, pixels]` within 0..=1 from latent vectors `[n, latent]`, uniform within 0..1.
-    pub(crate) fn forward(&self, latent: Tensor<2>) -> Tensor<2> {
-        self.output.forward(self.hidden.iter().fold(latent, |rows, layer| layer.forward(rows)))
+impl Generator for DenseGenerator {
+    fn forward(&self, latent: Tensor<2>) -> Tensor<4> {
+        let images = self.output.forward(self.hidden.iter().fold(latent, |rows, layer| layer.forward(rows)));
+        let [height, width, channels] = self.image;
+        let count = images.dims()[0];
+        images.reshape([count, height, width, channels])
     }
 }

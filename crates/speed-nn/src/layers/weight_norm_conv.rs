@@ -1,0 +1,189 @@
+//! Convolutions with normalised weights and data-dependent initialisation (Salimans and Kingma, 2016).
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+
+use super::WeightNorm;
+use super::weight_norm::normalised;
+use crate::ops::activation::Activation;
+use crate::ops::bias::bias_activation;
+use crate::ops::conv::{Geometry, conv, conv_transposed};
+use crate::ops::sums::{column_sums, row_sums};
+
+/// `y = activation(conv(x, theta scale / |theta|) + bias)` of maps `[images, height, width, channels]`, with the norm of every output's
+/// weights.
+#[derive(Module, Debug)]
+pub struct WeightNormConv {
+    theta: Param<Tensor<2>>,
+    bias: Param<Tensor<1>>,
+    scale: Param<Tensor<1>>,
+    #[module(skip)]
+    geometry: Geometry,
+    #[module(skip)]
+    activation: Activation,
+    #[module(skip)]
+    norm_epsilon: f32,
+    #[module(skip)]
+    deviation: f32,
+}
+
+/// The other way, from results to maps: `y = activation(conv_transposed(x, theta scale / |theta|) + bias)`, with the norm of the weights
+/// of every channel of the maps.
+#[derive(Module, Debug)]
+pub struct WeightNormConvTransposed {
+    theta: Param<Tensor<2>>,
+    bias: Param<Tensor<1>>,
+    scale: Param<Tensor<1>>,
+    #[module(skip)]
+    geometry: Geometry,
+    #[module(skip)]
+    activation: Activation,
+    #[module(skip)]
+    norm_epsilon: f32,
+    #[module(skip)]
+    deviation: f32,
+}
+
+/// Returns bias 0 and scale 1.
+fn parameters(theta: &Tensor<2>, units: usize, trained_scale: bool) -> [Param<Tensor<1>>; 2] {
+    let device = theta.device();
+    let scale = Param::from_tensor(Tensor::ones([units], &device)).set_require_grad(trained_scale);
+    [Param::from_tensor(Tensor::zeros([units], &device)), scale]
+}
+
+impl WeightNormConv {
+    /// Returns a layer with weights `theta` `[kernel * kernel * channels, outputs]`, scale 1 and bias 0.
+    #[must_use]
+    pub fn new(geometry: Geometry, theta: Tensor<2>, kind: WeightNorm) -> Self {
+        let WeightNorm { activation, trained_scale, norm_epsilon, deviation } = kind;
+        let [bias, scale] = parameters(&theta, theta.dims()[1], trained_scale);
+        Self { theta: Param::from_tensor(theta), bias, scale, geometry, activation, norm_epsilon, deviation }
+    }
+
+    /// Maps `[images, height, width, channels]` to `[images, rows, columns, outputs]`.
+    #[must_use]
+    pub fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
+        let theta = self.theta.val();
+        let factor = self.scale.val().unsqueeze_dim::<2>(0) / norm(theta.clone(), self.norm_epsilon);
+        bias_activation(conv(maps, theta * factor, self.geometry), self.bias.val(), self.activation)
+    }
+
+    /// Sets scale and bias so that every output before the activation has mean 0 and the deviation asked for over `maps`. An output
+    /// that does not vary gets mean 0 only.
+    #[must_use]
+    pub fn normalized_on(self, maps: Tensor<4>) -> Self {
+        let theta = self.theta.val().inner();
+        let outputs = theta.dims()[1];
+        let products = conv(maps, theta.clone(), self.geometry);
+        let count = products.shape().num_elements() / outputs;
+        let norm = norm(theta, self.norm_epsilon);
+        let [scale, bias] =
+            normalised([self.scale, self.bias], products.reshape([count, outputs]), norm, self.deviation);
+        Self { scale, bias, ..self }
+    }
+}
+
+/// Returns the norms `[1, outputs]` of the columns of weights.
+fn norm(theta: Tensor<2>, epsilon: f32) -> Tensor<2> {
+    (column_sums(theta.square()) + epsilon).sqrt()
+}
+
+impl WeightNormConvTransposed {
+    /// Returns a layer with weights `theta` `[kernel * kernel * channels, inputs]` of maps with `channels`, scale 1 and bias 0.
+    #[must_use]
+    pub fn new(geometry: Geometry, theta: Tensor<2>, kind: WeightNorm) -> Self {
+        let WeightNorm { activation, trained_scale, norm_epsilon, deviation } = kind;
+        let [bias, scale] = parameters(&theta, geometry.map()[2], trained_scale);
+        Self { theta: Param::from_tensor(theta), bias, scale, geometry, activation, norm_epsilon, deviation }
+    }
+
+    /// Maps `[images, rows, columns, inputs]` to `[images, height, width, channels]`.
+    #[must_use]
+    pub fn forward(&self, results: Tensor<4>) -> Tensor<4> {
+        let (theta, [kernels, channels, inputs]) = (self.theta.val(), self.sizes());
+        let factor = self.scale.val().unsqueeze_dim::<2>(0) / self.norm(theta.clone());
+        let weight = theta.reshape([kernels, channels, inputs]) * factor.reshape([1, channels, 1]);
+        let maps = conv_transposed(results, weight.reshape([kernels * channels, inputs]), self.geometry);
+        bias_activation(maps, self.bias.val(), self.activation)
+    }
+
+    /// Sets scale and bias so that every channel before the activation has mean 0 and the deviation asked for over `results`. A channel
+    /// that does not vary gets mean 0 only.
+    #[must_use]
+    pub fn normalized_on(self, results: Tensor<4>) -> Self {
+        let theta = self.theta.val().inner();
+        let [_, channels, _] = self.sizes();
+        let products = conv_transposed(results, theta.clone(), self.geometry);
+        let count = products.shape().num_elements() / channels;
+        let norm = self.norm(theta);
+        let [scale, bias] =
+            normalised([self.scale, self.bias], products.reshape([count, channels]), norm, self.deviation);
+        Self { scale, bias, ..self }
+    }
+
+    /// Returns places of the kernel, channels of the maps, and inputs.
+    fn sizes(&self) -> [usize; 3] {
+        let (channels, inputs) = (self.geometry.map()[2], self.theta.val().dims()[1]);
+        [self.geometry.patch_len() / channels, channels, inputs]
+    }
+
+    /// Returns the norms `[1, channels]`.
+    fn norm(&self, theta: Tensor<2>) -> Tensor<2> {
+        let [kernels, channels, _] = self.sizes();
+        (column_sums(row_sums(theta.square()).reshape([kernels, channels])) + self.norm_epsilon).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::{random, values};
+
+    const KIND: WeightNorm =
+        WeightNorm { activation: Activation::Linear, trained_scale: true, norm_epsilon: 0.0, deviation: 0.1 };
+
+    /// Every channel `[.., channels]` has mean 0 and deviation 0.1.
+    #[track_caller]
+    fn check(found: &[f32], channels: usize) {
+        for channel in 0..channels {
+            let values: Vec<f64> = found.iter().skip(channel).step_by(channels).map(|&y| f64::from(y)).collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let variance = values.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / values.len() as f64;
+            assert!(mean.abs() < 1e-5 && (variance - 0.01).abs() < 1e-5, "channel {channel}: {mean} {variance}");
+        }
+    }
+
+    #[test]
+    fn initialisation_on_data_gives_mean_and_deviation_both_ways() {
+        let geometry = Geometry::same([7, 6, 3], 5, 2).expect("a map");
+        let [rows, columns] = geometry.results();
+        let theta = random([geometry.patch_len(), 4], 1);
+        let maps = random([9, 7, 6, 3], 2).inner();
+        let layer = WeightNormConv::new(geometry, theta.clone(), KIND).normalized_on(maps.clone());
+        let found = layer.valid().forward(maps);
+        assert_eq!(found.dims(), [9, rows, columns, 4]);
+        check(&values(found), 4);
+
+        let results = random([9, rows, columns, 4], 3).inner();
+        let layer = WeightNormConvTransposed::new(geometry, theta, KIND).normalized_on(results.clone());
+        let found = layer.valid().forward(results);
+        assert_eq!(found.dims(), [9, 7, 6, 3]);
+        check(&values(found), 3);
+    }
+
+    #[test]
+    fn the_length_of_the_weights_changes_nothing() {
+        let geometry = Geometry::valid([5, 5, 2], 3).expect("a map");
+        let (theta, maps) = (random([18, 4], 1), random([2, 5, 5, 2], 2));
+        let run = |factor: f32| {
+            values(WeightNormConv::new(geometry, theta.clone() * factor, KIND).forward(maps.clone()).inner())
+        };
+        let back = |factor: f32| {
+            let layer = WeightNormConvTransposed::new(geometry, theta.clone() * factor, KIND);
+            values(layer.forward(random([2, 3, 3, 4], 3)).inner())
+        };
+        for (once, twice) in run(1.0).iter().zip(run(2.0)).chain(back(1.0).iter().zip(back(2.0))) {
+            assert!((once - twice).abs() < 1e-5);
+        }
+    }
+}

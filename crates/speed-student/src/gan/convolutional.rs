@@ -1,0 +1,128 @@
+//! The paper's networks for SVHN: convolutions, and transposed ones.
+
+mod discriminator;
+mod generator;
+
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use speed_data::ImageShape;
+use speed_nn::ops::sums::{column_means, mean};
+use speed_random::Streams;
+use speed_training::InvalidField;
+
+use super::networks::Networks;
+use crate::StudentConfig;
+use discriminator::{ConvolutionalDiscriminator, geometries};
+use generator::ConvolutionalGenerator;
+
+/// Settings of the convolutional networks; the training's are those of [`StudentConfig`]. The default is the paper's published code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConvolutionalConfig {
+    /// Channels of the discriminator's blocks: three convolutions 3x3 each, the last of which halves rows and columns. Behind them come
+    /// three more of the last number of channels.
+    pub channels: Vec<usize>,
+    /// Channels of the generator's maps, from the smallest on; behind each, rows and columns double.
+    pub generator: Vec<usize>,
+    /// Share of the discriminator's inputs that are dropped in training.
+    pub input_dropout: f64,
+    /// Share of the values that are dropped behind every block.
+    pub dropout: f64,
+}
+
+impl Default for ConvolutionalConfig {
+    fn default() -> Self {
+        Self { channels: vec![64, 128], generator: vec![512, 256, 128], input_dropout: 0.2, dropout: 0.5 }
+    }
+}
+
+impl ConvolutionalConfig {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Checks every field by itself.
+    pub(crate) fn check(&self) -> Result<(), InvalidField> {
+        const MOST: usize = 4096;
+        for (field, sizes) in [("convolutional.channels", &self.channels), ("convolutional.generator", &self.generator)]
+        {
+            let is_possible = (1..=8).contains(&sizes.len()) && sizes.iter().all(|size| (1..=MOST).contains(size));
+            InvalidField::unless(is_possible, field, || {
+                format!("must have 1 to 8 numbers from 1 to {MOST}, not {sizes:?}")
+            })?;
+        }
+        for (field, rate) in
+            [("convolutional.input_dropout", self.input_dropout), ("convolutional.dropout", self.dropout)]
+        {
+            InvalidField::unless((0.0..=0.99).contains(&rate), field, || {
+                format!("must be within 0..=0.99, not {rate:?}")
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A discriminator of convolutions and a generator of transposed ones.
+pub(crate) struct Convolutional;
+
+impl Networks for Convolutional {
+    type Discriminator = ConvolutionalDiscriminator;
+    type Generator = ConvolutionalGenerator;
+
+    const TITLE: &'static str = "conv GAN";
+    const NOISE_POOL: usize = 2;
+
+    fn settings(config: &StudentConfig) -> Value {
+        let StudentConfig { epochs, batch, learning_rate, beta1, beta2, adam_epsilon, average_rate, .. } = config;
+        let StudentConfig { unlabelled_weight, latent, initial_images, evaluate_every, convolutional, .. } = config;
+        json!({
+            "epochs": epochs, "batch": batch, "learning_rate": learning_rate, "beta1": beta1, "beta2": beta2,
+            "adam_epsilon": adam_epsilon, "average_rate": average_rate, "unlabelled_weight": unlabelled_weight,
+            "latent": latent, "initial_images": initial_images, "evaluate_every": evaluate_every,
+            "convolutional": convolutional,
+        })
+    }
+
+    fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
+        InvalidField::unless(geometries(&config.convolutional, shape).is_some(), "convolutional.channels", || {
+            let blocks = config.convolutional.channels.len();
+            format!(
+                "images of {shape} are too small for {blocks} blocks, each of which halves rows and columns, and a window of 3x3 behind them"
+            )
+        })
+    }
+
+    fn parameters(config: &StudentConfig, shape: ImageShape) -> usize {
+        let ConvolutionalConfig { channels, generator, .. } = &config.convolutional;
+        let mut inputs = shape.channels;
+        let mut values = 0_usize;
+        for &outputs in channels {
+            values = values.saturating_add(9 * inputs * outputs + 18 * outputs * outputs);
+            inputs = outputs;
+        }
+        values = values.saturating_add(11 * inputs * inputs);
+        let start = (shape.height * shape.width) >> (2 * generator.len());
+        values = values.saturating_add(config.latent.saturating_mul(start * generator[0]));
+        let maps = generator.iter().copied().chain([shape.channels]).collect::<Vec<usize>>();
+        maps.windows(2).fold(values, |values, pair| values.saturating_add(25 * pair[0] * pair[1]))
+    }
+
+    fn new(
+        config: &StudentConfig,
+        shape: ImageShape,
+        classes: usize,
+        streams: &Streams,
+        device: &Device,
+    ) -> (ConvolutionalDiscriminator, ConvolutionalGenerator) {
+        let mut weights = streams.stream("discriminator", 0);
+        let discriminator =
+            ConvolutionalDiscriminator::new(&config.convolutional, shape, classes, &mut weights, device);
+        (discriminator, ConvolutionalGenerator::new(config, shape, &mut streams.stream("generator", 0), device))
+    }
+
+    /// The mean over units of the absolute difference of the batch means.
+    fn feature_loss(real: Tensor<2>, generated: Tensor<2>) -> Tensor<1> {
+        mean((column_means(generated) - column_means(real)).abs())
+    }
+}

@@ -1,0 +1,209 @@
+//! The discriminator for SVHN, which is the student's classifier.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use speed_data::ImageShape;
+use speed_nn::dropout::dropout;
+use speed_nn::init;
+use speed_nn::layers::{WeightNorm, WeightNormConv, WeightNormDense};
+use speed_nn::ops::activation::Activation;
+use speed_nn::ops::conv::Geometry;
+use speed_nn::ops::sums::row_sums;
+use speed_random::Stream;
+use speed_training::Classifier;
+
+use super::super::networks::{Discriminator, Noise};
+use super::ConvolutionalConfig;
+
+/// Deviation of the initial weights.
+const WEIGHT_DEVIATION: f32 = 0.05;
+/// That of the logits after the initialisation on data.
+const LOGIT_DEVIATION: f32 = 0.1;
+const LEAKY_RELU: Activation = Activation::LeakyRelu(0.2);
+/// Convolutions of a block.
+const BLOCK: usize = 3;
+
+/// Blocks of three convolutions 3x3 with dropout before each; then one 3x3 without padding and two 1x1, the mean over rows and columns,
+/// and a dense layer to the logits of the classes. Weights are normalised; leaky ReLU.
+#[derive(Module, Debug)]
+pub(crate) struct ConvolutionalDiscriminator {
+    convolutions: Vec<WeightNormConv>,
+    output: WeightNormDense,
+    #[module(skip)]
+    input_dropout: f32,
+    #[module(skip)]
+    dropout: f32,
+}
+
+/// Returns the windows and the outputs of all convolutions; none for images that are too small.
+pub(super) fn geometries(config: &ConvolutionalConfig, shape: ImageShape) -> Option<Vec<(Geometry, usize)>> {
+    let mut map = [shape.height, shape.width, shape.channels];
+    let mut all = Vec::new();
+    let mut push = |geometry: Option<Geometry>, outputs| {
+        let geometry = geometry?;
+        let [rows, columns] = geometry.results();
+        all.push((geometry, outputs));
+        map = [rows, columns, outputs];
+        Some(map)
+    };
+    let mut last = map_of(shape);
+    for &outputs in &config.channels {
+        for stride in [1, 1, 2] {
+            last = push(Geometry::half(last, 3, stride), outputs)?;
+        }
+    }
+    let outputs = last[2];
+    last = push(Geometry::valid(last, 3), outputs)?;
+    for _ in 0..2 {
+        last = push(Geometry::valid(last, 1), outputs)?;
+    }
+    Some(all)
+}
+
+fn map_of(shape: ImageShape) -> [usize; 3] {
+    [shape.height, shape.width, shape.channels]
+}
+
+impl ConvolutionalDiscriminator {
+    /// Returns layers with normal weights, scale 1 and bias 0.
+    #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
+    pub(super) fn new(
+        config: &ConvolutionalConfig,
+        shape: ImageShape,
+        classes: usize,
+        stream: &mut Stream,
+        device: &Device,
+    ) -> Self {
+        let kind = |activation, trained_scale, deviation| WeightNorm {
+            activation,
+            trained_scale,
+            norm_epsilon: 0.0,
+            deviation,
+        };
+        let geometries = geometries(config, shape).expect("images whose size was checked");
+        let features = geometries.last().map_or(0, |(_, outputs)| *outputs);
+        let convolutions = geometries.into_iter().map(|(geometry, outputs)| {
+            let theta = init::normal([geometry.patch_len(), outputs], WEIGHT_DEVIATION, stream, device);
+            WeightNormConv::new(geometry, theta, kind(LEAKY_RELU, false, 1.0))
+        });
+        let convolutions = convolutions.collect();
+        let theta = init::normal([features, classes], WEIGHT_DEVIATION, stream, device);
+        let output = WeightNormDense::new(theta, kind(Activation::Linear, true, LOGIT_DEVIATION));
+        Self { convolutions, output, input_dropout: config.input_dropout as f32, dropout: config.dropout as f32 }
+    }
+
+    /// Returns what goes into convolution `index`: with values dropped before every block, as in training.
+    fn input(&self, index: usize, maps: Tensor<4>, stream: Option<&mut Stream>) -> Tensor<4> {
+        let rate = if index == 0 { self.input_dropout } else { self.dropout };
+        match stream {
+            Some(stream) if index.is_multiple_of(BLOCK) && rate > 0.0 => dropout(maps, rate, stream),
+            _ => maps,
+        }
+    }
+
+    fn features_with(&self, images: Tensor<4>, mut stream: Option<&mut Stream>) -> Tensor<2> {
+        let convolutions = self.convolutions.iter().enumerate();
+        pooled(convolutions.fold(centred(images), |maps, (index, layer)| {
+            layer.forward(self.input(index, maps, stream.as_deref_mut()))
+        }))
+    }
+}
+
+/// Returns images within -1..=1.
+fn centred(images: Tensor<4>) -> Tensor<4> {
+    images * 2.0 - 1.0
+}
+
+/// Returns the means `[images, channels]` over rows and columns.
+fn pooled(maps: Tensor<4>) -> Tensor<2> {
+    let [images, rows, columns, channels] = maps.dims();
+    let places = rows * columns;
+    let by_channel = maps.reshape([images, places, channels]).swap_dims(1, 2).reshape([images * channels, places]);
+    row_sums(by_channel).reshape([images, channels]) / places as f64
+}
+
+impl Classifier for ConvolutionalDiscriminator {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        self.output.forward(self.features_with(images, None))
+    }
+}
+
+impl Discriminator for ConvolutionalDiscriminator {
+    fn initialized_on(self, images: Tensor<4>, noise: &mut Noise<'_>) -> Self {
+        let (mut maps, mut convolutions) = (centred(images), Vec::new());
+        for (index, layer) in self.convolutions.iter().enumerate() {
+            maps = self.input(index, maps, Some(noise.stream));
+            let layer = layer.clone().normalized_on(maps.clone());
+            maps = layer.valid().forward(maps);
+            convolutions.push(layer);
+        }
+        let output = self.output.normalized_on(pooled(maps));
+        Self { convolutions, output, ..self }
+    }
+
+    fn features(&self, images: Tensor<4>, noise: &mut Noise<'_>) -> Tensor<2> {
+        self.features_with(images, Some(noise.stream))
+    }
+
+    fn training_logits(&self, images: Tensor<4>, noise: &mut Noise<'_>) -> Tensor<2> {
+        self.output.forward(self.features(images, noise))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use speed_random::Streams;
+
+    const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
+
+    #[test]
+    fn layers_have_the_sizes_of_the_published_code() {
+        let config = ConvolutionalConfig::default();
+        let sizes: Vec<([usize; 3], usize)> =
+            geometries(&config, SHAPE).expect("large enough").iter().map(|(g, outputs)| (g.map(), *outputs)).collect();
+        assert_eq!(
+            sizes,
+            [
+                ([32, 32, 3], 64),
+                ([32, 32, 64], 64),
+                ([32, 32, 64], 64),
+                ([16, 16, 64], 128),
+                ([16, 16, 128], 128),
+                ([16, 16, 128], 128),
+                ([8, 8, 128], 128),
+                ([6, 6, 128], 128),
+                ([6, 6, 128], 128),
+            ]
+        );
+        let small = ImageShape { channels: 1, height: 8, width: 40 };
+        assert!(geometries(&config, small).is_none());
+        assert!(geometries(&config, ImageShape { height: 9, ..small }).is_some());
+    }
+
+    #[test]
+    fn logits_begin_with_mean_0_and_a_tenth_and_nothing_is_dropped_in_use() {
+        let config =
+            ConvolutionalConfig { channels: vec![6, 8], input_dropout: 0.0, dropout: 0.0, ..Default::default() };
+        let (streams, device) = (Streams::new(1), Device::flex());
+        let shape = ImageShape { channels: 3, height: 12, width: 10 };
+        let network = ConvolutionalDiscriminator::new(&config, shape, 4, &mut streams.stream("weights", 0), &device);
+        let images = init::uniform([50, 12, 10, 3], 0.0, 1.0, &mut streams.stream("images", 0), &device);
+        let pool = speed_nn::noise::NormalPool::new(2, &mut streams.stream("pool", 0), &device);
+        let mut stream = streams.stream("noise", 0);
+        let mut noise = Noise { pool: &pool, stream: &mut stream };
+        let network = network.initialized_on(images.clone(), &mut noise);
+        let logits: Vec<f32> = network.logits(images.clone()).into_data().try_to_vec().expect("f32");
+        for class in 0..4 {
+            let column: Vec<f32> = logits.iter().skip(class).step_by(4).copied().collect();
+            let mean = column.iter().sum::<f32>() / 50.0;
+            let variance = column.iter().map(|z| (z - mean).powi(2)).sum::<f32>() / 50.0;
+            assert!(mean.abs() < 1e-5 && (variance - 0.01).abs() < 1e-4, "{mean} {variance}");
+        }
+        let dropping = ConvolutionalDiscriminator { dropout: 0.5, ..network };
+        let again: Vec<f32> = dropping.logits(images.clone()).into_data().try_to_vec().expect("f32");
+        assert_eq!(again, logits);
+        let noisy: Vec<f32> = dropping.training_logits(images, &mut noise).into_data().try_to_vec().expect("f32");
+        assert_ne!(noisy, logits);
+    }
+}

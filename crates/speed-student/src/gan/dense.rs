@@ -1,0 +1,66 @@
+//! The paper's networks for MNIST: dense layers.
+
+mod discriminator;
+mod generator;
+
+use burn::tensor::{Device, Tensor};
+use serde_json::{Value, json};
+use speed_data::ImageShape;
+use speed_random::Streams;
+use speed_training::InvalidField;
+
+use super::loss::feature_matching_loss;
+use super::networks::Networks;
+use crate::StudentConfig;
+use discriminator::DenseDiscriminator;
+use generator::DenseGenerator;
+
+/// A discriminator and a generator of dense layers.
+pub(crate) struct Dense;
+
+impl Networks for Dense {
+    type Discriminator = DenseDiscriminator;
+    type Generator = DenseGenerator;
+
+    const TITLE: &'static str = "GAN";
+    // 16 MB, three times what a step uses.
+    const NOISE_POOL: usize = 1 << 22;
+
+    fn settings(config: &StudentConfig) -> Value {
+        let mut settings = json!(config);
+        if let Some(settings) = settings.as_object_mut() {
+            settings.retain(|key, _| !matches!(key.as_str(), "method" | "pseudo_labels" | "convolutional"));
+        }
+        settings
+    }
+
+    fn check_images(_: &StudentConfig, _: ImageShape) -> Result<(), InvalidField> {
+        Ok(())
+    }
+
+    fn parameters(config: &StudentConfig, shape: ImageShape) -> usize {
+        let dense = |sizes: &[usize]| {
+            sizes.windows(2).fold(0, |sum: usize, pair| sum.saturating_add(pair[0].saturating_mul(pair[1])))
+        };
+        let pixels = shape.pixels();
+        let discriminator = dense(&[&[pixels], &config.discriminator[..]].concat());
+        discriminator.saturating_add(dense(&[&[config.latent], &config.generator[..], &[pixels]].concat()))
+    }
+
+    fn new(
+        config: &StudentConfig,
+        shape: ImageShape,
+        classes: usize,
+        streams: &Streams,
+        device: &Device,
+    ) -> (DenseDiscriminator, DenseGenerator) {
+        let mut weights = streams.stream("discriminator", 0);
+        let discriminator = DenseDiscriminator::new(config, shape.pixels(), classes, &mut weights, device);
+        (discriminator, DenseGenerator::new(config, shape, &mut streams.stream("generator", 0), device))
+    }
+
+    /// The mean over units of the squared difference of the batch means.
+    fn feature_loss(real: Tensor<2>, generated: Tensor<2>) -> Tensor<1> {
+        feature_matching_loss(real, generated)
+    }
+}

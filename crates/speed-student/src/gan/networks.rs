@@ -1,0 +1,83 @@
+//! What a GAN's training asks of its networks.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use serde_json::Value;
+use speed_data::ImageShape;
+use speed_nn::noise::NormalPool;
+use speed_random::{Stream, Streams};
+use speed_training::{Classifier, InvalidField};
+
+use crate::StudentConfig;
+
+/// Both networks of a GAN, and what is particular to them.
+pub(crate) trait Networks: 'static {
+    /// The classifier.
+    type Discriminator: Discriminator;
+    /// The source of generated images.
+    type Generator: Generator;
+
+    /// Its name in tables.
+    const TITLE: &'static str;
+
+    /// Normal values that its noise layers draw from.
+    const NOISE_POOL: usize;
+
+    /// Returns the settings that it reads.
+    fn settings(config: &StudentConfig) -> Value;
+
+    /// Checks that there are such networks for images of this size.
+    fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField>;
+
+    /// Returns the number of parameters of both, about.
+    fn parameters(config: &StudentConfig, shape: ImageShape) -> usize;
+
+    /// Returns networks with initial weights on a device with gradients. Images have a size that was checked.
+    fn new(
+        config: &StudentConfig,
+        shape: ImageShape,
+        classes: usize,
+        streams: &Streams,
+        device: &Device,
+    ) -> (Self::Discriminator, Self::Generator);
+
+    /// Returns the generator's loss, of shape `[1]`, from the features `[n, units]` of unlabelled and of generated images.
+    fn feature_loss(real: Tensor<2>, generated: Tensor<2>) -> Tensor<1>;
+}
+
+/// The student's classifier. Images are `[n, height, width, channels]` within 0..=1.
+pub(crate) trait Discriminator: Classifier + Clone {
+    /// Sets scales and biases so that each unit has mean 0 and a certain deviation over some images, from the first layer to the last
+    /// (Salimans and Kingma 2016, section 3).
+    fn initialized_on(self, images: Tensor<4>, noise: &mut Noise<'_>) -> Self;
+
+    /// Returns the features `[n, units]` that the generator matches, with noise as in training.
+    fn features(&self, images: Tensor<4>, noise: &mut Noise<'_>) -> Tensor<2>;
+
+    /// Returns the logits `[n, classes]`, with noise as in training.
+    fn training_logits(&self, images: Tensor<4>, noise: &mut Noise<'_>) -> Tensor<2>;
+}
+
+/// The source of generated images.
+pub(crate) trait Generator: Module + Clone {
+    /// Sets what is initialised on data, from latent vectors `[n, latent]`.
+    fn initialized_on(self, _latent: Tensor<2>) -> Self {
+        self
+    }
+
+    /// Generates images `[n, height, width, channels]` within 0..=1 from latent vectors `[n, latent]`, uniform within 0..1.
+    fn forward(&self, latent: Tensor<2>) -> Tensor<4>;
+}
+
+/// The source of noise: normal values and places in them, and decisions.
+pub(crate) struct Noise<'a> {
+    pub(crate) pool: &'a NormalPool,
+    pub(crate) stream: &'a mut Stream,
+}
+
+impl Noise<'_> {
+    /// Adds noise of deviation `sigma` to every value.
+    pub(crate) fn add(&mut self, rows: Tensor<2>, sigma: f32) -> Tensor<2> {
+        self.pool.add(rows, sigma, self.stream)
+    }
+}
