@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import conv_student
 import student
 import teacher
 
@@ -36,6 +37,8 @@ FIXTURES = {
     "student-tiny": ROOT / "crates/speed-student/tests/peers/student.json",
     "small-tiny": ROOT / "crates/speed-teacher/tests/peers/small.json",
     "reference-tiny": ROOT / "crates/speed-teacher/tests/peers/reference.json",
+    "deeper-tiny": ROOT / "crates/speed-teacher/tests/peers/deeper.json",
+    "conv-student-tiny": ROOT / "crates/speed-student/tests/peers/conv-student.json",
 }
 
 
@@ -220,6 +223,52 @@ def check_student(trace):
     return [discriminator, generator]
 
 
+def check_conv_student(trace):
+    """Images and maps are [n, height, width, channels] in the trace as here, kernels one matrix, one row a place and channel."""
+
+    def adam(trained):
+        return lambda p, g, state, step: student.adam(p, g, state, step, trained(p), conv_student.LEARNING_RATE)
+
+    discriminator = Network(
+        trace, "discriminator/", "start/discriminator", lambda arrays: grouped([jnp.asarray(a) for a in arrays], 3), flat,
+        conv_student.discriminator_loss, adam(student.trained_discriminator),
+    )  # fmt: skip
+
+    def generator_layers(arrays):
+        arrays = [jnp.asarray(array) for array in arrays]
+        return [*grouped(arrays[:-3], 2), tuple(arrays[-3:])]
+
+    generator = Network(
+        trace, "generator/", "start/generator", generator_layers, flat,
+        conv_student.generator_loss, adam(student.trained_generator),
+    )  # fmt: skip
+    check_conv_initialisation(trace, discriminator.parameters, generator.parameters)
+    for step in range(1, STEPS + 1):
+        part = lambda what: [jnp.asarray(array) for array in trace.inputs(f"{step}/discriminator/{what}")]
+        labels = jnp.asarray(trace.input(f"{step}/discriminator/labels"), jnp.int32)
+        labelled, unlabelled = part("labelled")[0], part("unlabelled")[0]
+        generated = conv_student.generate(generator.parameters, part("latent")[0], unlabelled.shape)
+        discriminator.step(step, (generated, labelled, labels, unlabelled, part("mask")))
+
+        part = lambda what: [jnp.asarray(array) for array in trace.inputs(f"{step}/generator/{what}")]
+        generator.step(step, (discriminator.parameters, part("unlabelled")[0], part("latent")[0], part("mask")))
+    if not discriminator.resumes:
+        for network in (discriminator, generator):
+            for index, array in enumerate(network.back(network.parameters)):
+                trace.compare("end", "updates", f"end/{network.name}{index}", array)
+    return [discriminator, generator]
+
+
+def check_conv_initialisation(trace, discriminator, generator):
+    """Scales and biases of the start give every unit mean 0 and its deviation on the initial images and what was dropped."""
+    x, masks = trace.input("initial/images/0"), trace.inputs("initial/mask")
+    found = conv_student.initialisation(discriminator, x, masks)
+    latent = trace.input("initial/latent/0")
+    found += conv_student.generator_initialisation(generator, latent, x.shape)
+    for what, array, reference in found:
+        trace.rows.append((0, "updates", f"initial/{what}", deviation(np.asarray(array), np.asarray(reference))))
+
+
 def standard(noise):
     """The recorded noise of every layer divided by its deviation, so that it is standard normal here."""
     sigmas = [student.INPUT_NOISE] + [student.HIDDEN_NOISE] * (len(noise) - 1)
@@ -242,11 +291,16 @@ def check_initialisation(trace, discriminator):
         x = jax.nn.relu(student.weight_norm(x, (theta, *expected)))
 
 
-def check_teacher(trace, is_reference):
+def check_teacher(trace, kind):
     """Convolutions of the reference are [outputs, inputs, height, width] in the trace, and its first dense layer reads
-    maps channel by channel; those of the small network are the kernels [height, width, inputs, outputs] as one matrix."""
+    maps channel by channel; those of the other networks are the kernels [height, width, inputs, outputs] as one matrix."""
     start, images = trace.inputs("start"), trace.input("1/images")
-    if is_reference:
+    if kind == "deeper":
+        sides = [3, 3, 3, 3, 3, 3, 5]
+        turn = {2 * i: lambda a, k=k: a.reshape(k, k, -1, a.shape[1]) for i, k in enumerate(sides)}
+        turn_back = {2 * i: lambda a: a.reshape(-1, a.shape[-1]) for i in range(len(sides))}
+        loss, optimiser = teacher.deeper_loss, lambda p, g, state, step: teacher.sgd(p, g, state, step, 0.08)
+    elif kind == "reference":
         rows, columns = (-(-(-(-size // 2)) // 2) for size in images.shape[1:3])
         maps = start[2].shape[0]
         turn = {0: lambda a: a.transpose(2, 3, 1, 0), 2: lambda a: a.transpose(2, 3, 1, 0)}
@@ -290,9 +344,10 @@ def table(trace, networks):
 def main():
     folder, write = Path(sys.argv[1]), "--fixtures" in sys.argv[2:]
     failed = []
-    for name in [*FIXTURES, "student", "small", "reference"]:
-        trace = Trace(folder / name)
-        networks = check_student(trace) if name.startswith("student") else check_teacher(trace, name.startswith("reference"))
+    for name in [*FIXTURES, "student", "small", "reference", "deeper", "conv-student"]:
+        trace, kind = Trace(folder / name), name.removesuffix("-tiny")
+        checks = {"student": check_student, "conv-student": check_conv_student}
+        networks = checks[kind](trace) if kind in checks else check_teacher(trace, kind)
         worst = max(row[3] for row in trace.rows)
         print(f"\n## {name}: largest deviation {worst:.1e}\n\n{table(trace, networks)}", flush=True)
         if not worst <= TOLERANCE:

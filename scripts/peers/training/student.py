@@ -73,7 +73,7 @@ def zeros(parameters):
     return jax.tree.map(jnp.zeros_like, parameters), jax.tree.map(jnp.zeros_like, parameters)
 
 
-def adam(parameters, gradients, state, step, trained):
+def adam(parameters, gradients, state, step, trained, rate=LEARNING_RATE):
     """Adam of the published code, 1e-8 inside the root; `step` counts from 1. Arrays that are not `trained` stay."""
     first = jax.tree.map(lambda m, g: BETA1 * m + (1 - BETA1) * g, state[0], gradients)
     second = jax.tree.map(lambda v, g: BETA2 * v + (1 - BETA2) * g**2, state[1], gradients)
@@ -82,7 +82,7 @@ def adam(parameters, gradients, state, step, trained):
         if not is_trained:
             return parameter
         m_hat, v_hat = m / (1 - BETA1**step), v / (1 - BETA2**step)
-        return parameter - LEARNING_RATE * m_hat / jnp.sqrt(v_hat + 1e-8)
+        return parameter - rate * m_hat / jnp.sqrt(v_hat + 1e-8)
 
     return jax.tree.map(update, parameters, first, second, trained), (first, second)
 

@@ -14,8 +14,9 @@ from kinks import max_pool, relu
 WEIGHT_DECAY = 0.004
 
 
-def conv(x, kernel, bias, padding):
-    return lax.conv_general_dilated(x, kernel, (1, 1), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")) + bias
+def conv(x, kernel, bias, padding, stride=1):
+    strides = (stride, stride)
+    return lax.conv_general_dilated(x, kernel, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC")) + bias
 
 
 def lrn(x, radius=4, bias=1.0, alpha=0.001 / 9.0, beta=0.75):
@@ -48,6 +49,31 @@ def reference(p, x, flips=None, with_lrn=True):
     for weight, bias in p[2:4]:
         x = relu(x @ weight + bias, flips, margins)
     return x @ p[4][0] + p[4][1], margins
+
+
+def standardised(x):
+    """Every image less its mean, divided by its deviation, of bytes at least 1 / sqrt(N): TensorFlow's per_image_standardization."""
+    size = x[0].size
+    centred = x - jnp.mean(x, axis=(1, 2, 3), keepdims=True)
+    deviation = jnp.sqrt(jnp.mean(centred**2, axis=(1, 2, 3), keepdims=True))
+    return centred / jnp.maximum(deviation, 1 / 255 / size**0.5)
+
+
+def deeper(p, x, flips=None):
+    """The paper's published network for SVHN: six convolutions 3x3, two of them of stride 2, one 5x5, 192, 192, classes."""
+    margins = []
+    x = standardised(x)
+    for (kernel, bias), stride in zip(p[:7], [1, 1, 2, 1, 1, 2, 1]):
+        x = relu(conv(x, kernel, bias, "SAME", stride), flips, margins)
+    x = x.reshape(len(x), -1)
+    for weight, bias in p[7:9]:
+        x = relu(x @ weight + bias, flips, margins)
+    return x @ p[9][0] + p[9][1], margins
+
+
+def deeper_loss(p, x, labels, flips=None):
+    logits, margins = deeper(p, x, flips)
+    return cross_entropy(logits, labels), margins
 
 
 def cross_entropy(logits, labels):

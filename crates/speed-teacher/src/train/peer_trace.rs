@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Schedule;
-use crate::architectures::{ReferenceNetwork, SmallNetwork};
+use crate::architectures::{DeeperNetwork, ReferenceNetwork, SmallNetwork};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use speed_data::ImageShape;
@@ -17,7 +17,7 @@ const STEPS: usize = 20;
 /// Rows and columns of the kernels that larger ones are made of, and that other implementations have as four dimensions.
 const KERNEL: usize = 5;
 
-/// Returns the settings of `configs/mnist.toml` or of `configs/mnist-paper.toml`.
+/// Returns the settings of `configs/mnist.toml`, of `configs/mnist-paper.toml` or of `configs/svhn-paper.toml`.
 fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
     let common = TeacherConfig {
         architecture,
@@ -36,7 +36,7 @@ fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
     }
     TeacherConfig {
         optimizer: OptimizerKind::Sgd,
-        learning_rate: 0.01,
+        learning_rate: if architecture == Architecture::DEEPER { 0.08 } else { 0.01 },
         schedule: Schedule::Staircase,
         steps: 5000,
         shift: 0,
@@ -168,6 +168,7 @@ fn losses_and_gradients_of_twenty_steps_are_those_of_another_implementation() {
         tiny::<SmallNetwork>(Architecture::SMALL).assert_agrees(include_str!("../../tests/peers/small.json"));
         tiny::<ReferenceNetwork>(Architecture::REFERENCE)
             .assert_agrees(include_str!("../../tests/peers/reference.json"));
+        tiny::<DeeperNetwork>(Architecture::DEEPER).assert_agrees(include_str!("../../tests/peers/deeper.json"));
     });
 }
 
@@ -179,6 +180,9 @@ fn write_peer_traces() {
     on_vectors(|| tiny::<SmallNetwork>(Architecture::SMALL)).write(&folder.join("small-tiny"));
     record::<SmallNetwork>(&config(Architecture::SMALL, 128), shape, 10, true).write(&folder.join("small"));
     on_vectors(|| tiny::<ReferenceNetwork>(Architecture::REFERENCE)).write(&folder.join("reference-tiny"));
+    on_vectors(|| tiny::<DeeperNetwork>(Architecture::DEEPER)).write(&folder.join("deeper-tiny"));
     // Convolutions in float64 take their time.
     record::<ReferenceNetwork>(&config(Architecture::REFERENCE, 32), shape, 10, true).write(&folder.join("reference"));
+    let shape = ImageShape { channels: 3, height: 32, width: 32 };
+    record::<DeeperNetwork>(&config(Architecture::DEEPER, 16), shape, 10, true).write(&folder.join("deeper"));
 }
