@@ -135,7 +135,7 @@ impl DataConfig {
     }
 
     /// Returns how pictures are read.
-    pub(crate) fn reading(&self) -> Result<Reading, Fault> {
+    pub(super) fn reading(&self) -> Result<Reading, Fault> {
         let size = if self.size.is_empty() { None } else { Some(&self.size) };
         let size = size.map(|size| size.parse::<Size>()).transpose();
         Ok(Reading { size: size.map_err(|error| Fault::new("data.size", error))?, is_colour: self.colour })
