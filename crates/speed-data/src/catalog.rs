@@ -1,6 +1,6 @@
 //! The datasets that come as files: what each file must hold.
 
-use crate::{DataError, ImageShape};
+use crate::{DataError, ImageShape, cifar};
 use std::fmt;
 
 /// Content of a file.
@@ -12,8 +12,8 @@ pub(crate) enum Content {
     Labels { count: usize, first: u8, classes: usize },
     /// `count` images and labels of SVHN, MATLAB 5.
     Svhn { count: usize },
-    /// Training and test images of CIFAR-10, a packed archive.
-    Cifar10,
+    /// Training and test images of CIFAR-10, a packed archive of batches of this many.
+    Cifar { batch: usize },
 }
 
 impl Content {
@@ -22,7 +22,7 @@ impl Content {
         match *self {
             Self::Images { .. } => Vec::new(),
             Self::Labels { count, .. } | Self::Svhn { count } => vec![count],
-            Self::Cifar10 => vec![50_000, 10_000],
+            Self::Cifar { batch } => vec![cifar::TRAINING.len() * batch, batch],
         }
     }
 }
@@ -85,10 +85,10 @@ impl FileSpec {
 
     /// Returns the names that it may have here.
     pub(crate) fn names(&self) -> Vec<String> {
-        let is_packed = !self.is_idx() || matches!(self.checksum, Checksum::OfFile(_));
         let mut names = vec![self.stored_name()];
-        // What is known of the packed file says nothing about the other one.
-        names.extend((!is_packed).then(|| self.name.to_owned()));
+        // What is known of the packed file says nothing about the unpacked one.
+        let may_be_unpacked = self.is_idx() && !matches!(self.checksum, Checksum::OfFile(_));
+        names.extend(may_be_unpacked.then(|| self.name.to_owned()));
         names
     }
 }
@@ -276,7 +276,7 @@ static CIFAR10: Catalog = Catalog {
     is_turned: false,
     files: &[FileSpec {
         name: "cifar-10-binary.tar.gz",
-        content: Content::Cifar10,
+        content: Content::Cifar { batch: 10_000 },
         bytes: 170_052_171,
         checksum: Checksum::OfFile("c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"),
     }],

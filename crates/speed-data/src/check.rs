@@ -56,11 +56,11 @@ pub fn check(name: &str, dir: &Path) -> Result<CheckReport, DataError> {
     let outcome = |file: &'static catalog::FileSpec| {
         let path = verify::find_required(catalog, file, dir)?;
         let checked = verify::read(catalog, file, &path)?;
+        let labelled = file.content.images().iter().sum();
         let (images, labels) = match file.content {
             Content::Images { count, .. } => (count, 0),
-            Content::Labels { count, .. } => (0, count),
-            Content::Svhn { count } => (count, count),
-            Content::Cifar10 => (60_000, 60_000),
+            Content::Labels { .. } => (0, labelled),
+            Content::Svhn { .. } | Content::Cifar { .. } => (labelled, labelled),
         };
         let content_bytes = checked.loaded.bytes();
         Ok(GoodFile { path, stored_bytes: checked.stored_bytes, content_bytes, images, labels })

@@ -1,53 +1,119 @@
 //! CIFAR-10's archive for C programs: a packed tar with six files of records, a label and the image's bytes.
 
-use crate::Split;
-use crate::catalog::Catalog;
 use crate::error::FileProblem;
 use crate::verify::check_labels;
+use crate::{ImageShape, Split};
 use flate2::bufread::GzDecoder;
 use std::io::{BufRead, Read};
 
-/// Its files, in the order of the images, and the images of each.
-const TRAINING: [&str; 5] =
+/// Its files of training images, in their order.
+pub(crate) const TRAINING: [&str; 5] =
     ["data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"];
 const TEST: &str = "test_batch.bin";
-const IMAGES: usize = 10_000;
 /// Unpacked bytes beside the images: texts and the headers of files.
 const BESIDE: u64 = 1 << 20;
 
-/// Reads training and test images. Nothing is written, whatever names the archive has.
-pub(crate) fn read(reader: &mut impl BufRead, catalog: &Catalog) -> Result<Vec<Split>, FileProblem> {
-    let record = 1 + catalog.shape.pixels();
-    let limit = (6 * IMAGES * record) as u64 + BESIDE;
+/// Reads training and test images, `count` a file. Nothing is written, whatever names the archive has.
+pub(crate) fn read(
+    reader: &mut impl BufRead,
+    shape: ImageShape,
+    classes: usize,
+    count: usize,
+) -> Result<[Split; 2], FileProblem> {
+    const FILES: usize = TRAINING.len() + 1;
+    let files = || TRAINING.into_iter().chain([TEST]);
+    let record = 1 + shape.pixels();
+    let limit = (FILES * count * record) as u64 + BESIDE;
     let mut archive = tar::Archive::new(GzDecoder::new(reader).take(limit));
-    let mut batches: [Option<Vec<u8>>; 6] = [const { None }; 6];
-    let damaged = |error: std::io::Error| FileProblem::Archive { reason: error.to_string() };
-    for entry in archive.entries().map_err(damaged)? {
-        let mut entry = entry.map_err(damaged)?;
+    let mut batches: [Option<Vec<u8>>; FILES] = [const { None }; FILES];
+    let damaged = |reason: String| FileProblem::Archive { reason };
+    for entry in archive.entries().map_err(|error| damaged(error.to_string()))? {
+        let mut entry = entry.map_err(|error| damaged(error.to_string()))?;
         let name = entry.path().ok().and_then(|path| path.file_name()?.to_str().map(str::to_owned));
-        let index = TRAINING.into_iter().chain([TEST]).position(|file| name.as_deref() == Some(file));
-        let Some(index) = index else { continue };
-        let mut batch = vec![0; IMAGES * record];
-        if entry.size() != batch.len() as u64 {
-            let reason =
-                format!("{}: expected {} bytes, found {}", name.unwrap_or_default(), batch.len(), entry.size());
-            return Err(FileProblem::Archive { reason });
+        let Some((index, name)) = files().enumerate().find(|(_, file)| name.as_deref() == Some(file)) else { continue };
+        let (expected, found) = (count * record, entry.size());
+        if found != expected as u64 {
+            return Err(damaged(format!("{name}: expected {expected} bytes, found {found}")));
         }
-        entry.read_exact(&mut batch).map_err(damaged)?;
-        batches[index] = Some(batch);
+        let mut batch = vec![0; expected];
+        entry.read_exact(&mut batch).map_err(|error| damaged(format!("{name}: {error}")))?;
+        if batches[index].replace(batch).is_some() {
+            return Err(damaged(format!("{name} is there twice")));
+        }
     }
     let mut halves = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
-    for (index, (batch, name)) in batches.into_iter().zip(TRAINING.into_iter().chain([TEST])).enumerate() {
-        let batch = batch.ok_or_else(|| FileProblem::Archive { reason: format!("there is no {name}") })?;
+    for (index, (batch, name)) in batches.into_iter().zip(files()).enumerate() {
+        let batch = batch.ok_or_else(|| damaged(format!("there is no {name}")))?;
         let (pixels, labels) = &mut halves[index / TRAINING.len()];
         for record in batch.chunks_exact(record) {
             labels.push(record[0]);
             pixels.extend_from_slice(&record[1..]);
         }
     }
-    let split = |(pixels, labels): (Vec<u8>, Vec<u8>)| {
-        check_labels(&labels, 0, catalog.classes)?;
-        Ok(Split::new(catalog.shape, catalog.classes, pixels, labels).expect("whole records, checked labels"))
-    };
-    halves.into_iter().map(split).collect()
+    for (_, labels) in &halves {
+        check_labels(labels, 0, classes)?;
+    }
+    let split = |(pixels, labels)| Split::new(shape, classes, pixels, labels).expect("whole records, checked labels");
+    Ok(halves.map(split))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy::gzip;
+
+    const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 2 };
+
+    /// An archive with these files, each of one record with a label and twelve bytes that count on from it.
+    fn archive(files: &[(&str, u8)]) -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for &(name, label) in files {
+            let record: Vec<u8> = (0..=12).map(|i| label + i).collect();
+            let mut header = tar::Header::new_gnu();
+            header.set_size(record.len() as u64);
+            header.set_cksum();
+            builder.append_data(&mut header, format!("cifar-10-batches-bin/{name}"), &record[..]).expect("a file");
+        }
+        gzip(&builder.into_inner().expect("an archive"))
+    }
+
+    /// Its files in another order than theirs, among others.
+    fn files() -> Vec<(&'static str, u8)> {
+        let mut files = vec![("readme.html", 70), (TEST, 9)];
+        files.extend(TRAINING.into_iter().zip([1, 2, 3, 4, 5]).rev());
+        files
+    }
+
+    fn problem(files: &[(&str, u8)]) -> String {
+        read(&mut &archive(files)[..], SHAPE, 10, 1).expect_err("a bad archive").to_string()
+    }
+
+    #[test]
+    fn training_and_test_images_are_those_of_their_files() {
+        let [train, test] = read(&mut &archive(&files())[..], SHAPE, 10, 1).expect("an archive");
+        assert_eq!((train.labels(), test.labels()), (&[1, 2, 3, 4, 5][..], &[9][..]));
+        assert_eq!(train.pixels(2), (4..16).collect::<Vec<u8>>());
+        assert_eq!((test.shape(), test.pixels(0)), (SHAPE, &(10..22).collect::<Vec<u8>>()[..]));
+    }
+
+    #[test]
+    fn bad_archives_are_refused() {
+        assert!(problem(&files()[..4]).contains("there is no data_batch_1.bin"));
+        assert!(problem(&[files(), files()].concat()).contains("is there twice"));
+        let mut wrong = files();
+        wrong[1].1 = 10;
+        assert!(matches!(
+            read(&mut &archive(&wrong)[..], SHAPE, 10, 1).expect_err("a label"),
+            FileProblem::Label { index: 0, found: 10, first: 0, classes: 10 }
+        ));
+        let whole = archive(&files());
+        for bytes in [&whole[..whole.len() / 2], b"no archive", &gzip(b"no archive")] {
+            assert!(read(&mut &*bytes, SHAPE, 10, 1).is_err());
+        }
+        let longer = read(&mut &whole[..], SHAPE, 10, 2).expect_err("batches of two").to_string();
+        assert!(longer.contains("expected 26 bytes, found 13"), "{longer}");
+        // Memory is that of six batches, whatever a file unpacks to.
+        let bomb = gzip(&vec![0; 100 << 20]);
+        assert!(read(&mut &bomb[..], SHAPE, 10, 1).is_err());
+    }
 }

@@ -192,7 +192,7 @@ pub enum FileProblem {
     },
     /// Not a MATLAB file with images and labels.
     #[error("{0}")]
-    Mat(#[from] MatError),
+    Mat(Box<MatError>),
     /// Not an array of the kind expected.
     #[error("{0}")]
     Npy(#[from] NpyError),
@@ -246,6 +246,12 @@ pub enum FileProblem {
         /// Of this file, in hexadecimal.
         found: String,
     },
+}
+
+impl From<MatError> for FileProblem {
+    fn from(error: MatError) -> Self {
+        Self::Mat(Box::new(error))
+    }
 }
 
 /// The fault of a folder of pictures.

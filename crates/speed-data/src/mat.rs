@@ -94,4 +94,4 @@ fn read_labels(array: &mut Array<'_>) -> Result<Vec<u8>, MatError> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -39,7 +39,7 @@ pub(crate) fn file(content: Content) -> Vec<u8> {
             (vec![IMAGES_MAGIC as usize, count, height, width], count * height * width, 256)
         }
         Content::Labels { count, classes, .. } => (vec![LABELS_MAGIC as usize, count], count, classes),
-        Content::Svhn { .. } | Content::Cifar10 => unreachable!("the toy dataset has idx files"),
+        Content::Svhn { .. } | Content::Cifar { .. } => unreachable!("the toy dataset has idx files"),
     };
     let mut data = vec![0; len];
     stream.fill_bytes(&mut data);

@@ -96,7 +96,9 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
             });
             split.map(|split| Loaded::Splits(vec![split]))
         }
-        Content::Cifar10 => cifar::read(&mut reader, catalog).map(Loaded::Splits),
+        Content::Cifar { batch } => {
+            cifar::read(&mut reader, catalog.shape, catalog.classes, batch).map(|halves| Loaded::Splits(halves.into()))
+        }
     };
     // What lies behind the part that was read belongs to the file; a longer one is another file.
     io::copy(&mut reader.by_ref().take(file.bytes), &mut io::sink()).map_err(io_error("read", path))?;
@@ -164,7 +166,7 @@ fn check_form(file: &FileSpec, content: &[u8]) -> Result<(), FileProblem> {
             check_count("labels", count, labels.len())?;
             check_labels(labels, first, classes)?;
         }
-        Content::Svhn { .. } | Content::Cifar10 => {}
+        Content::Svhn { .. } | Content::Cifar { .. } => {}
     }
     Ok(())
 }
@@ -198,7 +200,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("some-file.gz");
         fs::write(&path, bytes).expect("a file");
-        let error = read(catalog, &catalog.files[index], &path).err().expect("a bad file");
+        let error = read(catalog, &catalog.files[index], &path).expect_err("a bad file");
         let text = error.to_string();
         assert!(text.starts_with(&path.display().to_string()), "{text}");
         match error {
@@ -320,7 +322,7 @@ mod tests {
     fn a_folder_in_the_place_of_a_file_is_an_error_of_the_system() {
         let (catalog, _) = toy();
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let error = read(catalog, &catalog.files[0], folder.path()).err().expect("no file");
+        let error = read(catalog, &catalog.files[0], folder.path()).expect_err("no file");
         assert!(matches!(error, DataError::Io { .. }), "{error}");
     }
 }

@@ -108,7 +108,7 @@ fn each_kind_of_damage_is_reported_for_its_file() {
     fs::write(place(labels), bad).expect("a file");
     fs::remove_file(place(test_labels)).expect("there");
     let text = mnist::load(folder.path()).expect_err("a label over 9").to_string();
-    assert!(text.contains("label 7: expected below 10, found 10"), "{text}");
+    assert!(text.contains("label 7: expected 0 to 9, found 10"), "{text}");
     let report = check("mnist", folder.path()).expect("a known dataset");
     let texts = report.files.iter().map(|file| file.outcome.as_ref().map_err(ToString::to_string)).collect::<Vec<_>>();
     assert!(!report.is_ok() && texts[0].is_ok() && texts[2].is_ok());

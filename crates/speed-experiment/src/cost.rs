@@ -27,7 +27,7 @@ const PAPER_CIRCUIT: f64 = 3.7;
 /// Seconds of work that is not measured again.
 const LONG: f64 = 0.1;
 /// Values of a network with which a few steps still take a moment.
-const MAX_VALUES: usize = 5_000_000;
+const MAX_VALUES: usize = 8_000_000;
 /// Images per step that are measured; more take longer in proportion.
 const MAX_BATCH: usize = 100;
 

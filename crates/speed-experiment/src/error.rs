@@ -26,7 +26,7 @@ pub enum ExperimentError {
     Config(#[from] ConfigError),
     /// Images are missing or wrong.
     #[error(transparent)]
-    Data(#[from] speed_data::DataError),
+    Data(Box<speed_data::DataError>),
     /// Files of images are missing or wrong.
     #[error("{}", lines(faults))]
     DataFiles {
@@ -112,6 +112,12 @@ pub enum ExperimentError {
         /// The cause.
         source: Box<StudentError>,
     },
+}
+
+impl From<speed_data::DataError> for ExperimentError {
+    fn from(error: speed_data::DataError) -> Self {
+        Self::Data(Box::new(error))
+    }
 }
 
 fn lines(faults: &[speed_data::DataError]) -> String {

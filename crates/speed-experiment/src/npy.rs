@@ -147,6 +147,21 @@ pub(crate) fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec
     Ok(indices)
 }
 
+/// Reads the true labels of the first `pool` images.
+///
+/// # Errors
+/// If the file is not one row of as many labels or more, each 0 to 255.
+pub(crate) fn read_true_labels(path: &Path, pool: usize) -> Result<Vec<u8>, ExperimentError> {
+    let WholeNumbers { shape, values } = read(path)?;
+    if values.len() < pool || shape.iter().filter(|&&length| length != 1).count() > 1 {
+        return Err(at(path, InputFault::TrueLabels { shape, pool }));
+    }
+    let label = |(position, &found): (usize, &i64)| {
+        u8::try_from(found).map_err(|_| at(path, InputFault::Index { position, found, max: u8::MAX.into() }))
+    };
+    values.iter().take(pool).enumerate().map(label).collect()
+}
+
 /// Reads vote histograms: a row for each query, a column for each class.
 ///
 /// # Errors

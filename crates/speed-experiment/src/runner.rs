@@ -15,8 +15,8 @@ use crate::publish::publish;
 use crate::report::{Report, ReportRow, RowResult, StageTime};
 use crate::stages::{
     AccountStage, CollectedVotes, Context, Course, DataStage, Images, Keys, Labelled, LabellingStage, QueriesStage,
-    Question, RowStages, StageNames, Students, TeachersStage, VotesStage, complete, kinds_of_machine, planned_classes,
-    select_queries,
+    Question, RowStages, StageNames, Students, TeachersStage, Truth, VotesStage, complete, kinds_of_machine,
+    planned_classes, select_queries,
 };
 use crate::store::{RunStore, is_called};
 
@@ -65,10 +65,11 @@ fn report(
     if let (Some(name), Some(images)) = (&names.data, images) {
         complete(context, &DataStage { name, images })?;
     }
-    let collected = collect_votes(context, names, images)?;
+    let truth = Truth::of(config, images)?;
+    let collected = collect_votes(context, names, images, truth.as_ref())?;
     let queries = select_queries(context, images)?;
     complete(context, &QueriesStage { name: &names.queries, queries: &queries })?;
-    let mut results = label_rows(context, names, &collected, &queries, images)?;
+    let mut results = label_rows(context, names, &collected, &queries, truth.as_ref())?;
     train_students(context, names, images, &queries, &mut results)?;
 
     let rows = results.into_iter().enumerate().map(|(row, result)| ReportRow::new(config, row, result)).collect();
@@ -96,12 +97,13 @@ fn collect_votes(
     context: &Context<'_>,
     names: &StageNames,
     images: Option<&Images>,
+    truth: Option<&Truth<'_>>,
 ) -> Result<CollectedVotes, ExperimentError> {
     let teachers = match (&names.teachers, images) {
         (Some(name), Some(images)) => Some(complete(context, &TeachersStage { name, images })?),
         _ => None,
     };
-    complete(context, &VotesStage::new(&names.votes, context, images, teachers.as_ref())?)
+    complete(context, &VotesStage::new(&names.votes, context, images, truth, teachers.as_ref())?)
 }
 
 /// Labels the queries for every row, and accounts for the answers. Keys serve all rows and end here.
@@ -110,7 +112,7 @@ fn label_rows(
     names: &StageNames,
     collected: &CollectedVotes,
     queries: &[usize],
-    images: Option<&Images>,
+    truth: Option<&Truth<'_>>,
 ) -> Result<Vec<RowResult>, ExperimentError> {
     let config = context.config;
     let keys = Keys::default();
@@ -123,7 +125,7 @@ fn label_rows(
         };
         let queries = &queries[..row.query_count(queries.len())];
         let CollectedVotes { votes, hash, .. } = collected;
-        let question = Question { row, votes, votes_hash: *hash, queries, images };
+        let question = Question { row, votes, votes_hash: *hash, queries, truth };
         results.push(label_row(context, stages, question, &keys)?);
     }
     Ok(results)

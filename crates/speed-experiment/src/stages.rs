@@ -11,6 +11,7 @@ mod queries;
 mod stage;
 mod students;
 mod teachers;
+mod truth;
 mod votes;
 
 pub(crate) use account::{AccountStage, Bounds};
@@ -23,4 +24,5 @@ pub(crate) use names::{RowStages, StageNames};
 pub(crate) use queries::{QueriesStage, select as select_queries};
 pub(crate) use students::{Course, Labelled, StudentRun, Students};
 pub(crate) use teachers::TeachersStage;
+pub(crate) use truth::Truth;
 pub(crate) use votes::{CollectedVotes, EnsembleQuality, VotesStage, planned_classes};

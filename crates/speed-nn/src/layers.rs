@@ -2,6 +2,7 @@
 
 mod batch_norm;
 mod batch_norm_conv;
+mod contrast_conv;
 mod conv;
 mod dense;
 mod pooled_conv;
@@ -11,6 +12,7 @@ mod weight_norm_conv;
 
 pub use batch_norm::BatchNormDense;
 pub use batch_norm_conv::BatchNormConvTransposed;
+pub use contrast_conv::ContrastConv;
 pub use conv::Conv;
 pub use dense::Dense;
 pub use pooled_conv::PooledConv;

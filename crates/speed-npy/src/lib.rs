@@ -82,7 +82,7 @@ impl WholeNumbers {
     /// # Errors
     /// With what was expected and found, if the bytes are not such an array in C order.
     pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
-        let (file, shape, entries) = open(bytes)?;
+        let Open { file, shape, entries } = open(bytes)?;
         let values = whole_numbers(file)?;
         if values.len() != entries {
             return Err(NpyError::Entries { expected: entries, found: values.len() });
@@ -106,7 +106,7 @@ impl<'a> ByteArray<'a> {
     /// # Errors
     /// With what was expected and found, if the bytes are not such an array in C order.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, NpyError> {
-        let (file, shape, entries) = open(bytes)?;
+        let Open { file, shape, entries } = open(bytes)?;
         let found = file.dtype().descr().to_string();
         if !matches!(found.trim_matches('\''), "|u1" | "<u1" | ">u1" | "=u1" | "u1") {
             return Err(NpyError::NoBytes { found });
@@ -121,8 +121,16 @@ impl<'a> ByteArray<'a> {
     }
 }
 
-/// Reads the header: the file, the lengths of its axes, and their product.
-fn open(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, Vec<usize>, usize), NpyError> {
+/// An array whose header was checked.
+struct Open<'a> {
+    file: NpyFile<&'a [u8]>,
+    /// The lengths of its axes.
+    shape: Vec<usize>,
+    /// Their product.
+    entries: usize,
+}
+
+fn open(bytes: &[u8]) -> Result<Open<'_>, NpyError> {
     check_header(bytes)?;
     let file = NpyFile::new(bytes).map_err(NpyError::Header)?;
     if file.order() != Order::C {
@@ -140,7 +148,7 @@ fn open(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, Vec<usize>, usize), NpyError> {
     if entries > bytes.len() {
         return Err(NpyError::Promise { entries, bytes: bytes.len() });
     }
-    Ok((file, shape, entries))
+    Ok(Open { file, shape, entries })
 }
 
 fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {

@@ -139,7 +139,7 @@ type TrainFunction =
     fn(&str, &Lesson<'_>, Option<Checkpoint>, &mut OnEpoch<'_>) -> Result<StudentOutcome, StudentError>;
 
 static METHODS: Registry<StudentMethod> =
-    Registry::new(&[StudentMethod::GAN, StudentMethod::CONV_GAN, StudentMethod::PSEUDO_LABELS]);
+    Registry::new(&[StudentMethod::GAN, StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN]);
 
 impl StudentMethod {
     /// The paper's for MNIST: a semi-supervised GAN of dense layers.

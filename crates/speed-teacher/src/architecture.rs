@@ -7,7 +7,7 @@ use speed_random::{Stream, Streams};
 use speed_training::{AnyClassifier, Classifier, Named, RegistrationError, Registry, by_name};
 
 use crate::TeacherError;
-use crate::architectures::{DeeperNetwork, ReferenceNetwork, SmallNetwork};
+use crate::architectures::{DeeperNetwork, ReferenceNetwork, SmallContrastNetwork, SmallNetwork};
 use crate::train::{TrainFunction, train};
 
 /// A classifier that teachers can be: [`Architecture::register`] gives it a name.
@@ -43,11 +43,13 @@ pub struct Architecture {
 }
 
 static ARCHITECTURES: Registry<Architecture> =
-    Registry::new(&[Architecture::SMALL, Architecture::REFERENCE, Architecture::DEEPER]);
+    Registry::new(&[Architecture::SMALL, Architecture::SMALL_CONTRAST, Architecture::REFERENCE, Architecture::DEEPER]);
 
 impl Architecture {
     /// 5x5x16, 5x5x32, 64: a small fraction of the reference's work, for partitions of a few hundred images.
     pub const SMALL: Self = Self::of::<SmallNetwork>("small");
+    /// As large as the small one, for photographs of digits: in grey, of mean 0 and deviation 1, and dark on light as light on dark.
+    pub const SMALL_CONTRAST: Self = Self::of::<SmallContrastNetwork>("small-contrast");
     /// The paper's: 5x5x64, 5x5x128, 384, 192 with local response normalisation.
     pub const REFERENCE: Self = Self::of::<ReferenceNetwork>("reference");
     /// The paper's for SVHN: seven convolutions, 192, 192.

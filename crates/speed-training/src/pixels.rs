@@ -54,17 +54,20 @@ impl Pixels {
         }
     }
 
-    /// Adds an image, moved down and right by `shift` pixels (up and left where negative) over a background of byte 0.
+    /// Adds an image, moved down and right by `shift` pixels (up and left where negative). Beyond its border an image of one channel goes
+    /// on with byte 0, as scanned writing does, and one in colour with the values at the border.
     pub fn push_moved(&mut self, bytes: &[u8], shift: [isize; 2], offset: f32) {
         let ImageShape { channels, height, width } = self.shape;
         let scale = |byte: u8| f32::from(byte) / 255.0 + offset;
         for y in 0..height {
-            let from_y = y.wrapping_add_signed(-shift[0]);
             for x in 0..width {
-                let from_x = x.wrapping_add_signed(-shift[1]);
+                let (from_y, from_x) = (y.wrapping_add_signed(-shift[0]), x.wrapping_add_signed(-shift[1]));
                 let inside = from_y < height && from_x < width;
+                let from_y = y.saturating_add_signed(-shift[0]).min(height - 1);
+                let from_x = x.saturating_add_signed(-shift[1]).min(width - 1);
                 let byte = |channel: usize| bytes[(channel * height + from_y) * width + from_x];
-                self.values.extend((0..channels).map(|channel| scale(if inside { byte(channel) } else { 0 })));
+                let is_seen = inside || channels > 1;
+                self.values.extend((0..channels).map(|channel| scale(if is_seen { byte(channel) } else { 0 })));
             }
         }
     }

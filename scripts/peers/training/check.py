@@ -185,88 +185,47 @@ def flat(layers):
     return [np.asarray(array) for layer in layers for array in layer]
 
 
-def check_student(trace):
-    """Layers of the trace have weights [outputs, inputs] and one example a column; here it is the other way round."""
-    turned = lambda arrays: [jnp.asarray(array.T) for array in arrays]
-    back = lambda layers: [array.T for array in flat(layers)]
-
-    def generator_layers(arrays):
-        arrays = turned(arrays)
-        return [*grouped(arrays[:-3], 2), tuple(arrays[-3:])]
-
-    def adam(trained):
-        return lambda p, g, state, step: student.adam(p, g, state, step, trained(p))
-
+def check_gan(trace, networks, rate, data):
+    """Both networks of a student. `networks` has their functions, `data` finds what a pass of the discriminator draws."""
+    arrays = lambda found: [jnp.asarray(array) for array in found]
+    layers = lambda found: [*grouped(arrays(found[:-3]), 2), tuple(arrays(found[-3:]))]
+    adam = lambda trained: lambda p, g, state, step: student.adam(p, g, state, step, trained(p), rate)
     discriminator = Network(
-        trace, "discriminator/", "start/discriminator", lambda arrays: grouped(turned(arrays), 3), back,
-        student.discriminator_loss, adam(student.trained_discriminator),
+        trace, "discriminator/", "start/discriminator", lambda found: grouped(arrays(found), 3), flat,
+        networks.discriminator_loss, adam(student.trained_discriminator),
     )  # fmt: skip
     generator = Network(
-        trace, "generator/", "start/generator", generator_layers, back,
-        student.generator_loss, adam(student.trained_generator),
+        trace, "generator/", "start/generator", layers, flat,
+        networks.generator_loss, adam(student.trained_generator),
     )  # fmt: skip
-    check_initialisation(trace, discriminator.parameters)
+    latent, images = jnp.asarray(trace.input("initial/latent")), trace.input("initial/images")
+    found = networks.initialisation(discriminator.parameters, images, data("initial"))
+    found += networks.generator_initialisation(generator.parameters, latent, images.shape)
+    for what, array, reference in found:
+        trace.rows.append((0, "updates", f"initial/{what}", deviation(np.asarray(array), np.asarray(reference))))
     for step in range(1, STEPS + 1):
-        part = lambda what: turned(trace.inputs(f"{step}/discriminator/{what}"))
-        labels = jnp.asarray(trace.input(f"{step}/discriminator/labels"), jnp.int32)
-        generated = student.generate(generator.parameters, part("latent")[0])
-        noise = turned(standard(trace.inputs(f"{step}/discriminator/noise")))
-        discriminator.step(step, (generated, part("labelled")[0], labels, part("unlabelled")[0], noise))
+        name = f"{step}/discriminator"
+        labelled, unlabelled, latent = (jnp.asarray(trace.input(f"{name}/{what}")) for what in ["labelled", "unlabelled", "latent"])
+        labels = jnp.asarray(trace.input(f"{name}/labels"), jnp.int32)
+        generated = networks.generate(generator.parameters, latent, unlabelled.shape)
+        discriminator.step(step, (generated, labelled, labels, unlabelled, arrays(data(name))))
 
-        part = lambda what: turned(trace.inputs(f"{step}/generator/{what}"))
-        noise = turned(standard(trace.inputs(f"{step}/generator/noise")))
-        generator.step(step, (discriminator.parameters, part("unlabelled")[0], part("latent")[0], noise))
+        name = f"{step}/generator"
+        unlabelled, latent = (jnp.asarray(trace.input(f"{name}/{what}")) for what in ["unlabelled", "latent"])
+        generator.step(step, (discriminator.parameters, unlabelled, latent, arrays(data(name))))
     if not discriminator.resumes:
         for network in (discriminator, generator):
             for index, array in enumerate(network.back(network.parameters)):
                 trace.compare("end", "updates", f"end/{network.name}{index}", array)
     return [discriminator, generator]
+
+
+def check_student(trace):
+    return check_gan(trace, student, student.LEARNING_RATE, lambda name: standard(trace.inputs(f"{name}/noise")))
 
 
 def check_conv_student(trace):
-    """Images and maps are [n, height, width, channels] in the trace as here, kernels one matrix, one row a place and channel."""
-
-    def adam(trained):
-        return lambda p, g, state, step: student.adam(p, g, state, step, trained(p), conv_student.LEARNING_RATE)
-
-    discriminator = Network(
-        trace, "discriminator/", "start/discriminator", lambda arrays: grouped([jnp.asarray(a) for a in arrays], 3), flat,
-        conv_student.discriminator_loss, adam(student.trained_discriminator),
-    )  # fmt: skip
-
-    def generator_layers(arrays):
-        arrays = [jnp.asarray(array) for array in arrays]
-        return [*grouped(arrays[:-3], 2), tuple(arrays[-3:])]
-
-    generator = Network(
-        trace, "generator/", "start/generator", generator_layers, flat,
-        conv_student.generator_loss, adam(student.trained_generator),
-    )  # fmt: skip
-    check_conv_initialisation(trace, discriminator.parameters, generator.parameters)
-    for step in range(1, STEPS + 1):
-        part = lambda what: [jnp.asarray(array) for array in trace.inputs(f"{step}/discriminator/{what}")]
-        labels = jnp.asarray(trace.input(f"{step}/discriminator/labels"), jnp.int32)
-        labelled, unlabelled = part("labelled")[0], part("unlabelled")[0]
-        generated = conv_student.generate(generator.parameters, part("latent")[0], unlabelled.shape)
-        discriminator.step(step, (generated, labelled, labels, unlabelled, part("mask")))
-
-        part = lambda what: [jnp.asarray(array) for array in trace.inputs(f"{step}/generator/{what}")]
-        generator.step(step, (discriminator.parameters, part("unlabelled")[0], part("latent")[0], part("mask")))
-    if not discriminator.resumes:
-        for network in (discriminator, generator):
-            for index, array in enumerate(network.back(network.parameters)):
-                trace.compare("end", "updates", f"end/{network.name}{index}", array)
-    return [discriminator, generator]
-
-
-def check_conv_initialisation(trace, discriminator, generator):
-    """Scales and biases of the start give every unit mean 0 and its deviation on the initial images and what was dropped."""
-    x, masks = trace.input("initial/images/0"), trace.inputs("initial/mask")
-    found = conv_student.initialisation(discriminator, x, masks)
-    latent = trace.input("initial/latent/0")
-    found += conv_student.generator_initialisation(generator, latent, x.shape)
-    for what, array, reference in found:
-        trace.rows.append((0, "updates", f"initial/{what}", deviation(np.asarray(array), np.asarray(reference))))
+    return check_gan(trace, conv_student, conv_student.LEARNING_RATE, lambda name: trace.inputs(f"{name}/mask"))
 
 
 def standard(noise):
@@ -277,18 +236,6 @@ def standard(noise):
         # Five standard errors of mean and deviation: a false alarm in 10^6.
         assert abs(values.mean()) < 5 / values.size**0.5 and abs(values.std() - 1) < 5 / (2 * values.size) ** 0.5
     return noise
-
-
-def check_initialisation(trace, discriminator):
-    """Scales and biases of the start give every unit mean 0 and variance 1 on the initial images and their noise."""
-    x, noise = trace.input("initial/images/0").T, [values.T for values in standard(trace.inputs("initial/noise"))]
-    for index, (theta, bias, scale) in enumerate(discriminator):
-        x = x + (student.INPUT_NOISE if index == 0 else student.HIDDEN_NOISE) * noise[index]
-        product = x @ theta
-        expected = -product.mean(axis=0) / product.std(axis=0), 1 / product.std(axis=0) * jnp.linalg.norm(theta, axis=0)
-        for what, found, reference in zip(["bias", "scale"], [bias, scale], expected):
-            trace.rows.append((0, "updates", f"initial/{index}/{what}", deviation(np.asarray(found), np.asarray(reference))))
-        x = jax.nn.relu(student.weight_norm(x, (theta, *expected)))
 
 
 def check_teacher(trace, kind):

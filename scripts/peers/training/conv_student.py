@@ -111,15 +111,9 @@ def generate(layers, latent, shape, flips=None, margins=None):
 
 def discriminator_loss(layers, generated, labelled, labels, unlabelled, masks, flips=None):
     """`masks` cover labelled, unlabelled and generated images, in this order."""
-    n, margins = len(labels), []
+    margins = []
     x = features(layers, jnp.concatenate([labelled, unlabelled, generated]), masks, flips, margins)
-    z = student.weight_norm(x, layers[-1])
-    z_labelled, z_unlabelled, z_generated = z[:n], z[n : 2 * n], z[2 * n :]
-    lse = jax.nn.logsumexp
-    supervised = -jnp.mean(z_labelled[jnp.arange(n), labels]) + jnp.mean(lse(z_labelled, axis=1))
-    real = -0.5 * jnp.mean(lse(z_unlabelled, axis=1)) + 0.5 * jnp.mean(jax.nn.softplus(lse(z_unlabelled, axis=1)))
-    fake = 0.5 * jnp.mean(jax.nn.softplus(lse(z_generated, axis=1)))
-    return supervised + real + fake, margins
+    return student.loss_of_logits(student.weight_norm(x, layers[-1]), labels), margins
 
 
 def generator_loss(generator, discriminator, unlabelled, latent, masks, flips=None):

@@ -1,8 +1,8 @@
 """The student of the paper in JAX: two networks, two losses, two steps of Adam. Written from the published formulas.
 
 Salimans et al., "Improved techniques for training GANs" (2016), feature matching on MNIST, as the code that the paper
-points to has it. One example a row; weights are [inputs, outputs]. Gradients are JAX's own. The precision is that of the
-arrays, so the same lines are the reference in float64 and the competitor in float32.
+points to has it. One example a row, images of any further dimensions; weights are [inputs, outputs]. Gradients are JAX's
+own. The precision is that of the arrays, so the same lines are the reference in float64 and the competitor in float32.
 
 A discriminator is a list of layers (theta, bias, scale); a generator is a list of layers (weight, shift) and a last
 (theta, bias, scale). Beside its loss every function gives the inputs of its ReLUs, see kinks.py.
@@ -27,7 +27,7 @@ def weight_norm(x, layer, epsilon=0.0):
 
 def features(layers, x, noise, flips):
     """The last hidden layer after its ReLU and before its noise. `noise` is standard normal, one array a layer."""
-    margins = []
+    margins, x = [], x.reshape(len(x), -1)
     for index, layer in enumerate(layers[:-1]):
         x = x + (INPUT_NOISE if index == 0 else HIDDEN_NOISE) * noise[index]
         x = relu(weight_norm(x, layer), flips, margins)
@@ -39,33 +39,57 @@ def logits(layers, x, noise, flips):
     return weight_norm(x + HIDDEN_NOISE * noise[len(layers) - 1], layers[-1]), margins
 
 
-def generate(layers, latent):
+def generate(layers, latent, shape):
+    """Images of this shape, but for their number."""
     x = latent
     for weight, shift in layers[:-1]:
         product = x @ weight
         centred = product - jnp.mean(product, axis=0)
         deviation = jnp.sqrt(jnp.mean(centred**2, axis=0) + 1e-6)
         x = jax.nn.softplus(centred / deviation + shift)
-    return jax.nn.sigmoid(weight_norm(x, layers[-1], 1e-6))
+    return jax.nn.sigmoid(weight_norm(x, layers[-1], 1e-6)).reshape(len(latent), *shape[1:])
 
 
 def discriminator_loss(layers, generated, labelled, labels, unlabelled, noise, flips=None):
     """`noise` covers labelled, unlabelled and generated images, in this order."""
-    n = len(labels)
     z, margins = logits(layers, jnp.concatenate([labelled, unlabelled, generated]), noise, flips)
+    return loss_of_logits(z, labels), margins
+
+
+def loss_of_logits(z, labels):
+    """`z` are those of labelled, unlabelled and generated images, in this order."""
+    n, lse = len(labels), jax.nn.logsumexp
     z_labelled, z_unlabelled, z_generated = z[:n], z[n : 2 * n], z[2 * n :]
-    lse = jax.nn.logsumexp
     supervised = -jnp.mean(z_labelled[jnp.arange(n), labels]) + jnp.mean(lse(z_labelled, axis=1))
     real = -0.5 * jnp.mean(lse(z_unlabelled, axis=1)) + 0.5 * jnp.mean(jax.nn.softplus(lse(z_unlabelled, axis=1)))
     fake = 0.5 * jnp.mean(jax.nn.softplus(lse(z_generated, axis=1)))
-    return supervised + real + fake, margins
+    return supervised + real + fake
 
 
 def generator_loss(generator, discriminator, unlabelled, latent, noise, flips=None):
     """`noise` covers unlabelled and generated images, in this order."""
     n = len(unlabelled)
-    both, margins = features(discriminator, jnp.concatenate([unlabelled, generate(generator, latent)]), noise, flips)
+    generated = generate(generator, latent, unlabelled.shape)
+    both, margins = features(discriminator, jnp.concatenate([unlabelled, generated]), noise, flips)
     return jnp.mean((jnp.mean(both[:n], axis=0) - jnp.mean(both[n:], axis=0)) ** 2), margins
+
+
+def initialisation(layers, x, noise):
+    """Name, array found and array expected of every scale and bias of a discriminator: mean 0 and variance 1 on these images."""
+    found, x = [], x.reshape(len(x), -1)
+    for index, (theta, bias, scale) in enumerate(layers):
+        x = x + (INPUT_NOISE if index == 0 else HIDDEN_NOISE) * noise[index]
+        product = x @ theta
+        mean, deviation = product.mean(axis=0), product.std(axis=0)
+        expected = -mean / deviation, 1 / deviation * jnp.linalg.norm(theta, axis=0)
+        found += [(f"{index}/bias", bias, expected[0]), (f"{index}/scale", scale, expected[1])]
+        x = jax.nn.relu(weight_norm(x, (theta, *expected)))
+    return found
+
+
+def generator_initialisation(layers, latent, shape):
+    """Nothing of it depends on data."""
+    return []
 
 
 def zeros(parameters):
@@ -98,7 +122,7 @@ def trained_generator(layers):
 
 def discriminator_step(discriminator, state, step, generator, latent, labelled, labels, unlabelled, noise):
     """The loss before the step, and discriminator and state after it."""
-    generated = generate(generator, latent)
+    generated = generate(generator, latent, unlabelled.shape)
     (loss, _), gradient = jax.value_and_grad(discriminator_loss, has_aux=True)(
         discriminator, generated, labelled, labels, unlabelled, noise
     )

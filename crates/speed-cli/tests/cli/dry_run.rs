@@ -55,8 +55,8 @@ fn a_dry_run_knows_whether_the_budget_allows_all_rows() {
 fn every_preset_says_what_it_would_do_and_take() {
     let place = Workplace::new(REAL);
     // Votes for the presets that read some.
-    let votes: Vec<u8> = (0..9000).flat_map(|_| [250, 0, 0, 0, 0, 0, 0, 0, 0, 0]).collect();
-    npy(&place.path("votes.npy"), "9000, 10", &votes);
+    let votes: Vec<u8> = (0..10_000).flat_map(|_| [250, 0, 0, 0, 0, 0, 0, 0, 0, 0]).collect();
+    npy(&place.path("votes.npy"), "10000, 10", &votes);
     let presets = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
     let mut seen = 0;
     for preset in fs::read_dir(presets).expect("configs").map(|entry| entry.expect("entry").path()) {

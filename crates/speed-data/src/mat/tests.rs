@@ -56,6 +56,13 @@ fn labels() -> Vec<u8> {
     array("y", 9, &[2, 1], 2, &[10, 1])
 }
 
+/// A packed file of these images and labels in SVHN's form, each image as the file has it: column by column, channel by channel.
+pub(crate) fn svhn_file(side: usize, images: &[Vec<u8>], labels: &[u8]) -> Vec<u8> {
+    let (side, count) = (side as i32, images.len() as i32);
+    let images = array("X", 9, &[side, side, 3, count], 2, &images.concat());
+    file(&[packed(&images), packed(&array("y", 9, &[count, 1], 2, labels))])
+}
+
 fn read(bytes: &[u8]) -> Result<MatImages, MatError> {
     read_images(bytes, LIMIT)
 }

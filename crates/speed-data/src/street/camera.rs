@@ -7,11 +7,11 @@ use super::{Canvas, SIDE};
 use crate::random::bell;
 
 /// The most passes of blur, each of variance 1/2 of a pixel.
-const BLURS: u32 = 4;
+const BLURS: u32 = 3;
 /// Change of the light from the middle to a side.
 const LIGHT: f32 = 0.15;
 /// Standard deviation of noise at most.
-const NOISE: f32 = 0.06;
+const NOISE: f32 = 0.055;
 
 /// Takes the picture.
 pub(super) fn take(canvas: &mut Canvas, stream: &mut Stream) {

@@ -7,21 +7,21 @@ use super::{Canvas, Colour, Glyph, Glyphs, SIDE};
 use crate::random::bell;
 
 /// Height of a digit's image in pixels, of which the digit has five sevenths.
-const HEIGHT: (f32, f32) = (29.0, 42.0);
+const HEIGHT: (f32, f32) = (30.0, 41.0);
 /// Standard deviation of the tangent of half the angle of rotation.
-const HALF_ANGLE: f32 = 0.05;
+const HALF_ANGLE: f32 = 0.03;
 /// Standard deviations of slant, of the width's ratio, and of the place in pixels.
-const SLANT: f32 = 0.12;
-const STRETCH: f32 = 0.14;
-const SHIFT: f32 = 1.5;
+const SLANT: f32 = 0.08;
+const STRETCH: f32 = 0.10;
+const SHIFT: f32 = 0.9;
 /// Change of size from the middle of the image to its side, seen from the side.
-const PERSPECTIVE: f32 = 0.12;
+const PERSPECTIVE: f32 = 0.09;
 /// Share of digits with a neighbour on a side.
 const NEIGHBOURS: f64 = 0.6;
 /// Distance of neighbours, of a digit's image.
-const DISTANCE: (f32, f32) = (0.50, 0.75);
+const DISTANCE: (f32, f32) = (0.56, 0.76);
 /// Share of numbers with a shadow.
-const SHADOWS: f64 = 0.3;
+const SHADOWS: f64 = 0.2;
 
 /// Writes the number with this paint.
 pub(super) fn write(canvas: &mut Canvas, glyphs: &Glyphs<'_>, label: usize, paint: Colour, stream: &mut Stream) {

@@ -6,11 +6,11 @@ use speed_random::Stream;
 use super::{Canvas, Colour, SIDE};
 
 /// Difference of paint and wall in brightness: from barely seen to clear.
-const CONTRAST: (f32, f32) = (0.10, 0.60);
+const CONTRAST: (f32, f32) = (0.20, 0.60);
 /// Difference of the colours' hues.
 const HUE: f32 = 0.18;
 /// Share of walls with a frame or another edge in the picture.
-const EDGES: f64 = 0.4;
+const EDGES: f64 = 0.25;
 
 /// Paints the wall, and returns a colour for the number.
 pub(super) fn paint(canvas: &mut Canvas, stream: &mut Stream) -> Colour {

@@ -41,6 +41,8 @@ pub struct DataConfig {
     pub size: String,
     #[serde(default = "colour", skip_serializing_if = "Clone::clone")]
     pub colour: bool,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub labels: String,
     pub train_images: usize,
     pub test_images: usize,
     pub pool_images: usize,
@@ -162,6 +164,9 @@ impl DataConfig {
         }
         if !self.source.has_folder() && !self.folder.is_empty() {
             return refuse("data.folder", "is read with source \"pictures\", \"arrays\" and \"svhn-like\" only");
+        }
+        if self.source != DataSource::None && !self.labels.is_empty() {
+            return refuse("data.labels", "is read with source \"none\" only: images have their labels");
         }
         match self.source {
             DataSource::Digits | DataSource::StreetDigits => self.check_counts(ensemble),

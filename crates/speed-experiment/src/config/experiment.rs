@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 use speed_core::RandomnessKind;
+use speed_data::pictures::Reading;
+use speed_data::{Facts, ImageShape};
 use speed_nn::matrix::Arithmetic;
 use speed_student::{StudentConfig, StudentMethod};
 use speed_teacher::{TeacherConfig, TeacherError};
-
-use speed_data::pictures::Reading;
-use speed_data::{Facts, ImageShape};
 
 use super::data::{ComputeDevice, DataConfig, EnsembleConfig, TableConfig};
 use super::document::Source;

@@ -38,7 +38,7 @@ fn a_file_and_the_command_line_change_what_they_name() {
 }
 
 /// The run ids of the presets, by which finished runs are found.
-const PRESETS: [(&str, &str); 9] = [
+const PRESETS: [(&str, &str); 13] = [
     ("argmax-accuracy", "88d5c62e3abe"),
     ("default", "b8a8f27914b3"),
     ("mnist", "abaeb3d5b808"),
@@ -47,7 +47,11 @@ const PRESETS: [(&str, &str); 9] = [
     ("mnist-true-labels", "000544310267"),
     ("published-votes", "d6ebd506c782"),
     ("published-votes-students", "c1cb0360d9b3"),
+    ("published-votes-svhn", "7307714228ba"),
     ("quickstart", "eaf64f2daba1"),
+    ("street-digits", "66d83e3ee5b7"),
+    ("svhn", "d36452598368"),
+    ("svhn-paper", "735085260d50"),
 ];
 
 #[test]

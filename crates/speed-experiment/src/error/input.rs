@@ -97,6 +97,14 @@ pub enum InputFault {
         /// The lengths of its axes.
         shape: Vec<usize>,
     },
+    /// There are fewer true labels than images, or they are no row.
+    #[error("expected one row of labels, data.pool_images = {pool} or more, found shape {shape:?}")]
+    TrueLabels {
+        /// The lengths of its axes.
+        shape: Vec<usize>,
+        /// Pool images of the config.
+        pool: usize,
+    },
     /// An index is out of range.
     #[error("entry {position}: index {found}, expected 0 to {max}")]
     Index {

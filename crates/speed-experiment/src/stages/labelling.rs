@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use self::argmax::Method;
 use super::context::Context;
-use super::data::Images;
 use super::names::StageName;
 use super::stage::Stage;
+use super::truth::Truth;
 use crate::config::{AggregationKind, RawNoise};
 use crate::error::{ExperimentError, ResultsFault};
 use crate::ledger::Payment;
@@ -97,7 +97,7 @@ impl Stage for LabellingStage<'_> {
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
-        let (config, Question { row, votes_hash, queries, images, .. }) = (context.config, self.question);
+        let (config, Question { row, votes_hash, queries, truth, .. }) = (context.config, self.question);
         Ok(json!({
             "votes": votes_hash,
             "queries": queries,
@@ -106,7 +106,7 @@ impl Stage for LabellingStage<'_> {
             "noisy_teachers": self.noisy_teachers()?,
             "noise": RawNoise::from(&config.noise),
             "seed": config.seed,
-            "pool": images.map(|images| Images::digest(&images.pool)),
+            "pool": truth.map(Truth::digest),
         }))
     }
 
@@ -132,11 +132,11 @@ impl Stage for LabellingStage<'_> {
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-        let Question { row, queries, images, .. } = self.question;
+        let Question { row, queries, truth, .. } = self.question;
         let noise = noise::NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
         let labelled = self.method(context)?.label(context, &self.question, &noise)?;
         let times = LabellingTimes::new(&labelled, context.threads);
-        let accuracy = images.and_then(|images| record::share_right(&labelled.labels, queries, images));
+        let accuracy = truth.and_then(|truth| record::share_right(&labelled.labels, queries, truth));
         let labels = RowLabels::new(row, labelled, noise.count, accuracy);
         folder.write(LABELS, labels.to_csv(queries).as_bytes())?;
         folder.write_json(RECORD, &labels)?;

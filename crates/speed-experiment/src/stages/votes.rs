@@ -13,6 +13,7 @@ use super::data::Images;
 use super::names::StageName;
 use super::stage::Stage;
 use super::teachers::TrainedTeachers;
+use super::truth::Truth;
 use crate::config::{Config, DataSource, VotesSource};
 use crate::error::{ExperimentError, Mismatch};
 use crate::npy;
@@ -49,7 +50,8 @@ pub(crate) struct CollectedVotes {
 /// The collection of the votes.
 pub(crate) struct VotesStage<'a> {
     pub(crate) name: &'a StageName,
-    pub(crate) images: Option<&'a Images>,
+    images: Option<&'a Images>,
+    truth: Option<&'a Truth<'a>>,
     source: Source<'a>,
 }
 
@@ -70,6 +72,7 @@ impl<'a> VotesStage<'a> {
         name: &'a StageName,
         context: &Context<'a>,
         images: Option<&'a Images>,
+        truth: Option<&'a Truth<'a>>,
         teachers: Option<&'a TrainedTeachers>,
     ) -> Result<Self, ExperimentError> {
         let source = match (&context.config.votes, images, teachers) {
@@ -85,11 +88,11 @@ impl<'a> VotesStage<'a> {
                 Source::Uniform { classes: images.map_or(UNIFORM_CLASSES, |images| images.pool.classes()) }
             }
         };
-        Ok(Self { name, images, source })
+        Ok(Self { name, images, truth, source })
     }
 
-    fn pool_digest(&self) -> Option<Value> {
-        self.images.map(|images| Images::digest(&images.pool))
+    fn pool_digest(&self) -> Option<&Value> {
+        self.truth.map(Truth::digest)
     }
 
     fn ask_teachers(
@@ -143,7 +146,7 @@ impl<'a> VotesStage<'a> {
         folder: &StageFolder,
         votes: &Votes,
     ) -> Result<Vec<String>, ExperimentError> {
-        let labels = self.images.map(|images| images.pool.labels());
+        let labels = self.truth.map(Truth::labels);
         let quality = EnsembleQuality {
             teachers: votes.shape().teachers(),
             pool_images: votes.shape().queries(),

@@ -81,10 +81,7 @@ pub(super) fn normalised(
     let variance = column_means((products - mean.clone()).square());
     // What rounding leaves of a constant unit is no variance.
     let varies = variance.clone().greater(mean.clone().square() * 1e-12);
-    let mut factor = variance.ones_like().mask_where(varies, variance.sqrt().recip());
-    if deviation != 1.0 {
-        factor = factor * deviation;
-    }
+    let factor = variance.ones_like().mask_where(varies, variance.sqrt().recip()) * deviation;
     let replace = |param: Param<Tensor<1>>, value: Tensor<2>| {
         let is_trained = param.is_require_grad();
         param.map(|old| {

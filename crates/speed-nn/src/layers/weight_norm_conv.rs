@@ -5,7 +5,6 @@ use burn::tensor::Tensor;
 
 use super::WeightNorm;
 use super::weight_norm::normalised;
-use crate::ops::activation::Activation;
 use crate::ops::bias::bias_activation;
 use crate::ops::conv::{Geometry, conv, conv_transposed};
 use crate::ops::sums::{column_sums, row_sums};
@@ -14,129 +13,126 @@ use crate::ops::sums::{column_sums, row_sums};
 /// weights.
 #[derive(Module, Debug)]
 pub struct WeightNormConv {
-    theta: Param<Tensor<2>>,
-    bias: Param<Tensor<1>>,
-    scale: Param<Tensor<1>>,
-    #[module(skip)]
-    geometry: Geometry,
-    #[module(skip)]
-    activation: Activation,
-    #[module(skip)]
-    norm_epsilon: f32,
-    #[module(skip)]
-    deviation: f32,
+    weights: Weights,
 }
 
 /// The other way, from results to maps: `y = activation(conv_transposed(x, theta scale / |theta|) + bias)`, with the norm of the weights
 /// of every channel of the maps.
 #[derive(Module, Debug)]
 pub struct WeightNormConvTransposed {
+    weights: Weights,
+}
+
+/// The parameters of both, with a scale and a bias for each of their units.
+#[derive(Module, Debug)]
+struct Weights {
     theta: Param<Tensor<2>>,
     bias: Param<Tensor<1>>,
     scale: Param<Tensor<1>>,
     #[module(skip)]
     geometry: Geometry,
     #[module(skip)]
-    activation: Activation,
-    #[module(skip)]
-    norm_epsilon: f32,
-    #[module(skip)]
-    deviation: f32,
+    kind: WeightNorm,
 }
 
-/// Returns bias 0 and scale 1.
-fn parameters(theta: &Tensor<2>, units: usize, trained_scale: bool) -> [Param<Tensor<1>>; 2] {
-    let device = theta.device();
-    let scale = Param::from_tensor(Tensor::ones([units], &device)).set_require_grad(trained_scale);
-    [Param::from_tensor(Tensor::zeros([units], &device)), scale]
+impl Weights {
+    fn new(geometry: Geometry, theta: Tensor<2>, units: usize, kind: WeightNorm) -> Self {
+        let device = theta.device();
+        let scale = Param::from_tensor(Tensor::ones([units], &device)).set_require_grad(kind.trained_scale);
+        let bias = Param::from_tensor(Tensor::zeros([units], &device));
+        Self { theta: Param::from_tensor(theta), bias, scale, geometry, kind }
+    }
+
+    /// Divides the scale `[1, units]` by the lengths whose squares `[1, units]` are given.
+    fn factor(&self, squares: Tensor<2>) -> Tensor<2> {
+        self.scale.val().unsqueeze_dim::<2>(0) / (squares + self.kind.norm_epsilon).sqrt()
+    }
+
+    fn activated(&self, products: Tensor<4>) -> Tensor<4> {
+        bias_activation(products, self.bias.val(), self.kind.activation)
+    }
+
+    /// Sets scale and bias by the products with `theta` as it is, and the squares of its lengths.
+    fn normalized(self, products: Tensor<4>, squares: Tensor<2>) -> Self {
+        let units = squares.dims()[1];
+        let count = products.shape().num_elements() / units;
+        let lengths = (squares + self.kind.norm_epsilon).sqrt();
+        let parameters = [self.scale, self.bias];
+        let [scale, bias] = normalised(parameters, products.reshape([count, units]), lengths, self.kind.deviation);
+        Self { scale, bias, ..self }
+    }
 }
 
 impl WeightNormConv {
     /// Returns a layer with weights `theta` `[kernel * kernel * channels, outputs]`, scale 1 and bias 0.
     #[must_use]
     pub fn new(geometry: Geometry, theta: Tensor<2>, kind: WeightNorm) -> Self {
-        let WeightNorm { activation, trained_scale, norm_epsilon, deviation } = kind;
-        let [bias, scale] = parameters(&theta, theta.dims()[1], trained_scale);
-        Self { theta: Param::from_tensor(theta), bias, scale, geometry, activation, norm_epsilon, deviation }
+        let outputs = theta.dims()[1];
+        Self { weights: Weights::new(geometry, theta, outputs, kind) }
     }
 
     /// Maps `[images, height, width, channels]` to `[images, rows, columns, outputs]`.
     #[must_use]
     pub fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
-        let theta = self.theta.val();
-        let factor = self.scale.val().unsqueeze_dim::<2>(0) / norm(theta.clone(), self.norm_epsilon);
-        bias_activation(conv(maps, theta * factor, self.geometry), self.bias.val(), self.activation)
+        let theta = self.weights.theta.val();
+        let factor = self.weights.factor(column_sums(theta.clone().square()));
+        self.weights.activated(conv(maps, theta * factor, self.weights.geometry))
     }
 
     /// Sets scale and bias so that every output before the activation has mean 0 and the deviation asked for over `maps`. An output
     /// that does not vary gets mean 0 only.
     #[must_use]
     pub fn normalized_on(self, maps: Tensor<4>) -> Self {
-        let theta = self.theta.val().inner();
-        let outputs = theta.dims()[1];
-        let products = conv(maps, theta.clone(), self.geometry);
-        let count = products.shape().num_elements() / outputs;
-        let norm = norm(theta, self.norm_epsilon);
-        let [scale, bias] =
-            normalised([self.scale, self.bias], products.reshape([count, outputs]), norm, self.deviation);
-        Self { scale, bias, ..self }
+        let theta = self.weights.theta.val().inner();
+        let products = conv(maps, theta.clone(), self.weights.geometry);
+        Self { weights: self.weights.normalized(products, column_sums(theta.square())) }
     }
-}
-
-/// Returns the norms `[1, outputs]` of the columns of weights.
-fn norm(theta: Tensor<2>, epsilon: f32) -> Tensor<2> {
-    (column_sums(theta.square()) + epsilon).sqrt()
 }
 
 impl WeightNormConvTransposed {
     /// Returns a layer with weights `theta` `[kernel * kernel * channels, inputs]` of maps with `channels`, scale 1 and bias 0.
     #[must_use]
     pub fn new(geometry: Geometry, theta: Tensor<2>, kind: WeightNorm) -> Self {
-        let WeightNorm { activation, trained_scale, norm_epsilon, deviation } = kind;
-        let [bias, scale] = parameters(&theta, geometry.map()[2], trained_scale);
-        Self { theta: Param::from_tensor(theta), bias, scale, geometry, activation, norm_epsilon, deviation }
+        Self { weights: Weights::new(geometry, theta, geometry.map()[2], kind) }
     }
 
     /// Maps `[images, rows, columns, inputs]` to `[images, height, width, channels]`.
     #[must_use]
     pub fn forward(&self, results: Tensor<4>) -> Tensor<4> {
-        let (theta, [kernels, channels, inputs]) = (self.theta.val(), self.sizes());
-        let factor = self.scale.val().unsqueeze_dim::<2>(0) / self.norm(theta.clone());
-        let weight = theta.reshape([kernels, channels, inputs]) * factor.reshape([1, channels, 1]);
-        let maps = conv_transposed(results, weight.reshape([kernels * channels, inputs]), self.geometry);
-        bias_activation(maps, self.bias.val(), self.activation)
+        let (theta, [kernels, channels, inputs]) = (self.weights.theta.val(), self.sizes());
+        let factor = self.weights.factor(self.squares(theta.clone()));
+        let theta = theta.reshape([kernels, channels, inputs]) * factor.reshape([1, channels, 1]);
+        let theta = theta.reshape([kernels * channels, inputs]);
+        self.weights.activated(conv_transposed(results, theta, self.weights.geometry))
     }
 
     /// Sets scale and bias so that every channel before the activation has mean 0 and the deviation asked for over `results`. A channel
     /// that does not vary gets mean 0 only.
     #[must_use]
     pub fn normalized_on(self, results: Tensor<4>) -> Self {
-        let theta = self.theta.val().inner();
-        let [_, channels, _] = self.sizes();
-        let products = conv_transposed(results, theta.clone(), self.geometry);
-        let count = products.shape().num_elements() / channels;
-        let norm = self.norm(theta);
-        let [scale, bias] =
-            normalised([self.scale, self.bias], products.reshape([count, channels]), norm, self.deviation);
-        Self { scale, bias, ..self }
+        let theta = self.weights.theta.val().inner();
+        let products = conv_transposed(results, theta.clone(), self.weights.geometry);
+        let squares = self.squares(theta);
+        Self { weights: self.weights.normalized(products, squares) }
     }
 
     /// Returns places of the kernel, channels of the maps, and inputs.
     fn sizes(&self) -> [usize; 3] {
-        let (channels, inputs) = (self.geometry.map()[2], self.theta.val().dims()[1]);
-        [self.geometry.patch_len() / channels, channels, inputs]
+        let (channels, inputs) = (self.weights.geometry.map()[2], self.weights.theta.val().dims()[1]);
+        [self.weights.geometry.patch_len() / channels, channels, inputs]
     }
 
-    /// Returns the norms `[1, channels]`.
-    fn norm(&self, theta: Tensor<2>) -> Tensor<2> {
+    /// Returns the sums of squares `[1, channels]` of weights.
+    fn squares(&self, theta: Tensor<2>) -> Tensor<2> {
         let [kernels, channels, _] = self.sizes();
-        (column_sums(row_sums(theta.square()).reshape([kernels, channels])) + self.norm_epsilon).sqrt()
+        column_sums(row_sums(theta.square()).reshape([kernels, channels]))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::activation::Activation;
     use crate::test_support::{random, values};
 
     const KIND: WeightNorm =

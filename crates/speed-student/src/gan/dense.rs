@@ -2,6 +2,8 @@
 
 mod discriminator;
 mod generator;
+#[cfg(test)]
+mod peer_trace;
 
 use burn::tensor::{Device, Tensor};
 use serde_json::{Value, json};

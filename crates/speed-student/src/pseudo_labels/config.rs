@@ -42,6 +42,10 @@ pub struct PseudoLabelsConfig {
     pub alignment: f64,
     /// Share of the given labels that is taken to be wrong.
     pub label_noise: f64,
+    /// Whether the first convolution sees contrasts alone ([`ContrastConv`](speed_nn::layers::ContrastConv)): for photographs of digits.
+    // Left out where it is not, so that trainings without it keep their fingerprints.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub contrast: bool,
     /// Output channels of the convolutions, each followed by 2x2 pooling.
     pub convolutions: Vec<usize>,
     /// Side of their kernels.
@@ -75,6 +79,7 @@ impl Default for PseudoLabelsConfig {
             threshold: 0.95,
             alignment: 0.5,
             label_noise: 0.05,
+            contrast: false,
             convolutions: vec![16, 32],
             kernel: 5,
             hidden: 128,

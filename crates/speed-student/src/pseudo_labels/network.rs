@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor};
 use speed_data::ImageShape;
 use speed_nn::dropout::dropout;
 use speed_nn::init;
-use speed_nn::layers::{Dense, PooledConv};
+use speed_nn::layers::{ContrastConv, Dense, PooledConv};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::pooled_conv::PooledWindows;
 use speed_random::Stream;
@@ -13,10 +13,11 @@ use speed_training::Classifier;
 
 use super::PseudoLabelsConfig;
 
-/// Convolutions without padding, each with 2x2 max pooling and ReLU behind it, a hidden layer with ReLU and dropout,
-/// and logits.
+/// Convolutions without padding, each with 2x2 max pooling and ReLU behind it, of which the first may see contrasts alone; a hidden layer
+/// with ReLU and dropout, and logits.
 #[derive(Module, Debug)]
 pub(crate) struct PseudoLabelsNetwork {
+    contrast: Option<ContrastConv>,
     convolutions: Vec<PooledConv>,
     hidden: Dense,
     output: Dense,
@@ -26,7 +27,8 @@ pub(crate) struct PseudoLabelsNetwork {
 
 /// Returns the windows of all convolutions; none if the images are too small.
 pub(super) fn windows(config: &PseudoLabelsConfig, shape: ImageShape) -> Option<Vec<PooledWindows>> {
-    let (mut sides, mut channels) = ([shape.height, shape.width], shape.channels);
+    let channels = if config.contrast { 1 } else { shape.channels };
+    let (mut sides, mut channels) = ([shape.height, shape.width], channels);
     let mut windows = Vec::new();
     for &outputs in &config.convolutions {
         let next = PooledWindows::new(sides[0], sides[1], channels, config.kernel)?;
@@ -53,7 +55,13 @@ impl PseudoLabelsNetwork {
         };
         let flat = windows.last().map_or(shape.height * shape.width, |last| last.pooled().iter().product())
             * config.convolutions.last().copied().unwrap_or(shape.channels);
-        let convolutions = windows.iter().zip(&config.convolutions).map(|(windows, &outputs)| {
+        let mut layers = windows.iter().zip(&config.convolutions);
+        let first = if config.contrast { layers.next() } else { None };
+        let contrast = first.map(|(windows, &outputs)| {
+            let (weight, bias) = parameters(windows.patch_len(), outputs, 1.0);
+            ContrastConv::new(*windows, weight, bias)
+        });
+        let convolutions = layers.map(|(windows, &outputs)| {
             let (weight, bias) = parameters(windows.patch_len(), outputs, 1.0);
             PooledConv::new(*windows, weight, bias)
         });
@@ -63,7 +71,7 @@ impl PseudoLabelsNetwork {
         // Small first logits: the first steps are not spent on unlearning chance.
         let (weight, bias) = parameters(config.hidden, classes, 0.3);
         let output = Dense::new(weight, bias, Activation::Linear);
-        Some(Self { convolutions, hidden, output, dropout: config.dropout as f32 })
+        Some(Self { contrast, convolutions, hidden, output, dropout: config.dropout as f32 })
     }
 
     /// Returns the logits `[images, classes]` of images `[images, height, width, channels]` within 0..=1, with dropout.
@@ -72,7 +80,11 @@ impl PseudoLabelsNetwork {
     }
 
     fn hidden(&self, images: Tensor<4>) -> Tensor<2> {
-        let maps = self.convolutions.iter().fold(images, |maps, layer| layer.forward(maps));
+        let maps = match &self.contrast {
+            Some(contrast) => contrast.forward(images),
+            None => images,
+        };
+        let maps = self.convolutions.iter().fold(maps, |maps, layer| layer.forward(maps));
         self.hidden.forward(maps.flatten(1, 3))
     }
 }

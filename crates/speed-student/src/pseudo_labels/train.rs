@@ -97,7 +97,7 @@ impl Method for PseudoLabels {
 
     fn parameters(config: &StudentConfig, shape: ImageShape) -> usize {
         let settings = &config.pseudo_labels;
-        let (mut channels, mut values) = (shape.channels, 0_usize);
+        let (mut channels, mut values) = (if settings.contrast { 1 } else { shape.channels }, 0_usize);
         for &outputs in &settings.convolutions {
             let kernel = settings.kernel * settings.kernel;
             values = values.saturating_add(channels.saturating_mul(outputs).saturating_mul(kernel));

@@ -3,7 +3,7 @@
 use speed_core::Votes;
 
 use crate::config::RowConfig;
-use crate::stages::data::Images;
+use crate::stages::truth::Truth;
 use crate::store::Fingerprint;
 
 /// The votes on a row's queries.
@@ -15,5 +15,6 @@ pub(crate) struct Question<'a> {
     pub(crate) votes_hash: Fingerprint,
     /// Pool indices of the row's queries.
     pub(crate) queries: &'a [usize],
-    pub(crate) images: Option<&'a Images>,
+    /// The pool's true labels, where they are known.
+    pub(crate) truth: Option<&'a Truth<'a>>,
 }

@@ -9,7 +9,7 @@ use speed_core::Circuit;
 use super::argmax::Labelled;
 use crate::config::{AggregationKind, RowConfig};
 use crate::csv;
-use crate::stages::data::Images;
+use crate::stages::truth::Truth;
 
 /// The labels of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -93,8 +93,9 @@ impl LabellingTimes {
 }
 
 /// Returns the share of right labels among the answered queries.
-pub(super) fn share_right(labels: &[Option<u8>], queries: &[usize], images: &Images) -> Option<f64> {
-    let right = labels.iter().zip(queries).filter(|(label, image)| **label == Some(images.pool.label(**image))).count();
+pub(super) fn share_right(labels: &[Option<u8>], queries: &[usize], truth: &Truth<'_>) -> Option<f64> {
+    let is_right = |(label, image): &(&Option<u8>, &usize)| **label == Some(truth.labels()[**image]);
+    let right = labels.iter().zip(queries).filter(is_right).count();
     let answered = labels.iter().flatten().count();
     (answered > 0).then(|| right as f64 / answered as f64)
 }

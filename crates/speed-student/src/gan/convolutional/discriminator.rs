@@ -37,31 +37,22 @@ pub(crate) struct ConvolutionalDiscriminator {
 
 /// Returns the windows and the outputs of all convolutions; none for images that are too small.
 pub(super) fn geometries(config: &ConvolutionalConfig, shape: ImageShape) -> Option<Vec<(Geometry, usize)>> {
+    let blocks = config.channels.iter().flat_map(|&outputs| [1, 1, 2].map(|stride| (Some(stride), 3, outputs)));
+    let outputs = *config.channels.last()?;
+    let last = [3, 1, 1].map(|kernel| (None, kernel, outputs));
     let mut map = [shape.height, shape.width, shape.channels];
-    let mut all = Vec::new();
-    let mut push = |geometry: Option<Geometry>, outputs| {
-        let geometry = geometry?;
-        let [rows, columns] = geometry.results();
-        all.push((geometry, outputs));
-        map = [rows, columns, outputs];
-        Some(map)
-    };
-    let mut last = map_of(shape);
-    for &outputs in &config.channels {
-        for stride in [1, 1, 2] {
-            last = push(Geometry::half(last, 3, stride), outputs)?;
-        }
-    }
-    let outputs = last[2];
-    last = push(Geometry::valid(last, 3), outputs)?;
-    for _ in 0..2 {
-        last = push(Geometry::valid(last, 1), outputs)?;
-    }
-    Some(all)
-}
-
-fn map_of(shape: ImageShape) -> [usize; 3] {
-    [shape.height, shape.width, shape.channels]
+    blocks
+        .chain(last)
+        .map(|(padded_stride, kernel, outputs)| {
+            let geometry = match padded_stride {
+                Some(stride) => Geometry::half(map, kernel, stride),
+                None => Geometry::valid(map, kernel),
+            }?;
+            let [rows, columns] = geometry.results();
+            map = [rows, columns, outputs];
+            Some((geometry, outputs))
+        })
+        .collect()
 }
 
 impl ConvolutionalDiscriminator {

@@ -68,8 +68,8 @@ impl ConvolutionalGenerator {
     /// Returns the maps before the last layer.
     fn maps(&self, latent: Tensor<2>) -> Tensor<4> {
         let [height, width, channels] = self.smallest;
-        let start = self.start.forward(latent);
-        let start = start.clone().reshape([start.dims()[0], height, width, channels]);
+        let images = latent.dims()[0];
+        let start = self.start.forward(latent).reshape([images, height, width, channels]);
         self.convolutions.iter().fold(start, |maps, layer| layer.forward(maps))
     }
 }
