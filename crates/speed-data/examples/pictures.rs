@@ -13,7 +13,7 @@ use speed_data::digits::{self, DigitsConfig};
 use speed_data::{ImageShape, Split, mnist, street};
 use speed_random::Streams;
 
-const COLUMNS: usize = 16;
+const COLUMNS: usize = 8;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

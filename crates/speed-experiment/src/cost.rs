@@ -28,8 +28,8 @@ const PAPER_CIRCUIT: f64 = 3.7;
 const LONG: f64 = 0.1;
 /// Values of a network with which a few steps still take a moment.
 const MAX_VALUES: usize = 8_000_000;
-/// Images per step that are measured; more take longer in proportion.
-const MAX_BATCH: usize = 100;
+/// Images per step that are measured; more take longer in proportion. The few are enough where they take long already.
+const BATCHES: [usize; 2] = [10, 100];
 
 /// Bytes, measured and rounded up: a process, one training with all that belongs to it, keys and ciphertexts.
 const PROCESS: f64 = 60e6;
@@ -184,11 +184,23 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
     if method.parameters(config, images.0.shape) > MAX_VALUES {
         return Ok(None);
     }
+    let (per_image, took) = student_with(config, method, images, BATCHES[0])?;
+    let is_enough = took > LONG;
+    Ok(Some(if is_enough { per_image } else { student_with(config, method, images, BATCHES[1])?.0 }))
+}
+
+/// Returns the same from steps of at most `limit` images, and the seconds of some of them.
+fn student_with(
+    config: &StudentConfig,
+    method: StudentMethod,
+    images: &Sizes,
+    limit: usize,
+) -> Result<(f64, f64), ExperimentError> {
     const STEPS: usize = 3;
     let (streams, device, test) = (Streams::new(0), Device::flex(), images.images(10)?);
     let labelled: Vec<(usize, u8)> = (0..10).map(|i| (i, (i % images.0.classes) as u8)).collect();
     let passes = method.passes(config);
-    let batch = passes.batch.min(MAX_BATCH);
+    let batch = passes.batch.min(limit);
     let pool = images.images(STEPS * batch.max(10))?;
     let train = |epochs: u32| {
         let few = method.trial(config, epochs, batch);
@@ -205,5 +217,6 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
     };
     // The first epoch may be none like the others.
     let (without, with) = (seconds(|| train(2))?, seconds(|| train(3))?);
-    Ok(Some(f64::from(passes.epochs) * (with - without).max(0.0) / pool.len() as f64))
+    let epoch = (with - without).max(0.0);
+    Ok((f64::from(passes.epochs) * epoch / pool.len() as f64, epoch))
 }

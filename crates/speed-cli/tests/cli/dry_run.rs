@@ -65,6 +65,9 @@ fn every_preset_says_what_it_would_do_and_take() {
         if text.contains("[votes]\nsource = \"file\"") {
             arguments.extend(["--set", "votes.file=votes.npy"]);
         }
+        if text.contains("source = \"pictures\"") {
+            arguments.extend(["--set", "data.source=digits", "--set", "data.folder="]);
+        }
         let plan: Value = serde_json::from_str(&place.succeeds(&arguments)).expect("JSON");
         let cost = plan["cost"]["core_seconds"].as_array().expect("a cost");
         assert!(cost.iter().all(|of| of[1].as_f64().is_some_and(|seconds| seconds >= 0.0)), "{preset:?} {cost:?}");

@@ -38,18 +38,19 @@ fn a_file_and_the_command_line_change_what_they_name() {
 }
 
 /// The run ids of the presets, by which finished runs are found.
-const PRESETS: [(&str, &str); 13] = [
+const PRESETS: [(&str, &str); 14] = [
     ("argmax-accuracy", "88d5c62e3abe"),
     ("default", "b8a8f27914b3"),
     ("mnist", "abaeb3d5b808"),
     ("mnist-500-epochs", "606a56819cc9"),
     ("mnist-paper", "f29d96ef6358"),
     ("mnist-true-labels", "000544310267"),
+    ("pictures", "d4e172f7dfee"),
     ("published-votes", "d6ebd506c782"),
     ("published-votes-students", "c1cb0360d9b3"),
     ("published-votes-svhn", "7307714228ba"),
     ("quickstart", "eaf64f2daba1"),
-    ("street-digits", "66d83e3ee5b7"),
+    ("street-digits", "0bb3d494b2a3"),
     ("svhn", "d36452598368"),
     ("svhn-paper", "735085260d50"),
 ];
