@@ -5,7 +5,11 @@ use std::path::Path;
 use speed_npy::{ByteArray, WholeNumbers};
 
 use crate::error::{FileProblem, io_error};
+use crate::places::read_limited;
 use crate::{DataError, Dataset, ImageShape, Split};
+
+/// Bytes of a file at most.
+const MAX_FILE: u64 = 8 << 30;
 
 /// Loads `train_images.npy`, `train_labels.npy`, `test_images.npy` and `test_labels.npy` from `folder`: images of dtype uint8 and shape
 /// (n, height, width) or (n, height, width, channels) with 1 or 3 channels, labels whole numbers of shape (n,) from 0 on. Images keep
@@ -21,13 +25,17 @@ pub fn load(folder: &Path) -> Result<Dataset, DataError> {
     });
     let (train, test) = (train?, test?);
     let classes = 1 + usize::from(train.2.iter().chain(&test.2).copied().max().unwrap_or(0));
+    if classes < 2 {
+        let (path, problem) = (folder.join("train_labels.npy"), FileProblem::OneClass);
+        return Err(DataError::BadFile { path, problem, content_of: None });
+    }
     let split = |(shape, pixels, labels)| Split::new(shape, classes, pixels, labels);
     Dataset::new("arrays", split(train)?, split(test)?)
 }
 
 fn read<T>(folder: &Path, name: &str, parse: fn(&[u8]) -> Result<T, FileProblem>) -> Result<T, DataError> {
     let path = folder.join(name);
-    let bytes = std::fs::read(&path).map_err(io_error("read", &path))?;
+    let bytes = read_limited(&path, MAX_FILE).map_err(io_error("read", &path))?;
     parse(&bytes).map_err(|problem| DataError::BadFile { path, problem, content_of: None })
 }
 
@@ -110,6 +118,8 @@ mod tests {
 
     #[test]
     fn other_arrays_are_refused_by_name() {
+        let folder_of_zeros = tempfile::tempdir().expect("a temporary folder");
+        write(folder_of_zeros.path());
         assert!(refused("train_images.npy", &npy("|u1", "(2, 6)", &[0; 12])).contains("images x height x width"));
         assert!(refused("train_images.npy", &npy("|u1", "(2, 2, 1, 2)", &[0; 8])).contains("found [2, 2, 1, 2]"));
         assert!(refused("train_images.npy", &npy("|u1", "(2, 0, 1, 3)", &[])).contains("found [2, 0, 1, 3]"));
@@ -121,6 +131,9 @@ mod tests {
         );
         assert!(refused("train_labels.npy", &npy("|u1", "(2, 1)", &[0, 0])).contains("expected labels"));
         assert!(refused("train_labels.npy", &npy("|u1", "(3,)", &[0, 0, 1])).contains("3 images"));
+        fs::write(folder_of_zeros.path().join("train_labels.npy"), npy("|u1", "(2,)", &[0, 0])).expect("a file");
+        fs::write(folder_of_zeros.path().join("test_labels.npy"), npy("|u1", "(1,)", &[0])).expect("a file");
+        assert!(load(folder_of_zeros.path()).expect_err("one class").to_string().contains("2 classes"));
         assert!(refused("train_labels.npy", b"no array").contains("not an .npy array"));
     }
 }

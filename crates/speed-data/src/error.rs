@@ -212,6 +212,9 @@ pub enum FileProblem {
         /// Its value.
         found: i64,
     },
+    /// Labels of one class.
+    #[error("expected labels of at least 2 classes, found none but 0")]
+    OneClass,
     /// An archive that is damaged or lacks a file.
     #[error("damaged or incomplete archive: {reason}")]
     Archive {
@@ -264,6 +267,9 @@ pub enum PictureProblem {
         /// Number of folders.
         found: usize,
     },
+    /// A name that is no Unicode.
+    #[error("the name is no Unicode text")]
+    Name,
     /// A folder without a picture.
     #[error("there is no PNG or JPEG picture in it")]
     Empty,

@@ -59,14 +59,17 @@ fn read_pixels(array: &mut Array<'_>, limit: u64) -> Result<(ImageShape, Vec<u8>
     }
     array.expect_bytes()?;
     let (size, plane) = (shape.pixels(), height * width);
-    if (images as u128) * (size as u128) > limit.into() {
+    if (images.max(1) as u128) * (size as u128) > limit.into() {
         return Err(MatError::TooLong { limit });
     }
-    // Memory that is not written to is none yet.
-    let (mut pixels, mut image) = (Vec::with_capacity(images * size), vec![0; size]);
+    // A header may promise more than comes: memory grows with what has come, up to where it is promised, and no further.
+    let (mut pixels, mut image) = (Vec::new(), vec![0; size]);
     for _ in 0..images {
         array.read_bytes(&mut image)?;
         let start = pixels.len();
+        if pixels.capacity() == start {
+            pixels.reserve_exact((2 * start).clamp(size, images * size) - start);
+        }
         pixels.resize(start + size, 0);
         for (columns, rows) in image.chunks_exact(plane).zip(pixels[start..].chunks_exact_mut(plane)) {
             for (y, row) in rows.chunks_exact_mut(width).enumerate() {

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use image::imageops::FilterType;
-use image::{DynamicImage, ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageError, ImageReader, Limits};
 use sha2::{Digest, Sha256};
 
 use crate::error::{PictureProblem, io_error};
+use crate::places::read_limited;
 use crate::{DataError, Dataset, ImageShape, Split};
 
 /// Rows or columns of a picture at most, and bytes of a file: nothing larger is resized to what a network reads.
@@ -86,7 +87,8 @@ fn wrong(path: &Path, problem: PictureProblem) -> DataError {
 fn names(folder: &Path) -> Result<Vec<String>, DataError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(io_error("read", folder))? {
-        let name = entry.map_err(io_error("read", folder))?.file_name().to_string_lossy().into_owned();
+        let name = entry.map_err(io_error("read", folder))?.file_name().into_string();
+        let name = name.map_err(|name| wrong(&folder.join(name), PictureProblem::Name))?;
         names.extend((!name.starts_with('.')).then_some(name));
     }
     names.sort_unstable();
@@ -144,17 +146,8 @@ fn is_picture(name: &str) -> bool {
 /// Adds a picture, channel by channel.
 fn append(path: &Path, reading: Reading, first: &mut Option<Size>, pixels: &mut Vec<u8>) -> Result<Size, DataError> {
     let decode = |reason: String| wrong(path, PictureProblem::Decode { reason });
-    let length = fs::metadata(path).map_err(io_error("read", path))?.len();
-    if length > MAX_FILE {
-        return Err(decode(format!("{length} bytes, expected at most {MAX_FILE}")));
-    }
-    let bytes = fs::read(path).map_err(io_error("read", path))?;
-    let mut reader = ImageReader::new(Cursor::new(bytes));
-    let mut limits = Limits::default();
-    (limits.max_image_width, limits.max_image_height) = (Some(MAX_SIDE), Some(MAX_SIDE));
-    reader.limits(limits);
-    let picture = reader.with_guessed_format().map_err(|error| decode(error.to_string()))?.decode();
-    let picture = picture.map_err(|error| decode(error.to_string()))?;
+    let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
+    let picture = upright(bytes).map_err(|error| decode(error.to_string()))?;
     let picture = match reading.size {
         Some(Size { height, width }) => picture.resize_exact(width, height, FilterType::Triangle),
         None => picture,
@@ -166,6 +159,20 @@ fn append(path: &Path, reading: Reading, first: &mut Option<Size>, pixels: &mut 
     }
     write(&picture, reading.is_colour, pixels);
     Ok(found)
+}
+
+/// Decodes a picture, and turns it as its camera was held.
+fn upright(bytes: Vec<u8>) -> Result<DynamicImage, ImageError> {
+    let mut limits = Limits::default();
+    (limits.max_image_width, limits.max_image_height) = (Some(MAX_SIDE), Some(MAX_SIDE));
+    let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
+    reader.limits(limits.clone());
+    let mut decoder = reader.into_decoder()?;
+    limits.reserve(decoder.total_bytes())?;
+    let orientation = decoder.orientation()?;
+    let mut picture = DynamicImage::from_decoder(decoder)?;
+    picture.apply_orientation(orientation);
+    Ok(picture)
 }
 
 fn write(picture: &DynamicImage, is_colour: bool, pixels: &mut Vec<u8>) {

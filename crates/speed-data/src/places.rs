@@ -2,6 +2,8 @@
 
 use crate::{DataError, catalog, verify};
 use std::env;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The environment variable that names the folder of datasets.
@@ -40,6 +42,19 @@ fn locate_in(name: &str, places: Vec<PathBuf>) -> Result<PathBuf, DataError> {
             looked: places.iter().flat_map(|place| [place.clone(), place.join(catalog.name)]).collect(),
         }),
     }
+}
+
+/// Reads a regular file of at most `limit` bytes.
+pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    // Before it is opened: a pipe would not open until somebody writes.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    if File::open(path)?.take(limit + 1).read_to_end(&mut bytes)? as u64 > limit {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {limit} bytes")));
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -39,11 +39,11 @@ impl Loaded {
     }
 }
 
-/// Lists the places of a file below `dir`, in order of preference: the folder itself, then the dataset's own folder; as it is
-/// published, then uncompressed.
+/// Lists the places of a file below `dir`, in order of preference: the dataset's own folder, then the folder itself, where another
+/// dataset may have files of the same names; as it is published, then uncompressed.
 pub(crate) fn candidates(catalog: &Catalog, file: &FileSpec, dir: &Path) -> Vec<PathBuf> {
     let names = file.names();
-    [dir.to_path_buf(), dir.join(catalog.name)]
+    [dir.join(catalog.name), dir.to_path_buf()]
         .iter()
         .flat_map(|folder| names.iter().map(|name| folder.join(name)))
         .collect()

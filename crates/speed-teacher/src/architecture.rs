@@ -48,7 +48,8 @@ static ARCHITECTURES: Registry<Architecture> =
 impl Architecture {
     /// 5x5x16, 5x5x32, 64: a small fraction of the reference's work, for partitions of a few hundred images.
     pub const SMALL: Self = Self::of::<SmallNetwork>("small");
-    /// As large as the small one, for photographs of digits: in grey, of mean 0 and deviation 1, and dark on light as light on dark.
+    /// As large as the small one, for photographs of digits: in grey, of mean 0 and deviation 1, and dark on
+    /// light nearly as light on dark.
     pub const SMALL_CONTRAST: Self = Self::of::<SmallContrastNetwork>("small-contrast");
     /// The paper's: 5x5x64, 5x5x128, 384, 192 with local response normalisation.
     pub const REFERENCE: Self = Self::of::<ReferenceNetwork>("reference");
@@ -139,7 +140,12 @@ mod tests {
     #[test]
     fn configs_know_architectures_by_their_names() {
         let read = |name: &str| serde_json::from_str::<Architecture>(&format!("\"{name}\""));
-        assert!(read("small-again").expect_err("unknown").to_string().contains("`small`, `reference`, `deeper`"));
+        assert!(
+            read("small-again")
+                .expect_err("unknown")
+                .to_string()
+                .contains("`small`, `small-contrast`, `reference`, `deeper`")
+        );
         let own = Architecture::register::<SmallNetwork>("small-again").expect("a new name");
         assert_eq!(read("small-again").expect("registered"), own);
         assert_eq!(serde_json::to_string(&own).expect("a name"), "\"small-again\"");

@@ -99,23 +99,25 @@ mod tests {
     }
 
     #[test]
-    fn images_are_moved_over_an_empty_background() {
+    fn grey_images_are_moved_over_an_empty_background_and_coloured_ones_go_on() {
         let image: Vec<u8> = (1..=12).collect();
-        for (shift, expected) in [
-            ([0, 0], [1, 7, 2, 8, 3, 9, 4, 10, 5, 11, 6, 12]),
-            ([1, 0], [0, 0, 0, 0, 0, 0, 1, 7, 2, 8, 3, 9]),
-            ([-1, 1], [0, 0, 4, 10, 5, 11, 0, 0, 0, 0, 0, 0]),
-            ([0, -2], [3, 9, 0, 0, 0, 0, 6, 12, 0, 0, 0, 0]),
+        let moved = |shape: ImageShape, shift| {
+            let mut batch = Pixels::with_capacity(shape, 1);
+            batch.push_moved(&image[..shape.pixels()], shift, -0.5);
+            bytes(&batch)
+        };
+        for (shift, grey, coloured) in [
+            ([0, 0], [1, 2, 3, 4, 5, 6], [1, 7, 2, 8, 3, 9, 4, 10, 5, 11, 6, 12]),
+            ([1, 0], [0, 0, 0, 1, 2, 3], [1, 7, 2, 8, 3, 9, 1, 7, 2, 8, 3, 9]),
+            ([-1, 1], [0, 4, 5, 0, 0, 0], [4, 10, 4, 10, 5, 11, 4, 10, 4, 10, 5, 11]),
+            ([0, -2], [3, 0, 0, 6, 0, 0], [3, 9, 3, 9, 3, 9, 6, 12, 6, 12, 6, 12]),
         ] {
-            let mut batch = Pixels::with_capacity(SHAPE, 1);
-            batch.push_moved(&image, shift, -0.5);
-            assert_eq!(bytes(&batch), expected);
-            if shift == [0, 0] {
-                let mut still = Pixels::with_capacity(SHAPE, 1);
-                still.push(&image, -0.5);
-                assert_eq!(still, batch);
-            }
+            assert_eq!(moved(ImageShape { channels: 1, ..SHAPE }, shift), grey);
+            assert_eq!(moved(SHAPE, shift), coloured);
         }
+        let mut still = Pixels::with_capacity(SHAPE, 1);
+        still.push(&image, -0.5);
+        assert_eq!(bytes(&still), moved(SHAPE, [0, 0]));
     }
 
     #[test]

@@ -115,7 +115,9 @@ fn three_classes_of_pictures_go_the_whole_way() {
     assert_eq!((rows.len(), rows[0]["agreement"].as_u64()), (3, Some(12)));
     let methods: Vec<&str> = rows.iter().map(|row| row["method"].as_str().expect("a method")).collect();
     assert_eq!(methods, ["gan", "conv-gan", "pseudo-labels"]);
-    assert!(rows.iter().all(|row| row["student_mean"].as_f64().is_some_and(|mean| (0.0..=1.0).contains(&mean))));
+    // GANs of a few steps need not have learnt anything yet.
+    assert!(rows[2]["student_mean"].as_f64().is_some_and(|mean| mean > 0.5), "{}", rows[2]);
+    assert!(rows[..2].iter().all(|row| row["student_mean"].is_number()));
     let votes = fs::read(place.run_folder("one", "shapes").join("stages/votes/votes.npy")).expect("votes");
     assert!(votes[votes.len() - 3 * 45..].iter().all(|label| *label < 3));
     // Two threads, one thread: the same bytes.
@@ -163,6 +165,8 @@ fn true_labels_beside_votes_measure_them_without_an_image() {
     place.fails(&run, 3, &["labels.npy", "data.pool_images = 4 or more", "found shape [3]"]);
     npy(&place.path("labels.npy"), "2, 2", &[0, 1, 2, 1]);
     place.fails(&run, 3, &["labels.npy", "one row"]);
+    npy(&place.path("labels.npy"), "4,", &[0, 3, 2, 1]);
+    place.fails(&run, 3, &["labels.npy", "entry 1: label 3, expected 0 to 2"]);
     npy(&place.path("labels.npy"), "5,", &[0, 1, 2, 2, 9]);
     let report = |place: &Workplace| serde_json::from_str::<Value>(&place.succeeds(&run)).expect("JSON");
     let found = report(&place);
@@ -170,7 +174,11 @@ fn true_labels_beside_votes_measure_them_without_an_image() {
         (&found["rows"][0]["label_accuracy"], &found["ensemble"]["mean_accuracy"]),
         (&0.75.into(), &(7.0 / 12.0).into())
     );
-    // Other labels are no reason to take what was measured by these.
+    // Other labels measure the same answers.
     npy(&place.path("labels.npy"), "5,", &[0, 1, 2, 1, 9]);
-    assert_eq!(report(&place)["rows"][0]["label_accuracy"], 1.0);
+    let output = place.speed(&run);
+    let other: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(other["rows"][0]["label_accuracy"], 1.0);
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!words.contains("Non-private: 4 labels"), "answered again: {words}");
 }

@@ -101,6 +101,8 @@ pub(super) struct Array<'a> {
     dims: Vec<usize>,
     /// The type of its numbers, once it is known.
     kind: Option<u32>,
+    /// The bytes of few numbers, which are in their tag.
+    small: Option<io::Cursor<[u8; 4]>>,
 }
 
 impl<'a> Array<'a> {
@@ -118,7 +120,7 @@ impl<'a> Array<'a> {
         let dims = dims.collect::<Result<Vec<usize>, _>>();
         let dims = dims.map_err(|_| wrong("an array's dimensions", "sizes from 0 on", "a negative one".to_owned()))?;
         let name = String::from_utf8_lossy(&list(source, INT8, "name")?).into_owned();
-        Ok(Some(Self { source, class, is_complex: flags & 8 != 0, name, dims, kind: None }))
+        Ok(Some(Self { source, class, is_complex: flags & 8 != 0, name, dims, kind: None, small: None }))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -146,7 +148,11 @@ impl<'a> Array<'a> {
 
     /// Reads the next bytes of an array of bytes.
     pub(super) fn read_bytes(&mut self, bytes: &mut [u8]) -> Result<(), MatError> {
-        read_exact(self.source, bytes, &format!("`{}`", self.name))
+        let part = format!("`{}`", self.name);
+        match &mut self.small {
+            Some(small) => read_exact(small, bytes, &part),
+            None => read_exact(self.source, bytes, &part),
+        }
     }
 
     /// Reads the next number of any type.
@@ -178,7 +184,7 @@ impl<'a> Array<'a> {
             let found = if self.is_complex { "complex ones".to_owned() } else { format!("class {}", self.class) };
             return Err(wrong(&format!("`{}`", self.name), "an array of real numbers", found));
         }
-        let Tag { kind, length, .. } = Tag::read(self.source)?;
+        let Tag { kind, length, small } = Tag::read(self.source)?;
         let width = width(kind)
             .ok_or_else(|| wrong(&format!("`{}`", self.name), "a type of numbers", format!("type {kind}")))?;
         let count = self.dims.iter().try_fold(width, |count, &size| count.checked_mul(size));
@@ -187,6 +193,7 @@ impl<'a> Array<'a> {
             return Err(wrong(&format!("the numbers of `{}`", self.name), &expected, format!("{length} bytes")));
         }
         self.kind = Some(kind);
+        self.small = small.map(io::Cursor::new);
         Ok(kind)
     }
 }

@@ -7,23 +7,26 @@ use std::io::Write;
 
 const LIMIT: u64 = 1 << 20;
 
+/// Up to four bytes are within their tag, as MATLAB and scipy write them.
 fn element(kind: u32, bytes: &[u8]) -> Vec<u8> {
+    if bytes.len() <= 4 {
+        let mut small = [0; 4];
+        small[..bytes.len()].copy_from_slice(bytes);
+        return [&(kind | (bytes.len() as u32) << 16).to_le_bytes()[..], &small].concat();
+    }
     let padding = vec![0; bytes.len().next_multiple_of(8) - bytes.len()];
     [&kind.to_le_bytes()[..], &(bytes.len() as u32).to_le_bytes(), bytes, &padding].concat()
-}
-
-/// Names of up to four bytes are within their tag, as MATLAB and scipy write them.
-fn short_name(name: &str) -> Vec<u8> {
-    let mut bytes = [0; 4];
-    bytes[..name.len()].copy_from_slice(name.as_bytes());
-    [&(1 | (name.len() as u32) << 16).to_le_bytes()[..], &bytes].concat()
 }
 
 /// An array of this class whose numbers have this type.
 fn array(name: &str, class: u8, dims: &[i32], kind: u32, numbers: &[u8]) -> Vec<u8> {
     let dims: Vec<u8> = dims.iter().flat_map(|size| size.to_le_bytes()).collect();
-    let parts =
-        [element(6, &[class, 0, 0, 0, 0, 0, 0, 0]), element(5, &dims), short_name(name), element(kind, numbers)];
+    let parts = [
+        element(6, &[class, 0, 0, 0, 0, 0, 0, 0]),
+        element(5, &dims),
+        element(1, name.as_bytes()),
+        element(kind, numbers),
+    ];
     element(14, &parts.concat())
 }
 
@@ -140,6 +143,10 @@ fn wrong_orders_types_and_sizes_are_named() {
     refused(&with(array("X", 9, &[2, 4, 3, 3], 2, &[0; 48])), "expected 72 bytes, found 48 bytes");
     refused(&with(array("X", 9, &[-2, 4, 3, 2], 2, &[0; 48])), "negative");
     refused(&with(array("X", 9, &[i32::MAX; 4], 2, &[0; 48])), "dimensions of `X`");
+    // No image, each of which would fill more than memory.
+    for dims in [[i32::MAX, i32::MAX, 1, 0], [1 << 15, 1 << 15, 3, 0]] {
+        assert_eq!(read(&with(array("X", 9, &dims, 2, &[]))).err(), Some(MatError::TooLong { limit: LIMIT }));
+    }
     refused(&with(array("X", 4, &[2, 4, 3, 2], 2, &[0; 48])), "an array of real numbers, found class 4");
     refused(&with(array("W", 9, &[2, 4, 3, 2], 2, &[0; 48])), "there is no array `X`");
     refused(&file(&[images()]), "there is no array `y`");

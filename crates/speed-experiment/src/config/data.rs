@@ -8,6 +8,7 @@ use super::fault::{Fault, refuse};
 
 /// Limits on sizes: larger numbers are slips of the pen, and would not fit into memory or time.
 const MAX_IMAGES: usize = 10_000_000;
+const MAX_BYTES: usize = 8 << 30;
 const MAX_TEACHERS: usize = 1_000_000;
 const MAX_REPEATS: usize = 10_000;
 
@@ -39,7 +40,7 @@ pub struct DataConfig {
     pub folder: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub size: String,
-    #[serde(default = "colour", skip_serializing_if = "Clone::clone")]
+    #[serde(default = "colour", skip_serializing_if = "is_colour")]
     pub colour: bool,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub labels: String,
@@ -50,6 +51,11 @@ pub struct DataConfig {
 
 fn colour() -> bool {
     true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_colour(colour: &bool) -> bool {
+    *colour
 }
 
 /// The origin of the images: `data.source`.
@@ -165,6 +171,10 @@ impl DataConfig {
         if !self.source.has_folder() && !self.folder.is_empty() {
             return refuse("data.folder", "is read with source \"pictures\", \"arrays\" and \"svhn-like\" only");
         }
+        if self.source != DataSource::Pictures && !(self.size.is_empty() && self.colour) {
+            let key = if self.colour { "data.size" } else { "data.colour" };
+            return refuse(key, "is read with source \"pictures\" only");
+        }
         if self.source != DataSource::None && !self.labels.is_empty() {
             return refuse("data.labels", "is read with source \"none\" only: images have their labels");
         }
@@ -178,6 +188,15 @@ impl DataConfig {
     }
 
     fn check_counts(&self, ensemble: &EnsembleConfig) -> Result<(), Fault> {
+        let pixels = self.facts().map_or(0, |facts| facts.shape.pixels());
+        for (key, count) in [("data.train_images", self.train_images), ("data.test_images", self.test_images)] {
+            if count * pixels > MAX_BYTES {
+                return refuse(
+                    key,
+                    format!("found {count}, expected at most {} of {pixels} bytes", MAX_BYTES / pixels),
+                );
+            }
+        }
         if self.train_images < ensemble.teachers {
             let message = format!("{} teachers share {} training images", ensemble.teachers, self.train_images);
             return refuse("ensemble.teachers", message);

@@ -18,6 +18,9 @@ use super::queries::{QueriesConfig, RawQueries};
 use super::row::{self, RawRow, RowConfig, Surroundings};
 use super::votes::{RawVotes, VotesSource};
 
+/// Values of an image at most: a dense layer behind a photograph as it comes from a camera would fill the memory.
+const MAX_PIXELS: usize = 3 * 256 * 256;
+
 /// Version of the config format.
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -142,6 +145,10 @@ impl RawConfig {
 
     /// Checks that teachers and students can learn from images of this size.
     pub(super) fn check_images(&self, shape: ImageShape) -> Result<(), Fault> {
+        if shape.pixels() > MAX_PIXELS {
+            let message = format!("images of {shape} are too large to learn from: at most {MAX_PIXELS} values each");
+            return refuse("data.size", message);
+        }
         if self.votes.source == super::votes::VotesSourceKind::Teachers
             && let Err(error) = self.teacher.check_images(shape)
         {

@@ -105,6 +105,16 @@ pub enum InputFault {
         /// Pool images of the config.
         pool: usize,
     },
+    /// A true label is no class of the votes.
+    #[error("entry {position}: label {found}, expected 0 to {max}")]
+    TrueLabel {
+        /// Its place.
+        position: usize,
+        /// The label.
+        found: u8,
+        /// The last class.
+        max: usize,
+    },
     /// An index is out of range.
     #[error("entry {position}: index {found}, expected 0 to {max}")]
     Index {

@@ -106,7 +106,7 @@ impl Stage for LabellingStage<'_> {
             "noisy_teachers": self.noisy_teachers()?,
             "noise": RawNoise::from(&config.noise),
             "seed": config.seed,
-            "pool": truth.map(Truth::digest),
+            "pool": truth.and_then(Truth::digest),
         }))
     }
 
@@ -136,7 +136,8 @@ impl Stage for LabellingStage<'_> {
         let noise = noise::NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
         let labelled = self.method(context)?.label(context, &self.question, &noise)?;
         let times = LabellingTimes::new(&labelled, context.threads);
-        let accuracy = truth.and_then(|truth| record::share_right(&labelled.labels, queries, truth));
+        let of_images = truth.filter(|truth| truth.digest().is_some());
+        let accuracy = of_images.and_then(|truth| record::share_right(&labelled.labels, queries, truth));
         let labels = RowLabels::new(row, labelled, noise.count, accuracy);
         folder.write(LABELS, labels.to_csv(queries).as_bytes())?;
         folder.write_json(RECORD, &labels)?;
@@ -156,6 +157,11 @@ impl Stage for LabellingStage<'_> {
             AggregationKind::Encrypted => Some(done.read_json(TIMES)?),
             AggregationKind::NonPrivate | AggregationKind::Trusted => None,
         };
-        Ok((done.read_json(RECORD)?, times))
+        let Question { queries, truth, .. } = self.question;
+        let mut labels: RowLabels = done.read_json(RECORD)?;
+        if let Some(truth) = truth.filter(|truth| truth.digest().is_none()) {
+            labels.label_accuracy = record::share_right(&labels.labels, queries, truth);
+        }
+        Ok((labels, times))
     }
 }

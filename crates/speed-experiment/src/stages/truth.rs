@@ -1,20 +1,23 @@
 //! The pool's true labels. They measure votes and answers, and nothing else.
+//!
+//! Those of a file are in no fingerprint, and what they measure in no record: other labels are no reason to answer, and to pay, again.
 
 use std::borrow::Cow;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::data::Images;
 use crate::config::Config;
-use crate::error::ExperimentError;
+use crate::error::{ExperimentError, InputFault};
 use crate::npy;
-use crate::store::Fingerprint;
 
 /// The true labels of the pool: those of its images, or of a file where there are none.
 pub(crate) struct Truth<'a> {
     labels: Cow<'a, [u8]>,
-    digest: Value,
+    /// The digest of the images that they belong to.
+    digest: Option<Value>,
+    path: &'a Path,
 }
 
 impl<'a> Truth<'a> {
@@ -22,16 +25,20 @@ impl<'a> Truth<'a> {
     ///
     /// # Errors
     /// If `data.labels` cannot be read, or has too few.
-    pub(crate) fn of(config: &Config, images: Option<&'a Images>) -> Result<Option<Self>, ExperimentError> {
+    pub(crate) fn of(config: &'a Config, images: Option<&'a Images>) -> Result<Option<Self>, ExperimentError> {
         if let Some(Images { pool, .. }) = images {
-            return Ok(Some(Self { labels: Cow::Borrowed(pool.labels()), digest: Images::digest(pool) }));
+            return Ok(Some(Self {
+                labels: Cow::Borrowed(pool.labels()),
+                digest: Some(Images::digest(pool)),
+                path: Path::new(""),
+            }));
         }
         if config.data.labels.is_empty() {
             return Ok(None);
         }
-        let labels = npy::read_true_labels(Path::new(&config.data.labels), config.data.pool_images)?;
-        let digest = json!({ "labels": Fingerprint::of_bytes(&labels) });
-        Ok(Some(Self { labels: labels.into(), digest }))
+        let path = Path::new(&config.data.labels);
+        let labels = npy::read_true_labels(path, config.data.pool_images)?;
+        Ok(Some(Self { labels: labels.into(), digest: None, path }))
     }
 
     /// Returns a label for each image of the pool.
@@ -39,8 +46,22 @@ impl<'a> Truth<'a> {
         &self.labels
     }
 
-    /// Returns what the fingerprints of stages that use them, or the images, hold.
-    pub(crate) fn digest(&self) -> &Value {
-        &self.digest
+    /// Returns the digest of the images that they belong to; none of labels from a file.
+    pub(crate) fn digest(&self) -> Option<&Value> {
+        self.digest.as_ref()
+    }
+
+    /// Checks that they are classes of the votes.
+    ///
+    /// # Errors
+    /// If one is not: labels from 1 on, for instance.
+    pub(crate) fn check(&self, classes: usize) -> Result<(), ExperimentError> {
+        match self.labels.iter().position(|&label| usize::from(label) >= classes) {
+            None => Ok(()),
+            Some(position) => {
+                let fault = InputFault::TrueLabel { position, found: self.labels[position], max: classes - 1 };
+                Err(ExperimentError::Input { path: self.path.to_path_buf(), fault })
+            }
+        }
     }
 }

@@ -39,6 +39,19 @@ pub(crate) struct EnsembleQuality {
     pub(crate) plurality_accuracy: Option<f64>,
 }
 
+impl EnsembleQuality {
+    fn of(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<Self, ExperimentError> {
+        truth.map(|truth| truth.check(votes.shape().classes())).transpose()?;
+        let labels = truth.map(Truth::labels);
+        Ok(Self {
+            teachers: votes.shape().teachers(),
+            pool_images: votes.shape().queries(),
+            mean_accuracy: labels.map(|labels| votes.mean_accuracy(labels)).transpose()?,
+            plurality_accuracy: labels.map(|labels| votes.plurality_accuracy(labels)).transpose()?,
+        })
+    }
+}
+
 /// The votes of a run.
 pub(crate) struct CollectedVotes {
     pub(crate) votes: Votes,
@@ -92,7 +105,7 @@ impl<'a> VotesStage<'a> {
     }
 
     fn pool_digest(&self) -> Option<&Value> {
-        self.truth.map(Truth::digest)
+        self.truth.and_then(Truth::digest)
     }
 
     fn ask_teachers(
@@ -146,16 +159,12 @@ impl<'a> VotesStage<'a> {
         folder: &StageFolder,
         votes: &Votes,
     ) -> Result<Vec<String>, ExperimentError> {
-        let labels = self.truth.map(Truth::labels);
-        let quality = EnsembleQuality {
-            teachers: votes.shape().teachers(),
-            pool_images: votes.shape().queries(),
-            mean_accuracy: labels.map(|labels| votes.mean_accuracy(labels)).transpose()?,
-            plurality_accuracy: labels.map(|labels| votes.plurality_accuracy(labels)).transpose()?,
-        };
+        // What a file of labels measures is measured anew in every run.
+        let recorded = EnsembleQuality::of(votes, self.truth.filter(|truth| truth.digest().is_some()))?;
+        let quality = EnsembleQuality::of(votes, self.truth)?;
         folder.write_json(SHAPE, &votes.shape())?;
         folder.write(VOTES, &npy::votes_to_bytes(votes))?;
-        folder.write_json(QUALITY, &quality)?;
+        folder.write_json(QUALITY, &recorded)?;
         let percent =
             |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
         context.progress.end(&format!(
@@ -230,7 +239,12 @@ impl Stage for VotesStage<'_> {
             npy::read_votes(&path, teachers, pool, self.classes())?
         };
         let hash = self.hash(&votes, done.outputs_hash());
-        Ok(CollectedVotes { votes, quality: done.read_json(QUALITY)?, hash })
+        let recorded: EnsembleQuality = done.read_json(QUALITY)?;
+        let quality = match self.truth {
+            Some(truth) if truth.digest().is_none() => EnsembleQuality::of(&votes, self.truth)?,
+            _ => recorded,
+        };
+        Ok(CollectedVotes { votes, quality, hash })
     }
 }
 

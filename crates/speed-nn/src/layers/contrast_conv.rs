@@ -1,4 +1,4 @@
-//! A first layer that sees contrasts alone: light on dark is to it what dark on light is.
+//! A first layer that sees contrasts alone: but for its bias, light on dark is to it what dark on light is.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
