@@ -3,6 +3,9 @@
 use burn::tensor::{Device, Tensor, TensorData};
 use speed_data::{ImageShape, Split};
 
+/// Channels of an image in colour.
+const COLOURS: usize = 3;
+
 /// A batch of images of one shape as numbers: image by image, row by row, pixel by pixel, channel by channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pixels {
@@ -54,8 +57,8 @@ impl Pixels {
         }
     }
 
-    /// Adds an image, moved down and right by `shift` pixels (up and left where negative). Beyond its border an image of one channel goes
-    /// on with byte 0, as scanned writing does, and one in colour with the values at the border.
+    /// Adds an image, moved down and right by `shift` pixels (up and left where negative). Beyond its border an image in colour
+    /// goes on with the values at the border, and any other with byte 0, as scanned writing does.
     pub fn push_moved(&mut self, bytes: &[u8], shift: [isize; 2], offset: f32) {
         let ImageShape { channels, height, width } = self.shape;
         let scale = |byte: u8| f32::from(byte) / 255.0 + offset;
@@ -66,7 +69,7 @@ impl Pixels {
                 let from_y = y.saturating_add_signed(-shift[0]).min(height - 1);
                 let from_x = x.saturating_add_signed(-shift[1]).min(width - 1);
                 let byte = |channel: usize| bytes[(channel * height + from_y) * width + from_x];
-                let is_seen = inside || channels > 1;
+                let is_seen = inside || channels == COLOURS;
                 self.values.extend((0..channels).map(|channel| scale(if is_seen { byte(channel) } else { 0 })));
             }
         }
@@ -92,7 +95,7 @@ impl Pixels {
 mod tests {
     use super::*;
 
-    const SHAPE: ImageShape = ImageShape { channels: 2, height: 2, width: 3 };
+    const SHAPE: ImageShape = ImageShape { channels: COLOURS, height: 2, width: 3 };
 
     fn bytes(batch: &Pixels) -> Vec<u8> {
         batch.values().iter().map(|value| ((value + 0.5) * 255.0).round() as u8).collect()
@@ -100,19 +103,21 @@ mod tests {
 
     #[test]
     fn grey_images_are_moved_over_an_empty_background_and_coloured_ones_go_on() {
-        let image: Vec<u8> = (1..=12).collect();
+        let image: Vec<u8> = (1..=18).collect();
         let moved = |shape: ImageShape, shift| {
             let mut batch = Pixels::with_capacity(shape, 1);
             batch.push_moved(&image[..shape.pixels()], shift, -0.5);
             bytes(&batch)
         };
         for (shift, grey, coloured) in [
-            ([0, 0], [1, 2, 3, 4, 5, 6], [1, 7, 2, 8, 3, 9, 4, 10, 5, 11, 6, 12]),
-            ([1, 0], [0, 0, 0, 1, 2, 3], [1, 7, 2, 8, 3, 9, 1, 7, 2, 8, 3, 9]),
-            ([-1, 1], [0, 4, 5, 0, 0, 0], [4, 10, 4, 10, 5, 11, 4, 10, 4, 10, 5, 11]),
-            ([0, -2], [3, 0, 0, 6, 0, 0], [3, 9, 3, 9, 3, 9, 6, 12, 6, 12, 6, 12]),
+            ([0, 0], [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]),
+            ([1, 0], [0, 0, 0, 1, 2, 3], [1, 2, 3, 1, 2, 3]),
+            ([-1, 1], [0, 4, 5, 0, 0, 0], [4, 4, 5, 4, 4, 5]),
+            ([0, -2], [3, 0, 0, 6, 0, 0], [3, 3, 3, 6, 6, 6]),
         ] {
             assert_eq!(moved(ImageShape { channels: 1, ..SHAPE }, shift), grey);
+            // The next channel's bytes are six greater.
+            let coloured: Vec<u8> = coloured.into_iter().flat_map(|red: u8| [red, red + 6, red + 12]).collect();
             assert_eq!(moved(SHAPE, shift), coloured);
         }
         let mut still = Pixels::with_capacity(SHAPE, 1);
