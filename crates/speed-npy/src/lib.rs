@@ -3,12 +3,29 @@
 
 use npyz::{NpyFile, Order};
 
+/// Longest header, in bytes: NumPy's own limit for files that nobody vouches for (`numpy.lib.format`, `max_header_size`).
+const MAX_HEADER: usize = 10_000;
+/// Most axes of an array, NumPy's own limit before version 2.
+const MAX_AXES: usize = 32;
+
 /// Bytes that are no array of whole numbers in C order.
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
     /// A header that is longer than the file.
     #[error("not an .npy array: the header is longer than the file")]
     HeaderLength,
+    /// A header that no array needs.
+    #[error("not an array of numbers: expected a header of at most {MAX_HEADER} bytes, found {bytes}")]
+    LongHeader {
+        /// Bytes of the header.
+        bytes: usize,
+    },
+    /// More axes than an array has.
+    #[error("expected at most {MAX_AXES} axes, found {found}")]
+    Axes {
+        /// Axes found.
+        found: usize,
+    },
     /// A header that is no `.npy` header.
     #[error("not an .npy array: {0}")]
     Header(#[source] std::io::Error),
@@ -210,13 +227,21 @@ fn header(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(start..)?.get(..length)
 }
 
-/// Checks the header before `npyz` parses it: it allocates the header's length before it reads, and takes time exponential
-/// in the depth of nested brackets. An array of numbers has one dictionary, with one tuple in it.
+/// Checks the header before `npyz` parses it: it allocates the header's length before it reads, some 400 bytes for each number of a
+/// tuple, and takes time exponential in the depth of nested brackets. An array of numbers has one dictionary, with one tuple in it.
 fn check_header(bytes: &[u8]) -> Result<(), NpyError> {
     let header = header(bytes).ok_or(NpyError::HeaderLength)?;
-    let count = |bracket| header.iter().filter(|&&byte| byte == bracket).count();
+    if header.len() > MAX_HEADER {
+        return Err(NpyError::LongHeader { bytes: header.len() });
+    }
+    let count = |byte| header.iter().filter(|&&found| found == byte).count();
     if count(b'{') > 1 || count(b'(') > 1 || count(b'[') > 0 {
         return Err(NpyError::Structured);
+    }
+    let tuple = header.split(|&byte| byte == b'(').nth(1).and_then(|rest| rest.split(|&byte| byte == b')').next());
+    let axes = tuple.map_or(0, |tuple| tuple.split(|&byte| byte == b',').filter(|axis| !axis.trim_ascii().is_empty()).count());
+    if axes > MAX_AXES {
+        return Err(NpyError::Axes { found: axes });
     }
     Ok(())
 }
@@ -248,5 +273,21 @@ mod tests {
         let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': (3, ), {}", "{".repeat(60));
         let bytes = [b"\x93NUMPY\x01\x00", [header.len() as u8, 0].as_slice(), header.as_bytes()].concat();
         assert!(WholeNumbers::parse(&bytes).is_err_and(|error| matches!(error, NpyError::Structured)));
+    }
+
+    #[test]
+    fn headers_with_many_axes_are_refused() {
+        let file = |ones: usize, version: u8| {
+            let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({}3,), }}\n", "1, ".repeat(ones));
+            let length = (header.len() as u32).to_le_bytes();
+            let length = if version == 1 { &length[..2] } else { &length[..] };
+            [b"\x93NUMPY".as_slice(), &[version, 0], length, header.as_bytes(), &[1, 2, 3]].concat()
+        };
+        assert_eq!(WholeNumbers::parse(&file(31, 1)).expect("as many as NumPy has").values, [1, 2, 3]);
+        let refused = |bytes: &[u8]| WholeNumbers::parse(bytes).expect_err("refused").to_string();
+        assert_eq!(refused(&file(32, 1)), "expected at most 32 axes, found 33");
+        assert_eq!(refused(&file(3000, 2)), "expected at most 32 axes, found 3001");
+        // A megabyte of header cost 420 MB and seconds.
+        assert!(refused(&file(350_000, 2)).contains("at most 10000 bytes, found 1050"));
     }
 }
