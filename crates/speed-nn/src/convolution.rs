@@ -2,14 +2,15 @@
 //!
 //! Maps are stored image by image, row by row, pixel by pixel, channel by channel (NHWC), weights kernel row by kernel row, kernel
 //! column by kernel column, channel by channel, so that every row of a window is one run of values beside a run of weights. Maps of
-//! many channels at stride 1 run on tiles where there are some, without a matrix of windows; all else copies the windows of a few
-//! images at a time into one.
+//! many channels at stride 1 run on tiles where there are some, and those of kernels 3x3 elsewhere with fewer products
+//! ([`winograd`](crate::winograd)), without a matrix of windows; all else copies the windows of a few images at a time into one.
 
 use std::cell::RefCell;
 
-use crate::matrix::{Matrix, View, multiply};
+use crate::matrix::{Matrix, Sums, View, append_product, multiply, put_product};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use crate::tile_conv::{TileConv, TileConvWork};
+use crate::winograd::{Winograd, WinogradWork};
 
 /// Values of the windows that are in work at a time: 4 MiB.
 const BLOCK_VALUES: usize = 1 << 20;
@@ -34,6 +35,7 @@ struct Work {
     windows: Matrix,
     product: Matrix,
     weight_part: Matrix,
+    winograd: WinogradWork,
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     tiles: TileConvWork,
 }
@@ -135,6 +137,10 @@ impl Geometry {
         assert!(maps.len().is_multiple_of(self.map_len()), "whole maps");
         let positions = maps.len() / self.map_len() * self.positions();
         let mut out = Vec::with_capacity(positions * outputs);
+        if let Some(winograd) = self.winograd(outputs) {
+            WORK.with_borrow_mut(|work| winograd.forward(maps, weight, &mut out, &mut work.winograd));
+            return Matrix::from_vec(positions, outputs, out);
+        }
         WORK.with_borrow_mut(|work| {
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
             if let Some(tiles) = self.tiles(outputs) {
@@ -151,8 +157,7 @@ impl Geometry {
             }
             for maps in maps.chunks(self.block() * self.map_len()) {
                 self.extract(maps, &mut work.framed, &mut work.windows);
-                multiply(&mut work.product, work.windows.view(), weight);
-                out.extend_from_slice(work.product.values());
+                append_product(&mut out, work.windows.view(), weight);
             }
         });
         Matrix::from_vec(positions, outputs, out)
@@ -166,6 +171,9 @@ impl Geometry {
     pub fn weight_gradient(&self, maps: &[f32], by_results: &[f32], outputs: usize) -> Matrix {
         let positions = maps.len() / self.map_len() * self.positions();
         assert_eq!(by_results.len(), positions * outputs, "gradient of the results");
+        if let Some(winograd) = self.winograd(outputs) {
+            return WORK.with_borrow_mut(|work| winograd.weight_gradient(maps, by_results, &mut work.winograd));
+        }
         let mut weight = Matrix::zeros(self.patch_len(), outputs);
         WORK.with_borrow_mut(|work| {
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -182,8 +190,8 @@ impl Geometry {
             for (maps, by_results) in maps.chunks(self.block() * self.map_len()).zip(results) {
                 self.extract(maps, &mut work.framed, &mut work.windows);
                 let by_results = View::of_rows(by_results, [by_results.len() / outputs, outputs]);
-                multiply(&mut work.weight_part, work.windows.view().transposed(), by_results);
-                weight.values_mut().iter_mut().zip(work.weight_part.values()).for_each(|(sum, part)| *sum += part);
+                let windows = work.windows.view().transposed();
+                put_product(weight.values_mut(), windows, by_results, Sums::Added, &mut work.weight_part);
             }
         });
         weight
@@ -198,6 +206,11 @@ impl Geometry {
         let outputs = self.outputs(weight);
         assert!(by_results.len().is_multiple_of(self.positions() * outputs), "results of whole maps");
         let images = by_results.len() / outputs / self.positions();
+        if let Some(winograd) = self.winograd(outputs) {
+            let mut maps = Vec::with_capacity(images * self.map_len());
+            WORK.with_borrow_mut(|work| winograd.map_gradient(by_results, weight, &mut maps, &mut work.winograd));
+            return maps;
+        }
         let mut maps = vec![0.0; images * self.map_len()];
         WORK.with_borrow_mut(|work| {
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -219,6 +232,17 @@ impl Geometry {
             }
         });
         maps
+    }
+
+    /// Returns the way with fewer products, where it applies and tiles do not.
+    fn winograd(&self, outputs: usize) -> Option<Winograd> {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        if self.tiles(outputs).is_some() {
+            return None;
+        }
+        let Self { height, width, channels, rows, columns, before, .. } = *self;
+        let applies = Winograd::applies(self.kernel, self.stride, [channels, outputs]);
+        applies.then_some(Winograd { map: [height, width, channels], results: [rows, columns], before, outputs })
     }
 
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

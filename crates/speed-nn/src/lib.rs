@@ -81,3 +81,4 @@ mod test_support;
 pub mod threads;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tile_conv;
+mod winograd;

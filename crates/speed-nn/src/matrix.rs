@@ -18,7 +18,7 @@ mod unit;
 use std::fmt;
 use std::ops::Range;
 
-pub(crate) use product::tiles_in_use;
+pub(crate) use product::{Sums, append_product, put_product, tiles_in_use};
 pub use product::{multiply, product, product_and_squares, product_finished};
 pub use unit::{Arithmetic, ArithmeticInUse, OtherArithmetic, ProductUnit, kind, on_vectors, product_unit};
 
@@ -173,6 +173,12 @@ impl<'a> View<'a> {
     pub fn rows(self, range: Range<usize>) -> Self {
         let start = if range.is_empty() { 0 } else { range.start * self.strides[0] };
         Self { values: &self.values[start..], shape: [range.len(), self.shape[1]], strides: self.strides }
+    }
+
+    /// Returns row `row` of a matrix that is stored row by row.
+    pub(crate) fn row(self, row: usize) -> &'a [f32] {
+        debug_assert_eq!(self.strides[1], 1, "a matrix stored row by row");
+        &self.values[row * self.strides[0]..][..self.shape[1]]
     }
 
     /// `[rows, columns]`.

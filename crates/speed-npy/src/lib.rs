@@ -239,7 +239,8 @@ fn check_header(bytes: &[u8]) -> Result<(), NpyError> {
         return Err(NpyError::Structured);
     }
     let tuple = header.split(|&byte| byte == b'(').nth(1).and_then(|rest| rest.split(|&byte| byte == b')').next());
-    let axes = tuple.map_or(0, |tuple| tuple.split(|&byte| byte == b',').filter(|axis| !axis.trim_ascii().is_empty()).count());
+    let axes =
+        tuple.map_or(0, |tuple| tuple.split(|&byte| byte == b',').filter(|axis| !axis.trim_ascii().is_empty()).count());
     if axes > MAX_AXES {
         return Err(NpyError::Axes { found: axes });
     }

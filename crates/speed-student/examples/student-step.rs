@@ -1,7 +1,10 @@
 //! Steps of the student to be timed, with the paper's networks on images at random; `scripts/peers/run` compares.
 //!
-//! For every line on standard input, a number of steps, it runs about so many (whole epochs of ten) and answers with a
-//! line of JSON. A step is what a training does: batches, noise, both networks, averages of parameters.
+//! For every line on standard input, a number of steps, it runs about so many (whole epochs) and answers with a line of
+//! JSON. A step is what a training does: batches, noise or dropout, both networks, averages of parameters.
+//!
+//! - `student-step`: the networks for MNIST, epochs of ten steps
+//! - `student-step conv-student`: those of convolutions for SVHN, epochs of one step
 //!
 //! ```console
 //! $ echo 100 | cargo run --release -p speed-student --example student-step
@@ -18,7 +21,32 @@ use speed_student::{Device, EpochReport, Images, Lesson, ReportError, StudentCon
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const EPOCH: usize = 10;
+/// A student to be timed. Steps are counted in epochs, so those are as short as one network's steps are long.
+struct Work {
+    method: StudentMethod,
+    shape: ImageShape,
+    config: StudentConfig,
+    steps_an_epoch: usize,
+}
+
+fn student() -> Work {
+    Work {
+        method: StudentMethod::GAN,
+        shape: ImageShape { channels: 1, height: 28, width: 28 },
+        config: StudentConfig::default(),
+        steps_an_epoch: 10,
+    }
+}
+
+/// The student of `configs/svhn-paper.toml`.
+fn conv_student() -> Work {
+    Work {
+        method: StudentMethod::CONV_GAN,
+        shape: ImageShape { channels: 3, height: 32, width: 32 },
+        config: StudentConfig { learning_rate: 3e-4, ..StudentConfig::default() },
+        steps_an_epoch: 1,
+    }
+}
 
 /// The end of a training from within.
 #[derive(Debug, thiserror::Error)]
@@ -26,22 +54,32 @@ const EPOCH: usize = 10;
 struct End;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        [] => steps(student()),
+        ["conv-student"] => steps(conv_student()),
+        _ => Err("usage: student-step [conv-student]".into()),
+    }
+}
+
+fn steps(work: Work) -> Result<(), Box<dyn std::error::Error>> {
+    let Work { method, shape, config, steps_an_epoch } = work;
     let streams = Streams::new(1);
     let mut stream = streams.stream("images", 0);
     let mut split = |images: usize| {
-        let shape = ImageShape { channels: 1, height: 28, width: 28 };
         let pixels = (0..images * shape.pixels()).map(|_| stream.random()).collect();
         Split::new(shape, 10, pixels, (0..images).map(|i| (i % 10) as u8).collect())
     };
-    let config = StudentConfig { epochs: u32::MAX, evaluate_every: u32::MAX, ..StudentConfig::default() };
-    let (pool, test) = (split(EPOCH * config.batch)?, split(1)?);
+    let config = StudentConfig { epochs: u32::MAX, evaluate_every: u32::MAX, ..config };
+    let (pool, test) = (split(steps_an_epoch * config.batch)?, split(1)?);
     let labelled: Vec<(usize, u8)> = (0..100).map(|i| (i, (i % 10) as u8)).collect();
 
     // The first epoch warms up; what follows is counted from the answer to a line.
-    let (mut left, mut asked, mut start) = (EPOCH, 0, None::<Instant>);
+    let (mut left, mut asked, mut start) = (steps_an_epoch, 0, None::<Instant>);
     let mut lines = std::io::stdin().lines();
     let mut on_epoch = |_: &EpochReport<'_>| -> Result<(), ReportError> {
-        left = left.saturating_sub(EPOCH);
+        left = left.saturating_sub(steps_an_epoch);
         if left > 0 {
             return Ok(());
         }
@@ -53,7 +91,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             None => println!(r#"{{"name": "ours, {}"}}"#, speed_nn::matrix::product_unit()),
         }
         let steps: usize = lines.next().ok_or(End)??.trim().parse()?;
-        asked = steps.div_ceil(EPOCH).max(1) * EPOCH;
+        asked = steps.div_ceil(steps_an_epoch).max(1) * steps_an_epoch;
         (left, start) = (asked, Some(Instant::now()));
         Ok(())
     };
@@ -65,7 +103,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         streams: &streams,
         device: &Device::flex(),
     };
-    match StudentMethod::GAN.train(&lesson, None, &mut on_epoch) {
+    match method.train(&lesson, None, &mut on_epoch) {
         Err(StudentError::Report(error)) if error.is::<End>() => Ok(()),
         other => Ok(other.map(|_| ())?),
     }

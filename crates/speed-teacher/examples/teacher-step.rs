@@ -2,7 +2,7 @@
 //!
 //! For every line on standard input, a number, it answers with a line of JSON when it has done so much work:
 //!
-//! - `teacher-step small|reference [BATCH]`: so many steps of one teacher, from its initial weights, on images at random
+//! - `teacher-step small|reference|deeper [BATCH]`: so many steps of one teacher, from its initial weights, on images at random
 //! - `teacher-step ensemble FOLDER`: so many teachers of `configs/mnist.toml` on two threads, on MNIST in FOLDER
 //!
 //! ```console
@@ -30,18 +30,22 @@ use speed_teacher::{
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// As many as fit into one batch, so that measuring the accuracy at the end adds little.
-const IMAGES: usize = 128;
+const DIGITS: (ImageShape, usize) = (ImageShape { channels: 1, height: 28, width: 28 }, 128);
+/// Far fewer than a batch: of the deeper network a round has hardly more than a step.
+const PHOTOGRAPHS: (ImageShape, usize) = (ImageShape { channels: 3, height: 32, width: 32 }, 4);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["small"] => steps(&small(), 128),
-        ["reference"] => steps(&reference(), 128),
-        ["small", batch] => steps(&small(), batch.parse()?),
-        ["reference", batch] => steps(&reference(), batch.parse()?),
+        ["small"] => steps(&small(), DIGITS, 128),
+        ["reference"] => steps(&reference(), DIGITS, 128),
+        ["deeper"] => steps(&deeper(), PHOTOGRAPHS, 64),
+        ["small", batch] => steps(&small(), DIGITS, batch.parse()?),
+        ["reference", batch] => steps(&reference(), DIGITS, batch.parse()?),
+        ["deeper", batch] => steps(&deeper(), PHOTOGRAPHS, batch.parse()?),
         ["ensemble", folder] => ensemble(folder.as_ref()),
-        _ => Err("usage: teacher-step small|reference [BATCH] | teacher-step ensemble FOLDER".into()),
+        _ => Err("usage: teacher-step small|reference|deeper [BATCH] | teacher-step ensemble FOLDER".into()),
     }
 }
 
@@ -73,15 +77,19 @@ fn reference() -> TeacherConfig {
     }
 }
 
-fn steps(config: &TeacherConfig, batch: usize) -> Result<(), Box<dyn Error>> {
-    let shape = ImageShape { channels: 1, height: 28, width: 28 };
+/// `configs/svhn-paper.toml` without the average of parameters.
+fn deeper() -> TeacherConfig {
+    TeacherConfig { architecture: Architecture::DEEPER, learning_rate: 0.08, ..reference() }
+}
+
+fn steps(config: &TeacherConfig, (shape, images): (ImageShape, usize), batch: usize) -> Result<(), Box<dyn Error>> {
     let streams = Streams::new(1);
     let mut stream = streams.stream("images", 0);
-    let pixels = (0..IMAGES * shape.pixels()).map(|_| stream.random()).collect();
-    let data = Split::new(shape, 10, pixels, (0..IMAGES).map(|i| (i % 10) as u8).collect())?;
+    let pixels = (0..images * shape.pixels()).map(|_| stream.random()).collect();
+    let data = Split::new(shape, 10, pixels, (0..images).map(|i| (i % 10) as u8).collect())?;
     answer(product_unit(), |steps| {
         let config = TeacherConfig { batch, steps, shift: 0, ..config.clone() };
-        let trained = train_teacher(0, &config, &data, 0..IMAGES, &streams, &Device::flex(), &AtomicBool::new(false))?;
+        let trained = train_teacher(0, &config, &data, 0..images, &streams, &Device::flex(), &AtomicBool::new(false))?;
         Ok(format!(r#""loss": {:.4}"#, trained.metrics.final_loss))
     })
 }

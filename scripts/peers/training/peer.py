@@ -1,6 +1,6 @@
 """One competitor of the benchmark, alone in its process.
 
-    python peer.py jax|tensorflow student|student-pooled|small|reference|reference-no-lrn
+    python peer.py jax|tensorflow student|student-pooled|conv-student|small|reference|reference-no-lrn|deeper
     python peer.py tensorflow ensemble FOLDER FIRST STRIDE
 
 For every line on standard input, a number, it does so many steps and answers with a line of JSON; of an ensemble, it trains
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-BATCH = 128
+BATCHES = {"small": 128, "reference": 128, "reference-no-lrn": 128, "deeper": 64}
 
 
 def framework(name):
@@ -41,8 +41,10 @@ def work(module, words):
             return module.student_step(pooled=False)
         case ["student-pooled"]:
             return module.student_step(pooled=True)
-        case ["small" | "reference" | "reference-no-lrn" as architecture]:
-            return module.teacher_step(architecture, BATCH)
+        case ["conv-student"]:
+            return module.conv_student_step()
+        case [architecture] if architecture in BATCHES:
+            return module.teacher_step(architecture, BATCHES[architecture])
         case ["ensemble", folder, first, stride]:
             images, labels = mnist(Path(folder))
             first, stride = int(first), int(stride)

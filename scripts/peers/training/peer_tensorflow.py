@@ -3,7 +3,10 @@
 import numpy as np
 import tensorflow as tf
 
-from shapes import CLASSES, NOISE_POOL, PIXELS, initial_student, initial_teacher, random_images
+import conv_student
+from conv_student import BLOCK, windows
+from shapes import CLASSES, COLOUR_SIDE, COLOURS, DEEPER, DROPOUT, NOISE_POOL, PIXELS, RATES
+from shapes import initial_conv_student, initial_student, initial_teacher, random_images, teacher_images
 from student import BETA1, BETA2, HIDDEN_NOISE, INPUT_NOISE, LATENT, LEARNING_RATE
 
 
@@ -53,13 +56,18 @@ def weight_norm(x, layer, epsilon=0.0):
     return (x @ theta) * (scale * tf.math.rsqrt(tf.reduce_sum(tf.square(theta), axis=0) + epsilon)) + bias
 
 
+def batch_norm(product):
+    centred = product - tf.reduce_mean(product, axis=0)
+    return centred * tf.math.rsqrt(tf.reduce_mean(tf.square(centred), axis=0) + 1e-6)
+
+
+def variables_of(networks):
+    return [[tuple(tf.Variable(array) for array in layer) for layer in network] for network in networks]
+
+
 def student_step(pooled):
-    n = 100
-    discriminator, generator = (
-        [tuple(tf.Variable(array) for array in layer) for layer in network] for network in initial_student()
-    )
+    discriminator, generator = variables_of(initial_student())
     images, labels = random_images(1000)
-    rows, labels = tf.constant(images.reshape(len(images), PIXELS)), tf.constant(labels)
     normals = tf.constant(np.random.default_rng(2).standard_normal(NOISE_POOL, dtype=np.float32))
 
     def noise(shape):
@@ -75,41 +83,100 @@ def student_step(pooled):
             x = tf.nn.relu(weight_norm(x, layer))
         return x
 
-    def generate():
-        x = tf.random.uniform((n, LATENT))
+    def logits(x):
+        x = features(x)
+        return weight_norm(x + HIDDEN_NOISE * noise(tf.shape(x)), discriminator[-1])
+
+    def generate(x):
         for weight, shift in generator[:-1]:
-            product = x @ weight
-            centred = product - tf.reduce_mean(product, axis=0)
-            x = tf.nn.softplus(centred * tf.math.rsqrt(tf.reduce_mean(tf.square(centred), axis=0) + 1e-6) + shift)
+            x = tf.nn.softplus(batch_norm(x @ weight) + shift)
         return tf.sigmoid(weight_norm(x, generator[-1], 1e-6))
 
+    functions = features, logits, generate, tf.square
+    return gan_step(functions, LEARNING_RATE, discriminator, generator, images.reshape(len(images), PIXELS), labels)
+
+
+def conv_student_step():
+    discriminator, generator = variables_of(initial_conv_student())
+    features = lambda x: conv_features(discriminator, x)
+    logits = lambda x: weight_norm(features(x), discriminator[-1])
+    functions = features, logits, lambda latent: conv_generate(generator, latent), tf.abs
+    images, labels = random_images(1000, COLOUR_SIDE, COLOURS)
+    return gan_step(functions, conv_student.LEARNING_RATE, discriminator, generator, images, labels)
+
+
+def conv_features(layers, x):
+    """As in conv_student.py, but with TensorFlow's own padding, since any other takes it up to three times as long.
+
+    Where the stride is 2 its windows begin a pixel later: the network of kernels, images and masks turned by half a turn.
+    """
+    x, count = 2 * x - 1, len(layers) - 1
+    for index, (theta, bias, scale) in enumerate(layers[:-1]):
+        side, stride, padding = windows(index, count)
+        if index % BLOCK == 0:
+            x = tf.nn.dropout(x, DROPOUT[index // BLOCK])
+        # Not the product: the maps have far more values than a kernel.
+        weight = theta * (scale * tf.math.rsqrt(tf.reduce_sum(tf.square(theta), axis=0)))
+        kernel = tf.reshape(weight, (side, side, x.shape[-1], -1))
+        product = tf.nn.conv2d(x, kernel, stride, "VALID" if padding == "VALID" else "SAME")
+        x = tf.nn.leaky_relu(tf.nn.bias_add(product, bias), 0.2)
+    return tf.reduce_mean(x, axis=(1, 2))
+
+
+def conv_generate(layers, latent):
+    (weight, shift), side = layers[0], COLOUR_SIDE >> (len(layers) - 1)
+    x = tf.reshape(tf.nn.relu(batch_norm(latent @ weight) + shift), (len(latent), side, side, -1))
+    for matrix, shift in layers[1:-1]:
+        x = tf.nn.relu(batch_norm_of_maps(transposed(x, matrix), shift))
+    theta, bias, scale = layers[-1]
+    length = tf.sqrt(tf.reduce_sum(tf.square(tf.reshape(theta, (25, COLOURS, -1))), axis=(0, 2)) + 1e-6)
+    return tf.tanh(transposed(x, theta) * (scale / length) + bias) / 2 + 0.5
+
+
+def transposed(x, matrix):
+    n, rows, columns, inputs = x.shape
+    kernel = tf.reshape(matrix, (5, 5, -1, inputs))
+    return tf.nn.conv2d_transpose(x, kernel, (n, 2 * rows, 2 * columns, kernel.shape[2]), 2, "SAME")
+
+
+def batch_norm_of_maps(x, shift):
+    """TensorFlow's fused kernel. Its wrappers have no epsilon below 1e-5."""
+    ones, none = tf.ones_like(shift), tf.zeros(0)
+    return tf.raw_ops.FusedBatchNormV3(
+        x=x, scale=ones, offset=shift, mean=none, variance=none, epsilon=1e-6, is_training=True
+    ).y
+
+
+def gan_step(functions, rate, discriminator, generator, images, labels):
+    """A function that runs a number of steps of both networks, 3 x 100 and 2 x 100 images each.
+
+    `functions` are the discriminator's features and logits, what generates, and what the difference of mean features costs.
+    """
+    features, logits, generate, cost = functions
+    n, images, labels = 100, tf.constant(images), tf.constant(labels)
     # Scales of hidden layers are not trained.
     d_variables = [v for layer in discriminator[:-1] for v in layer[:2]] + list(discriminator[-1])
     g_variables = [v for layer in generator for v in layer]
-    d_adam, g_adam = (Adam(v, LEARNING_RATE, BETA1, BETA2, inside=1e-8) for v in (d_variables, g_variables))
+    d_adam, g_adam = (Adam(v, rate, BETA1, BETA2, inside=1e-8) for v in (d_variables, g_variables))
+    latent = lambda: tf.random.uniform((n, LATENT))
 
     def batch():
         indices = tf.random.uniform((n,), 0, len(images), tf.int32)
-        return tf.gather(rows, indices), tf.gather(labels, indices)
+        return tf.gather(images, indices), tf.gather(labels, indices)
 
     @tf.function
     def step():
-        generated = generate()
+        generated = generate(latent())
         (labelled, own), (unlabelled, _), (other, _) = batch(), batch(), batch()
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(d_variables)
-            x = features(tf.concat([labelled, unlabelled, generated], 0))
-            z = weight_norm(x + HIDDEN_NOISE * noise(tf.shape(x)), discriminator[-1])
-            lse = tf.reduce_logsumexp(z, axis=1)
-            supervised = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(own, z[:n]))
-            real = tf.reduce_mean(tf.nn.softplus(lse[n : 2 * n])) - tf.reduce_mean(lse[n : 2 * n])
-            d_loss = supervised + 0.5 * real + 0.5 * tf.reduce_mean(tf.nn.softplus(lse[2 * n :]))
+            d_loss = loss_of_logits(logits(tf.concat([labelled, unlabelled, generated], 0)), own)
         d_adam.apply(tape.gradient(d_loss, d_variables))
         # The real images are not on the tape, and the discriminator is not watched.
         real = tf.reduce_mean(features(other), axis=0)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(g_variables)
-            g_loss = tf.reduce_mean(tf.square(tf.reduce_mean(features(generate()), axis=0) - real))
+            g_loss = tf.reduce_mean(cost(tf.reduce_mean(features(generate(latent())), axis=0) - real))
         g_adam.apply(tape.gradient(g_loss, g_variables))
         return d_loss, g_loss
 
@@ -121,33 +188,52 @@ def student_step(pooled):
     return run
 
 
+def loss_of_logits(z, labels):
+    """`z` are those of labelled, unlabelled and generated images, in this order."""
+    n, lse = len(labels), tf.reduce_logsumexp(z, axis=1)
+    supervised = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, z[:n]))
+    real = tf.reduce_mean(tf.nn.softplus(lse[n : 2 * n])) - tf.reduce_mean(lse[n : 2 * n])
+    return supervised + 0.5 * real + 0.5 * tf.reduce_mean(tf.nn.softplus(lse[2 * n :]))
+
+
+def standardised(x):
+    """Every image less its mean, divided by its deviation, of bytes at least 1 / sqrt(N)."""
+    mean, variance = tf.nn.moments(x, (1, 2, 3), keepdims=True)
+    return (x - mean) / tf.maximum(tf.sqrt(variance), 1 / 255 / np.prod(x.shape[1:]) ** 0.5)
+
+
 def teacher(architecture, batch):
     """The variables, a compiled step on a batch, and the optimiser where there is one."""
     layers = [tuple(tf.Variable(array) for array in layer) for layer in initial_teacher(architecture)]
     variables = [v for layer in layers for v in layer]
-    optimiser = Adam(variables, 4e-3, 0.9, 0.999, outside=1e-8) if architecture == "small" else None
+    dense = [layer for layer in layers if len(layer[0].shape) == 2]
+    optimiser = Adam(variables, RATES["small"], 0.9, 0.999, outside=1e-8) if architecture == "small" else None
     lrn = lambda x: tf.nn.lrn(x, 4, 1.0, 0.001 / 9.0, 0.75) if architecture == "reference" else x
 
-    def conv(x, layer, padding):
-        return tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, layer[0], 1, padding), layer[1]))
+    def conv(x, layer, padding, stride=1):
+        return tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, layer[0], stride, padding), layer[1]))
 
     def logits(x):
         if architecture == "small":
             for layer in layers[:2]:
                 x = tf.nn.max_pool2d(conv(x, layer, "VALID"), 2, 2, "VALID")
+        elif architecture == "deeper":
+            x = standardised(x)
+            for layer, (_, stride, _) in zip(layers, DEEPER):
+                x = conv(x, layer, "SAME", stride)
         else:
             x = lrn(tf.nn.max_pool2d(conv(x, layers[0], "SAME"), 3, 2, "SAME"))
             x = tf.nn.max_pool2d(lrn(conv(x, layers[1], "SAME")), 3, 2, "SAME")
         x = tf.reshape(x, (x.shape[0], -1))
-        for weight, bias in layers[2:-1]:
+        for weight, bias in dense[:-1]:
             x = tf.nn.relu(tf.nn.bias_add(x @ weight, bias))
-        return tf.nn.bias_add(x @ layers[-1][0], layers[-1][1])
+        return tf.nn.bias_add(x @ dense[-1][0], dense[-1][1])
 
     def step(x, y, rate):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits(x)))
-            if architecture != "small":
-                loss += 0.004 * (tf.nn.l2_loss(layers[2][0]) + tf.nn.l2_loss(layers[3][0]))
+            if architecture.startswith("reference"):
+                loss += 0.004 * (tf.nn.l2_loss(dense[0][0]) + tf.nn.l2_loss(dense[1][0]))
         gradients = tape.gradient(loss, variables)
         if optimiser:
             optimiser.apply(gradients, rate)
@@ -161,8 +247,8 @@ def teacher(architecture, batch):
 
 def teacher_step(architecture, batch):
     _, _, step, _ = teacher(architecture, batch)
-    images, labels = (tf.constant(array) for array in random_images(1000))
-    rate = 4e-3 if architecture == "small" else 0.01
+    images, labels = (tf.constant(array) for array in teacher_images(architecture))
+    rate = RATES[architecture]
 
     @tf.function
     def one(start):
@@ -187,7 +273,7 @@ def ensemble(images, labels):
     batch, steps, shift, side = 30, 300, 2, 28
     variables, logits, step, optimiser = teacher("small", batch)
     initial = [variable.numpy() for variable in variables]
-    rates = tf.constant(4e-3 * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps)), tf.float32)
+    rates = tf.constant(RATES["small"] * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps)), tf.float32)
 
     @tf.function
     def train(x, y):

@@ -56,7 +56,7 @@ impl Stage for TeachersStage<'_> {
     }
 
     fn code_version(&self) -> u32 {
-        5
+        6
     }
 
     fn depends_on_machine(&self) -> bool {

@@ -81,38 +81,77 @@ pub(super) struct Extra<'a> {
 pub(super) type Finish<'a> = &'a mut dyn FnMut(usize, &mut [f32]);
 
 fn compute(left: View<'_>, right: View<'_>, extra: Extra<'_>) -> Matrix {
+    let [rows, _, columns] = check(left, right);
+    let mut values = Vec::with_capacity(rows * columns);
+    append_with_extra(&mut values, left, right, extra);
+    Matrix { rows, columns, values }
+}
+
+/// Appends the values of `left right`, row by row.
+///
+/// # Panics
+/// When the operands do not fit together.
+pub(crate) fn append_product(values: &mut Vec<f32>, left: View<'_>, right: View<'_>) {
+    append_with_extra(values, left, right, Extra::default());
+}
+
+fn append_with_extra(values: &mut Vec<f32>, left: View<'_>, right: View<'_>, extra: Extra<'_>) {
     let shape @ [rows, inner, columns] = check(left, right);
+    let (before, length) = (values.len(), rows * columns);
+    values.reserve_exact(length);
     match unit_for(shape) {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         ProductUnit::Tiles => {
-            let mut values = Vec::with_capacity(rows * columns);
-            let out = tiles::Target::new(values.spare_capacity_mut(), [rows, columns]);
+            let out = tiles::Target::new(&mut values.spare_capacity_mut()[..length], [rows, columns]);
             tiles::multiply_with_extra(out, left, right, extra);
             // SAFETY: the product wrote every value of its rows and columns.
-            unsafe { values.set_len(rows * columns) };
-            Matrix { rows, columns, values }
+            unsafe { values.set_len(before + length) };
+            return;
         }
-        ProductUnit::Vectors if inner > 0 && rows > 0 && columns > 0 => {
-            let mut values: Vec<f32> = Vec::with_capacity(rows * columns);
+        ProductUnit::Vectors if inner > 0 && length > 0 => {
             // SAFETY: there is memory for the product, whose every value is written and none is read before.
             unsafe {
-                multiply_vectors_to(values.as_mut_ptr(), left, right);
-                values.set_len(rows * columns);
+                multiply_vectors_to(values.spare_capacity_mut().as_mut_ptr().cast(), left, right, Sums::New);
+                values.set_len(before + length);
             }
-            if let Some(finish) = extra.finish {
-                finish(0, &mut values);
-            }
-            Matrix { rows, columns, values }
         }
         _ => {
             let mut out = Matrix::default();
             multiply(&mut out, left, right);
-            if let Some(finish) = extra.finish {
-                finish(0, out.values_mut());
-            }
-            out
+            values.extend_from_slice(out.values());
         }
     }
+    if let Some(finish) = extra.finish {
+        finish(0, &mut values[before..]);
+    }
+}
+
+/// Writes the values of `left right` to `out`, row by row, or adds them to it; `part` is memory to work in.
+///
+/// # Panics
+/// When the operands do not fit together, or `out` is not of the size of their product.
+pub(crate) fn put_product(out: &mut [f32], left: View<'_>, right: View<'_>, sums: Sums, part: &mut Matrix) {
+    let shape @ [rows, _, columns] = check(left, right);
+    assert_eq!(out.len(), rows * columns, "the size of the product");
+    if unit_for(shape) == ProductUnit::Vectors && !shape.contains(&0) {
+        // SAFETY: the operands lie within their slices, and `out`, which is apart from them, holds as many values as the product.
+        unsafe { multiply_vectors_to(out.as_mut_ptr(), left, right, sums) };
+        return;
+    }
+    multiply(part, left, right);
+    match sums {
+        Sums::New => out.copy_from_slice(part.values()),
+        Sums::Added => out.iter_mut().zip(part.values()).for_each(|(sum, part)| *sum += part),
+    }
+}
+
+/// What becomes of the values that are at the place of a product.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Sums {
+    /// They are not read.
+    New,
+    /// The product is added to them.
+    Added,
 }
 
 /// Rows, inner size and columns of a product.
@@ -153,17 +192,18 @@ fn unit_for(shape: [usize; 3]) -> ProductUnit {
 pub(super) fn multiply_vectors(out: &mut Matrix, left: View<'_>, right: View<'_>) {
     // SAFETY: `multiply` has checked that both operands lie within their slices, `out` holds rows x columns values, and the
     // exclusive borrow of `out` keeps it apart from the operands.
-    unsafe { multiply_vectors_to(out.values.as_mut_ptr(), left, right) };
+    unsafe { multiply_vectors_to(out.values.as_mut_ptr(), left, right, Sums::New) };
 }
 
-/// Writes `left right` in row-major order.
+/// Writes `left right` in row-major order, or adds it to what is there.
 ///
 /// # Safety
-/// The operands are as [`check`] wants them and not empty; from `out` on there is memory for the product, apart from theirs.
-unsafe fn multiply_vectors_to(out: *mut f32, left: View<'_>, right: View<'_>) {
+/// The operands are as [`check`] wants them and not empty; from `out` on there is memory for the product, apart from theirs, and with
+/// [`Sums::Added`] it holds values.
+unsafe fn multiply_vectors_to(out: *mut f32, left: View<'_>, right: View<'_>, sums: Sums) {
     let ([rows, inner], [_, columns]) = (left.shape, right.shape);
     let stride = |stride: usize| isize::try_from(stride).expect("a stride within a slice fits an isize");
-    // SAFETY: the caller's promise; the product's strides are those of row-major order, and nothing is read from it.
+    // SAFETY: the caller's promise; the product's strides are those of row-major order, and it is read only if it is added to.
     unsafe {
         gemm::gemm(
             rows,
@@ -172,14 +212,14 @@ unsafe fn multiply_vectors_to(out: *mut f32, left: View<'_>, right: View<'_>) {
             out,
             1,
             stride(columns),
-            false,
+            sums == Sums::Added,
             left.values.as_ptr(),
             stride(left.strides[1]),
             stride(left.strides[0]),
             right.values.as_ptr(),
             stride(right.strides[1]),
             stride(right.strides[0]),
-            0.0,
+            1.0,
             1.0,
             false,
             false,

@@ -155,6 +155,10 @@ mod tests {
             ([6, 7, 16], 3, 1, 32),
             ([17, 16, 64], 5, 1, 128),
             ([8, 8, 16], 3, 2, 32),
+            // For few products, where there are no tiles: a result, odd and even ones, and more than a block of them.
+            ([3, 3, 16], 3, 1, 16),
+            ([6, 9, 32], 3, 1, 16),
+            ([32, 33, 16], 3, 1, 48),
         ] {
             let geometries = [
                 Geometry::same(map, kernel, stride),
