@@ -45,13 +45,13 @@ const PRESETS: [(&str, &str); 14] = [
     ("mnist-500-epochs", "606a56819cc9"),
     ("mnist-paper", "f29d96ef6358"),
     ("mnist-true-labels", "000544310267"),
-    ("pictures", "d4e172f7dfee"),
+    ("pictures", "ead15485be3c"),
     ("published-votes", "d6ebd506c782"),
     ("published-votes-students", "c1cb0360d9b3"),
     ("published-votes-svhn", "7307714228ba"),
     ("quickstart", "eaf64f2daba1"),
-    ("street-digits", "0bb3d494b2a3"),
-    ("svhn", "d36452598368"),
+    ("street-digits", "d672bd6e2d43"),
+    ("svhn", "01c6f66f15af"),
     ("svhn-paper", "735085260d50"),
 ];
 
