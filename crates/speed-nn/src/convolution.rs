@@ -3,7 +3,7 @@
 //! Maps are stored image by image, row by row, pixel by pixel, channel by channel (NHWC), weights kernel row by kernel row, kernel
 //! column by kernel column, channel by channel, so that every row of a window is one run of values beside a run of weights. Maps of
 //! many channels at stride 1 run on tiles where there are some, and those of kernels 3x3 elsewhere with fewer products
-//! ([`winograd`](crate::winograd)), without a matrix of windows; all else copies the windows of a few images at a time into one.
+//! (`winograd.rs`), without a matrix of windows; all else copies the windows of a few images at a time into one.
 
 use std::cell::RefCell;
 
