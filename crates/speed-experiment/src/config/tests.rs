@@ -45,7 +45,7 @@ const PRESETS: [(&str, &str); 14] = [
     ("mnist-500-epochs", "606a56819cc9"),
     ("mnist-paper", "f29d96ef6358"),
     ("mnist-true-labels", "000544310267"),
-    ("pictures", "ead15485be3c"),
+    ("pictures", "ac3f1e98b46b"),
     ("published-votes", "d6ebd506c782"),
     ("published-votes-students", "c1cb0360d9b3"),
     ("published-votes-svhn", "7307714228ba"),
