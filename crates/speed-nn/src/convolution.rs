@@ -136,11 +136,11 @@ impl Geometry {
         let outputs = self.outputs(weight);
         assert!(maps.len().is_multiple_of(self.map_len()), "whole maps");
         let positions = maps.len() / self.map_len() * self.positions();
-        let mut out = Vec::with_capacity(positions * outputs);
         if let Some(winograd) = self.winograd(outputs) {
-            WORK.with_borrow_mut(|work| winograd.forward(maps, weight, &mut out, &mut work.winograd));
+            let out = WORK.with_borrow_mut(|work| winograd.forward(maps, weight, &mut work.winograd));
             return Matrix::from_vec(positions, outputs, out);
         }
+        let mut out = Vec::with_capacity(positions * outputs);
         WORK.with_borrow_mut(|work| {
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
             if let Some(tiles) = self.tiles(outputs) {
@@ -207,9 +207,7 @@ impl Geometry {
         assert!(by_results.len().is_multiple_of(self.positions() * outputs), "results of whole maps");
         let images = by_results.len() / outputs / self.positions();
         if let Some(winograd) = self.winograd(outputs) {
-            let mut maps = Vec::with_capacity(images * self.map_len());
-            WORK.with_borrow_mut(|work| winograd.map_gradient(by_results, weight, &mut maps, &mut work.winograd));
-            return maps;
+            return WORK.with_borrow_mut(|work| winograd.map_gradient(by_results, weight, &mut work.winograd));
         }
         let mut maps = vec![0.0; images * self.map_len()];
         WORK.with_borrow_mut(|work| {

@@ -2,8 +2,8 @@
 //!
 //! Winograd's minimal filtering F(2x2, 3x3) (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2015, section 4.1):
 //! a tile of 4x4 values and the kernel are transformed to 16 values each, `B' d B` and `G g G'`, which are multiplied one by one and
-//! summed over the channels, sixteen products of matrices; `A' m A` are 2x2 results. The transformations add, subtract and halve only, so the
-//! results are as exact as those of windows but for some units in the last place.
+//! summed over the channels, sixteen products of matrices; `A' m A` are 2x2 results. The transformations add, subtract and halve only: rounding
+//! errors are a few times those of windows. Of infinite values the results are no numbers, where windows may give infinite ones.
 
 use pulp::Arch;
 
@@ -62,22 +62,16 @@ impl Winograd {
         Self { map: [rows, columns, outputs], results: [height, width], before, outputs: channels }
     }
 
-    /// Appends the results of whole maps with weights `[9 * channels, outputs]`.
-    pub(crate) fn forward(self, maps: &[f32], weight: View<'_>, out: &mut Vec<f32>, work: &mut WinogradWork) {
+    /// Computes the results of whole maps with weights `[9 * channels, outputs]`.
+    pub(crate) fn forward(self, maps: &[f32], weight: View<'_>, work: &mut WinogradWork) -> Vec<f32> {
         put_weights(weight, |place| place, &mut work.weights);
-        self.convolve(maps, |weight| weight, out, work);
+        self.convolve(maps, |weight| weight, work)
     }
 
-    /// Appends the gradient of the maps from that of the results, with the weights of the convolution.
-    pub(crate) fn map_gradient(
-        self,
-        by_results: &[f32],
-        weight: View<'_>,
-        out: &mut Vec<f32>,
-        work: &mut WinogradWork,
-    ) {
+    /// Computes the gradient of the maps from that of the results, with the weights of the convolution.
+    pub(crate) fn map_gradient(self, by_results: &[f32], weight: View<'_>, work: &mut WinogradWork) -> Vec<f32> {
         put_weights(weight, |[y, x]| [KERNEL - 1 - y, KERNEL - 1 - x], &mut work.weights);
-        self.back().convolve(by_results, |weight| weight.transposed(), out, work);
+        self.back().convolve(by_results, |weight| weight.transposed(), work)
     }
 
     /// Computes the gradient of the weights `[9 * channels, outputs]`: that of the transformed weights is transformed back.
@@ -85,13 +79,11 @@ impl Winograd {
         let ([.., channels], outputs) = (self.map, self.outputs);
         work.weights.resize(PLACES * channels, outputs);
         work.weights.values_mut().fill(0.0);
-        let [rows, columns] = self.results;
         let tiles = self.tiles(maps.len());
         for from in (0..tiles).step_by(self.block()) {
             let some = from..tiles.min(from + self.block());
-            self.put_values(maps, some.clone(), &mut work.values);
-            let gradients = Places { map: [rows, columns, outputs], before: [0; 2], across: self.across() };
-            put::<RESULTS>(gradients, by_results, some, gradient, &mut work.products);
+            put::<TILE>(self.places(), maps, some.clone(), value, &mut work.values);
+            put::<RESULTS>(self.places_of_results(), by_results, some, gradient, &mut work.products);
             let weights = work.weights.values_mut().chunks_exact_mut(channels * outputs);
             for (place, weights) in weights.enumerate() {
                 let [values, gradients] = [&work.values, &work.products].map(|matrix| of_place(matrix, place));
@@ -103,28 +95,22 @@ impl Winograd {
         weight
     }
 
-    fn convolve(
-        self,
-        maps: &[f32],
-        weight: impl Fn(View<'_>) -> View<'_>,
-        out: &mut Vec<f32>,
-        work: &mut WinogradWork,
-    ) {
+    fn convolve(self, maps: &[f32], weight: impl Fn(View<'_>) -> View<'_>, work: &mut WinogradWork) -> Vec<f32> {
         let tiles = self.tiles(maps.len());
         let images = maps.len() / self.map.iter().product::<usize>();
-        let start = out.len();
-        out.resize(start + images * self.results[0] * self.results[1] * self.outputs, 0.0);
+        let mut out = vec![0.0; images * self.results[0] * self.results[1] * self.outputs];
         let WinogradWork { weights, values, products, part } = work;
         for from in (0..tiles).step_by(self.block()) {
             let some = from..tiles.min(from + self.block());
-            self.put_values(maps, some.clone(), values);
+            put::<TILE>(self.places(), maps, some.clone(), value, values);
             products.resize(values.rows(), self.outputs);
             let length = some.len() * self.outputs;
             for (place, products) in products.values_mut().chunks_exact_mut(length).enumerate() {
                 put_product(products, of_place(values, place), weight(of_place(weights, place)), Sums::New, part);
             }
-            self.take_results(products, some, &mut out[start..]);
+            self.take_results(products, some, &mut out);
         }
+        out
     }
 
     /// Tiles in a column, and in a row, of results.
@@ -142,14 +128,19 @@ impl Winograd {
         (BLOCK_VALUES / PLACES / self.map[2].max(self.outputs)) | 1
     }
 
-    fn put_values(self, maps: &[f32], tiles: std::ops::Range<usize>, values: &mut Matrix) {
-        let places = Places { map: self.map, before: self.before, across: self.across() };
-        put::<TILE>(places, maps, tiles, value, values);
+    /// The places of tiles in the maps.
+    fn places(self) -> Places {
+        Places { map: self.map, before: self.before, across: self.across() }
+    }
+
+    /// The places of their results.
+    fn places_of_results(self) -> Places {
+        let [rows, columns] = self.results;
+        Places { map: [rows, columns, self.outputs], before: [0; 2], across: self.across() }
     }
 
     fn take_results(self, products: &Matrix, tiles: std::ops::Range<usize>, out: &mut [f32]) {
-        let ([rows, columns], outputs) = (self.results, self.outputs);
-        let places = Places { map: [rows, columns, outputs], before: [0; 2], across: self.across() };
+        let (places, outputs) = (self.places_of_results(), self.outputs);
         Arch::new().dispatch(
             #[inline(always)]
             || {
@@ -303,7 +294,7 @@ fn load(runs: [&[f32]; PLACES], lane: usize) -> [[Lanes; TILE]; TILE] {
 
 #[inline(always)]
 fn lanes(values: &[f32]) -> Lanes {
-    *values.first_chunk().expect("whole lanes")
+    *values.first_chunk().expect("channels are whole lanes where this applies")
 }
 
 /// Applies a transformation to the columns, and to the rows of what comes out. (In loops: `map` of an array of arrays is a call.)

@@ -227,7 +227,7 @@ fn header(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(start..)?.get(..length)
 }
 
-/// Checks the header before `npyz` parses it: it allocates the header's length before it reads, some 400 bytes for each number of a
+/// Checks the header before `npyz` parses it: it allocates the header's length before it reads, some kilobytes for each number of a
 /// tuple, and takes time exponential in the depth of nested brackets. An array of numbers has one dictionary, with one tuple in it.
 fn check_header(bytes: &[u8]) -> Result<(), NpyError> {
     let header = header(bytes).ok_or(NpyError::HeaderLength)?;
