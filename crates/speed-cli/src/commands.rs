@@ -12,7 +12,7 @@ mod teacher;
 use std::io::Write;
 
 use serde::Serialize;
-use speed_core::ExitCode;
+use speed_core::{ExitCode, printable};
 use speed_experiment::{ConfigError, ExperimentError};
 
 use crate::bar;
@@ -40,11 +40,16 @@ impl Failure {
 
     pub(crate) fn report(&self) {
         match self {
-            Self::Experiment(error) => bar::line(&format!("error: {error}")),
-            Self::Roles(error) => bar::line(&format!("error: {error}")),
+            Self::Experiment(error) => bar::line(&format!("error: {}", shown(error))),
+            Self::Roles(error) => bar::line(&format!("error: {}", shown(error))),
             Self::OutputClosed => {}
         }
     }
+}
+
+/// Returns the text of an error without what would move a terminal's cursor, whoever chose it; lines stay lines.
+fn shown(error: &impl std::fmt::Display) -> String {
+    error.to_string().split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
 impl From<ExperimentError> for Failure {
@@ -99,11 +104,6 @@ const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy
 /// The mark of a simulation, or nothing.
 fn mark(simulation: bool) -> &'static str {
     if simulation { SIMULATION } else { "" }
-}
-
-/// Text of a file without what would move a terminal's cursor.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// Writes a result to standard output.

@@ -159,7 +159,7 @@ pub(crate) struct RunOptions {
 pub(crate) enum DataCommand {
     /// Check the files of a dataset: presence, checksums, headers
     Check {
-        /// Name of the dataset: mnist
+        /// Name of the dataset: mnist, fashion-mnist, kmnist, emnist-digits, emnist-letters, emnist-balanced, svhn or cifar-10
         name: String,
         /// Folder of datasets; without it SPEED_DATASETS, then ./datasets
         #[arg(long, value_name = "DIR")]
@@ -170,7 +170,7 @@ pub(crate) enum DataCommand {
     },
     /// Download a dataset, checked and resumable
     Fetch {
-        /// Name of the dataset: mnist
+        /// Name of the dataset: mnist, fashion-mnist, kmnist, emnist-digits, emnist-letters, emnist-balanced, svhn or cifar-10
         name: String,
         /// Folder of datasets; the files go into a folder of the dataset's name
         #[arg(long, value_name = "DIR", default_value = "datasets")]

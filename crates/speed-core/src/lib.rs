@@ -8,6 +8,7 @@
 //! | [`NoisePlacement`] | noise in shares of the teachers, or whole from the server |
 //! | [`Circuit`] | the argmax circuit on ciphertexts |
 //! | [`Digest`] | a SHA-256 value as bytes and as text |
+//! | [`printable`] | a text of others as it may be shown in a terminal |
 //! | [`ExitCode`] | the exit codes of the programs, with their meaning |
 //!
 //! ```
@@ -27,6 +28,7 @@ mod error;
 mod exit_code;
 mod name;
 mod placement;
+mod printable;
 mod randomness;
 mod shape;
 mod votes;
@@ -38,6 +40,7 @@ pub use error::VotesError;
 pub use exit_code::ExitCode;
 pub use name::NameError;
 pub use placement::NoisePlacement;
+pub use printable::{moves_the_cursor, printable, printable_path};
 pub use randomness::{EntropyError, Randomness, RandomnessKind, derive_key};
 pub use shape::{ShapeError, VoteShape};
 pub use votes::Votes;

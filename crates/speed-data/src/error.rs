@@ -5,6 +5,7 @@ use crate::catalog::Checksum;
 use crate::idx::IdxError;
 use crate::mat::MatError;
 use crate::pictures::Size;
+use speed_core::{printable, printable_path};
 use speed_npy::NpyError;
 use std::fmt;
 use std::io;
@@ -75,7 +76,7 @@ pub enum DataError {
         images: usize,
     },
     /// A dataset that this crate does not know.
-    #[error("unknown dataset `{name}`: expected {}", join(.known))]
+    #[error("unknown dataset `{}`: expected {}", printable(.name), join(.known))]
     UnknownDataset {
         /// The name asked for.
         name: String,
@@ -101,7 +102,7 @@ pub enum DataError {
         looked: Vec<PathBuf>,
     },
     /// A file that is there but is not what it should be.
-    #[error("{}: {problem}{}", .path.display(), hint(*.content_of))]
+    #[error("{}: {problem}{}", printable_path(.path), hint(*.content_of))]
     BadFile {
         /// The file.
         path: PathBuf,
@@ -111,7 +112,7 @@ pub enum DataError {
         content_of: Option<&'static str>,
     },
     /// A folder of pictures that is no dataset.
-    #[error("{}: {problem}", .path.display())]
+    #[error("{}: {problem}", printable_path(.path))]
     Pictures {
         /// The folder or the picture.
         path: PathBuf,
@@ -119,7 +120,7 @@ pub enum DataError {
         problem: PictureProblem,
     },
     /// The operating system refused.
-    #[error("cannot {action} {}: {error}", .path.display())]
+    #[error("cannot {action} {}: {error}", printable_path(.path))]
     Io {
         /// The action, as a verb.
         action: &'static str,
@@ -141,7 +142,7 @@ pub enum DataError {
         error: Box<DataError>,
     },
     /// Another process downloads the same file.
-    #[error("another download holds {}; wait for it to end", .path.display())]
+    #[error("another download holds {}; wait for it to end", printable_path(.path))]
     Busy {
         /// The unfinished file.
         path: PathBuf,
@@ -283,10 +284,43 @@ pub enum PictureProblem {
         limit: u64,
     },
     /// A picture that cannot be read.
-    #[error("no PNG or JPEG picture: {reason}")]
+    #[error("cannot be read as a PNG or JPEG picture: {reason}")]
     Decode {
         /// The decoder's words.
         reason: String,
+    },
+    /// A picture that would take too much memory.
+    #[error("expected a picture of at most {max_side} rows and columns, and of {max_bytes} bytes unpacked, found more")]
+    Huge {
+        /// Rows or columns at most.
+        max_side: u32,
+        /// Bytes at most.
+        max_bytes: u64,
+    },
+    /// A picture that is larger than what is learnt from.
+    #[error(
+        "{found} (height x width) in {channels} channels: expected at most {max} values to learn from; `data.size = \"32x32\"` or the like \
+         resizes all pictures"
+    )]
+    Large {
+        /// Height and width.
+        found: Size,
+        /// Channels of every picture.
+        channels: usize,
+        /// Values at most.
+        max: usize,
+    },
+    /// A picture of a kind that is not read, or a folder, within a class.
+    #[error("expected PNG or JPEG pictures in a class's folder, found {what}")]
+    NotRead {
+        /// What it is.
+        what: &'static str,
+    },
+    /// A class of training pictures without test pictures.
+    #[error("expected test pictures of every class: class {class:?} of the training pictures has none")]
+    NoTest {
+        /// The class.
+        class: String,
     },
     /// A picture of another size than the first one.
     #[error(
@@ -327,7 +361,7 @@ impl fmt::Display for DownloadError {
         }
         write!(f, "\nget these files in another way and put them here:")?;
         for (path, checksum) in &self.wanted {
-            write!(f, "\n  {}\n    {checksum}", path.display())?;
+            write!(f, "\n  {}\n    {checksum}", printable_path(path))?;
         }
         write!(f, "\nthen run `speed data check {}`", self.name)
     }
@@ -343,7 +377,7 @@ fn join(names: &[&str]) -> String {
 }
 
 fn join_paths(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    paths.iter().map(|path| printable_path(path)).collect::<Vec<_>>().join(", ")
 }
 
 fn hint(content_of: Option<&str>) -> String {

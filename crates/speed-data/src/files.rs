@@ -1,11 +1,11 @@
 //! Datasets that come as published files.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use crate::catalog::{self, Catalog, Content};
 use crate::error::io_error;
+use crate::places::open_regular;
 use crate::verify::{self, Loaded};
 use crate::{DataError, Dataset, ImageShape, Split, idx, mnist};
 
@@ -102,7 +102,7 @@ impl Facts {
 pub fn load_svhn_like(folder: &Path) -> Result<Dataset, DataError> {
     let read = |name: &str| {
         let path = folder.join(name);
-        let file = File::open(&path).map_err(io_error("open", &path))?;
+        let file = open_regular(&path).map_err(io_error("open", &path))?;
         let split = verify::read_svhn(&mut BufReader::with_capacity(1 << 16, file), MAX_BYTES);
         split.map_err(|problem| DataError::BadFile { path, problem, content_of: None })
     };

@@ -57,9 +57,12 @@ fn read_pixels(array: &mut Array<'_>, limit: u64) -> Result<(ImageShape, Vec<u8>
     if !shape.is_possible() || !matches!(channels, 1 | 3) {
         return Err(array.wrong_dims("height, width, 1 or 3 channels, image"));
     }
+    if images == 0 {
+        return Err(array.wrong_dims("height, width, channel, and at least one image"));
+    }
     array.expect_bytes()?;
     let (size, plane) = (shape.pixels(), height * width);
-    if (images.max(1) as u128) * (size as u128) > limit.into() {
+    if (images as u128) * (size as u128) > limit.into() {
         return Err(MatError::TooLong { limit });
     }
     // A header may promise more than comes: memory grows with what has come, up to where it is promised, and no further.

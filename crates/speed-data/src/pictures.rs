@@ -14,9 +14,11 @@ use crate::error::{PictureProblem, io_error};
 use crate::places::read_limited;
 use crate::{DataError, Dataset, ImageShape, Split};
 
-/// Rows or columns of a picture at most, and bytes of a file: nothing larger is resized to what a network reads.
+/// Rows or columns of a picture at most, bytes of a file, and bytes that a decoder may take: nothing larger is resized to what a network
+/// reads.
 const MAX_SIDE: u32 = 10_000;
 const MAX_FILE: u64 = 64 << 20;
+const MAX_UNPACKED: u64 = 320 << 20;
 /// Bytes of pixels of a half at most.
 const MAX_PIXELS: u64 = 8 << 30;
 
@@ -56,10 +58,19 @@ pub struct Reading {
     pub size: Option<Size>,
     /// Whether colours are kept.
     pub is_colour: bool,
+    /// Values of a picture at most, as it is learnt from: the first one that has more ends the reading.
+    pub max_values: usize,
+}
+
+impl Reading {
+    fn channels(self) -> usize {
+        if self.is_colour { 3 } else { 1 }
+    }
 }
 
 /// Loads `folder/train/CLASS/*` and `folder/test/CLASS/*`: files whose names end in png, jpg or jpeg. Classes are the folders of
-/// `train` in the order of their names. Pictures come in the order of a hash of their names, so that teachers, who hold consecutive
+/// `train` in the order of their names, each with pictures in both halves. Pictures in other formats and folders within a class are
+/// refused; notes and the like are passed over. Pictures come in the order of a hash of their names, so that teachers, who hold consecutive
 /// ones, hold all classes; it depends on nothing else.
 ///
 /// # Errors
@@ -72,6 +83,9 @@ pub fn load(folder: &Path, reading: Reading) -> Result<Dataset, DataError> {
     }
     if let Some(other) = folders(&test)?.into_iter().find(|class| !classes.contains(class)) {
         return Err(wrong(&test.join(other), PictureProblem::OtherClass));
+    }
+    if let Some(class) = classes.iter().find(|class| !test.join(class).is_dir()) {
+        return Err(wrong(&test, PictureProblem::NoTest { class: class.clone() }));
     }
     let mut first = None;
     let train = read_half(&train, &classes, reading, &mut first)?;
@@ -108,10 +122,14 @@ fn read_half(
     let mut files: Vec<([u8; 32], PathBuf, u8)> = Vec::new();
     for (label, class) in classes.iter().enumerate() {
         let class_folder = folder.join(class);
-        if !class_folder.is_dir() {
-            continue;
+        let mut pictures = Vec::new();
+        for name in names(&class_folder)? {
+            match kind(&class_folder.join(&name)) {
+                Kind::Picture => pictures.push(name),
+                Kind::NotRead(what) => return Err(wrong(&class_folder.join(name), PictureProblem::NotRead { what })),
+                Kind::Other => {}
+            }
         }
-        let pictures: Vec<String> = names(&class_folder)?.into_iter().filter(|name| is_picture(name)).collect();
         if pictures.is_empty() {
             return Err(wrong(&class_folder, PictureProblem::Empty));
         }
@@ -123,7 +141,7 @@ fn read_half(
         return Err(wrong(folder, PictureProblem::Empty));
     }
     files.sort_unstable();
-    let channels = if reading.is_colour { 3 } else { 1 };
+    let channels = reading.channels();
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     for (_, path, label) in &files {
         let size = append(path, reading, first, &mut pixels)?;
@@ -138,21 +156,41 @@ fn read_half(
     Split::new(shape, classes.len(), pixels, labels)
 }
 
-fn is_picture(name: &str) -> bool {
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-    matches!(ending.as_deref(), Some("png" | "jpg" | "jpeg"))
+/// What lies in a class's folder.
+enum Kind {
+    Picture,
+    /// What would be missed if nothing were said.
+    NotRead(&'static str),
+    /// Notes and lists.
+    Other,
+}
+
+fn kind(path: &Path) -> Kind {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("png" | "jpg" | "jpeg") => Kind::Picture,
+        Some("avif" | "bmp" | "gif" | "heic" | "jxl" | "ppm" | "tif" | "tiff" | "webp") => {
+            Kind::NotRead("a picture in another format")
+        }
+        _ if path.is_dir() => Kind::NotRead("a folder"),
+        _ => Kind::Other,
+    }
 }
 
 /// Adds a picture, channel by channel.
 fn append(path: &Path, reading: Reading, first: &mut Option<Size>, pixels: &mut Vec<u8>) -> Result<Size, DataError> {
-    let decode = |reason: String| wrong(path, PictureProblem::Decode { reason });
     let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
-    let picture = upright(bytes).map_err(|error| decode(error.to_string()))?;
+    let picture = upright(bytes).map_err(|error| wrong(path, undecoded(&error)))?;
     let picture = match reading.size {
         Some(Size { height, width }) => picture.resize_exact(width, height, FilterType::Triangle),
         None => picture,
     };
     let found = Size { height: picture.height(), width: picture.width() };
+    let values = reading.channels() * found.height as usize * found.width as usize;
+    if values > reading.max_values {
+        let (channels, max) = (reading.channels(), reading.max_values);
+        return Err(wrong(path, PictureProblem::Large { found, channels, max }));
+    }
     let expected = *first.get_or_insert(found);
     if found != expected {
         return Err(wrong(path, PictureProblem::Size { expected, found }));
@@ -161,10 +199,18 @@ fn append(path: &Path, reading: Reading, first: &mut Option<Size>, pixels: &mut 
     Ok(found)
 }
 
+fn undecoded(error: &ImageError) -> PictureProblem {
+    match error {
+        ImageError::Limits(_) => PictureProblem::Huge { max_side: MAX_SIDE, max_bytes: MAX_UNPACKED },
+        other => PictureProblem::Decode { reason: other.to_string().trim_end().to_owned() },
+    }
+}
+
 /// Decodes a picture, and turns it as its camera was held.
 fn upright(bytes: Vec<u8>) -> Result<DynamicImage, ImageError> {
     let mut limits = Limits::default();
     (limits.max_image_width, limits.max_image_height) = (Some(MAX_SIDE), Some(MAX_SIDE));
+    limits.max_alloc = Some(MAX_UNPACKED);
     let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
     reader.limits(limits.clone());
     let mut decoder = reader.into_decoder()?;
@@ -190,7 +236,7 @@ mod tests {
     use image::{Rgb, RgbImage};
     use tempfile::TempDir;
 
-    const COLOUR: Reading = Reading { size: None, is_colour: true };
+    const COLOUR: Reading = Reading { size: None, is_colour: true, max_values: 1000 };
 
     fn picture(folder: &TempDir, name: &str, [width, height]: [u32; 2], colour: [u8; 3]) {
         let path = folder.path().join(name);
@@ -206,6 +252,7 @@ mod tests {
             ("train/dog/2.PNG", [11, 20, 30]),
             ("train/cat/1.png", [12, 20, 30]),
             ("test/dog/9.png", [13, 20, 30]),
+            ("test/cat/9.png", [14, 20, 30]),
         ] {
             picture(&folder, name, [4, 3], colour);
         }
@@ -223,16 +270,19 @@ mod tests {
     fn classes_are_folders_in_order_and_pictures_are_mixed() {
         let data = load(folder().path(), COLOUR).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(data.train.shape(), ImageShape { channels: 3, height: 3, width: 4 });
-        assert_eq!((data.train.len(), data.test.len(), data.train.classes()), (3, 1, 2));
+        assert_eq!((data.train.len(), data.test.len(), data.train.classes()), (3, 2, 2));
         for image in 0..3 {
             let pixels = data.train.pixels(image);
             // The cat's red is 12.
             assert_eq!(data.train.label(image) == 0, pixels[0] == 12);
             assert!(pixels[12..24].iter().all(|green| *green == 20) && pixels[24..].iter().all(|blue| *blue == 30));
         }
-        assert_eq!(data.test.label(0), 1);
+        assert_eq!(
+            [0, 1].map(|image| usize::from(data.test.pixels(image)[0])),
+            [0, 1].map(|image| 14 - usize::from(data.test.label(image)))
+        );
         let grey =
-            load(folder().path(), Reading { size: None, is_colour: false }).unwrap_or_else(|error| panic!("{error}"));
+            load(folder().path(), Reading { is_colour: false, ..COLOUR }).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(grey.train.shape().channels, 1);
     }
 
@@ -242,7 +292,7 @@ mod tests {
         picture(&folder, "train/cat/2.png", [5, 3], [1, 2, 3]);
         refused(&folder, "expected 3x4 like the other pictures, found 3x5");
         let size = Some(Size { height: 6, width: 2 });
-        let data = load(folder.path(), Reading { size, is_colour: true }).unwrap_or_else(|error| panic!("{error}"));
+        let data = load(folder.path(), Reading { size, ..COLOUR }).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(data.train.shape(), ImageShape { channels: 3, height: 6, width: 2 });
     }
 
@@ -252,16 +302,42 @@ mod tests {
         assert!(matches!(load(empty.path(), COLOUR), Err(DataError::Io { .. })));
         let folder = folder();
         fs::write(folder.path().join("train/cat/3.jpg"), "no picture").expect("a file");
-        refused(&folder, "3.jpg: no PNG or JPEG picture");
+        refused(&folder, "3.jpg: cannot be read as a PNG or JPEG picture");
         fs::remove_file(folder.path().join("train/cat/3.jpg")).expect("a file");
         picture(&folder, "test/cow/1.png", [4, 3], [1, 2, 3]);
         refused(&folder, "cow: there is no such class of training pictures");
         fs::remove_dir_all(folder.path().join("test/cow")).expect("a folder");
         fs::create_dir(folder.path().join("train/ant")).expect("a folder");
+        refused(&folder, "class \"ant\" of the training pictures has none");
+        fs::create_dir(folder.path().join("test/ant")).expect("a folder");
         refused(&folder, "ant: there is no PNG or JPEG picture in it");
-        fs::remove_dir(folder.path().join("train/ant")).expect("a folder");
-        fs::remove_dir_all(folder.path().join("train/dog")).expect("a folder");
+        for half in ["train", "test"] {
+            fs::remove_dir(folder.path().join(half).join("ant")).expect("a folder");
+        }
+        // What would be missed if nothing were said.
+        fs::write(folder.path().join("train/cat/4.webp"), "a picture").expect("a file");
+        refused(
+            &folder,
+            "4.webp: expected PNG or JPEG pictures in a class's folder, found a picture in another format",
+        );
+        fs::remove_file(folder.path().join("train/cat/4.webp")).expect("a file");
+        fs::create_dir(folder.path().join("train/cat/more")).expect("a folder");
+        refused(&folder, "more: expected PNG or JPEG pictures in a class's folder, found a folder");
+        fs::remove_dir(folder.path().join("train/cat/more")).expect("a folder");
+        for half in ["train", "test"] {
+            fs::remove_dir_all(folder.path().join(half).join("dog")).expect("a folder");
+        }
         refused(&folder, "2 to 256 classes, found 1");
+    }
+
+    #[test]
+    fn photographs_are_refused_at_the_first_one_and_names_are_shown_safely() {
+        let folder = folder();
+        picture(&folder, "train/cat/0\u{1b}[31m\nforged.png", [40, 30], [1, 2, 3]);
+        let text = load(folder.path(), Reading { max_values: 30, ..COLOUR }).expect_err("too large").to_string();
+        assert!(text.contains("expected at most 30 values") && text.contains("data.size"), "{text}");
+        let text = load(folder.path(), COLOUR).expect_err("too large").to_string();
+        assert!(text.contains("0\\u{1b}[31m\\u{a}forged.png") && !text.contains(char::is_control), "{text}");
     }
 
     #[test]
@@ -272,7 +348,11 @@ mod tests {
         // Width and height in the header; their checksum is wrong then too, whichever is seen first.
         bytes[16..24].copy_from_slice(&[0x40, 0, 0, 0, 0x40, 0, 0, 0]);
         fs::write(&path, bytes).expect("a file");
-        refused(&folder, "1.png: no PNG or JPEG picture");
+        let text = load(folder.path(), COLOUR).expect_err("refused").to_string();
+        assert!(
+            text.contains("1.png: expected a picture of at most 10000") || text.contains("1.png: cannot be read"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -44,14 +44,19 @@ fn locate_in(name: &str, places: Vec<PathBuf>) -> Result<PathBuf, DataError> {
     }
 }
 
-/// Reads a regular file of at most `limit` bytes.
-pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+/// Opens a regular file.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     // Before it is opened: a pipe would not open until somebody writes.
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }
+    File::open(path)
+}
+
+/// Reads a regular file of at most `limit` bytes.
+pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    if File::open(path)?.take(limit + 1).read_to_end(&mut bytes)? as u64 > limit {
+    if open_regular(path)?.take(limit + 1).read_to_end(&mut bytes)? as u64 > limit {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {limit} bytes")));
     }
     Ok(bytes)

@@ -2,6 +2,7 @@
 
 use crate::catalog::{Catalog, Checksum, Content, FileSpec};
 use crate::error::{FileProblem, io_error};
+use crate::places::open_regular;
 use crate::{DataError, Split, cifar, idx, mat};
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
@@ -72,7 +73,7 @@ pub(crate) fn find_required(
 /// The checksum alone would do for safety; the checks before it are there to say what is wrong.
 pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Checked, DataError> {
     let bad = |problem, content_of| DataError::BadFile { path: path.to_path_buf(), problem, content_of };
-    let handle = File::open(path).map_err(io_error("open", path))?;
+    let handle = open_regular(path).map_err(io_error("open", path))?;
     let stored_bytes = handle.metadata().map_err(io_error("read", path))?.len();
     let mut reader = BufReader::with_capacity(1 << 16, Hashed { handle, sha256: Sha256::new() });
     let mut of_content = String::new();
@@ -319,10 +320,16 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_the_place_of_a_file_is_an_error_of_the_system() {
+    fn a_folder_or_a_pipe_in_the_place_of_a_file_is_refused_at_once() {
         let (catalog, _) = toy();
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let error = read(catalog, &catalog.files[0], folder.path()).expect_err("no file");
-        assert!(matches!(error, DataError::Io { .. }), "{error}");
+        let refused = |path: &Path| read(catalog, &catalog.files[0], path).expect_err("no file").to_string();
+        assert!(refused(folder.path()).contains("it is no regular file"));
+        #[cfg(unix)]
+        {
+            let pipe = folder.path().join("pipe");
+            let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+            assert!(made.success() && refused(&pipe).contains("it is no regular file"));
+        }
     }
 }

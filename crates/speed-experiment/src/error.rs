@@ -10,7 +10,7 @@ pub use results::{Damage, ResultsFault};
 
 use std::path::PathBuf;
 
-use speed_core::ExitCode;
+use speed_core::{ExitCode, printable_path};
 use speed_ledger::LedgerError;
 use speed_nn::device::DeviceError;
 use speed_nn::threads::QueueError;
@@ -34,7 +34,7 @@ pub enum ExperimentError {
         faults: Vec<speed_data::DataError>,
     },
     /// A file of votes or queries is missing or wrong.
-    #[error("{}: {fault}", path.display())]
+    #[error("{}: {fault}", printable_path(path))]
     Input {
         /// The file.
         path: PathBuf,
@@ -46,7 +46,7 @@ pub enum ExperimentError {
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
     /// The results folder is in use, belongs to another config, or holds something unexpected.
-    #[error("{}: {fault}", path.display())]
+    #[error("{}: {fault}", printable_path(path))]
     Results {
         /// The folder or file.
         path: PathBuf,
@@ -55,7 +55,7 @@ pub enum ExperimentError {
         fault: ResultsFault,
     },
     /// Reading or writing failed, a full disk for example.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {source}", printable_path(path))]
     Io {
         /// The action that was tried.
         action: &'static str,

@@ -157,7 +157,7 @@ pub(crate) fn read_true_labels(path: &Path, pool: usize) -> Result<Vec<u8>, Expe
         return Err(at(path, InputFault::TrueLabels { shape, pool }));
     }
     let label = |(position, &found): (usize, &i64)| {
-        u8::try_from(found).map_err(|_| at(path, InputFault::Index { position, found, max: u8::MAX.into() }))
+        u8::try_from(found).map_err(|_| at(path, InputFault::NoLabel { position, found }))
     };
     values.iter().take(pool).enumerate().map(label).collect()
 }

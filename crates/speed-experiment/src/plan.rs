@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use speed_accountant::{Accountant, PrivacyFilter, QueryBatch};
+use speed_data::locate;
 use speed_ledger::{LedgerError, would_allow};
 
 use crate::config::Config;
@@ -12,7 +13,7 @@ use crate::device::Device;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, limit, planned_charge};
 use crate::options::RunOptions;
-use crate::stages::{StageNames, facts, planned_classes};
+use crate::stages::{StageNames, Truth, facts, planned_classes};
 use crate::store::{RunStore, is_called};
 
 /// The work and the price of a run.
@@ -33,6 +34,8 @@ pub struct Plan {
     pub refused: Option<String>,
     /// Time and memory of all stages together; those that are done take nothing more.
     pub cost: Cost,
+    /// The reason for which the images are not at hand, if they are not: the run would stop there.
+    pub missing: Option<String>,
     /// The resolved config.
     pub config: Config,
 }
@@ -62,6 +65,10 @@ pub fn plan(config: &Config, options: &RunOptions) -> Result<Plan, ExperimentErr
     let folder = RunStore::folder_of(&options.results, config);
     let stages = names.all().map(|name| (name.to_string(), RunStore::is_finished(&folder, name))).collect();
     let facts = facts(config, options.datasets.as_deref())?;
+    if facts.is_none() {
+        Truth::of(config, None)?;
+    }
+    let missing = config.data.source.published().and_then(|name| locate(name, options.datasets.as_deref()).err());
     let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
     let (rows, to_charge) = planned_rows(config, options, &names, classes)?;
     let price = Price::of(config, &LedgerFiles::of(folder.parent().unwrap_or(&folder)), &to_charge)?;
@@ -76,6 +83,7 @@ pub fn plan(config: &Config, options: &RunOptions) -> Result<Plan, ExperimentErr
         refused: price.refused,
         stages,
         rows,
+        missing: missing.map(|error| error.to_string()),
         config: config.clone(),
         folder,
     })

@@ -1,7 +1,7 @@
 //! A run from config to table.
 
 use speed_accountant::QueryBatch;
-use speed_core::Votes;
+use speed_core::{Votes, printable_path};
 use speed_random::Streams;
 
 use crate::config::Config;
@@ -31,12 +31,15 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
     let device = Device::open(config.device)?;
     let environment = Environment::current(&device.name);
     let mut store = RunStore::open(&options.results, config, &environment)?;
-    progress.note(&format!("run folder {}", store.folder().display()));
+    progress.note(&format!("run folder {}", printable_path(store.folder())));
     check(&store, config, progress)?;
     let streams = Streams::new(config.seed);
     // What is set aside is set aside for work that can begin.
     let images = Images::load(config, &streams, options.datasets.as_deref())?;
     let classes = images.as_ref().map(|images| images.pool.classes());
+    if let Some(name) = images.as_ref().and_then(|images| images.handwriting.as_ref()) {
+        progress.note(&format!("street digits of the handwriting of {name}"));
+    }
     check_forced(&store, config, &forced_charges(config, &names, &options.force, classes)?)?;
     options.force.iter().try_for_each(|stage| store.force(stage))?;
     let context = Context {
@@ -84,6 +87,7 @@ fn report(
         run: store.id(),
         simulation: config.is_simulation(),
         config: config.to_raw(),
+        handwriting: images.and_then(|images| images.handwriting.clone()),
         ensemble: collected.quality,
         rows,
         environment,

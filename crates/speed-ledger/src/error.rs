@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use speed_accountant::AccountError;
+use speed_core::printable_path;
 use speed_mechanism::Mechanism;
 
 /// Refusal of a ledger.
@@ -10,7 +11,7 @@ use speed_mechanism::Mechanism;
 #[non_exhaustive]
 pub enum LedgerError {
     /// Reading, writing or locking failed.
-    #[error("cannot {action} ledger {}: {source}", path.display())]
+    #[error("cannot {action} ledger {}: {source}", printable_path(path))]
     Io {
         /// The action that failed.
         action: &'static str,
@@ -20,7 +21,7 @@ pub enum LedgerError {
         source: std::io::Error,
     },
     /// A line is not the one that was written.
-    #[error("ledger {}, line {line}: {source}", path.display())]
+    #[error("ledger {}, line {line}: {source}", printable_path(path))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -33,7 +34,7 @@ pub enum LedgerError {
     #[error(
         "ledger {}: {queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} \
          ({spent:.6} is spent); nothing was charged",
-        path.display()
+        printable_path(path)
     )]
     OverBudget {
         /// The file.
@@ -50,7 +51,7 @@ pub enum LedgerError {
         spent: f64,
     },
     /// The queries cannot be charged.
-    #[error("ledger {}: {source}", path.display())]
+    #[error("ledger {}: {source}", printable_path(path))]
     Refused {
         /// The file.
         path: PathBuf,

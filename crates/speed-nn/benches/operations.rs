@@ -30,7 +30,7 @@ use speed_nn::params::number_parameters;
 use speed_random::Streams;
 
 #[global_allocator]
-static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
 /// Normal values of which gradients are computed, others for each index.
 fn random<const D: usize>(shape: [usize; D], index: u64) -> Tensor<D> {

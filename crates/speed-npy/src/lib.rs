@@ -108,6 +108,14 @@ impl WholeNumbers {
     }
 }
 
+/// Returns the lengths of an array's axes, from its header alone: what is no such array need not be unpacked.
+///
+/// # Errors
+/// If the bytes do not begin like an array in C order.
+pub fn shape(bytes: &[u8]) -> Result<Vec<usize>, NpyError> {
+    open(bytes).map(|open| open.shape)
+}
+
 /// An array of unsigned bytes, in C order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByteArray<'a> {
@@ -262,6 +270,7 @@ mod tests {
         assert_eq!((found.shape, found.values), (vec![2, 3], &[1, 2, 3, 4, 5, 6][..]));
         let refused = |bytes: &[u8]| ByteArray::parse(bytes).expect_err("refused").to_string();
         assert!(refused(&file("<i2", "(3,)", &[0; 6])).contains("uint8"));
+        assert_eq!(shape(&good).expect("a header"), [2, 3]);
         assert!(refused(&file("|u1", "(2, 3)", &[0; 7])).contains("expected 6 entries, found 7"));
         assert!(refused(&file("|u1", "(2, 3000)", &[0; 6])).contains("promises 6000"));
         assert!(refused(&good[..20]).contains("header"));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use speed_aggregation::{AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ServerError, TeacherError};
-use speed_core::{EntropyError, ExitCode};
+use speed_core::{EntropyError, ExitCode, printable_path};
 use speed_mechanism::{Mechanism, MechanismError};
 
 use crate::fault::{InputFault, ResultsFault, RoundFileFault};
@@ -32,7 +32,7 @@ pub enum RolesError {
     #[error(transparent)]
     Circuit(#[from] InexactCircuit),
     /// A round's file that is missing, damaged, or changed.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", printable_path(path))]
     Round {
         /// The file.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum RolesError {
         source: RoundFileFault,
     },
     /// A key, a file of votes or a result that is missing or wrong.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", printable_path(path))]
     Input {
         /// The file.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum RolesError {
         refused: Vec<Refusal>,
     },
     /// A file or folder that is in the way or in use.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", printable_path(path))]
     Results {
         /// The file or folder.
         path: PathBuf,
@@ -68,7 +68,7 @@ pub enum RolesError {
         source: ResultsFault,
     },
     /// A failure of reading or writing, a full disk for example.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {source}", printable_path(path))]
     Io {
         /// The action tried.
         action: &'static str,

@@ -22,7 +22,7 @@ use speed_student::pseudo_labels::PseudoLabelsConfig;
 use speed_student::{Device, EpochReport, Images, Lesson, StudentConfig, StudentMethod};
 
 #[global_allocator]
-static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
 /// The images that a student learns from, and those that it is measured on.
 struct Task {
@@ -32,6 +32,7 @@ struct Task {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
+    speed_allocator::keep_freed_memory();
     let folder = PathBuf::from(std::env::var_os("SPEED_DATASETS").unwrap_or_else(|| "datasets".into()));
     let data = speed_data::mnist::load(&folder)?;
     let (mut seeds, mut first, mut neighbours, mut labels) = (2, 1, 5000, None);

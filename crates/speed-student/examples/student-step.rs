@@ -19,7 +19,7 @@ use speed_random::Streams;
 use speed_student::{Device, EpochReport, Images, Lesson, ReportError, StudentConfig, StudentError, StudentMethod};
 
 #[global_allocator]
-static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
 /// A student to be timed. Steps are counted in epochs, so those are as short as one network's steps are long.
 struct Work {
@@ -54,6 +54,7 @@ fn conv_student() -> Work {
 struct End;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    speed_allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {

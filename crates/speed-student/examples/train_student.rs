@@ -10,9 +10,10 @@ use speed_student::{Device, EpochReport, Images, Lesson, StudentConfig, StudentM
 
 // The system's allocator gives large blocks back after every step, and takes them again.
 #[global_allocator]
-static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    speed_allocator::keep_freed_memory();
     let mut numbers = std::env::args().skip(1).map(|argument| argument.parse::<u32>());
     let epochs = numbers.next().transpose()?.unwrap_or(10);
     let seed = numbers.next().transpose()?.unwrap_or(1);

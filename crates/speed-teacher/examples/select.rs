@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
 /// learning rate, batch, steps, shift.
 const SETTINGS: [(f64, usize, usize, usize); 7] = [
@@ -31,6 +31,7 @@ const SETTINGS: [(f64, usize, usize, usize); 7] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
+    speed_allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().collect();
     let folder = arguments.get(1).ok_or("usage: select FOLDER [TEACHERS [IMAGES]]")?;
     let teachers: usize = arguments.get(2).map_or(Ok(16), |a| a.parse())?;

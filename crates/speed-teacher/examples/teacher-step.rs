@@ -27,7 +27,7 @@ use speed_teacher::{
 };
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
 /// As many as fit into one batch, so that measuring the accuracy at the end adds little.
 const DIGITS: (ImageShape, usize) = (ImageShape { channels: 1, height: 28, width: 28 }, 128);
@@ -35,6 +35,7 @@ const DIGITS: (ImageShape, usize) = (ImageShape { channels: 1, height: 28, width
 const PHOTOGRAPHS: (ImageShape, usize) = (ImageShape { channels: 3, height: 32, width: 32 }, 4);
 
 fn main() -> Result<(), Box<dyn Error>> {
+    speed_allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
+use speed_core::printable_path;
 use speed_data::{
     CheckReport, DataError, FetchEvent, FetchProgress, check as check_files, fetch as fetch_files, locate,
 };
@@ -76,7 +77,7 @@ fn fetch(name: &str, datasets: &Path, mirrors: &[String]) -> Result<(), Failure>
     let mut text = String::new();
     for (files, state) in [(&report.kept, "kept"), (&report.downloaded, "downloaded")] {
         for path in files {
-            text.push_str(&format!("{state} {}\n", path.display()));
+            text.push_str(&format!("{state} {}\n", printable_path(path)));
         }
     }
     print(&text)

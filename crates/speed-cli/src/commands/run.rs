@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use speed_accountant::round_up;
+use speed_core::printable_path;
 use speed_experiment::{Config, Cost, ExperimentError, Plan, RunOptions, Source, plan, run as run_experiment};
 
 use super::{Failure, print, print_json};
@@ -34,9 +35,12 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
 }
 
 fn plan_text(plan: &Plan) -> String {
-    let mut text = format!("{}\n# folder: {}\n# stages:\n", plan.config.to_toml(), plan.folder.display());
+    let mut text = format!("{}\n# folder: {}\n# stages:\n", plan.config.to_toml(), printable_path(&plan.folder));
     for (stage, done) in &plan.stages {
         text.push_str(&format!("#   {stage}: {}\n", if *done { "done" } else { "to do" }));
+    }
+    if let Some(missing) = &plan.missing {
+        text.push_str(&format!("# MISSING, and the run would stop there: {missing}\n"));
     }
     if !plan.rows.is_empty() {
         text.push_str("# epsilon whatever the votes are, before any is cast:\n");

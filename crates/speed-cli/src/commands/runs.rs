@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use speed_core::printable_path;
 use speed_experiment::{ExperimentError, Report, ResultsFault, Table, list_runs};
 
 use super::{Failure, print, print_json};
@@ -18,7 +19,7 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
     let mut table = Table::new(["run", "state", "stages done", "noise"]);
     for run in &runs {
         table.push(vec![
-            run.folder.display().to_string(),
+            printable_path(&run.folder),
             if run.finished { "finished" } else { "unfinished" }.to_owned(),
             run.stages_done.to_string(),
             if run.simulation { "simulation" } else { "private" }.to_owned(),

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use speed_core::printable_path;
 use speed_experiment::Progress as _;
 use speed_roles::RoundRandomness;
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
@@ -76,6 +77,6 @@ fn text(report: &ServerReport) -> String {
     } else {
         format!("honest ratio for the accountant: at most {}\n", report.honest_ratio)
     });
-    text.push_str(&format!("{} queries in {} ({} bytes)\n", report.queries, report.out.display(), report.bytes));
+    text.push_str(&format!("{} queries in {} ({} bytes)\n", report.queries, printable_path(&report.out), report.bytes));
     text
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use sha2::Digest as _;
 use speed_accountant::Delta;
 use speed_aggregation::{Parameters, PrivacyNoise};
-use speed_core::{Digest, RandomnessKind, VoteShape};
+use speed_core::{Digest, RandomnessKind, VoteShape, printable_path};
 use speed_roles::{InputFault, ReadFault, RolesError, RoundFile, RoundRandomness, Terms, TermsError, student};
 
 use super::price::Price;
@@ -31,7 +31,7 @@ fn keygen(out: &Path, parameters: &Parameters, simulation: Option<u64>, json: bo
     let mut text = format!("{}key {} ({})\n", mark(report.simulation), report.key, report.parameters);
     let whose = ["stays with the student", "goes to every teacher", "goes to the server"];
     for ((path, bytes), whose) in report.files.iter().zip(whose) {
-        text.push_str(&format!("{} ({bytes} bytes) {whose}\n", path.display()));
+        text.push_str(&format!("{} ({bytes} bytes) {whose}\n", printable_path(path)));
     }
     print(&text)
 }
@@ -49,7 +49,7 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
         }));
     }
     let (mark, id) = (mark(options.simulation), file.id().to_hex());
-    print(&format!("{mark}round {id} in {}\n{}", options.out.display(), price.to_text()))
+    print(&format!("{mark}round {id} in {}\n{}", printable_path(&options.out), price.to_text()))
 }
 
 /// Returns the terms that the options ask for.
@@ -98,7 +98,7 @@ fn open(
         mark(report.simulation),
         report.labelled,
         report.queries,
-        report.out.display(),
+        printable_path(&report.out),
         report.counted,
         report.teachers,
     );

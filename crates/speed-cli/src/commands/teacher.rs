@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use speed_aggregation::PrivacyNoise;
+use speed_core::printable_path;
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{RolesError, RoundFile, RoundRandomness};
 
@@ -46,7 +47,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         report.teacher,
         report.queries,
         report.name,
-        report.out.display(),
+        printable_path(&report.out),
         report.bytes,
         price.to_text(),
     ))

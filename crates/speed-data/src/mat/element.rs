@@ -189,7 +189,10 @@ impl<'a> Array<'a> {
             .ok_or_else(|| wrong(&format!("`{}`", self.name), "a type of numbers", format!("type {kind}")))?;
         let count = self.dims.iter().try_fold(width, |count, &size| count.checked_mul(size));
         if count.map(|count| count as u64) != Some(length) {
-            let expected = count.map_or_else(|| "fewer".to_owned(), |count| format!("{count} bytes"));
+            let expected = count.map_or_else(
+                || "as many as its dimensions say, fewer than 2^64".to_owned(),
+                |count| format!("{count} bytes"),
+            );
             return Err(wrong(&format!("the numbers of `{}`", self.name), &expected, format!("{length} bytes")));
         }
         self.kind = Some(kind);

@@ -9,6 +9,8 @@ use super::fault::{Fault, refuse};
 /// Limits on sizes: larger numbers are slips of the pen, and would not fit into memory or time.
 const MAX_IMAGES: usize = 10_000_000;
 const MAX_BYTES: usize = 8 << 30;
+/// Values of an image: a dense layer behind a photograph as it comes from a camera would fill the memory.
+pub(super) const MAX_PIXELS: usize = 3 * 256 * 256;
 const MAX_TEACHERS: usize = 1_000_000;
 const MAX_REPEATS: usize = 10_000;
 
@@ -142,11 +144,22 @@ impl DataConfig {
         }
     }
 
+    /// Returns the shape that pictures are resized to, where they are.
+    pub(super) fn picture_shape(&self) -> Result<Option<ImageShape>, Fault> {
+        if self.source != DataSource::Pictures {
+            return Ok(None);
+        }
+        let Reading { size, is_colour, .. } = self.reading()?;
+        let channels = if is_colour { 3 } else { 1 };
+        Ok(size.map(|size| ImageShape { channels, height: size.height as usize, width: size.width as usize }))
+    }
+
     /// Returns how pictures are read.
     pub(super) fn reading(&self) -> Result<Reading, Fault> {
         let size = if self.size.is_empty() { None } else { Some(&self.size) };
         let size = size.map(|size| size.parse::<Size>()).transpose();
-        Ok(Reading { size: size.map_err(|error| Fault::new("data.size", error))?, is_colour: self.colour })
+        let size = size.map_err(|error| Fault::new("data.size", error))?;
+        Ok(Reading { size, is_colour: self.colour, max_values: MAX_PIXELS })
     }
 
     /// Checks sizes, alone and beside each other.

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
+use speed_core::printable_path;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
@@ -36,7 +37,7 @@ impl Source {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text =
             std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })?;
-        Ok(Self::new(path.display().to_string(), text))
+        Ok(Self::new(printable_path(path), text))
     }
 
     /// Takes a text from elsewhere; `name` stands for the file in messages.

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use speed_core::printable_path;
+
 /// A config that cannot run. The message names the file, the line where there is one, the key, and what is allowed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read.
-    #[error("cannot read config {}: {source}", path.display())]
+    #[error("cannot read config {}: {source}", printable_path(path))]
     Read {
         /// The file.
         path: PathBuf,

@@ -8,7 +8,7 @@ use speed_nn::matrix::Arithmetic;
 use speed_student::{StudentConfig, StudentMethod};
 use speed_teacher::{TeacherConfig, TeacherError};
 
-use super::data::{ComputeDevice, DataConfig, EnsembleConfig, TableConfig};
+use super::data::{ComputeDevice, DataConfig, EnsembleConfig, MAX_PIXELS, TableConfig};
 use super::document::Source;
 use super::error::ConfigError;
 use super::fault::{Fault, refuse};
@@ -17,9 +17,6 @@ use super::privacy::{PrivacyConfig, RawPrivacy};
 use super::queries::{QueriesConfig, RawQueries};
 use super::row::{self, RawRow, RowConfig, Surroundings};
 use super::votes::{RawVotes, VotesSource};
-
-/// Values of an image at most: a dense layer behind a photograph as it comes from a camera would fill the memory.
-const MAX_PIXELS: usize = 3 * 256 * 256;
 
 /// Version of the config format.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -139,8 +136,8 @@ impl RawConfig {
 
     /// Checks that teachers and students can learn from images of this size.
     fn check_networks(&self) -> Result<(), Fault> {
-        let Some(Facts { shape, .. }) = self.data.facts() else { return Ok(()) };
-        self.check_images(shape)
+        let known = self.data.facts().map(|Facts { shape, .. }| shape).or(self.data.picture_shape()?);
+        known.map_or(Ok(()), |shape| self.check_images(shape))
     }
 
     /// Checks that teachers and students can learn from images of this size.

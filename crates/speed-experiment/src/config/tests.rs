@@ -51,6 +51,7 @@ const PRESETS: [(&str, &str); 14] = [
     ("published-votes-svhn", "7307714228ba"),
     ("quickstart", "eaf64f2daba1"),
     ("street-digits", "d672bd6e2d43"),
+    ("street-digits-select", "dee073ad83f2"),
     ("svhn", "01c6f66f15af"),
     ("svhn-paper", "735085260d50"),
 ];

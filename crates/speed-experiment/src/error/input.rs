@@ -105,6 +105,14 @@ pub enum InputFault {
         /// Pool images of the config.
         pool: usize,
     },
+    /// A true label is no class of any votes.
+    #[error("entry {position}: label {found}, expected 0 to 255")]
+    NoLabel {
+        /// Its place.
+        position: usize,
+        /// The label.
+        found: i64,
+    },
     /// A true label is no class of the votes.
     #[error("entry {position}: label {found}, expected 0 to {max}")]
     TrueLabel {

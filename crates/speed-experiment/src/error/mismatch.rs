@@ -20,6 +20,16 @@ pub enum Mismatch {
         /// Number of public images.
         images: usize,
     },
+    /// More classes than an encrypted answer tells apart.
+    #[error("row {row:?} is encrypted: expected images of at most {max} classes, found {found}")]
+    Classes {
+        /// The first such row.
+        row: String,
+        /// Classes of an encrypted answer at most.
+        max: usize,
+        /// Classes of the images.
+        found: usize,
+    },
     /// Balanced queries without images.
     #[error("queries.selection = \"balanced\" needs images with labels")]
     BalancedWithoutImages,

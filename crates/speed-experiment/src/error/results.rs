@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use speed_accountant::round_up;
+use speed_core::printable_path;
 
 /// The fault of a folder or file of results, and the way on.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +54,8 @@ pub enum ResultsFault {
     /// A charge that was made is not in the ledger.
     #[error(
         "the charge for the answers in {} is missing: the ledger was lost, cut or replaced. Take it from a copy; without it nobody \
-         knows what was spent", answers.display()
+         knows what was spent",
+        printable_path(answers)
     )]
     NoCharge {
         /// The folder of the answers.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use speed_accountant::{QueryBatch, round_up};
+use speed_core::printable_path;
 use speed_ledger::Ledger;
 
 use super::event::limit;
@@ -29,7 +30,7 @@ pub(crate) fn check(store: &RunStore, config: &Config, progress: &dyn Progress) 
         if statement.queries > 0 {
             progress.note(&format!(
                 "another ledger: {} ({} answers, epsilon {:.2}); if it is about the same teachers, what both say adds up",
-                other.display(),
+                printable_path(&other),
                 statement.queries,
                 round_up(statement.spent_epsilon, 2)
             ));
@@ -49,7 +50,7 @@ fn check_charges(store: &RunStore, files: &LedgerFiles, progress: &dyn Progress)
     if let Some(torn) = known.as_ref().and_then(|known| known.torn) {
         progress.note(&format!(
             "{}, line {}: only {} bytes of a charge are there; if no crash cut it short, take the file from a copy",
-            files.path().display(),
+            printable_path(&files.path()),
             torn.line,
             torn.bytes
         ));

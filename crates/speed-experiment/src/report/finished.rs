@@ -35,6 +35,9 @@ pub struct Report {
     pub simulation: bool,
     /// The resolved config.
     pub config: RawConfig,
+    /// The dataset whose digits street digits are made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handwriting: Option<String>,
     /// The ensemble on the pool.
     pub(crate) ensemble: EnsembleQuality,
     /// The lines.
@@ -56,6 +59,8 @@ struct ReportFile {
     run: String,
     simulation: bool,
     config: RawConfig,
+    #[serde(default)]
+    handwriting: Option<String>,
     ensemble: EnsembleQuality,
     rows: Vec<ReportRow>,
     environment: Environment,
@@ -78,6 +83,7 @@ impl From<ReportFile> for Report {
             experiment: file.experiment,
             run: file.run,
             simulation: file.simulation,
+            handwriting: file.handwriting,
             config: file.config,
             ensemble: file.ensemble,
             rows,

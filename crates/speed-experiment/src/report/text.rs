@@ -48,8 +48,11 @@ impl Report {
             VotesSourceKind::Truth => format!("True labels of {pool_images} pool images in place of votes"),
             _ => format!("{teachers} teachers (mean {mean}, plurality {plurality} on {pool_images} pool images)"),
         };
+        let handwriting = self.handwriting.as_ref();
+        let images =
+            handwriting.map_or_else(String::new, |name| format!("Street digits of the handwriting of {name}.\n"));
         format!(
-            "{votes}, {} queries, gamma {}, delta {}, seed {}.\n\
+            "{images}{votes}, {} queries, gamma {}, delta {}, seed {}.\n\
              {}, {} processors, {}; {}; speed {}, burn {}, tfhe {}.\n",
             config.queries.count,
             config.noise.gamma,
@@ -117,7 +120,7 @@ const NOTES: &str = "\
              Algorithm 1 with the paper's formulas for continuous noise, at these votes: one direction, dropout.
 ε paper      what the paper printed. Its accuracies stand under \"paper %\", its homomorphic time under \"paper s\".
 labels %     right labels among the answered queries.
-student      GAN: the paper's | ours: the student on pseudo-labels, on the same labels and images (docs/student.md).
+student      GAN, conv GAN: the paper's for MNIST and for SVHN | ours: the student on pseudo-labels, on the same labels and images (docs/student.md).
 student %    accuracy on test images, mean ± deviation of repeats; one by one in
              tables/students.csv and students.svg.
 HE = clear   queries on which the homomorphic argmax gives the label of the clear-text one.

@@ -25,6 +25,11 @@ pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::
 
 fn open<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Result<StageState, ExperimentError> {
     let state = stage.open(context, identity)?;
+    if let StageState::Outstanding(folder) = &state
+        && let Some(kept) = folder.superseded()
+    {
+        context.progress.note(&format!("{}: what other inputs left here is kept as {kept}", identity.name));
+    }
     match &state {
         StageState::Done(_) => context.progress.note(&format!("{}: done already", identity.name)),
         StageState::Outstanding(folder) if stage.depends_on_machine() => machine::note(context, folder)?,

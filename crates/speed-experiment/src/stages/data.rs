@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use speed_aggregation::Outcomes;
 use speed_data::digits::{self, DigitsConfig};
 use speed_data::{DataError, Dataset, Facts, Split, arrays, locate, mnist, pictures, street};
 use speed_random::Streams;
@@ -10,7 +11,7 @@ use speed_random::Streams;
 use super::context::Context;
 use super::names::StageName;
 use super::stage::Stage;
-use crate::config::{Config, DataSource};
+use crate::config::{AggregationKind, Config, DataSource};
 use crate::error::{ExperimentError, Mismatch};
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
@@ -28,6 +29,8 @@ pub(crate) struct Images {
     pub(crate) pool: Split,
     /// Public: measures the student and nothing else.
     pub(crate) test: Split,
+    /// The dataset whose digits street digits are made of.
+    pub(crate) handwriting: Option<String>,
 }
 
 impl Images {
@@ -40,11 +43,14 @@ impl Images {
         streams: &Streams,
         datasets: Option<&Path>,
     ) -> Result<Option<Self>, ExperimentError> {
-        let Some(Dataset { train, test, .. }) = dataset(config, streams, datasets)? else { return Ok(None) };
+        let Some((Dataset { train, test, .. }, handwriting)) = dataset(config, streams, datasets)? else {
+            return Ok(None);
+        };
         check_sizes(config, train.len(), test.len())?;
+        check_classes(config, train.classes())?;
         config.check_images(train.shape())?;
         let pool = config.data.pool_images;
-        Ok(Some(Self { train, pool: test.slice(0..pool), test: test.slice(pool..test.len()) }))
+        Ok(Some(Self { train, pool: test.slice(0..pool), test: test.slice(pool..test.len()), handwriting }))
     }
 
     /// Returns a split's digest as the fingerprints of stages that use it hold it.
@@ -53,14 +59,21 @@ impl Images {
     }
 }
 
-/// Reads or makes all images.
-fn dataset(config: &Config, streams: &Streams, datasets: Option<&Path>) -> Result<Option<Dataset>, ExperimentError> {
+/// Reads or makes all images; of street digits, also says whose digits they are made of.
+fn dataset(
+    config: &Config,
+    streams: &Streams,
+    datasets: Option<&Path>,
+) -> Result<Option<(Dataset, Option<String>)>, ExperimentError> {
     let data = &config.data;
     let (folder, counts) = (Path::new(&data.folder), [data.train_images, data.test_images]);
-    Ok(Some(match data.source {
+    let images = match data.source {
         DataSource::None => return Ok(None),
         DataSource::Digits => digits::generate(DigitsConfig { train: counts[0], test: counts[1] }, streams),
-        DataSource::StreetDigits => street::generate(&handwriting(streams, datasets)?, counts, streams)?,
+        DataSource::StreetDigits => {
+            let handwriting = handwriting(streams, datasets)?;
+            return Ok(Some((street::generate(&handwriting, counts, streams)?, Some(handwriting.name))));
+        }
         DataSource::Pictures => pictures::load(folder, config.reading())?,
         DataSource::Arrays => arrays::load(folder)?,
         DataSource::SvhnLike => speed_data::load_svhn_like(folder)?,
@@ -68,7 +81,8 @@ fn dataset(config: &Config, streams: &Streams, datasets: Option<&Path>) -> Resul
             let name = published.published().expect("every other source is published");
             speed_data::load(name, &locate(name, datasets)?)?
         }
-    }))
+    };
+    Ok(Some((images, None)))
 }
 
 /// Returns MNIST where its files are at hand, else built-in digits.
@@ -89,10 +103,11 @@ fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, Ex
 pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<Option<Facts>, ExperimentError> {
     let facts = match config.data.facts() {
         Some(facts) => Some(facts),
-        None => dataset(config, &Streams::new(config.seed), datasets)?.as_ref().map(Facts::of),
+        None => dataset(config, &Streams::new(config.seed), datasets)?.as_ref().map(|(images, _)| Facts::of(images)),
     };
     if let Some(facts) = &facts {
         check_sizes(config, facts.train, facts.test)?;
+        check_classes(config, facts.classes)?;
         config.check_images(facts.shape)?;
     }
     Ok(facts)
@@ -109,6 +124,15 @@ fn check_sizes(config: &Config, train: usize, test: usize) -> Result<(), Mismatc
     Ok(())
 }
 
+/// Checks, before anything is trained, that encrypted answers can name all classes.
+fn check_classes(config: &Config, found: usize) -> Result<(), Mismatch> {
+    let max = Outcomes::MAX;
+    match config.rows.iter().find(|row| row.aggregation == AggregationKind::Encrypted) {
+        Some(row) if found > max => Err(Mismatch::Classes { row: row.name.clone(), max, found }),
+        _ => Ok(()),
+    }
+}
+
 /// The record of the images that a run uses.
 pub(crate) struct DataStage<'a> {
     pub(crate) name: &'a StageName,
@@ -117,13 +141,17 @@ pub(crate) struct DataStage<'a> {
 
 impl DataStage<'_> {
     fn record(&self, context: &Context<'_>) -> Value {
-        let Images { train, pool, test } = self.images;
-        json!({
+        let Images { train, pool, test, handwriting } = self.images;
+        let mut record = json!({
             "source": context.config.data.source,
             "train": { "images": train.len(), "sha256": Images::digest(train) },
             "pool": { "images": pool.len(), "sha256": Images::digest(pool) },
             "test": { "images": test.len(), "sha256": Images::digest(test) },
-        })
+        });
+        if let Some(handwriting) = handwriting {
+            record["handwriting"] = json!(handwriting);
+        }
+        record
     }
 }
 

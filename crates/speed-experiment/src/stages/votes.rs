@@ -5,7 +5,7 @@ use std::path::Path;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use speed_core::{VoteShape, Votes, VotesError};
+use speed_core::{VoteShape, Votes, VotesError, printable_path};
 use speed_teacher::{Teacher, ensemble_votes};
 
 use super::context::Context;
@@ -254,7 +254,7 @@ fn note_unused(context: &Context<'_>, path: &Path, content: &[u8]) {
     if let Some(found) = npy::queries_in(content, teachers).filter(|found| *found > pool) {
         context.progress.note(&format!(
             "{}: votes on {found} images, the last {} are not used (data.pool_images = {pool})",
-            path.display(),
+            printable_path(path),
             found - pool
         ));
     }

@@ -24,6 +24,8 @@ pub(crate) struct StageFolder {
     started: Instant,
     resumed_units: usize,
     noise_key: Option<NoiseKey>,
+    /// The name under which what other inputs left here is kept.
+    superseded: Option<String>,
 }
 
 /// A unit's metadata file: present and matching means that the unit is done.
@@ -37,16 +39,22 @@ struct Unit<M> {
 impl StageFolder {
     /// Opens the folder for work; what another fingerprint left there is renamed, never overwritten.
     pub(super) fn open(folder: PathBuf, name: &str, fingerprint: Fingerprint) -> Result<Self, ExperimentError> {
+        let mut superseded = None;
         if folder.exists() {
             let remains = StageRemains(folder.clone());
             if !remains.is_of(fingerprint) || folder.join(RECORD).exists() {
-                remains.set_aside()?;
+                superseded = Some(remains.set_aside()?);
             }
         }
         fs::create_dir_all(&folder).map_err(ExperimentError::io("create", &folder))?;
         write_atomic(&folder.join(FINGERPRINT), fingerprint.to_hex().as_bytes())?;
         let name = name.to_owned();
-        Ok(Self { name, folder, fingerprint, started: Instant::now(), resumed_units: 0, noise_key: None })
+        Ok(Self { name, folder, fingerprint, started: Instant::now(), resumed_units: 0, noise_key: None, superseded })
+    }
+
+    /// Returns the name under which what other inputs left here is kept.
+    pub(crate) fn superseded(&self) -> Option<&str> {
+        self.superseded.as_deref()
     }
 
     /// Returns the path of the folder.

@@ -60,8 +60,8 @@ impl StageRemains {
         FinishedStage::damage(&self.0, fingerprint)
     }
 
-    /// Renames the folder to `NAME.superseded-K`, the first K that is free.
-    pub(super) fn set_aside(&self) -> Result<(), ExperimentError> {
+    /// Renames the folder to `NAME.superseded-K`, the first K that is free, and returns that name.
+    pub(super) fn set_aside(&self) -> Result<String, ExperimentError> {
         let name = name_of(&self.0);
         let free = (1u32..)
             .map(|k| self.0.with_file_name(format!("{name}.superseded-{k}")))
@@ -69,7 +69,8 @@ impl StageRemains {
             .expect("there are fewer than 2^32 superseded folders");
         // Nobody gives these answers any more.
         self.forget_noise()?;
-        fs::rename(&self.0, &free).map_err(ExperimentError::io("rename", &self.0))
+        fs::rename(&self.0, &free).map_err(ExperimentError::io("rename", &self.0))?;
+        Ok(name_of(&free))
     }
 }
 

@@ -111,7 +111,7 @@ impl RunStore {
 
     /// Sets aside what the stage left in this run.
     pub(crate) fn set_aside(&self, name: &str) -> Result<(), ExperimentError> {
-        self.remains_of(name).set_aside()
+        self.remains_of(name).set_aside().map(drop)
     }
 
     /// Sets aside what the stages called `name`, or `name-...`, left here, and lets no other run answer for them.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use speed_accountant::{AccountError, Adversary};
+use speed_core::printable_path;
 use speed_experiment::ExperimentError;
 use speed_mechanism::InverseScale;
 
@@ -65,7 +66,7 @@ impl Files {
         let files = Self { svg: path("svg"), csv: path("csv") };
         let there = [&files.svg, &files.csv].into_iter().find(|path| !options.force && path.exists());
         if let Some(there) = there {
-            return Err(usage("out", format!("{} exists; choose another name or give --force", there.display())));
+            return Err(usage("out", format!("{} exists; choose another name or give --force", printable_path(there))));
         }
         Ok(files)
     }
@@ -79,7 +80,7 @@ fn write(Files { svg, csv }: &Files, figure: &Figure, json: bool) -> Result<(), 
             figure.curves().into_iter().map(|(name, points)| (name.to_owned(), json!(points))).collect();
         return print_json(&json!({ "svg": svg, "csv": csv, "curves": curves, "asymptote": figure.asymptote() }));
     }
-    print(&format!("{}\n{}\n", svg.display(), csv.display()))
+    print(&format!("{}\n{}\n", printable_path(svg), printable_path(csv)))
 }
 
 /// Writes a file under a temporary name first, so that nobody sees half a file.

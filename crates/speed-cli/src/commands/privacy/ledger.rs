@@ -2,11 +2,12 @@
 
 use serde_json::json;
 use speed_accountant::{Budget, PrivacyEvent, round_up};
+use speed_core::{printable, printable_path};
 use speed_experiment::{ExperimentError, Table};
 use speed_ledger::{Damage, Ledger, LedgerError, Statement};
 
 use super::{noise, ratio};
-use crate::commands::{Failure, print, print_json, printable};
+use crate::commands::{Failure, print, print_json};
 use crate::options::LedgerCommand;
 
 pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
@@ -33,7 +34,7 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             if *json {
                 return print_json(&json!({ "file": file, "good": true, "entries": entries }));
             }
-            print(&format!("{}: {entries} entries, every checksum is right\n", file.display()))
+            print(&format!("{}: {entries} entries, every checksum is right\n", printable_path(file)))
         }
     }
 }
