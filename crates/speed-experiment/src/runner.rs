@@ -38,7 +38,7 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
     let images = Images::load(config, &streams, options.datasets.as_deref())?;
     let classes = images.as_ref().map(|images| images.pool.classes());
     if let Some(name) = images.as_ref().and_then(|images| images.handwriting.as_ref()) {
-        progress.note(&format!("street digits of the handwriting of {name}"));
+        progress.note(&format!("street digits of the handwriting in dataset {name}"));
     }
     check_forced(&store, config, &forced_charges(config, &names, &options.force, classes)?)?;
     options.force.iter().try_for_each(|stage| store.force(stage))?;

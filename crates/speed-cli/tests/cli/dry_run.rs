@@ -57,6 +57,7 @@ fn every_preset_says_what_it_would_do_and_take() {
     // Votes for the presets that read some.
     let votes: Vec<u8> = (0..10_000).flat_map(|_| [250, 0, 0, 0, 0, 0, 0, 0, 0, 0]).collect();
     npy(&place.path("votes.npy"), "10000, 10", &votes);
+    npy(&place.path("labels.npy"), "26032,", &[0; 26_032]);
     let presets = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
     let mut seen = 0;
     for preset in fs::read_dir(presets).expect("configs").map(|entry| entry.expect("entry").path()) {
@@ -64,6 +65,9 @@ fn every_preset_says_what_it_would_do_and_take() {
         let mut arguments = vec!["run", preset.to_str().expect("text"), "--dry-run", "--json"];
         if text.contains("[votes]\nsource = \"file\"") {
             arguments.extend(["--set", "votes.file=votes.npy"]);
+        }
+        if text.contains("labels = \"svhn_test_labels.npy\"") {
+            arguments.extend(["--set", "data.labels=labels.npy"]);
         }
         if text.contains("source = \"pictures\"") {
             arguments.extend(["--set", "data.source=digits", "--set", "data.folder="]);

@@ -140,12 +140,14 @@ fn pictures_that_do_not_fit_are_refused_by_name() {
     RgbImage::new(9, 9).save(&odd).expect("a picture");
     place.fails(&run, 3, &["7.png", "expected 24x18", "found 9x9"]);
     fs::write(&odd, b"no picture").expect("a file");
-    place.fails(&run, 3, &["7.png", "no PNG or JPEG picture"]);
+    place.fails(&run, 3, &["7.png", "cannot be read as a PNG or JPEG picture"]);
     fs::write(&odd, fitting).expect("a picture");
     place.fails(&[&run[..], &["--set", "data.folder=nowhere"]].concat(), 3, &["nowhere"]);
     place.fails(&[&run[..], &["--set", "data.folder="]].concat(), 2, &["data.folder", "where are the images?"]);
     place.fails(&[&run[..], &["--set", "data.size=16y9"]].concat(), 2, &["data.size", "HEIGHTxWIDTH"]);
     place.fails(&[&run[..], &["--set", "data.size=9x9"]].concat(), 2, &["teacher.architecture", "small-contrast"]);
+    // A size that nobody learns from is refused before a picture is read.
+    place.fails(&[&run[..], &["--set", "data.size=9000x9000"]].concat(), 2, &["data.size", "too large to learn from"]);
     place.fails(&[&run[..], &["--set", "data.pool_images=75"]].concat(), 3, &["75"]);
     place.fails(&[&run[..], &["--set", "data.labels=x.npy"]].concat(), 2, &["data.labels"]);
     place.fails(&[&run[..], &["--set", "data.source=digits"]].concat(), 2, &["data.folder"]);

@@ -49,8 +49,8 @@ impl Report {
             _ => format!("{teachers} teachers (mean {mean}, plurality {plurality} on {pool_images} pool images)"),
         };
         let handwriting = self.handwriting.as_ref();
-        let images =
-            handwriting.map_or_else(String::new, |name| format!("Street digits of the handwriting of {name}.\n"));
+        let images = handwriting
+            .map_or_else(String::new, |name| format!("Street digits of the handwriting in dataset {name}.\n"));
         format!(
             "{images}{votes}, {} queries, gamma {}, delta {}, seed {}.\n\
              {}, {} processors, {}; {}; speed {}, burn {}, tfhe {}.\n",
