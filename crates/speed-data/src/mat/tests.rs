@@ -145,7 +145,7 @@ fn wrong_orders_types_and_sizes_are_named() {
     refused(&with(array("X", 9, &[i32::MAX; 4], 2, &[0; 48])), "dimensions of `X`");
     // No image, each of which would fill more than memory.
     for dims in [[i32::MAX, i32::MAX, 1, 0], [1 << 15, 1 << 15, 3, 0]] {
-        assert_eq!(read(&with(array("X", 9, &dims, 2, &[]))).err(), Some(MatError::TooLong { limit: LIMIT }));
+        refused(&with(array("X", 9, &dims, 2, &[])), "and at least one image");
     }
     refused(&with(array("X", 4, &[2, 4, 3, 2], 2, &[0; 48])), "an array of real numbers, found class 4");
     refused(&with(array("W", 9, &[2, 4, 3, 2], 2, &[0; 48])), "there is no array `X`");
