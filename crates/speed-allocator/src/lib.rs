@@ -23,7 +23,7 @@ const MILLISECONDS: std::ffi::c_long = 10_000;
 
 /// Keeps freed memory for at least ten seconds before the system gets it back. Every step of a training frees some hundred megabytes and asks for
 /// them again: with mimalloc's own delay of 10 ms the system clears their pages anew each time, a tenth of a step of the paper's networks
-/// for SVHN. The peak of memory does not change: what is freed is used again first.
+/// for SVHN. What a program holds stays near its peak for that long.
 pub fn keep_freed_memory() {
     // SAFETY: mimalloc allows its options to be set at any time, by any thread.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, MILLISECONDS) };

@@ -66,6 +66,13 @@ impl Reading {
     fn channels(self) -> usize {
         if self.is_colour { 3 } else { 1 }
     }
+
+    /// Returns the shape that every picture is resized to, if they are.
+    #[must_use]
+    pub fn shape(self) -> Option<ImageShape> {
+        let Size { height, width } = self.size?;
+        Some(ImageShape { channels: self.channels(), height: height as usize, width: width as usize })
+    }
 }
 
 /// Loads `folder/train/CLASS/*` and `folder/test/CLASS/*`: files whose names end in png, jpg or jpeg. Classes are the folders of

@@ -14,7 +14,7 @@ use speed_accountant::{
     Account, AccountError, Accountant, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent, ReleaseOptions,
     round_up,
 };
-use speed_core::{Randomness, printable_path};
+use speed_core::Randomness;
 use speed_experiment::ExperimentError;
 use speed_experiment::npy::{read_histograms, read_row_indices};
 use speed_mechanism::{
@@ -81,7 +81,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
 
 /// Reads `--queries` as a number, where there are no votes.
 fn number_of_queries(options: &AccountOptions) -> Result<usize, Failure> {
-    let found = options.queries.as_ref().map_or(String::new(), |queries| printable_path(queries));
+    let found = options.queries.as_ref().map_or_else(String::new, |queries| queries.to_string_lossy().into_owned());
     found
         .parse()
         .map_err(|_| usage("queries", format!("found {found:?}, expected how many there are: no --votes are given")))

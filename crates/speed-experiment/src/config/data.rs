@@ -149,9 +149,7 @@ impl DataConfig {
         if self.source != DataSource::Pictures {
             return Ok(None);
         }
-        let Reading { size, is_colour, .. } = self.reading()?;
-        let channels = if is_colour { 3 } else { 1 };
-        Ok(size.map(|size| ImageShape { channels, height: size.height as usize, width: size.width as usize }))
+        Ok(self.reading()?.shape())
     }
 
     /// Returns how pictures are read.
