@@ -208,10 +208,10 @@ pub(crate) enum StudentCommand {
         /// The server's result
         #[arg(long, value_name = "FILE")]
         result: PathBuf,
-        /// The round's file, to check that the result is that round's
+        /// The round's file: a result of another round is refused
         #[arg(long, value_name = "FILE")]
-        round: Option<PathBuf>,
-        /// Delta at which the round's epsilon is printed, where the round's file is given
+        round: PathBuf,
+        /// Delta at which the round's epsilon is printed
         #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
         delta: Delta,
         /// Labels to write: query,label with an empty label for no answer
@@ -302,6 +302,9 @@ pub(crate) struct AnswerOptions {
     /// This teacher's index, from 0
     #[arg(long, value_name = "I")]
     pub(crate) teacher: usize,
+    /// The list of queries that this teacher voted on; a round with another, or without one, is refused
+    #[arg(long, value_name = "FILE")]
+    pub(crate) query_list: Option<PathBuf>,
     /// The mechanism that this teacher agrees to; a round with another is refused
     #[arg(long, requires = "gamma")]
     pub(crate) mechanism: Option<String>,

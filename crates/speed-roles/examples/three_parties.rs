@@ -44,6 +44,7 @@ fn answer(folder: &Path, inbox: &Path, teacher: usize, votes: &str) -> Result<()
         votes: file,
         teacher,
         out: inbox.join(format!("teacher-{teacher}.msg")),
+        query_list: None,
         mechanism: None,
         randomness: RANDOMNESS,
     })?;
@@ -97,7 +98,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The student decrypts the labels, and nothing but the labels.
     let labels = folder.join("labels.csv");
     let report =
-        student::open(&folder.join("secret.key"), &folder.join("result"), Some(&folder.join("round.toml")), &labels)?;
+        student::open(&folder.join("secret.key"), &folder.join("result"), &folder.join("round.toml"), &labels)?;
     println!("{} of {} queries labelled:\n{}", report.labelled, report.queries, fs::read_to_string(labels)?);
     Ok(())
 }

@@ -48,7 +48,7 @@ pub enum RolesError {
         source: InputFault,
     },
     /// Too few teachers that gave an answer that can be used.
-    #[error("{counted} of {teachers} teachers gave a usable answer, at least {minimum} must{}", list(refused))]
+    #[error("{counted} of {teachers} teachers gave a usable answer, at least {minimum} must")]
     TooFew {
         /// Teachers whose answers can be used.
         counted: usize,
@@ -56,7 +56,7 @@ pub enum RolesError {
         teachers: usize,
         /// Teachers that must answer.
         minimum: usize,
-        /// Refused files.
+        /// Refused files, which [`Progress`](crate::server::Progress) was told of.
         refused: Vec<Refusal>,
     },
     /// A file or folder that is in the way or in use.
@@ -161,9 +161,4 @@ impl RolesError {
         let path = path.into();
         move |source| Self::Io { action, path, source }
     }
-}
-
-/// Returns refusals, one per line, after the message; nothing for none.
-fn list(refused: &[Refusal]) -> String {
-    refused.iter().map(|refusal| format!("\n       {refusal}")).collect()
 }

@@ -1,7 +1,7 @@
 //! Faults of files.
 
 use speed_aggregation::{DecodeError, KeyId, OpenError, RoundId, ServerError};
-use speed_core::DigestError;
+use speed_core::{Digest, DigestError};
 use speed_mechanism::MechanismError;
 
 use crate::labels::LabelsError;
@@ -52,6 +52,22 @@ pub enum InputFault {
     /// A folder that cannot be listed.
     #[error("cannot read the folder of answers: {0}")]
     Folder(#[source] std::io::Error),
+    /// A list of queries that is not the round's.
+    #[error("has the SHA-256 {found}, the round's list of queries has {expected}")]
+    QueryList {
+        /// The round's digest.
+        expected: Digest,
+        /// The file's.
+        found: Digest,
+    },
+    /// A list of queries where the round has none.
+    #[error("the round names no list of queries")]
+    NoQueryList,
+    /// Answers of another sum than the one that is kept.
+    #[error(
+        "holds answers of another sum than the one beside it: the folder was changed by hand. Move it away to begin again"
+    )]
+    OtherSum,
     /// A result of another round.
     #[error("is of round {found}, expected round {expected}")]
     OtherRound {
@@ -77,7 +93,10 @@ pub enum ResultsFault {
     /// A result of another round in the result's place.
     #[error("is there already and is not the result of this round: move it away, or give another --out")]
     Other,
-    /// A folder that another program works in.
+    /// Something in a result's place that is no file: a folder, or a link that leads nowhere.
+    #[error("is there already and is no file: move it away, or give another --out")]
+    NoFile,
+    /// A folder or a result that another program works on.
     #[error("another `speed server aggregate` works on this round")]
     InUse,
 }

@@ -4,6 +4,8 @@ use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
 
+use sha2::{Digest as _, Sha256};
+use speed_core::Digest;
 use zeroize::Zeroizing;
 
 use crate::error::RolesError;
@@ -63,6 +65,20 @@ pub(crate) fn decode_input<T, F: Into<InputFault>>(
     decode: impl FnOnce(&[u8]) -> Result<T, F>,
 ) -> Result<T, RolesError> {
     decode(&Zeroizing::new(read_input(path, max)?)).map_err(RolesError::input(path))
+}
+
+/// Returns SHA-256 of a regular file, read in pieces.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn hash_file(path: &Path) -> Result<Digest, RolesError> {
+    let hash = || -> Result<Digest, ReadFault> {
+        regular_length(path)?;
+        let mut hash = Sha256::new();
+        std::io::copy(&mut File::open(path)?, &mut hash)?;
+        Ok(Digest::from_bytes(hash.finalize().into()))
+    };
+    hash().map_err(RolesError::input(path))
 }
 
 /// Refuses a path at which something is.

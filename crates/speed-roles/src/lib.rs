@@ -37,6 +37,7 @@ mod terms;
 
 pub use error::{OptionsFault, RolesError};
 pub use fault::{InputFault, ReadFault, ResultsFault, RoundFileFault};
+pub use files::hash_file;
 pub use labels::{LabelsError, parse_labels};
 pub use randomness::RoundRandomness;
 pub use round_file::RoundFile;

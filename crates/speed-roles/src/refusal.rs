@@ -49,6 +49,28 @@ pub enum MessageFault {
     Server(Box<ServerError>),
 }
 
+/// The most characters of a name that are printed.
+const MAX_NAME: usize = 100;
+
+/// Returns a name without what could move a terminal's cursor, turn its writing or forge a line: such characters are escaped, and what is
+/// too long is cut.
+pub(crate) fn printable(name: &str) -> String {
+    // Beside control characters those that change the direction of what follows (Unicode, UAX 9, "explicit directional formatting").
+    let moves = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut text = String::new();
+    for (index, c) in name.chars().enumerate() {
+        if index == MAX_NAME {
+            text.push_str("..");
+            break;
+        }
+        if moves(c) { text.extend(c.escape_unicode()) } else { text.push(c) }
+    }
+    text
+}
+
 fn as_text<S: serde::Serializer>(fault: &MessageFault, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(fault)
 }
@@ -74,5 +96,18 @@ impl std::fmt::Display for Refusal {
             None => write!(f, "unknown teacher")?,
         }
         write!(f, " refused as {}: {}: {}", self.reason, self.file, self.fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_move_the_cursor() {
+        let forged = "teacher-1\u{1b}[2J\nteacher 0 refused as forged\u{202e}";
+        assert_eq!(printable(forged), "teacher-1\\u{1b}[2J\\u{a}teacher 0 refused as forged\\u{202e}");
+        assert_eq!(printable("hôpital-7.msg"), "hôpital-7.msg");
+        assert_eq!(printable(&"x".repeat(300)), format!("{}..", "x".repeat(100)));
     }
 }

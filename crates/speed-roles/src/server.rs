@@ -6,6 +6,7 @@ mod report;
 mod store;
 
 use std::ffi::OsString;
+use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use speed_core::{Circuit, NoisePlacement};
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::ResultsFault;
-use crate::files::{Access, MAX_EVALUATION_KEY, decode_input, read_input, write_new};
+use crate::files::{Access, MAX_EVALUATION_KEY, decode_input, lock, read_input, write_new};
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
 
@@ -50,9 +51,33 @@ pub struct ServerOptions {
 /// Returns the folder that keeps finished steps if no other is named: the result's name with `.state` after it.
 #[must_use]
 pub fn default_state(out: &Path) -> PathBuf {
+    beside(out, ".state")
+}
+
+fn beside(out: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(out);
-    name.push(".state");
+    name.push(suffix);
     PathBuf::from(name)
+}
+
+/// A result's place, while one server works on it.
+struct ResultLock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl ResultLock {
+    fn take(out: &Path) -> Result<Self, RolesError> {
+        let path = beside(out, ".lock");
+        Ok(Self { _file: lock(&path)?, path })
+    }
+}
+
+impl Drop for ResultLock {
+    fn drop(&mut self) {
+        // Whoever opened it in between finds it locked; one that is left is harmless.
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 /// Sums the messages of a round and computes the encrypted winners. Interrupted at any moment and called again it goes on:
@@ -66,9 +91,13 @@ pub fn aggregate(options: &ServerOptions, progress: &dyn Progress) -> Result<Ser
     let file = RoundFile::read(&options.round)?;
     file.check_randomness(options.randomness.kind())?;
     let minimum = minimum(&file, options.min_teachers)?;
-    if options.out.exists() {
-        return finished(options, &file, minimum, progress);
+    match fs::symlink_metadata(&options.out) {
+        Ok(_) if options.out.is_file() => return finished(options, &file, minimum, progress),
+        Ok(_) => return Err(RolesError::results(&options.out, ResultsFault::NoFile)),
+        Err(_) => {}
     }
+    // Before the argmax, not after it: whether the result can be written there, and that nobody else is about to.
+    let _lock = ResultLock::take(&options.out)?;
     let key = decode_input(&options.evaluation_key, MAX_EVALUATION_KEY, SeededEvaluationKey::from_bytes)?;
     file.check_key(&options.evaluation_key, key.id())?;
 

@@ -99,8 +99,10 @@ pub struct OpenReport {
     pub simulation: bool,
     /// Number of queries.
     pub queries: usize,
-    /// Number of queries with a label; the others got no answer.
+    /// Number of queries with a label; the others got no answer, or one that is undecodable.
     pub labelled: usize,
+    /// Queries whose answer does not decrypt to an outcome of the round.
+    pub undecodable: Vec<usize>,
     /// Number of teachers of the round.
     pub teachers: usize,
     /// Number of teachers in the sum.
@@ -115,26 +117,25 @@ pub struct OpenReport {
     pub out: PathBuf,
 }
 
-/// Opens a result and writes `query,label` lines, with an empty label for no answer. With the round's file the result must
-/// be that round's.
+/// Opens a round's result and writes `query,label` lines, with an empty label where there is none: no answer, or an answer that does not
+/// decrypt to an outcome of the round, which the report names. The labels' file can be read by its owner only.
 ///
 /// # Errors
 /// If an input is missing or damaged, the result is not for this key or round, or the labels are there already.
-pub fn open(secret_key: &Path, result: &Path, round: Option<&Path>, out: &Path) -> Result<OpenReport, RolesError> {
+pub fn open(secret_key: &Path, result: &Path, round: &Path, out: &Path) -> Result<OpenReport, RolesError> {
     expect_absent(out)?;
     let key = decode_input(secret_key, MAX_KEY, SecretKey::from_bytes)?;
     let list = decode_input(result, AnswerList::MAX_BYTES as u64, AnswerList::from_bytes)?;
-    if let Some(round) = round {
-        check_round(&list, &RoundFile::read(round)?).map_err(RolesError::input(result))?;
-    }
-    let (labels, labelled) = open_all(&list, &key).map_err(RolesError::input(result))?;
-    write_new(out, labels.as_bytes(), Access::Shared)?;
+    check_round(&list, &RoundFile::read(round)?).map_err(RolesError::input(result))?;
+    let Opened { text, labelled, undecodable } = open_all(&list, &key).map_err(RolesError::input(result))?;
+    write_new(out, text.as_bytes(), Access::Owner)?;
     let excluded = list.statuses().iter().enumerate().filter(|(_, status)| **status != TeacherStatus::Counted);
     Ok(OpenReport {
         round: list.round().to_hex(),
         simulation: list.is_simulation(),
         queries: list.shape().queries(),
         labelled,
+        undecodable,
         teachers: list.shape().teachers(),
         counted: list.counted(),
         honest_ratio: list.honest_ratio(),
@@ -152,17 +153,31 @@ fn check_round(list: &AnswerList, file: &RoundFile) -> Result<(), InputFault> {
     if list.agrees_with(file.round()) { Ok(()) } else { Err(InputFault::Contradiction) }
 }
 
-/// Decrypts all answers: the text of the labels' file, and the number of labels in it.
-fn open_all(list: &AnswerList, key: &SecretKey) -> Result<(String, usize), OpenError> {
-    let mut text = String::from("query,label\n");
-    let mut labelled = 0;
+/// All answers, decrypted.
+struct Opened {
+    /// The labels' file.
+    text: String,
+    /// The number of labels in it.
+    labelled: usize,
+    /// Queries whose answer is none.
+    undecodable: Vec<usize>,
+}
+
+/// Decrypts all answers. One that is none hides no other.
+fn open_all(list: &AnswerList, key: &SecretKey) -> Result<Opened, OpenError> {
+    let mut opened = Opened { text: String::from("query,label\n"), labelled: 0, undecodable: Vec::new() };
     for answer in list.answers() {
-        let label = match key.open(&answer)? {
-            Outcome::Label(label) => label.to_string(),
-            Outcome::NoAnswer => String::new(),
+        let label = match key.open(&answer) {
+            Ok(Outcome::Label(label)) => label.to_string(),
+            Ok(Outcome::NoAnswer) => String::new(),
+            Err(OpenError::Outcome { query, .. }) => {
+                opened.undecodable.push(query);
+                String::new()
+            }
+            Err(error) => return Err(error),
         };
-        labelled += usize::from(!label.is_empty());
-        text.push_str(&format!("{},{label}\n", answer.query()));
+        opened.labelled += usize::from(!label.is_empty());
+        opened.text.push_str(&format!("{},{label}\n", answer.query()));
     }
-    Ok((text, labelled))
+    Ok(opened)
 }

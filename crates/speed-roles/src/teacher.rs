@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use speed_aggregation::{PublicKey, Teacher, teacher_values};
-use speed_core::NoisePlacement;
+use speed_core::{Digest, NoisePlacement};
 use speed_mechanism::{Mechanism, MechanismError};
 use zeroize::Zeroizing;
 
 use crate::error::{OptionsFault, RolesError};
-use crate::files::{Access, MAX_KEY, MAX_VOTES, decode_input, expect_absent, write_new};
+use crate::fault::InputFault;
+use crate::files::{Access, MAX_KEY, MAX_VOTES, decode_input, expect_absent, hash_file, write_new};
 use crate::labels::parse_labels;
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
@@ -27,6 +28,8 @@ pub struct TeacherOptions {
     pub teacher: usize,
     /// The message to write.
     pub out: PathBuf,
+    /// The list of queries that the teacher voted on; a round with another, or without one, is refused.
+    pub query_list: Option<PathBuf>,
     /// The mechanism that the teacher agrees to; a round with another is refused.
     pub mechanism: Option<Mechanism>,
     /// The origin of noise and encryption.
@@ -62,6 +65,9 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     expect_absent(&options.out)?;
     let file = RoundFile::read(&options.round)?;
     check(options, &file)?;
+    if let Some(list) = &options.query_list {
+        check_queries(file.round().query_list(), hash_file(list)?).map_err(RolesError::input(list))?;
+    }
     let shape = file.round().shape();
     let key = decode_input(&options.public_key, MAX_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
@@ -94,6 +100,15 @@ fn check(options: &TeacherOptions, file: &RoundFile) -> Result<(), OptionsFault>
     }
     let (teacher, teachers) = (options.teacher, file.round().shape().teachers());
     if teacher >= teachers { Err(OptionsFault::Teacher { teacher, teachers }) } else { Ok(()) }
+}
+
+/// Checks that the queries that the teacher voted on are the round's.
+fn check_queries(expected: Option<Digest>, found: Digest) -> Result<(), InputFault> {
+    match expected {
+        Some(expected) if expected == found => Ok(()),
+        Some(expected) => Err(InputFault::QueryList { expected, found }),
+        None => Err(InputFault::NoQueryList),
+    }
 }
 
 /// Returns the values that a teacher of the round encrypts: one-hot votes (queries x classes, row major), and its shares of

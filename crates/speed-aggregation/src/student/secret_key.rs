@@ -93,7 +93,9 @@ impl Decode for SecretKey {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         let (parameters, id) = (reader.read()?, reader.read()?);
         let bits: Zeroizing<[u8; BITS]> = Zeroizing::new(reader.array()?);
-        let words = bits.iter().flat_map(|byte| (0..8).map(move |bit| u64::from(byte >> bit & 1))).collect();
+        // Allocated once: a vector that grows would leave parts of the key behind.
+        let mut words = Vec::with_capacity(8 * BITS);
+        words.extend(bits.iter().flat_map(|byte| (0..8).map(move |bit| u64::from(byte >> bit & 1))));
         Ok(Self { parameters, id, big: LweSecretKey::from_container(words) })
     }
 }

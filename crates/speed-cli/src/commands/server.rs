@@ -65,9 +65,6 @@ fn text(report: &ServerReport) -> String {
         report.teachers,
         report.minimum,
     );
-    for refusal in &report.refused {
-        text.push_str(&format!("{refusal}\n"));
-    }
     if !report.missing.is_empty() {
         let missing: Vec<String> = report.missing.iter().map(ToString::to_string).collect();
         text.push_str(&format!("missing: teachers {}\n", missing.join(", ")));

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use serde_json::json;
-use sha2::Digest as _;
 use speed_accountant::Delta;
 use speed_aggregation::{Parameters, PrivacyNoise};
-use speed_core::{Digest, RandomnessKind, VoteShape, printable_path};
-use speed_roles::{InputFault, ReadFault, RolesError, RoundFile, RoundRandomness, Terms, TermsError, student};
+use speed_core::{RandomnessKind, VoteShape, printable_path};
+use speed_roles::{RolesError, RoundFile, RoundRandomness, Terms, TermsError, hash_file, student};
 
 use super::price::Price;
 use super::{Failure, mark, print, print_json};
@@ -18,7 +17,7 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
         StudentCommand::Keygen { out, range, simulation, json } => keygen(&out, &range, simulation, json),
         StudentCommand::Round(options) => round(&options),
         StudentCommand::Open { secret_key, result, round, delta, out, json } => {
-            open(&secret_key, &result, round.as_deref(), delta, &out, json)
+            open(&secret_key, &result, &round, delta, &out, json)
         }
     }
 }
@@ -66,28 +65,9 @@ fn terms(options: &RoundOptions) -> Result<Terms, RolesError> {
     })
 }
 
-/// Returns SHA-256 of a file, read in pieces.
-fn hash_file(path: &Path) -> Result<Digest, RolesError> {
-    let mut hash = sha2::Sha256::new();
-    std::fs::File::open(path)
-        .and_then(|mut file| std::io::copy(&mut file, &mut hash))
-        .map_err(|error| RolesError::input(path)(InputFault::from(ReadFault::from(error))))?;
-    Ok(Digest::from_bytes(hash.finalize().into()))
-}
-
-fn open(
-    secret_key: &Path,
-    result: &Path,
-    round: Option<&Path>,
-    delta: Delta,
-    out: &Path,
-    json: bool,
-) -> Result<(), Failure> {
+fn open(secret_key: &Path, result: &Path, round: &Path, delta: Delta, out: &Path, json: bool) -> Result<(), Failure> {
     let report = student::open(secret_key, result, round, out)?;
-    let price = match round {
-        Some(round) => Some(Price::of(&RoundFile::read(round)?, Some(report.counted), delta)?),
-        None => None,
-    };
+    let price = Price::of(&RoundFile::read(round)?, Some(report.counted), delta)?;
     if json {
         let mut value = json!(report);
         value["price"] = json!(price);
@@ -102,6 +82,9 @@ fn open(
         report.counted,
         report.teachers,
     );
+    for query in &report.undecodable {
+        text.push_str(&format!("query {query}: its answer is no outcome of the round\n"));
+    }
     for (teacher, why) in &report.excluded {
         text.push_str(&format!("teacher {teacher} not counted: {why}\n"));
     }
@@ -114,6 +97,6 @@ fn open(
             report.honest_ratio, report.teachers
         )
     });
-    text.push_str(&price.map_or_else(|| "price: give --round\n".to_owned(), |price| price.to_text()));
+    text.push_str(&price.to_text());
     print(&text)
 }

@@ -29,6 +29,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         votes: options.votes,
         teacher: options.teacher,
         out: options.out,
+        query_list: options.query_list,
         mechanism,
         randomness: RoundRandomness::from_seed(options.simulation),
     })?;

@@ -254,8 +254,16 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     student(&format!("{round} --gamma 6 --max-epsilon 15"), 2, &["may cost epsilon 23", "allowed is 15"]);
     student(&format!("{round} --gamma 50"), 2, &["no epsilon is known", "sampler", "--delta"]);
     student(&format!("{round} --gamma 1 --max-epsilon 0"), 2, &["max-epsilon", "above 0"]);
-    student("student open --secret-key public.key --result x --out l", 3, &["public.key", "kind 6, expected kind 5"]);
-    student("student open --secret-key secret.key --result round.toml --out l", 3, &["round.toml", "magic"]);
+    student(
+        "student open --secret-key public.key --result x --round round.toml --out l",
+        3,
+        &["public.key", "kind 6, expected kind 5"],
+    );
+    student(
+        "student open --secret-key secret.key --result round.toml --round round.toml --out l",
+        3,
+        &["round.toml", "magic"],
+    );
     let votes = |text: &str| fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");
     let answer = "teacher answer --public-key public.key --round round.toml --votes votes.csv --out m --teacher 0";
     let teacher = |line: &str, code, words: &[&str]| check_failure(&parties.run("teacher 0", line), code, words);
@@ -269,5 +277,6 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     fs::write(parties.path("server/inbox", "teacher-1.msg"), "nonsense").expect("inbox");
     let too_few = parties.run("server", AGGREGATE);
     check_failure(&too_few, 3, &["0 of 2 teachers", "teacher 1 refused as not-a-message"]);
+    assert_eq!(String::from_utf8_lossy(&too_few.stderr).matches("teacher 1 refused").count(), 1);
     assert!(!Path::new(&parties.path("server", "result")).exists());
 }

@@ -7,7 +7,7 @@ use speed_aggregation::{DecodeError, Message, Round, ServerError, TeacherStatus}
 use crate::error::RolesError;
 use crate::fault::{InputFault, ReadFault};
 use crate::files::{read_start, read_up_to};
-use crate::refusal::{MessageFault, Refusal};
+use crate::refusal::{MessageFault, Refusal, printable};
 
 /// The transport by which messages of a round reach the server: a folder, or a network.
 pub(super) trait Inbox {
@@ -107,8 +107,9 @@ fn classify(bytes: &[u8], size: usize, error: DecodeError) -> (TeacherStatus, Me
     }
 }
 
+/// Returns a file's name as it may be printed: whoever may write to the folder chooses it.
 fn name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
 }
 
 /// Returns the teacher in names like `teacher-7.msg` or `teacher-007`; other names say nothing.

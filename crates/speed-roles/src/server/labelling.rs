@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 use speed_aggregation::{AnswerList, EncryptedAnswer, EvaluationKey, Server, ServerError, TeacherStatus};
-use speed_core::{Circuit, NoisePlacement};
+use speed_core::{Circuit, Digest, NoisePlacement};
 
 use super::inbox::Inbox;
 use super::report::Progress;
@@ -38,31 +38,32 @@ pub(super) struct Labelled {
 impl Labelling<'_> {
     /// Sums, computes the argmax, and puts the result together. A step that the store has is not done again.
     pub(super) fn run(&self, key: EvaluationKey) -> Result<Labelled, RolesError> {
-        let (server, refused) = match self.store.sum(Server::state_size(self.file.round()))? {
+        let (server, sum, refused) = match self.store.sum(Server::state_size(self.file.round()))? {
             Some(state) => self.resume(key, &state)?,
             None => self.sum(key)?,
         };
-        let (answers, resumed) = self.answer(&server)?;
+        let (answers, resumed) = self.answer(&server, sum)?;
         let list = AnswerList::new(self.file.round(), self.file.key(), server.statuses().to_vec(), &answers)?;
         Ok(Labelled { list, refused, resumed })
     }
 
     /// Goes on with a sum that was closed: every message that was not counted is late.
-    fn resume(&self, key: EvaluationKey, state: &[u8]) -> Result<(Server, Vec<Refusal>), RolesError> {
+    fn resume(&self, key: EvaluationKey, state: &[u8]) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
         let server =
             Server::resume(key, self.file.round().clone(), state).map_err(|error| self.store.damaged_sum(error))?;
         let refused = late(self.inbox, self.file, server.statuses(), self.progress);
-        Ok((self.prepared(server)?, refused))
+        Ok((self.prepared(server)?, Digest::of(state), refused))
     }
 
     /// Sums the messages at hand, adds the server's noise where the round asks for it, closes the sum and keeps it.
-    fn sum(&self, key: EvaluationKey) -> Result<(Server, Vec<Refusal>), RolesError> {
+    fn sum(&self, key: EvaluationKey) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
         let mut server = self.prepared(Server::new(key, self.file.round().clone())?)?;
         let refused = self.collect(&mut server)?;
         self.add_noise(&mut server)?;
         server.close(self.minimum)?;
-        self.store.keep_sum(&server.state()?)?;
-        Ok((server, refused))
+        let state = server.state()?;
+        self.store.keep_sum(&state)?;
+        Ok((server, Digest::of(state), refused))
     }
 
     fn prepared(&self, server: Server) -> Result<Server, RolesError> {
@@ -97,9 +98,9 @@ impl Labelling<'_> {
     }
 
     /// Returns all answers and how many of them were kept: the others are computed, and kept as they come.
-    fn answer(&self, server: &Server) -> Result<(Vec<EncryptedAnswer>, usize), RolesError> {
+    fn answer(&self, server: &Server, sum: Digest) -> Result<(Vec<EncryptedAnswer>, usize), RolesError> {
         let queries = server.round().shape().queries();
-        let mut answers = self.store.answers(queries)?;
+        let mut answers = self.store.answers(sum, queries)?;
         let outstanding: Vec<usize> = (0..queries).filter(|&query| answers[query].is_none()).collect();
         let kept = queries - outstanding.len();
         self.progress.begin(queries, kept);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use speed_aggregation::{EncryptedAnswer, RoundId, ServerError};
+use speed_core::Digest;
 
 use crate::error::RolesError;
 use crate::fault::InputFault;
@@ -29,11 +30,11 @@ pub(super) trait Store: Sync {
     /// Returns the error of a sum that was kept and is not this round's.
     fn damaged_sum(&self, error: ServerError) -> RolesError;
 
-    /// Returns, for each query, the answer that is kept.
+    /// Returns, for each query, the answer of the sum with this digest that is kept.
     ///
     /// # Errors
-    /// If they cannot be read.
-    fn answers(&self, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError>;
+    /// If they cannot be read, or are of another sum.
+    fn answers(&self, sum: Digest, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError>;
 
     /// Appends answers and waits until they are kept.
     ///
@@ -87,8 +88,8 @@ impl Store for FolderStore {
         RolesError::input(self.sum_path())(InputFault::Sum(error.into()))
     }
 
-    fn answers(&self, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError> {
-        self.journal.read(queries)
+    fn answers(&self, sum: Digest, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError> {
+        self.journal.read(sum, queries)
     }
 
     fn keep_answers(&self, answers: &[EncryptedAnswer]) -> Result<(), RolesError> {
@@ -96,7 +97,7 @@ impl Store for FolderStore {
     }
 }
 
-/// A file of answers as they come, each in a record of the same length.
+/// A file of answers as they come: the digest of their sum, then each in a record of the same length.
 struct Journal {
     path: PathBuf,
     round: RoundId,
@@ -106,12 +107,13 @@ struct Journal {
 }
 
 impl Journal {
-    /// Reads the answers, and cuts off the file after the last whole one.
-    fn read(&self, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError> {
+    /// Reads the answers of a sum, and cuts off the file after the last whole one.
+    fn read(&self, sum: Digest, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError> {
         let mut file = self.open()?;
+        self.begin(&mut file, sum)?;
         let mut answers = vec![None; queries];
         let mut record = vec![0; self.size];
-        let mut good = 0;
+        let mut good = sum.as_bytes().len() as u64;
         // Whatever follows the first record that is not whole, of another round or double is not of our making, or was cut
         // by a kill: those queries are computed again.
         while file.read_exact(&mut record).is_ok()
@@ -126,6 +128,18 @@ impl Journal {
         file.seek(SeekFrom::Start(good)).map_err(RolesError::io("read", &self.path))?;
         *self.file.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
         Ok(answers)
+    }
+
+    /// Reads the digest of the sum that the answers are of, and writes it where a kill left none.
+    fn begin(&self, file: &mut File, sum: Digest) -> Result<(), RolesError> {
+        let mut found = [0; 32];
+        let length = file.metadata().map_err(RolesError::io("read", &self.path))?.len();
+        if length >= found.len() as u64 {
+            file.read_exact(&mut found).map_err(RolesError::io("read", &self.path))?;
+            let is_its = found == *sum.as_bytes();
+            return if is_its { Ok(()) } else { Err(RolesError::input(&self.path)(InputFault::OtherSum)) };
+        }
+        file.set_len(0).and_then(|()| file.write_all(sum.as_bytes())).map_err(RolesError::io("write", &self.path))
     }
 
     /// Appends answers and waits until they are on the disk.

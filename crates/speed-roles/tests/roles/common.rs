@@ -89,6 +89,7 @@ impl Place {
             votes,
             teacher,
             out: out.to_path_buf(),
+            query_list: None,
             mechanism: None,
             randomness: SEED,
         })
@@ -116,7 +117,7 @@ impl Place {
     pub(crate) fn labels(&self) -> String {
         let out = self.path("labels.csv");
         let _ = fs::remove_file(&out);
-        student::open(&keys().join("secret.key"), &self.path("result"), Some(&self.path("round.toml")), &out)
+        student::open(&keys().join("secret.key"), &self.path("result"), &self.path("round.toml"), &out)
             .expect("a result");
         fs::read_to_string(out).expect("labels")
     }

@@ -11,7 +11,7 @@ use speed_roles::{RolesError, RoundRandomness, student};
 use crate::common::{Place, SEED, Silent, keys, noise, reasons, terms};
 
 /// Replaces the checksum by the one that belongs to the bytes.
-fn seal(bytes: &mut [u8]) {
+pub(crate) fn seal(bytes: &mut [u8]) {
     use sha2::{Digest, Sha256};
     let end = bytes.len() - 16;
     let digest = Sha256::digest(&bytes[..end]);
@@ -54,6 +54,7 @@ fn answer_under_another_key(place: &Place) {
         votes: place.path("votes.csv"),
         teacher: 8,
         out: place.inbox("teacher-08.msg"),
+        query_list: None,
         mechanism: None,
         randomness: SEED,
     })
@@ -138,8 +139,9 @@ fn every_fault_is_refused_with_its_teacher_and_the_rest_goes_on() {
     }
     assert_eq!(place.labels(), "query,label\n0,2\n1,1\n");
 
-    // The student reads the same from the result alone.
-    let open = student::open(&keys().join("secret.key"), &place.path("result"), None, &place.path("labels-2.csv"));
+    // The student reads the same from the result.
+    let [result, round, out] = ["result", "round.toml", "labels-2.csv"].map(|name| place.path(name));
+    let open = student::open(&keys().join("secret.key"), &result, &round, &out);
     let open = open.expect("a result");
     assert_eq!((open.counted, open.honest_ratio, open.simulation), (4, 0.2, true));
     let mut excluded: Vec<_> = expected[2..17].iter().map(|&(teacher, why)| (teacher.expect("named"), why)).collect();
@@ -157,8 +159,10 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
     let error = place.aggregate().expect_err("too few");
     assert!(matches!(error, RolesError::TooFew { counted: 1, teachers: 3, minimum: 2, .. }), "{error}");
     assert_eq!(error.exit_code().code(), 3);
-    let text = error.to_string();
+    let RolesError::TooFew { refused, .. } = &error else { unreachable!("seen above") };
+    let text = refused[0].to_string();
     assert!(text.contains("teacher 1 refused as truncated: teacher-1.msg: 16 bytes"), "{text}");
+    assert!(!error.to_string().contains("refused"), "told once, when it happens: {error}");
 
     // A good answer comes, and a larger minimum is respected; a smaller one than the round's is refused.
     fs::remove_file(place.inbox("teacher-1.msg")).expect("removed");

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use speed_aggregation::EncryptedAnswer;
 use speed_core::NoisePlacement;
-use speed_roles::RolesError;
-use speed_roles::server::{self, Progress, Refusal, default_state};
+use speed_roles::server::{self, Progress, Refusal, ServerOptions, default_state};
+use speed_roles::{ResultsFault, RolesError};
 
 use crate::common::{Place, Silent, noise, reasons, terms};
 
@@ -58,8 +58,8 @@ fn an_interrupted_server_goes_on_to_the_same_bytes() {
     // Other threads finish what they have begun. Leave two answers and half of a third, as a kill could.
     let record = EncryptedAnswer::size(place.file.round().outcomes());
     let journal = fs::read(state.join("answers")).expect("answers");
-    assert!(journal.len() >= 3 * record && journal.len().is_multiple_of(record));
-    fs::write(state.join("answers"), &journal[..2 * record + record / 2]).expect("answers");
+    assert!(journal.len() >= 32 + 3 * record && (journal.len() - 32).is_multiple_of(record));
+    fs::write(state.join("answers"), &journal[..32 + 2 * record + record / 2]).expect("answers");
     // A message that comes now is late, and changes nothing.
     place.answer(2, &[2, 2, 2, 2, 2], &place.inbox("teacher-2.msg"));
     let report = place.aggregate().expect("goes on");
@@ -95,4 +95,56 @@ fn a_result_of_another_round_is_not_overwritten() {
     let mut options = place.options();
     options.out = place.path("absent folder").join("result");
     assert!(matches!(server::aggregate(&options, &Silent), Err(RolesError::Io { .. })));
+}
+
+#[test]
+fn answers_of_a_sum_that_was_removed_are_not_mixed_with_another() {
+    let place = place("mixed");
+    let mut options = place.options();
+    options.threads = std::num::NonZeroUsize::MIN;
+    let died = catch_unwind(AssertUnwindSafe(|| server::aggregate(&options, &DiesAfter(AtomicUsize::new(1)))));
+    assert!(died.is_err());
+    let state = default_state(&place.path("result"));
+    fs::remove_file(state.join("sum")).expect("a sum");
+    place.answer(2, &[2, 2, 2, 2, 2], &place.inbox("teacher-2.msg"));
+    let before = fs::read(state.join("answers")).expect("answers");
+    let error = place.aggregate().expect_err("another sum");
+    assert!(error.exit_code().code() == 3 && error.to_string().contains("answers of another sum"), "{error}");
+    assert!(!place.path("result").exists());
+    assert_eq!(fs::read(state.join("answers")).expect("answers"), before, "nothing is lost");
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_known_before_the_work() {
+    let place = place("early");
+    fs::create_dir(place.path("result")).expect("a folder");
+    let error = place.aggregate().expect_err("a folder");
+    assert!(matches!(&error, RolesError::Results { source: ResultsFault::NoFile, .. }), "{error}");
+    fs::remove_dir(place.path("result")).expect("an empty folder");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(place.path("nowhere"), place.path("result")).expect("a link");
+        let error = place.aggregate().expect_err("a dangling link");
+        assert!(matches!(&error, RolesError::Results { source: ResultsFault::NoFile, .. }), "{error}");
+        fs::remove_file(place.path("result")).expect("a link");
+    }
+    assert!(!default_state(&place.path("result")).exists(), "nothing was begun");
+    // Another server with a state of its own is about to write it.
+    let lock = fs::File::options().append(true).create(true).open(place.path("result.lock")).expect("a lock");
+    lock.lock().expect("free");
+    let options = ServerOptions { state: Some(place.path("other state")), ..place.options() };
+    let error = server::aggregate(&options, &Silent).expect_err("in use");
+    assert!(matches!(&error, RolesError::Results { source: ResultsFault::InUse, .. }), "{error}");
+    drop(lock);
+    place.aggregate().expect("free again");
+    assert!(!place.path("result.lock").exists());
+}
+
+#[test]
+fn names_of_files_cannot_move_the_cursor() {
+    let place = place("names");
+    fs::write(place.inbox("teacher-1\u{1b}[2J\nteacher 0 refused as forged"), b"rubbish").expect("inbox");
+    let report = place.aggregate().expect("enough");
+    let line = report.refused[0].to_string();
+    assert!(!line.chars().any(char::is_control) && line.contains("\\u{1b}[2J\\u{a}teacher 0"), "{line}");
 }

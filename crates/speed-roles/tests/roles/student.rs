@@ -8,6 +8,7 @@ use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{RolesError, RoundRandomness, student};
 
 use crate::common::{Place, SEED, keys, noise, terms};
+use crate::faults::seal;
 
 #[test]
 fn keys_are_never_overwritten_and_the_secret_one_is_private() {
@@ -36,6 +37,7 @@ fn a_teacher_refuses_what_does_not_fit() {
             votes: place.path("votes.csv"),
             teacher: 1,
             out: out.clone(),
+            query_list: None,
             mechanism: None,
             randomness: SEED,
         };
@@ -52,6 +54,8 @@ fn a_teacher_refuses_what_does_not_fit() {
     assert_eq!(fails(&|options| options.public_key = keys().join("evaluation.key")).0, 3);
     assert_eq!(fails(&|options| options.public_key = keys().join("secret.key")).0, 3);
     assert_eq!(fails(&|options| options.round = place.path("absent")).0, 2);
+    let (code, message) = fails(&|options| options.query_list = Some(place.path("round.toml")));
+    assert!(code == 3 && message.contains("the round names no list of queries"), "{message}");
     fs::write(place.path("bad.csv"), "0\n3\n").expect("votes");
     let (code, message) = fails(&|options| options.votes = place.path("bad.csv"));
     assert!(code == 3 && message.contains("query 1: label 3, expected 0 to 2"), "{message}");
@@ -81,4 +85,58 @@ fn a_round_that_the_keys_cannot_hold_is_refused() {
     wide.threshold = None;
     make(wide.clone()).expect("valid");
     assert!(matches!(make(wide), Err(RolesError::Results { .. })));
+}
+
+#[test]
+fn a_teacher_answers_the_queries_that_it_voted_on() {
+    let list = tempfile::NamedTempFile::new().expect("a temporary file");
+    fs::write(list.path(), "image 17\nimage 4\n").expect("queries");
+    let mut terms = terms("queries", 2, 3);
+    terms.query_list = Some(speed_roles::hash_file(list.path()).expect("a file"));
+    let place = Place::new(&terms);
+    fs::write(place.path("votes.csv"), "0\n2\n").expect("votes");
+    let answer = |list: &std::path::Path| {
+        teacher::answer(&TeacherOptions {
+            public_key: keys().join("public.key"),
+            round: place.path("round.toml"),
+            votes: place.path("votes.csv"),
+            teacher: 1,
+            out: place.path("out.msg"),
+            query_list: Some(list.to_path_buf()),
+            mechanism: None,
+            randomness: SEED,
+        })
+    };
+    let error = answer(&place.path("votes.csv")).expect_err("other queries").to_string();
+    assert!(error.contains("votes.csv: has the SHA-256") && !place.path("out.msg").exists(), "{error}");
+    answer(list.path()).expect("the round's queries");
+}
+
+#[test]
+fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
+    let place = Place::new(&terms("undecodable", 3, 2));
+    place.answer(0, &[2, 1, 2], &place.inbox("teacher-0.msg"));
+    place.aggregate().expect("enough");
+    let mut result = fs::read(place.path("result")).expect("a result");
+    // The last word of the second of three answers: five more is no outcome of three classes.
+    let length = 8 * 2049;
+    let end = result.len() - 16 - length;
+    result[end - 1] = result[end - 1].wrapping_add(5 << 4);
+    seal(&mut result);
+    fs::write(place.path("result"), result).expect("a result");
+
+    let [result, round, out] = ["result", "round.toml", "labels.csv"].map(|name| place.path(name));
+    let report = student::open(&keys().join("secret.key"), &result, &round, &out).expect("two labels");
+    assert_eq!((report.labelled, report.undecodable), (2, vec![1]));
+    assert_eq!(fs::read_to_string(&out).expect("labels"), "query,label\n0,2\n1,\n2,2\n");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&out).expect("labels").permissions().mode() & 0o777, 0o600);
+    }
+    // Another round's result is refused, whatever it holds.
+    let other = Place::new(&terms("another round", 3, 2));
+    let error =
+        student::open(&keys().join("secret.key"), &result, &other.path("round.toml"), &other.path("labels.csv"));
+    assert!(error.expect_err("another round").to_string().contains("expected round"));
 }
