@@ -44,7 +44,7 @@ fn message(keys: &Keys, round: &Round) -> Message {
 
 fn server(keys: &Keys, round: &Round, circuit: Circuit) -> Server {
     let mut server = Server::new(keys.evaluation.clone(), round.clone()).expect("in range");
-    server.add(0, &message(keys, round)).expect("the round's");
+    server.add(&message(keys, round)).expect("the round's");
     server.with_circuit(circuit).expect("exact").with_randomness(RANDOMNESS)
 }
 
@@ -67,7 +67,7 @@ fn messages(criterion: &mut Criterion) {
     criterion.bench_function("decode and sum 100 queries", |bencher| {
         bencher.iter_batched(
             || Server::new(keys.evaluation.clone(), round.clone()).expect("in range"),
-            |mut server| server.add(0, &Message::from_bytes(&bytes).expect("intact")),
+            |mut server| server.add(&Message::from_bytes(&bytes).expect("intact")),
             criterion::BatchSize::LargeInput,
         );
     });

@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (index, vote) in votes.into_iter().enumerate() {
         let values = teacher_values(shape, &[vote], Some((&share, &randomness)))?;
         let message = Teacher::new(index).answer(&keys.public, &round, &values, &randomness)?;
-        server.add(index, &message)?;
+        server.add(&message)?;
     }
 
     // The server: sum and argmax on ciphertexts. The student: the label, and nothing else.

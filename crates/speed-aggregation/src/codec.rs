@@ -9,6 +9,6 @@ mod error;
 mod field;
 
 pub(crate) use bytes::{Decode, Encode, FixedLength, Reader, Writer, encode_in_order};
-pub(crate) use envelope::{Content, ENVELOPE, Kind, MAGIC, open, open_unchecked};
+pub(crate) use envelope::{Content, ENVELOPE, Kind, MAGIC, open};
 pub use error::DecodeError;
 pub(crate) use field::{Flags, Limits};

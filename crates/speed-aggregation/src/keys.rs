@@ -9,4 +9,6 @@ pub(crate) use evaluation::EvaluationParts;
 pub(crate) use evaluation::SeededParts;
 pub use evaluation::{EvaluationKey, SeededEvaluationKey};
 pub use public::PublicKey;
+#[cfg(feature = "student")]
+pub(crate) use public::mask;
 pub(crate) use seeded::{Seeded, trace_rotations};

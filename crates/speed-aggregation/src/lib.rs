@@ -78,6 +78,7 @@ mod server;
 mod status;
 #[cfg(feature = "student")]
 mod student;
+mod submission;
 mod teacher;
 mod threads;
 mod values;
@@ -101,13 +102,14 @@ pub use parameters::Parameters;
 pub use privacy_noise::{PRIVACY_NOISE_RANGE_FAILURE, PrivacyNoise, PrivacyNoiseError, PrivacyNoiseShare};
 pub use processor_time::processor_time;
 #[cfg(feature = "proofs")]
-pub use proof::{Proof, ProofError, ProofKey, ProofTarget};
+pub use proof::{ProofError, ProofKey, ProofTarget, Proofs};
 pub use range::{RangeError, VoteRange};
 pub use round::{Round, RoundError, RoundSpec};
 pub use server::{NoiseFault, Server, ServerError};
 pub use status::TeacherStatus;
 #[cfg(feature = "student")]
 pub use student::{KeySet, SecretKey, generate_keys};
+pub use submission::{Signature, SignedResult, Submission};
 pub use teacher::{Teacher, TeacherError};
 pub use threads::ThreadsError;
 pub use values::teacher_values;

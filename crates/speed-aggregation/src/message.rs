@@ -7,7 +7,6 @@ use tfhe::core_crypto::prelude::{
 
 use crate::codec::{
     Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, MAGIC, Reader, Writer, encode_in_order,
-    open_unchecked,
 };
 use crate::ids::{KeyId, RoundId};
 use crate::parameters::Parameters;
@@ -101,6 +100,8 @@ impl Content for Message {
 }
 
 impl Message {
+    /// The number of values that share a mask, and a proof.
+    pub const VALUES_PER_MASK: usize = DIMENSION.0;
     /// The first bytes of every message, as of all files of this crate.
     pub const MAGIC: &[u8; 8] = MAGIC;
 
@@ -147,16 +148,6 @@ impl Message {
     #[must_use]
     pub fn size(queries: usize, classes: usize) -> usize {
         ENVELOPE + Header::LENGTH + list_words(queries * classes) * size_of::<u64>()
-    }
-
-    /// Returns the teacher that the first bytes of a file name, whatever follows: enough to say whose file is refused.
-    /// Nothing but the envelope's first bytes is checked.
-    #[must_use]
-    pub fn claimed_teacher(start: &[u8]) -> Option<usize> {
-        let mut reader = open_unchecked(start, Self::KIND)?;
-        reader.read::<KeyId>().ok()?;
-        reader.read::<RoundId>().ok()?;
-        reader.read_with(TEACHER).ok()
     }
 
     /// Returns the bytes that travel.

@@ -9,18 +9,21 @@
 //! They are sound against whoever does not know the trapdoor of the [`ProofKey`]; its generator does. Let the student or a
 //! third party generate it, never a teacher.
 
-use speed_core::{EntropyError, Randomness};
+use speed_core::{Digest, EntropyError, Randomness};
 use tfhe::conformance::ParameterSetConformant as _;
 use tfhe::core_crypto::commons::generators::NoiseRandomGenerator;
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seeder as _};
 use tfhe::core_crypto::prelude::*;
 use tfhe::safe_serialization::{safe_deserialize_conformant, safe_serialize};
 use tfhe::zk::{
-    CompactPkeCrs, CompactPkeProof, CompactPkeProofConformanceParams, CompactPkeZkScheme, ZkComputeLoad,
+    CompactPkeCrs, CompactPkeCrsConformanceParams, CompactPkeProof, CompactPkeProofConformanceParams, CompactPkeZkScheme, ZkComputeLoad,
     ZkMSBZeroPaddingBitCount,
 };
 use zeroize::Zeroizing;
 
+use crate::codec::{
+    Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order, open,
+};
 use crate::encoding::{Encoding, EncodingError};
 use crate::ids::RoundId;
 use crate::keys::PublicKey;
@@ -32,16 +35,21 @@ use crate::server::{Server, ServerError};
 use crate::teacher::{Teacher, TeacherError};
 
 /// The common reference string of proofs, with which teachers prove and the server checks. Public.
+///
+/// On the wire (between envelope and checksum): parameter set (4 bytes), binary logarithm of a vote on the torus (4), bits of a value's range
+/// (4), values of a proof (4), and tfhe's form of the reference string.
 pub struct ProofKey {
     parameters: Parameters,
     unit_log: u32,
     range_log: u32,
     crs: CompactPkeCrs,
+    /// The form that travels, which the round's file names by its digest.
+    bytes: Vec<u8>,
 }
 
-/// A proof that a message is well formed.
+/// The proofs that a message is well formed, one for each mask.
 #[derive(Clone, Debug)]
-pub struct Proof(CompactPkeProof);
+pub struct Proofs(Vec<CompactPkeProof>);
 
 /// The reason why a proof cannot be made, or does not convince.
 #[derive(Debug, thiserror::Error)]
@@ -54,17 +62,17 @@ pub enum ProofError {
         /// The largest number of bits.
         max: u32,
     },
-    /// More values than a proof covers.
-    #[error("{found} values per message: a proof covers at most {max}")]
-    Values {
-        /// Values of the round.
-        found: usize,
-        /// The largest number of values.
-        max: usize,
-    },
     /// A proof key that tfhe does not generate.
     #[error("no proof key: {0}")]
     Generate(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A proof key that is not the one that the round names.
+    #[error("proof key {found}, the round's is {expected}")]
+    OtherKey {
+        /// The digest in the round.
+        expected: Digest,
+        /// That of the key.
+        found: Digest,
+    },
     /// A round that the proof key is not for.
     #[error("the proof key is for {key}, the round has {round}")]
     Key {
@@ -114,7 +122,7 @@ pub struct ProofTarget {
     pub parameters: &'static str,
     /// Binary logarithm of a vote on the torus.
     pub unit_log: u32,
-    /// The largest number of values of a message.
+    /// The largest number of values of a proof.
     pub values: usize,
 }
 
@@ -125,15 +133,16 @@ impl std::fmt::Display for ProofTarget {
 }
 
 impl ProofKey {
-    /// The largest number of values (queries times classes) of a message with a proof.
-    pub const MAX_VALUES: usize = Parameters::TOURNAMENT_128.polynomial_size;
+    /// The largest number of values that one proof covers: those under one mask.
+    pub const MAX_VALUES: usize = Message::VALUES_PER_MASK;
+    /// The number of bytes of the largest proof key.
+    pub const MAX_BYTES: usize = 16 << 20;
 
-    /// Generates a key for rounds of this shape and range or smaller ones, and for values of `range_log` bits: a teacher's value lies in
-    /// `[-2^(range_log - 1), 2^(range_log - 1))` votes. Takes about a core-second for a thousand values.
+    /// Generates a key for rounds of this shape and range, and for values of `range_log` bits: a teacher's value lies in
+    /// `[-2^(range_log - 1), 2^(range_log - 1))` votes. Takes about 20 core-seconds for a thousand values.
     ///
     /// # Errors
-    /// If the round has more than [`Self::MAX_VALUES`] values or no encoding, the range is wider than the encoding's, or the
-    /// operating system gives no randomness.
+    /// If the round has no encoding, the range is wider than the encoding's, or the operating system gives no randomness.
     pub fn generate(
         parameters: &Parameters,
         round: &Round,
@@ -142,17 +151,12 @@ impl ProofKey {
     ) -> Result<Self, ProofError> {
         let layout = Encoding::of_round(parameters, round)?.layout();
         let bits = u64::BITS - layout.unit().trailing_zeros();
-        if !(1..bits).contains(&range_log) {
-            return Err(ProofError::Range { found: range_log, max: bits - 1 });
-        }
-        if round.values() > Self::MAX_VALUES {
-            return Err(ProofError::Values { found: round.values(), max: Self::MAX_VALUES });
-        }
+        check_range(range_log, bits)?;
         let mut seeder = seeder(randomness, "proof key", u64::from(range_log), parameters.name.as_bytes())?;
         let mut generator = RandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
         let crs = CompactPkeCrs::new(
             parameters.big_dimension(),
-            LweCiphertextCount(round.values()),
+            LweCiphertextCount(values_of_a_proof(round)),
             TUniform::<u64>::new(parameters.glwe_noise_log),
             CiphertextModulus::<u64>::new_native(),
             1_u64 << bits,
@@ -160,36 +164,93 @@ impl ProofKey {
             &mut generator,
         )
         .map_err(|error| ProofError::Generate(error.to_string().into()))?;
-        Ok(Self { parameters: *parameters, unit_log: u64::BITS - bits, range_log, crs })
+        let mut words = Vec::new();
+        safe_serialize(&crs, &mut words, Self::MAX_BYTES as u64)
+            .map_err(|error| ProofError::Generate(error.to_string().into()))?;
+        let header = Header { parameters: *parameters, unit_log: u64::BITS - bits, range_log, values: crs.max_num_messages().0 };
+        let bytes = Sealed { header, crs: &words }.seal();
+        Ok(Self { parameters: *parameters, unit_log: u64::BITS - bits, range_log, crs, bytes })
     }
 
-    /// Checks a message's proof, under the public key and for the round.
+    /// Returns SHA-256 of the form that travels, by which a round names its proof key.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.bytes)
+    }
+
+    /// Returns the number of bits of a value's range.
+    #[must_use]
+    pub fn range_log(&self) -> u32 {
+        self.range_log
+    }
+
+    /// Returns the bytes that travel.
+    #[must_use]
+    pub fn to_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Reads a proof key.
     ///
     /// # Errors
-    /// If the proof does not hold for this message.
-    pub fn verify(&self, key: &PublicKey, round: &Round, message: &Message, proof: &Proof) -> Result<(), ProofError> {
+    /// If the bytes are not exactly one well-formed proof key of this version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ProofError> {
+        let mut reader = open(bytes, Sealed::KIND).map_err(Box::new).map_err(decode)?;
+        let Header { parameters, unit_log, range_log, values } = reader.read().map_err(Box::new).map_err(decode)?;
+        let bits = u64::BITS - unit_log;
+        check_range(range_log, bits)?;
+        let (dimension, values, noise, modulus, plaintexts) = CompactPkeCrs::prepare_crs_parameters(
+            parameters.big_dimension(),
+            LweCiphertextCount(values),
+            TUniform::<u64>::new(parameters.glwe_noise_log),
+            CiphertextModulus::<u64>::new_native(),
+            1_u64 << bits,
+            CompactPkeZkScheme::V2,
+        )
+        .map_err(|error| decode(error.to_string()))?;
+        let padding = u64::from(bits - range_log);
+        let shape = CompactPkeCrsConformanceParams::new(dimension.0, values.0, noise, modulus, plaintexts, padding);
+        let crs = safe_deserialize_conformant(reader.rest(), Self::MAX_BYTES as u64, &shape).map_err(decode)?;
+        Ok(Self { parameters, unit_log, range_log, crs, bytes: bytes.to_vec() })
+    }
+
+    /// Checks a message's proofs, under the public key and for the round.
+    ///
+    /// # Errors
+    /// If the proofs do not hold for this message.
+    pub fn verify(&self, key: &PublicKey, round: &Round, message: &Message, proofs: &Proofs) -> Result<(), ProofError> {
         self.check(key, round)?;
-        let teacher = message.teacher();
-        let id = round.id(key.id());
-        let conformant = proof.0.is_conformant(&CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2));
-        if !conformant || message.round() != id || message.list().lwe_ciphertext_count().0 != round.values() {
-            return Err(ProofError::Invalid { teacher });
+        let (teacher, id) = (message.teacher(), round.id(key.id()));
+        let invalid = || ProofError::Invalid { teacher };
+        let lists = lists(message.list());
+        if message.round() != id || message.list().lwe_ciphertext_count().0 != round.values() || lists.len() != proofs.0.len() {
+            return Err(invalid());
         }
-        // What was proved is an encryption of the value plus half the range.
-        let mut list = message.list().clone();
-        self.shift(&mut list, self.offset() << self.unit_log);
-        let outcome = verify_lwe_compact_ciphertext_list(&list, &key.key, &proof.0, &self.crs, &metadata(id, teacher));
-        if outcome.is_valid() { Ok(()) } else { Err(ProofError::Invalid { teacher }) }
+        let shape = CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2);
+        for (place, (mut list, proof)) in lists.into_iter().zip(&proofs.0).enumerate() {
+            // What was proved is an encryption of the value plus half the range.
+            self.shift(&mut list, self.offset() << self.unit_log);
+            let metadata = metadata(id, teacher, place);
+            if !proof.is_conformant(&shape)
+                || !verify_lwe_compact_ciphertext_list(&list, &key.key, proof, &self.crs, &metadata).is_valid()
+            {
+                return Err(invalid());
+            }
+        }
+        Ok(())
     }
 
     fn check(&self, key: &PublicKey, round: &Round) -> Result<(), ProofError> {
+        if let Some(expected) = round.proofs().filter(|expected| *expected != self.digest()) {
+            return Err(ProofError::OtherKey { expected, found: self.digest() });
+        }
         let unit_log = Encoding::of_round(&key.parameters, round)?.layout().unit().trailing_zeros();
         let ours = ProofTarget {
             parameters: self.parameters.name(),
             unit_log: self.unit_log,
             values: self.crs.max_num_messages().0,
         };
-        let asked = ProofTarget { parameters: key.parameters.name(), unit_log, values: round.values() };
+        let asked = ProofTarget { parameters: key.parameters.name(), unit_log, values: values_of_a_proof(round) };
         if asked.parameters != ours.parameters || asked.unit_log != ours.unit_log || asked.values > ours.values {
             return Err(ProofError::Key { key: ours, round: asked });
         }
@@ -216,30 +277,125 @@ impl std::fmt::Debug for ProofKey {
     }
 }
 
-impl Proof {
-    /// The largest number of bytes of a proof.
-    pub const MAX_BYTES: u64 = 1 << 16;
+/// The part of a proof key before its reference string.
+struct Header {
+    parameters: Parameters,
+    unit_log: u32,
+    range_log: u32,
+    values: usize,
+}
 
-    /// Returns the bytes that travel (tfhe's versioned form).
+impl Encode for Header {
+    fn encoded_len(&self) -> usize {
+        self.parameters.encoded_len() + 3 * usize::LENGTH
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.parameters.encode(writer);
+        (self.unit_log as usize).encode(writer);
+        (self.range_log as usize).encode(writer);
+        self.values.encode(writer);
+    }
+}
+
+impl Decode for Header {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let parameters = reader.read()?;
+        let bits = |field| Limits { field, min: 1, max: 63 };
+        let unit_log: usize = reader.read_with(bits("unit"))?;
+        let range_log: usize = reader.read_with(bits("bits of a value"))?;
+        let values = reader.read_with(Limits { field: "values of a proof", min: 1, max: ProofKey::MAX_VALUES })?;
+        Ok(Self { parameters, unit_log: unit_log as u32, range_log: range_log as u32, values })
+    }
+}
+
+/// A proof key as it is written.
+struct Sealed<'a> {
+    header: Header,
+    crs: &'a [u8],
+}
+
+encode_in_order!(Sealed<'_>: header, crs);
+
+impl Content for Sealed<'_> {
+    const KIND: Kind = Kind::ProofKey;
+}
+
+fn decode<E: Into<Box<dyn std::error::Error + Send + Sync>>>(error: E) -> ProofError {
+    ProofError::Decode(error.into())
+}
+
+fn check_range(range_log: u32, bits: u32) -> Result<(), ProofError> {
+    if (1..bits).contains(&range_log) { Ok(()) } else { Err(ProofError::Range { found: range_log, max: bits - 1 }) }
+}
+
+/// Returns the number of values of the longest part of a round's message that one proof covers.
+fn values_of_a_proof(round: &Round) -> usize {
+    round.values().min(ProofKey::MAX_VALUES)
+}
+
+/// Returns the parts of a list that share a mask, as lists of their own.
+fn lists(list: &LweCompactCiphertextListOwned<u64>) -> Vec<LweCompactCiphertextListOwned<u64>> {
+    let (masks, bodies) = list.as_ref().split_at(list.as_ref().len() - list.lwe_ciphertext_count().0);
+    let parts = masks.chunks_exact(list.lwe_size().to_lwe_dimension().0).zip(bodies.chunks(ProofKey::MAX_VALUES));
+    parts
+        .map(|(mask, bodies)| {
+            let count = LweCiphertextCount(bodies.len());
+            LweCompactCiphertextList::from_container(
+                [mask, bodies].concat(),
+                list.lwe_size(),
+                count,
+                list.ciphertext_modulus(),
+            )
+        })
+        .collect()
+}
+
+/// Puts lists of one mask each together, as [`lists`] takes them apart.
+fn join(lists: &[LweCompactCiphertextListOwned<u64>], size: LweSize) -> LweCompactCiphertextListOwned<u64> {
+    let dimension = size.to_lwe_dimension().0;
+    let part = |part: fn(&[u64], usize) -> &[u64]| lists.iter().flat_map(move |list| part(list.as_ref(), dimension));
+    let words: Vec<u64> =
+        part(|words, masks| &words[..masks]).chain(part(|words, masks| &words[masks..])).copied().collect();
+    let count = LweCiphertextCount(lists.iter().map(|list| list.lwe_ciphertext_count().0).sum());
+    LweCompactCiphertextList::from_container(words, size, count, CiphertextModulus::new_native())
+}
+
+impl Proofs {
+    /// The largest number of bytes of one proof.
+    pub const MAX_BYTES: u64 = 1 << 13;
+
+    /// Returns the bytes that travel: for each proof its length (4 bytes) and tfhe's versioned form.
     ///
     /// # Errors
-    /// If the proof is larger than [`Self::MAX_BYTES`].
+    /// If a proof is larger than [`Self::MAX_BYTES`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, ProofError> {
         let mut bytes = Vec::new();
-        safe_serialize(&self.0, &mut bytes, Self::MAX_BYTES)
-            .map_err(|error| ProofError::Encode { max: Self::MAX_BYTES, source: error.to_string().into() })?;
+        for proof in &self.0 {
+            let mut one = Vec::new();
+            safe_serialize(proof, &mut one, Self::MAX_BYTES)
+                .map_err(|error| ProofError::Encode { max: Self::MAX_BYTES, source: error.to_string().into() })?;
+            bytes.extend_from_slice(&(one.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(&one);
+        }
         Ok(bytes)
     }
 
-    /// Reads a proof; whether it convinces is for [`ProofKey::verify`] to say.
+    /// Reads proofs; whether they convince is for [`ProofKey::verify`] to say.
     ///
     /// # Errors
-    /// If the bytes are not a proof of the scheme in use.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ProofError> {
+    /// If the bytes are not proofs of the scheme in use.
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, ProofError> {
         let scheme = CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2);
-        safe_deserialize_conformant(bytes, Self::MAX_BYTES, &scheme)
-            .map(Self)
-            .map_err(|error| ProofError::Decode(error.into()))
+        let mut proofs = Vec::new();
+        while !bytes.is_empty() {
+            let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| decode("a length that was cut off"))?;
+            let length = u32::from_le_bytes(*length) as usize;
+            let (proof, rest) = rest.split_at_checked(length).ok_or_else(|| decode("a proof that was cut off"))?;
+            proofs.push(safe_deserialize_conformant(proof, Self::MAX_BYTES, &scheme).map_err(decode)?);
+            bytes = rest;
+        }
+        Ok(Self(proofs))
     }
 }
 
@@ -256,7 +412,7 @@ impl Teacher {
         values: &[i64],
         proof_key: &ProofKey,
         randomness: &Randomness,
-    ) -> Result<(Message, Proof), ProofError> {
+    ) -> Result<(Message, Proofs), ProofError> {
         proof_key.check(key, round)?;
         let offset = proof_key.offset();
         self.check(round, values, offset - 1)?;
@@ -265,49 +421,53 @@ impl Teacher {
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
         let shifted: Zeroizing<Vec<u64>> =
             Zeroizing::new(values.iter().map(|&value| value.cast_unsigned().wrapping_add(offset)).collect());
-        let mut list = LweCompactCiphertextList::new(
-            0,
-            key.parameters.big_dimension().to_lwe_size(),
-            LweCiphertextCount(values.len()),
-            CiphertextModulus::new_native(),
-        );
+        let size = key.parameters.big_dimension().to_lwe_size();
         let noise = TUniform::<u64>::new(key.parameters.glwe_noise_log);
-        let proof = encrypt_and_prove_lwe_compact_ciphertext_list_with_compact_public_key(
-            &key.key,
-            &mut list,
-            &shifted.as_slice(),
-            1 << proof_key.unit_log,
-            noise,
-            noise,
-            &mut generator,
-            &proof_key.crs,
-            &metadata(id, self.index),
-            ZkComputeLoad::Proof,
-        )
-        .map_err(|error| ProofError::Prove(error.to_string().into()))?;
-        proof_key.shift(&mut list, (offset << proof_key.unit_log).wrapping_neg());
-        Ok((Message::new(key.id(), round, self.index, list), Proof(proof)))
+        let (mut lists, mut proofs) = (Vec::new(), Vec::new());
+        for (place, values) in shifted.chunks(ProofKey::MAX_VALUES).enumerate() {
+            let count = LweCiphertextCount(values.len());
+            let mut list = LweCompactCiphertextList::new(0, size, count, CiphertextModulus::new_native());
+            let proof = encrypt_and_prove_lwe_compact_ciphertext_list_with_compact_public_key(
+                &key.key,
+                &mut list,
+                &values,
+                1 << proof_key.unit_log,
+                noise,
+                noise,
+                &mut generator,
+                &proof_key.crs,
+                &metadata(id, self.index, place),
+                ZkComputeLoad::Proof,
+            )
+            .map_err(|error| ProofError::Prove(error.to_string().into()))?;
+            proof_key.shift(&mut list, (offset << proof_key.unit_log).wrapping_neg());
+            lists.push(list);
+            proofs.push(proof);
+        }
+        Ok((Message::new(key.id(), round, self.index, join(&lists, size)), Proofs(proofs)))
     }
 }
 
 impl Server {
-    /// Adds a message as [`Self::add`] does, if the message's proof holds.
+    /// Adds a message as [`Self::add`] does, if the message's proofs hold.
     ///
     /// # Errors
     /// Those of [`Self::add`], and [`ProofError::Invalid`], which names the teacher. A refused message changes nothing.
     pub fn add_proven(
         &mut self,
-        teacher: usize,
         message: &Message,
-        proof: &Proof,
+        proofs: &Proofs,
         proof_key: &ProofKey,
     ) -> Result<(), ProofError> {
-        proof_key.verify(self.key().public_key(), self.round(), message, proof)?;
-        Ok(self.add(teacher, message)?)
+        self.check(message)?;
+        proof_key.verify(self.key().public_key(), self.round(), message, proofs)?;
+        self.count(message);
+        Ok(())
     }
 }
 
-/// Binds a proof to its round and teacher.
-fn metadata(round: RoundId, teacher: usize) -> Vec<u8> {
-    [b"speed/proof/v1".as_slice(), round.as_bytes(), &(teacher as u64).to_le_bytes()].concat()
+/// Binds a proof to its round, teacher and place in the message.
+fn metadata(round: RoundId, teacher: usize, place: usize) -> Vec<u8> {
+    let numbers = [teacher, place].map(|number| (number as u64).to_le_bytes());
+    [b"speed/proof/v3".as_slice(), round.as_bytes(), &numbers.concat()].concat()
 }

@@ -112,6 +112,18 @@ impl Round {
         self.spec.query_list
     }
 
+    /// Returns SHA-256 of the parties' names and keys, where they sign what they send.
+    #[must_use]
+    pub fn roster(&self) -> Option<Digest> {
+        self.spec.roster
+    }
+
+    /// Returns SHA-256 of the proof key, where messages need proofs that they are well formed.
+    #[must_use]
+    pub fn proofs(&self) -> Option<Digest> {
+        self.spec.proofs
+    }
+
     /// Returns the possible outcomes of a query.
     #[must_use]
     pub fn outcomes(&self) -> Outcomes {
@@ -134,10 +146,12 @@ impl Round {
     ///
     /// ```text
     /// bytes  content
-    /// 14     "speed/round/v2"
+    /// 14     "speed/round/v3"
     /// 32     SHA-256 of the label
     /// 32     key id
     /// 32     SHA-256 of the list of queries, or zeros
+    /// 32     SHA-256 of the roster, or zeros
+    /// 32     SHA-256 of the proof key, or zeros
     /// 5 x 8  queries, classes, teachers, smallest number of teachers, noise bound
     /// 1      noise: 1 from the teachers, 2 from the server
     /// 1      simulation: 0 or 1
@@ -149,10 +163,12 @@ impl Round {
     pub fn id(&self, key: KeyId) -> RoundId {
         let RoundSpec { label, shape, min_teachers, noise_bound, threshold, .. } = self.spec;
         let mut hash = Sha256::new();
-        hash.update(b"speed/round/v2");
+        hash.update(b"speed/round/v3");
         hash.update(label.as_bytes());
         hash.update(key.as_bytes());
-        hash.update(self.spec.query_list.map_or([0; 32], |list| *list.as_bytes()));
+        for stated in [self.spec.query_list, self.spec.roster, self.spec.proofs] {
+            hash.update(stated.map_or([0; 32], |digest| *digest.as_bytes()));
+        }
         for number in [shape.queries(), shape.classes(), shape.teachers(), min_teachers] {
             hash.update((number as u64).to_le_bytes());
         }

@@ -2,62 +2,43 @@
 
 use crate::codec::{Decode, DecodeError, Encode, Reader, Writer};
 
-/// The fate of a teacher's message: in the sum, or the reason why not. One byte in states and results.
+/// The fate of a teacher's message: in the sum, or the reason why not. One byte in states and results. Only what a teacher signed says
+/// anything of it: what is not signed is anybody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TeacherStatus {
     /// The message is in the sum.
     Counted = 0,
-    /// No message had come when the sum was closed. (One that came later is late, and is not read.)
+    /// No message with its signature had come when the sum was closed. (One that came later is late, and is not read.)
     Missing = 1,
-    /// The file could not be read.
-    Unreadable = 2,
-    /// The file is not a teacher's message of this version.
-    NotAMessage = 3,
-    /// The message ends too early.
-    Truncated = 4,
-    /// The message was changed on its way.
-    Damaged = 5,
-    /// The file is longer than a message of this round can be.
-    Oversized = 6,
     /// The message was made for another key.
-    WrongKey = 7,
+    WrongKey = 2,
     /// The message was made for another round, as a replayed one is.
-    WrongRound = 8,
-    /// The message is another teacher's.
-    WrongTeacher = 9,
+    WrongRound = 3,
     /// The message has another number of queries or classes.
-    WrongShape = 10,
+    WrongShape = 4,
+    /// The message has no proof that it is well formed, or one that does not hold.
+    Unproven = 5,
 }
 
 impl TeacherStatus {
     /// All statuses, in the order of their bytes.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 6] = [
         Self::Counted,
         Self::Missing,
-        Self::Unreadable,
-        Self::NotAMessage,
-        Self::Truncated,
-        Self::Damaged,
-        Self::Oversized,
         Self::WrongKey,
         Self::WrongRound,
-        Self::WrongTeacher,
         Self::WrongShape,
+        Self::Unproven,
     ];
 }
 
 speed_core::named!(TeacherStatus:
     Counted = "counted",
     Missing = "missing",
-    Unreadable = "unreadable",
-    NotAMessage = "not-a-message",
-    Truncated = "truncated",
-    Damaged = "damaged",
-    Oversized = "oversized",
     WrongKey = "wrong-key",
     WrongRound = "wrong-round",
-    WrongTeacher = "wrong-teacher",
     WrongShape = "wrong-shape",
+    Unproven = "unproven",
 );
 
 impl Encode for Vec<TeacherStatus> {

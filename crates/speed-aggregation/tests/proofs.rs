@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use speed_aggregation::{
-    Encrypted, Message, Parameters, Proof, ProofError, ProofKey, Round, RoundSpec, Server, Teacher, TeacherError,
+    Encrypted, Message, Parameters, ProofError, ProofKey, Proofs, Round, RoundSpec, Server, Teacher, TeacherError,
 };
 use speed_core::{Randomness, VoteShape};
 
@@ -28,12 +28,12 @@ fn honest_messages_convince_and_nothing_else_does() {
     println!("proof {:.2?}", timed.elapsed());
     let bytes = proof.to_bytes().expect("small");
     println!("{} bytes", bytes.len());
-    let proof = Proof::from_bytes(&bytes).expect("intact");
+    let proof = Proofs::from_bytes(&bytes).expect("intact");
     let timed = Instant::now();
     proof_key.verify(public, &round, &message, &proof).expect("honest");
     println!("verification {:.2?}", timed.elapsed());
 
-    let invalid = |message: &Message, proof: &Proof| {
+    let invalid = |message: &Message, proof: &Proofs| {
         matches!(proof_key.verify(public, &round, message, proof), Err(ProofError::Invalid { .. }))
     };
     // Another teacher's proof, and a message without one: the same values, encrypted as without proofs.
@@ -57,15 +57,15 @@ fn honest_messages_convince_and_nothing_else_does() {
     for position in (0..bytes.len()).step_by(37) {
         let mut damaged = bytes.clone();
         damaged[position] ^= 1;
-        if let Ok(damaged) = Proof::from_bytes(&damaged) {
+        if let Ok(damaged) = Proofs::from_bytes(&damaged) {
             assert!(invalid(&message, &damaged), "byte {position}");
         }
     }
-    assert!(Proof::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+    assert!(Proofs::from_bytes(&bytes[..bytes.len() - 1]).is_err());
 
     let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
-    server.add_proven(0, &message, &proof, &proof_key).expect("honest");
-    assert!(matches!(server.add_proven(1, &other, &proof, &proof_key), Err(ProofError::Invalid { teacher: 1 })));
+    server.add_proven(&message, &proof, &proof_key).expect("honest");
+    assert!(matches!(server.add_proven(&other, &proof, &proof_key), Err(ProofError::Invalid { teacher: 1 })));
     assert_eq!(server.received(), 1);
-    server.add_proven(1, &other, &other_proof, &proof_key).expect("the refused teacher may still answer properly");
+    server.add_proven(&other, &other_proof, &proof_key).expect("the refused teacher may still answer properly");
 }

@@ -1,6 +1,7 @@
 //! The commands: parse, call, print. Results go to standard output, everything else to standard error.
 
 mod data;
+mod identity;
 mod price;
 mod privacy;
 mod run;
@@ -100,6 +101,9 @@ fn usage(name: &str, message: String) -> Failure {
 
 /// The line above the text of every simulated output.
 const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy\n";
+
+/// What a round without proofs gives up.
+const WITHOUT_PROOFS: &str = "without proofs: a teacher that sees the labels can read the secret key out of them (docs/threat-models.md)\n";
 
 /// The mark of a simulation, or nothing.
 fn mark(simulation: bool) -> &'static str {

@@ -63,6 +63,11 @@ fn noise_placement() -> impl TypedValueParser<Value = NoisePlacement> {
         .map(|noise| if noise == "server" { NoisePlacement::Central } else { NoisePlacement::Distributed })
 }
 
+/// A choice whether messages need proofs.
+fn proofs() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["required", "off"]).map(|proofs| proofs == "required")
+}
+
 /// A choice of circuit among those that are exact.
 fn exact_circuit() -> impl TypedValueParser<Value = Circuit> {
     let names = [Circuit::Tournament, Circuit::AllPairs].map(Circuit::name);
@@ -240,9 +245,9 @@ pub(crate) struct RoundOptions {
     /// Number of classes
     #[arg(long, value_name = "K")]
     pub(crate) classes: usize,
-    /// Number of teachers
-    #[arg(long, value_name = "N")]
-    pub(crate) teachers: usize,
+    /// The parties: the cards of the server and of all teachers, one after another
+    #[arg(long, value_name = "FILE")]
+    pub(crate) roster: PathBuf,
     /// Number of teachers that must answer [default: all]
     #[arg(long, value_name = "M")]
     pub(crate) min_teachers: Option<usize>,
@@ -258,6 +263,13 @@ pub(crate) struct RoundOptions {
     /// No answer where the noisy maximum is below so many votes
     #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
     pub(crate) threshold: Option<i64>,
+    /// Proofs that messages are well formed. Without them a teacher that sends what is no encryption may read the secret key out
+    /// of the labels, if it sees them (docs/threat-models.md)
+    #[arg(long, value_name = "PROOFS", default_value = "required", value_parser = proofs())]
+    pub(crate) proofs: bool,
+    /// The proof key to write, for teachers and server [default: proof.key beside the round's file]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) proof_key: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) price: PriceOptions,
     /// A round whose keys or noise come from a seed: no privacy
@@ -282,14 +294,32 @@ pub(crate) struct PriceOptions {
     pub(crate) max_epsilon: Option<f64>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct IdentityOptions {
+    /// Name of this party, for people
+    #[arg(long)]
+    pub(crate) name: String,
+    /// The signing key to write (PEM, mode 0600); the card has the same name with .toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TeacherCommand {
+    /// Generate this teacher's signing key, and its card for the student's roster
+    Keygen(IdentityOptions),
     /// Encrypt this teacher's noisy votes for a round
     Answer(AnswerOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerOptions {
+    /// This teacher's signing key; which teacher it is, the round's file says
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signing_key: PathBuf,
     /// The student's public.key
     #[arg(long, value_name = "FILE")]
     pub(crate) public_key: PathBuf,
@@ -299,9 +329,9 @@ pub(crate) struct AnswerOptions {
     /// This teacher's votes, one label per query: .npy, or text with a label or `query,label` per line
     #[arg(long, value_name = "FILE")]
     pub(crate) votes: PathBuf,
-    /// This teacher's index, from 0
-    #[arg(long, value_name = "I")]
-    pub(crate) teacher: usize,
+    /// The round's proof key, where the round asks for proofs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) proof_key: Option<PathBuf>,
     /// The list of queries that this teacher voted on; a round with another, or without one, is refused
     #[arg(long, value_name = "FILE")]
     pub(crate) query_list: Option<PathBuf>,
@@ -316,7 +346,7 @@ pub(crate) struct AnswerOptions {
     /// Noise and encryption from a seed, in rounds that are simulations
     #[arg(long, value_name = "SEED")]
     pub(crate) simulation: Option<u64>,
-    /// The message to write; the name teacher-I.msg lets the server name its teacher even if it is damaged
+    /// The message to write; its name means nothing
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Print JSON
@@ -326,18 +356,26 @@ pub(crate) struct AnswerOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServerCommand {
+    /// Generate the server's signing key, and its card for the student's roster
+    Keygen(IdentityOptions),
     /// Sum the teachers' messages and compute the encrypted winners; killed, it goes on where it was
     Aggregate(AggregateOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AggregateOptions {
+    /// The server's signing key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signing_key: PathBuf,
     /// The student's evaluation.key
     #[arg(long, value_name = "FILE")]
     pub(crate) evaluation_key: PathBuf,
     /// The round's file
     #[arg(long, value_name = "FILE")]
     pub(crate) round: PathBuf,
+    /// The round's proof key, where the round asks for proofs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) proof_key: Option<PathBuf>,
     /// Folder of the teachers' messages
     #[arg(long, value_name = "DIR")]
     pub(crate) answers: PathBuf,

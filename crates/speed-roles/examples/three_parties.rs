@@ -10,51 +10,66 @@ use std::fs;
 use std::path::Path;
 
 use speed_aggregation::{Parameters, PrivacyNoise};
-use speed_core::{Circuit, NoisePlacement, RandomnessKind, VoteShape};
+use speed_core::{Circuit, NoisePlacement, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions};
 use speed_roles::teacher::{self, TeacherOptions};
-use speed_roles::{RoundRandomness, Terms, student};
+use speed_roles::{Identity, Party, Role, Roster, RoundRandomness, Terms, generate_identity, student};
 
 const RANDOMNESS: RoundRandomness = RoundRandomness::OPERATING_SYSTEM;
 
-/// The student makes keys and a round: `secret.key` stays, everything else goes to the others.
-fn announce(folder: &Path, shape: VoteShape) -> Result<(), Box<dyn Error>> {
+/// A party makes its signing key, which stays with it, and gives its card to the student.
+fn introduce(folder: &Path, role: Role, name: &str) -> Result<Party, Box<dyn Error>> {
+    let path = folder.join(format!("{name}.key"));
+    generate_identity(role, name, &path)?;
+    Ok(Party::new(name, Identity::read(&path)?.key())?)
+}
+
+/// The student makes keys, a round, and the key with which teachers prove that their messages are well formed: `secret.key` stays,
+/// everything else goes to the others.
+fn announce(folder: &Path, roster: Roster) -> Result<(), Box<dyn Error>> {
     student::keygen(folder, &Parameters::TOURNAMENT_128, RANDOMNESS)?;
     let terms = Terms {
         name: "three parties".into(),
-        shape,
+        min_teachers: roster.teachers().len(),
+        roster,
+        queries: 2,
+        classes: 10,
         query_list: None,
-        min_teachers: shape.teachers(),
         noise: PrivacyNoise::named("discrete-laplace", 1.0)?,
         placement: NoisePlacement::Distributed,
         threshold: None,
+        proofs: None,
         randomness: RandomnessKind::OperatingSystem,
     };
-    student::round(&terms, &folder.join("public.key"), &folder.join("round.toml"))?;
+    let proof_key = folder.join("proof.key");
+    student::round(&terms, &folder.join("public.key"), Some(&proof_key), &folder.join("round.toml"), RANDOMNESS)?;
     Ok(())
 }
 
-/// A teacher encrypts its votes, with its share of the noise, into one message.
-fn answer(folder: &Path, inbox: &Path, teacher: usize, votes: &str) -> Result<(), Box<dyn Error>> {
-    let file = folder.join(format!("votes-{teacher}.csv"));
+/// A teacher encrypts its votes, with its share of the noise, into one message, proves that it is well formed, and signs it.
+fn answer(folder: &Path, inbox: &Path, name: &str, votes: &str) -> Result<(), Box<dyn Error>> {
+    let file = folder.join(format!("{name}.csv"));
     fs::write(&file, votes)?;
     let report = teacher::answer(&TeacherOptions {
+        signing_key: folder.join(format!("{name}.key")),
         public_key: folder.join("public.key"),
+        proof_key: Some(folder.join("proof.key")),
         round: folder.join("round.toml"),
         votes: file,
-        teacher,
-        out: inbox.join(format!("teacher-{teacher}.msg")),
+        out: inbox.join(name),
         query_list: None,
         mechanism: None,
         randomness: RANDOMNESS,
     })?;
-    println!("teacher {teacher} sends {} bytes", report.bytes);
+    println!("{name} sends {} bytes", report.bytes);
     Ok(())
 }
 
 /// The server sums the messages and computes the winners, on ciphertexts only.
 fn label(folder: &Path, inbox: &Path) -> Result<(), Box<dyn Error>> {
     let options = ServerOptions {
+        signing_key: folder.join("server.key"),
+        proof_key: Some(folder.join("proof.key")),
         evaluation_key: folder.join("evaluation.key"),
         round: folder.join("round.toml"),
         answers: inbox.to_path_buf(),
@@ -89,9 +104,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let (folder, inbox) = (folder.path(), folder.path().join("inbox"));
     fs::create_dir(&inbox)?;
-    announce(folder, VoteShape::new(3, 2, 10)?)?;
-    for (teacher, votes) in ["7\n1\n", "7\n2\n", "7\n2\n"].into_iter().enumerate() {
-        answer(folder, &inbox, teacher, votes)?;
+    let hospitals = [("north", "7\n1\n"), ("south", "7\n2\n"), ("west", "7\n2\n")];
+    let server = introduce(folder, Role::Server, "server")?;
+    let teachers = hospitals.iter().map(|(name, _)| introduce(folder, Role::Teacher, name)).collect::<Result<_, _>>()?;
+    announce(folder, Roster::new(server, teachers)?)?;
+    for (name, votes) in hospitals {
+        answer(folder, &inbox, name, votes)?;
     }
     label(folder, &inbox)?;
 

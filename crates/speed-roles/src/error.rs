@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
-use speed_aggregation::{AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ServerError, TeacherError};
+use speed_aggregation::{
+    AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ProofError, ServerError, TeacherError,
+};
 use speed_core::{EntropyError, ExitCode, printable_path};
 use speed_mechanism::{Mechanism, MechanismError};
 
 use crate::fault::{InputFault, ResultsFault, RoundFileFault};
 use crate::refusal::Refusal;
+use crate::roster::RosterError;
 use crate::terms::TermsError;
 
 /// A program that stopped. [`RolesError::exit_code`] is the command line's.
@@ -19,6 +22,9 @@ pub enum RolesError {
     /// Terms that make no round.
     #[error(transparent)]
     Terms(#[from] TermsError),
+    /// A party's name that is none.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
     /// A round without an exact encoding under this key.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
@@ -83,6 +89,9 @@ pub enum RolesError {
     /// A server that cannot compute.
     #[error(transparent)]
     Server(#[from] ServerError),
+    /// A proof or a proof key that cannot be made.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
     /// Answers that do not make a result.
     #[error(transparent)]
     Answers(#[from] AnswerListError),
@@ -118,14 +127,12 @@ pub enum OptionsFault {
         /// The mechanism of the round.
         found: Mechanism,
     },
-    /// A teacher that is none of the round's.
-    #[error("teacher {teacher}: the round has teachers 0 to {}", teachers - 1)]
-    Teacher {
-        /// The teacher's index.
-        teacher: usize,
-        /// Teachers of the round.
-        teachers: usize,
-    },
+    /// A program without the proof key in a round that asks for proofs.
+    #[error("this round asks for proofs that messages are well formed: give --proof-key FILE, which the student made with the round")]
+    ProofKeyMissing,
+    /// A program with a proof key in a round that asks for no proofs.
+    #[error("this round asks for no proofs: --proof-key is for rounds that name one")]
+    ProofKeyRefused,
 }
 
 impl RolesError {
@@ -135,6 +142,7 @@ impl RolesError {
         match self {
             Self::Options(_)
             | Self::Terms(_)
+            | Self::Roster(_)
             | Self::Encoding(_)
             | Self::PrivacyNoise(_)
             | Self::Mechanism(_)
@@ -143,7 +151,7 @@ impl RolesError {
             Self::Input { .. } | Self::TooFew { .. } => ExitCode::Input,
             Self::Results { .. } => ExitCode::Results,
             Self::Io { .. } => ExitCode::InputOutput,
-            Self::Teacher(_) | Self::Server(_) | Self::Answers(_) | Self::Entropy(_) => ExitCode::Computation,
+            Self::Teacher(_) | Self::Server(_) | Self::Proof(_) | Self::Answers(_) | Self::Entropy(_) => ExitCode::Computation,
         }
     }
 

@@ -1,10 +1,12 @@
 //! Faults of files.
 
-use speed_aggregation::{DecodeError, KeyId, OpenError, RoundId, ServerError};
+use speed_aggregation::{DecodeError, KeyId, OpenError, ProofError, RoundId, ServerError};
 use speed_core::{Digest, DigestError};
 use speed_mechanism::MechanismError;
 
+use crate::identity::PartyKey;
 use crate::labels::LabelsError;
+use crate::roster::RosterError;
 use crate::terms::TermsError;
 
 /// A file that was not read.
@@ -48,6 +50,35 @@ pub enum InputFault {
         expected: KeyId,
         /// The file's key.
         found: KeyId,
+    },
+    /// A file that is no signing key.
+    #[error("no Ed25519 signing key in PEM (PKCS #8), as `speed teacher keygen` and `openssl genpkey` write it")]
+    SigningKey,
+    /// A signing key of none of the round's teachers, or of another server than the round's.
+    #[error("is the key of {found}, which is {is}")]
+    Party {
+        /// The key's owner.
+        found: PartyKey,
+        /// What the owner is.
+        is: &'static str,
+    },
+    /// Bytes that are no text.
+    #[error("expected text")]
+    NotText,
+    /// A text that is not TOML, or has other keys.
+    #[error("{}", .0.to_string().trim_end())]
+    Toml(#[from] Box<toml::de::Error>),
+    /// Parties that make no roster.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    /// A proof key that is damaged or not the round's.
+    #[error(transparent)]
+    Proof(Box<ProofError>),
+    /// A result that the round's server did not sign.
+    #[error("is not signed by the round's server {server:?}: it was changed, or another made it")]
+    Unsigned {
+        /// The server's name.
+        server: String,
     },
     /// A folder that cannot be listed.
     #[error("cannot read the folder of answers: {0}")]

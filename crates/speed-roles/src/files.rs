@@ -15,7 +15,7 @@ use crate::fault::{InputFault, ReadFault, ResultsFault};
 pub(crate) const MAX_KEY: u64 = 64 << 10;
 pub(crate) const MAX_EVALUATION_KEY: u64 = 512 << 20;
 pub(crate) const MAX_VOTES: u64 = 16 << 20;
-pub(crate) const MAX_ROUND: u64 = 64 << 10;
+pub(crate) const MAX_ROUND: u64 = 4 << 20;
 
 /// The readers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +37,6 @@ pub(crate) fn read_up_to(path: &Path, max: u64) -> Result<Vec<u8>, ReadFault> {
     File::open(path).and_then(|file| file.take(max + 1).read_to_end(&mut bytes))?;
     let found = bytes.len() as u64;
     if found > max { Err(ReadFault::TooLong { found, max }) } else { Ok(bytes) }
-}
-
-/// Reads the first bytes of a regular file, at most `count`.
-pub(crate) fn read_start(path: &Path, count: u64) -> Result<Vec<u8>, ReadFault> {
-    regular_length(path)?;
-    let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(count).read_to_end(&mut bytes))?;
-    Ok(bytes)
 }
 
 /// Returns the length of a regular file. (Opening a pipe or a device could block for ever.)
@@ -142,7 +134,6 @@ mod tests {
         write_new(&path, b"12345", Access::Owner).expect("new");
         assert!(matches!(write_new(&path, b"6", Access::Shared), Err(RolesError::Results { .. })));
         assert_eq!(read_up_to(&path, 5).expect("short"), b"12345");
-        assert_eq!(read_start(&path, 2).expect("short"), b"12");
         assert!(matches!(read_up_to(&path, 4), Err(ReadFault::TooLong { found: 5, max: 4 })));
         assert!(matches!(read_up_to(folder.path(), 4), Err(ReadFault::NotRegular)));
         assert!(matches!(read_up_to(&folder.path().join("absent"), 4), Err(ReadFault::Io(_))));

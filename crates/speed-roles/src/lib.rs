@@ -25,9 +25,12 @@
 mod error;
 mod fault;
 mod files;
+mod identity;
 mod labels;
+mod proofs;
 mod randomness;
 mod refusal;
+mod roster;
 mod round_file;
 pub mod server;
 #[cfg(feature = "student")]
@@ -38,7 +41,9 @@ mod terms;
 pub use error::{OptionsFault, RolesError};
 pub use fault::{InputFault, ReadFault, ResultsFault, RoundFileFault};
 pub use files::hash_file;
+pub use identity::{Identity, IdentityReport, PartyKey, PartyKeyError, generate_identity};
 pub use labels::{LabelsError, parse_labels};
 pub use randomness::RoundRandomness;
+pub use roster::{Party, Role, Roster, RosterError};
 pub use round_file::RoundFile;
 pub use terms::{Terms, TermsError};

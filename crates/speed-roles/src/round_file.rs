@@ -10,15 +10,17 @@ use speed_core::RandomnessKind;
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, RoundFileFault};
 use crate::files::{MAX_ROUND, read_up_to};
+use crate::roster::Roster;
 use crate::terms::{Terms, TermsError};
 
 use document::Content;
 
-/// A round and the key that it is for.
+/// A round, its parties, and the key that it is for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundFile {
     name: String,
     round: Round,
+    roster: Roster,
     key: KeyId,
     noise: PrivacyNoise,
 }
@@ -29,13 +31,14 @@ impl RoundFile {
     /// # Errors
     /// If the terms make no round, or one without an exact encoding under the key.
     pub fn new(terms: &Terms, key: &PublicKey) -> Result<Self, RolesError> {
-        let file = Self::build(terms, terms.noise.bound(terms.shape)?, key.id())?;
+        let file = Self::build(terms, terms.noise.bound(terms.shape().map_err(TermsError::from)?)?, key.id())?;
         Encoding::of_round(key.parameters(), &file.round)?;
         Ok(file)
     }
 
     fn build(terms: &Terms, noise_bound: u64, key: KeyId) -> Result<Self, TermsError> {
-        Ok(Self { name: terms.name.clone(), round: terms.round(noise_bound)?, key, noise: terms.noise })
+        let (name, roster) = (terms.name.clone(), terms.roster.clone());
+        Ok(Self { name, round: terms.round(noise_bound)?, roster, key, noise: terms.noise })
     }
 
     /// Returns the round.
@@ -48,6 +51,12 @@ impl RoundFile {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns its parties.
+    #[must_use]
+    pub fn roster(&self) -> &Roster {
+        &self.roster
     }
 
     /// Returns the key that it is for.
@@ -71,7 +80,7 @@ impl RoundFile {
     /// Returns the file's text.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        document::write(&self.name, &self.round, self.key, self.noise)
+        document::write(self)
     }
 
     /// Reads a round's file, strictly: no unknown key, limits as in [`Round`], a bound that its noise respects, and the id
@@ -83,7 +92,7 @@ impl RoundFile {
         let Content { terms, key, noise_bound, id } = document::read(text)?;
         let file = Self::build(&terms, noise_bound, key)?;
         // After `build`, which limits the number of values.
-        let min = terms.noise.bound(terms.shape)?;
+        let min = terms.noise.bound(file.round.shape())?;
         if noise_bound < min {
             return Err(RoundFileFault::Bound { min, found: noise_bound });
         }
@@ -125,22 +134,33 @@ impl RoundFile {
 
 #[cfg(test)]
 mod tests {
-    use speed_core::{Digest, NoisePlacement, VoteShape};
+    use speed_core::{Digest, NoisePlacement};
 
     use super::*;
+    use crate::identity::Identity;
+    use crate::roster::Party;
+
+    /// A party whose key is that of the digest of its name.
+    fn party(name: &str) -> Party {
+        Party::new(name, Identity::of_seed(*Digest::of(name).as_bytes()).key()).expect("a name")
+    }
 
     fn file() -> RoundFile {
+        let teachers = (0..250).map(|teacher| party(&format!("hospital {teacher}"))).collect();
         let terms = Terms {
             name: "a round".into(),
-            shape: VoteShape::new(250, 100, 10).expect("a shape"),
+            roster: Roster::new(party("server"), teachers).expect("250 parties"),
+            queries: 100,
+            classes: 10,
             query_list: Some(Digest::from_bytes([3; 32])),
             min_teachers: 200,
             noise: PrivacyNoise::named("discrete-laplace", 0.1).expect("valid"),
             placement: NoisePlacement::Distributed,
             threshold: Some(-7),
+            proofs: Some(Digest::from_bytes([4; 32])),
             randomness: RandomnessKind::Simulation,
         };
-        let bound = terms.noise.bound(terms.shape).expect("bounded");
+        let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
         RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex")).expect("valid")
     }
 
@@ -155,7 +175,7 @@ mod tests {
     fn whatever_is_changed_is_refused() {
         let text = file().to_toml();
         for (from, to, words) in [
-            ("format = 2", "format = 1", "this program reads format 2"),
+            ("format = 3", "format = 2", "this program reads format 3"),
             ("name = \"a round\"", "name = \"another\"", "it was changed"),
             ("name = \"a round\"", "name = \"\"", "1 to 200"),
             ("simulation = true", "simulation = false", "it was changed"),
@@ -163,7 +183,12 @@ mod tests {
             ("count = 100", "count = 0", "0 queries"),
             ("count = 100", "count = 99999999", "queries"),
             ("count = 100", "count = -1", "invalid value"),
-            ("count = 250", "count = 251", "it was changed"),
+            ("name = \"hospital 3\"", "name = \"hospital 4\"", "have the same name"),
+            ("name = \"hospital 3\"", "name = \"\"", "1 to 100 bytes"),
+            ("name = \"hospital 3\"", "name = \"hospital 3000\"", "it was changed"),
+            ("sha256 = \"0404", "sha256 = \"0405", "it was changed"),
+            ("[proofs]\nsha256 = \"04", "#", "it was changed"),
+            ("[server]", "[servers]", "unknown field"),
             ("minimum = 200", "minimum = 251", "251 teachers must answer"),
             ("threshold = -7", "threshold = -8", "it was changed"),
             ("threshold = -7", "threshold = 99999", "threshold 99999"),
@@ -176,8 +201,8 @@ mod tests {
             ("gamma = 0.1", "gamma = 0.0001", "at least 0.001"),
             ("key = \"ab", "key = \"ac", "it was changed"),
             ("key = \"ab", "key = \"", "64 hexadecimal digits"),
-            ("[teachers]", "[teachers]\nextra = 1", "unknown field"),
-            ("[teachers]", "[teacher]", "unknown field"),
+            ("[noise]", "[noise]\nextra = 1", "unknown field"),
+            ("[[teacher]]", "[[teachers]]", "unknown field"),
         ] {
             let changed = text.replacen(from, to, 1);
             assert_ne!(changed, text, "{from}");

@@ -1,5 +1,6 @@
 //! The server's program: messages in, one result out, on ciphertexts only.
 
+mod admission;
 mod inbox;
 mod labelling;
 mod report;
@@ -10,16 +11,19 @@ use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use speed_aggregation::{AnswerList, EncryptedAnswer, SeededEvaluationKey, TeacherStatus};
+use speed_aggregation::{EncryptedAnswer, SeededEvaluationKey, SignedResult, TeacherStatus};
 use speed_core::{Circuit, NoisePlacement};
 
 use crate::error::{OptionsFault, RolesError};
-use crate::fault::ResultsFault;
+use crate::fault::{InputFault, ResultsFault};
 use crate::files::{Access, MAX_EVALUATION_KEY, decode_input, lock, read_input, write_new};
+use crate::identity::Identity;
+use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
 
 pub use crate::refusal::{MessageFault, Refusal};
+use admission::Admission;
 use inbox::FolderInbox;
 use labelling::{Labelled, Labelling, late};
 pub use report::{Progress, ServerReport};
@@ -28,8 +32,12 @@ use store::FolderStore;
 /// The options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
+    /// The server's signing key.
+    pub signing_key: PathBuf,
     /// The student's evaluation key.
     pub evaluation_key: PathBuf,
+    /// The round's proof key, if the round asks for proofs.
+    pub proof_key: Option<PathBuf>,
     /// The round's file.
     pub round: PathBuf,
     /// The folder of the teachers' messages.
@@ -91,8 +99,15 @@ pub fn aggregate(options: &ServerOptions, progress: &dyn Progress) -> Result<Ser
     let file = RoundFile::read(&options.round)?;
     file.check_randomness(options.randomness.kind())?;
     let minimum = minimum(&file, options.min_teachers)?;
+    let identity = Identity::read(&options.signing_key)?;
+    if identity.key() != file.roster().server().key() {
+        let fault = InputFault::Party { found: identity.key(), is: "not the round's server" };
+        return Err(RolesError::input(&options.signing_key)(fault));
+    }
+    let proof_key = proofs::read(options.proof_key.as_deref(), &file)?;
+    let admission = Admission { file: &file, proof_key: proof_key.as_ref() };
     match fs::symlink_metadata(&options.out) {
-        Ok(_) if options.out.is_file() => return finished(options, &file, minimum, progress),
+        Ok(_) if options.out.is_file() => return finished(options, admission, minimum, progress),
         Ok(_) => return Err(RolesError::results(&options.out, ResultsFault::NoFile)),
         Err(_) => {}
     }
@@ -105,6 +120,8 @@ pub fn aggregate(options: &ServerOptions, progress: &dyn Progress) -> Result<Ser
     let store = FolderStore::open(&state, file.id(), EncryptedAnswer::size(file.round().outcomes()))?;
     let labelling = Labelling {
         file: &file,
+        admission,
+        identity: &identity,
         minimum,
         circuit: options.circuit,
         threads: options.threads,
@@ -114,7 +131,7 @@ pub fn aggregate(options: &ServerOptions, progress: &dyn Progress) -> Result<Ser
         progress,
     };
     let labelled = labelling.run(key.expand())?;
-    let bytes = labelled.list.to_bytes();
+    let bytes = labelled.result.to_bytes();
     write_new(&options.out, &bytes, Access::Shared)?;
     store.remove();
     Ok(report(options, &file, minimum, labelled, bytes.len()))
@@ -132,18 +149,19 @@ fn minimum(file: &RoundFile, asked: Option<usize>) -> Result<usize, OptionsFault
 /// Reports on a result that is there already.
 fn finished(
     options: &ServerOptions,
-    file: &RoundFile,
+    admission: Admission<'_>,
     minimum: usize,
     progress: &dyn Progress,
 ) -> Result<ServerReport, RolesError> {
+    let file = admission.file;
     let other = || RolesError::results(&options.out, ResultsFault::Other);
-    let bytes = read_input(&options.out, AnswerList::size(file.round()) as u64).map_err(|_| other())?;
-    let list = AnswerList::from_bytes(&bytes).map_err(|_| other())?;
-    if list.round() != file.id() || list.shape() != file.round().shape() {
+    let bytes = read_input(&options.out, SignedResult::size(file.round()) as u64).map_err(|_| other())?;
+    let result = SignedResult::from_bytes(&bytes).map_err(|_| other())?;
+    if result.list().round() != file.id() || result.list().shape() != file.round().shape() {
         return Err(other());
     }
-    let refused = late(&FolderInbox::open(&options.answers)?, file, list.statuses(), progress);
-    let labelled = Labelled { list, refused, resumed: file.round().shape().queries() };
+    let refused = late(&FolderInbox::open(&options.answers)?, admission, result.list().statuses(), progress);
+    let labelled = Labelled { result, refused, resumed: file.round().shape().queries() };
     Ok(report(options, file, minimum, labelled, bytes.len()))
 }
 
@@ -151,9 +169,10 @@ fn report(
     options: &ServerOptions,
     file: &RoundFile,
     minimum: usize,
-    Labelled { list, refused, resumed }: Labelled,
+    Labelled { result, refused, resumed }: Labelled,
     bytes: usize,
 ) -> ServerReport {
+    let list = result.list();
     let missing = list.statuses().iter().enumerate().filter(|(_, status)| **status == TeacherStatus::Missing);
     ServerReport {
         round: file.id().to_hex(),
@@ -164,6 +183,7 @@ fn report(
         minimum,
         counted: list.counted(),
         honest_ratio: list.honest_ratio(),
+        proven: file.round().proofs().is_some(),
         noise_by_server: list.placement() == NoisePlacement::Central,
         refused,
         missing: missing.map(|(teacher, _)| teacher).collect(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use speed_aggregation::{PublicKey, Teacher, teacher_values};
+use speed_aggregation::{PublicKey, Submission, Teacher, teacher_values};
 use speed_core::{Digest, NoisePlacement};
 use speed_mechanism::{Mechanism, MechanismError};
 use zeroize::Zeroizing;
@@ -11,21 +11,25 @@ use zeroize::Zeroizing;
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::files::{Access, MAX_KEY, MAX_VOTES, decode_input, expect_absent, hash_file, write_new};
+use crate::identity::Identity;
 use crate::labels::parse_labels;
+use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
 
 /// The options of a teacher.
 #[derive(Clone, Debug)]
 pub struct TeacherOptions {
+    /// The teacher's signing key.
+    pub signing_key: PathBuf,
     /// The student's public key.
     pub public_key: PathBuf,
+    /// The round's proof key, if the round asks for proofs.
+    pub proof_key: Option<PathBuf>,
     /// The round's file.
     pub round: PathBuf,
     /// The teacher's votes, one label per query.
     pub votes: PathBuf,
-    /// The teacher's index, from 0.
-    pub teacher: usize,
     /// The message to write.
     pub out: PathBuf,
     /// The list of queries that the teacher voted on; a round with another, or without one, is refused.
@@ -43,8 +47,10 @@ pub struct TeacherReport {
     pub round: String,
     /// The round's name.
     pub name: String,
-    /// The teacher.
+    /// The teacher's index.
     pub teacher: usize,
+    /// True if a proof that the message is well formed is in it.
+    pub proven: bool,
     /// Number of queries answered.
     pub queries: usize,
     /// The mechanism of the noise that is in the message, or none where the server adds it.
@@ -65,41 +71,55 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     expect_absent(&options.out)?;
     let file = RoundFile::read(&options.round)?;
     check(options, &file)?;
+    let identity = Identity::read(&options.signing_key)?;
+    let teacher = file.roster().teacher(identity.key()).ok_or_else(|| {
+        let fault = InputFault::Party { found: identity.key(), is: "none of the round's teachers" };
+        RolesError::input(&options.signing_key)(fault)
+    })?;
     if let Some(list) = &options.query_list {
         check_queries(file.round().query_list(), hash_file(list)?).map_err(RolesError::input(list))?;
     }
     let shape = file.round().shape();
     let key = decode_input(&options.public_key, MAX_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
+    let proof_key = proofs::read(options.proof_key.as_deref(), &file)?;
     let labels =
         decode_input(&options.votes, MAX_VOTES, |votes| parse_labels(votes, shape.queries(), shape.classes()))?;
     let labels = Zeroizing::new(labels);
 
-    let values = values(&file, &labels, options.teacher, options.randomness)?;
-    let teacher = Teacher::new(options.teacher);
-    let message = teacher.answer(&key, file.round(), &values, &options.randomness.keys())?.to_bytes();
-    write_new(&options.out, &message, Access::Shared)?;
+    let values = values(&file, &labels, teacher, options.randomness)?;
+    let (round, randomness) = (file.round(), options.randomness.keys());
+    let (message, proofs) = match &proof_key {
+        None => (Teacher::new(teacher).answer(&key, round, &values, &randomness)?, Vec::new()),
+        Some(proof_key) => {
+            let (message, proofs) =
+                Teacher::new(teacher).answer_with_proof(&key, round, &values, proof_key, &randomness)?;
+            (message, proofs.to_bytes()?)
+        }
+    };
+    let submission = Submission::new(message, proofs, |digest| identity.sign(digest)).to_bytes();
+    write_new(&options.out, &submission, Access::Shared)?;
     Ok(TeacherReport {
         round: file.id().to_hex(),
         name: file.name().to_owned(),
-        teacher: options.teacher,
+        teacher,
+        proven: proof_key.is_some(),
         queries: shape.queries(),
         noise: (file.round().placement() == NoisePlacement::Distributed).then(|| file.noise().mechanism().identifier()),
         simulation: options.randomness.is_simulation(),
         out: options.out.clone(),
-        bytes: message.len(),
+        bytes: submission.len(),
     })
 }
 
-/// Checks that the teacher and what it agrees to are the round's.
+/// Checks that what the teacher agrees to is the round's.
 fn check(options: &TeacherOptions, file: &RoundFile) -> Result<(), OptionsFault> {
     file.check_randomness(options.randomness.kind())?;
     let found = file.noise().mechanism();
     if let Some(asked) = options.mechanism.filter(|asked| *asked != found) {
         return Err(OptionsFault::Mechanism { asked, found });
     }
-    let (teacher, teachers) = (options.teacher, file.round().shape().teachers());
-    if teacher >= teachers { Err(OptionsFault::Teacher { teacher, teachers }) } else { Ok(()) }
+    Ok(())
 }
 
 /// Checks that the queries that the teacher voted on are the round's.

@@ -3,13 +3,20 @@
 use speed_aggregation::{PrivacyNoise, PrivacyNoiseError, Round, RoundError, RoundSpec};
 use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape};
 
+use crate::refusal::moves_the_cursor;
+use crate::roster::{Roster, RosterError};
+
 /// The terms that a student decides for a round.
 #[derive(Clone, Debug)]
 pub struct Terms {
     /// The name of the round: a run id, for example. Two rounds of one key need different names.
     pub name: String,
-    /// Numbers of teachers, queries and classes.
-    pub shape: VoteShape,
+    /// The server and the teachers.
+    pub roster: Roster,
+    /// The number of queries.
+    pub queries: usize,
+    /// The number of classes.
+    pub classes: usize,
     /// SHA-256 of a file that lists the queries.
     pub query_list: Option<Digest>,
     /// The number of teachers that must answer.
@@ -20,6 +27,8 @@ pub struct Terms {
     pub placement: NoisePlacement,
     /// The number of votes that a noisy maximum must reach for an answer.
     pub threshold: Option<i64>,
+    /// SHA-256 of the proof key, if messages need proofs that they are well formed.
+    pub proofs: Option<Digest>,
     /// The origin of keys and noise.
     pub randomness: RandomnessKind,
 }
@@ -33,6 +42,9 @@ pub enum TermsError {
         /// Bytes of the name.
         length: usize,
     },
+    /// Parties that make no roster.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
     /// A number of teachers, queries or classes that there cannot be.
     #[error(transparent)]
     Shape(#[from] ShapeError),
@@ -48,10 +60,18 @@ impl Terms {
     /// The largest number of bytes of a name.
     pub const MAX_NAME: usize = 200;
 
+    /// Returns the numbers of teachers, queries and classes.
+    ///
+    /// # Errors
+    /// If there cannot be as many.
+    pub fn shape(&self) -> Result<VoteShape, ShapeError> {
+        VoteShape::new(self.roster.teachers().len(), self.queries, self.classes)
+    }
+
     /// Makes the round with these terms and a bound on its privacy noise.
     pub(crate) fn round(&self, noise_bound: u64) -> Result<Round, TermsError> {
         let name = &self.name;
-        if name.is_empty() || name.len() > Self::MAX_NAME || name.chars().any(char::is_control) {
+        if name.is_empty() || name.len() > Self::MAX_NAME || name.chars().any(moves_the_cursor) {
             return Err(TermsError::Name { length: name.len() });
         }
         Ok(Round::new(RoundSpec {
@@ -60,8 +80,10 @@ impl Terms {
             placement: self.placement,
             mechanism: Some(self.noise.mechanism()),
             threshold: self.threshold,
+            roster: Some(self.roster.digest()),
+            proofs: self.proofs,
             randomness: self.randomness,
-            ..RoundSpec::new(name.as_bytes(), self.shape, noise_bound)
+            ..RoundSpec::new(name.as_bytes(), self.shape()?, noise_bound)
         })?)
     }
 }

@@ -69,7 +69,7 @@ fn encrypt(keys: &Keys, label: &str, counts: &[Vec<i64>], teachers: usize) -> Ve
         // The first sends all counts, the others zero.
         let values: Vec<i64> = counts.iter().flatten().map(|&x| if teacher == 0 { x } else { 0 }).collect();
         let message = Teacher::new(teacher).answer(&keys.public, &round, &values, &SOURCE).expect("valid");
-        server.add(teacher, &message).expect("valid");
+        server.add(&message).expect("valid");
     }
     (0..counts.len()).map(|query| server.counts(query)).collect()
 }
@@ -324,7 +324,7 @@ fn an_answer_does_not_tell_the_losing_count() {
         let round = round(label, 1, n, 2, 6);
         let mut server = Server::new(keys.evaluation.clone(), round.clone()).expect("valid");
         let message = Teacher::new(0).answer(&keys.public, &round, &counts.repeat(n), &SOURCE).expect("valid");
-        server.add(0, &message).expect("valid");
+        server.add(&message).expect("valid");
         let queries: Vec<Vec<Lwe>> = (0..n).map(|query| server.counts(query)).collect();
         let mut digits = engine.argmax(ExactCircuit::Tournament, &queries).concat();
         for _ in 0..READ_OUTS {

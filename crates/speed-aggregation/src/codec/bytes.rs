@@ -45,6 +45,16 @@ pub(crate) use encode_in_order;
 pub(crate) struct Writer(pub(super) Vec<u8>);
 
 impl Writer {
+    /// Starts with nothing, and memory for so many bytes.
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
+    /// Returns what was written.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Appends bytes.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
@@ -89,6 +99,12 @@ impl<'a> Reader<'a> {
         let (head, tail) = self.rest.split_at_checked(count).ok_or(self.wrong_length(count))?;
         (self.rest, self.outside) = (tail, self.outside + count);
         Ok(head)
+    }
+
+    /// Returns what is left.
+    #[cfg(feature = "proofs")]
+    pub(crate) fn rest(self) -> &'a [u8] {
+        self.rest
     }
 
     /// Checks that nothing is left.

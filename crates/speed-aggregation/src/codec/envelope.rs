@@ -3,9 +3,10 @@
 //! ```text
 //! offset  bytes  content
 //! 0       8      "SPEEDAGG"
-//! 8       2      version, 2
+//! 8       2      version, 3
 //! 10      2      kind: 1 message of a teacher, 2 answer to one query, 3 list of a round's answers, 4 state of a server,
-//!                5 secret key, 6 public key, 7 evaluation key
+//!                5 secret key, 6 public key, 7 evaluation key, 8 signed message of a teacher, 9 signed result of a server,
+//!                10 proof key
 //! 12      ..     content
 //! end-16  16     first half of SHA-256 of all before
 //! ```
@@ -18,7 +19,7 @@ use super::error::DecodeError;
 
 /// The first bytes of every envelope.
 pub(crate) const MAGIC: &[u8; 8] = b"SPEEDAGG";
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const CHECKSUM: usize = 16;
 const HEADER: usize = MAGIC.len() + size_of::<u16>() + size_of::<u16>();
 
@@ -36,6 +37,10 @@ pub(crate) enum Kind {
     SecretKey = 5,
     PublicKey = 6,
     EvaluationKey = 7,
+    Submission = 8,
+    SignedResult = 9,
+    #[cfg(feature = "proofs")]
+    ProofKey = 10,
 }
 
 /// A value that travels in an envelope of its own.
@@ -89,10 +94,4 @@ pub(crate) fn open(bytes: &[u8], kind: Kind) -> Result<Reader<'_>, DecodeError> 
         return Err(DecodeError::Checksum);
     }
     Ok(reader)
-}
-
-/// Returns a reader of bytes that begin like an envelope of this kind, without any other check.
-pub(crate) fn open_unchecked(bytes: &[u8], kind: Kind) -> Option<Reader<'_>> {
-    let rest = bytes.strip_prefix(MAGIC.as_slice())?.strip_prefix(&VERSION.to_le_bytes())?;
-    rest.strip_prefix(&(kind as u16).to_le_bytes()).map(|content| Reader::new(content, HEADER))
 }

@@ -43,6 +43,16 @@ pub enum DecodeError {
     /// The content was changed on its way.
     #[error("checksum mismatch: the content was damaged")]
     Checksum,
+    /// A public key under which votes would stand in clear.
+    #[error("a degenerate key: {found} of its body's {words} words are far from 0, expected {min} or more")]
+    Degenerate {
+        /// Words that are a quarter of the torus or more away from 0.
+        found: usize,
+        /// The fewest that an honest key has.
+        min: usize,
+        /// Words of the body.
+        words: usize,
+    },
     /// A header field is outside its limits.
     #[error("{field} is {found}, allowed is {min} to {max}")]
     Field {

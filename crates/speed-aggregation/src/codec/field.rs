@@ -110,6 +110,36 @@ macro_rules! identifiers {
 
 identifiers!(KeyId, RoundId);
 
+impl FixedLength for Digest {
+    const LENGTH: usize = 32;
+}
+
+impl Encode for Digest {
+    fn encoded_len(&self) -> usize {
+        Self::LENGTH
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(self.as_bytes());
+    }
+}
+
+impl Decode for Digest {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        reader.array().map(Self::from_bytes)
+    }
+}
+
+impl Encode for &[u8] {
+    fn encoded_len(&self) -> usize {
+        self.len()
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(self);
+    }
+}
+
 impl FixedLength for u128 {
     const LENGTH: usize = 16;
 }

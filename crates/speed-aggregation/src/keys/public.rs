@@ -3,32 +3,64 @@
 use std::sync::Arc;
 
 use sha2::Digest as _;
-use speed_core::Digest;
+use speed_core::{Digest, derive_key};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCompactPublicKey, LweCompactPublicKeyOwned};
 
 use crate::codec::{Content, Decode, DecodeError, Encode, Kind, Reader, Writer};
 use crate::ids::KeyId;
 use crate::parameters::Parameters;
 
+/// The seed of a public key's mask.
+pub(crate) type MaskSeed = [u8; 32];
+
+/// The fewest words of a body that are a quarter of the torus or more away from 0. Half of an honest body's are; fewer than this with
+/// probability 2^-128 (Hoeffding: 1024 less the root of 2048 ln(2^128) / 2).
+const MIN_LARGE_WORDS: usize = 722;
+
 /// The teachers' key: encrypts, and does nothing else. Cloning is cheap.
 ///
-/// On the wire (between envelope and checksum): parameter set (4 bytes), then 4096 words of 8 bytes, mask and body.
+/// Its mask grows out of a seed by a hash, so whoever generates a key cannot choose the mask, and its body is refused if it is as good as
+/// zero, where votes would stand in clear. Whether the body hides a good secret key nobody but its owner can tell: the student's
+/// key generation is trusted.
+///
+/// On the wire (between envelope and checksum): parameter set (4 bytes), the mask's seed (32), and the body, 2048 words of 8 bytes.
 #[derive(Clone)]
 pub struct PublicKey {
     pub(crate) parameters: Parameters,
     pub(crate) id: KeyId,
+    seed: MaskSeed,
     pub(crate) key: Arc<LweCompactPublicKeyOwned<u64>>,
 }
 
+/// Returns the mask of a seed: SHA-256 of parameter set and seed in counter mode, four words to a hash.
+pub(crate) fn mask(parameters: &Parameters, seed: &MaskSeed) -> Vec<u64> {
+    let block = |block| derive_key(b"speed/public-key/mask/v3", seed, parameters.name, block, b"");
+    let bytes: Vec<u8> = (0..parameters.polynomial_size as u64 / 4).flat_map(block).collect();
+    bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}
+
 impl PublicKey {
-    pub(crate) fn new(parameters: &Parameters, key: LweCompactPublicKeyOwned<u64>) -> Self {
+    /// Puts the body to the mask of a seed.
+    pub(crate) fn new(parameters: &Parameters, seed: MaskSeed, body: &[u64]) -> Self {
         let mut hash = sha2::Sha256::new();
-        hash.update(b"speed/public-key/v2");
+        hash.update(b"speed/public-key/v3");
         hash.update(parameters.name.as_bytes());
-        for word in key.as_ref() {
+        hash.update(seed);
+        for word in body {
             hash.update(word.to_le_bytes());
         }
-        Self { parameters: *parameters, id: KeyId::new(Digest::from_bytes(hash.finalize().into())), key: Arc::new(key) }
+        let mut words = mask(parameters, &seed);
+        words.extend_from_slice(body);
+        Self {
+            parameters: *parameters,
+            id: KeyId::new(Digest::from_bytes(hash.finalize().into())),
+            seed,
+            key: Arc::new(LweCompactPublicKey::from_container(words, CiphertextModulus::new_native())),
+        }
+    }
+
+    fn body(&self) -> &[u64] {
+        &self.key.as_ref().as_ref()[self.parameters.polynomial_size..]
     }
 
     /// Returns the identifier of the key set.
@@ -66,20 +98,27 @@ impl PublicKey {
 
 impl Encode for PublicKey {
     fn encoded_len(&self) -> usize {
-        self.parameters.encoded_len() + self.size()
+        self.parameters.encoded_len() + self.seed.len() + self.body().encoded_len()
     }
 
     fn encode(&self, writer: &mut Writer) {
         self.parameters.encode(writer);
-        self.key.as_ref().as_ref().encode(writer);
+        writer.bytes(&self.seed);
+        self.body().encode(writer);
     }
 }
 
 impl Decode for PublicKey {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         let parameters: Parameters = reader.read()?;
-        let words: Vec<u64> = reader.read_with(2 * parameters.polynomial_size)?;
-        Ok(Self::new(&parameters, LweCompactPublicKey::from_container(words, CiphertextModulus::new_native())))
+        let seed = reader.array()?;
+        let body: Vec<u64> = reader.read_with(parameters.polynomial_size)?;
+        let large = |word: &&u64| word.cast_signed().unsigned_abs() >= 1 << 62;
+        let found = body.iter().filter(large).count();
+        if found < MIN_LARGE_WORDS {
+            return Err(DecodeError::Degenerate { found, min: MIN_LARGE_WORDS, words: body.len() });
+        }
+        Ok(Self::new(&parameters, seed, &body))
     }
 }
 
@@ -90,5 +129,36 @@ impl Content for PublicKey {
 impl std::fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "PublicKey({}, {})", self.id, self.parameters.name)
+    }
+}
+
+#[cfg(all(test, feature = "student"))]
+mod tests {
+    use speed_core::Randomness;
+
+    use super::*;
+    use crate::student::generate_keys;
+
+    #[test]
+    fn the_mask_is_the_hash_of_the_seed() {
+        // Python: t = b"speed/public-key/mask/v3" + bytes([7] * 32) + (14).to_bytes(8, "little") + b"TOURNAMENT_128"
+        //         [struct.unpack("<4Q", sha256(t + k.to_bytes(8, "little")).digest()) for k in (0, 511)]
+        let mask = mask(&Parameters::TOURNAMENT_128, &[7; 32]);
+        assert_eq!(mask.len(), 2048);
+        assert_eq!((mask[0], mask[2047]), (0xdefa_e55d_7aac_2754, 0xfc87_aea7_0684_8a98));
+    }
+
+    #[test]
+    fn a_key_under_which_votes_would_stand_in_clear_is_refused() {
+        let p = Parameters::TOURNAMENT_128;
+        let zero = PublicKey::new(&p, [0; 32], &[0; 2048]);
+        // A body of noise alone, as of a secret key of zeros.
+        let small: Vec<u64> = (0..2048_u64).map(|word| (word << 6).wrapping_sub(1 << 16)).collect();
+        for key in [zero, PublicKey::new(&p, [0; 32], &small)] {
+            let refused = PublicKey::from_bytes(&key.to_bytes());
+            assert!(matches!(refused, Err(DecodeError::Degenerate { found: 0, .. })), "{refused:?}");
+        }
+        let honest = generate_keys(&p, &Randomness::simulation([9; 32])).expect("a simulation").public;
+        assert_eq!(PublicKey::from_bytes(&honest.to_bytes()).expect("honest").id(), honest.id());
     }
 }

@@ -32,6 +32,10 @@ pub struct RoundSpec {
     pub mechanism: Option<Mechanism>,
     /// The number of votes that a noisy maximum must reach for an answer: confident aggregation.
     pub threshold: Option<i64>,
+    /// SHA-256 of the parties' names and keys, where they are programs that sign what they send.
+    pub roster: Option<Digest>,
+    /// SHA-256 of the proof key, where messages need proofs that they are well formed.
+    pub proofs: Option<Digest>,
     /// The origin of keys and privacy noise. In a simulation they protect nobody.
     pub randomness: RandomnessKind,
 }
@@ -50,6 +54,8 @@ impl RoundSpec {
             placement: NoisePlacement::Distributed,
             mechanism: None,
             threshold: None,
+            roster: None,
+            proofs: None,
             randomness: RandomnessKind::OperatingSystem,
         }
     }

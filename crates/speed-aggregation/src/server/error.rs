@@ -20,14 +20,6 @@ pub enum ServerError {
         /// Number of teachers of the round.
         teachers: usize,
     },
-    /// The message names another teacher as its sender.
-    #[error("the message of teacher {teacher} says that it comes from teacher {found}")]
-    WrongTeacher {
-        /// The teacher that delivered it.
-        teacher: usize,
-        /// The teacher that it names.
-        found: usize,
-    },
     /// The teacher has answered already.
     #[error("teacher {teacher} answered twice")]
     Duplicate {
@@ -43,6 +35,12 @@ pub enum ServerError {
         expected: KeyId,
         /// The message's key.
         found: KeyId,
+    },
+    /// The round asks for proofs, and the message has none.
+    #[error("teacher {teacher} gave no proof that its message is well formed, and the round asks for one")]
+    Unproven {
+        /// The teacher.
+        teacher: usize,
     },
     /// The message came after the sum was closed.
     #[error("the message of teacher {teacher} came too late: the sum was closed without it")]
@@ -143,8 +141,8 @@ impl ServerError {
         match self {
             Self::WrongKey { .. } => Some(TeacherStatus::WrongKey),
             Self::WrongRound { .. } => Some(TeacherStatus::WrongRound),
-            Self::WrongTeacher { .. } => Some(TeacherStatus::WrongTeacher),
             Self::Shape { .. } => Some(TeacherStatus::WrongShape),
+            Self::Unproven { .. } => Some(TeacherStatus::Unproven),
             _ => None,
         }
     }

@@ -1,13 +1,14 @@
 //! Generation of the keys of the three roles.
 
 use speed_core::{EntropyError, Randomness};
-use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, Seeder as _};
+use tfhe::core_crypto::algorithms::slice_algorithms::slice_semi_reverse_negacyclic_convolution;
+use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seeder as _};
 use tfhe::core_crypto::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::secret_key::SecretKey;
 use crate::circuit::rotate;
-use crate::keys::{PublicKey, Seeded, SeededEvaluationKey, SeededParts, trace_rotations};
+use crate::keys::{PublicKey, Seeded, SeededEvaluationKey, SeededParts, mask, trace_rotations};
 use crate::parameters::{Decomposition, Parameters};
 use crate::random::{Seeder, seeder};
 
@@ -42,20 +43,11 @@ pub(crate) fn generate_with_small_key(
     let p = parameters;
     let mut seeder = seeder(randomness, "keys", 0, p.name.as_bytes())?;
     let mut secret_generator = SecretRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
-    let mut generator = EncryptionRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed(), &mut seeder);
 
     let small = allocate_and_generate_new_binary_lwe_secret_key(p.small_dimension(), &mut secret_generator);
     let mut ring = allocate_and_generate_new_binary_glwe_secret_key(GlweDimension(1), p.ring(), &mut secret_generator);
     let big = ring.clone().into_lwe_secret_key();
-    let public = PublicKey::new(
-        p,
-        allocate_and_generate_new_lwe_compact_public_key(
-            &big,
-            p.glwe_noise(),
-            CiphertextModulus::new_native(),
-            &mut generator,
-        ),
-    );
+    let public = public_key(p, &big, &mut seeder);
     let parts = SeededParts {
         key_switch: key_switch_key(p, &big, &small, &mut seeder),
         bootstrap: bootstrap_key(p, p.bootstrap, &small, &ring, &mut seeder),
@@ -70,6 +62,19 @@ pub(crate) fn generate_with_small_key(
         public,
     };
     Ok((keys, small))
+}
+
+/// Generates a compact public key as tfhe does, but for the mask, which a hash makes.
+fn public_key(p: &Parameters, big: &LweSecretKeyOwned<u64>, seeder: &mut Seeder) -> PublicKey {
+    let mut seed = [0; 32];
+    for half in seed.chunks_exact_mut(16) {
+        half.copy_from_slice(&seeder.seed().0.to_le_bytes());
+    }
+    let mut body = vec![0; p.polynomial_size];
+    slice_semi_reverse_negacyclic_convolution(&mut body, &mask(p, &seed), big.as_ref());
+    RandomGenerator::<DefaultRandomGenerator>::new(seeder.seed())
+        .unsigned_integer_slice_wrapping_add_random_from_distribution_assign(&mut body, p.glwe_noise());
+    PublicKey::new(p, seed, &body)
 }
 
 fn key_switch_key(

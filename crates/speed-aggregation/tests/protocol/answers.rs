@@ -14,7 +14,7 @@ fn an_answer_survives_the_wire_and_opens_with_its_key_only() {
     let round = Round::new(spec("answer", 1, 1, 3, 0)).expect("valid");
     let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
     server
-        .add(0, &Teacher::new(0).answer(keys.public_key(), &round, &[0, 0, 1], &SOURCE).expect("valid"))
+        .add(&Teacher::new(0).answer(keys.public_key(), &round, &[0, 0, 1], &SOURCE).expect("valid"))
         .expect("valid");
     let answer = server.argmax(threads(1), &|_, _| {}).expect("complete").remove(0);
     let bytes = answer.to_bytes();
@@ -50,8 +50,8 @@ fn a_result_survives_the_wire_with_what_became_of_the_teachers() {
     .expect("valid");
     let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
     let message = Teacher::new(2).answer(keys.public_key(), &round, &[0, 1, 0, 0, 0, 0], &SOURCE).expect("valid");
-    server.add(2, &message).expect("valid");
-    server.note(0, TeacherStatus::Oversized);
+    server.add(&message).expect("valid");
+    server.note(0, TeacherStatus::WrongKey);
     let answers = server.argmax(threads(2), &|_, _| {}).expect("enough");
     let statuses = server.statuses().to_vec();
     let list = AnswerList::new(&round, server.key().id(), statuses.clone(), &answers).expect("complete");

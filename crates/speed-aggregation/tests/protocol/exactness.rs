@@ -59,7 +59,7 @@ fn a_simulation_gives_the_same_bytes_on_one_and_two_threads() {
         let round = Round::new(spec("determinism", 1, 2, 3, 10)).expect("valid");
         let mut server = Server::new(evaluation.clone(), round.clone()).expect("valid").with_randomness(SOURCE);
         let message = Teacher::new(0).answer(public, &round, &[1, 0, 0, 0, 1, 0], &SOURCE).expect("valid");
-        server.add(0, &message).expect("valid");
+        server.add(&message).expect("valid");
         let answers = server.argmax(threads(count), &|_, _| {}).expect("complete");
         (message.to_bytes(), answers.iter().map(EncryptedAnswer::to_bytes).collect::<Vec<_>>())
     };
@@ -105,7 +105,7 @@ fn a_threshold_gives_no_answer_exactly_when_the_maximum_is_below_it() {
                 values[(query + 1) * classes - 1] = if teacher == 0 { maximum - 2 } else { 2 };
             }
             let message = Teacher::new(teacher).answer(keys.public_key(), &round, &values, &SOURCE).expect("valid");
-            server.add(teacher, &message).expect("valid");
+            server.add(&message).expect("valid");
         }
         let answers = server.argmax(threads(2), &|_, _| {}).expect("complete");
         let outcomes: Vec<Outcome> =
@@ -123,7 +123,7 @@ fn noise_of_the_server_is_added_to_the_votes() {
     let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
     for teacher in 0..2 {
         let votes = Teacher::new(teacher).answer(keys.public_key(), &round, &[1, 0, 0, 1, 0, 0], &SOURCE);
-        server.add(teacher, &votes.expect("valid")).expect("valid");
+        server.add(&votes.expect("valid")).expect("valid");
     }
     assert!(matches!(server.close(2), Err(ServerError::Noise(NoiseFault::Missing))));
     assert!(matches!(server.argmax(threads(1), &|_, _| {}), Err(ServerError::Noise(NoiseFault::Missing))));

@@ -69,20 +69,6 @@ fn lengths_in_errors_are_those_of_the_whole_message() {
 }
 
 #[test]
-fn the_start_of_a_damaged_message_still_names_its_teacher() {
-    let bytes = message("claim", 2).to_bytes();
-    for length in [80, 100, bytes.len()] {
-        assert_eq!(Message::claimed_teacher(&bytes[..length]), Some(2));
-    }
-    assert_eq!(Message::claimed_teacher(&bytes[..79]), None);
-    assert_eq!(
-        Message::claimed_teacher(b"not a message, but long enough to hold all the fields of a header........."),
-        None
-    );
-    assert_eq!(Message::claimed_teacher(&with_field(&bytes, 76, u32::MAX)), None);
-}
-
-#[test]
 fn secrets_are_not_printed() {
     let keys = protocol();
     assert!(format!("{:?}", keys.secret_key()).ends_with(", ..)"));

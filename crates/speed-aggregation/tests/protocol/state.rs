@@ -19,7 +19,7 @@ fn server(round: &Round) -> Server {
     for teacher in [0, 2] {
         let values: Vec<i64> = (0..15).map(|value| i64::from(value % 3 == (value / 3 + 1) % 3)).collect();
         let message = Teacher::new(teacher).answer(keys.public_key(), round, &values, &SOURCE).expect("valid");
-        server.add(teacher, &message).expect("valid");
+        server.add(&message).expect("valid");
     }
     server.note(1, TeacherStatus::WrongRound);
     server.add_noise(&[2, -1, 0, 1, 1, 1, 5, -5, 0, 0, 0, 0, 3, 3, -7]).expect("once");
@@ -53,7 +53,7 @@ fn a_resumed_server_gives_the_same_bytes_and_refuses_what_is_late() {
     assert!(answers == [1, 2, 4].map(|query| expected[query].clone()), "bytes differ");
 
     let late = Teacher::new(1).answer(keys.public_key(), &round, &[0; 15], &SOURCE).expect("valid");
-    assert!(matches!(second.add(1, &late), Err(ServerError::Late { teacher: 1 })));
+    assert!(matches!(second.add(&late), Err(ServerError::Late { teacher: 1 })));
     assert!(matches!(second.add_noise(&[0; 15]), Err(ServerError::Noise(_))));
 }
 

@@ -31,7 +31,7 @@ fn the_documented_bytes() {
     let messages: Vec<_> = (0..2)
         .map(|teacher| Teacher::new(teacher).answer(&keys.public, &round, &values[teacher], &SOURCE).expect("valid"))
         .collect();
-    messages.iter().enumerate().for_each(|(teacher, message)| server.add(teacher, message).expect("valid"));
+    messages.iter().for_each(|message| server.add(message).expect("valid"));
     server.close(2).expect("all");
     let wide = generate_keys(&Parameters::WIDE_128, &SOURCE).expect("a simulation needs no entropy");
     let vectors = [

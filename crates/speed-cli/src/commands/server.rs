@@ -1,19 +1,21 @@
-//! `speed server aggregate`
+//! `speed server keygen` and `speed server aggregate`
 
 use std::num::NonZeroUsize;
 
 use speed_core::printable_path;
 use speed_experiment::Progress as _;
-use speed_roles::RoundRandomness;
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
+use speed_roles::{Role, RoundRandomness};
 
-use super::{Failure, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, identity, mark, print, print_json};
 use crate::bar::{self, Bar};
 use crate::options::{AggregateOptions, ServerCommand};
 
 pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
-    let ServerCommand::Aggregate(options) = command;
-    aggregate(options)
+    match command {
+        ServerCommand::Keygen(options) => identity::generate(Role::Server, &options),
+        ServerCommand::Aggregate(options) => aggregate(options),
+    }
 }
 
 struct Shown(Bar);
@@ -40,7 +42,9 @@ fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
     let shown = Shown(Bar::new());
     let report = server::aggregate(
         &ServerOptions {
+            signing_key: options.signing_key,
             evaluation_key: options.evaluation_key,
+            proof_key: options.proof_key,
             round: options.round,
             answers: options.answers,
             out: options.out,
@@ -68,6 +72,9 @@ fn text(report: &ServerReport) -> String {
     if !report.missing.is_empty() {
         let missing: Vec<String> = report.missing.iter().map(ToString::to_string).collect();
         text.push_str(&format!("missing: teachers {}\n", missing.join(", ")));
+    }
+    if !report.proven {
+        text.push_str(WITHOUT_PROOFS);
     }
     text.push_str(&if report.noise_by_server {
         "honest ratio for the accountant: 1, against everyone but this server\n".to_owned()

@@ -1,15 +1,16 @@
 //! `speed student keygen`, `speed student round` and `speed student open`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use speed_accountant::Delta;
 use speed_aggregation::{Parameters, PrivacyNoise};
-use speed_core::{RandomnessKind, VoteShape, printable_path};
-use speed_roles::{RolesError, RoundFile, RoundRandomness, Terms, TermsError, hash_file, student};
+use speed_core::{RandomnessKind, printable_path};
+use speed_roles::{RolesError, Roster, RoundFile, RoundRandomness, Terms, hash_file, student};
 
 use super::price::Price;
-use super::{Failure, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, mark, print, print_json};
+use crate::bar::Waiting;
 use crate::options::{RoundOptions, StudentCommand};
 
 pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
@@ -36,31 +37,53 @@ fn keygen(out: &Path, parameters: &Parameters, simulation: Option<u64>, json: bo
 }
 
 fn round(options: &RoundOptions) -> Result<(), Failure> {
-    let file = student::terms(&terms(options)?, &options.public_key, &options.out)?;
+    let terms = terms(options)?;
+    let mut file = student::terms(&terms, &options.public_key, &options.out)?;
     let price = Price::of(&file, None, options.price.delta)?;
     price.check(&options.price, options.simulation)?;
+    let proof_key = options.proofs.then(|| proof_key(options));
+    if let Some(path) = &proof_key {
+        // A simulation hides nothing, and the seed makes its rounds the same again.
+        let randomness = RoundRandomness::from_seed(options.simulation.then_some(0));
+        let make = || student::write_proof_key(&terms, &options.public_key, path, randomness);
+        file = Waiting::during("proof key", make)?;
+    }
     student::write_round(&file, &options.out)?;
     if options.json {
         return print_json(&json!({
             "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(),
             "simulation": options.simulation, "noise": file.noise().mechanism().identifier(),
-            "noise_bound": file.round().range().noise_bound(), "price": price, "out": options.out,
+            "noise_bound": file.round().range().noise_bound(), "price": price, "teachers": file.roster().teachers().len(),
+            "proof_key": proof_key, "out": options.out,
         }));
     }
     let (mark, id) = (mark(options.simulation), file.id().to_hex());
-    print(&format!("{mark}round {id} in {}\n{}", printable_path(&options.out), price.to_text()))
+    let proofs = match &proof_key {
+        Some(path) => format!("proof key in {}, for teachers and server\n", printable_path(path)),
+        None => WITHOUT_PROOFS.to_owned(),
+    };
+    print(&format!("{mark}round {id} in {}\n{proofs}{}", printable_path(&options.out), price.to_text()))
+}
+
+/// Returns the file of the proof key.
+fn proof_key(options: &RoundOptions) -> PathBuf {
+    options.proof_key.clone().unwrap_or_else(|| options.out.with_file_name("proof.key"))
 }
 
 /// Returns the terms that the options ask for.
 fn terms(options: &RoundOptions) -> Result<Terms, RolesError> {
+    let roster = Roster::read(&options.roster)?;
     Ok(Terms {
         name: options.name.clone(),
-        shape: VoteShape::new(options.teachers, options.queries, options.classes).map_err(TermsError::from)?,
         query_list: options.query_list.as_deref().map(hash_file).transpose()?,
-        min_teachers: options.min_teachers.unwrap_or(options.teachers),
+        min_teachers: options.min_teachers.unwrap_or(roster.teachers().len()),
+        roster,
+        queries: options.queries,
+        classes: options.classes,
         noise: PrivacyNoise::named(&options.mechanism, options.gamma)?,
         placement: options.noise,
         threshold: options.threshold,
+        proofs: None,
         randomness: if options.simulation { RandomnessKind::Simulation } else { RandomnessKind::OperatingSystem },
     })
 }

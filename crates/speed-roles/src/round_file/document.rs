@@ -1,14 +1,16 @@
 //! The text of a round's file.
 
 use serde::{Deserialize, Serialize};
-use speed_aggregation::{KeyId, PrivacyNoise, Round, RoundId};
-use speed_core::{Digest, DigestError, NoisePlacement, RandomnessKind, VoteShape};
+use speed_aggregation::{KeyId, PrivacyNoise, RoundId};
+use speed_core::{Digest, DigestError, NoisePlacement, RandomnessKind};
 
+use super::RoundFile;
 use crate::fault::RoundFileFault;
+use crate::roster::{Entry, Roster};
 use crate::terms::{Terms, TermsError};
 
 /// Version of the file's format.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,9 +20,14 @@ struct Document {
     name: String,
     key: String,
     simulation: bool,
+    /// Teachers that must answer.
+    minimum: usize,
     queries: Queries,
-    teachers: Teachers,
     noise: Noise,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proofs: Option<Proofs>,
+    server: Entry,
+    teacher: Vec<Entry>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -34,11 +41,11 @@ struct Queries {
     threshold: Option<i64>,
 }
 
+/// The key with which messages are proved to be well formed.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Teachers {
-    count: usize,
-    minimum: usize,
+struct Proofs {
+    sha256: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -77,27 +84,30 @@ impl From<Place> for NoisePlacement {
 }
 
 /// Returns the text of a round's file.
-pub(super) fn write(name: &str, round: &Round, key: KeyId, noise: PrivacyNoise) -> String {
-    let mechanism = noise.mechanism();
+pub(super) fn write(file: &RoundFile) -> String {
+    let (round, mechanism) = (&file.round, file.noise.mechanism());
     let document = Document {
         format: FORMAT,
-        id: round.id(key).to_hex(),
-        name: name.to_owned(),
-        key: key.to_hex(),
+        id: file.id().to_hex(),
+        name: file.name.clone(),
+        key: file.key.to_hex(),
         simulation: round.is_simulation(),
+        minimum: round.min_teachers(),
         queries: Queries {
             count: round.shape().queries(),
             classes: round.shape().classes(),
             sha256: round.query_list().map(|list| list.to_hex()),
             threshold: round.threshold(),
         },
-        teachers: Teachers { count: round.shape().teachers(), minimum: round.min_teachers() },
         noise: Noise {
             place: round.placement().into(),
             mechanism: mechanism.kind().to_string(),
             gamma: mechanism.scale(),
             bound: round.range().noise_bound(),
         },
+        proofs: round.proofs().map(|key| Proofs { sha256: key.to_hex() }),
+        server: file.roster.server().into(),
+        teacher: file.roster.teachers().iter().map(Entry::from).collect(),
     };
     let text = toml::to_string(&document).expect("the document has no value that TOML could not hold");
     let simulation =
@@ -127,14 +137,21 @@ pub(super) fn read(text: &str) -> Result<Content, RoundFileFault> {
     })
 }
 
-fn terms(Document { name, simulation, queries, teachers, noise, .. }: Document) -> Result<Terms, RoundFileFault> {
-    let query_list: Option<Digest> = queries.sha256.map(|text| digest("queries.sha256", &text)).transpose()?;
+fn terms(document: Document) -> Result<Terms, RoundFileFault> {
+    let Document { name, simulation, minimum, queries, noise, proofs, server, teacher, .. } = document;
+    // Zeros stand for nothing stated in the round's id.
+    let stated = |field, text: Option<String>| -> Result<Option<Digest>, RoundFileFault> {
+        let digest: Option<Digest> = text.map(|text| digest(field, &text)).transpose()?;
+        Ok(digest.filter(|digest| *digest.as_bytes() != [0; 32]))
+    };
     Ok(Terms {
         name,
-        shape: VoteShape::new(teachers.count, queries.count, queries.classes).map_err(TermsError::from)?,
-        // Zeros stand for no list in the round's id.
-        query_list: query_list.filter(|list| *list.as_bytes() != [0; 32]),
-        min_teachers: teachers.minimum,
+        roster: Roster::from_entries(server, teacher).map_err(TermsError::from)?,
+        queries: queries.count,
+        classes: queries.classes,
+        query_list: stated("queries.sha256", queries.sha256)?,
+        proofs: stated("proofs.sha256", proofs.map(|proofs| proofs.sha256))?,
+        min_teachers: minimum,
         noise: PrivacyNoise::named(&noise.mechanism, noise.gamma).map_err(TermsError::from)?,
         placement: noise.place.into(),
         threshold: queries.threshold,

@@ -2,24 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_aggregation::{DecodeError, Message, Round, ServerError, TeacherStatus};
-
 use crate::error::RolesError;
 use crate::fault::{InputFault, ReadFault};
-use crate::files::{read_start, read_up_to};
-use crate::refusal::{MessageFault, Refusal, printable};
+use crate::files::read_up_to;
+use crate::refusal::{Refusal, Rejection, printable};
 
 /// The transport by which messages of a round reach the server: a folder, or a network.
 pub(super) trait Inbox {
-    /// Reads every message that is there, offers it to `count`, and returns the refusals, by the transport or by `count`.
-    fn offer(&self, round: &Round, count: &mut dyn FnMut(usize, &Message) -> Result<(), ServerError>) -> Vec<Refusal>;
+    /// Hands the bytes of every message that is there, none longer than `max`, to `take`, and returns the refusals, by the transport or by
+    /// `take`.
+    fn offer(&self, max: usize, take: &mut dyn FnMut(&[u8]) -> Result<(), Rejection>) -> Vec<Refusal>;
 }
 
-/// The files of a folder, in the order of their names. At most one message is in memory at a time.
-///
-/// The checks of one file, in order: it is a regular file; no longer than a message of the round; readable; an envelope of
-/// this version and kind; its checksum; the limits of its fields; the teacher of its name is the one of its header; then
-/// those of [`Server::add`](speed_aggregation::Server::add).
+/// The files of a folder, in the order of their names, which mean nothing else. At most one message is in memory at a time.
 pub(super) struct FolderInbox {
     files: Vec<PathBuf>,
 }
@@ -47,94 +42,21 @@ impl FolderInbox {
 }
 
 impl Inbox for FolderInbox {
-    fn offer(&self, round: &Round, count: &mut dyn FnMut(usize, &Message) -> Result<(), ServerError>) -> Vec<Refusal> {
-        let size = Message::size(round.shape().queries(), round.shape().classes());
+    fn offer(&self, max: usize, take: &mut dyn FnMut(&[u8]) -> Result<(), Rejection>) -> Vec<Refusal> {
         let refusals = self.files.iter().map(|path| {
-            let message = read(path, size)?;
-            let teacher = message.teacher();
-            count(teacher, &message).map_err(|error| Refusal::by_server(teacher, name(path), error))
+            let read = read_up_to(path, max as u64).map_err(|fault| Rejection {
+                teacher: None,
+                reason: if matches!(fault, ReadFault::TooLong { .. }) { "oversized" } else { "unreadable" },
+                fault: fault.into(),
+                status: None,
+            });
+            read.and_then(|bytes| take(&bytes)).map_err(|rejection| rejection.of(name(path)))
         });
         refusals.filter_map(Result::err).collect()
-    }
-}
-
-/// Reads one message and checks everything that can be checked without the server.
-fn read(path: &Path, size: usize) -> Result<Message, Refusal> {
-    let named = named_teacher(path);
-    let refuse = |claimed: Option<usize>, status: TeacherStatus, fault: MessageFault| Refusal {
-        teacher: named.or(claimed),
-        file: name(path),
-        reason: status.name(),
-        fault,
-        status: Some(status),
-    };
-    let bytes = read_up_to(path, size as u64).map_err(|fault| match fault {
-        ReadFault::TooLong { found, .. } => {
-            let claimed = read_start(path, 256).ok().and_then(|start| Message::claimed_teacher(&start));
-            refuse(claimed, TeacherStatus::Oversized, MessageFault::Length { expected: size, found })
-        }
-        fault => refuse(None, TeacherStatus::Unreadable, fault.into()),
-    })?;
-    let message = Message::from_bytes(&bytes).map_err(|error| {
-        let (status, fault) = classify(&bytes, size, error);
-        refuse(Message::claimed_teacher(&bytes), status, fault)
-    })?;
-    match named {
-        Some(named) if named != message.teacher() => {
-            let fault = MessageFault::Sender { found: message.teacher() };
-            Err(refuse(None, TeacherStatus::WrongTeacher, fault))
-        }
-        _ => Ok(message),
-    }
-}
-
-/// Tells files that were cut or damaged on their way from those that never were messages.
-fn classify(bytes: &[u8], size: usize, error: DecodeError) -> (TeacherStatus, MessageFault) {
-    // Of a file that ends within the magic bytes, what there is must be theirs.
-    if !Message::MAGIC.starts_with(&bytes[..bytes.len().min(Message::MAGIC.len())]) {
-        return (TeacherStatus::NotAMessage, DecodeError::Magic.into());
-    }
-    match error {
-        DecodeError::Magic | DecodeError::Version { .. } | DecodeError::Kind { .. } => {
-            (TeacherStatus::NotAMessage, error.into())
-        }
-        // The end of a file that was cut is taken for its checksum.
-        DecodeError::Length { .. } | DecodeError::Checksum if bytes.len() < size => {
-            let fault = MessageFault::Length { expected: size, found: bytes.len() as u64 };
-            (TeacherStatus::Truncated, fault)
-        }
-        error => (TeacherStatus::Damaged, error.into()),
     }
 }
 
 /// Returns a file's name as it may be printed: whoever may write to the folder chooses it.
 fn name(path: &Path) -> String {
     printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
-}
-
-/// Returns the teacher in names like `teacher-7.msg` or `teacher-007`; other names say nothing.
-fn named_teacher(path: &Path) -> Option<usize> {
-    let name = path.file_name()?.to_str()?;
-    let rest = name.strip_prefix("teacher-")?;
-    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    rest[..digits].parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_tell_teachers() {
-        for (name, teacher) in [
-            ("teacher-7.msg", Some(7)),
-            ("teacher-007", Some(7)),
-            ("teacher-12-again.msg", Some(12)),
-            ("teacher-.msg", None),
-            ("teacher-99999999999999999999999", None),
-            ("hospital.msg", None),
-        ] {
-            assert_eq!(named_teacher(&Path::new("folder").join(name)), teacher, "{name}");
-        }
-    }
 }

@@ -3,20 +3,27 @@
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
-use speed_aggregation::{AnswerList, EncryptedAnswer, EvaluationKey, Server, ServerError, TeacherStatus};
+use speed_aggregation::{
+    AnswerList, EncryptedAnswer, EvaluationKey, Server, ServerError, SignedResult, Submission, TeacherStatus,
+};
 use speed_core::{Circuit, Digest, NoisePlacement};
 
+use super::admission::Admission;
 use super::inbox::Inbox;
 use super::report::Progress;
 use super::store::Store;
 use crate::error::RolesError;
+use crate::identity::Identity;
 use crate::randomness::RoundRandomness;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, Rejection};
 use crate::round_file::RoundFile;
 
 /// The labelling of one round: messages come from an inbox, and finished steps go to a store.
 pub(super) struct Labelling<'a> {
     pub(super) file: &'a RoundFile,
+    pub(super) admission: Admission<'a>,
+    /// The server's, which signs the result.
+    pub(super) identity: &'a Identity,
     /// The number of teachers that must answer.
     pub(super) minimum: usize,
     pub(super) circuit: Circuit,
@@ -29,7 +36,7 @@ pub(super) struct Labelling<'a> {
 
 /// A labelled round.
 pub(super) struct Labelled {
-    pub(super) list: AnswerList,
+    pub(super) result: SignedResult,
     pub(super) refused: Vec<Refusal>,
     /// Queries that an earlier, interrupted run had answered.
     pub(super) resumed: usize,
@@ -44,14 +51,15 @@ impl Labelling<'_> {
         };
         let (answers, resumed) = self.answer(&server, sum)?;
         let list = AnswerList::new(self.file.round(), self.file.key(), server.statuses().to_vec(), &answers)?;
-        Ok(Labelled { list, refused, resumed })
+        let result = SignedResult::new(list, sum, |digest| self.identity.sign(digest));
+        Ok(Labelled { result, refused, resumed })
     }
 
     /// Goes on with a sum that was closed: every message that was not counted is late.
     fn resume(&self, key: EvaluationKey, state: &[u8]) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
         let server =
             Server::resume(key, self.file.round().clone(), state).map_err(|error| self.store.damaged_sum(error))?;
-        let refused = late(self.inbox, self.file, server.statuses(), self.progress);
+        let refused = late(self.inbox, self.admission, server.statuses(), self.progress);
         Ok((self.prepared(server)?, Digest::of(state), refused))
     }
 
@@ -72,7 +80,7 @@ impl Labelling<'_> {
 
     /// Adds every message that can be used, and notes why others cannot.
     fn collect(&self, server: &mut Server) -> Result<Vec<Refusal>, RolesError> {
-        let refused = self.inbox.offer(self.file.round(), &mut |teacher, message| server.add(teacher, message));
+        let refused = self.inbox.offer(Submission::max_size(self.file.round()), &mut |bytes| self.admission.admit(server, bytes));
         for refusal in &refused {
             self.progress.refused(refusal);
             if let (Some(teacher), Some(status)) = (refusal.teacher, refusal.status) {
@@ -122,27 +130,28 @@ impl Labelling<'_> {
 /// Returns the refusals after the sum was closed with these statuses.
 pub(super) fn late(
     inbox: &dyn Inbox,
-    file: &RoundFile,
+    admission: Admission<'_>,
     statuses: &[TeacherStatus],
     progress: &dyn Progress,
 ) -> Vec<Refusal> {
+    let file = admission.file;
     let mut seen = vec![false; statuses.len()];
-    let refused = inbox.offer(file.round(), &mut |teacher, message| {
-        let Some(status) = statuses.get(teacher) else {
-            return Err(ServerError::UnknownTeacher { teacher, teachers: statuses.len() });
-        };
+    let refused = inbox.offer(Submission::max_size(file.round()), &mut |bytes| {
+        let submission = admission.authenticate(bytes)?;
+        let (message, teacher) = (submission.message(), submission.message().teacher());
+        let refuse = |error| Err(Rejection::by_server(teacher, error));
         if message.key() != file.key() {
-            return Err(ServerError::WrongKey { teacher, expected: file.key(), found: message.key() });
+            return refuse(ServerError::WrongKey { teacher, expected: file.key(), found: message.key() });
         }
         if message.round() != file.id() {
-            return Err(ServerError::WrongRound { teacher, expected: file.id(), found: message.round() });
+            return refuse(ServerError::WrongRound { teacher, expected: file.id(), found: message.round() });
         }
-        match *status {
+        match statuses[teacher] {
             TeacherStatus::Counted if std::mem::replace(&mut seen[teacher], true) => {
-                Err(ServerError::Duplicate { teacher })
+                refuse(ServerError::Duplicate { teacher })
             }
             TeacherStatus::Counted => Ok(()),
-            _ => Err(ServerError::Late { teacher }),
+            _ => refuse(ServerError::Late { teacher }),
         }
     });
     refused.iter().for_each(|refusal| progress.refused(refusal));

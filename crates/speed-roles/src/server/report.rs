@@ -36,6 +36,8 @@ pub struct ServerReport {
     /// The largest honest ratio that an accountant may use: see
     /// [`AnswerList::honest_ratio`](speed_aggregation::AnswerList::honest_ratio).
     pub honest_ratio: f64,
+    /// True if the messages in the sum are proved to be well formed.
+    pub proven: bool,
     /// True if the server added the noise.
     pub noise_by_server: bool,
     /// Files that were not counted, and why.

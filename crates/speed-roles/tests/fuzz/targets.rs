@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 
 use npyz::WriterBuilder;
 use speed_aggregation::{
-    AnswerList, EncryptedAnswer, EvaluationKey, KeySet, Message, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec,
-    SecretKey, SeededEvaluationKey, Server, Teacher, generate_keys,
+    AnswerList, EncryptedAnswer, EvaluationKey, KeySet, Parameters, PrivacyNoise, ProofKey, Proofs, PublicKey, Round,
+    RoundSpec, SecretKey, SeededEvaluationKey, Server, Signature, SignedResult, Submission, Teacher, generate_keys,
 };
 use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
-use speed_roles::{RoundFile, Terms, parse_labels};
+use speed_roles::{Party, Role, Roster, RoundFile, Terms, parse_labels};
 
 /// Decodes, and says whether that went well.
 type Decoder = Box<dyn Fn(&[u8]) -> bool>;
@@ -34,9 +34,19 @@ fn text(length: usize) -> usize {
     32 * length + (64 << 10)
 }
 
+/// The mask of a public key grows out of its seed.
+fn grown(length: usize) -> usize {
+    3 * length + (16 << 10)
+}
+
 /// A secret key holds its bits as words.
 fn bits(length: usize) -> usize {
     copied_once(64 * length)
+}
+
+/// Points of curves are read into a form of their own, and checked.
+fn points(length: usize) -> usize {
+    8 * length + (1 << 20)
 }
 
 /// A server's sum, and the plans of its transforms, exist before its state is read.
@@ -62,8 +72,9 @@ fn collect(round: &Round, public: &PublicKey, key: &EvaluationKey) -> (Vec<Vec<u
     for teacher in 0..2 {
         let values: Vec<i64> = (0..round.values() as i64).map(|value| value * 7 % 5 - 1).collect();
         let message = Teacher::new(teacher).answer(public, round, &values, &SOURCE).expect("valid");
-        server.add(teacher, &message).expect("valid");
-        messages.push(message.to_bytes());
+        server.add(&message).expect("valid");
+        let proofs = vec![7; 100 * teacher];
+        messages.push(Submission::new(message, proofs, |_| Signature::from_bytes([9; 64])).to_bytes());
     }
     server.close(2).expect("all");
     (messages, server)
@@ -82,18 +93,24 @@ fn binary(inputs: Vec<Vec<u8>>, decode: impl Fn(&[u8]) -> bool + 'static) -> Tar
 type Named = (&'static str, fn() -> Target);
 
 /// All targets.
-pub(crate) const ALL: [Named; 9] = [
+pub(crate) const ALL: [Named; 12] = [
     ("message", messages),
     ("answer", answers),
     ("result", results),
     ("state", server_state),
     ("secret-key", secret_key),
-    ("public-key", || binary(vec![keys().public.to_bytes()], |bytes| PublicKey::from_bytes(bytes).is_ok())),
+    ("public-key", || Target {
+        limit: grown,
+        ..binary(vec![keys().public.to_bytes()], |bytes| PublicKey::from_bytes(bytes).is_ok())
+    }),
     ("evaluation-key", || {
         let inputs = vec![keys().evaluation.to_bytes()];
         Target { stride: 1, ..binary(inputs, |bytes| SeededEvaluationKey::from_bytes(bytes).is_ok()) }
     }),
+    ("proof-key", || proofs().0),
+    ("proofs", || proofs().1),
     ("round-file", round_file),
+    ("roster", roster_file),
     ("votes", votes),
 ];
 
@@ -101,7 +118,7 @@ fn messages() -> Target {
     let keys = keys();
     let key = keys.evaluation.expand();
     let inputs = two_rounds().iter().flat_map(|round| collect(round, &keys.public, &key).0).collect();
-    binary(inputs, |bytes| Message::from_bytes(bytes).is_ok())
+    binary(inputs, |bytes| Submission::from_bytes(bytes).is_ok())
 }
 
 /// The answers of both rounds, and their results.
@@ -114,7 +131,8 @@ fn answered() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         let list = server.argmax(NonZeroUsize::MIN, &|_, _| {}).expect("complete");
         answers.extend(list.iter().map(EncryptedAnswer::to_bytes));
         let result = AnswerList::new(&round, key.id(), server.statuses().to_vec(), &list);
-        results.push(result.expect("complete").to_bytes());
+        let signed = SignedResult::new(result.expect("complete"), Digest::of("sum"), |_| Signature::from_bytes([9; 64]));
+        results.push(signed.to_bytes());
     }
     (answers, results)
 }
@@ -124,7 +142,27 @@ fn answers() -> Target {
 }
 
 fn results() -> Target {
-    binary(answered().1, |bytes| AnswerList::from_bytes(bytes).is_ok())
+    binary(answered().1, |bytes| SignedResult::from_bytes(bytes).is_ok())
+}
+
+/// A proof key, and the proofs of a message.
+fn proofs() -> (Target, Target) {
+    let public = keys().public;
+    let round = round(b"proofs", 1, 3, None);
+    let key = ProofKey::generate(public.parameters(), &round, 6, &SOURCE).expect("valid");
+    let (_, proofs) = Teacher::new(0).answer_with_proof(&public, &round, &[0, 1, 0], &key, &SOURCE).expect("valid");
+    let key = Target {
+        stride: 1,
+        limit: points,
+        ..binary(vec![key.to_bytes().to_vec()], |bytes| ProofKey::from_bytes(bytes).is_ok())
+    };
+    let bytes = proofs.to_bytes().expect("small");
+    let proofs = Target {
+        sealed: false,
+        limit: points,
+        ..binary(vec![bytes], |bytes| Proofs::from_bytes(bytes).is_ok())
+    };
+    (key, proofs)
 }
 
 fn server_state() -> Target {
@@ -148,20 +186,44 @@ fn round_file() -> Target {
     Target { stride: 16, inputs: rounds(&keys().public), sealed: false, decode: Box::new(decode), limit: text }
 }
 
+/// A server and twenty teachers.
+fn roster() -> Roster {
+    let party = |name: String| {
+        let identity = tempfile::tempdir().expect("a temporary folder");
+        let path = identity.path().join("key");
+        speed_roles::generate_identity(Role::Teacher, &name, &path).expect("an empty folder");
+        Party::new(&name, speed_roles::Identity::read(&path).expect("a key").key()).expect("a name")
+    };
+    let teachers = (0..20).map(|teacher| party(format!("hospital {teacher}"))).collect();
+    Roster::new(party("server".into()), teachers).expect("parties")
+}
+
+fn roster_file() -> Target {
+    let roster = roster();
+    let cards = roster.teachers().iter().map(|party| party.card(Role::Teacher));
+    let text: String = cards.chain([roster.server().card(Role::Server)]).collect();
+    let decode = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|text| Roster::from_toml(text).is_ok());
+    Target { stride: 16, inputs: vec![text.into_bytes()], sealed: false, decode: Box::new(decode), limit: self::text }
+}
+
 fn rounds(key: &PublicKey) -> Vec<Vec<u8>> {
     let terms = Terms {
         name: "a round".into(),
-        shape: VoteShape::new(250, 100, 10).expect("a shape"),
+        roster: roster(),
+        queries: 100,
+        classes: 10,
         query_list: Some(Digest::from_bytes([3; 32])),
-        min_teachers: 200,
+        min_teachers: 15,
         noise: PrivacyNoise::named("discrete-laplace", 0.1).expect("valid"),
         placement: NoisePlacement::Distributed,
         threshold: Some(-7),
+        proofs: Some(Digest::from_bytes([4; 32])),
         randomness: RandomnessKind::Simulation,
     };
     let other = Terms {
         query_list: None,
         threshold: None,
+        proofs: None,
         randomness: RandomnessKind::OperatingSystem,
         placement: NoisePlacement::Central,
         ..terms.clone()

@@ -1,15 +1,19 @@
 //! Keys, made once for the whole process, and small simulated rounds.
 
 use std::fs;
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use ed25519_dalek::SigningKey;
+use ed25519_dalek::pkcs8::EncodePrivateKey;
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use speed_aggregation::{Parameters, PrivacyNoise};
-use speed_core::{Circuit, NoisePlacement, RandomnessKind, VoteShape};
+use speed_core::{Circuit, Digest, NoisePlacement, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
 use speed_roles::teacher::{self, TeacherOptions, TeacherReport};
-use speed_roles::{RolesError, RoundFile, RoundRandomness, Terms, student};
+use speed_roles::{Identity, Party, RolesError, Roster, RoundFile, RoundRandomness, Terms, student};
 use tempfile::TempDir;
 
 pub(crate) const SEED: RoundRandomness = RoundRandomness::simulation(7);
@@ -25,6 +29,36 @@ pub(crate) fn keys() -> &'static Path {
     .path()
 }
 
+/// The file of a party's signing key, which is that of its name: rounds are the same in every run.
+pub(crate) fn signing_key(name: &str) -> PathBuf {
+    static IDENTITIES: OnceLock<TempDir> = OnceLock::new();
+    let folder = IDENTITIES.get_or_init(|| tempfile::tempdir().expect("a temporary folder"));
+    let path = folder.path().join(format!("{name}.key"));
+    if !path.exists() {
+        let key = SigningKey::from_bytes(Digest::of(name).as_bytes());
+        let pem = key.to_pkcs8_pem(LineEnding::LF).expect("a key");
+        // Other tests may write the same at the same time.
+        let mut file = tempfile::NamedTempFile::new_in(folder.path()).expect("a temporary file");
+        file.write_all(pem.as_bytes()).and_then(|()| Ok(file.persist(&path)?)).expect("a file");
+    }
+    path
+}
+
+/// The signing key's file of a teacher.
+pub(crate) fn key_of(teacher: usize) -> PathBuf {
+    signing_key(&format!("hospital {teacher}"))
+}
+
+fn party(name: &str) -> Party {
+    Party::new(name, Identity::read(&signing_key(name)).expect("a key").key()).expect("a name")
+}
+
+/// A server and so many teachers.
+pub(crate) fn roster(teachers: usize) -> Roster {
+    let teachers = (0..teachers).map(|teacher| party(&format!("hospital {teacher}"))).collect();
+    Roster::new(party("server"), teachers).expect("parties")
+}
+
 /// Discrete Laplace noise.
 pub(crate) fn noise(gamma: f64) -> PrivacyNoise {
     PrivacyNoise::named("discrete-laplace", gamma).expect("valid")
@@ -34,12 +68,15 @@ pub(crate) fn noise(gamma: f64) -> PrivacyNoise {
 pub(crate) fn terms(name: &str, queries: usize, teachers: usize) -> Terms {
     Terms {
         name: name.into(),
-        shape: VoteShape::new(teachers, queries, 3).expect("a shape"),
+        roster: roster(teachers),
+        queries,
+        classes: 3,
         query_list: None,
         min_teachers: 1,
         noise: noise(5.0),
         placement: NoisePlacement::Distributed,
         threshold: None,
+        proofs: None,
         randomness: RandomnessKind::Simulation,
     }
 }
@@ -61,8 +98,18 @@ impl Progress for Silent {
 
 impl Place {
     pub(crate) fn new(terms: &Terms) -> Self {
+        Self::make(terms, false)
+    }
+
+    pub(crate) fn with_proofs(terms: &Terms) -> Self {
+        Self::make(terms, true)
+    }
+
+    fn make(terms: &Terms, proofs: bool) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let file = student::round(terms, &keys().join("public.key"), &folder.path().join("round.toml")).expect("valid");
+        let [public, out, key] =
+            [keys().join("public.key"), folder.path().join("round.toml"), folder.path().join("proof.key")];
+        let file = student::round(terms, &public, proofs.then_some(key.as_path()), &out, SEED).expect("valid");
         fs::create_dir(folder.path().join("inbox")).expect("an inbox");
         Self { folder, file }
     }
@@ -83,20 +130,29 @@ impl Place {
     pub(crate) fn try_answer(&self, teacher: usize, labels: &[u8], out: &Path) -> Result<TeacherReport, RolesError> {
         let votes = self.path("votes.csv");
         fs::write(&votes, labels.iter().map(|label| format!("{label}\n")).collect::<String>()).expect("votes");
-        teacher::answer(&TeacherOptions {
+        teacher::answer(&TeacherOptions { votes, ..self.teacher_options(teacher, out) })
+    }
+
+    pub(crate) fn teacher_options(&self, teacher: usize, out: &Path) -> TeacherOptions {
+        let proof_key = self.path("proof.key");
+        TeacherOptions {
+            signing_key: key_of(teacher),
             public_key: keys().join("public.key"),
+            proof_key: proof_key.exists().then_some(proof_key),
             round: self.path("round.toml"),
-            votes,
-            teacher,
+            votes: self.path("votes.csv"),
             out: out.to_path_buf(),
             query_list: None,
             mechanism: None,
             randomness: SEED,
-        })
+        }
     }
 
     pub(crate) fn options(&self) -> ServerOptions {
+        let proof_key = self.path("proof.key");
         ServerOptions {
+            signing_key: signing_key("server"),
+            proof_key: proof_key.exists().then_some(proof_key),
             evaluation_key: keys().join("evaluation.key"),
             round: self.path("round.toml"),
             answers: self.path("inbox"),

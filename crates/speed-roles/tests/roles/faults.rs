@@ -2,12 +2,13 @@
 
 use std::fs;
 
-use speed_aggregation::TeacherStatus;
+use speed_aggregation::{Submission, TeacherStatus};
 use speed_core::NoisePlacement;
 use speed_roles::server::{self, ServerOptions};
 use speed_roles::teacher::TeacherOptions;
 use speed_roles::{RolesError, RoundRandomness, student};
 
+use crate::attacks::resigned;
 use crate::common::{Place, SEED, Silent, keys, noise, reasons, terms};
 
 /// Replaces the checksum by the one that belongs to the bytes.
@@ -46,33 +47,29 @@ fn answer_under_another_key(place: &Place) {
     let other_keys = place.path("other keys");
     student::keygen(&other_keys, &speed_aggregation::Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM)
         .expect("an empty folder");
-    let other_round = place.path("other-round.toml");
-    student::round(&terms("faults", 2, 20), &other_keys.join("public.key"), &other_round).expect("valid");
-    speed_roles::teacher::answer(&TeacherOptions {
-        public_key: other_keys.join("public.key"),
-        round: other_round,
-        votes: place.path("votes.csv"),
-        teacher: 8,
-        out: place.inbox("teacher-08.msg"),
-        query_list: None,
-        mechanism: None,
-        randomness: SEED,
-    })
-    .expect("valid");
+    let (round, public_key) = (place.path("other-round.toml"), other_keys.join("public.key"));
+    student::round(&terms("faults", 2, 20), &public_key, None, &round, SEED).expect("valid");
+    let options = place.teacher_options(8, &place.inbox("teacher-08.msg"));
+    speed_roles::teacher::answer(&TeacherOptions { public_key, round, ..options }).expect("valid");
 }
 
-/// Fills the inbox: teachers 0, 1, 3 and 19 answer properly, 2 not at all, and all others with a fault of their own.
+/// Fills the inbox: teachers 0, 1, 2, 3 and 19 answer properly, and most others with a fault of their own. Names of files mean nothing.
 fn fill_inbox(place: &Place) {
     let put = |name: &str, bytes: &[u8]| fs::write(place.inbox(name), bytes).expect("inbox");
     put("teacher-00.msg", &good(place, 0));
     put("teacher-01.msg", &good(place, 1));
+    // 2: before its message that of teacher 0 with 2 for a number, so that it would count twice and the honest one be refused.
+    put("teacher-02-a.msg", &forged(place, 0, |bytes| bytes[76] = 2));
+    put("teacher-02-b.msg", &good(place, 2));
     // 3: duplicated, once byte by byte and once as another answer.
     put("teacher-03.msg", &good(place, 3));
     put("teacher-03-again.msg", &good(place, 3));
-    // 4: replayed from an earlier round.
+    // 4: replayed from an earlier round, as it is and with this round's id.
     let earlier = Place::new(&terms("earlier round", 2, 20));
     earlier.answer(4, &[2, 1], &place.inbox("teacher-04.msg"));
-    // 5: truncated. 6: one bit flipped in a ciphertext; 7: in the header's teacher, so that only the name tells.
+    let id = *place.file.id().as_bytes();
+    put("teacher-04-b.msg", &forged(&earlier, 4, |bytes| bytes[44..76].copy_from_slice(&id)));
+    // 5: truncated. 6: one bit flipped in a ciphertext; 7: in the header's teacher.
     put("teacher-05.msg", &changed(place, 5, |bytes| bytes.truncate(bytes.len() - 1)));
     put("teacher-06.msg", &changed(place, 6, |bytes| bytes[9_999] ^= 8));
     put("teacher-07.msg", &changed(place, 7, |bytes| bytes[76] ^= 1));
@@ -83,12 +80,13 @@ fn fill_inbox(place: &Place) {
     put("teacher-10.msg", &good(place, 10));
     let file = fs::File::options().append(true).open(place.inbox("teacher-10.msg")).expect("the message");
     file.set_len(1 << 40).expect("a sparse file");
-    // 11: a shape of the same length.
-    let other_shape = |bytes: &mut Vec<u8>| {
+    // 11: a shape of the same length, signed.
+    let submission = Submission::from_bytes(&good(place, 11)).expect("a submission");
+    let other_shape = |bytes: &mut [u8]| {
         bytes[80..84].copy_from_slice(&3_u32.to_le_bytes());
         bytes[84..88].copy_from_slice(&2_u32.to_le_bytes());
     };
-    put("teacher-11.msg", &forged(place, 11, other_shape));
+    put("teacher-11.msg", &resigned(&submission, 11, other_shape));
     // 12: not readable, since it is a folder. 13: no message. 14: empty. 15: a file of the protocol, but another kind.
     fs::create_dir(place.inbox("teacher-12.msg")).expect("a folder");
     put("teacher-13.msg", b"dear server, here is my answer");
@@ -107,45 +105,49 @@ fn fill_inbox(place: &Place) {
 }
 
 #[test]
-fn every_fault_is_refused_with_its_teacher_and_the_rest_goes_on() {
+fn every_fault_is_refused_and_the_rest_goes_on() {
     let place = Place::new(&terms("faults", 2, 20));
     fill_inbox(&place);
     let report = place.aggregate().expect("enough teachers");
     let expected = [
         (Some(19), "duplicate"),
+        (None, "forged"),
         (Some(3), "duplicate"),
+        (None, "forged"),
         (Some(4), "wrong-round"),
-        (Some(5), "truncated"),
-        (Some(6), "damaged"),
-        (Some(7), "damaged"),
+        (None, "truncated"),
+        (None, "damaged"),
+        (None, "damaged"),
         (Some(8), "wrong-key"),
-        (Some(9), "oversized"),
-        (Some(10), "oversized"),
+        (None, "oversized"),
+        (None, "oversized"),
         (Some(11), "wrong-shape"),
-        (Some(12), "unreadable"),
-        (Some(13), "not-a-message"),
-        (Some(14), "truncated"),
-        (Some(15), "not-a-message"),
-        (Some(16), "wrong-teacher"),
-        (Some(17), "damaged"),
-        (Some(18), "not-a-message"),
-        (Some(20), "unknown-teacher"),
+        (None, "unreadable"),
+        (None, "not-a-message"),
+        (None, "truncated"),
+        (None, "not-a-message"),
+        (Some(1), "duplicate"),
+        (None, "damaged"),
+        (None, "not-a-message"),
+        (None, "unknown-teacher"),
     ];
     assert_eq!(reasons(&report), expected, "{:#?}", report.refused);
-    assert_eq!((report.counted, report.teachers, &report.missing[..]), (4, 20, &[2][..]));
-    assert_eq!(report.honest_ratio, 0.2);
-    for refusal in &report.refused {
-        assert!(refusal.to_string().contains(&format!("teacher {}", refusal.teacher.expect("named"))), "{refusal}");
-    }
+    // Who has no message with its signature is missing, whatever others said in its name.
+    let missing = [5, 6, 7, 9, 10, 12, 13, 14, 15, 16, 17, 18];
+    assert_eq!((report.counted, report.teachers, &report.missing[..]), (5, 20, &missing[..]));
+    assert_eq!(report.honest_ratio, 0.25);
+    let forged = report.refused[1].to_string();
+    assert!(forged.contains("says that it comes from teacher 2, \"hospital 2\", and does not have"), "{forged}");
     assert_eq!(place.labels(), "query,label\n0,2\n1,1\n");
 
     // The student reads the same from the result.
     let [result, round, out] = ["result", "round.toml", "labels-2.csv"].map(|name| place.path(name));
     let open = student::open(&keys().join("secret.key"), &result, &round, &out);
     let open = open.expect("a result");
-    assert_eq!((open.counted, open.honest_ratio, open.simulation), (4, 0.2, true));
-    let mut excluded: Vec<_> = expected[2..17].iter().map(|&(teacher, why)| (teacher.expect("named"), why)).collect();
-    excluded.insert(0, (2, "missing"));
+    assert_eq!((open.counted, open.honest_ratio, open.simulation), (5, 0.25, true));
+    let mut excluded: Vec<_> = missing.map(|teacher| (teacher, "missing")).to_vec();
+    excluded.extend([(4, "wrong-round"), (8, "wrong-key"), (11, "wrong-shape")]);
+    excluded.sort_unstable();
     assert_eq!(open.excluded, excluded);
 }
 
@@ -161,7 +163,7 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
     assert_eq!(error.exit_code().code(), 3);
     let RolesError::TooFew { refused, .. } = &error else { unreachable!("seen above") };
     let text = refused[0].to_string();
-    assert!(text.contains("teacher 1 refused as truncated: teacher-1.msg: 16 bytes"), "{text}");
+    assert!(text.contains("unknown sender refused as truncated: teacher-1.msg: 16 bytes"), "{text}");
     assert!(!error.to_string().contains("refused"), "told once, when it happens: {error}");
 
     // A good answer comes, and a larger minimum is respected; a smaller one than the round's is refused.

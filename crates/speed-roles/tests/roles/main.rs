@@ -1,5 +1,6 @@
 //! The programs of the roles as library calls: faults, interruptions, noise. (The binary is tested in `speed-cli`.)
 
+mod attacks;
 mod common;
 mod faults;
 mod noise;

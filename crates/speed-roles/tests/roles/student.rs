@@ -2,12 +2,11 @@
 
 use std::fs;
 
-use speed_aggregation::Parameters;
-use speed_core::VoteShape;
+use speed_aggregation::{AnswerList, Parameters, SignedResult};
 use speed_roles::teacher::{self, TeacherOptions};
-use speed_roles::{RolesError, RoundRandomness, student};
+use speed_roles::{Identity, RolesError, RoundRandomness, student};
 
-use crate::common::{Place, SEED, keys, noise, terms};
+use crate::common::{Place, SEED, key_of, keys, noise, roster, signing_key, terms};
 use crate::faults::seal;
 
 #[test]
@@ -31,22 +30,18 @@ fn a_teacher_refuses_what_does_not_fit() {
     let out = place.path("out.msg");
     let fails = |change: &dyn Fn(&mut TeacherOptions)| {
         fs::write(place.path("votes.csv"), "0\n2\n").expect("votes");
-        let mut options = TeacherOptions {
-            public_key: keys().join("public.key"),
-            round: place.path("round.toml"),
-            votes: place.path("votes.csv"),
-            teacher: 1,
-            out: out.clone(),
-            query_list: None,
-            mechanism: None,
-            randomness: SEED,
-        };
+        let mut options = place.teacher_options(1, &out);
         change(&mut options);
         let error = teacher::answer(&options).expect_err("refused");
         assert!(!out.exists());
         (error.exit_code().code(), error.to_string())
     };
-    assert_eq!(fails(&|options| options.teacher = 3).0, 2);
+    let (code, message) = fails(&|options| options.signing_key = key_of(3));
+    assert!(code == 3 && message.contains("none of the round's teachers"), "{message}");
+    let (code, message) = fails(&|options| options.signing_key = keys().join("public.key"));
+    assert!(code == 3 && message.contains("no Ed25519 signing key"), "{message}");
+    let (code, message) = fails(&|options| options.proof_key = Some(keys().join("public.key")));
+    assert!(code == 2 && message.contains("asks for no proofs"), "{message}");
     assert_eq!(fails(&|options| options.randomness = RoundRandomness::OPERATING_SYSTEM).0, 2);
     let other = noise(0.1).mechanism();
     let (code, message) = fails(&|options| options.mechanism = Some(other));
@@ -73,10 +68,11 @@ fn a_teacher_refuses_what_does_not_fit() {
 #[test]
 fn a_round_that_the_keys_cannot_hold_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let make = |terms| student::round(&terms, &keys().join("public.key"), &folder.path().join("round.toml"));
+    let [public, out] = [keys().join("public.key"), folder.path().join("round.toml")];
+    let make = |terms| student::round(&terms, &public, None, &out, SEED);
     let mut wide = terms("wide", 100, 3000);
     assert!(matches!(make(wide.clone()), Err(RolesError::Encoding(_))));
-    wide.shape = VoteShape::new(250, 100, 3).expect("a shape");
+    wide.roster = roster(250);
     wide.min_teachers = 251;
     assert!(matches!(make(wide.clone()), Err(RolesError::Terms(_))));
     wide.min_teachers = 250;
@@ -96,16 +92,8 @@ fn a_teacher_answers_the_queries_that_it_voted_on() {
     let place = Place::new(&terms);
     fs::write(place.path("votes.csv"), "0\n2\n").expect("votes");
     let answer = |list: &std::path::Path| {
-        teacher::answer(&TeacherOptions {
-            public_key: keys().join("public.key"),
-            round: place.path("round.toml"),
-            votes: place.path("votes.csv"),
-            teacher: 1,
-            out: place.path("out.msg"),
-            query_list: Some(list.to_path_buf()),
-            mechanism: None,
-            randomness: SEED,
-        })
+        let options = place.teacher_options(1, &place.path("out.msg"));
+        teacher::answer(&TeacherOptions { query_list: Some(list.to_path_buf()), ..options })
     };
     let error = answer(&place.path("votes.csv")).expect_err("other queries").to_string();
     assert!(error.contains("votes.csv: has the SHA-256") && !place.path("out.msg").exists(), "{error}");
@@ -117,13 +105,16 @@ fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
     let place = Place::new(&terms("undecodable", 3, 2));
     place.answer(0, &[2, 1, 2], &place.inbox("teacher-0.msg"));
     place.aggregate().expect("enough");
-    let mut result = fs::read(place.path("result")).expect("a result");
-    // The last word of the second of three answers: five more is no outcome of three classes.
-    let length = 8 * 2049;
-    let end = result.len() - 16 - length;
-    result[end - 1] = result[end - 1].wrapping_add(5 << 4);
-    seal(&mut result);
-    fs::write(place.path("result"), result).expect("a result");
+    // The last word of the second of three answers: five more is no outcome of three classes. A server at fault signs it.
+    let result = SignedResult::from_bytes(&fs::read(place.path("result")).expect("a result")).expect("whole");
+    let mut list = result.list().to_bytes();
+    let end = list.len() - 16 - 8 * 2049;
+    list[end - 1] = list[end - 1].wrapping_add(5 << 4);
+    seal(&mut list);
+    let list = AnswerList::from_bytes(&list).expect("well formed");
+    let server = Identity::read(&signing_key("server")).expect("a key");
+    let faulty = SignedResult::new(list.clone(), result.sum(), |digest| server.sign(digest));
+    fs::write(place.path("result"), faulty.to_bytes()).expect("a result");
 
     let [result, round, out] = ["result", "round.toml", "labels.csv"].map(|name| place.path(name));
     let report = student::open(&keys().join("secret.key"), &result, &round, &out).expect("two labels");
@@ -133,6 +124,18 @@ fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
     {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(fs::metadata(&out).expect("labels").permissions().mode() & 0o777, 0o600);
+    }
+    // What another party signed is refused, and so is a change of what the server signed.
+    let teacher = Identity::read(&key_of(0)).expect("a key");
+    let foreign = SignedResult::new(list, faulty.sum(), |digest| teacher.sign(digest)).to_bytes();
+    let mut changed = faulty.to_bytes();
+    let sum = changed.len() - 16 - 64 - 1;
+    changed[sum] ^= 1;
+    seal(&mut changed);
+    for bytes in [foreign, changed] {
+        fs::write(place.path("foreign"), bytes).expect("a result");
+        let open = student::open(&keys().join("secret.key"), &place.path("foreign"), &round, &place.path("foreign.csv"));
+        assert!(open.expect_err("not the server's").to_string().contains("not signed by the round's server \"server\""));
     }
     // Another round's result is refused, whatever it holds.
     let other = Place::new(&terms("another round", 3, 2));

@@ -1,0 +1,257 @@
+//! What travels between the parties of a round, signed by who sends it.
+//!
+//! This crate says what is signed; who signs, and how, is for those who know the parties.
+
+use sha2::{Digest as _, Sha256};
+use speed_core::Digest;
+
+use crate::answer_list::AnswerList;
+use crate::codec::{
+    Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order,
+};
+use crate::message::Message;
+use crate::round::Round;
+
+/// An Ed25519 signature (RFC 8032).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Signature([u8; 64]);
+
+impl Signature {
+    /// Wraps the bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 64]) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 64] {
+        &self.0
+    }
+}
+
+impl FixedLength for Signature {
+    const LENGTH: usize = 64;
+}
+
+impl Encode for Signature {
+    fn encoded_len(&self) -> usize {
+        Self::LENGTH
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(&self.0);
+    }
+}
+
+impl Decode for Signature {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        reader.array().map(Self)
+    }
+}
+
+impl std::fmt::Debug for Signature {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Signature(..)")
+    }
+}
+
+/// Returns the digest that a party signs: SHA-256 of "speed/signed/v3", the kind (2 bytes) and the content before the signature.
+fn digest_to_sign(kind: Kind, content: &[&dyn Encode]) -> Digest {
+    let mut writer = Writer::with_capacity(content.iter().map(|part| part.encoded_len()).sum());
+    content.iter().for_each(|part| part.encode(&mut writer));
+    let hash = Sha256::new_with_prefix(b"speed/signed/v3").chain_update((kind as u16).to_le_bytes());
+    Digest::from_bytes(hash.chain_update(writer.as_bytes()).finalize().into())
+}
+
+/// A teacher's message as it travels: with its proofs, where the round asks for them, and signed by the teacher.
+///
+/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
+///
+/// ```text
+/// bytes  content
+/// ..     the message's content
+/// 4      bytes of the proofs, 0 for none
+/// ..     the proofs
+/// 64     the teacher's signature
+/// ```
+#[derive(Clone)]
+pub struct Submission {
+    message: Message,
+    proofs: Vec<u8>,
+    signature: Signature,
+}
+
+impl Submission {
+    /// The largest number of bytes of a message's proofs, one for each 2048 values begun.
+    #[must_use]
+    pub fn max_proof_bytes(values: usize) -> usize {
+        values.div_ceil(Message::VALUES_PER_MASK) * MAX_PROOF
+    }
+
+    /// Signs a message and its proofs: the digest is that of everything that travels.
+    #[must_use]
+    pub fn new(message: Message, proofs: Vec<u8>, sign: impl FnOnce(Digest) -> Signature) -> Self {
+        let signature = sign(digest_to_sign(Self::KIND, &[&message, &proofs.len(), &proofs.as_slice()]));
+        Self { message, proofs, signature }
+    }
+
+    /// Returns the digest that the teacher signed, and its signature.
+    #[must_use]
+    pub fn signed(&self) -> (Digest, &Signature) {
+        (digest_to_sign(Self::KIND, &[&self.message, &self.proofs.len(), &self.proofs.as_slice()]), &self.signature)
+    }
+
+    /// Returns the message. Until the signature is checked it is anybody's.
+    #[must_use]
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// Returns the proofs' bytes; none if the round asks for none.
+    #[must_use]
+    pub fn proofs(&self) -> &[u8] {
+        &self.proofs
+    }
+
+    /// Returns the number of bytes of a submission without proofs.
+    #[must_use]
+    pub fn min_size(round: &Round) -> usize {
+        Message::size(round.shape().queries(), round.shape().classes()) + usize::LENGTH + Signature::LENGTH
+    }
+
+    /// Returns the largest number of bytes of a submission to a round.
+    #[must_use]
+    pub fn max_size(round: &Round) -> usize {
+        let proofs = if round.proofs().is_some() { Self::max_proof_bytes(round.values()) } else { 0 };
+        Self::min_size(round) + proofs
+    }
+
+    /// Returns the bytes that travel.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.seal()
+    }
+
+    /// Reads a submission. Memory is bounded by the length of `bytes`.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly one well-formed submission of this version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::unseal(bytes, ())
+    }
+}
+
+/// The largest number of bytes of one proof.
+const MAX_PROOF: usize = 1 << 13;
+
+impl Encode for Submission {
+    fn encoded_len(&self) -> usize {
+        self.message.encoded_len() + self.proofs.len().encoded_len() + self.proofs.len() + Signature::LENGTH
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.message.encode(writer);
+        self.proofs.len().encode(writer);
+        writer.bytes(&self.proofs);
+        self.signature.encode(writer);
+    }
+}
+
+impl Decode for Submission {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let message: Message = reader.read()?;
+        let max = Self::max_proof_bytes(message.queries() * message.classes());
+        let length = reader.read_with(Limits { field: "bytes of the proofs", min: 0, max })?;
+        Ok(Self { proofs: reader.take(length)?.to_vec(), signature: reader.read()?, message })
+    }
+}
+
+impl Content for Submission {
+    const KIND: Kind = Kind::Submission;
+}
+
+impl std::fmt::Debug for Submission {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Submission({:?}, {} bytes of proofs)", self.message, self.proofs.len())
+    }
+}
+
+/// A round's result as it travels: with the digest of the sum that its answers are of, and signed by the server.
+///
+/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
+///
+/// ```text
+/// bytes  content
+/// ..     the list of answers
+/// 32     SHA-256 of the server's state with the closed sum
+/// 64     the server's signature
+/// ```
+#[derive(Clone, Debug)]
+pub struct SignedResult {
+    list: AnswerList,
+    sum: Digest,
+    signature: Signature,
+}
+
+encode_in_order!(SignedResult: list, sum, signature);
+
+impl Decode for SignedResult {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        Ok(Self { list: reader.read()?, sum: reader.read()?, signature: reader.read()? })
+    }
+}
+
+impl Content for SignedResult {
+    const KIND: Kind = Kind::SignedResult;
+}
+
+impl SignedResult {
+    /// The number of bytes of the largest result of any round.
+    pub const MAX_BYTES: usize = AnswerList::MAX_BYTES + Digest::LENGTH + Signature::LENGTH;
+
+    /// Signs a list of answers and the digest of their sum.
+    #[must_use]
+    pub fn new(list: AnswerList, sum: Digest, sign: impl FnOnce(Digest) -> Signature) -> Self {
+        let signature = sign(digest_to_sign(Self::KIND, &[&list, &sum]));
+        Self { list, sum, signature }
+    }
+
+    /// Returns the digest that the server signed, and its signature.
+    #[must_use]
+    pub fn signed(&self) -> (Digest, &Signature) {
+        (digest_to_sign(Self::KIND, &[&self.list, &self.sum]), &self.signature)
+    }
+
+    /// Returns the answers. Until the signature is checked they are anybody's.
+    #[must_use]
+    pub fn list(&self) -> &AnswerList {
+        &self.list
+    }
+
+    /// Returns SHA-256 of the state with the closed sum.
+    #[must_use]
+    pub fn sum(&self) -> Digest {
+        self.sum
+    }
+
+    /// Returns the number of bytes of a round's result.
+    #[must_use]
+    pub fn size(round: &Round) -> usize {
+        AnswerList::size(round) + Digest::LENGTH + Signature::LENGTH
+    }
+
+    /// Returns the bytes that travel.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.seal()
+    }
+
+    /// Reads a result. Memory is bounded by the length of `bytes`.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly one well-formed result of this version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::unseal(bytes, ())
+    }
+}

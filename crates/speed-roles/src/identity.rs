@@ -1,0 +1,192 @@
+//! Signing keys of the parties, and what they are known by.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _};
+use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
+use serde::Serialize;
+use speed_aggregation::Signature;
+use speed_core::{Digest, Randomness};
+use zeroize::Zeroizing;
+
+use crate::error::RolesError;
+use crate::fault::InputFault;
+use crate::files::{Access, MAX_KEY, decode_input, expect_absent, write_new};
+use crate::roster::{Party, Role};
+
+/// The signing key of a party: an Ed25519 key (RFC 8032), in its file as PKCS #8 in PEM (RFC 5958), as `openssl genpkey -algorithm ed25519`
+/// writes it. Whoever has it answers in the party's name. Neither `Clone` nor printable; wiped from memory when dropped.
+pub struct Identity(SigningKey);
+
+impl Identity {
+    fn generate() -> Result<Self, RolesError> {
+        Ok(Self(SigningKey::from_bytes(&*Randomness::OperatingSystem.key()?)))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_seed(seed: [u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(&seed))
+    }
+
+    /// Reads the file of a signing key.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no Ed25519 key in PEM.
+    pub fn read(path: &Path) -> Result<Self, RolesError> {
+        decode_input(path, MAX_KEY, |bytes| {
+            let text = std::str::from_utf8(bytes).map_err(|_| InputFault::SigningKey)?;
+            SigningKey::from_pkcs8_pem(text).map(Self).map_err(|_| InputFault::SigningKey)
+        })
+    }
+
+    fn to_pem(&self) -> Zeroizing<String> {
+        self.0.to_pkcs8_pem(LineEnding::LF).expect("a key of 32 bytes has a form in PEM")
+    }
+
+    /// Returns what the party is known by.
+    #[must_use]
+    pub fn key(&self) -> PartyKey {
+        PartyKey(self.0.verifying_key())
+    }
+
+    /// Signs a digest, of which the caller says what it covers.
+    #[must_use]
+    pub fn sign(&self, digest: Digest) -> Signature {
+        Signature::from_bytes(self.0.sign(digest.as_bytes()).to_bytes())
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({})", self.key())
+    }
+}
+
+/// What a party is known by: its public Ed25519 key. As text 64 hexadecimal digits; `Display` gives the first 16.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PartyKey(VerifyingKey);
+
+/// A text that is no public key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected the 64 hexadecimal digits of an Ed25519 public key, found {found:?}")]
+pub struct PartyKeyError {
+    /// The text, cut after 80 characters.
+    pub found: String,
+}
+
+impl PartyKey {
+    /// Returns whether the signature of a digest is this party's.
+    #[must_use]
+    pub fn verifies(&self, digest: Digest, signature: &Signature) -> bool {
+        let signature = ed25519_dalek::Signature::from_bytes(signature.as_bytes());
+        self.0.verify_strict(digest.as_bytes(), &signature).is_ok()
+    }
+
+    /// Returns the 32 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
+    /// Returns all 64 hexadecimal digits.
+    #[must_use]
+    pub fn to_hex(&self) -> String {
+        hex::encode(self.as_bytes())
+    }
+}
+
+impl FromStr for PartyKey {
+    type Err = PartyKeyError;
+
+    fn from_str(text: &str) -> Result<Self, PartyKeyError> {
+        let mut bytes = [0; 32];
+        let read = hex::decode_to_slice(text, &mut bytes).ok().and_then(|()| VerifyingKey::from_bytes(&bytes).ok());
+        // One key has one text: `hex` reads upper case as well. Under a weak key a signature may hold for anything.
+        read.filter(|key| !key.is_weak() && hex::encode(key.as_bytes()) == text)
+            .map(Self)
+            .ok_or_else(|| PartyKeyError { found: text.chars().take(80).collect() })
+    }
+}
+
+impl fmt::Display for PartyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_hex()[..16])
+    }
+}
+
+impl fmt::Debug for PartyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PartyKey({self})")
+    }
+}
+
+/// The report of a party that made its signing key.
+#[derive(Clone, Debug, Serialize)]
+pub struct IdentityReport {
+    /// The party's name.
+    pub name: String,
+    /// What it is known by.
+    pub key: String,
+    /// The signing key's file.
+    pub signing_key: PathBuf,
+    /// The card: the lines of a roster with name and public key.
+    pub card: PathBuf,
+}
+
+/// Generates the signing key of a teacher or a server into `out`, which can be read by its owner only, and beside it the party's card,
+/// `out` with the extension `toml`, which goes to the student.
+///
+/// # Errors
+/// If the name is none, one of the files is there already, writing fails, or the operating system gives no randomness.
+pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityReport, RolesError> {
+    let card = out.with_extension("toml");
+    [out, &card].into_iter().try_for_each(expect_absent)?;
+    let identity = Identity::generate()?;
+    let party = Party::new(name, identity.key())?;
+    write_new(out, identity.to_pem().as_bytes(), Access::Owner)?;
+    write_new(&card, party.card(role).as_bytes(), Access::Shared)?;
+    Ok(IdentityReport { name: name.to_owned(), key: identity.key().to_hex(), signing_key: out.to_path_buf(), card })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_its_partys_and_its_digests() {
+        let (identity, other) = (Identity::generate().expect("entropy"), Identity::generate().expect("entropy"));
+        let signature = identity.sign(Digest::of("answer"));
+        assert!(identity.key().verifies(Digest::of("answer"), &signature));
+        assert!(!identity.key().verifies(Digest::of("another"), &signature));
+        assert!(!other.key().verifies(Digest::of("answer"), &signature));
+    }
+
+    #[test]
+    fn a_key_that_openssl_wrote_is_read() {
+        // The key pair of RFC 8032, section 7.1, test 1, as `openssl pkey` prints it.
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let pem = "-----BEGIN PRIVATE KEY-----\n\
+                   MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n\
+                   -----END PRIVATE KEY-----\n";
+        std::fs::write(file.path(), pem).expect("a file");
+        let identity = Identity::read(file.path()).expect("a key");
+        assert_eq!(identity.key().to_hex(), "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
+        assert_eq!(identity.to_pem().as_str(), pem);
+        assert_eq!(format!("{identity:?}"), "Identity(d75a980182b10ab7)");
+        std::fs::write(file.path(), &pem[..60]).expect("a file");
+        assert!(matches!(Identity::read(file.path()), Err(RolesError::Input { .. })));
+    }
+
+    #[test]
+    fn one_key_has_one_text_and_weak_ones_have_none() {
+        let key = Identity::generate().expect("entropy").key();
+        assert_eq!(key.to_hex().parse(), Ok(key));
+        assert!(key.to_hex().to_uppercase().parse::<PartyKey>().is_err() || !key.to_hex().contains(char::is_alphabetic));
+        // The neutral element: every message has a signature under it.
+        assert!(format!("01{}", "00".repeat(31)).parse::<PartyKey>().is_err());
+        assert!("zz".parse::<PartyKey>().is_err());
+    }
+}

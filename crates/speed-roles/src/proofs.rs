@@ -1,0 +1,50 @@
+//! The proof key of a round.
+
+use std::path::Path;
+
+use speed_aggregation::{Parameters, ProofError, ProofKey};
+use speed_core::{Digest, NoisePlacement, Randomness};
+
+use crate::error::{OptionsFault, RolesError};
+use crate::fault::InputFault;
+use crate::files::read_input;
+use crate::round_file::RoundFile;
+
+/// Generates the proof key of a round that does not name one yet. Takes about 20 core-seconds for a thousand values.
+pub(crate) fn generate(
+    file: &RoundFile,
+    parameters: &Parameters,
+    randomness: &Randomness,
+) -> Result<ProofKey, ProofError> {
+    ProofKey::generate(parameters, file.round(), range_log(file), randomness)
+}
+
+/// Returns the bits of the range in which every value of an honest teacher lies, but for the probability of the noise's bound: a share is
+/// within the bound of the sum of all, since the rest of the sum is as likely to add to it as to take from it.
+fn range_log(file: &RoundFile) -> u32 {
+    let noise = match file.round().placement() {
+        NoisePlacement::Distributed => file.round().range().noise_bound(),
+        NoisePlacement::Central => 0,
+    };
+    // A vote, the noise, and [-2^(b - 1), 2^(b - 1)) with as many values above 0 as below.
+    (noise + 2).next_power_of_two().ilog2() + 1
+}
+
+/// Reads the proof key that a round names; none if it asks for no proofs.
+pub(crate) fn read(path: Option<&Path>, file: &RoundFile) -> Result<Option<ProofKey>, RolesError> {
+    let (expected, path) = match (file.round().proofs(), path) {
+        (None, None) => return Ok(None),
+        (None, Some(_)) => return Err(OptionsFault::ProofKeyRefused.into()),
+        (Some(_), None) => return Err(OptionsFault::ProofKeyMissing.into()),
+        (Some(expected), Some(path)) => (expected, path),
+    };
+    let bytes = read_input(path, ProofKey::MAX_BYTES as u64)?;
+    // Before any of it is decoded.
+    let found = Digest::of(&bytes);
+    let key = if found == expected {
+        ProofKey::from_bytes(&bytes)
+    } else {
+        Err(ProofError::OtherKey { expected, found })
+    };
+    key.map(Some).map_err(|error| RolesError::input(path)(InputFault::Proof(error.into())))
+}

@@ -1,0 +1,233 @@
+//! The parties of a round.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use speed_core::Digest;
+
+use crate::error::RolesError;
+use crate::fault::InputFault;
+use crate::files::{MAX_ROUND, decode_input};
+use crate::identity::{PartyKey, PartyKeyError};
+use crate::refusal::moves_the_cursor;
+
+/// The part of a party in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Answers.
+    Teacher,
+    /// Sums the answers and computes the argmax.
+    Server,
+}
+
+/// A party: its name, for people, and its key, which is what counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Party {
+    name: String,
+    key: PartyKey,
+}
+
+/// The parties of a round: the server, and the teachers in the order of their indices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roster {
+    server: Party,
+    teachers: Vec<Party>,
+}
+
+/// Parties that make no roster.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RosterError {
+    /// A name that is empty, too long or not printable.
+    #[error("a party's name needs 1 to {max} bytes of printable characters, found {found:?}", max = Party::MAX_NAME)]
+    Name {
+        /// The name, cut after 100 characters.
+        found: String,
+    },
+    /// A text that is no public key.
+    #[error("{name}: {source}")]
+    Key {
+        /// The party's name.
+        name: String,
+        /// The cause.
+        source: PartyKeyError,
+    },
+    /// Two parties with one key or one name.
+    #[error("{first:?} and {second:?} have the same {what}")]
+    Twice {
+        /// A party.
+        first: String,
+        /// Another.
+        second: String,
+        /// "name" or "key".
+        what: &'static str,
+    },
+    /// A number of teachers that a round cannot have.
+    #[error("{found} teachers, expected 1 to {max}", max = Roster::MAX_TEACHERS)]
+    Teachers {
+        /// Teachers found.
+        found: usize,
+    },
+}
+
+impl Party {
+    /// The largest number of bytes of a name.
+    pub const MAX_NAME: usize = 100;
+
+    /// Names a party.
+    ///
+    /// # Errors
+    /// If the name is empty, too long or not printable.
+    pub fn new(name: &str, key: PartyKey) -> Result<Self, RosterError> {
+        if name.is_empty() || name.len() > Self::MAX_NAME || name.chars().any(moves_the_cursor) {
+            return Err(RosterError::Name { found: name.chars().take(100).collect() });
+        }
+        Ok(Self { name: name.to_owned(), key })
+    }
+
+    /// Returns its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns its key.
+    #[must_use]
+    pub fn key(&self) -> PartyKey {
+        self.key
+    }
+
+    /// Returns the party's lines of a roster. A roster is the cards of its parties, one after another.
+    #[must_use]
+    pub fn card(&self, role: Role) -> String {
+        let entry = Entry::from(self);
+        let text = match role {
+            Role::Server => toml::to_string(&ServerCard { server: entry }),
+            Role::Teacher => toml::to_string(&TeacherCard { teacher: [entry] }),
+        };
+        text.expect("two strings have a form in TOML") + "\n"
+    }
+}
+
+impl Roster {
+    /// The largest number of teachers of a round between programs: its file holds them all.
+    pub const MAX_TEACHERS: usize = 1 << 14;
+
+    /// Puts parties together.
+    ///
+    /// # Errors
+    /// If two parties share a name or a key, or there are too few or too many teachers.
+    pub fn new(server: Party, teachers: Vec<Party>) -> Result<Self, RosterError> {
+        if !(1..=Self::MAX_TEACHERS).contains(&teachers.len()) {
+            return Err(RosterError::Teachers { found: teachers.len() });
+        }
+        let (mut names, mut keys) = (HashSet::new(), HashSet::new());
+        for party in teachers.iter().chain([&server]) {
+            let what = match (names.insert(&party.name), keys.insert(party.key)) {
+                (_, false) => "key",
+                (false, _) => "name",
+                _ => continue,
+            };
+            let same = |other: &&Party| if what == "key" { other.key == party.key } else { other.name == party.name };
+            let first = teachers.iter().find(same).map_or_else(String::new, |other| other.name.clone());
+            return Err(RosterError::Twice { first, second: party.name.clone(), what });
+        }
+        Ok(Self { server, teachers })
+    }
+
+    /// Returns the server.
+    #[must_use]
+    pub fn server(&self) -> &Party {
+        &self.server
+    }
+
+    /// Returns the teachers, in the order of their indices.
+    #[must_use]
+    pub fn teachers(&self) -> &[Party] {
+        &self.teachers
+    }
+
+    /// Returns the index of the teacher with this key.
+    #[must_use]
+    pub fn teacher(&self, key: PartyKey) -> Option<usize> {
+        self.teachers.iter().position(|party| party.key == key)
+    }
+
+    /// Returns SHA-256 of "speed/roster/v3" and, for the server and then every teacher, the length of its name (8 bytes, little-endian), its
+    /// name and its key.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let mut hash = Sha256::new_with_prefix(b"speed/roster/v3");
+        for party in std::iter::once(&self.server).chain(&self.teachers) {
+            hash.update((party.name.len() as u64).to_le_bytes());
+            hash.update(&party.name);
+            hash.update(party.key.as_bytes());
+        }
+        Digest::from_bytes(hash.finalize().into())
+    }
+
+    /// Reads a roster, strictly: a `[server]` and any number of `[[teacher]]`, with `name` and `key` each.
+    ///
+    /// # Errors
+    /// With the line of what is no roster.
+    pub fn from_toml(text: &str) -> Result<Self, InputFault> {
+        let Document { server, teacher } = toml::from_str(text).map_err(Box::new)?;
+        Ok(Self::from_entries(server, teacher)?)
+    }
+
+    /// Reads the file of a roster.
+    ///
+    /// # Errors
+    /// If it cannot be read or is no roster.
+    pub fn read(path: &Path) -> Result<Self, RolesError> {
+        decode_input(path, MAX_ROUND, |bytes| {
+            Self::from_toml(std::str::from_utf8(bytes).map_err(|_| InputFault::NotText)?)
+        })
+    }
+
+    pub(crate) fn from_entries(server: Entry, teachers: Vec<Entry>) -> Result<Self, RosterError> {
+        let teachers = teachers.into_iter().map(Entry::party).collect::<Result<_, _>>()?;
+        Self::new(server.party()?, teachers)
+    }
+}
+
+/// A party as it is written in files.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    name: String,
+    key: String,
+}
+
+impl Entry {
+    fn party(self) -> Result<Party, RosterError> {
+        match self.key.parse() {
+            Ok(key) => Party::new(&self.name, key),
+            Err(source) => Err(RosterError::Key { name: self.name.chars().take(100).collect(), source }),
+        }
+    }
+}
+
+impl From<&Party> for Entry {
+    fn from(party: &Party) -> Self {
+        Self { name: party.name.clone(), key: party.key.to_hex() }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    server: Entry,
+    teacher: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+struct ServerCard {
+    server: Entry,
+}
+
+#[derive(Serialize)]
+struct TeacherCard {
+    teacher: [Entry; 1],
+}

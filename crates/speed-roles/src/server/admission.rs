@@ -1,0 +1,74 @@
+//! The way of bytes that came from anywhere into the sum: every check of a message, in one place.
+
+use speed_aggregation::{
+    DecodeError, Message, ProofError, ProofKey, Proofs, Server, ServerError, Submission, TeacherStatus,
+};
+
+use crate::refusal::{MessageFault, Rejection};
+use crate::round_file::RoundFile;
+
+/// The checks of messages for a round. In order: an envelope of this version and kind; its checksum; the limits of its fields; one of the
+/// round's teachers; that teacher's signature of all of it; then those of [`Server::add`], and the proofs where the round asks for them.
+#[derive(Clone, Copy)]
+pub(super) struct Admission<'a> {
+    pub(super) file: &'a RoundFile,
+    /// There if the round asks for proofs.
+    pub(super) proof_key: Option<&'a ProofKey>,
+}
+
+impl Admission<'_> {
+    /// Reads a message and adds it to the sum.
+    pub(super) fn admit(&self, server: &mut Server, bytes: &[u8]) -> Result<(), Rejection> {
+        let submission = self.authenticate(bytes)?;
+        let message = submission.message();
+        let Some(key) = self.proof_key else {
+            return server.add(message).map_err(|error| Rejection::by_server(message.teacher(), error));
+        };
+        let unproven = |fault: ProofError| Rejection {
+            teacher: Some(message.teacher()),
+            reason: TeacherStatus::Unproven.name(),
+            fault: MessageFault::Proof(Box::new(fault)),
+            status: Some(TeacherStatus::Unproven),
+        };
+        // Cheap checks first: whether it counts at all, and only then whether it is proved.
+        let proven = Proofs::from_bytes(submission.proofs()).and_then(|proofs| server.add_proven(message, &proofs, key));
+        proven.map_err(|error| match error {
+            ProofError::Server(error) => Rejection::by_server(message.teacher(), error),
+            fault => unproven(fault),
+        })
+    }
+
+    /// Reads a message and checks that it is signed by the teacher that it names.
+    pub(super) fn authenticate(&self, bytes: &[u8]) -> Result<Submission, Rejection> {
+        let submission = Submission::from_bytes(bytes).map_err(|error| self.unreadable(bytes, error))?;
+        let (teacher, teachers) = (submission.message().teacher(), self.file.roster().teachers());
+        let Some(party) = teachers.get(teacher) else {
+            let error = ServerError::UnknownTeacher { teacher, teachers: teachers.len() };
+            return Err(Rejection { teacher: None, ..Rejection::by_server(teacher, error) });
+        };
+        let (digest, signature) = submission.signed();
+        if !party.key().verifies(digest, signature) {
+            let fault = MessageFault::Signature { teacher, name: party.name().to_owned() };
+            return Err(Rejection { teacher: None, reason: "forged", fault, status: None });
+        }
+        Ok(submission)
+    }
+
+    /// Tells files that were cut or damaged on their way from those that never were messages.
+    fn unreadable(&self, bytes: &[u8], error: DecodeError) -> Rejection {
+        let least = Submission::min_size(self.file.round());
+        let (reason, fault) = match error {
+            // Of a file that ends within the magic bytes, what there is must be theirs.
+            _ if !Message::MAGIC.starts_with(&bytes[..bytes.len().min(Message::MAGIC.len())]) => {
+                ("not-a-message", DecodeError::Magic.into())
+            }
+            DecodeError::Magic | DecodeError::Version { .. } | DecodeError::Kind { .. } => ("not-a-message", error.into()),
+            // The end of a file that was cut is taken for its checksum.
+            DecodeError::Length { .. } | DecodeError::Checksum if bytes.len() < least => {
+                ("truncated", MessageFault::Length { min: least, found: bytes.len() as u64 })
+            }
+            error => ("damaged", error.into()),
+        };
+        Rejection { teacher: None, reason, fault, status: None }
+    }
+}

@@ -1,0 +1,120 @@
+//! Attacks on a round, by a teacher that does not follow the protocol: what they give where messages carry no proofs, and nothing where they do.
+
+use std::fs;
+
+use speed_aggregation::{Message, Submission};
+use speed_roles::server::ServerReport;
+use speed_roles::{Identity, student};
+
+use crate::common::{Place, SEED, key_of, keys, noise, reasons, terms};
+use crate::faults::seal;
+
+/// Reads what a teacher sends.
+fn submission(place: &Place, teacher: usize, labels: &[u8]) -> Submission {
+    let path = place.path("message");
+    let _ = fs::remove_file(&path);
+    place.answer(teacher, labels, &path);
+    Submission::from_bytes(&fs::read(path).expect("a message")).expect("a submission")
+}
+
+/// Changes a message, and signs it as the teacher.
+pub(crate) fn resigned(submission: &Submission, teacher: usize, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    let mut bytes = submission.message().to_bytes();
+    change(&mut bytes);
+    seal(&mut bytes);
+    let message = Message::from_bytes(&bytes).expect("well formed");
+    let identity = Identity::read(&key_of(teacher)).expect("a key");
+    Submission::new(message, submission.proofs().to_vec(), |digest| identity.sign(digest)).to_bytes()
+}
+
+const HEADER: usize = 88;
+const DEGREE: usize = 2048;
+const CLASSES: usize = 10;
+
+/// Replaces the ciphertexts of a message by none: a mask of zeros but for its first word, 1500 votes, and -100 k votes for class k. In the sum
+/// every class whose bit of the secret key is 1 loses 1500 votes, and the label is the first class whose bit is 0.
+fn probe(bytes: &mut [u8]) {
+    let votes = |votes: i64| (votes << 50).to_le_bytes();
+    let end = bytes.len() - 16;
+    bytes[HEADER..HEADER + 8 * DEGREE].fill(0);
+    bytes[HEADER..HEADER + 8].copy_from_slice(&votes(1500));
+    for (value, body) in bytes[HEADER + 8 * DEGREE..end].chunks_exact_mut(8).enumerate() {
+        body.copy_from_slice(&votes(-100 * (value % CLASSES) as i64));
+    }
+}
+
+/// The bits of the secret key, lowest first.
+fn secret_bits() -> Vec<bool> {
+    let file = fs::read(keys().join("secret.key")).expect("a key");
+    let bits = &file[file.len() - 16 - DEGREE / 8..file.len() - 16];
+    (0..DEGREE).map(|bit| bits[bit / 8] >> (bit % 8) & 1 == 1).collect()
+}
+
+const QUERIES: usize = 20;
+
+/// The labels that honest teachers agree on.
+fn labels() -> Vec<u8> {
+    (0..QUERIES).map(|query| (query * 7 % CLASSES) as u8).collect()
+}
+
+/// A round of four teachers, of whom the last sends a probe and the one before a copy of the first one's ciphertexts.
+fn attacked(name: &str, gamma: f64, proofs: bool) -> (Place, ServerReport) {
+    let mut terms = terms(name, QUERIES, 4);
+    (terms.classes, terms.noise) = (CLASSES, noise(gamma));
+    let place = if proofs { Place::with_proofs(&terms) } else { Place::new(&terms) };
+    for teacher in 0..2 {
+        place.answer(teacher, &labels(), &place.inbox(&format!("{teacher}")));
+    }
+    let first = Submission::from_bytes(&fs::read(place.inbox("0")).expect("a message")).expect("a submission");
+    fs::write(place.inbox("2"), resigned(&first, 2, |bytes| bytes[76] = 2)).expect("inbox");
+    // With the proofs of an honest message, where there are any.
+    let honest = submission(&place, 3, &labels());
+    fs::write(place.inbox("3"), resigned(&honest, 3, probe)).expect("inbox");
+    let report = place.aggregate().expect("enough");
+    (place, report)
+}
+
+fn published(place: &Place) -> Vec<usize> {
+    let lines = place.labels();
+    lines.lines().skip(1).map(|line| line.split(',').nth(1).and_then(|label| label.parse().ok()).expect("a label")).collect()
+}
+
+#[test]
+fn without_proofs_labels_are_bits_of_the_secret_key() {
+    // So much noise that counts may differ by hundreds of votes, and the comparisons reach that far.
+    let (place, report) = attacked("off", 0.3, false);
+    assert_eq!((report.counted, report.proven), (4, false));
+    let bits = secret_bits();
+    let leak = |query: usize| {
+        let bit = |class: &usize| bits[query * CLASSES + class];
+        (0..CLASSES).find(|class| !bit(class))
+    };
+    let known: Vec<_> = (0..QUERIES).map(leak).collect();
+    let published: Vec<_> = published(&place).into_iter().map(Some).collect();
+    assert_eq!(published, known, "every label names the first class whose bit of the key is 0");
+    assert!(published.iter().map(|label| label.expect("a label") + 1).sum::<usize>() >= QUERIES, "a bit a query at least");
+}
+
+#[test]
+fn with_proofs_neither_a_probe_nor_a_copy_is_counted() {
+    let (place, report) = attacked("required", 5.0, true);
+    assert_eq!(reasons(&report), [(Some(2), "unproven"), (Some(3), "unproven")], "{:#?}", report.refused);
+    assert_eq!((report.counted, report.proven), (2, true));
+    let expected: Vec<usize> = labels().into_iter().map(usize::from).collect();
+    assert_eq!(published(&place), expected);
+    // Honest messages and the round cannot do without the key, and take no other.
+    let options = speed_roles::server::ServerOptions { proof_key: None, ..place.options() };
+    let error = speed_roles::server::aggregate(&options, &crate::common::Silent).expect_err("no proof key");
+    assert!(error.to_string().contains("--proof-key"), "{error}");
+    let other = Place::new(&terms("other", 2, 2));
+    let options = speed_roles::server::ServerOptions { proof_key: Some(other.path("round.toml")), ..place.options() };
+    let error = speed_roles::server::aggregate(&options, &crate::common::Silent).expect_err("another file");
+    assert!(error.to_string().contains("the round's is"), "{error}");
+    let again = student::write_proof_key(
+        &terms("again", 2, 2),
+        &keys().join("public.key"),
+        &place.path("proof.key"),
+        SEED,
+    );
+    assert_eq!(again.expect_err("never overwritten").exit_code().code(), 4);
+}
