@@ -57,12 +57,25 @@ impl Parties {
         names
     }
 
+    /// Server and teachers make their signing keys, and the student puts their cards together.
+    fn introduce(&self, teachers: usize) {
+        let mut roster = String::new();
+        let mut party = |role: &str, party: &str, name: &str| {
+            self.succeeds(party, &format!("{role} keygen --name {name} --out signing.key"));
+            roster.push_str(&fs::read_to_string(self.path(party, "signing.toml")).expect("a card"));
+        };
+        party("server", "server", "server");
+        (0..teachers).for_each(|teacher| party("teacher", &format!("teacher {teacher}"), &format!("hospital-{teacher}")));
+        fs::write(self.path("student", "roster.toml"), roster).expect("a roster");
+    }
+
     /// Keys and a round of four classes, handed to everyone.
     fn agree(&self, queries: usize, teachers: usize, terms: &str) {
+        self.introduce(teachers);
         assert!(self.succeeds("student", "student keygen --out . --simulation 5").starts_with("SIMULATION"));
         let line = format!(
-            "student round --public-key public.key --name test --queries {queries} --classes 4 --teachers {teachers} \
-             --simulation --out round.toml {terms}"
+            "student round --public-key public.key --name test --queries {queries} --classes 4 --roster roster.toml \
+             --proofs off --simulation --out round.toml {terms}"
         );
         self.succeeds("student", &line);
         self.send(("student", "evaluation.key"), ("server", "evaluation.key"));
@@ -80,15 +93,16 @@ impl Parties {
         let votes: String = labels.iter().map(|label| format!("{label}\n")).collect();
         fs::write(self.path(&party, "votes.csv"), votes).expect("votes");
         let line = format!(
-            "teacher answer --public-key public.key --round round.toml --votes votes.csv --teacher {teacher} \
-             --simulation 8 --out message"
+            "{ANSWER} --simulation 8 --out message"
         );
         assert!(self.succeeds(&party, &line).starts_with("SIMULATION"));
         self.send((&party, "message"), ("server/inbox", &format!("teacher-{teacher}.msg")));
     }
 }
 
-const AGGREGATE: &str = "server aggregate --evaluation-key evaluation.key --round round.toml --answers inbox --out result \
+const ANSWER: &str =
+    "teacher answer --signing-key signing.key --public-key public.key --round round.toml --votes votes.csv";
+const AGGREGATE: &str = "server aggregate --signing-key signing.key --evaluation-key evaluation.key --round round.toml --answers inbox --out result \
                          --simulation 13";
 
 fn labels(teacher: usize, queries: usize) -> Vec<u8> {
@@ -112,10 +126,10 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
     let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
 
     // Each holds only what it may hold.
-    let own = ["SIMULATION.txt", "evaluation.key", "labels.csv", "public.key", "result", "round.toml", "secret.key"];
-    assert_eq!(parties.files("student"), own);
-    assert_eq!(parties.files("server"), ["evaluation.key", "inbox", "result", "round.toml"]);
-    assert_eq!(parties.files("teacher 1"), ["message", "public.key", "round.toml", "votes.csv"]);
+    let own = "SIMULATION.txt evaluation.key labels.csv public.key result roster.toml round.toml secret.key";
+    assert_eq!(parties.files("student").join(" "), own);
+    assert_eq!(parties.files("server").join(" "), "evaluation.key inbox result round.toml signing.key signing.toml");
+    assert_eq!(parties.files("teacher 1").join(" "), "message public.key round.toml signing.key signing.toml votes.csv");
     let secret = fs::read(parties.path("student", "secret.key")).expect("a key");
     let bits = &secret[secret.len() - 16 - 64..secret.len() - 16];
     for (party, file) in [
@@ -177,7 +191,7 @@ fn a_server_that_is_killed_goes_on_to_the_same_bytes() {
     assert_eq!(undisturbed["missing"], serde_json::json!([2]));
     let expected = fs::read(parties.path("server", "result")).expect("a result");
 
-    for file in ["evaluation.key", "round.toml"] {
+    for file in ["evaluation.key", "round.toml", "signing.key"] {
         parties.send(("server", file), ("killed", file));
     }
     for file in ["teacher-0.msg", "teacher-1.msg"] {
@@ -203,8 +217,9 @@ fn a_server_that_is_killed_goes_on_to_the_same_bytes() {
 #[test]
 fn a_round_has_a_price_for_all_who_take_part() {
     let parties = Parties::new();
-    let round = "student round --public-key public.key --name n --queries 3 --classes 4 --teachers 4 --min-teachers 3 \
-                 --gamma 0.4";
+    let round = "student round --public-key public.key --name n --queries 3 --classes 4 --roster roster.toml \
+                 --min-teachers 3 --proofs off --gamma 0.4";
+    parties.introduce(4);
     parties.succeeds("student", "student keygen --out .");
     let text = parties.succeeds("student", &format!("{round} --out round.toml"));
     assert!(text.contains("the noise of 4 teachers there and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
@@ -224,14 +239,14 @@ fn a_round_has_a_price_for_all_who_take_part() {
     // A teacher holds the round to what it allows, before it looks at any vote.
     parties.send(("student", "public.key"), ("teacher 0", "public.key"));
     parties.send(("student", "round.toml"), ("teacher 0", "round.toml"));
-    let answer = "teacher answer --public-key public.key --round round.toml --votes votes.csv --teacher 0 --out m";
+    let answer = format!("{ANSWER} --out m");
     check_failure(
         &parties.run("teacher 0", &format!("{answer} --max-epsilon 1")),
         2,
         &["may cost epsilon", "allowed is 1"],
     );
     fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n3\n").expect("votes");
-    let text = parties.succeeds("teacher 0", answer);
+    let text = parties.succeeds("teacher 0", &answer);
     assert!(text.contains("price, whatever the votes are"), "{text}");
 }
 
@@ -241,9 +256,11 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     parties.agree(2, 2, "--gamma 1.0");
     let student = |line: &str, code, words: &[&str]| check_failure(&parties.run("student", line), code, words);
     student("student keygen --out .", 4, &["secret.key", "is there already"]);
-    let round = "student round --public-key public.key --name n --queries 2 --classes 4 --teachers 2 --out other.toml";
+    let round = "student round --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --proofs off \
+                 --out other.toml";
     student(&format!("{round} --gamma 0"), 2, &["gamma is 0"]);
     student(&format!("{round} --gamma 1 --mechanism gaussian"), 2, &["gaussian", "discrete-laplace"]);
+    student(&format!("{} --gamma 1", round.replace("roster.toml", "absent")), 3, &["absent", "cannot read"]);
     student(&format!("{round} --gamma 1 --min-teachers 3"), 2, &["3 teachers must answer"]);
     student(&format!("{round} --gamma 1 --threshold -999"), 2, &["threshold -999"]);
     student(&format!("{round} --gamma 0.01"), 2, &["keys for a wider range"]);
@@ -265,10 +282,10 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
         &["round.toml", "magic"],
     );
     let votes = |text: &str| fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");
-    let answer = "teacher answer --public-key public.key --round round.toml --votes votes.csv --out m --teacher 0";
+    let answer = format!("{ANSWER} --out m");
     let teacher = |line: &str, code, words: &[&str]| check_failure(&parties.run("teacher 0", line), code, words);
     votes("1\n9\n");
-    teacher(answer, 2, &["--simulation SEED"]);
+    teacher(&answer, 2, &["--simulation SEED"]);
     teacher(&format!("{answer} --simulation 1"), 3, &["votes.csv", "query 1: label 9, expected 0 to 3"]);
     votes("1\n3\n");
     let other = format!("{answer} --simulation 1 --mechanism discrete-laplace --gamma 0.5");
@@ -276,7 +293,39 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     fs::create_dir(parties.path("server", "inbox")).expect("an inbox");
     fs::write(parties.path("server/inbox", "teacher-1.msg"), "nonsense").expect("inbox");
     let too_few = parties.run("server", AGGREGATE);
-    check_failure(&too_few, 3, &["0 of 2 teachers", "teacher 1 refused as not-a-message"]);
-    assert_eq!(String::from_utf8_lossy(&too_few.stderr).matches("teacher 1 refused").count(), 1);
+    check_failure(&too_few, 3, &["0 of 2 teachers", "unknown sender refused as not-a-message"]);
+    assert_eq!(String::from_utf8_lossy(&too_few.stderr).matches("refused as").count(), 1);
     assert!(!Path::new(&parties.path("server", "result")).exists());
+}
+
+#[test]
+fn proofs_are_the_default() {
+    let parties = Parties::new();
+    parties.agree(1, 2, "--gamma 5");
+    parties.succeeds("student", "student keygen --out keys --simulation 6");
+    let round = "student round --public-key keys/public.key --name proven --queries 1 --classes 4 --roster roster.toml \
+                 --gamma 5 --simulation --out proven/round.toml";
+    fs::create_dir(parties.path("student", "proven")).expect("a folder");
+    let text = parties.succeeds("student", round);
+    assert!(text.contains("proof key in proven/proof.key") && !text.contains("without proofs"), "{text}");
+    for party in ["teacher 0", "teacher 1", "server"] {
+        for file in ["proven/round.toml", "proven/proof.key", "keys/public.key", "keys/evaluation.key"] {
+            let (_, name) = file.split_once('/').expect("a folder");
+            parties.send(("student", file), (party, name));
+        }
+    }
+    for party in ["teacher 0", "teacher 1"] {
+        fs::write(parties.path(party, "votes.csv"), "3\n").expect("votes");
+        let answer = format!("{ANSWER} --simulation 8 --out message");
+        check_failure(&parties.run(party, &answer), 2, &["asks for proofs", "--proof-key"]);
+        let text = parties.succeeds(party, &format!("{answer} --proof-key proof.key"));
+        assert!(!text.contains("without proofs"), "{text}");
+        parties.send((party, "message"), ("server/inbox", party));
+    }
+    let text = parties.succeeds("server", &format!("{AGGREGATE} --proof-key proof.key"));
+    assert!(text.contains("2 of 2 teachers") && !text.contains("without proofs"), "{text}");
+    parties.send(("server", "result"), ("student", "result"));
+    let open = "student open --secret-key keys/secret.key --result result --round proven/round.toml --out labels.csv";
+    parties.succeeds("student", open);
+    assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), "query,label\n0,3\n");
 }
