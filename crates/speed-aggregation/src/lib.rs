@@ -73,6 +73,7 @@ mod properties;
 mod random;
 mod range;
 mod round;
+mod round_log;
 mod scales;
 mod server;
 mod status;
@@ -105,6 +106,7 @@ pub use processor_time::processor_time;
 pub use proof::{ProofError, ProofKey, ProofTarget, Proofs};
 pub use range::{RangeError, VoteRange};
 pub use round::{Round, RoundError, RoundSpec};
+pub use round_log::{LogEntry, LogEvent, LogHead, Receipt, RoundLog};
 pub use server::{NoiseFault, Server, ServerError};
 pub use status::TeacherStatus;
 #[cfg(feature = "student")]

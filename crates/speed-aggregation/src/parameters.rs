@@ -59,7 +59,7 @@ impl Parameters {
     /// | security | 128 bits: dimension, noise and ring are those of tfhe-rs 1.8 `PARAM_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M128` (n = 918, N = 2048, k = 1, binary keys); its noise curves aim at 132 |
     /// | failure | below 2^-128 per query, tfhe's own condition for publishing decryptions (IND-CPA^D); a round that would not reach it is refused |
     /// | cost, ten classes | tournament: 38 bootstraps (11 of them with the finer key), 38 key switches, 9 packings per query; all pairs: 192 (12) and 87 |
-    /// | memory | evaluation key 94 MB on disk, 230 MB in use; public key 33 kB |
+    /// | memory | evaluation key 91 MB on disk, 230 MB in use; public key 16 kB |
     pub const TOURNAMENT_128: Self = Self {
         name: "TOURNAMENT_128",
         code: 1,
@@ -100,6 +100,18 @@ impl Parameters {
     #[must_use]
     pub fn range(&self) -> u64 {
         crate::scales::reach(self.scales)
+    }
+
+    /// Returns how many bits of the secret key may become known so that the rest of it still has 112 bits of security: 364. With so many bits known an
+    /// attacker solves for a key of the remaining dimension, whose noise must lie on the curve that the lattice estimator gives for 112 bits
+    /// (log2 of the standard deviation on the torus = 2.16246 - 0.0296701 n; zama-ai/concrete, `security-curves`, of February 2025).
+    #[must_use]
+    pub fn leakage_bits(&self) -> u16 {
+        let deviation_log = f64::from(self.glwe_noise_log) - 3_f64.log2() / 2.0 - 64.0;
+        let needed = (2.162_463_714_083_87 - deviation_log) / 0.029_670_137_081_135_88;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 2048")]
+        let bits = (self.polynomial_size as f64 - needed.ceil()).max(0.0) as u16;
+        bits
     }
 
     pub(crate) fn small_dimension(&self) -> LweDimension {
@@ -164,6 +176,7 @@ mod tests {
             assert_eq!(p.code, position + 1);
             assert!(p.lwe_noise_log >= least(p.small_dimension()), "{}: small key", p.name);
             assert!(p.glwe_noise_log >= least(p.big_dimension()), "{}: ring key", p.name);
+            assert_eq!(p.leakage_bits(), 364);
         }
     }
 }

@@ -16,8 +16,8 @@ use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGen
 use tfhe::core_crypto::prelude::*;
 use tfhe::safe_serialization::{safe_deserialize_conformant, safe_serialize};
 use tfhe::zk::{
-    CompactPkeCrs, CompactPkeCrsConformanceParams, CompactPkeProof, CompactPkeProofConformanceParams, CompactPkeZkScheme, ZkComputeLoad,
-    ZkMSBZeroPaddingBitCount,
+    CompactPkeCrs, CompactPkeCrsConformanceParams, CompactPkeProof, CompactPkeProofConformanceParams,
+    CompactPkeZkScheme, ZkComputeLoad, ZkMSBZeroPaddingBitCount,
 };
 use zeroize::Zeroizing;
 
@@ -167,7 +167,8 @@ impl ProofKey {
         let mut words = Vec::new();
         safe_serialize(&crs, &mut words, Self::MAX_BYTES as u64)
             .map_err(|error| ProofError::Generate(error.to_string().into()))?;
-        let header = Header { parameters: *parameters, unit_log: u64::BITS - bits, range_log, values: crs.max_num_messages().0 };
+        let header =
+            Header { parameters: *parameters, unit_log: u64::BITS - bits, range_log, values: crs.max_num_messages().0 };
         let bytes = Sealed { header, crs: &words }.seal();
         Ok(Self { parameters: *parameters, unit_log: u64::BITS - bits, range_log, crs, bytes })
     }
@@ -223,7 +224,10 @@ impl ProofKey {
         let (teacher, id) = (message.teacher(), round.id(key.id()));
         let invalid = || ProofError::Invalid { teacher };
         let lists = lists(message.list());
-        if message.round() != id || message.list().lwe_ciphertext_count().0 != round.values() || lists.len() != proofs.0.len() {
+        if message.round() != id
+            || message.list().lwe_ciphertext_count().0 != round.values()
+            || lists.len() != proofs.0.len()
+        {
             return Err(invalid());
         }
         let shape = CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2);
@@ -453,12 +457,7 @@ impl Server {
     ///
     /// # Errors
     /// Those of [`Self::add`], and [`ProofError::Invalid`], which names the teacher. A refused message changes nothing.
-    pub fn add_proven(
-        &mut self,
-        message: &Message,
-        proofs: &Proofs,
-        proof_key: &ProofKey,
-    ) -> Result<(), ProofError> {
+    pub fn add_proven(&mut self, message: &Message, proofs: &Proofs, proof_key: &ProofKey) -> Result<(), ProofError> {
         self.check(message)?;
         proof_key.verify(self.key().public_key(), self.round(), message, proofs)?;
         self.count(message);

@@ -3,9 +3,7 @@
 
 use proptest::prelude::*;
 use speed_core::{Digest, NoisePlacement, RandomnessKind, VoteShape};
-use tfhe::core_crypto::prelude::{
-    CiphertextModulus, LweCiphertextCount, LweCompactCiphertextListOwned, LweDimension,
-};
+use tfhe::core_crypto::prelude::{CiphertextModulus, LweCiphertextCount, LweCompactCiphertextListOwned, LweDimension};
 
 use crate::answer::WORDS;
 use crate::codec::Content;

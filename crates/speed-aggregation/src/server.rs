@@ -151,8 +151,22 @@ impl Server {
         Ok(())
     }
 
+    /// Adds a message whose proofs the caller has checked, where the round asks for them ([`ProofKey::verify`](crate::ProofKey::verify)).
+    ///
+    /// # Errors
+    /// Those of [`Self::check`].
+    #[cfg(feature = "proofs")]
+    pub fn add_checked(&mut self, message: &Message) -> Result<(), ServerError> {
+        self.check(message)?;
+        self.count(message);
+        Ok(())
+    }
+
     /// Checks everything of a message but its proofs.
-    pub(crate) fn check(&self, message: &Message) -> Result<(), ServerError> {
+    ///
+    /// # Errors
+    /// If the teacher is unknown, has answered already, or comes too late, or the message was made for another key, round or shape.
+    pub fn check(&self, message: &Message) -> Result<(), ServerError> {
         let shape = self.round.shape();
         let (teacher, teachers) = (message.teacher(), shape.teachers());
         if teacher >= teachers {

@@ -22,14 +22,8 @@ pub enum TeacherStatus {
 
 impl TeacherStatus {
     /// All statuses, in the order of their bytes.
-    pub const ALL: [Self; 6] = [
-        Self::Counted,
-        Self::Missing,
-        Self::WrongKey,
-        Self::WrongRound,
-        Self::WrongShape,
-        Self::Unproven,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Counted, Self::Missing, Self::WrongKey, Self::WrongRound, Self::WrongShape, Self::Unproven];
 }
 
 speed_core::named!(TeacherStatus:

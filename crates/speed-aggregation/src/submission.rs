@@ -6,9 +6,7 @@ use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
 
 use crate::answer_list::AnswerList;
-use crate::codec::{
-    Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order,
-};
+use crate::codec::{Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order};
 use crate::message::Message;
 use crate::round::Round;
 

@@ -1,5 +1,6 @@
 //! The commands: parse, call, print. Results go to standard output, everything else to standard error.
 
+mod client;
 mod data;
 mod identity;
 mod price;
@@ -26,6 +27,8 @@ pub(crate) enum Failure {
     Experiment(ExperimentError),
     /// A role's program, likewise.
     Roles(speed_roles::RolesError),
+    /// A round over a network, likewise.
+    Network(speed_network::NetworkError),
     /// The reader of standard output went away, as `| head` does: no failure of ours.
     OutputClosed,
 }
@@ -35,6 +38,7 @@ impl Failure {
         match self {
             Self::Experiment(error) => error.exit_code(),
             Self::Roles(error) => error.exit_code(),
+            Self::Network(error) => error.exit_code(),
             Self::OutputClosed => ExitCode::Done,
         }
     }
@@ -43,6 +47,7 @@ impl Failure {
         match self {
             Self::Experiment(error) => bar::line(&format!("error: {}", shown(error))),
             Self::Roles(error) => bar::line(&format!("error: {}", shown(error))),
+            Self::Network(error) => bar::line(&format!("error: {}", shown(error))),
             Self::OutputClosed => {}
         }
     }
@@ -62,6 +67,12 @@ impl From<ExperimentError> for Failure {
 impl From<speed_roles::RolesError> for Failure {
     fn from(error: speed_roles::RolesError) -> Self {
         Self::Roles(error)
+    }
+}
+
+impl From<speed_network::NetworkError> for Failure {
+    fn from(error: speed_network::NetworkError) -> Self {
+        Self::Network(error)
     }
 }
 
@@ -103,7 +114,8 @@ fn usage(name: &str, message: String) -> Failure {
 const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy\n";
 
 /// What a round without proofs gives up.
-const WITHOUT_PROOFS: &str = "without proofs: a teacher that sees the labels can read the secret key out of them (docs/threat-models.md)\n";
+const WITHOUT_PROOFS: &str =
+    "without proofs: a teacher that sees the labels can read the secret key out of them (docs/threat-models.md)\n";
 
 /// The mark of a simulation, or nothing.
 fn mark(simulation: bool) -> &'static str {

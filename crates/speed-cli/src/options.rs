@@ -1,20 +1,21 @@
 //! The command line.
 
 mod privacy;
+mod rounds;
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
-use privacy::delta;
 pub(crate) use privacy::{
     AccountOptions, AuditOptions, CalibrateOptions, FigureCommand, FigureOptions, LedgerCommand, NoiseOptions,
     QueryOptions, ShareKind,
 };
-use speed_accountant::Delta;
-use speed_aggregation::Parameters;
-use speed_core::{Circuit, ExitCode, NoisePlacement};
+pub(crate) use rounds::{
+    AggregateOptions, AnswerOptions, ClientOptions, IdentityOptions, PriceOptions, RoundOptions, ServeOptions,
+    ServerCommand, ServerOptions, StudentCommand, TeacherCommand,
+};
+use speed_core::ExitCode;
 
 const ABOUT: &str = "Private collaborative deep learning: SPEED (Grivet Sébert et al.) in Rust";
 
@@ -49,29 +50,6 @@ Exit codes:";
 fn after_help() -> String {
     let code = |code: ExitCode| format!("\n  {}  {}", code.code(), code.meaning());
     format!("{FIRST_STEPS}{}", ExitCode::ALL.map(code).concat())
-}
-
-/// A choice of parameter set by the range of noisy counts.
-fn key_range() -> impl TypedValueParser<Value = Parameters> {
-    PossibleValuesParser::new(["narrow", "wide"])
-        .map(|range| if range == "wide" { Parameters::WIDE_128 } else { Parameters::TOURNAMENT_128 })
-}
-
-/// A choice of those who add the privacy noise.
-fn noise_placement() -> impl TypedValueParser<Value = NoisePlacement> {
-    PossibleValuesParser::new(["teachers", "server"])
-        .map(|noise| if noise == "server" { NoisePlacement::Central } else { NoisePlacement::Distributed })
-}
-
-/// A choice whether messages need proofs.
-fn proofs() -> impl TypedValueParser<Value = bool> {
-    PossibleValuesParser::new(["required", "off"]).map(|proofs| proofs == "required")
-}
-
-/// A choice of circuit among those that are exact.
-fn exact_circuit() -> impl TypedValueParser<Value = Circuit> {
-    let names = [Circuit::Tournament, Circuit::AllPairs].map(Circuit::name);
-    PossibleValuesParser::new(names).map(|name| name.parse().expect("one of the names"))
 }
 
 /// Private collaborative deep learning.
@@ -184,220 +162,4 @@ pub(crate) enum DataCommand {
         #[arg(long, value_name = "URL")]
         mirror: Vec<String>,
     },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum StudentCommand {
-    /// Generate the keys of all roles: secret.key (mode 0600), public.key, evaluation.key
-    Keygen {
-        /// Folder of the keys; existing keys are never overwritten
-        #[arg(long, value_name = "DIR")]
-        out: PathBuf,
-        /// Range of noisy counts: narrow up to a difference of 2544 votes, wide up to 30000
-        #[arg(long, value_name = "RANGE", default_value = "narrow", value_parser = key_range())]
-        range: Parameters,
-        /// Keys from a seed, for simulations: whoever knows it knows the secret key
-        #[arg(long, value_name = "SEED")]
-        simulation: Option<u64>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Write the file of a round, which goes to everyone
-    Round(RoundOptions),
-    /// Decrypt a round's result
-    Open {
-        /// The student's secret.key
-        #[arg(long, value_name = "FILE")]
-        secret_key: PathBuf,
-        /// The server's result
-        #[arg(long, value_name = "FILE")]
-        result: PathBuf,
-        /// The round's file: a result of another round is refused
-        #[arg(long, value_name = "FILE")]
-        round: PathBuf,
-        /// Delta at which the round's epsilon is printed
-        #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
-        delta: Delta,
-        /// Labels to write: query,label with an empty label for no answer
-        #[arg(long, value_name = "FILE")]
-        out: PathBuf,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RoundOptions {
-    /// The public.key that teachers will encrypt under
-    #[arg(long, value_name = "FILE")]
-    pub(crate) public_key: PathBuf,
-    /// Name of the round; two rounds of one key need different names
-    #[arg(long)]
-    pub(crate) name: String,
-    /// Number of queries
-    #[arg(long, value_name = "N")]
-    pub(crate) queries: usize,
-    /// A file that lists the queries in order; its SHA-256 enters the round's id
-    #[arg(long, value_name = "FILE")]
-    pub(crate) query_list: Option<PathBuf>,
-    /// Number of classes
-    #[arg(long, value_name = "K")]
-    pub(crate) classes: usize,
-    /// The parties: the cards of the server and of all teachers, one after another
-    #[arg(long, value_name = "FILE")]
-    pub(crate) roster: PathBuf,
-    /// Number of teachers that must answer [default: all]
-    #[arg(long, value_name = "M")]
-    pub(crate) min_teachers: Option<usize>,
-    /// Mechanism of the noise
-    #[arg(long, default_value = "discrete-laplace")]
-    pub(crate) mechanism: String,
-    /// Inverse scale of the noise, per vote
-    #[arg(long, allow_negative_numbers = true)]
-    pub(crate) gamma: f64,
-    /// The parties that add the noise: every teacher a share, or the server all of it (docs/threat-models.md)
-    #[arg(long, value_name = "NOISE", default_value = "teachers", value_parser = noise_placement())]
-    pub(crate) noise: NoisePlacement,
-    /// No answer where the noisy maximum is below so many votes
-    #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
-    pub(crate) threshold: Option<i64>,
-    /// Proofs that messages are well formed. Without them a teacher that sends what is no encryption may read the secret key out
-    /// of the labels, if it sees them (docs/threat-models.md)
-    #[arg(long, value_name = "PROOFS", default_value = "required", value_parser = proofs())]
-    pub(crate) proofs: bool,
-    /// The proof key to write, for teachers and server [default: proof.key beside the round's file]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) proof_key: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) price: PriceOptions,
-    /// A round whose keys or noise come from a seed: no privacy
-    #[arg(long)]
-    pub(crate) simulation: bool,
-    /// The round's file to write
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Limits on the price of a round.
-#[derive(Debug, Args)]
-pub(crate) struct PriceOptions {
-    /// Delta at which the round's epsilon is printed
-    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
-    pub(crate) delta: Delta,
-    /// Refuse a round that may cost more, whatever the votes are; without it, one whose single answer may cost more than 10
-    #[arg(long, value_name = "E", allow_negative_numbers = true)]
-    pub(crate) max_epsilon: Option<f64>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct IdentityOptions {
-    /// Name of this party, for people
-    #[arg(long)]
-    pub(crate) name: String,
-    /// The signing key to write (PEM, mode 0600); the card has the same name with .toml
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum TeacherCommand {
-    /// Generate this teacher's signing key, and its card for the student's roster
-    Keygen(IdentityOptions),
-    /// Encrypt this teacher's noisy votes for a round
-    Answer(AnswerOptions),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AnswerOptions {
-    /// This teacher's signing key; which teacher it is, the round's file says
-    #[arg(long, value_name = "FILE")]
-    pub(crate) signing_key: PathBuf,
-    /// The student's public.key
-    #[arg(long, value_name = "FILE")]
-    pub(crate) public_key: PathBuf,
-    /// The round's file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) round: PathBuf,
-    /// This teacher's votes, one label per query: .npy, or text with a label or `query,label` per line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) votes: PathBuf,
-    /// The round's proof key, where the round asks for proofs
-    #[arg(long, value_name = "FILE")]
-    pub(crate) proof_key: Option<PathBuf>,
-    /// The list of queries that this teacher voted on; a round with another, or without one, is refused
-    #[arg(long, value_name = "FILE")]
-    pub(crate) query_list: Option<PathBuf>,
-    /// The mechanism that this teacher agrees to; a round with another is refused
-    #[arg(long, requires = "gamma")]
-    pub(crate) mechanism: Option<String>,
-    /// The inverse scale that this teacher agrees to; a round with another is refused
-    #[arg(long, requires = "mechanism", allow_negative_numbers = true)]
-    pub(crate) gamma: Option<f64>,
-    #[command(flatten)]
-    pub(crate) price: PriceOptions,
-    /// Noise and encryption from a seed, in rounds that are simulations
-    #[arg(long, value_name = "SEED")]
-    pub(crate) simulation: Option<u64>,
-    /// The message to write; its name means nothing
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ServerCommand {
-    /// Generate the server's signing key, and its card for the student's roster
-    Keygen(IdentityOptions),
-    /// Sum the teachers' messages and compute the encrypted winners; killed, it goes on where it was
-    Aggregate(AggregateOptions),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AggregateOptions {
-    /// The server's signing key
-    #[arg(long, value_name = "FILE")]
-    pub(crate) signing_key: PathBuf,
-    /// The student's evaluation.key
-    #[arg(long, value_name = "FILE")]
-    pub(crate) evaluation_key: PathBuf,
-    /// The round's file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) round: PathBuf,
-    /// The round's proof key, where the round asks for proofs
-    #[arg(long, value_name = "FILE")]
-    pub(crate) proof_key: Option<PathBuf>,
-    /// Folder of the teachers' messages
-    #[arg(long, value_name = "DIR")]
-    pub(crate) answers: PathBuf,
-    /// The result to write
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
-    /// Number of teachers that must answer, if more than the round says
-    #[arg(long, value_name = "M")]
-    pub(crate) min_teachers: Option<usize>,
-    /// Folder that keeps the sum and the answers until all is done [default: OUT.state]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
-    /// The circuit of the argmax; both give the same winners
-    #[arg(long, value_name = "CIRCUIT", default_value = "tournament", value_parser = exact_circuit())]
-    pub(crate) circuit: Circuit,
-    /// Threads; results do not depend on it [default: all processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) threads: Option<u16>,
-    /// Randomness from a seed, in rounds that are simulations
-    #[arg(long, value_name = "SEED")]
-    pub(crate) simulation: Option<u64>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }

@@ -153,16 +153,7 @@ impl ExperimentError {
             Self::Data(_) | Self::DataFiles { .. } | Self::Input { .. } | Self::Mismatch(_) => ExitCode::Input,
             Self::Results { .. } => ExitCode::Results,
             Self::Io { .. } => ExitCode::InputOutput,
-            Self::Ledger(error) => match error {
-                LedgerError::Refused { .. } => ExitCode::Usage,
-                LedgerError::Damaged { .. } => ExitCode::Input,
-                LedgerError::Io { source, .. } => match source.kind() {
-                    std::io::ErrorKind::NotFound => ExitCode::Input,
-                    std::io::ErrorKind::AlreadyExists => ExitCode::Results,
-                    _ => ExitCode::InputOutput,
-                },
-                _ => ExitCode::Computation,
-            },
+            Self::Ledger(error) => error.exit_code(),
             Self::Teacher(_)
             | Self::Votes(_)
             | Self::Threads { .. }

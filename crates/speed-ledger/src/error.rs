@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use speed_accountant::AccountError;
-use speed_core::printable_path;
+use speed_core::{ExitCode, printable_path};
 use speed_mechanism::Mechanism;
 
 /// Refusal of a ledger.
@@ -61,6 +61,23 @@ pub enum LedgerError {
     /// The accountant refused.
     #[error(transparent)]
     Account(#[from] AccountError),
+}
+
+impl LedgerError {
+    /// Returns the documented exit code.
+    #[must_use]
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Refused { .. } => ExitCode::Usage,
+            Self::Damaged { .. } => ExitCode::Input,
+            Self::Io { source, .. } => match source.kind() {
+                std::io::ErrorKind::NotFound => ExitCode::Input,
+                std::io::ErrorKind::AlreadyExists => ExitCode::Results,
+                _ => ExitCode::InputOutput,
+            },
+            Self::OverBudget { .. } | Self::Account(_) => ExitCode::Computation,
+        }
+    }
 }
 
 /// Difference between a line and the one that was written.

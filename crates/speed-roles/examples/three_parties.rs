@@ -9,11 +9,13 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+use speed_accountant::Delta;
 use speed_aggregation::{Parameters, PrivacyNoise};
 use speed_core::{Circuit, NoisePlacement, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions};
+use speed_roles::student::{OpenOptions, RoundOptions};
 use speed_roles::teacher::{self, TeacherOptions};
-use speed_roles::{Identity, Party, Role, Roster, RoundRandomness, Terms, generate_identity, student};
+use speed_roles::{Identity, LedgerOptions, Party, Role, Roster, RoundRandomness, Terms, generate_identity, student};
 
 const RANDOMNESS: RoundRandomness = RoundRandomness::OPERATING_SYSTEM;
 
@@ -41,8 +43,14 @@ fn announce(folder: &Path, roster: Roster) -> Result<(), Box<dyn Error>> {
         proofs: None,
         randomness: RandomnessKind::OperatingSystem,
     };
-    let proof_key = folder.join("proof.key");
-    student::round(&terms, &folder.join("public.key"), Some(&proof_key), &folder.join("round.toml"), RANDOMNESS)?;
+    let options = RoundOptions {
+        public_key: folder.join("public.key"),
+        proof_key: Some(folder.join("proof.key")),
+        reuse_keys: false,
+        out: folder.join("round.toml"),
+        randomness: RANDOMNESS,
+    };
+    student::round(&terms, &options)?;
     Ok(())
 }
 
@@ -59,10 +67,17 @@ fn answer(folder: &Path, inbox: &Path, name: &str, votes: &str) -> Result<(), Bo
         out: inbox.join(name),
         query_list: None,
         mechanism: None,
+        registry: folder.join(format!("{name}.registry")),
+        ledger: ledger(folder, name)?,
         randomness: RANDOMNESS,
     })?;
     println!("{name} sends {} bytes", report.bytes);
     Ok(())
+}
+
+/// A party's record of what its rounds cost.
+fn ledger(folder: &Path, name: &str) -> Result<LedgerOptions, Box<dyn Error>> {
+    Ok(LedgerOptions { path: folder.join(format!("{name}.ledger")), delta: Delta::new(1e-5)? })
 }
 
 /// The server sums the messages and computes the winners, on ciphertexts only.
@@ -72,15 +87,14 @@ fn label(folder: &Path, inbox: &Path) -> Result<(), Box<dyn Error>> {
         proof_key: Some(folder.join("proof.key")),
         evaluation_key: folder.join("evaluation.key"),
         round: folder.join("round.toml"),
-        answers: inbox.to_path_buf(),
-        out: folder.join("result"),
         min_teachers: None,
-        state: None,
+        registry: folder.join("server.registry"),
+        ledger: ledger(folder, "server")?,
         circuit: Circuit::Tournament,
         threads: std::thread::available_parallelism()?,
         randomness: RANDOMNESS,
     };
-    let report = server::aggregate(&options, &Shown)?;
+    let report = server::aggregate(&options, inbox, &folder.join("result"), &Shown)?;
     println!("the server counted {} of {} teachers", report.counted, report.teachers);
     Ok(())
 }
@@ -105,9 +119,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (folder, inbox) = (folder.path(), folder.path().join("inbox"));
     fs::create_dir(&inbox)?;
     let hospitals = [("north", "7\n1\n"), ("south", "7\n2\n"), ("west", "7\n2\n")];
-    let server = introduce(folder, Role::Server, "server")?;
-    let teachers = hospitals.iter().map(|(name, _)| introduce(folder, Role::Teacher, name)).collect::<Result<_, _>>()?;
-    announce(folder, Roster::new(server, teachers)?)?;
+    let (asker, server) = (introduce(folder, Role::Student, "student")?, introduce(folder, Role::Server, "server")?);
+    let teachers =
+        hospitals.iter().map(|(name, _)| introduce(folder, Role::Teacher, name)).collect::<Result<_, _>>()?;
+    announce(folder, Roster::new(asker, server, teachers)?)?;
     for (name, votes) in hospitals {
         answer(folder, &inbox, name, votes)?;
     }
@@ -115,8 +130,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // The student decrypts the labels, and nothing but the labels.
     let labels = folder.join("labels.csv");
-    let report =
-        student::open(&folder.join("secret.key"), &folder.join("result"), &folder.join("round.toml"), &labels)?;
+    let report = student::open(&OpenOptions {
+        secret_key: folder.join("secret.key"),
+        result: folder.join("result"),
+        round: folder.join("round.toml"),
+        keep_keys: false,
+        out: labels.clone(),
+    })?;
     println!("{} of {} queries labelled:\n{}", report.labelled, report.queries, fs::read_to_string(labels)?);
     Ok(())
 }

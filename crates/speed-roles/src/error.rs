@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use speed_accountant::AccountError;
 use speed_aggregation::{
-    AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ProofError, ServerError, TeacherError,
+    AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ProofError, RoundId, ServerError, TeacherError,
 };
 use speed_core::{EntropyError, ExitCode, printable_path};
+use speed_ledger::LedgerError;
 use speed_mechanism::{Mechanism, MechanismError};
 
 use crate::fault::{InputFault, ResultsFault, RoundFileFault};
@@ -83,6 +85,20 @@ pub enum RolesError {
         /// The operating system's word.
         source: std::io::Error,
     },
+    /// A registry that is damaged, or cannot be read or written.
+    #[error("registry {}: {source}", printable_path(path))]
+    Registry {
+        /// The registry.
+        path: PathBuf,
+        /// The database's word.
+        source: Box<redb::Error>,
+    },
+    /// A ledger that refuses the round, or is damaged.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A round whose price is not known.
+    #[error(transparent)]
+    Price(#[from] AccountError),
     /// A teacher that cannot encrypt.
     #[error(transparent)]
     Teacher(#[from] TeacherError),
@@ -127,8 +143,31 @@ pub enum OptionsFault {
         /// The mechanism of the round.
         found: Mechanism,
     },
+    /// Keys that were made for another round.
+    #[error(
+        "these keys are those of round {round}, and keys are for one round: make new ones with `speed student keygen`, or say --reuse-keys"
+    )]
+    KeyUsed {
+        /// That round.
+        round: RoundId,
+    },
+    /// Keys of which a teacher could learn too much.
+    #[error(
+        "without proofs a teacher could read {here:.0} bits of the secret key out of this round's labels, and {before:.0} out of earlier ones'; \
+         with more than {most:.0} known it has less than 112 bits of security. Ask for proofs, or for fewer queries"
+    )]
+    KeyWornOut {
+        /// Bits that the key's other rounds may have given away.
+        before: f64,
+        /// Bits that this one may give away.
+        here: f64,
+        /// The most bits that may be known.
+        most: f64,
+    },
     /// A program without the proof key in a round that asks for proofs.
-    #[error("this round asks for proofs that messages are well formed: give --proof-key FILE, which the student made with the round")]
+    #[error(
+        "this round asks for proofs that messages are well formed: give --proof-key FILE, which the student made with the round"
+    )]
     ProofKeyMissing,
     /// A program with a proof key in a round that asks for no proofs.
     #[error("this round asks for no proofs: --proof-key is for rounds that name one")]
@@ -150,8 +189,14 @@ impl RolesError {
             | Self::Round { .. } => ExitCode::Usage,
             Self::Input { .. } | Self::TooFew { .. } => ExitCode::Input,
             Self::Results { .. } => ExitCode::Results,
-            Self::Io { .. } => ExitCode::InputOutput,
-            Self::Teacher(_) | Self::Server(_) | Self::Proof(_) | Self::Answers(_) | Self::Entropy(_) => ExitCode::Computation,
+            Self::Io { .. } | Self::Registry { .. } => ExitCode::InputOutput,
+            Self::Ledger(error) => error.exit_code(),
+            Self::Price(_)
+            | Self::Teacher(_)
+            | Self::Server(_)
+            | Self::Proof(_)
+            | Self::Answers(_)
+            | Self::Entropy(_) => ExitCode::Computation,
         }
     }
 
@@ -163,6 +208,11 @@ impl RolesError {
 
     pub(crate) fn results(path: impl Into<PathBuf>, source: ResultsFault) -> Self {
         Self::Results { path: path.into(), source }
+    }
+
+    pub(crate) fn registry<E: Into<redb::Error>>(path: impl Into<PathBuf>) -> impl FnOnce(E) -> Self {
+        let path = path.into();
+        move |error| Self::Registry { path, source: Box::new(error.into()) }
     }
 
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {

@@ -62,6 +62,9 @@ pub enum InputFault {
         /// What the owner is.
         is: &'static str,
     },
+    /// A list of a key's rounds that is damaged.
+    #[error("expected a line for each round of the key: its id, and a number of bits")]
+    KeyUse,
     /// Bytes that are no text.
     #[error("expected text")]
     NotText,
@@ -83,6 +86,9 @@ pub enum InputFault {
     /// A folder that cannot be listed.
     #[error("cannot read the folder of answers: {0}")]
     Folder(#[source] std::io::Error),
+    /// A log or a receipt that is another's, or says what it must not.
+    #[error(transparent)]
+    Log(#[from] LogFault),
     /// A list of queries that is not the round's.
     #[error("has the SHA-256 {found}, the round's list of queries has {expected}")]
     QueryList {
@@ -94,11 +100,6 @@ pub enum InputFault {
     /// A list of queries where the round has none.
     #[error("the round names no list of queries")]
     NoQueryList,
-    /// Answers of another sum than the one that is kept.
-    #[error(
-        "holds answers of another sum than the one beside it: the folder was changed by hand. Move it away to begin again"
-    )]
-    OtherSum,
     /// A result of another round.
     #[error("is of round {found}, expected round {expected}")]
     OtherRound {
@@ -115,6 +116,40 @@ pub enum InputFault {
     Open(#[from] OpenError),
 }
 
+/// A fault of a log or a receipt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogFault {
+    /// A log or receipt of another round.
+    #[error("is of round {found}, expected round {expected}")]
+    OtherRound {
+        /// The round.
+        expected: RoundId,
+        /// The round of the log or receipt.
+        found: RoundId,
+    },
+    /// A log or receipt that the round's server did not sign.
+    #[error("is not signed by the round's server {server:?}: it was changed, or another made it")]
+    Unsigned {
+        /// The server's name.
+        server: String,
+    },
+    /// A log that lacks what its receipt says. Both are signed: together they convict the server.
+    #[error(
+        "does not say at entry {entry} that this message was received, as the server's receipt does: the server changed its log, or the receipt is \
+         for another message. Keep both files"
+    )]
+    Contradiction {
+        /// The entry, from 0.
+        entry: usize,
+    },
+    /// A sum that was closed without the teacher's message.
+    #[error("says that the sum was closed without this message of teacher {teacher}")]
+    NotCounted {
+        /// The teacher.
+        teacher: usize,
+    },
+}
+
 /// A fault of a file or folder of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResultsFault {
@@ -127,9 +162,12 @@ pub enum ResultsFault {
     /// Something in a result's place that is no file: a folder, or a link that leads nowhere.
     #[error("is there already and is no file: move it away, or give another --out")]
     NoFile,
-    /// A folder or a result that another program works on.
-    #[error("another `speed server aggregate` works on this round")]
+    /// A result that another program is about to write.
+    #[error("another `speed server` is about to write this result")]
     InUse,
+    /// A registry that another program works with.
+    #[error("another program works with this registry: one at a time can")]
+    RegistryInUse,
 }
 
 /// A round's file that is missing, damaged, or changed.

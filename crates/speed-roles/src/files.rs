@@ -19,7 +19,7 @@ pub(crate) const MAX_ROUND: u64 = 4 << 20;
 
 /// The readers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
     /// Its owner only.
     Owner,
     /// Whomever the user's umask lets.
@@ -90,7 +90,7 @@ fn exists(path: &Path) -> RolesError {
 ///
 /// # Errors
 /// If something has that name already, or writing fails.
-pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(), RolesError> {
+pub fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(), RolesError> {
     expect_absent(path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let write = || -> std::io::Result<Result<(), tempfile::PersistError>> {

@@ -46,6 +46,15 @@ impl Identity {
         self.0.to_pkcs8_pem(LineEnding::LF).expect("a key of 32 bytes has a form in PEM")
     }
 
+    /// Returns the key as PKCS #8 in DER, for TLS.
+    ///
+    /// # Panics
+    /// Never: every key has that form.
+    #[must_use]
+    pub fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(self.0.to_pkcs8_der().expect("a key of 32 bytes has a form in DER").as_bytes().to_vec())
+    }
+
     /// Returns what the party is known by.
     #[must_use]
     pub fn key(&self) -> PartyKey {
@@ -85,6 +94,12 @@ impl PartyKey {
         self.0.verify_strict(digest.as_bytes(), &signature).is_ok()
     }
 
+    /// Reads a key; none if the bytes are none, or a weak one.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
+        VerifyingKey::from_bytes(bytes).ok().filter(|key| !key.is_weak()).map(Self)
+    }
+
     /// Returns the 32 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
@@ -103,11 +118,9 @@ impl FromStr for PartyKey {
 
     fn from_str(text: &str) -> Result<Self, PartyKeyError> {
         let mut bytes = [0; 32];
-        let read = hex::decode_to_slice(text, &mut bytes).ok().and_then(|()| VerifyingKey::from_bytes(&bytes).ok());
+        let read = hex::decode_to_slice(text, &mut bytes).ok().and_then(|()| Self::from_bytes(&bytes));
         // One key has one text: `hex` reads upper case as well. Under a weak key a signature may hold for anything.
-        read.filter(|key| !key.is_weak() && hex::encode(key.as_bytes()) == text)
-            .map(Self)
-            .ok_or_else(|| PartyKeyError { found: text.chars().take(80).collect() })
+        read.filter(|key| key.to_hex() == text).ok_or_else(|| PartyKeyError { found: text.chars().take(80).collect() })
     }
 }
 
@@ -184,7 +197,9 @@ mod tests {
     fn one_key_has_one_text_and_weak_ones_have_none() {
         let key = Identity::generate().expect("entropy").key();
         assert_eq!(key.to_hex().parse(), Ok(key));
-        assert!(key.to_hex().to_uppercase().parse::<PartyKey>().is_err() || !key.to_hex().contains(char::is_alphabetic));
+        assert!(
+            key.to_hex().to_uppercase().parse::<PartyKey>().is_err() || !key.to_hex().contains(char::is_alphabetic)
+        );
         // The neutral element: every message has a signature under it.
         assert!(format!("01{}", "00".repeat(31)).parse::<PartyKey>().is_err());
         assert!("zz".parse::<PartyKey>().is_err());

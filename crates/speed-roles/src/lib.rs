@@ -22,14 +22,20 @@
 //! let key = speed_roles::server::SecretKey::from_bytes(&[]);
 //! ```
 
+mod charge;
+mod checks;
 mod error;
 mod fault;
 mod files;
 mod identity;
+#[cfg(feature = "student")]
+mod key_use;
 mod labels;
+mod log_check;
 mod proofs;
 mod randomness;
 mod refusal;
+mod registry;
 mod roster;
 mod round_file;
 pub mod server;
@@ -38,12 +44,16 @@ pub mod student;
 pub mod teacher;
 mod terms;
 
+pub use charge::{LedgerOptions, default_ledger, privacy_event};
+pub use checks::{check_receipt, check_result, read_message};
 pub use error::{OptionsFault, RolesError};
-pub use fault::{InputFault, ReadFault, ResultsFault, RoundFileFault};
-pub use files::hash_file;
+pub use fault::{InputFault, LogFault, ReadFault, ResultsFault, RoundFileFault};
+pub use files::{Access, hash_file, write_new};
 pub use identity::{Identity, IdentityReport, PartyKey, PartyKeyError, generate_identity};
 pub use labels::{LabelsError, parse_labels};
+pub use log_check::{LogCheckOptions, LogCheckReport, check_log};
 pub use randomness::RoundRandomness;
+pub use registry::{Registry, default_registry};
 pub use roster::{Party, Role, Roster, RosterError};
 pub use round_file::RoundFile;
 pub use terms::{Terms, TermsError};

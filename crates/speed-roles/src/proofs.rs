@@ -41,10 +41,7 @@ pub(crate) fn read(path: Option<&Path>, file: &RoundFile) -> Result<Option<Proof
     let bytes = read_input(path, ProofKey::MAX_BYTES as u64)?;
     // Before any of it is decoded.
     let found = Digest::of(&bytes);
-    let key = if found == expected {
-        ProofKey::from_bytes(&bytes)
-    } else {
-        Err(ProofError::OtherKey { expected, found })
-    };
+    let key =
+        if found == expected { ProofKey::from_bytes(&bytes) } else { Err(ProofError::OtherKey { expected, found }) };
     key.map(Some).map_err(|error| RolesError::input(path)(InputFault::Proof(error.into())))
 }

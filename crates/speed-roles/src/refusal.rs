@@ -4,6 +4,7 @@ use serde::Serialize;
 use speed_aggregation::{DecodeError, ProofError, ServerError, TeacherStatus};
 
 use crate::fault::ReadFault;
+use crate::identity::PartyKey;
 
 /// A message that is not counted, where it came from.
 #[derive(Debug, Serialize)]
@@ -56,35 +57,20 @@ pub enum MessageFault {
         /// Its name.
         name: String,
     },
+    /// A message that another party brought than the teacher that signed it.
+    #[error("is signed by teacher {teacher}, and {from} brought it")]
+    Courier {
+        /// The teacher.
+        teacher: usize,
+        /// The party that brought it.
+        from: PartyKey,
+    },
     /// A message without a proof that holds.
     #[error(transparent)]
     Proof(Box<ProofError>),
     /// A message that the sum does not take.
     #[error(transparent)]
     Server(Box<ServerError>),
-}
-
-/// The most characters of a name that are printed.
-const MAX_NAME: usize = 100;
-
-/// Returns whether a character could move a terminal's cursor, turn its writing or forge a line. Beside control characters those that
-/// change the direction of what follows (Unicode, UAX 9, "explicit directional formatting").
-pub(crate) fn moves_the_cursor(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Returns a name as it may be printed: what moves the cursor is escaped, and what is too long is cut.
-pub(crate) fn printable(name: &str) -> String {
-    let mut text = String::new();
-    for (index, c) in name.chars().enumerate() {
-        if index == MAX_NAME {
-            text.push_str("..");
-            break;
-        }
-        if moves_the_cursor(c) { text.extend(c.escape_unicode()) } else { text.push(c) }
-    }
-    text
 }
 
 fn as_text<S: serde::Serializer>(fault: &MessageFault, serializer: S) -> Result<S::Ok, S::Error> {
@@ -118,18 +104,5 @@ impl std::fmt::Display for Refusal {
             None => write!(f, "unknown sender")?,
         }
         write!(f, " refused as {}: {}: {}", self.reason, self.file, self.fault)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_cannot_move_the_cursor() {
-        let forged = "teacher-1\u{1b}[2J\nteacher 0 refused as forged\u{202e}";
-        assert_eq!(printable(forged), "teacher-1\\u{1b}[2J\\u{a}teacher 0 refused as forged\\u{202e}");
-        assert_eq!(printable("hôpital-7.msg"), "hôpital-7.msg");
-        assert_eq!(printable(&"x".repeat(300)), format!("{}..", "x".repeat(100)));
     }
 }

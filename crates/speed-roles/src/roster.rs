@@ -5,17 +5,18 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use speed_core::Digest;
+use speed_core::{Digest, moves_the_cursor};
 
 use crate::error::RolesError;
 use crate::fault::InputFault;
 use crate::files::{MAX_ROUND, decode_input};
 use crate::identity::{PartyKey, PartyKeyError};
-use crate::refusal::moves_the_cursor;
 
 /// The part of a party in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
+    /// Asks, and opens the result.
+    Student,
     /// Answers.
     Teacher,
     /// Sums the answers and computes the argmax.
@@ -29,9 +30,10 @@ pub struct Party {
     key: PartyKey,
 }
 
-/// The parties of a round: the server, and the teachers in the order of their indices.
+/// The parties of a round: the student, the server, and the teachers in the order of their indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roster {
+    student: Party,
     server: Party,
     teachers: Vec<Party>,
 }
@@ -103,6 +105,7 @@ impl Party {
     pub fn card(&self, role: Role) -> String {
         let entry = Entry::from(self);
         let text = match role {
+            Role::Student => toml::to_string(&StudentCard { student: entry }),
             Role::Server => toml::to_string(&ServerCard { server: entry }),
             Role::Teacher => toml::to_string(&TeacherCard { teacher: [entry] }),
         };
@@ -118,22 +121,29 @@ impl Roster {
     ///
     /// # Errors
     /// If two parties share a name or a key, or there are too few or too many teachers.
-    pub fn new(server: Party, teachers: Vec<Party>) -> Result<Self, RosterError> {
+    pub fn new(student: Party, server: Party, teachers: Vec<Party>) -> Result<Self, RosterError> {
         if !(1..=Self::MAX_TEACHERS).contains(&teachers.len()) {
             return Err(RosterError::Teachers { found: teachers.len() });
         }
         let (mut names, mut keys) = (HashSet::new(), HashSet::new());
-        for party in teachers.iter().chain([&server]) {
+        let parties = || teachers.iter().chain([&student, &server]);
+        for party in parties() {
             let what = match (names.insert(&party.name), keys.insert(party.key)) {
                 (_, false) => "key",
                 (false, _) => "name",
                 _ => continue,
             };
             let same = |other: &&Party| if what == "key" { other.key == party.key } else { other.name == party.name };
-            let first = teachers.iter().find(same).map_or_else(String::new, |other| other.name.clone());
+            let first = parties().find(same).map_or_else(String::new, |other| other.name.clone());
             return Err(RosterError::Twice { first, second: party.name.clone(), what });
         }
-        Ok(Self { server, teachers })
+        Ok(Self { student, server, teachers })
+    }
+
+    /// Returns the student.
+    #[must_use]
+    pub fn student(&self) -> &Party {
+        &self.student
     }
 
     /// Returns the server.
@@ -154,12 +164,12 @@ impl Roster {
         self.teachers.iter().position(|party| party.key == key)
     }
 
-    /// Returns SHA-256 of "speed/roster/v3" and, for the server and then every teacher, the length of its name (8 bytes, little-endian), its
+    /// Returns SHA-256 of "speed/roster/v3" and, for the student, the server and then every teacher, the length of its name (8 bytes, little-endian), its
     /// name and its key.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let mut hash = Sha256::new_with_prefix(b"speed/roster/v3");
-        for party in std::iter::once(&self.server).chain(&self.teachers) {
+        for party in [&self.student, &self.server].into_iter().chain(&self.teachers) {
             hash.update((party.name.len() as u64).to_le_bytes());
             hash.update(&party.name);
             hash.update(party.key.as_bytes());
@@ -167,13 +177,13 @@ impl Roster {
         Digest::from_bytes(hash.finalize().into())
     }
 
-    /// Reads a roster, strictly: a `[server]` and any number of `[[teacher]]`, with `name` and `key` each.
+    /// Reads a roster, strictly: a `[student]`, a `[server]` and any number of `[[teacher]]`, with `name` and `key` each.
     ///
     /// # Errors
     /// With the line of what is no roster.
     pub fn from_toml(text: &str) -> Result<Self, InputFault> {
-        let Document { server, teacher } = toml::from_str(text).map_err(Box::new)?;
-        Ok(Self::from_entries(server, teacher)?)
+        let Document { student, server, teacher } = toml::from_str(text).map_err(Box::new)?;
+        Ok(Self::from_entries(student, server, teacher)?)
     }
 
     /// Reads the file of a roster.
@@ -186,9 +196,9 @@ impl Roster {
         })
     }
 
-    pub(crate) fn from_entries(server: Entry, teachers: Vec<Entry>) -> Result<Self, RosterError> {
+    pub(crate) fn from_entries(student: Entry, server: Entry, teachers: Vec<Entry>) -> Result<Self, RosterError> {
         let teachers = teachers.into_iter().map(Entry::party).collect::<Result<_, _>>()?;
-        Self::new(server.party()?, teachers)
+        Self::new(student.party()?, server.party()?, teachers)
     }
 }
 
@@ -218,8 +228,14 @@ impl From<&Party> for Entry {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
+    student: Entry,
     server: Entry,
     teacher: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+struct StudentCard {
+    student: Entry,
 }
 
 #[derive(Serialize)]

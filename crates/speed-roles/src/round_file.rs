@@ -149,7 +149,7 @@ mod tests {
         let teachers = (0..250).map(|teacher| party(&format!("hospital {teacher}"))).collect();
         let terms = Terms {
             name: "a round".into(),
-            roster: Roster::new(party("server"), teachers).expect("250 parties"),
+            roster: Roster::new(party("student"), party("server"), teachers).expect("250 parties"),
             queries: 100,
             classes: 10,
             query_list: Some(Digest::from_bytes([3; 32])),
@@ -188,6 +188,7 @@ mod tests {
             ("name = \"hospital 3\"", "name = \"hospital 3000\"", "it was changed"),
             ("sha256 = \"0404", "sha256 = \"0405", "it was changed"),
             ("[proofs]\nsha256 = \"04", "#", "it was changed"),
+            ("[student]", "[students]", "unknown field"),
             ("[server]", "[servers]", "unknown field"),
             ("minimum = 200", "minimum = 251", "251 teachers must answer"),
             ("threshold = -7", "threshold = -8", "it was changed"),

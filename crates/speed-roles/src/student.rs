@@ -1,17 +1,20 @@
 //! The student's programs: keys, rounds, and the opening of results.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_aggregation::{
-    AnswerList, OpenError, Outcome, Parameters, ProofKey, PublicKey, SecretKey, SignedResult, TeacherStatus, generate_keys,
+    AnswerList, OpenError, Outcome, Parameters, ProofKey, PublicKey, SecretKey, SignedResult, TeacherStatus,
+    generate_keys,
 };
 use speed_core::NoisePlacement;
 
+use crate::checks::check_result;
 use crate::error::RolesError;
-use crate::fault::InputFault;
-use crate::files::{Access, MAX_KEY, decode_input, expect_absent, write_new};
+use crate::files::{Access, MAX_KEY, decode_input, expect_absent, read_up_to, write_new};
+use crate::key_use::KeyUse;
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
@@ -73,23 +76,38 @@ pub fn terms(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, 
     RoundFile::new(terms, &decode_input(public_key, MAX_KEY, PublicKey::from_bytes)?)
 }
 
-/// Writes the file of a round under a public key. Without a file for a proof key the round asks for no proofs, unless its terms name a key.
+/// The options of a round beside its terms.
+#[derive(Clone, Debug)]
+pub struct RoundOptions {
+    /// The student's public key.
+    pub public_key: PathBuf,
+    /// The file of the proof key, to be made; without it the round asks for no proofs.
+    pub proof_key: Option<PathBuf>,
+    /// Whether keys may be used that another round has.
+    pub reuse_keys: bool,
+    /// The round's file, to be made.
+    pub out: PathBuf,
+    /// The origin of the proof key.
+    pub randomness: RoundRandomness,
+}
+
+/// Writes the file of a round, and notes beside the public key that the key is used for it: keys are for one round, and without proofs for so many
+/// labels as leave them secure.
 ///
 /// # Errors
-/// Those of [`terms`](self::terms()), [`write_proof_key`] and [`write_round`].
-pub fn round(
-    terms: &Terms,
-    public_key: &Path,
-    proof_key: Option<&Path>,
-    out: &Path,
-    randomness: RoundRandomness,
-) -> Result<RoundFile, RolesError> {
-    let file = self::terms(terms, public_key, out)?;
-    let file = match proof_key {
-        Some(path) => write_proof_key(terms, public_key, path, randomness)?,
+/// Those of [`terms`](self::terms()) and [`write_proof_key`], if the keys may not be used for the round, or writing fails.
+pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesError> {
+    let file = self::terms(terms, &options.public_key, &options.out)?;
+    let key = decode_input(&options.public_key, MAX_KEY, PublicKey::from_bytes)?;
+    let key_use = KeyUse::read(&options.public_key)?;
+    // Before the proof key is made, which takes a while.
+    key_use.check(&file, options.proof_key.is_some(), key.parameters(), options.reuse_keys)?;
+    let file = match &options.proof_key {
+        Some(path) => write_proof_key(terms, &options.public_key, path, options.randomness)?,
         None => file,
     };
-    write_round(&file, out)?;
+    key_use.note(&file)?;
+    write_round(&file, &options.out)?;
     Ok(file)
 }
 
@@ -143,23 +161,48 @@ pub struct OpenReport {
     pub noise_by_server: bool,
     /// Teachers that are not in the sum, and why.
     pub excluded: Vec<(usize, &'static str)>,
+    /// True if the secret key was destroyed.
+    pub key_destroyed: bool,
     /// The labels' file.
     pub out: PathBuf,
 }
 
+/// The options of the opening of a result.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// The student's secret key.
+    pub secret_key: PathBuf,
+    /// The server's result.
+    pub result: PathBuf,
+    /// The round's file.
+    pub round: PathBuf,
+    /// Whether the secret key stays once the labels are written.
+    pub keep_keys: bool,
+    /// The labels' file, to be made.
+    pub out: PathBuf,
+}
+
 /// Opens a round's result and writes `query,label` lines, with an empty label where there is none: no answer, or an answer that does not
-/// decrypt to an outcome of the round, which the report names. The labels' file can be read by its owner only.
+/// decrypt to an outcome of the round, which the report names. The labels' file can be read by its owner only. Then the secret key is destroyed: its file
+/// is overwritten and removed. (Copies elsewhere, in backups or on the blocks of a disk that moves what is overwritten, are not.) Killed in between and
+/// called again, it finds the same labels there and goes on.
 ///
 /// # Errors
-/// If an input is missing or damaged, the result is not for this key or round, or the labels are there already.
-pub fn open(secret_key: &Path, result: &Path, round: &Path, out: &Path) -> Result<OpenReport, RolesError> {
-    expect_absent(out)?;
+/// If an input is missing or damaged, the result is not for this key or round, or other labels are there already.
+pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
+    let OpenOptions { secret_key, result, round, keep_keys, out } = options;
     let key = decode_input(secret_key, MAX_KEY, SecretKey::from_bytes)?;
     let signed = decode_input(result, SignedResult::MAX_BYTES as u64, SignedResult::from_bytes)?;
     check_result(&signed, &RoundFile::read(round)?).map_err(RolesError::input(result))?;
     let list = signed.list();
     let Opened { text, labelled, undecodable } = open_all(list, &key).map_err(RolesError::input(result))?;
-    write_new(out, text.as_bytes(), Access::Owner)?;
+    let is_there = read_up_to(out, text.len() as u64).is_ok_and(|found| found == text.as_bytes());
+    if !is_there {
+        write_new(out, text.as_bytes(), Access::Owner)?;
+    }
+    if !keep_keys {
+        destroy(secret_key)?;
+    }
     let excluded = list.statuses().iter().enumerate().filter(|(_, status)| **status != TeacherStatus::Counted);
     Ok(OpenReport {
         round: list.round().to_hex(),
@@ -172,21 +215,21 @@ pub fn open(secret_key: &Path, result: &Path, round: &Path, out: &Path) -> Resul
         honest_ratio: list.honest_ratio(),
         noise_by_server: list.placement() == NoisePlacement::Central,
         excluded: excluded.map(|(teacher, status)| (teacher, status.name())).collect(),
-        out: out.to_path_buf(),
+        key_destroyed: !keep_keys,
+        out: out.clone(),
     })
 }
 
-/// Checks that a result is the round's, and signed by its server.
-fn check_result(result: &SignedResult, file: &RoundFile) -> Result<(), InputFault> {
-    let (list, server) = (result.list(), file.roster().server());
-    if list.round() != file.id() {
-        return Err(InputFault::OtherRound { expected: file.id(), found: list.round() });
-    }
-    let (digest, signature) = result.signed();
-    if !server.key().verifies(digest, signature) {
-        return Err(InputFault::Unsigned { server: server.name().to_owned() });
-    }
-    if list.agrees_with(file.round()) { Ok(()) } else { Err(InputFault::Contradiction) }
+/// Overwrites a secret's file with zeros, and removes it.
+fn destroy(path: &Path) -> Result<(), RolesError> {
+    let overwrite = || -> std::io::Result<()> {
+        let mut file = fs::OpenOptions::new().write(true).open(path)?;
+        let length = usize::try_from(file.metadata()?.len()).unwrap_or(0);
+        file.write_all(&vec![0; length])?;
+        file.sync_all()?;
+        fs::remove_file(path)
+    };
+    overwrite().map_err(RolesError::io("destroy", path))
 }
 
 /// All answers, decrypted.

@@ -8,6 +8,7 @@ use speed_core::{Digest, NoisePlacement};
 use speed_mechanism::{Mechanism, MechanismError};
 use zeroize::Zeroizing;
 
+use crate::charge::{LedgerOptions, charge};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::files::{Access, MAX_KEY, MAX_VOTES, decode_input, expect_absent, hash_file, write_new};
@@ -15,6 +16,7 @@ use crate::identity::Identity;
 use crate::labels::parse_labels;
 use crate::proofs;
 use crate::randomness::RoundRandomness;
+use crate::registry::Registry;
 use crate::round_file::RoundFile;
 
 /// The options of a teacher.
@@ -36,6 +38,10 @@ pub struct TeacherOptions {
     pub query_list: Option<PathBuf>,
     /// The mechanism that the teacher agrees to; a round with another is refused.
     pub mechanism: Option<Mechanism>,
+    /// The teacher's registry, which holds the message of every round that it answered.
+    pub registry: PathBuf,
+    /// The ledger that the round is charged to.
+    pub ledger: LedgerOptions,
     /// The origin of noise and encryption.
     pub randomness: RoundRandomness,
 }
@@ -55,6 +61,8 @@ pub struct TeacherReport {
     pub queries: usize,
     /// The mechanism of the noise that is in the message, or none where the server adds it.
     pub noise: Option<String>,
+    /// True if the teacher answered this round before: its message of then is written again, whatever the votes are now.
+    pub repeated: bool,
     /// True if noise and encryption come from a seed.
     pub simulation: bool,
     /// The message.
@@ -63,10 +71,12 @@ pub struct TeacherReport {
     pub bytes: usize,
 }
 
-/// Encrypts a teacher's votes, with its share of the noise where the round asks for it, into one message.
+/// Encrypts a teacher's votes, with its share of the noise where the round asks for it, into one message. A round is answered once: the message
+/// is kept in the teacher's registry before it is written, and written again by every later call. Before that the round is charged to the
+/// teacher's ledger, as if no more teachers answered than must.
 ///
 /// # Errors
-/// If an input is missing, damaged or does not fit the round, or the message is there already.
+/// If an input is missing, damaged or does not fit the round, the ledger has no budget for it, or the message is there already.
 pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     expect_absent(&options.out)?;
     let file = RoundFile::read(&options.round)?;
@@ -76,18 +86,53 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
         let fault = InputFault::Party { found: identity.key(), is: "none of the round's teachers" };
         RolesError::input(&options.signing_key)(fault)
     })?;
+    let registry = Registry::open(&options.registry)?;
+    let kept = registry.answered(file.id())?;
+    let repeated = kept.is_some();
+    let submission = match kept {
+        Some(kept) => kept,
+        None => {
+            let submission = encrypt(options, &file, &identity, teacher)?;
+            charge(&options.ledger, &file, file.round().min_teachers())?;
+            registry.keep_answered(file.id(), &submission)?;
+            submission
+        }
+    };
+    write_new(&options.out, &submission, Access::Shared)?;
+    let noise = file.noise().mechanism();
+    Ok(TeacherReport {
+        round: file.id().to_hex(),
+        name: file.name().to_owned(),
+        teacher,
+        proven: file.round().proofs().is_some(),
+        queries: file.round().shape().queries(),
+        noise: (file.round().placement() == NoisePlacement::Distributed).then(|| noise.identifier()),
+        repeated,
+        simulation: options.randomness.is_simulation(),
+        out: options.out.clone(),
+        bytes: submission.len(),
+    })
+}
+
+/// Makes the teacher's message.
+fn encrypt(
+    options: &TeacherOptions,
+    file: &RoundFile,
+    identity: &Identity,
+    teacher: usize,
+) -> Result<Vec<u8>, RolesError> {
     if let Some(list) = &options.query_list {
         check_queries(file.round().query_list(), hash_file(list)?).map_err(RolesError::input(list))?;
     }
     let shape = file.round().shape();
     let key = decode_input(&options.public_key, MAX_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
-    let proof_key = proofs::read(options.proof_key.as_deref(), &file)?;
+    let proof_key = proofs::read(options.proof_key.as_deref(), file)?;
     let labels =
         decode_input(&options.votes, MAX_VOTES, |votes| parse_labels(votes, shape.queries(), shape.classes()))?;
     let labels = Zeroizing::new(labels);
 
-    let values = values(&file, &labels, teacher, options.randomness)?;
+    let values = values(file, &labels, teacher, options.randomness)?;
     let (round, randomness) = (file.round(), options.randomness.keys());
     let (message, proofs) = match &proof_key {
         None => (Teacher::new(teacher).answer(&key, round, &values, &randomness)?, Vec::new()),
@@ -97,19 +142,7 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
             (message, proofs.to_bytes()?)
         }
     };
-    let submission = Submission::new(message, proofs, |digest| identity.sign(digest)).to_bytes();
-    write_new(&options.out, &submission, Access::Shared)?;
-    Ok(TeacherReport {
-        round: file.id().to_hex(),
-        name: file.name().to_owned(),
-        teacher,
-        proven: proof_key.is_some(),
-        queries: shape.queries(),
-        noise: (file.round().placement() == NoisePlacement::Distributed).then(|| file.noise().mechanism().identifier()),
-        simulation: options.randomness.is_simulation(),
-        out: options.out.clone(),
-        bytes: submission.len(),
-    })
+    Ok(Submission::new(message, proofs, |digest| identity.sign(digest)).to_bytes())
 }
 
 /// Checks that what the teacher agrees to is the round's.

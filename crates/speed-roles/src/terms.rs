@@ -1,9 +1,8 @@
 //! The terms that a student decides for a round.
 
 use speed_aggregation::{PrivacyNoise, PrivacyNoiseError, Round, RoundError, RoundSpec};
-use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape};
+use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, moves_the_cursor};
 
-use crate::refusal::moves_the_cursor;
 use crate::roster::{Roster, RosterError};
 
 /// The terms that a student decides for a round.

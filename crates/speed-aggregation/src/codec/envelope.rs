@@ -6,7 +6,7 @@
 //! 8       2      version, 3
 //! 10      2      kind: 1 message of a teacher, 2 answer to one query, 3 list of a round's answers, 4 state of a server,
 //!                5 secret key, 6 public key, 7 evaluation key, 8 signed message of a teacher, 9 signed result of a server,
-//!                10 proof key
+//!                10 proof key, 11 log of a round, 12 receipt for a message
 //! 12      ..     content
 //! end-16  16     first half of SHA-256 of all before
 //! ```
@@ -41,6 +41,8 @@ pub(crate) enum Kind {
     SignedResult = 9,
     #[cfg(feature = "proofs")]
     ProofKey = 10,
+    RoundLog = 11,
+    Receipt = 12,
 }
 
 /// A value that travels in an envelope of its own.

@@ -51,6 +51,12 @@ impl SeededEvaluationKey {
         self.public.id
     }
 
+    /// Returns the public key.
+    #[must_use]
+    pub fn public_key(&self) -> &PublicKey {
+        &self.public
+    }
+
     /// Returns the bytes of the key's file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

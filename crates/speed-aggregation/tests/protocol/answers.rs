@@ -13,9 +13,7 @@ fn an_answer_survives_the_wire_and_opens_with_its_key_only() {
     let keys = protocol();
     let round = Round::new(spec("answer", 1, 1, 3, 0)).expect("valid");
     let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
-    server
-        .add(&Teacher::new(0).answer(keys.public_key(), &round, &[0, 0, 1], &SOURCE).expect("valid"))
-        .expect("valid");
+    server.add(&Teacher::new(0).answer(keys.public_key(), &round, &[0, 0, 1], &SOURCE).expect("valid")).expect("valid");
     let answer = server.argmax(threads(1), &|_, _| {}).expect("complete").remove(0);
     let bytes = answer.to_bytes();
     let read = EncryptedAnswer::from_bytes(&bytes).expect("intact");

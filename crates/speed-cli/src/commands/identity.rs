@@ -1,5 +1,6 @@
-//! Signing keys of teachers and server.
+//! Signing keys of the parties.
 
+use speed_core::printable_path;
 use speed_roles::{Role, generate_identity};
 
 use super::{Failure, print, print_json};
@@ -11,10 +12,10 @@ pub(super) fn generate(role: Role, options: &IdentityOptions) -> Result<(), Fail
         return print_json(&report);
     }
     print(&format!(
-        "{} is known by {}\n{} stays here\n{} goes to the student, who reads the key back to you by another way\n",
+        "{} is known by {}\n{} stays here\n{} goes into the student's roster; read the key out to the others by another way\n",
         report.name,
         report.key,
-        report.signing_key.display(),
-        report.card.display(),
+        printable_path(&report.signing_key),
+        printable_path(&report.card),
     ))
 }

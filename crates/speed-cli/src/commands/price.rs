@@ -1,11 +1,9 @@
 //! The price of a round, as far as its parties can know: nobody of them holds all votes.
 
 use serde::Serialize;
-use speed_accountant::{Account, Accountant, Delta, PrivacyEvent, round_up};
+use speed_accountant::{Accountant, Delta, round_up};
 use speed_core::NoisePlacement;
-use speed_experiment::ExperimentError;
-use speed_mechanism::HonestRatio;
-use speed_roles::RoundFile;
+use speed_roles::{RoundFile, privacy_event};
 
 use super::{Failure, usage};
 use crate::options::PriceOptions;
@@ -113,23 +111,9 @@ impl Price {
 }
 
 fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<PriceOf, Failure> {
-    let round = file.round();
-    let (queries, classes) = (round.shape().queries(), round.shape().classes());
-    let failure = |error: speed_mechanism::MechanismError| Failure::from(ExperimentError::from(error));
-    // The server draws all noise at once, teachers a share each.
-    let (sharers, drawing) = number.map_or((1, 1), |number| (round.shape().teachers(), number));
-    let tau = HonestRatio::new(drawing as f64 / sharers as f64).map_err(failure)?;
-    let draws = drawing.saturating_mul(queries).saturating_mul(classes);
-    let account = || -> Result<Account, ExperimentError> {
-        let noise = file.noise();
-        let total_variation = noise.share_of(sharers)?.total_variation_distance(draws);
-        let mut event = PrivacyEvent::new(noise.mechanism(), tau).with_sampling_total_variation(total_variation)?;
-        if let Some(threshold) = round.threshold() {
-            event = event.with_threshold(threshold as f64)?;
-        }
-        Ok(Accountant::new(event, delta).with_classes(classes).account_queries(queries)?)
-    };
-    Ok(match account() {
+    let shape = file.round().shape();
+    let event = privacy_event(file, number.unwrap_or(shape.teachers()))?;
+    Ok(match Accountant::new(event, delta).with_classes(shape.classes()).account_queries(shape.queries()) {
         Ok(all) => PriceOf {
             teachers: number,
             one_answer: Some(all.per_query_epsilon),

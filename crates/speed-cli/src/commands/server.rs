@@ -1,20 +1,26 @@
-//! `speed server keygen` and `speed server aggregate`
+//! `speed server keygen`, `speed server aggregate` and `speed server serve`
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
 
 use speed_core::printable_path;
 use speed_experiment::Progress as _;
+use speed_network::{Limits, ServeProgress, ServeReport};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
 use speed_roles::{Role, RoundRandomness};
+use tracing_subscriber::EnvFilter;
 
 use super::{Failure, WITHOUT_PROOFS, identity, mark, print, print_json};
 use crate::bar::{self, Bar};
-use crate::options::{AggregateOptions, ServerCommand};
+use crate::options::{AggregateOptions, ServeOptions, ServerCommand, ServerOptions as CommandOptions};
 
 pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
     match command {
         ServerCommand::Keygen(options) => identity::generate(Role::Server, &options),
-        ServerCommand::Aggregate(options) => aggregate(options),
+        ServerCommand::Aggregate(options) => aggregate(*options),
+        ServerCommand::Serve(options) => serve(*options),
     }
 }
 
@@ -35,29 +41,88 @@ impl Progress for Shown {
 }
 
 fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
-    let threads = options.threads.map_or_else(
-        || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
-        |threads| NonZeroUsize::new(threads.into()).unwrap_or(NonZeroUsize::MIN),
-    );
-    let shown = Shown(Bar::new());
-    let report = server::aggregate(
-        &ServerOptions {
-            signing_key: options.signing_key,
-            evaluation_key: options.evaluation_key,
-            proof_key: options.proof_key,
-            round: options.round,
-            answers: options.answers,
-            out: options.out,
-            min_teachers: options.min_teachers,
-            state: options.state,
-            circuit: options.circuit,
-            threads,
-            randomness: RoundRandomness::from_seed(options.simulation),
-        },
-        &shown,
-    )?;
+    let (shown, json) = (Shown(Bar::new()), options.server.json);
+    let report = server::aggregate(&server_options(options.server), &options.answers, &options.out, &shown)?;
     shown.0.end(&format!("{} queries answered", report.queries));
-    if options.json { print_json(&report) } else { print(&text(&report)) }
+    if json { print_json(&report) } else { print(&text(&report)) }
+}
+
+fn server_options(options: CommandOptions) -> ServerOptions {
+    ServerOptions {
+        registry: options.records.registry(&options.signing_key),
+        ledger: options.records.ledger(&options.signing_key),
+        signing_key: options.signing_key,
+        evaluation_key: options.evaluation_key,
+        proof_key: options.proof_key,
+        round: options.round,
+        min_teachers: options.min_teachers,
+        circuit: options.circuit,
+        threads: options.threads.map_or_else(
+            || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            |threads| NonZeroUsize::new(threads.into()).unwrap_or(NonZeroUsize::MIN),
+        ),
+        randomness: RoundRandomness::from_seed(options.simulation),
+    }
+}
+
+/// What an operator sees of a server: lines of the log, which systemd and containers keep.
+struct Logged;
+
+impl Progress for Logged {
+    fn refused(&self, refusal: &Refusal) {
+        tracing::warn!(%refusal);
+    }
+
+    fn begin(&self, queries: usize, done: usize) {
+        tracing::info!(queries, done, "argmax");
+    }
+
+    fn advance(&self, queries: usize) {
+        tracing::info!(queries, "answered");
+    }
+}
+
+impl ServeProgress for Logged {
+    fn listens(&self, parties: SocketAddr, watchers: Option<SocketAddr>) {
+        let watchers = watchers.map_or_else(|| "nowhere".to_owned(), |address| address.to_string());
+        tracing::info!(%parties, watchers, "listening");
+    }
+
+    fn received(&self, count: usize, teachers: usize) {
+        tracing::info!(count, teachers, "messages kept");
+    }
+}
+
+fn serve(options: ServeOptions) -> Result<(), Failure> {
+    let json = options.server.json;
+    logging();
+    let report = speed_network::serve(
+        &speed_network::ServeOptions {
+            server: server_options(options.server),
+            listen: options.listen,
+            watch: options.watch,
+            wait: options.wait.map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
+            until_fetched: options.until_fetched,
+            limits: Limits::default(),
+        },
+        Arc::new(Logged),
+    )?;
+    if json {
+        return print_json(&report);
+    }
+    let state = match (report.done, report.fetched) {
+        (_, true) => "the student has the result",
+        (true, false) => "the result is there; the student has not fetched it",
+        (false, _) => "stopped before the result; call again to go on",
+    };
+    let ServeReport { received, teachers, .. } = report;
+    print(&format!("{}{received} of {teachers} messages kept; {state}\n", mark(report.simulation)))
+}
+
+/// Writes what happens to standard error, a JSON object a line; `SPEED_LOG` says how much (`debug`, or `speed_network=debug`).
+fn logging() {
+    let filter = EnvFilter::try_from_env("SPEED_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let _ = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).try_init();
 }
 
 fn text(report: &ServerReport) -> String {

@@ -1,4 +1,4 @@
-//! `speed student keygen`, `speed student round` and `speed student open`
+//! `speed student identity`, `keygen`, `round`, `fetch` and `open`
 
 use std::path::{Path, PathBuf};
 
@@ -6,19 +6,21 @@ use serde_json::json;
 use speed_accountant::Delta;
 use speed_aggregation::{Parameters, PrivacyNoise};
 use speed_core::{RandomnessKind, printable_path};
-use speed_roles::{RolesError, Roster, RoundFile, RoundRandomness, Terms, hash_file, student};
+use speed_roles::{Role, RolesError, Roster, RoundFile, RoundRandomness, Terms, hash_file, student};
 
 use super::price::Price;
-use super::{Failure, WITHOUT_PROOFS, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json};
 use crate::bar::Waiting;
 use crate::options::{RoundOptions, StudentCommand};
 
 pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
     match command {
         StudentCommand::Keygen { out, range, simulation, json } => keygen(&out, &range, simulation, json),
+        StudentCommand::Identity(options) => identity::generate(Role::Student, &options),
         StudentCommand::Round(options) => round(&options),
-        StudentCommand::Open { secret_key, result, round, delta, out, json } => {
-            open(&secret_key, &result, &round, delta, &out, json)
+        StudentCommand::Fetch { client, out } => client::fetch(&client, &out),
+        StudentCommand::Open { secret_key, result, round, keep_keys, delta, out, json } => {
+            open(&student::OpenOptions { secret_key, result, round, keep_keys, out }, delta, json)
         }
     }
 }
@@ -38,17 +40,22 @@ fn keygen(out: &Path, parameters: &Parameters, simulation: Option<u64>, json: bo
 
 fn round(options: &RoundOptions) -> Result<(), Failure> {
     let terms = terms(options)?;
-    let mut file = student::terms(&terms, &options.public_key, &options.out)?;
-    let price = Price::of(&file, None, options.price.delta)?;
+    let price = Price::of(&student::terms(&terms, &options.public_key, &options.out)?, None, options.price.delta)?;
     price.check(&options.price, options.simulation)?;
     let proof_key = options.proofs.then(|| proof_key(options));
-    if let Some(path) = &proof_key {
+    let round = student::RoundOptions {
+        public_key: options.public_key.clone(),
+        proof_key: proof_key.clone(),
+        reuse_keys: options.reuse_keys,
+        out: options.out.clone(),
         // A simulation hides nothing, and the seed makes its rounds the same again.
-        let randomness = RoundRandomness::from_seed(options.simulation.then_some(0));
-        let make = || student::write_proof_key(&terms, &options.public_key, path, randomness);
-        file = Waiting::during("proof key", make)?;
-    }
-    student::write_round(&file, &options.out)?;
+        randomness: RoundRandomness::from_seed(options.simulation.then_some(0)),
+    };
+    let file = if options.proofs {
+        Waiting::during("proof key", || student::round(&terms, &round))?
+    } else {
+        student::round(&terms, &round)?
+    };
     if options.json {
         return print_json(&json!({
             "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(),
@@ -88,9 +95,9 @@ fn terms(options: &RoundOptions) -> Result<Terms, RolesError> {
     })
 }
 
-fn open(secret_key: &Path, result: &Path, round: &Path, delta: Delta, out: &Path, json: bool) -> Result<(), Failure> {
-    let report = student::open(secret_key, result, round, out)?;
-    let price = Price::of(&RoundFile::read(round)?, Some(report.counted), delta)?;
+fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), Failure> {
+    let report = student::open(options)?;
+    let price = Price::of(&RoundFile::read(&options.round)?, Some(report.counted), delta)?;
     if json {
         let mut value = json!(report);
         value["price"] = json!(price);
@@ -105,6 +112,11 @@ fn open(secret_key: &Path, result: &Path, round: &Path, delta: Delta, out: &Path
         report.counted,
         report.teachers,
     );
+    text.push_str(if report.key_destroyed {
+        "the secret key was destroyed\n"
+    } else {
+        "the secret key is still there: whoever gets it reads this round's messages. Destroy it when the round is over\n"
+    });
     for query in &report.undecodable {
         text.push_str(&format!("query {query}: its answer is no outcome of the round\n"));
     }

@@ -1,20 +1,38 @@
-//! `speed teacher keygen` and `speed teacher answer`
+//! `speed teacher keygen`, `answer`, `send`, `log` and `check`
 
 use serde_json::json;
 use speed_aggregation::PrivacyNoise;
 use speed_core::printable_path;
 use speed_roles::teacher::{self, TeacherOptions};
-use speed_roles::{Role, RolesError, RoundFile, RoundRandomness};
+use speed_roles::{LogCheckOptions, Role, RolesError, RoundFile, RoundRandomness, check_log};
 
 use super::price::Price;
-use super::{Failure, WITHOUT_PROOFS, identity, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json};
 use crate::options::{AnswerOptions, TeacherCommand};
 
 pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
     match command {
         TeacherCommand::Keygen(options) => identity::generate(Role::Teacher, &options),
-        TeacherCommand::Answer(options) => answer(options),
+        TeacherCommand::Answer(options) => answer(*options),
+        TeacherCommand::Send { client, message, receipt } => client::send(&client, &message, &receipt),
+        TeacherCommand::Log { client, out } => client::log(&client, &out),
+        TeacherCommand::Check { round, message, receipt, log, json } => {
+            check(&LogCheckOptions { round, message, receipt, log }, json)
+        }
     }
+}
+
+fn check(options: &LogCheckOptions, json: bool) -> Result<(), Failure> {
+    let report = check_log(options)?;
+    if json {
+        return print_json(&report);
+    }
+    let became = if report.closed {
+        format!("the message of teacher {} is in the sum, with {} in all", report.teacher, report.teachers_counted)
+    } else {
+        "the sum is open".to_owned()
+    };
+    print(&format!("{became}, says the server, who signed {} entries\n", report.entries))
 }
 
 fn answer(options: AnswerOptions) -> Result<(), Failure> {
@@ -26,6 +44,8 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
     // A file that says of itself that it is a simulation has no price; the program holds it to that.
     price.check(&options.price, options.simulation.is_some())?;
     let report = teacher::answer(&TeacherOptions {
+        registry: options.records.registry(&options.signing_key),
+        ledger: options.records.ledger(&options.signing_key),
         signing_key: options.signing_key,
         public_key: options.public_key,
         proof_key: options.proof_key,
@@ -45,8 +65,10 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         .noise
         .as_ref()
         .map_or("no noise of its own: the server adds it".to_owned(), |mechanism| format!("its share of {mechanism}"));
+    let repeated =
+        if report.repeated { "this round was answered before: the message of then is written again\n" } else { "" };
     print(&format!(
-        "{}teacher {} answered {} queries of round {:?} with {noise}: {} ({} bytes)\n{}{}",
+        "{}{repeated}teacher {} answered {} queries of round {:?} with {noise}: {} ({} bytes)\n{}{}",
         mark(report.simulation),
         report.teacher,
         report.queries,

@@ -6,6 +6,7 @@ mod circuits;
 mod common;
 mod dry_run;
 mod machines;
+mod network;
 mod own_images;
 mod privacy;
 mod resume;

@@ -26,6 +26,7 @@ struct Document {
     noise: Noise,
     #[serde(skip_serializing_if = "Option::is_none")]
     proofs: Option<Proofs>,
+    student: Entry,
     server: Entry,
     teacher: Vec<Entry>,
 }
@@ -106,6 +107,7 @@ pub(super) fn write(file: &RoundFile) -> String {
             bound: round.range().noise_bound(),
         },
         proofs: round.proofs().map(|key| Proofs { sha256: key.to_hex() }),
+        student: file.roster.student().into(),
         server: file.roster.server().into(),
         teacher: file.roster.teachers().iter().map(Entry::from).collect(),
     };
@@ -138,7 +140,7 @@ pub(super) fn read(text: &str) -> Result<Content, RoundFileFault> {
 }
 
 fn terms(document: Document) -> Result<Terms, RoundFileFault> {
-    let Document { name, simulation, minimum, queries, noise, proofs, server, teacher, .. } = document;
+    let Document { name, simulation, minimum, queries, noise, proofs, student, server, teacher, .. } = document;
     // Zeros stand for nothing stated in the round's id.
     let stated = |field, text: Option<String>| -> Result<Option<Digest>, RoundFileFault> {
         let digest: Option<Digest> = text.map(|text| digest(field, &text)).transpose()?;
@@ -146,7 +148,7 @@ fn terms(document: Document) -> Result<Terms, RoundFileFault> {
     };
     Ok(Terms {
         name,
-        roster: Roster::from_entries(server, teacher).map_err(TermsError::from)?,
+        roster: Roster::from_entries(student, server, teacher).map_err(TermsError::from)?,
         queries: queries.count,
         classes: queries.classes,
         query_list: stated("queries.sha256", queries.sha256)?,

@@ -2,16 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use speed_core::printable;
+
 use crate::error::RolesError;
 use crate::fault::{InputFault, ReadFault};
 use crate::files::read_up_to;
-use crate::refusal::{Refusal, Rejection, printable};
+use crate::refusal::{Refusal, Rejection};
 
 /// The transport by which messages of a round reach the server: a folder, or a network.
 pub(super) trait Inbox {
-    /// Hands the bytes of every message that is there, none longer than `max`, to `take`, and returns the refusals, by the transport or by
-    /// `take`.
-    fn offer(&self, max: usize, take: &mut dyn FnMut(&[u8]) -> Result<(), Rejection>) -> Vec<Refusal>;
+    /// Hands the bytes of every message that is there, none longer than `max`, to `take`, with whether its proofs were checked before, and returns
+    /// the refusals, by the transport or by `take`.
+    fn offer(&self, max: usize, take: &mut dyn FnMut(&[u8], bool) -> Result<(), Rejection>) -> Vec<Refusal>;
 }
 
 /// The files of a folder, in the order of their names, which mean nothing else. At most one message is in memory at a time.
@@ -42,7 +44,7 @@ impl FolderInbox {
 }
 
 impl Inbox for FolderInbox {
-    fn offer(&self, max: usize, take: &mut dyn FnMut(&[u8]) -> Result<(), Rejection>) -> Vec<Refusal> {
+    fn offer(&self, max: usize, take: &mut dyn FnMut(&[u8], bool) -> Result<(), Rejection>) -> Vec<Refusal> {
         let refusals = self.files.iter().map(|path| {
             let read = read_up_to(path, max as u64).map_err(|fault| Rejection {
                 teacher: None,
@@ -50,13 +52,25 @@ impl Inbox for FolderInbox {
                 fault: fault.into(),
                 status: None,
             });
-            read.and_then(|bytes| take(&bytes)).map_err(|rejection| rejection.of(name(path)))
+            read.and_then(|bytes| take(&bytes, false)).map_err(|rejection| rejection.of(name(path)))
         });
         refusals.filter_map(Result::err).collect()
     }
 }
 
-/// Returns a file's name as it may be printed: whoever may write to the folder chooses it.
+/// The messages that came over a network. What is wrong with a message was said when it came.
+pub(super) struct RegistryInbox(pub(super) Vec<Vec<u8>>);
+
+impl Inbox for RegistryInbox {
+    fn offer(&self, _: usize, take: &mut dyn FnMut(&[u8], bool) -> Result<(), Rejection>) -> Vec<Refusal> {
+        let refusals =
+            self.0.iter().map(|bytes| take(bytes, true).map_err(|rejection| rejection.of("registry".to_owned())));
+        refusals.filter_map(Result::err).collect()
+    }
+}
+
+/// Returns a file's name as it may be printed, at most 100 characters of it: whoever may write to the folder chooses it.
 fn name(path: &Path) -> String {
-    printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    printable(&name.chars().take(100).collect::<String>())
 }

@@ -1,24 +1,27 @@
-//! The labelling of a round by the server, whatever messages come from and state is kept in.
+//! The walk of a round at its server: sum, noise, argmax, result.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 use speed_aggregation::{
-    AnswerList, EncryptedAnswer, EvaluationKey, Server, ServerError, SignedResult, Submission, TeacherStatus,
+    AnswerList, EncryptedAnswer, EvaluationKey, LogEntry, LogEvent, RoundLog, Server, ServerError, SignedResult,
+    Submission, TeacherStatus,
 };
 use speed_core::{Circuit, Digest, NoisePlacement};
 
 use super::admission::Admission;
 use super::inbox::Inbox;
 use super::report::Progress;
-use super::store::Store;
+use crate::charge::{LedgerOptions, charge};
 use crate::error::RolesError;
+use crate::fault::InputFault;
 use crate::identity::Identity;
 use crate::randomness::RoundRandomness;
 use crate::refusal::{Refusal, Rejection};
+use crate::registry::Registry;
 use crate::round_file::RoundFile;
 
-/// The labelling of one round: messages come from an inbox, and finished steps go to a store.
+/// The labelling of one round: messages come from an inbox, and finished steps go to a registry.
 pub(super) struct Labelling<'a> {
     pub(super) file: &'a RoundFile,
     pub(super) admission: Admission<'a>,
@@ -29,36 +32,43 @@ pub(super) struct Labelling<'a> {
     pub(super) circuit: Circuit,
     pub(super) threads: NonZeroUsize,
     pub(super) randomness: RoundRandomness,
+    pub(super) ledger: &'a LedgerOptions,
     pub(super) inbox: &'a dyn Inbox,
-    pub(super) store: &'a dyn Store,
+    pub(super) registry: &'a Registry,
     pub(super) progress: &'a dyn Progress,
 }
 
 /// A labelled round.
 pub(super) struct Labelled {
     pub(super) result: SignedResult,
+    /// The result as it travels.
+    pub(super) bytes: Vec<u8>,
     pub(super) refused: Vec<Refusal>,
     /// Queries that an earlier, interrupted run had answered.
     pub(super) resumed: usize,
 }
 
 impl Labelling<'_> {
-    /// Sums, computes the argmax, and puts the result together. A step that the store has is not done again.
+    /// Sums, computes the argmax, and puts the result together. A step that the registry has is not done again.
     pub(super) fn run(&self, key: EvaluationKey) -> Result<Labelled, RolesError> {
-        let (server, sum, refused) = match self.store.sum(Server::state_size(self.file.round()))? {
+        let (server, sum, refused) = match self.registry.sum(self.file.id())? {
             Some(state) => self.resume(key, &state)?,
             None => self.sum(key)?,
         };
-        let (answers, resumed) = self.answer(&server, sum)?;
+        charge(self.ledger, self.file, server.received())?;
+        let (answers, resumed) = self.answer(&server)?;
         let list = AnswerList::new(self.file.round(), self.file.key(), server.statuses().to_vec(), &answers)?;
         let result = SignedResult::new(list, sum, |digest| self.identity.sign(digest));
-        Ok(Labelled { result, refused, resumed })
+        let bytes = result.to_bytes();
+        let made = LogEntry::of_round(LogEvent::Result, Digest::of(&bytes));
+        self.registry.finish(self.file.id(), &bytes, &[made])?;
+        Ok(Labelled { result, bytes, refused, resumed })
     }
 
     /// Goes on with a sum that was closed: every message that was not counted is late.
     fn resume(&self, key: EvaluationKey, state: &[u8]) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
-        let server =
-            Server::resume(key, self.file.round().clone(), state).map_err(|error| self.store.damaged_sum(error))?;
+        let server = Server::resume(key, self.file.round().clone(), state)
+            .map_err(|error| RolesError::input(self.registry.path())(InputFault::Sum(error.into())))?;
         let refused = late(self.inbox, self.admission, server.statuses(), self.progress);
         Ok((self.prepared(server)?, Digest::of(state), refused))
     }
@@ -66,21 +76,37 @@ impl Labelling<'_> {
     /// Sums the messages at hand, adds the server's noise where the round asks for it, closes the sum and keeps it.
     fn sum(&self, key: EvaluationKey) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
         let mut server = self.prepared(Server::new(key, self.file.round().clone())?)?;
-        let refused = self.collect(&mut server)?;
+        let (refused, mut entries) = self.collect(&mut server)?;
         self.add_noise(&mut server)?;
         server.close(self.minimum)?;
         let state = server.state()?;
-        self.store.keep_sum(&state)?;
-        Ok((server, Digest::of(state), refused))
+        let sum = Digest::of(&state);
+        entries.push(LogEntry::of_round(LogEvent::Closed, sum));
+        self.registry.close(self.file.id(), &state, &entries)?;
+        Ok((server, sum, refused))
     }
 
     fn prepared(&self, server: Server) -> Result<Server, RolesError> {
         Ok(server.with_circuit(self.circuit)?.with_randomness(self.randomness.keys()))
     }
 
-    /// Adds every message that can be used, and notes why others cannot.
-    fn collect(&self, server: &mut Server) -> Result<Vec<Refusal>, RolesError> {
-        let refused = self.inbox.offer(Submission::max_size(self.file.round()), &mut |bytes| self.admission.admit(server, bytes));
+    /// Adds every message that can be used, and notes why others cannot, with the entries of the log about them.
+    fn collect(&self, server: &mut Server) -> Result<(Vec<Refusal>, Vec<LogEntry>), RolesError> {
+        let mut entries = Vec::new();
+        let refused = self.inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, is_proven| {
+            let admitted = self.admission.admit(server, bytes, is_proven);
+            let (event, teacher) = match &admitted {
+                Ok(teacher) => (LogEvent::Counted, Some(*teacher)),
+                Err(rejection) => (LogEvent::Refused, rejection.teacher),
+            };
+            // Anybody could fill the log with what nobody signed, and a teacher with what it signed.
+            if let Some(teacher) = teacher
+                && (event == LogEvent::Counted || entries.len() < RoundLog::MAX_ENTRIES / 2)
+            {
+                entries.push(LogEntry::of_message(event, teacher, Digest::of(bytes)));
+            }
+            admitted.map(drop)
+        });
         for refusal in &refused {
             self.progress.refused(refusal);
             if let (Some(teacher), Some(status)) = (refusal.teacher, refusal.status) {
@@ -92,7 +118,7 @@ impl Labelling<'_> {
             let teachers = self.file.round().shape().teachers();
             return Err(RolesError::TooFew { counted, teachers, minimum, refused });
         }
-        Ok(refused)
+        Ok((refused, entries))
     }
 
     /// Draws and adds the whole privacy noise where the round has it from the server.
@@ -106,15 +132,15 @@ impl Labelling<'_> {
     }
 
     /// Returns all answers and how many of them were kept: the others are computed, and kept as they come.
-    fn answer(&self, server: &Server, sum: Digest) -> Result<(Vec<EncryptedAnswer>, usize), RolesError> {
+    fn answer(&self, server: &Server) -> Result<(Vec<EncryptedAnswer>, usize), RolesError> {
         let queries = server.round().shape().queries();
-        let mut answers = self.store.answers(sum, queries)?;
+        let mut answers = self.registry.answers(self.file.id(), queries)?;
         let outstanding: Vec<usize> = (0..queries).filter(|&query| answers[query].is_none()).collect();
         let kept = queries - outstanding.len();
         self.progress.begin(queries, kept);
         let fresh = Mutex::new(Vec::with_capacity(outstanding.len()));
         server.answer::<RolesError>(self.threads, &outstanding, &|group, _| {
-            self.store.keep_answers(&group)?;
+            self.registry.keep_answers(self.file.id(), &group)?;
             self.progress.advance(group.len());
             fresh.lock().unwrap_or_else(PoisonError::into_inner).extend(group);
             Ok(())
@@ -136,22 +162,16 @@ pub(super) fn late(
 ) -> Vec<Refusal> {
     let file = admission.file;
     let mut seen = vec![false; statuses.len()];
-    let refused = inbox.offer(Submission::max_size(file.round()), &mut |bytes| {
+    let refused = inbox.offer(Submission::max_size(file.round()), &mut |bytes, _| {
         let submission = admission.authenticate(bytes)?;
-        let (message, teacher) = (submission.message(), submission.message().teacher());
-        let refuse = |error| Err(Rejection::by_server(teacher, error));
-        if message.key() != file.key() {
-            return refuse(ServerError::WrongKey { teacher, expected: file.key(), found: message.key() });
-        }
-        if message.round() != file.id() {
-            return refuse(ServerError::WrongRound { teacher, expected: file.id(), found: message.round() });
-        }
+        admission.check_terms(submission.message())?;
+        let teacher = submission.message().teacher();
         match statuses[teacher] {
             TeacherStatus::Counted if std::mem::replace(&mut seen[teacher], true) => {
-                refuse(ServerError::Duplicate { teacher })
+                Err(Rejection::by_server(teacher, ServerError::Duplicate { teacher }))
             }
             TeacherStatus::Counted => Ok(()),
-            _ => refuse(ServerError::Late { teacher }),
+            _ => Err(Rejection::by_server(teacher, ServerError::Late { teacher })),
         }
     });
     refused.iter().for_each(|refusal| progress.refused(refusal));

@@ -131,7 +131,8 @@ fn answered() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         let list = server.argmax(NonZeroUsize::MIN, &|_, _| {}).expect("complete");
         answers.extend(list.iter().map(EncryptedAnswer::to_bytes));
         let result = AnswerList::new(&round, key.id(), server.statuses().to_vec(), &list);
-        let signed = SignedResult::new(result.expect("complete"), Digest::of("sum"), |_| Signature::from_bytes([9; 64]));
+        let signed =
+            SignedResult::new(result.expect("complete"), Digest::of("sum"), |_| Signature::from_bytes([9; 64]));
         results.push(signed.to_bytes());
     }
     (answers, results)
@@ -157,11 +158,8 @@ fn proofs() -> (Target, Target) {
         ..binary(vec![key.to_bytes().to_vec()], |bytes| ProofKey::from_bytes(bytes).is_ok())
     };
     let bytes = proofs.to_bytes().expect("small");
-    let proofs = Target {
-        sealed: false,
-        limit: points,
-        ..binary(vec![bytes], |bytes| Proofs::from_bytes(bytes).is_ok())
-    };
+    let proofs =
+        Target { sealed: false, limit: points, ..binary(vec![bytes], |bytes| Proofs::from_bytes(bytes).is_ok()) };
     (key, proofs)
 }
 
@@ -195,7 +193,7 @@ fn roster() -> Roster {
         Party::new(&name, speed_roles::Identity::read(&path).expect("a key").key()).expect("a name")
     };
     let teachers = (0..20).map(|teacher| party(format!("hospital {teacher}"))).collect();
-    Roster::new(party("server".into()), teachers).expect("parties")
+    Roster::new(party("student".into()), party("server".into()), teachers).expect("parties")
 }
 
 fn roster_file() -> Target {

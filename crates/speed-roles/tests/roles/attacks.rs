@@ -76,7 +76,11 @@ fn attacked(name: &str, gamma: f64, proofs: bool) -> (Place, ServerReport) {
 
 fn published(place: &Place) -> Vec<usize> {
     let lines = place.labels();
-    lines.lines().skip(1).map(|line| line.split(',').nth(1).and_then(|label| label.parse().ok()).expect("a label")).collect()
+    lines
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').nth(1).and_then(|label| label.parse().ok()).expect("a label"))
+        .collect()
 }
 
 #[test]
@@ -92,7 +96,10 @@ fn without_proofs_labels_are_bits_of_the_secret_key() {
     let known: Vec<_> = (0..QUERIES).map(leak).collect();
     let published: Vec<_> = published(&place).into_iter().map(Some).collect();
     assert_eq!(published, known, "every label names the first class whose bit of the key is 0");
-    assert!(published.iter().map(|label| label.expect("a label") + 1).sum::<usize>() >= QUERIES, "a bit a query at least");
+    assert!(
+        published.iter().map(|label| label.expect("a label") + 1).sum::<usize>() >= QUERIES,
+        "a bit a query at least"
+    );
 }
 
 #[test]
@@ -104,17 +111,13 @@ fn with_proofs_neither_a_probe_nor_a_copy_is_counted() {
     assert_eq!(published(&place), expected);
     // Honest messages and the round cannot do without the key, and take no other.
     let options = speed_roles::server::ServerOptions { proof_key: None, ..place.options() };
-    let error = speed_roles::server::aggregate(&options, &crate::common::Silent).expect_err("no proof key");
+    let error = place.aggregate_with(&options, &crate::common::Silent).expect_err("no proof key");
     assert!(error.to_string().contains("--proof-key"), "{error}");
     let other = Place::new(&terms("other", 2, 2));
     let options = speed_roles::server::ServerOptions { proof_key: Some(other.path("round.toml")), ..place.options() };
-    let error = speed_roles::server::aggregate(&options, &crate::common::Silent).expect_err("another file");
+    let error = place.aggregate_with(&options, &crate::common::Silent).expect_err("another file");
     assert!(error.to_string().contains("the round's is"), "{error}");
-    let again = student::write_proof_key(
-        &terms("again", 2, 2),
-        &keys().join("public.key"),
-        &place.path("proof.key"),
-        SEED,
-    );
+    let again =
+        student::write_proof_key(&terms("again", 2, 2), &keys().join("public.key"), &place.path("proof.key"), SEED);
     assert_eq!(again.expect_err("never overwritten").exit_code().code(), 4);
 }

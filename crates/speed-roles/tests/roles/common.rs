@@ -5,15 +5,17 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ed25519_dalek::SigningKey;
 use ed25519_dalek::pkcs8::EncodePrivateKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use speed_accountant::Delta;
 use speed_aggregation::{Parameters, PrivacyNoise};
 use speed_core::{Circuit, Digest, NoisePlacement, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
 use speed_roles::teacher::{self, TeacherOptions, TeacherReport};
-use speed_roles::{Identity, Party, RolesError, Roster, RoundFile, RoundRandomness, Terms, student};
+use speed_roles::{Identity, LedgerOptions, Party, RolesError, Roster, RoundFile, RoundRandomness, Terms, student};
 use tempfile::TempDir;
 
 pub(crate) const SEED: RoundRandomness = RoundRandomness::simulation(7);
@@ -56,7 +58,13 @@ fn party(name: &str) -> Party {
 /// A server and so many teachers.
 pub(crate) fn roster(teachers: usize) -> Roster {
     let teachers = (0..teachers).map(|teacher| party(&format!("hospital {teacher}"))).collect();
-    Roster::new(party("server"), teachers).expect("parties")
+    Roster::new(party("student"), party("server"), teachers).expect("parties")
+}
+
+/// The options of a round without proofs.
+pub(crate) fn round_options(public_key: &Path, out: &Path) -> student::RoundOptions {
+    let (public_key, out) = (public_key.to_path_buf(), out.to_path_buf());
+    student::RoundOptions { public_key, proof_key: None, reuse_keys: false, out, randomness: SEED }
 }
 
 /// Discrete Laplace noise.
@@ -80,6 +88,8 @@ pub(crate) fn terms(name: &str, queries: usize, teachers: usize) -> Terms {
         randomness: RandomnessKind::Simulation,
     }
 }
+
+static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 /// A round's folder: its file, an inbox of messages, the server's result.
 pub(crate) struct Place {
@@ -109,7 +119,14 @@ impl Place {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let [public, out, key] =
             [keys().join("public.key"), folder.path().join("round.toml"), folder.path().join("proof.key")];
-        let file = student::round(terms, &public, proofs.then_some(key.as_path()), &out, SEED).expect("valid");
+        // Not by `student::round`: these keys are for all tests.
+        let file = if proofs {
+            student::write_proof_key(terms, &public, &key, SEED)
+        } else {
+            student::terms(terms, &public, &out)
+        };
+        let file = file.expect("valid");
+        student::write_round(&file, &out).expect("a new file");
         fs::create_dir(folder.path().join("inbox")).expect("an inbox");
         Self { folder, file }
     }
@@ -144,8 +161,15 @@ impl Place {
             out: out.to_path_buf(),
             query_list: None,
             mechanism: None,
+            // A teacher that answers twice has forgotten the first time.
+            registry: self.path(&format!("teacher-{}.registry", CALLS.fetch_add(1, Ordering::Relaxed))),
+            ledger: self.ledger("teacher"),
             randomness: SEED,
         }
+    }
+
+    pub(crate) fn ledger(&self, party: &str) -> LedgerOptions {
+        LedgerOptions { path: self.path(&format!("{party}.ledger")), delta: Delta::new(1e-5).expect("valid") }
     }
 
     pub(crate) fn options(&self) -> ServerOptions {
@@ -155,10 +179,9 @@ impl Place {
             proof_key: proof_key.exists().then_some(proof_key),
             evaluation_key: keys().join("evaluation.key"),
             round: self.path("round.toml"),
-            answers: self.path("inbox"),
-            out: self.path("result"),
             min_teachers: None,
-            state: None,
+            registry: self.path("server.registry"),
+            ledger: self.ledger("server"),
             circuit: Circuit::Tournament,
             threads: NonZeroUsize::new(2).expect("not zero"),
             randomness: SEED,
@@ -166,15 +189,33 @@ impl Place {
     }
 
     pub(crate) fn aggregate(&self) -> Result<ServerReport, RolesError> {
-        server::aggregate(&self.options(), &Silent)
+        self.aggregate_with(&self.options(), &Silent)
+    }
+
+    pub(crate) fn aggregate_with(
+        &self,
+        options: &ServerOptions,
+        progress: &dyn Progress,
+    ) -> Result<ServerReport, RolesError> {
+        server::aggregate(options, &self.path("inbox"), &self.path("result"), progress)
+    }
+
+    /// Opens a result, and keeps the key.
+    pub(crate) fn open(&self, secret_key: &Path, result: &str, out: &Path) -> Result<student::OpenReport, RolesError> {
+        student::open(&student::OpenOptions {
+            secret_key: secret_key.to_path_buf(),
+            result: self.path(result),
+            round: self.path("round.toml"),
+            keep_keys: true,
+            out: out.to_path_buf(),
+        })
     }
 
     /// The labels' file of the result.
     pub(crate) fn labels(&self) -> String {
         let out = self.path("labels.csv");
         let _ = fs::remove_file(&out);
-        student::open(&keys().join("secret.key"), &self.path("result"), &self.path("round.toml"), &out)
-            .expect("a result");
+        self.open(&keys().join("secret.key"), "result", &out).expect("a result");
         fs::read_to_string(out).expect("labels")
     }
 }

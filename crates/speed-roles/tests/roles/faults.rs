@@ -4,12 +4,12 @@ use std::fs;
 
 use speed_aggregation::{Submission, TeacherStatus};
 use speed_core::NoisePlacement;
-use speed_roles::server::{self, ServerOptions};
+use speed_roles::server::ServerOptions;
 use speed_roles::teacher::TeacherOptions;
 use speed_roles::{RolesError, RoundRandomness, student};
 
 use crate::attacks::resigned;
-use crate::common::{Place, SEED, Silent, keys, noise, reasons, terms};
+use crate::common::{Place, SEED, Silent, keys, noise, reasons, round_options, terms};
 
 /// Replaces the checksum by the one that belongs to the bytes.
 pub(crate) fn seal(bytes: &mut [u8]) {
@@ -48,7 +48,7 @@ fn answer_under_another_key(place: &Place) {
     student::keygen(&other_keys, &speed_aggregation::Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM)
         .expect("an empty folder");
     let (round, public_key) = (place.path("other-round.toml"), other_keys.join("public.key"));
-    student::round(&terms("faults", 2, 20), &public_key, None, &round, SEED).expect("valid");
+    student::round(&terms("faults", 2, 20), &round_options(&public_key, &round)).expect("valid");
     let options = place.teacher_options(8, &place.inbox("teacher-08.msg"));
     speed_roles::teacher::answer(&TeacherOptions { public_key, round, ..options }).expect("valid");
 }
@@ -141,9 +141,7 @@ fn every_fault_is_refused_and_the_rest_goes_on() {
     assert_eq!(place.labels(), "query,label\n0,2\n1,1\n");
 
     // The student reads the same from the result.
-    let [result, round, out] = ["result", "round.toml", "labels-2.csv"].map(|name| place.path(name));
-    let open = student::open(&keys().join("secret.key"), &result, &round, &out);
-    let open = open.expect("a result");
+    let open = place.open(&keys().join("secret.key"), "result", &place.path("labels-2.csv")).expect("a result");
     assert_eq!((open.counted, open.honest_ratio, open.simulation), (5, 0.25, true));
     let mut excluded: Vec<_> = missing.map(|teacher| (teacher, "missing")).to_vec();
     excluded.extend([(4, "wrong-round"), (8, "wrong-key"), (11, "wrong-shape")]);
@@ -171,7 +169,7 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
     place.answer(1, &[1], &place.inbox("teacher-1.msg"));
     let with = |min_teachers| {
         let options = ServerOptions { min_teachers: Some(min_teachers), ..place.options() };
-        server::aggregate(&options, &Silent)
+        place.aggregate_with(&options, &Silent)
     };
     assert!(matches!(with(3), Err(RolesError::TooFew { counted: 2, minimum: 3, .. })));
     assert!(matches!(with(1), Err(RolesError::Options(_))));

@@ -1,26 +1,24 @@
 //! A server that is interrupted, and what it keeps.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use speed_aggregation::EncryptedAnswer;
-use speed_core::NoisePlacement;
-use speed_roles::server::{self, Progress, Refusal, ServerOptions, default_state};
-use speed_roles::{ResultsFault, RolesError};
+use speed_aggregation::{LogEvent, RoundLog};
+use speed_core::{Digest, NoisePlacement};
+use speed_roles::server::{self, Progress, Refusal, ServerOptions, log_of};
+use speed_roles::{Registry, ResultsFault, RolesError};
 
-use crate::common::{Place, Silent, noise, reasons, terms};
+use crate::common::{Place, Silent, noise, reasons, signing_key, terms};
 
-/// Dies, as far as a test can, when so many queries are answered.
-struct DiesAfter(AtomicUsize);
+/// Dies, as far as a test can, when the first queries are answered.
+struct Dies;
 
-impl Progress for DiesAfter {
+impl Progress for Dies {
     fn refused(&self, _: &Refusal) {}
     fn begin(&self, _: usize, _: usize) {}
-    fn advance(&self, queries: usize) {
-        if self.0.fetch_sub(queries, Ordering::SeqCst) <= queries {
-            panic!("interrupted");
-        }
+    fn advance(&self, _: usize) {
+        panic!("interrupted");
     }
 }
 
@@ -35,54 +33,137 @@ fn place(name: &str) -> Place {
     place
 }
 
+/// Aggregates in one thread, and dies.
+fn interrupt(place: &Place) {
+    let options = ServerOptions { threads: NonZeroUsize::MIN, ..place.options() };
+    let died = catch_unwind(AssertUnwindSafe(|| place.aggregate_with(&options, &Dies)));
+    assert!(died.is_err() && !place.path("result").exists());
+}
+
 #[test]
 fn an_interrupted_server_goes_on_to_the_same_bytes() {
     let undisturbed = place("interrupted");
     undisturbed.aggregate().expect("enough");
     let expected = fs::read(undisturbed.path("result")).expect("a result");
-    assert!(!default_state(&undisturbed.path("result")).exists(), "the state is removed at the end");
 
     let place = place("interrupted");
-    let mut options = place.options();
-    options.threads = std::num::NonZeroUsize::MIN;
-    let died = catch_unwind(AssertUnwindSafe(|| server::aggregate(&options, &DiesAfter(AtomicUsize::new(1)))));
-    assert!(died.is_err() && !place.path("result").exists());
-    let state = default_state(&place.path("result"));
-    let sum = fs::read(state.join("sum")).expect("a closed sum");
+    interrupt(&place);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(state.join("sum")).expect("a sum").permissions().mode();
+        let mode = fs::metadata(place.path("server.registry")).expect("a registry").permissions().mode();
         assert_eq!(mode & 0o077, 0, "with central noise the sum is the server's alone");
     }
-    // Other threads finish what they have begun. Leave two answers and half of a third, as a kill could.
-    let record = EncryptedAnswer::size(place.file.round().outcomes());
-    let journal = fs::read(state.join("answers")).expect("answers");
-    assert!(journal.len() >= 32 + 3 * record && (journal.len() - 32).is_multiple_of(record));
-    fs::write(state.join("answers"), &journal[..32 + 2 * record + record / 2]).expect("answers");
     // A message that comes now is late, and changes nothing.
     place.answer(2, &[2, 2, 2, 2, 2], &place.inbox("teacher-2.msg"));
     let report = place.aggregate().expect("goes on");
     assert_eq!(reasons(&report), [(Some(2), "late")]);
-    assert_eq!((report.resumed, report.counted), (2, 2));
+    assert_eq!(report.counted, 2);
+    assert!(report.resumed >= 1, "nothing was kept");
     assert!(fs::read(place.path("result")).expect("a result") == expected, "bytes differ");
-    assert!(!sum.is_empty() && !state.exists());
 }
 
 #[test]
-fn a_state_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
-    let place = place("state");
-    let state = default_state(&place.path("result"));
-    fs::create_dir(&state).expect("a folder");
-    fs::write(state.join("sum"), b"SPEEDAGG rubbish").expect("rubbish");
-    let error = place.aggregate().expect_err("damaged");
-    assert!(matches!(&error, RolesError::Input { path, .. } if path.ends_with("sum")), "{error}");
-    assert_eq!(fs::read(state.join("sum")).expect("still there"), b"SPEEDAGG rubbish");
+fn a_round_is_evaluated_once() {
+    let mut terms = terms("once", 5, 3);
+    // Noise that is drawn afresh would average out.
+    terms.randomness = speed_core::RandomnessKind::OperatingSystem;
+    (terms.placement, terms.min_teachers, terms.noise) = (NoisePlacement::Central, 2, noise(0.2));
+    let place = Place::new(&terms);
+    for teacher in 0..3 {
+        let options = speed_roles::teacher::TeacherOptions {
+            randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM,
+            ..place.teacher_options(teacher, &place.inbox(&format!("{teacher}")))
+        };
+        fs::write(&options.votes, "0\n1\n2\n0\n1\n").expect("votes");
+        speed_roles::teacher::answer(&options).expect("valid");
+    }
+    let options = ServerOptions { randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM, ..place.options() };
+    place.aggregate_with(&options, &Silent).expect("enough");
+    let (first, log) =
+        (fs::read(place.path("result")).expect("a result"), fs::read(log_of(&place.path("result"))).expect("a log"));
+    // To another place, and without one of the messages: the same bytes.
+    fs::remove_file(place.inbox("1")).expect("a message");
+    let other = place.path("again");
+    let report = server::aggregate(&options, &place.path("inbox"), &other, &Silent).expect("done before");
+    assert_eq!((report.counted, report.resumed), (3, 5));
+    assert!(fs::read(&other).expect("a result") == first, "another result of one round");
+    assert_eq!(fs::read(log_of(&other)).expect("a log"), log);
+    // It was charged once.
+    let ledger = speed_ledger::Ledger::open(&place.path("server.ledger")).expect("a ledger");
+    let charges = ledger.statement().expect("whole").charges;
+    assert_eq!((charges.len(), charges[0].queries, charges[0].label.as_str()), (1, 5, "once"));
+}
 
-    let lock = fs::File::options().append(true).create(true).open(state.join("lock")).expect("a lock");
-    lock.lock().expect("free");
+#[test]
+fn the_log_says_which_messages_were_counted_and_the_server_signs_it() {
+    let place = place("log");
+    fs::copy(place.inbox("teacher-0.msg"), place.inbox("teacher-0 again")).expect("a copy");
+    place.aggregate().expect("enough");
+    let log = RoundLog::from_bytes(&fs::read(log_of(&place.path("result"))).expect("a log")).expect("a log");
+    let key = speed_roles::Identity::read(&signing_key("server")).expect("a key").key();
+    let (digest, signature) = log.signed();
+    assert!(key.verifies(digest, signature) && log.round() == place.file.id());
+    let digest = |name: &str| Digest::of(&fs::read(place.path(name)).expect("a file"));
+    let [first, second] = [digest("inbox/teacher-0.msg"), digest("inbox/teacher-1.msg")];
+    let found: Vec<_> = log.entries().iter().map(|entry| (entry.event(), entry.teacher())).collect();
+    let expected = [
+        (LogEvent::Counted, Some(0)),
+        (LogEvent::Refused, Some(0)),
+        (LogEvent::Counted, Some(1)),
+        (LogEvent::Closed, None),
+        (LogEvent::Result, None),
+    ];
+    assert_eq!(found, expected);
+    let digests: Vec<_> = log.entries().iter().map(|entry| entry.digest()).collect();
+    assert_eq!([digests[0], digests[1], digests[2], digests[4]], [first, first, second, digest("result")]);
+}
+
+#[test]
+fn a_teacher_answers_a_round_once() {
+    let place = place("twice");
+    let options = |out: &str| speed_roles::teacher::TeacherOptions {
+        registry: place.path("teacher.registry"),
+        ..place.teacher_options(2, &place.path(out))
+    };
+    let answer = |votes: &str, out: &str| {
+        fs::write(place.path("votes.csv"), votes).expect("votes");
+        speed_roles::teacher::answer(&options(out)).expect("valid")
+    };
+    assert!(!answer("0\n0\n0\n0\n0\n", "first").repeated);
+    assert!(answer("1\n1\n1\n1\n1\n", "second").repeated);
+    let [first, second] = ["first", "second"].map(|out| fs::read(place.path(out)).expect("a message"));
+    assert!(first == second, "two messages of one teacher to one round");
+}
+
+#[test]
+fn a_registry_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
+    let place = place("state");
+    let path = place.path("server.registry");
+    fs::write(&path, b"SPEEDAGG rubbish").expect("rubbish");
+    let error = place.aggregate().expect_err("damaged");
+    assert!(matches!(&error, RolesError::Registry { .. }) && error.exit_code().code() == 5, "{error}");
+    assert_eq!(fs::read(&path).expect("still there"), b"SPEEDAGG rubbish");
+    fs::remove_file(&path).expect("rubbish");
+
+    let registry = Registry::open(&path).expect("free");
     let error = place.aggregate().expect_err("in use");
     assert!(matches!(error, RolesError::Results { .. }) && error.exit_code().code() == 4, "{error}");
+    drop(registry);
+
+    // No turned bit of a registry panics or changes a result.
+    place.aggregate().expect("enough");
+    let (whole, expected) = (fs::read(&path).expect("a registry"), fs::read(place.path("result")).expect("a result"));
+    for place_of_bit in (0..whole.len()).step_by(whole.len() / 97) {
+        let mut turned = whole.clone();
+        turned[place_of_bit] ^= 1 << (place_of_bit % 8);
+        fs::write(&path, &turned).expect("a registry");
+        let _ = fs::remove_file(place.path("again"));
+        let _ = fs::remove_file(log_of(&place.path("again")));
+        if server::aggregate(&place.options(), &place.path("inbox"), &place.path("again"), &Silent).is_ok() {
+            assert!(fs::read(place.path("again")).expect("a result") == expected, "byte {place_of_bit}");
+        }
+    }
 }
 
 #[test]
@@ -92,26 +173,10 @@ fn a_result_of_another_round_is_not_overwritten() {
     let error = place.aggregate().expect_err("there already");
     assert!(matches!(error, RolesError::Results { .. }), "{error}");
     assert_eq!(fs::read(place.path("result")).expect("a file"), b"something else");
-    let mut options = place.options();
-    options.out = place.path("absent folder").join("result");
-    assert!(matches!(server::aggregate(&options, &Silent), Err(RolesError::Io { .. })));
-}
-
-#[test]
-fn answers_of_a_sum_that_was_removed_are_not_mixed_with_another() {
-    let place = place("mixed");
-    let mut options = place.options();
-    options.threads = std::num::NonZeroUsize::MIN;
-    let died = catch_unwind(AssertUnwindSafe(|| server::aggregate(&options, &DiesAfter(AtomicUsize::new(1)))));
-    assert!(died.is_err());
-    let state = default_state(&place.path("result"));
-    fs::remove_file(state.join("sum")).expect("a sum");
-    place.answer(2, &[2, 2, 2, 2, 2], &place.inbox("teacher-2.msg"));
-    let before = fs::read(state.join("answers")).expect("answers");
-    let error = place.aggregate().expect_err("another sum");
-    assert!(error.exit_code().code() == 3 && error.to_string().contains("answers of another sum"), "{error}");
-    assert!(!place.path("result").exists());
-    assert_eq!(fs::read(state.join("answers")).expect("answers"), before, "nothing is lost");
+    let absent = place.path("absent folder").join("result");
+    let aggregate = |out| server::aggregate(&place.options(), &place.path("inbox"), out, &Silent);
+    assert!(matches!(aggregate(&absent), Err(RolesError::Io { .. })));
+    assert_eq!(aggregate(&place.path("another")).expect("enough").resumed, 0, "known before the work");
 }
 
 #[test]
@@ -128,12 +193,12 @@ fn a_result_that_cannot_be_written_is_known_before_the_work() {
         assert!(matches!(&error, RolesError::Results { source: ResultsFault::NoFile, .. }), "{error}");
         fs::remove_file(place.path("result")).expect("a link");
     }
-    assert!(!default_state(&place.path("result")).exists(), "nothing was begun");
-    // Another server with a state of its own is about to write it.
+    assert!(!place.path("server.registry").exists(), "nothing was begun");
+    // Another server with a registry of its own is about to write it.
     let lock = fs::File::options().append(true).create(true).open(place.path("result.lock")).expect("a lock");
     lock.lock().expect("free");
-    let options = ServerOptions { state: Some(place.path("other state")), ..place.options() };
-    let error = server::aggregate(&options, &Silent).expect_err("in use");
+    let options = ServerOptions { registry: place.path("another.registry"), ..place.options() };
+    let error = place.aggregate_with(&options, &Silent).expect_err("in use");
     assert!(matches!(&error, RolesError::Results { source: ResultsFault::InUse, .. }), "{error}");
     drop(lock);
     place.aggregate().expect("free again");

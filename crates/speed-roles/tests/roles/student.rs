@@ -6,7 +6,7 @@ use speed_aggregation::{AnswerList, Parameters, SignedResult};
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{Identity, RolesError, RoundRandomness, student};
 
-use crate::common::{Place, SEED, key_of, keys, noise, roster, signing_key, terms};
+use crate::common::{Place, SEED, key_of, keys, noise, roster, round_options, signing_key, terms};
 use crate::faults::seal;
 
 #[test]
@@ -69,7 +69,7 @@ fn a_teacher_refuses_what_does_not_fit() {
 fn a_round_that_the_keys_cannot_hold_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let [public, out] = [keys().join("public.key"), folder.path().join("round.toml")];
-    let make = |terms| student::round(&terms, &public, None, &out, SEED);
+    let make = |terms| student::round(&terms, &round_options(&public, &out));
     let mut wide = terms("wide", 100, 3000);
     assert!(matches!(make(wide.clone()), Err(RolesError::Encoding(_))));
     wide.roster = roster(250);
@@ -116,8 +116,8 @@ fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
     let faulty = SignedResult::new(list.clone(), result.sum(), |digest| server.sign(digest));
     fs::write(place.path("result"), faulty.to_bytes()).expect("a result");
 
-    let [result, round, out] = ["result", "round.toml", "labels.csv"].map(|name| place.path(name));
-    let report = student::open(&keys().join("secret.key"), &result, &round, &out).expect("two labels");
+    let (secret, out) = (keys().join("secret.key"), place.path("labels.csv"));
+    let report = place.open(&secret, "result", &out).expect("two labels");
     assert_eq!((report.labelled, report.undecodable), (2, vec![1]));
     assert_eq!(fs::read_to_string(&out).expect("labels"), "query,label\n0,2\n1,\n2,2\n");
     #[cfg(unix)]
@@ -134,12 +134,63 @@ fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
     seal(&mut changed);
     for bytes in [foreign, changed] {
         fs::write(place.path("foreign"), bytes).expect("a result");
-        let open = student::open(&keys().join("secret.key"), &place.path("foreign"), &round, &place.path("foreign.csv"));
-        assert!(open.expect_err("not the server's").to_string().contains("not signed by the round's server \"server\""));
+        let open = place.open(&secret, "foreign", &place.path("foreign.csv"));
+        assert!(
+            open.expect_err("not the server's").to_string().contains("not signed by the round's server \"server\"")
+        );
     }
     // Another round's result is refused, whatever it holds.
     let other = Place::new(&terms("another round", 3, 2));
-    let error =
-        student::open(&keys().join("secret.key"), &result, &other.path("round.toml"), &other.path("labels.csv"));
+    fs::copy(place.path("result"), other.path("result")).expect("a copy");
+    let error = other.open(&secret, "result", &other.path("labels.csv"));
     assert!(error.expect_err("another round").to_string().contains("expected round"));
+}
+
+#[test]
+fn keys_are_for_one_round_and_wear_out_without_proofs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name);
+    student::keygen(folder.path(), &Parameters::TOURNAMENT_128, SEED).expect("an empty folder");
+    let round = |name: &str, queries, reuse_keys| {
+        let mut terms = terms(name, queries, 2);
+        terms.randomness = speed_core::RandomnessKind::OperatingSystem;
+        terms.classes = 10;
+        let options = round_options(&path("public.key"), &path(name));
+        student::round(&terms, &student::RoundOptions { reuse_keys, ..options })
+    };
+    // 364 bits are 109 labels of ten classes.
+    let error = round("too many", 110, false).expect_err("worn out");
+    assert!(error.exit_code().code() == 2 && error.to_string().contains("365 bits"), "{error}");
+    let first = round("first", 60, false).expect("fresh keys");
+    let error = round("second", 1, false).expect_err("used").to_string();
+    assert!(error.contains(&first.id().to_string()) && error.contains("--reuse-keys"), "{error}");
+    round("second", 49, true).expect("109 labels");
+    let error = round("third", 1, true).expect_err("worn out").to_string();
+    assert!(error.contains("3 bits") && error.contains("362 out of earlier"), "{error}");
+    assert!(!path("third").exists() && !path("too many").exists());
+    fs::write(path("public.rounds"), "rubbish\n").expect("a list");
+    assert!(matches!(round("fourth", 1, true), Err(RolesError::Input { .. })));
+}
+
+#[test]
+fn the_secret_key_is_destroyed_once_the_labels_are_there() {
+    let place = Place::new(&terms("destroyed", 1, 2));
+    place.answer(0, &[2], &place.inbox("teacher-0.msg"));
+    place.aggregate().expect("enough");
+    let (secret, out) = (place.path("secret.key"), place.path("labels.csv"));
+    fs::copy(keys().join("secret.key"), &secret).expect("a copy");
+    let options = student::OpenOptions {
+        secret_key: secret.clone(),
+        result: place.path("result"),
+        round: place.path("round.toml"),
+        keep_keys: false,
+        out: out.clone(),
+    };
+    // Other labels in their place: nothing is lost.
+    fs::write(&out, "query,label\n0,1\n").expect("a file");
+    assert!(matches!(student::open(&options), Err(RolesError::Results { .. })) && secret.exists());
+    // As a kill between labels and key would leave it.
+    fs::write(&out, "query,label\n0,2\n").expect("a file");
+    assert!(student::open(&options).expect("the same labels").key_destroyed);
+    assert!(!secret.exists());
 }

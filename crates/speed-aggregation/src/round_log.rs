@@ -1,0 +1,391 @@
+//! The log of a round: what the server received, and what it made of it.
+
+use sha2::{Digest as _, Sha256};
+use speed_core::Digest;
+
+use crate::codec::{Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order};
+use crate::ids::RoundId;
+use crate::submission::Signature;
+
+/// An event in the log of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LogEvent {
+    /// A teacher's message came, and was kept.
+    Received = 0,
+    /// A message with a teacher's signature was refused.
+    Refused = 1,
+    /// A teacher's message is in the sum.
+    Counted = 2,
+    /// The sum was closed; the digest is that of the server's state.
+    Closed = 3,
+    /// The result was made.
+    Result = 4,
+}
+
+impl LogEvent {
+    /// All events, in the order of their bytes.
+    pub const ALL: [Self; 5] = [Self::Received, Self::Refused, Self::Counted, Self::Closed, Self::Result];
+}
+
+speed_core::named!(LogEvent:
+    Received = "received",
+    Refused = "refused",
+    Counted = "counted",
+    Closed = "closed",
+    Result = "result",
+);
+
+/// A line of the log of a round. 37 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    event: LogEvent,
+    teacher: Option<usize>,
+    digest: Digest,
+}
+
+impl LogEntry {
+    /// The number of bytes of an entry.
+    pub const LENGTH: usize = 1 + usize::LENGTH + Digest::LENGTH;
+    /// The teacher of an entry that concerns none.
+    const NO_TEACHER: u32 = u32::MAX;
+
+    /// Notes an event about the message of a teacher, with the SHA-256 of all its bytes.
+    #[must_use]
+    pub fn of_message(event: LogEvent, teacher: usize, message: Digest) -> Self {
+        Self { event, teacher: Some(teacher), digest: message }
+    }
+
+    /// Notes an event about the whole round, with the SHA-256 of what it brought forth.
+    #[must_use]
+    pub fn of_round(event: LogEvent, digest: Digest) -> Self {
+        Self { event, teacher: None, digest }
+    }
+
+    /// Returns the event.
+    #[must_use]
+    pub fn event(&self) -> LogEvent {
+        self.event
+    }
+
+    /// Returns the teacher whose message it is about, if any.
+    #[must_use]
+    pub fn teacher(&self) -> Option<usize> {
+        self.teacher
+    }
+
+    /// Returns the SHA-256 of the message, the closed sum or the result.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Returns its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::with_capacity(Self::LENGTH);
+        self.encode(&mut writer);
+        writer.as_bytes().to_vec()
+    }
+
+    /// Reads an entry.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly one.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes, 0);
+        let entry = reader.read()?;
+        reader.end()?;
+        Ok(entry)
+    }
+}
+
+impl Encode for LogEntry {
+    fn encoded_len(&self) -> usize {
+        Self::LENGTH
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(&[self.event as u8]);
+        let teacher = self.teacher.and_then(|teacher| u32::try_from(teacher).ok());
+        writer.bytes(&teacher.unwrap_or(Self::NO_TEACHER).to_le_bytes());
+        self.digest.encode(writer);
+    }
+}
+
+impl Decode for LogEntry {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let [found] = reader.array()?;
+        let max = LogEvent::ALL.len() as u64 - 1;
+        let unknown = DecodeError::Field { field: "event", found: found.into(), min: 0, max };
+        let event = LogEvent::ALL.get(usize::from(found)).copied().ok_or(unknown)?;
+        let teacher = u32::from_le_bytes(reader.array()?);
+        let teacher = (teacher != Self::NO_TEACHER).then_some(teacher as usize);
+        Ok(Self { event, teacher, digest: reader.read()? })
+    }
+}
+
+/// The log of a round as it travels: every entry so far, signed by the server. Entries are only ever added: the head of a log, signed, commits
+/// the server to all entries before it, as in a hash chain.
+///
+/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
+///
+/// ```text
+/// bytes  content
+/// 32     round id
+/// 4      number of entries N
+/// 37 N   entries: event (1), teacher or 2^32 - 1 (4), SHA-256 (32)
+/// 64     the server's signature of the head after N entries
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoundLog {
+    round: RoundId,
+    entries: Vec<LogEntry>,
+    signature: Signature,
+}
+
+impl RoundLog {
+    /// The largest number of entries.
+    pub const MAX_ENTRIES: usize = 1 << 18;
+    /// The number of bytes of the longest log.
+    pub const MAX_BYTES: usize = 256 + Self::MAX_ENTRIES * LogEntry::LENGTH;
+
+    /// Signs a log.
+    #[must_use]
+    pub fn new(round: RoundId, entries: Vec<LogEntry>, sign: impl FnOnce(Digest) -> Signature) -> Self {
+        let signature = sign(LogHead::of(round, &entries).to_sign());
+        Self { round, entries, signature }
+    }
+
+    /// Returns the round.
+    #[must_use]
+    pub fn round(&self) -> RoundId {
+        self.round
+    }
+
+    /// Returns the entries. Until the signature is checked they are anybody's.
+    #[must_use]
+    pub fn entries(&self) -> &[LogEntry] {
+        &self.entries
+    }
+
+    /// Returns the digest that the server signed, and its signature.
+    #[must_use]
+    pub fn signed(&self) -> (Digest, &Signature) {
+        (LogHead::of(self.round, &self.entries).to_sign(), &self.signature)
+    }
+
+    /// Returns the head after the first `count` entries, if there are so many.
+    #[must_use]
+    pub fn head(&self, count: usize) -> Option<LogHead> {
+        self.entries.get(..count).map(|entries| LogHead::of(self.round, entries))
+    }
+
+    /// Returns the bytes that travel.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.seal()
+    }
+
+    /// Reads a log. Memory is bounded by twice the length of `bytes`.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly one well-formed log of this version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::unseal(bytes, ())
+    }
+}
+
+impl Encode for RoundLog {
+    fn encoded_len(&self) -> usize {
+        RoundId::LENGTH + usize::LENGTH + self.entries.len() * LogEntry::LENGTH + Signature::LENGTH
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.round.encode(writer);
+        self.entries.len().encode(writer);
+        self.entries.iter().for_each(|entry| entry.encode(writer));
+        self.signature.encode(writer);
+    }
+}
+
+impl Decode for RoundLog {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let round = reader.read()?;
+        let count: usize = reader.read_with(Limits { field: "entries of the log", min: 0, max: Self::MAX_ENTRIES })?;
+        // All at once: the length is compared with what there is before anything is allocated.
+        let bytes = reader.take(count * LogEntry::LENGTH)?;
+        let entries = bytes.chunks_exact(LogEntry::LENGTH).map(LogEntry::from_bytes).collect::<Result<_, _>>()?;
+        Ok(Self { round, entries, signature: reader.read()? })
+    }
+}
+
+impl Content for RoundLog {
+    const KIND: Kind = Kind::RoundLog;
+}
+
+/// The head of a log: the number of its entries, and the last link of their chain. The first link is the SHA-256 of "speed/log/v3" and the round
+/// id, each further one that of the link before and an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogHead {
+    round: RoundId,
+    entries: usize,
+    link: Digest,
+}
+
+impl LogHead {
+    /// Returns the head of a round's log without any entry.
+    #[must_use]
+    pub fn empty(round: RoundId) -> Self {
+        let link = Sha256::new_with_prefix(b"speed/log/v3").chain_update(round.as_bytes());
+        Self { round, entries: 0, link: Digest::from_bytes(link.finalize().into()) }
+    }
+
+    /// Returns the head after one more entry.
+    #[must_use]
+    pub fn then(self, entry: &LogEntry) -> Self {
+        let link = Sha256::new_with_prefix(self.link.as_bytes()).chain_update(entry.to_bytes());
+        Self { entries: self.entries + 1, link: Digest::from_bytes(link.finalize().into()), ..self }
+    }
+
+    fn of(round: RoundId, entries: &[LogEntry]) -> Self {
+        entries.iter().fold(Self::empty(round), Self::then)
+    }
+
+    /// Returns the number of entries.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// Returns the digest that the server signs: SHA-256 of "speed/log-head/v3", the round id, the number of entries (8 bytes) and the link.
+    #[must_use]
+    pub fn to_sign(&self) -> Digest {
+        let hash = Sha256::new_with_prefix(b"speed/log-head/v3").chain_update(self.round.as_bytes());
+        let hash = hash.chain_update((self.entries as u64).to_le_bytes()).chain_update(self.link.as_bytes());
+        Digest::from_bytes(hash.finalize().into())
+    }
+}
+
+/// What a teacher gets for its message: the server's signature of the log's head right after the entry that says that the message was received.
+/// A later log without that entry at that place convicts the server.
+///
+/// Content on the wire: round id (32), number of entries (4), link (32), signature (64).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    round: RoundId,
+    entries: usize,
+    link: Digest,
+    signature: Signature,
+}
+
+encode_in_order!(Receipt: round, entries, link, signature);
+
+impl Receipt {
+    /// The number of bytes of a receipt.
+    pub const BYTES: usize = crate::codec::ENVELOPE + 2 * Digest::LENGTH + usize::LENGTH + Signature::LENGTH;
+
+    /// Signs a head.
+    #[must_use]
+    pub fn new(head: LogHead, sign: impl FnOnce(Digest) -> Signature) -> Self {
+        Self { round: head.round, entries: head.entries, link: head.link, signature: sign(head.to_sign()) }
+    }
+
+    /// Returns the head.
+    #[must_use]
+    pub fn head(&self) -> LogHead {
+        LogHead { round: self.round, entries: self.entries, link: self.link }
+    }
+
+    /// Returns the round.
+    #[must_use]
+    pub fn round(&self) -> RoundId {
+        self.round
+    }
+
+    /// Returns the digest that the server signed, and its signature.
+    #[must_use]
+    pub fn signed(&self) -> (Digest, &Signature) {
+        (self.head().to_sign(), &self.signature)
+    }
+
+    /// Returns the bytes that travel.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.seal()
+    }
+
+    /// Reads a receipt.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly one well-formed receipt of this version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::unseal(bytes, ())
+    }
+}
+
+impl Decode for Receipt {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let round = reader.read()?;
+        let entries = reader.read_with(Limits { field: "entries of the log", min: 1, max: RoundLog::MAX_ENTRIES })?;
+        Ok(Self { round, entries, link: reader.read()?, signature: reader.read()? })
+    }
+}
+
+impl Content for Receipt {
+    const KIND: Kind = Kind::Receipt;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log() -> RoundLog {
+        let entry = |event, teacher| LogEntry::of_message(event, teacher, Digest::from_bytes([teacher as u8; 32]));
+        let entries = vec![
+            entry(LogEvent::Received, 3),
+            entry(LogEvent::Refused, 1),
+            entry(LogEvent::Counted, 3),
+            LogEntry::of_round(LogEvent::Closed, Digest::of("sum")),
+        ];
+        RoundLog::new(RoundId::new(Digest::of("round")), entries, sign)
+    }
+
+    fn sign(digest: Digest) -> Signature {
+        Signature::from_bytes([*digest.as_bytes(); 2].concat().try_into().expect("64 bytes"))
+    }
+
+    #[test]
+    fn a_log_and_a_receipt_survive_the_wire_and_no_cut_or_turned_bit_does() {
+        let log = log();
+        let receipt = Receipt::new(log.head(1).expect("an entry"), sign);
+        assert_eq!(RoundLog::from_bytes(&log.to_bytes()), Ok(log.clone()));
+        assert_eq!(Receipt::from_bytes(&receipt.to_bytes()), Ok(receipt));
+        assert_eq!(receipt.to_bytes().len(), Receipt::BYTES);
+        for bytes in [log.to_bytes(), receipt.to_bytes()] {
+            for bit in 0..8 * bytes.len() {
+                let mut turned = bytes.clone();
+                turned[bit / 8] ^= 1 << (bit % 8);
+                assert!(RoundLog::from_bytes(&turned).is_err() && Receipt::from_bytes(&turned).is_err(), "bit {bit}");
+            }
+            for end in 0..bytes.len() {
+                assert!(RoundLog::from_bytes(&bytes[..end]).is_err() && Receipt::from_bytes(&bytes[..end]).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_is_that_of_its_entries_and_no_others() {
+        let log = log();
+        assert_eq!(log.head(4).map(|head| head.to_sign()), Some(log.signed().0));
+        assert_eq!(log.head(5), None);
+        let mut heads: Vec<Digest> = (0..=4).filter_map(|count| Some(log.head(count)?.to_sign())).collect();
+        let entry = |teacher| LogEntry::of_message(LogEvent::Received, teacher, Digest::from_bytes([3; 32]));
+        let round = RoundId::new(Digest::of("round"));
+        heads.push(LogHead::empty(round).then(&entry(2)).to_sign());
+        heads.push(LogHead::empty(RoundId::new(Digest::of("another"))).to_sign());
+        assert_eq!(heads[1], LogHead::empty(round).then(&entry(3)).to_sign());
+        for (index, head) in heads.iter().enumerate() {
+            assert!(!heads[..index].contains(head), "head {index}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What teachers and student do at a round's server.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use hyper::Method;
+use serde::Serialize;
+use speed_aggregation::{Receipt, RoundLog, SignedResult};
+use speed_core::Digest;
+use speed_roles::{
+    Access, Identity, InputFault, RolesError, RoundFile, check_receipt, check_result, read_message, write_new,
+};
+use tokio_rustls::rustls::ClientConfig;
+
+use crate::connection::{Connection, Reply};
+use crate::error::{Fault, NetworkError};
+use crate::routes::{LENGTH, OFFSET, RoundState};
+use crate::tls::client_config;
+
+/// The options of every client.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// The party's signing key.
+    pub signing_key: PathBuf,
+    /// The round's file, which says who the server is.
+    pub round: PathBuf,
+    /// The server's address, `host:port`.
+    pub server: String,
+    /// The time for which a server that cannot be reached, is busy or is not done is asked again.
+    pub patience: Duration,
+}
+
+/// The report of a teacher that sent its message.
+#[derive(Debug, Serialize)]
+pub struct SendReport {
+    /// The round's id.
+    pub round: String,
+    /// Bytes of the message.
+    pub bytes: usize,
+    /// Connections that it took.
+    pub connections: usize,
+    /// The server's receipt.
+    pub receipt: PathBuf,
+}
+
+/// The report of a party that fetched a file.
+#[derive(Debug, Serialize)]
+pub struct FetchReport {
+    /// The round's id.
+    pub round: String,
+    /// The file.
+    pub out: PathBuf,
+    /// Its length.
+    pub bytes: usize,
+}
+
+/// Sends a teacher's message and writes the server's receipt. An upload that breaks is taken up again where it was; the same message may be sent any number
+/// of times, and counts once.
+///
+/// # Errors
+/// If a file is missing or does not fit, the server cannot be reached in time, or it refuses the message.
+pub fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> Result<SendReport, NetworkError> {
+    let caller = Caller::new(options)?;
+    let bytes = read_message(message, &caller.file)?;
+    let mut connections = 0;
+    let found = caller.ask(async |caller| {
+        connections += 1;
+        caller.upload(&bytes).await
+    })?;
+    check_receipt(&found, &caller.file).map_err(|fault| RolesError::input(receipt)(InputFault::Log(fault)))?;
+    write_new(receipt, &found.to_bytes(), Access::Shared)?;
+    let round = caller.file.id().to_hex();
+    Ok(SendReport { round, bytes: bytes.len(), connections, receipt: receipt.to_path_buf() })
+}
+
+/// Fetches the result of a round, which the server gives to its student, waiting for it if need be.
+///
+/// # Errors
+/// If a file is missing or does not fit, the server cannot be reached in time or has no result by then, or the result is not the round's.
+pub fn fetch(options: &ClientOptions, out: &Path) -> Result<FetchReport, NetworkError> {
+    let caller = Caller::new(options)?;
+    let most = SignedResult::size(caller.file.round());
+    let bytes = caller.ask(async |caller| caller.download("/v3/result", most).await)?;
+    let result = SignedResult::from_bytes(&bytes).map_err(|_| caller.refused(Fault::Answer { expected: "result" }))?;
+    check_result(&result, &caller.file).map_err(RolesError::input(out))?;
+    write_new(out, &bytes, Access::Shared)?;
+    // It is here, whether the server hears of it or not.
+    let _ = caller.once(async |caller| {
+        let mut connection = caller.connect().await?;
+        connection.request(Method::PUT, "/v3/fetched", &[], Bytes::new(), SMALL).await
+    });
+    Ok(FetchReport { round: caller.file.id().to_hex(), out: out.to_path_buf(), bytes: bytes.len() })
+}
+
+/// Fetches the log of a round, which the server gives to all its parties.
+///
+/// # Errors
+/// If a file is missing or does not fit, the server cannot be reached in time, or what it gives is no log.
+pub fn fetch_log(options: &ClientOptions, out: &Path) -> Result<FetchReport, NetworkError> {
+    let caller = Caller::new(options)?;
+    let bytes = caller.ask(async |caller| caller.download("/v3/log", RoundLog::MAX_BYTES).await)?;
+    RoundLog::from_bytes(&bytes).map_err(|_| caller.refused(Fault::Answer { expected: "log" }))?;
+    write_new(out, &bytes, Access::Shared)?;
+    Ok(FetchReport { round: caller.file.id().to_hex(), out: out.to_path_buf(), bytes: bytes.len() })
+}
+
+/// Bytes of an answer that is no file.
+const SMALL: usize = 16 << 10;
+/// Time for a connection or a request.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A party that asks a server.
+struct Caller {
+    file: RoundFile,
+    server: String,
+    tls: Arc<ClientConfig>,
+    patience: Duration,
+}
+
+impl Caller {
+    fn new(options: &ClientOptions) -> Result<Self, NetworkError> {
+        let file = RoundFile::read(&options.round)?;
+        let tls = client_config(&Identity::read(&options.signing_key)?, file.roster().server().key())?;
+        Ok(Self { file, server: options.server.clone(), tls, patience: options.patience })
+    }
+
+    fn refused(&self, fault: Fault) -> NetworkError {
+        NetworkError::Refused { address: self.server.clone(), fault }
+    }
+
+    /// Asks until there is an answer, a refusal, or no patience left; pauses grow from a quarter of a second to ten.
+    fn ask<T>(&self, mut ask: impl AsyncFnMut(&Self) -> Result<T, Fault>) -> Result<T, NetworkError> {
+        self.once(async |this| {
+            let (start, mut pause) = (Instant::now(), Duration::from_millis(250));
+            loop {
+                match ask(this).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(fault) if !fault.is_passing() => return Err(this.refused(fault)),
+                    Err(fault) if start.elapsed() + pause > this.patience => {
+                        let (address, tried) = (this.server.clone(), start.elapsed());
+                        return Err(NetworkError::Unreachable { address, fault, tried });
+                    }
+                    Err(fault) => tracing::debug!(%fault, "asking again"),
+                }
+                tokio::time::sleep(pause).await;
+                pause = (2 * pause).min(Duration::from_secs(10));
+            }
+        })?
+    }
+
+    fn once<T>(&self, ask: impl AsyncFnOnce(&Self) -> T) -> Result<T, NetworkError> {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(NetworkError::Runtime)?;
+        Ok(runtime.block_on(ask(self)))
+    }
+
+    async fn connect(&self) -> Result<Connection, Fault> {
+        Connection::open(&self.server, self.tls.clone(), TIMEOUT).await
+    }
+
+    /// Checks that the server serves this round, and not another of its own.
+    async fn check_round(&self, connection: &mut Connection) -> Result<(), Fault> {
+        let reply = connection.request(Method::GET, "/v3/round", &[], Bytes::new(), SMALL).await?;
+        let state: RoundState =
+            serde_json::from_slice(&success(reply)?.body).map_err(|_| Fault::Answer { expected: "round" })?;
+        let expected = self.file.id().to_hex();
+        if state.round == expected {
+            Ok(())
+        } else {
+            Err(Fault::OtherRound { expected, found: state.round.chars().take(64).collect() })
+        }
+    }
+
+    async fn upload(&self, bytes: &[u8]) -> Result<Receipt, Fault> {
+        let mut connection = self.connect().await?;
+        self.check_round(&mut connection).await?;
+        let path = format!("/v3/messages/{}", Digest::of(bytes).to_hex());
+        let reply = connection.request(Method::GET, &path, &[], Bytes::new(), SMALL).await?;
+        let mut offset = offset(&success(reply)?)?;
+        for _ in 0..8 {
+            let rest = bytes.get(offset..).ok_or(Fault::Answer { expected: "offset" })?;
+            let headers = [(LENGTH, bytes.len().to_string()), (OFFSET, offset.to_string())];
+            let reply = connection.request(Method::PUT, &path, &headers, Bytes::copy_from_slice(rest), SMALL).await?;
+            match reply.status {
+                201 => return Receipt::from_bytes(&reply.body).map_err(|_| Fault::Answer { expected: "receipt" }),
+                202 | 409 => offset = self::offset(&reply)?,
+                _ => return Err(success(reply).err().unwrap_or(Fault::Answer { expected: "receipt" })),
+            }
+        }
+        Err(Fault::Answer { expected: "progress" })
+    }
+
+    async fn download(&self, path: &str, most: usize) -> Result<Vec<u8>, Fault> {
+        let mut connection = self.connect().await?;
+        self.check_round(&mut connection).await?;
+        let reply = connection.request(Method::GET, path, &[], Bytes::new(), most.max(SMALL)).await?;
+        match reply.status {
+            202 => Err(Fault::Busy("the result is not there yet".to_owned())),
+            _ => Ok(success(reply)?.body),
+        }
+    }
+}
+
+/// Reads how many bytes the server has.
+fn offset(reply: &Reply) -> Result<usize, Fault> {
+    let text = std::str::from_utf8(&reply.body).ok();
+    text.and_then(|text| text.parse().ok()).ok_or(Fault::Answer { expected: "offset" })
+}
+
+fn success(reply: Reply) -> Result<Reply, Fault> {
+    let message =
+        || speed_core::printable(&String::from_utf8_lossy(&reply.body).chars().take(1000).collect::<String>());
+    match reply.status {
+        200..300 => Ok(reply),
+        408 | 429 | 503 => Err(Fault::Busy(message())),
+        status => Err(Fault::Status { status, message: message() }),
+    }
+}

@@ -1,0 +1,78 @@
+//! Numbers for those who watch a server.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Counters and gauges of a server. None of them says anything of a vote.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    pub(crate) connections: Gauge,
+    pub(crate) accepted: Gauge,
+    pub(crate) busy: Gauge,
+    pub(crate) failed_handshakes: Gauge,
+    pub(crate) limited: Gauge,
+    pub(crate) queries: Gauge,
+    pub(crate) answered: Gauge,
+    refused: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+/// A number.
+#[derive(Default)]
+pub(crate) struct Gauge(AtomicU64);
+
+impl Gauge {
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract(&self, count: u64) {
+        self.0.fetch_sub(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Metrics {
+    /// Counts a refused message.
+    pub(crate) fn refused(&self, reason: &'static str) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner).entry(reason).or_default() += 1;
+    }
+
+    /// Returns all numbers in the text format of Prometheus, with those that the caller knows.
+    pub(crate) fn to_text(&self, received: u64, teachers: u64, stage: &str) -> String {
+        let mut text = String::new();
+        let mut one = |name: &str, kind: &str, help: &str, value: u64| {
+            let _ = writeln!(text, "# HELP speed_{name} {help}\n# TYPE speed_{name} {kind}\nspeed_{name} {value}");
+        };
+        one("teachers", "gauge", "Teachers of the round.", teachers);
+        one("messages_received", "gauge", "Teachers whose messages are kept.", received);
+        one("queries", "gauge", "Queries of the round, once the argmax began.", self.queries.get());
+        one("queries_answered", "gauge", "Queries answered.", self.answered.get());
+        one("connections", "gauge", "Connections now.", self.connections.get());
+        one(
+            "connections_accepted_total",
+            "counter",
+            "Connections that showed a key of the roster.",
+            self.accepted.get(),
+        );
+        one("connections_busy_total", "counter", "Connections dropped because there were too many.", self.busy.get());
+        one("handshakes_failed_total", "counter", "Handshakes that failed.", self.failed_handshakes.get());
+        one("requests_limited_total", "counter", "Requests beyond the rate of their party.", self.limited.get());
+        let _ = writeln!(text, "# HELP speed_messages_refused_total Messages refused, by reason.");
+        let _ = writeln!(text, "# TYPE speed_messages_refused_total counter");
+        for (reason, count) in &*self.refused.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = writeln!(text, "speed_messages_refused_total{{reason=\"{reason}\"}} {count}");
+        }
+        let _ = writeln!(text, "# HELP speed_stage The stage of the round.\n# TYPE speed_stage gauge");
+        let _ = writeln!(text, "speed_stage{{stage=\"{stage}\"}} 1");
+        text
+    }
+}

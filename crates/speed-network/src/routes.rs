@@ -1,0 +1,251 @@
+//! The requests of a round's parties, and their answers.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, Path, Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, put};
+use http_body_util::BodyExt as _;
+use serde::{Deserialize, Serialize};
+use speed_core::Digest;
+use speed_roles::server::RoundServer;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+
+use crate::keeper::KeeperHandle;
+use crate::limits::Limits;
+use crate::listener::Peer;
+use crate::metrics::Metrics;
+use crate::shares::Rates;
+use crate::stage::Stage;
+use crate::uploads::{NotNow, Uploads};
+
+/// The header of the place in a file from which on a request has its bytes.
+pub(crate) const OFFSET: &str = "upload-offset";
+/// The header of the number of bytes of a whole file.
+pub(crate) const LENGTH: &str = "upload-length";
+
+/// The desk of a round: what its requests share.
+pub(crate) struct Desk {
+    pub(crate) server: Arc<RoundServer>,
+    pub(crate) keeper: KeeperHandle,
+    pub(crate) received: watch::Receiver<usize>,
+    pub(crate) stage: watch::Receiver<Stage>,
+    /// Told when the student has the result.
+    pub(crate) fetched: watch::Sender<bool>,
+    pub(crate) uploads: Uploads,
+    pub(crate) rates: Rates,
+    pub(crate) limits: Limits,
+    /// Checks of messages at a time: one for each thread.
+    pub(crate) checks: Semaphore,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+/// The state of a round, as its parties may know it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RoundState {
+    pub(crate) round: String,
+    pub(crate) stage: String,
+    pub(crate) received: usize,
+    pub(crate) teachers: usize,
+    pub(crate) minimum: usize,
+}
+
+/// Returns the requests of parties.
+pub(crate) fn parties(desk: Arc<Desk>) -> Router {
+    Router::new()
+        .route("/v3/round", get(round))
+        .route("/v3/messages/{sha256}", put(upload).get(uploaded))
+        .route("/v3/log", get(log))
+        .route("/v3/result", get(result))
+        .route("/v3/fetched", put(fetched))
+        .layer(from_fn_with_state(desk.clone(), limited))
+        .with_state(desk)
+}
+
+/// Returns the requests of those who watch the server, which are answered to everyone who can reach its address.
+pub(crate) fn watchers(desk: Arc<Desk>) -> Router {
+    let metrics = |State(desk): State<Arc<Desk>>| async move {
+        let (received, stage) = (*desk.received.borrow() as u64, desk.stage.borrow().name());
+        desk.metrics.to_text(received, desk.server.file().roster().teachers().len() as u64, stage)
+    };
+    let health = |State(desk): State<Arc<Desk>>| async move { axum_json(&state(&desk)) };
+    Router::new().route("/health", get(health)).route("/metrics", get(metrics)).with_state(desk)
+}
+
+/// Refuses requests beyond their party's rate, and ends those that take too long.
+async fn limited(
+    State(desk): State<Arc<Desk>>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !desk.rates.allow(*peer.0.as_bytes(), Instant::now()) {
+        desk.metrics.limited.add(1);
+        return reply(StatusCode::TOO_MANY_REQUESTS, "more requests than this party may make");
+    }
+    match timeout(desk.limits.request, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => reply(StatusCode::REQUEST_TIMEOUT, "the request took too long"),
+    }
+}
+
+fn state(desk: &Desk) -> RoundState {
+    let file = desk.server.file();
+    RoundState {
+        round: file.id().to_hex(),
+        stage: desk.stage.borrow().name().to_owned(),
+        received: *desk.received.borrow(),
+        teachers: file.roster().teachers().len(),
+        minimum: desk.server.minimum(),
+    }
+}
+
+async fn round(State(desk): State<Arc<Desk>>) -> Response {
+    axum_json(&state(&desk))
+}
+
+/// Says how many bytes of a file are there.
+async fn uploaded(
+    State(desk): State<Arc<Desk>>,
+    Extension(peer): Extension<Peer>,
+    Path(sha256): Path<String>,
+) -> Response {
+    match sha256.parse() {
+        Ok(digest) => at(StatusCode::OK, desk.uploads.offset(*peer.0.as_bytes(), digest)),
+        Err(_) => reply(StatusCode::BAD_REQUEST, "expected the SHA-256 of the message in the address"),
+    }
+}
+
+/// Takes bytes of a message. With the last of them it is checked and kept, and the answer is a receipt.
+async fn upload(
+    State(desk): State<Arc<Desk>>,
+    Extension(peer): Extension<Peer>,
+    Path(sha256): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let number = |name: &str| headers.get(name)?.to_str().ok()?.parse::<usize>().ok();
+    let (Ok(digest), Some(length), Some(offset)) = (sha256.parse::<Digest>(), number(LENGTH), number(OFFSET)) else {
+        return reply(
+            StatusCode::BAD_REQUEST,
+            "expected the message's SHA-256 in the address, Upload-Length and Upload-Offset",
+        );
+    };
+    let most = desk.server.max_message();
+    if length > most {
+        desk.metrics.refused("oversized");
+        return reply(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &format!("{length} bytes, a message of this round has at most {most}"),
+        );
+    }
+    if desk.server.file().roster().teacher(peer.0).is_none() {
+        return reply(StatusCode::FORBIDDEN, "only teachers send messages");
+    }
+    match receive(&desk, peer, digest, (length, offset), body).await {
+        Ok(bytes) if Digest::of(&bytes) == digest => accept(&desk, peer, bytes).await,
+        Ok(_) => refuse(&desk, "damaged", "the bytes have another SHA-256"),
+        Err(response) => response,
+    }
+}
+
+/// Reads a body into the party's upload, and returns the whole file once it is there.
+async fn receive(
+    desk: &Desk,
+    peer: Peer,
+    digest: Digest,
+    (length, offset): (usize, usize),
+    mut body: Body,
+) -> Result<Vec<u8>, Response> {
+    let writer = desk.uploads.open(*peer.0.as_bytes(), digest, length, offset).map_err(|not_now| match not_now {
+        NotNow::At(found) => at(StatusCode::CONFLICT, found),
+        NotNow::InUse => reply(StatusCode::SERVICE_UNAVAILABLE, "another connection of this party sends this message"),
+        NotNow::Full => reply(StatusCode::SERVICE_UNAVAILABLE, "too many unfinished uploads"),
+    })?;
+    while let Some(frame) = timeout(desk.limits.idle, body.frame()).await.unwrap_or(None) {
+        // What came before a broken connection stays: the party goes on from there.
+        let Ok(frame) = frame else { break };
+        if let Ok(bytes) = frame.into_data()
+            && !writer.append(&bytes)
+        {
+            return Err(reply(StatusCode::PAYLOAD_TOO_LARGE, "more bytes than Upload-Length"));
+        }
+    }
+    writer.finish().map_err(|found| at(StatusCode::ACCEPTED, found))
+}
+
+/// Checks a whole message and keeps it.
+async fn accept(desk: &Arc<Desk>, peer: Peer, bytes: Vec<u8>) -> Response {
+    let Ok(_permit) = desk.checks.acquire().await else {
+        return reply(StatusCode::SERVICE_UNAVAILABLE, "the server stops");
+    };
+    let server = desk.server.clone();
+    let checked = tokio::task::spawn_blocking(move || server.check_message(bytes, peer.0)).await;
+    let kept = match checked {
+        Ok(Ok(message)) => desk.keeper.keep(message).await,
+        Ok(Err(refusal)) => Some(Err(refusal)),
+        Err(_) => None,
+    };
+    match kept {
+        Some(Ok(receipt)) => (StatusCode::CREATED, receipt.to_bytes()).into_response(),
+        Some(Err(refusal)) => refuse(desk, refusal.reason, &refusal.to_string()),
+        None => reply(StatusCode::INTERNAL_SERVER_ERROR, "the message could not be kept"),
+    }
+}
+
+fn refuse(desk: &Desk, reason: &'static str, message: &str) -> Response {
+    desk.metrics.refused(reason);
+    tracing::info!(reason, message, "message refused");
+    reply(StatusCode::UNPROCESSABLE_ENTITY, message)
+}
+
+async fn log(State(desk): State<Arc<Desk>>) -> Response {
+    let server = desk.server.clone();
+    match tokio::task::spawn_blocking(move || server.log()).await {
+        Ok(Ok(log)) => log.to_bytes().into_response(),
+        _ => reply(StatusCode::INTERNAL_SERVER_ERROR, "the log cannot be read"),
+    }
+}
+
+/// Gives the result to the student; to anybody else it says that it is not theirs.
+async fn result(State(desk): State<Arc<Desk>>, Extension(peer): Extension<Peer>) -> Response {
+    if peer.0 != desk.server.file().roster().student().key() {
+        return reply(StatusCode::FORBIDDEN, "the result is the student's");
+    }
+    let server = desk.server.clone();
+    match tokio::task::spawn_blocking(move || server.result()).await {
+        Ok(Ok(Some(bytes))) => bytes.into_response(),
+        Ok(Ok(None)) => (StatusCode::ACCEPTED, axum_json(&state(&desk))).into_response(),
+        _ => reply(StatusCode::INTERNAL_SERVER_ERROR, "the result cannot be read"),
+    }
+}
+
+/// The student has written the result.
+async fn fetched(State(desk): State<Arc<Desk>>, Extension(peer): Extension<Peer>) -> Response {
+    if peer.0 != desk.server.file().roster().student().key() || *desk.stage.borrow() != Stage::Done {
+        return reply(StatusCode::FORBIDDEN, "there is nothing to fetch");
+    }
+    desk.fetched.send_replace(true);
+    StatusCode::NO_CONTENT.into_response()
+}
+
+fn at(status: StatusCode, offset: usize) -> Response {
+    (status, [(OFFSET, offset.to_string())], offset.to_string()).into_response()
+}
+
+fn reply(status: StatusCode, message: &str) -> Response {
+    (status, message.to_owned()).into_response()
+}
+
+fn axum_json(value: &impl Serialize) -> Response {
+    match serde_json::to_string(value) {
+        Ok(text) => ([("content-type", "application/json")], text).into_response(),
+        Err(_) => reply(StatusCode::INTERNAL_SERVER_ERROR, "no JSON"),
+    }
+}

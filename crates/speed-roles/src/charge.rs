@@ -1,0 +1,68 @@
+//! The price of a round, and its charge to a party's ledger.
+
+use std::path::{Path, PathBuf};
+
+use speed_accountant::{Budget, Delta, PrivacyEvent};
+use speed_core::NoisePlacement;
+use speed_ledger::{ChargeRequest, Ledger};
+use speed_mechanism::HonestRatio;
+
+use crate::error::RolesError;
+use crate::round_file::RoundFile;
+
+/// The ledger of a party.
+#[derive(Clone, Debug)]
+pub struct LedgerOptions {
+    /// Its file. One that is not there is started, without a budget: `speed ledger open` makes one with a budget.
+    pub path: PathBuf,
+    /// Delta of a ledger that is started.
+    pub delta: Delta,
+}
+
+/// Returns the ledger of the party with this signing key if no other is named: the key's name with the extension `ledger`.
+#[must_use]
+pub fn default_ledger(signing_key: &Path) -> PathBuf {
+    signing_key.with_extension("ledger")
+}
+
+/// Returns the privacy event of a query of a round in which the noise of `present` teachers is there and secret. Where the server adds the noise it
+/// is all there, against everyone else.
+///
+/// # Errors
+/// If the noise cannot be described.
+pub fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, RolesError> {
+    let (round, noise) = (file.round(), file.noise());
+    // The server draws all noise at once, teachers a share each.
+    let (sharers, drawing) = match round.placement() {
+        NoisePlacement::Central => (1, 1),
+        NoisePlacement::Distributed => (round.shape().teachers(), present),
+    };
+    let tau = HonestRatio::new(drawing as f64 / sharers as f64)?;
+    let draws = drawing.saturating_mul(round.values());
+    let total_variation = noise.share_of(sharers)?.total_variation_distance(draws);
+    let mut event = PrivacyEvent::new(noise.mechanism(), tau).with_sampling_total_variation(total_variation)?;
+    if let Some(threshold) = round.threshold() {
+        event = event.with_threshold(threshold as f64)?;
+    }
+    Ok(event)
+}
+
+/// Charges a round to a ledger, before it is answered, unless it is charged already. Simulations cost nothing.
+pub(crate) fn charge(options: &LedgerOptions, file: &RoundFile, present: usize) -> Result<(), RolesError> {
+    if file.round().is_simulation() {
+        return Ok(());
+    }
+    let ledger = Ledger::open_or_create(&options.path, Budget { epsilon: None, delta: options.delta })?;
+    let shape = file.round().shape();
+    ledger.charge_once(&ChargeRequest {
+        label: file.name(),
+        event: &privacy_event(file, present)?,
+        classes: shape.classes(),
+        queries: shape.queries(),
+        question: &file.round().query_list().map_or_else(String::new, |list| list.to_hex()),
+        // A round is answered once: its noise is known by its id.
+        noise_digest: &file.id().to_hex(),
+        limit: None,
+    })?;
+    Ok(())
+}

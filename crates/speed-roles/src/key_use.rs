@@ -1,0 +1,78 @@
+//! The rounds that a student's keys are used for.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use speed_aggregation::{Parameters, RoundId};
+
+use crate::error::{OptionsFault, RolesError};
+use crate::fault::InputFault;
+use crate::files::{MAX_ROUND, read_input};
+use crate::round_file::RoundFile;
+
+/// The rounds of a key set: a text file beside the public key, with the extension `rounds`. A line is a round's id and the bits of the secret key
+/// that a teacher could read out of its labels: none where messages are proved, else at most the labels' own.
+pub(crate) struct KeyUse {
+    path: PathBuf,
+    rounds: Vec<(RoundId, f64)>,
+}
+
+impl KeyUse {
+    /// Reads the rounds of a public key.
+    pub(crate) fn read(public_key: &Path) -> Result<Self, RolesError> {
+        let path = public_key.with_extension("rounds");
+        let bytes = if path.exists() { read_input(&path, MAX_ROUND)? } else { Vec::new() };
+        let round = |line: &str| -> Option<(RoundId, f64)> {
+            let (id, bits) = line.split_once(' ')?;
+            Some((id.parse().ok()?, bits.parse().ok().filter(|bits: &f64| *bits >= 0.0)?))
+        };
+        let rounds = std::str::from_utf8(&bytes).ok().and_then(|text| text.lines().map(round).collect());
+        let rounds = rounds.ok_or(InputFault::KeyUse).map_err(RolesError::input(&path))?;
+        Ok(Self { path, rounds })
+    }
+
+    /// Checks that the keys may be used for a round as well, with proofs or without: they were used for no other, or `reuse` says that they may be, and what
+    /// could be learnt about them without proofs leaves them secure ([`Parameters::leakage_bits`]). The keys of simulations are nobody's.
+    pub(crate) fn check(
+        &self,
+        file: &RoundFile,
+        proofs: bool,
+        parameters: &Parameters,
+        reuse: bool,
+    ) -> Result<(), OptionsFault> {
+        if file.round().is_simulation() {
+            return Ok(());
+        }
+        let others = || self.rounds.iter().filter(|(id, _)| *id != file.id());
+        if let (Some((round, _)), false) = (others().next(), reuse) {
+            return Err(OptionsFault::KeyUsed { round: *round });
+        }
+        let before: f64 = others().map(|(_, bits)| bits).sum();
+        let (here, most) = (readable_bits(file), f64::from(parameters.leakage_bits()));
+        if !proofs && before + here > most { Err(OptionsFault::KeyWornOut { before, here, most }) } else { Ok(()) }
+    }
+
+    /// Notes a round, durably, before its file is given to anybody.
+    pub(crate) fn note(&self, file: &RoundFile) -> Result<(), RolesError> {
+        if file.round().is_simulation() || self.rounds.iter().any(|(id, _)| *id == file.id()) {
+            return Ok(());
+        }
+        let bits = if file.round().proofs().is_some() { 0.0 } else { readable_bits(file) };
+        let line = format!("{} {bits:.3}\n", file.id().to_hex());
+        let append = || -> std::io::Result<()> {
+            let mut rounds = OpenOptions::new().append(true).create(true).open(&self.path)?;
+            rounds.write_all(line.as_bytes())?;
+            rounds.sync_all()
+        };
+        append().map_err(RolesError::io("write", &self.path))
+    }
+}
+
+/// Returns how many bits of the secret key a teacher could read out of the labels of a round without proofs: a label has no more than the logarithm of the number of
+/// outcomes.
+fn readable_bits(file: &RoundFile) -> f64 {
+    let round = file.round();
+    let outcomes = round.shape().classes() + usize::from(round.threshold().is_some());
+    round.shape().queries() as f64 * (outcomes as f64).log2()
+}

@@ -1,0 +1,110 @@
+//! What a teacher can tell from the log of a round.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use speed_aggregation::{LogEvent, Receipt, RoundLog, Submission};
+use speed_core::Digest;
+
+use crate::checks::{check_receipt, read_message};
+use crate::error::RolesError;
+use crate::fault::{InputFault, LogFault};
+use crate::files::decode_input;
+use crate::round_file::RoundFile;
+
+/// The options of a check of a log.
+#[derive(Clone, Debug)]
+pub struct LogCheckOptions {
+    /// The round's file.
+    pub round: PathBuf,
+    /// The teacher's message.
+    pub message: PathBuf,
+    /// The server's receipt for it, if it came over a network.
+    pub receipt: Option<PathBuf>,
+    /// The round's log.
+    pub log: PathBuf,
+}
+
+/// The report of a check of a log.
+#[derive(Clone, Debug, Serialize)]
+pub struct LogCheckReport {
+    /// The round's id.
+    pub round: String,
+    /// The teacher's index.
+    pub teacher: usize,
+    /// True if the sum is closed.
+    pub closed: bool,
+    /// True if the message is in the sum, as the server says.
+    pub counted: bool,
+    /// Teachers whose messages are in the sum, as the server says.
+    pub teachers_counted: usize,
+    /// Entries of the log.
+    pub entries: usize,
+}
+
+/// Checks what became of a teacher's message: that the round's server signed the log, that the log agrees with the server's receipt, and that the message is
+/// counted if the sum is closed.
+///
+/// # Errors
+/// If a file is missing or damaged; [`LogFault`] if the log is another's, says something else than the receipt, or lacks the message.
+pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, RolesError> {
+    let file = RoundFile::read(&options.round)?;
+    let message = read_message(&options.message, &file)?;
+    let digest = Digest::of(&message);
+    let submission = Submission::from_bytes(&message).map_err(RolesError::input(&options.message))?;
+    let teacher = submission.message().teacher();
+    let log = decode_input(&options.log, RoundLog::MAX_BYTES as u64, RoundLog::from_bytes)?;
+    let receipt = options
+        .receipt
+        .as_ref()
+        .map(|path| decode_input(path, Receipt::BYTES as u64, Receipt::from_bytes).map(|receipt| (path, receipt)))
+        .transpose()?;
+    if let Some((path, receipt)) = &receipt {
+        check_receipt(receipt, &file).map_err(|fault| RolesError::input(*path)(InputFault::Log(fault)))?;
+    }
+    let receipt = receipt.map(|(_, receipt)| receipt);
+    let report = read_log(&log, receipt.as_ref(), &file, teacher, digest);
+    report.map_err(|fault| RolesError::input(&options.log)(InputFault::Log(fault)))
+}
+
+fn read_log(
+    log: &RoundLog,
+    receipt: Option<&Receipt>,
+    file: &RoundFile,
+    teacher: usize,
+    message: Digest,
+) -> Result<LogCheckReport, LogFault> {
+    let server = file.roster().server();
+    if log.round() != file.id() {
+        return Err(LogFault::OtherRound { expected: file.id(), found: log.round() });
+    }
+    let (digest, signature) = log.signed();
+    if !server.key().verifies(digest, signature) {
+        return Err(LogFault::Unsigned { server: server.name().to_owned() });
+    }
+    if let Some(receipt) = receipt {
+        let entry = receipt.head().entries();
+        let received = |entry: &speed_aggregation::LogEntry| {
+            (entry.event(), entry.teacher(), entry.digest()) == (LogEvent::Received, Some(teacher), message)
+        };
+        // The entry itself first: a receipt for another message is no proof against the server.
+        let is_there = log.head(entry) == Some(receipt.head());
+        if !is_there || !log.entries().get(entry - 1).is_some_and(received) {
+            return Err(LogFault::Contradiction { entry: entry - 1 });
+        }
+    }
+    let of = |event| log.entries().iter().filter(move |entry| entry.event() == event);
+    let closed = of(LogEvent::Closed).next().is_some();
+    let counted = of(LogEvent::Counted).any(|entry| entry.teacher() == Some(teacher) && entry.digest() == message);
+    if closed && !counted {
+        return Err(LogFault::NotCounted { teacher });
+    }
+    Ok(LogCheckReport {
+        round: file.id().to_hex(),
+        teacher,
+        closed,
+        counted,
+        teachers_counted: of(LogEvent::Counted).count(),
+        entries: log.entries().len(),
+    })
+}

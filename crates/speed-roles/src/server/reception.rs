@@ -1,0 +1,146 @@
+//! Messages that come to a round's server over a network, one by one.
+
+use std::collections::HashMap;
+
+use speed_aggregation::{LogEntry, LogEvent, LogHead, Receipt, RoundId, RoundLog, ServerError, Submission};
+use speed_core::Digest;
+
+use super::round_server::RoundServer;
+use crate::error::RolesError;
+use crate::identity::PartyKey;
+use crate::refusal::{MessageFault, Refusal, Rejection};
+
+/// A message that may be counted and is not yet kept.
+#[derive(Debug)]
+pub struct Admitted {
+    teacher: usize,
+    digest: Digest,
+    bytes: Vec<u8>,
+}
+
+impl RoundServer {
+    /// Returns the largest number of bytes of a message of the round.
+    #[must_use]
+    pub fn max_message(&self) -> usize {
+        Submission::max_size(self.file().round())
+    }
+
+    /// Checks a message that a party brought, with its proofs (about 0.1 core-seconds for a thousand values).
+    ///
+    /// # Errors
+    /// [`Refusal`]: as in a folder, or that another party brought the message than the teacher that signed it.
+    pub fn check_message(&self, bytes: Vec<u8>, from: PartyKey) -> Result<Admitted, Refusal> {
+        let admission = self.admission();
+        let check = |bytes: &[u8]| {
+            let submission = admission.authenticate(bytes)?;
+            let teacher = submission.message().teacher();
+            if self.file().roster().teacher(from) != Some(teacher) {
+                let fault = MessageFault::Courier { teacher, from };
+                return Err(Rejection { teacher: None, reason: "forged", fault, status: None });
+            }
+            admission.check_terms(submission.message())?;
+            admission.check_proofs(&submission)?;
+            Ok(teacher)
+        };
+        match check(&bytes) {
+            Ok(teacher) => Ok(Admitted { teacher, digest: Digest::of(&bytes), bytes }),
+            Err(rejection) => Err(rejection.of(format!("upload of {from}"))),
+        }
+    }
+}
+
+/// The one place where messages of a round become kept: the log grows here.
+pub struct Reception<'a> {
+    server: &'a RoundServer,
+    head: LogHead,
+    /// The message of every teacher that is kept, and the log's head right after it.
+    kept: HashMap<usize, (Digest, LogHead)>,
+    is_closed: bool,
+}
+
+impl<'a> Reception<'a> {
+    /// Goes on where the registry is.
+    ///
+    /// # Errors
+    /// If the registry cannot be read.
+    pub fn open(server: &'a RoundServer) -> Result<Self, RolesError> {
+        let round = server.file().id();
+        let (mut head, mut kept) = (LogHead::empty(round), HashMap::new());
+        for entry in server.registry().log(round)? {
+            head = head.then(&entry);
+            if let (LogEvent::Received, Some(teacher)) = (entry.event(), entry.teacher()) {
+                kept.insert(teacher, (entry.digest(), head));
+            }
+        }
+        Ok(Self { server, head, kept, is_closed: server.is_closed()? })
+    }
+
+    /// Returns the number of teachers whose messages are kept.
+    #[must_use]
+    pub fn received(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Returns the round.
+    #[must_use]
+    pub fn round(&self) -> RoundId {
+        self.server.file().id()
+    }
+
+    /// Lets no further message in.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Keeps messages, all in one step, durably, and returns for each, in order, the server's receipt. The same message again gets the same receipt;
+    /// another one of a teacher is refused, and noted in the log.
+    ///
+    /// # Errors
+    /// If the registry cannot be written: then none is kept.
+    pub fn keep(&mut self, messages: &[Admitted]) -> Result<Vec<Result<Receipt, Refusal>>, RolesError> {
+        let (before, head) = (self.kept.clone(), self.head);
+        let (mut fresh, mut entries) = (Vec::new(), Vec::new());
+        let outcomes: Vec<_> = messages.iter().map(|message| self.decide(message, &mut fresh, &mut entries)).collect();
+        if !entries.is_empty()
+            && let Err(error) = self.server.registry().receive(self.round(), &fresh, &entries)
+        {
+            (self.kept, self.head) = (before, head);
+            return Err(error);
+        }
+        Ok(outcomes)
+    }
+
+    fn decide<'m>(
+        &mut self,
+        message: &'m Admitted,
+        fresh: &mut Vec<(u32, &'m [u8])>,
+        entries: &mut Vec<LogEntry>,
+    ) -> Result<Receipt, Refusal> {
+        let Admitted { teacher, digest, bytes } = message;
+        let error = match self.kept.get(teacher) {
+            Some((kept, head)) if kept == digest => return Ok(self.receipt(*head)),
+            Some(_) => ServerError::Duplicate { teacher: *teacher },
+            None if self.is_closed => ServerError::Late { teacher: *teacher },
+            None => {
+                self.note(LogEntry::of_message(LogEvent::Received, *teacher, *digest), entries);
+                self.kept.insert(*teacher, (*digest, self.head));
+                fresh.push((u32::try_from(*teacher).unwrap_or(u32::MAX), bytes));
+                return Ok(self.receipt(self.head));
+            }
+        };
+        // A closed log is that of the result; and a teacher that fills the log gains nothing.
+        if !self.is_closed && self.head.entries() < RoundLog::MAX_ENTRIES / 2 {
+            self.note(LogEntry::of_message(LogEvent::Refused, *teacher, *digest), entries);
+        }
+        Err(Rejection::by_server(*teacher, error).of("upload".to_owned()))
+    }
+
+    fn note(&mut self, entry: LogEntry, entries: &mut Vec<LogEntry>) {
+        self.head = self.head.then(&entry);
+        entries.push(entry);
+    }
+
+    fn receipt(&self, head: LogHead) -> Receipt {
+        Receipt::new(head, |digest| self.server.identity().sign(digest))
+    }
+}

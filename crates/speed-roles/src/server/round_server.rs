@@ -1,0 +1,176 @@
+//! A round at its server, whatever brings its messages.
+
+use std::path::Path;
+
+use speed_aggregation::{ProofKey, PublicKey, RoundLog, SeededEvaluationKey, SignedResult, TeacherStatus};
+use speed_core::NoisePlacement;
+
+use super::ServerOptions;
+use super::admission::Admission;
+use super::inbox::{Inbox, RegistryInbox};
+use super::labelling::{Labelled, Labelling, late};
+use super::report::{Progress, ServerReport};
+use crate::error::{OptionsFault, RolesError};
+use crate::fault::InputFault;
+use crate::files::{MAX_EVALUATION_KEY, decode_input};
+use crate::identity::Identity;
+use crate::proofs;
+use crate::registry::Registry;
+use crate::round_file::RoundFile;
+
+/// A round at its server: its file, the server's keys and its registry, which no other program can use meanwhile.
+pub struct RoundServer {
+    options: ServerOptions,
+    file: RoundFile,
+    identity: Identity,
+    public_key: PublicKey,
+    proof_key: Option<ProofKey>,
+    registry: Registry,
+    minimum: usize,
+}
+
+impl RoundServer {
+    /// Reads everything that belongs to the round but the messages, and checks that it fits together.
+    ///
+    /// # Errors
+    /// If a file is missing, damaged or not the round's, or another program works with the registry.
+    pub fn open(options: ServerOptions) -> Result<Self, RolesError> {
+        let file = RoundFile::read(&options.round)?;
+        file.check_randomness(options.randomness.kind())?;
+        let minimum = minimum(&file, options.min_teachers)?;
+        let identity = Identity::read(&options.signing_key)?;
+        if identity.key() != file.roster().server().key() {
+            let fault = InputFault::Party { found: identity.key(), is: "not the round's server" };
+            return Err(RolesError::input(&options.signing_key)(fault));
+        }
+        let proof_key = proofs::read(options.proof_key.as_deref(), &file)?;
+        let public_key = read_evaluation_key(&options, &file)?.public_key().clone();
+        let registry = Registry::open(&options.registry)?;
+        Ok(Self { options, file, identity, public_key, proof_key, registry, minimum })
+    }
+
+    /// Returns the round's file.
+    #[must_use]
+    pub fn file(&self) -> &RoundFile {
+        &self.file
+    }
+
+    /// Returns the number of teachers that must answer.
+    #[must_use]
+    pub fn minimum(&self) -> usize {
+        self.minimum
+    }
+
+    /// Returns the log of the round, signed.
+    ///
+    /// # Errors
+    /// If the registry cannot be read.
+    pub fn log(&self) -> Result<RoundLog, RolesError> {
+        let entries = self.registry.log(self.file.id())?;
+        Ok(RoundLog::new(self.file.id(), entries, |digest| self.identity.sign(digest)))
+    }
+
+    /// Returns the result of the round, if it is there.
+    ///
+    /// # Errors
+    /// If the registry cannot be read.
+    pub fn result(&self) -> Result<Option<Vec<u8>>, RolesError> {
+        self.registry.result(self.file.id())
+    }
+
+    /// Returns whether the sum is closed: messages that come now are late.
+    ///
+    /// # Errors
+    /// If the registry cannot be read.
+    pub fn is_closed(&self) -> Result<bool, RolesError> {
+        Ok(self.registry.sum(self.file.id())?.is_some() || self.result()?.is_some())
+    }
+
+    /// Sums the messages that came over a network, computes the encrypted winners, and returns how many teachers counted. Nothing may be kept meanwhile:
+    /// [`Reception::close`](super::Reception::close).
+    ///
+    /// # Errors
+    /// Those of [`aggregate`](super::aggregate).
+    pub fn evaluate_received(&self, progress: &dyn Progress) -> Result<usize, RolesError> {
+        let inbox = RegistryInbox(self.registry.received(self.file.id())?);
+        Ok(self.evaluate(&inbox, progress)?.result.list().counted())
+    }
+
+    /// Sums the messages of an inbox and computes the encrypted winners, or returns the result that is there. A step that the registry has is not
+    /// done again.
+    pub(super) fn evaluate(&self, inbox: &dyn Inbox, progress: &dyn Progress) -> Result<Labelled, RolesError> {
+        if let Some(bytes) = self.result()? {
+            let result = SignedResult::from_bytes(&bytes).map_err(RolesError::input(self.registry.path()))?;
+            let refused = late(inbox, self.admission(), result.list().statuses(), progress);
+            return Ok(Labelled { result, bytes, refused, resumed: self.file.round().shape().queries() });
+        }
+        let labelling = Labelling {
+            file: &self.file,
+            admission: self.admission(),
+            identity: &self.identity,
+            minimum: self.minimum,
+            circuit: self.options.circuit,
+            threads: self.options.threads,
+            randomness: self.options.randomness,
+            ledger: &self.options.ledger,
+            inbox,
+            registry: &self.registry,
+            progress,
+        };
+        labelling.run(read_evaluation_key(&self.options, &self.file)?.expand())
+    }
+
+    pub(super) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Returns the server's signing key.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub(super) fn admission(&self) -> Admission<'_> {
+        Admission { file: &self.file, public_key: &self.public_key, proof_key: self.proof_key.as_ref() }
+    }
+
+    /// Reports on a labelled round whose result was written to `out`.
+    pub(super) fn report(&self, labelled: Labelled, out: &Path) -> ServerReport {
+        let Labelled { result, bytes, refused, resumed } = labelled;
+        let list = result.list();
+        let missing = list.statuses().iter().enumerate().filter(|(_, status)| **status == TeacherStatus::Missing);
+        ServerReport {
+            round: self.file.id().to_hex(),
+            name: self.file.name().to_owned(),
+            simulation: list.is_simulation(),
+            queries: list.shape().queries(),
+            teachers: list.shape().teachers(),
+            minimum: self.minimum,
+            counted: list.counted(),
+            honest_ratio: list.honest_ratio(),
+            proven: self.file.round().proofs().is_some(),
+            noise_by_server: list.placement() == NoisePlacement::Central,
+            refused,
+            missing: missing.map(|(teacher, _)| teacher).collect(),
+            resumed,
+            out: out.to_path_buf(),
+            bytes: bytes.len(),
+        }
+    }
+}
+
+/// Reads the evaluation key, which is large, and so is not kept.
+fn read_evaluation_key(options: &ServerOptions, file: &RoundFile) -> Result<SeededEvaluationKey, RolesError> {
+    let key = decode_input(&options.evaluation_key, MAX_EVALUATION_KEY, SeededEvaluationKey::from_bytes)?;
+    file.check_key(&options.evaluation_key, key.id())?;
+    Ok(key)
+}
+
+/// Returns the number of teachers that must answer: an operator may ask for more than the round, not for fewer.
+fn minimum(file: &RoundFile, asked: Option<usize>) -> Result<usize, OptionsFault> {
+    let (min, max) = (file.round().min_teachers(), file.round().shape().teachers());
+    match asked {
+        Some(asked) if !(min..=max).contains(&asked) => Err(OptionsFault::MinTeachers { asked, min, max }),
+        asked => Ok(asked.unwrap_or(min)),
+    }
+}
