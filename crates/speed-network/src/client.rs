@@ -5,19 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use hyper::Method;
+use rustls::ClientConfig;
 use serde::Serialize;
 use speed_aggregation::{Receipt, RoundLog, SignedResult};
 use speed_core::Digest;
 use speed_roles::{
     Access, Identity, InputFault, RolesError, RoundFile, check_receipt, check_result, read_message, write_new,
 };
-use tokio_rustls::rustls::ClientConfig;
+use speed_transport::{Client, Method, Reply, client_config};
 
-use crate::connection::{Connection, Reply};
 use crate::error::{Fault, NetworkError};
 use crate::routes::{LENGTH, OFFSET, RoundState};
-use crate::tls::client_config;
 
 /// The options of every client.
 #[derive(Clone, Debug)]
@@ -89,7 +87,7 @@ pub fn fetch(options: &ClientOptions, out: &Path) -> Result<FetchReport, Network
     // It is here, whether the server hears of it or not.
     let _ = caller.once(async |caller| {
         let mut connection = caller.connect().await?;
-        connection.request(Method::PUT, "/v3/fetched", &[], Bytes::new(), SMALL).await
+        Ok::<Reply, Fault>(connection.request(Method::PUT, "/v3/fetched", &[], Bytes::new(), SMALL).await?)
     });
     Ok(FetchReport { round: caller.file.id().to_hex(), out: out.to_path_buf(), bytes: bytes.len() })
 }
@@ -104,6 +102,15 @@ pub fn fetch_log(options: &ClientOptions, out: &Path) -> Result<FetchReport, Net
     RoundLog::from_bytes(&bytes).map_err(|_| caller.refused(Fault::Answer { expected: "log" }))?;
     write_new(out, &bytes, Access::Shared)?;
     Ok(FetchReport { round: caller.file.id().to_hex(), out: out.to_path_buf(), bytes: bytes.len() })
+}
+
+/// Connects a party to its round's server.
+///
+/// # Errors
+/// If a file is missing or does not fit, or the server cannot be reached or is another.
+pub async fn connect(options: &ClientOptions) -> Result<Client, NetworkError> {
+    let caller = Caller::new(options)?;
+    caller.connect().await.map_err(|fault| caller.refused(fault))
 }
 
 /// Bytes of an answer that is no file.
@@ -122,15 +129,18 @@ struct Caller {
 impl Caller {
     fn new(options: &ClientOptions) -> Result<Self, NetworkError> {
         let file = RoundFile::read(&options.round)?;
-        let tls = client_config(&Identity::read(&options.signing_key)?, file.roster().server().key())?;
-        Ok(Self { file, server: options.server.clone(), tls, patience: options.patience })
+        let tls = client_config(
+            Identity::read(&options.signing_key)?.signing_key(),
+            *file.roster().server().key().as_bytes(),
+        )?;
+        Ok(Self { file, server: options.server.clone(), tls: Arc::new(tls), patience: options.patience })
     }
 
     fn refused(&self, fault: Fault) -> NetworkError {
-        NetworkError::Refused { address: self.server.clone(), fault }
+        NetworkError::Refused { fault }
     }
 
-    /// Asks until there is an answer, a refusal, or no patience left; pauses grow from a quarter of a second to ten.
+    /// Asks until there is an answer, a refusal, or no patience left; pauses grow from a quarter of a second to five.
     fn ask<T>(&self, mut ask: impl AsyncFnMut(&Self) -> Result<T, Fault>) -> Result<T, NetworkError> {
         self.once(async |this| {
             let (start, mut pause) = (Instant::now(), Duration::from_millis(250));
@@ -139,13 +149,12 @@ impl Caller {
                     Ok(answer) => return Ok(answer),
                     Err(fault) if !fault.is_passing() => return Err(this.refused(fault)),
                     Err(fault) if start.elapsed() + pause > this.patience => {
-                        let (address, tried) = (this.server.clone(), start.elapsed());
-                        return Err(NetworkError::Unreachable { address, fault, tried });
+                        return Err(NetworkError::Unreachable { fault, tried: start.elapsed() });
                     }
                     Err(fault) => tracing::debug!(%fault, "asking again"),
                 }
                 tokio::time::sleep(pause).await;
-                pause = (2 * pause).min(Duration::from_secs(10));
+                pause = (2 * pause).min(Duration::from_secs(5));
             }
         })?
     }
@@ -156,12 +165,12 @@ impl Caller {
         Ok(runtime.block_on(ask(self)))
     }
 
-    async fn connect(&self) -> Result<Connection, Fault> {
-        Connection::open(&self.server, self.tls.clone(), TIMEOUT).await
+    async fn connect(&self) -> Result<Client, Fault> {
+        Ok(Client::connect(&self.server, self.tls.clone(), TIMEOUT).await?)
     }
 
     /// Checks that the server serves this round, and not another of its own.
-    async fn check_round(&self, connection: &mut Connection) -> Result<(), Fault> {
+    async fn check_round(&self, connection: &mut Client) -> Result<(), Fault> {
         let reply = connection.request(Method::GET, "/v3/round", &[], Bytes::new(), SMALL).await?;
         let state: RoundState =
             serde_json::from_slice(&success(reply)?.body).map_err(|_| Fault::Answer { expected: "round" })?;

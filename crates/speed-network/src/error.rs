@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use speed_core::ExitCode;
 use speed_roles::RolesError;
+use speed_transport::{ClientError, TlsError};
 
 /// A program that stopped.
 #[derive(Debug, thiserror::Error)]
@@ -20,20 +21,16 @@ pub enum NetworkError {
         source: std::io::Error,
     },
     /// A server that did not answer within the time that the caller gave.
-    #[error("{address}: {fault} (tried for {tried:.0?})")]
+    #[error("{fault} (tried for {tried:.0?})")]
     Unreachable {
-        /// The server's address.
-        address: String,
         /// The last fault.
         fault: Fault,
         /// The time.
         tried: Duration,
     },
     /// A server that answered with something else.
-    #[error("{address}: {fault}")]
+    #[error("{fault}")]
     Refused {
-        /// The server's address.
-        address: String,
         /// The fault.
         fault: Fault,
     },
@@ -44,42 +41,21 @@ pub enum NetworkError {
     #[error("cannot start the network: {0}")]
     Runtime(#[source] std::io::Error),
     /// A signing key that TLS cannot use.
-    #[error("cannot use the signing key for TLS: {0}")]
-    Tls(#[from] tokio_rustls::rustls::Error),
+    #[error("cannot use the keys for TLS: {0}")]
+    Tls(#[from] TlsError),
 }
 
 /// A fault of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// No connection.
-    #[error("cannot connect: {0}")]
-    Connect(#[source] std::io::Error),
-    /// A server with another key than the round's.
-    #[error("is not the server of the round's roster: it shows another key")]
-    OtherServer,
-    /// A server that does not know this party.
-    #[error("does not let this party in: its key is not in the roster of the server's round")]
-    NotOnRoster,
-    /// A failed handshake.
-    #[error("TLS failed: {0}")]
-    Handshake(#[source] std::io::Error),
-    /// No answer in time.
-    #[error("no answer within {0:.0?}")]
-    TooSlow(Duration),
-    /// A connection that broke.
-    #[error("the connection broke: {0}")]
-    Broken(#[from] hyper::Error),
-    /// A longer answer than there can be.
-    #[error("answers with more than {most} bytes")]
-    TooLong {
-        /// The most bytes.
-        most: usize,
-    },
+    /// A connection that does not come about or breaks, or a server that is another.
+    #[error(transparent)]
+    Connection(#[from] ClientError),
     /// A server that asks to come later.
-    #[error("busy: {0}")]
+    #[error("the server is busy: {0}")]
     Busy(String),
     /// A refusal.
-    #[error("answers {status}: {message}")]
+    #[error("the server answers {status}: {message}")]
     Status {
         /// The HTTP status.
         status: u16,
@@ -87,13 +63,13 @@ pub enum Fault {
         message: String,
     },
     /// An answer that is none.
-    #[error("answers with what is no {expected}")]
+    #[error("the server answers with what is no {expected}")]
     Answer {
         /// The expected.
         expected: &'static str,
     },
     /// A server of another round.
-    #[error("serves round {found}, expected {expected}")]
+    #[error("the server serves round {found}, expected {expected}")]
     OtherRound {
         /// The round asked for.
         expected: String,
@@ -105,7 +81,17 @@ pub enum Fault {
 impl Fault {
     /// Returns whether the same request may succeed later.
     pub(crate) fn is_passing(&self) -> bool {
-        matches!(self, Self::Connect(_) | Self::Handshake(_) | Self::TooSlow(_) | Self::Broken(_) | Self::Busy(_))
+        match self {
+            Self::Connection(error) => matches!(
+                error,
+                ClientError::Connect { .. }
+                    | ClientError::Handshake { .. }
+                    | ClientError::Timeout { .. }
+                    | ClientError::BrokenOff { .. }
+            ),
+            Self::Busy(_) => true,
+            Self::Status { .. } | Self::Answer { .. } | Self::OtherRound { .. } => false,
+        }
     }
 }
 

@@ -1,26 +1,23 @@
 //! Labelling rounds over HTTP and mutual TLS 1.3.
 //!
-//! Both sides of a connection show their Ed25519 keys as raw public keys (RFC 7250) and check them against the round's roster: there is no certificate
+//! Over [`speed_transport`]: both sides of a connection show their Ed25519 keys as raw public keys (RFC 7250) and check them against the round's roster: there is no certificate
 //! authority, and a host name says nothing. [`serve`] is the server of one round; teachers [`send`] their messages, the student [`fetch`]es the
 //! result, and every party may [`fetch_log`]. Files are the other transport, with the same checks: [`speed_roles::server::aggregate`].
 //!
 //! docs/protocol.md has every request, docs/threat-models.md says against whom what protects.
 
 mod client;
-mod connection;
 mod error;
 mod keeper;
 mod limits;
-mod listener;
 mod metrics;
+mod rates;
 mod routes;
 mod serve;
-mod shares;
 mod stage;
-mod tls;
 mod uploads;
 
-pub use client::{ClientOptions, FetchReport, SendReport, fetch, fetch_log, send};
+pub use client::{ClientOptions, FetchReport, SendReport, connect, fetch, fetch_log, send};
 pub use error::{Fault, NetworkError};
 pub use limits::Limits;
 pub use serve::{ServeOptions, ServeProgress, ServeReport, serve};

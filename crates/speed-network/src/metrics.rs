@@ -5,13 +5,11 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use speed_transport::Counters;
+
 /// Counters and gauges of a server. None of them says anything of a vote.
 #[derive(Default)]
 pub(crate) struct Metrics {
-    pub(crate) connections: Gauge,
-    pub(crate) accepted: Gauge,
-    pub(crate) busy: Gauge,
-    pub(crate) failed_handshakes: Gauge,
     pub(crate) limited: Gauge,
     pub(crate) queries: Gauge,
     pub(crate) answered: Gauge,
@@ -25,10 +23,6 @@ pub(crate) struct Gauge(AtomicU64);
 impl Gauge {
     pub(crate) fn add(&self, count: u64) {
         self.0.fetch_add(count, Ordering::Relaxed);
-    }
-
-    pub(crate) fn subtract(&self, count: u64) {
-        self.0.fetch_sub(count, Ordering::Relaxed);
     }
 
     pub(crate) fn set(&self, value: u64) {
@@ -47,7 +41,7 @@ impl Metrics {
     }
 
     /// Returns all numbers in the text format of Prometheus, with those that the caller knows.
-    pub(crate) fn to_text(&self, received: u64, teachers: u64, stage: &str) -> String {
+    pub(crate) fn to_text(&self, received: u64, teachers: u64, stage: &str, connections: &Counters) -> String {
         let mut text = String::new();
         let mut one = |name: &str, kind: &str, help: &str, value: u64| {
             let _ = writeln!(text, "# HELP speed_{name} {help}\n# TYPE speed_{name} {kind}\nspeed_{name} {value}");
@@ -56,15 +50,15 @@ impl Metrics {
         one("messages_received", "gauge", "Teachers whose messages are kept.", received);
         one("queries", "gauge", "Queries of the round, once the argmax began.", self.queries.get());
         one("queries_answered", "gauge", "Queries answered.", self.answered.get());
-        one("connections", "gauge", "Connections now.", self.connections.get());
+        one("connections", "gauge", "Connections now.", connections.open());
+        one("connections_accepted_total", "counter", "Connections, whatever became of them.", connections.accepted());
         one(
-            "connections_accepted_total",
+            "connections_busy_total",
             "counter",
-            "Connections that showed a key of the roster.",
-            self.accepted.get(),
+            "Connections dropped because there were too many.",
+            connections.refused_busy(),
         );
-        one("connections_busy_total", "counter", "Connections dropped because there were too many.", self.busy.get());
-        one("handshakes_failed_total", "counter", "Handshakes that failed.", self.failed_handshakes.get());
+        one("handshakes_failed_total", "counter", "Handshakes that failed.", connections.refused_handshake());
         one("requests_limited_total", "counter", "Requests beyond the rate of their party.", self.limited.get());
         let _ = writeln!(text, "# HELP speed_messages_refused_total Messages refused, by reason.");
         let _ = writeln!(text, "# TYPE speed_messages_refused_total counter");

@@ -13,15 +13,16 @@ use axum::routing::{get, put};
 use http_body_util::BodyExt as _;
 use serde::{Deserialize, Serialize};
 use speed_core::Digest;
+use speed_roles::PartyKey;
 use speed_roles::server::RoundServer;
+use speed_transport::{Counters, PeerKey};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use crate::keeper::KeeperHandle;
 use crate::limits::Limits;
-use crate::listener::Peer;
 use crate::metrics::Metrics;
-use crate::shares::Rates;
+use crate::rates::Rates;
 use crate::stage::Stage;
 use crate::uploads::{NotNow, Uploads};
 
@@ -44,6 +45,7 @@ pub(crate) struct Desk {
     /// Checks of messages at a time: one for each thread.
     pub(crate) checks: Semaphore,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) connections: Arc<Counters>,
 }
 
 /// The state of a round, as its parties may know it.
@@ -72,7 +74,7 @@ pub(crate) fn parties(desk: Arc<Desk>) -> Router {
 pub(crate) fn watchers(desk: Arc<Desk>) -> Router {
     let metrics = |State(desk): State<Arc<Desk>>| async move {
         let (received, stage) = (*desk.received.borrow() as u64, desk.stage.borrow().name());
-        desk.metrics.to_text(received, desk.server.file().roster().teachers().len() as u64, stage)
+        desk.metrics.to_text(received, desk.server.file().roster().teachers().len() as u64, stage, &desk.connections)
     };
     let health = |State(desk): State<Arc<Desk>>| async move { axum_json(&state(&desk)) };
     Router::new().route("/health", get(health)).route("/metrics", get(metrics)).with_state(desk)
@@ -81,11 +83,11 @@ pub(crate) fn watchers(desk: Arc<Desk>) -> Router {
 /// Refuses requests beyond their party's rate, and ends those that take too long.
 async fn limited(
     State(desk): State<Arc<Desk>>,
-    Extension(peer): Extension<Peer>,
+    Extension(peer): Extension<PeerKey>,
     request: Request,
     next: Next,
 ) -> Response {
-    if !desk.rates.allow(*peer.0.as_bytes(), Instant::now()) {
+    if !desk.rates.allow(peer.0, Instant::now()) {
         desk.metrics.limited.add(1);
         return reply(StatusCode::TOO_MANY_REQUESTS, "more requests than this party may make");
     }
@@ -113,11 +115,11 @@ async fn round(State(desk): State<Arc<Desk>>) -> Response {
 /// Says how many bytes of a file are there.
 async fn uploaded(
     State(desk): State<Arc<Desk>>,
-    Extension(peer): Extension<Peer>,
+    Extension(peer): Extension<PeerKey>,
     Path(sha256): Path<String>,
 ) -> Response {
     match sha256.parse() {
-        Ok(digest) => at(StatusCode::OK, desk.uploads.offset(*peer.0.as_bytes(), digest)),
+        Ok(digest) => at(StatusCode::OK, desk.uploads.offset(peer.0, digest)),
         Err(_) => reply(StatusCode::BAD_REQUEST, "expected the SHA-256 of the message in the address"),
     }
 }
@@ -125,7 +127,7 @@ async fn uploaded(
 /// Takes bytes of a message. With the last of them it is checked and kept, and the answer is a receipt.
 async fn upload(
     State(desk): State<Arc<Desk>>,
-    Extension(peer): Extension<Peer>,
+    Extension(peer): Extension<PeerKey>,
     Path(sha256): Path<String>,
     headers: HeaderMap,
     body: Body,
@@ -145,7 +147,7 @@ async fn upload(
             &format!("{length} bytes, a message of this round has at most {most}"),
         );
     }
-    if desk.server.file().roster().teacher(peer.0).is_none() {
+    if party(peer).and_then(|key| desk.server.file().roster().teacher(key)).is_none() {
         return reply(StatusCode::FORBIDDEN, "only teachers send messages");
     }
     match receive(&desk, peer, digest, (length, offset), body).await {
@@ -158,12 +160,12 @@ async fn upload(
 /// Reads a body into the party's upload, and returns the whole file once it is there.
 async fn receive(
     desk: &Desk,
-    peer: Peer,
+    peer: PeerKey,
     digest: Digest,
     (length, offset): (usize, usize),
     mut body: Body,
 ) -> Result<Vec<u8>, Response> {
-    let writer = desk.uploads.open(*peer.0.as_bytes(), digest, length, offset).map_err(|not_now| match not_now {
+    let writer = desk.uploads.open(peer.0, digest, length, offset).map_err(|not_now| match not_now {
         NotNow::At(found) => at(StatusCode::CONFLICT, found),
         NotNow::InUse => reply(StatusCode::SERVICE_UNAVAILABLE, "another connection of this party sends this message"),
         NotNow::Full => reply(StatusCode::SERVICE_UNAVAILABLE, "too many unfinished uploads"),
@@ -181,12 +183,14 @@ async fn receive(
 }
 
 /// Checks a whole message and keeps it.
-async fn accept(desk: &Arc<Desk>, peer: Peer, bytes: Vec<u8>) -> Response {
+async fn accept(desk: &Arc<Desk>, peer: PeerKey, bytes: Vec<u8>) -> Response {
     let Ok(_permit) = desk.checks.acquire().await else {
         return reply(StatusCode::SERVICE_UNAVAILABLE, "the server stops");
     };
-    let server = desk.server.clone();
-    let checked = tokio::task::spawn_blocking(move || server.check_message(bytes, peer.0)).await;
+    let (server, Some(from)) = (desk.server.clone(), party(peer)) else {
+        return reply(StatusCode::FORBIDDEN, "only teachers send messages");
+    };
+    let checked = tokio::task::spawn_blocking(move || server.check_message(bytes, from)).await;
     let kept = match checked {
         Ok(Ok(message)) => desk.keeper.keep(message).await,
         Ok(Err(refusal)) => Some(Err(refusal)),
@@ -214,8 +218,8 @@ async fn log(State(desk): State<Arc<Desk>>) -> Response {
 }
 
 /// Gives the result to the student; to anybody else it says that it is not theirs.
-async fn result(State(desk): State<Arc<Desk>>, Extension(peer): Extension<Peer>) -> Response {
-    if peer.0 != desk.server.file().roster().student().key() {
+async fn result(State(desk): State<Arc<Desk>>, Extension(peer): Extension<PeerKey>) -> Response {
+    if !is_student(&desk, peer) {
         return reply(StatusCode::FORBIDDEN, "the result is the student's");
     }
     let server = desk.server.clone();
@@ -227,12 +231,21 @@ async fn result(State(desk): State<Arc<Desk>>, Extension(peer): Extension<Peer>)
 }
 
 /// The student has written the result.
-async fn fetched(State(desk): State<Arc<Desk>>, Extension(peer): Extension<Peer>) -> Response {
-    if peer.0 != desk.server.file().roster().student().key() || *desk.stage.borrow() != Stage::Done {
+async fn fetched(State(desk): State<Arc<Desk>>, Extension(peer): Extension<PeerKey>) -> Response {
+    if !is_student(&desk, peer) || *desk.stage.borrow() != Stage::Done {
         return reply(StatusCode::FORBIDDEN, "there is nothing to fetch");
     }
     desk.fetched.send_replace(true);
     StatusCode::NO_CONTENT.into_response()
+}
+
+/// TLS let it in, so it is one of the roster's keys.
+fn party(peer: PeerKey) -> Option<PartyKey> {
+    PartyKey::from_bytes(&peer.0)
+}
+
+fn is_student(desk: &Desk, peer: PeerKey) -> bool {
+    *desk.server.file().roster().student().key().as_bytes() == peer.0
 }
 
 fn at(status: StatusCode, offset: usize) -> Response {

@@ -9,6 +9,7 @@ use axum::Router;
 use serde::Serialize;
 use speed_roles::server::{Progress, Refusal, RoundServer, ServerOptions};
 use speed_roles::{Roster, RoundFile};
+use speed_transport::{Counters, server_config};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
@@ -16,12 +17,10 @@ use tokio::task::JoinHandle;
 use crate::error::NetworkError;
 use crate::keeper::Keeper;
 use crate::limits::Limits;
-use crate::listener::Listener;
 use crate::metrics::Metrics;
+use crate::rates::Rates;
 use crate::routes::{Desk, parties, watchers};
-use crate::shares::Rates;
 use crate::stage::Stage;
-use crate::tls::server_config;
 use crate::uploads::Uploads;
 
 /// The options of a server of a round.
@@ -74,7 +73,7 @@ pub struct ServeReport {
 /// If a file is missing or does not fit, another program works with the registry, nothing can listen there, or a step of the round fails.
 pub fn serve(options: &ServeOptions, progress: Arc<dyn ServeProgress>) -> Result<ServeReport, NetworkError> {
     let server = Arc::new(RoundServer::open(options.server.clone())?);
-    let tls = server_config(server.identity(), keys(server.file()))?;
+    let tls = Arc::new(server_config(server.identity().signing_key(), &keys(server.file()))?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(NetworkError::Runtime)?;
     let ended = runtime.block_on(run(options, &server, tls, progress));
     // Checks that still run end with the process.
@@ -91,12 +90,13 @@ fn keys(file: &RoundFile) -> HashSet<[u8; 32]> {
 async fn run(
     options: &ServeOptions,
     server: &Arc<RoundServer>,
-    tls: Arc<tokio_rustls::rustls::ServerConfig>,
+    tls: Arc<rustls::ServerConfig>,
     progress: Arc<dyn ServeProgress>,
 ) -> Result<ServeReport, NetworkError> {
     let first = if server.result()?.is_some() { Stage::Done } else { Stage::Open };
     let (keeper, (stage, fetched), metrics) =
         (Keeper::start(server.clone()), (watch::channel(first), watch::channel(false)), Arc::new(Metrics::default()));
+    let connections = Arc::new(Counters::default());
     let desk = Arc::new(Desk {
         server: server.clone(),
         keeper: keeper.handle(),
@@ -105,15 +105,17 @@ async fn run(
         fetched: fetched.0.clone(),
         uploads: Uploads::new(options.limits.unfinished.max(16 * server.max_message())),
         rates: Rates::new(options.limits.burst, options.limits.rate),
-        limits: options.limits,
+        limits: options.limits.clone(),
         checks: Semaphore::new(options.server.threads.get()),
         metrics: metrics.clone(),
+        connections: connections.clone(),
     });
     let (stop, stopped) = watch::channel(false);
     let (address, listening) = {
         let listener = listen(&options.listen).await?;
-        let listens = Listener { tls, limits: options.limits, metrics: metrics.clone(), app: parties(desk.clone()) };
-        (address(&listener), tokio::spawn(listens.serve(listener, stopped.clone())))
+        let (limits, app) = (options.limits.connections.clone(), parties(desk.clone()));
+        let address = address(&listener);
+        (address, tokio::spawn(speed_transport::serve(listener, tls, limits, app, stopped.clone(), connections)))
     };
     let watching = match &options.watch {
         Some(address) => Some(watch_at(address, watchers(desk.clone()), stopped).await?),

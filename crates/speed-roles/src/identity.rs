@@ -46,13 +46,10 @@ impl Identity {
         self.0.to_pkcs8_pem(LineEnding::LF).expect("a key of 32 bytes has a form in PEM")
     }
 
-    /// Returns the key as PKCS #8 in DER, for TLS.
-    ///
-    /// # Panics
-    /// Never: every key has that form.
+    /// Returns the key itself, for TLS.
     #[must_use]
-    pub fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
-        Zeroizing::new(self.0.to_pkcs8_der().expect("a key of 32 bytes has a form in DER").as_bytes().to_vec())
+    pub fn signing_key(&self) -> &SigningKey {
+        &self.0
     }
 
     /// Returns what the party is known by.

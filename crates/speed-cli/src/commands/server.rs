@@ -96,6 +96,10 @@ impl ServeProgress for Logged {
 fn serve(options: ServeOptions) -> Result<(), Failure> {
     let json = options.server.json;
     logging();
+    let mut limits = Limits::default();
+    if options.behind_proxy {
+        limits.connections.handshakes_per_address = limits.connections.handshakes;
+    }
     let report = speed_network::serve(
         &speed_network::ServeOptions {
             server: server_options(options.server),
@@ -103,7 +107,7 @@ fn serve(options: ServeOptions) -> Result<(), Failure> {
             watch: options.watch,
             wait: options.wait.map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
             until_fetched: options.until_fetched,
-            limits: Limits::default(),
+            limits,
         },
         Arc::new(Logged),
     )?;

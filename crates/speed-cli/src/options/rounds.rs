@@ -348,6 +348,9 @@ pub(crate) struct ServeOptions {
     /// Address of /health and /metrics, without TLS, for those who watch the server: not for the internet
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) watch: Option<String>,
+    /// All parties come from one address, a proxy's: it may have as many handshakes at a time as all addresses together
+    #[arg(long)]
+    pub(crate) behind_proxy: bool,
     /// Minutes after which the sum is closed with as many teachers as must answer; without it all are waited for
     #[arg(long, value_name = "MINUTES")]
     pub(crate) wait: Option<u32>,

@@ -1,0 +1,93 @@
+//! Parties of the roster that do not keep to the protocol, and strangers.
+
+use std::error::Error;
+use std::fs;
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use speed_core::Digest;
+use speed_network::{NetworkError, connect, send};
+use speed_transport::Method;
+
+use super::round::Round;
+
+/// The attacks, by name.
+const ATTACKS: [&str; 5] = ["malformed", "another's message", "too long", "too slow", "no TLS at all"];
+
+/// Attacks until the honest ones are done: every hostile party in turn, in a few threads. Returns how many attacks of each kind were refused.
+pub(crate) fn attack(
+    round: &Round,
+    address: &str,
+    is_over: &AtomicBool,
+) -> Result<Vec<(&'static str, usize)>, Box<dyn Error + Send + Sync>> {
+    let threads = 10;
+    let counts = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..threads)
+            .map(|thread| {
+                scope.spawn(move || -> Result<[usize; ATTACKS.len()], Box<dyn Error + Send + Sync>> {
+                    let mut refused = [0; ATTACKS.len()];
+                    for turn in (thread..).step_by(threads) {
+                        if is_over.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let kind = turn % ATTACKS.len();
+                        let party = round.teachers + turn % round.hostile;
+                        refused[kind] += usize::from(one(round, address, kind, party)?);
+                        std::thread::sleep(Duration::from_millis(100));
+                    }
+                    Ok(refused)
+                })
+            })
+            .collect();
+        runs.into_iter().map(|run| run.join().expect("attacks end")).collect::<Result<Vec<_>, _>>()
+    })?;
+    let sum = |kind: usize| counts.iter().map(|refused| refused[kind]).sum();
+    Ok(ATTACKS.iter().enumerate().map(|(kind, name)| (*name, sum(kind))).collect())
+}
+
+/// Returns whether the attack was refused; false if the server was not there. That it succeeded is an error.
+fn one(round: &Round, address: &str, kind: usize, party: usize) -> Result<bool, Box<dyn Error + Send + Sync>> {
+    let client = round.client(&party.to_string(), address, Duration::ZERO);
+    match ATTACKS[kind] {
+        "malformed" | "another's message" => {
+            let victim = party % round.teachers;
+            let mut bytes = fs::read(round.message(victim))?;
+            if ATTACKS[kind] == "malformed" {
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+            }
+            let message = round.folder.join(format!("{party}.hostile"));
+            fs::write(&message, bytes)?;
+            match send(&client, &message, &round.folder.join("never")) {
+                Ok(_) => Err("a hostile message was kept".into()),
+                Err(NetworkError::Refused { .. }) => Ok(true),
+                Err(_) => Ok(false),
+            }
+        }
+        "too long" => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async {
+                let Ok(mut connection) = connect(&client).await else { return Ok(false) };
+                let path = format!("/v3/messages/{}", Digest::of("endless").to_hex());
+                let headers = [("upload-length", (1_u64 << 40).to_string()), ("upload-offset", "0".to_owned())];
+                let body = Bytes::from(vec![0; 1 << 20]);
+                match connection.request(Method::PUT, &path, &headers, body, 1 << 14).await {
+                    Ok(reply) if reply.status < 400 => Err("an endless message was taken".into()),
+                    Ok(_) => Ok(true),
+                    // The server answers and closes before it has read what it does not want.
+                    Err(_) => Ok(false),
+                }
+            })
+        }
+        slow_or_plain => {
+            let Ok(mut stream) = TcpStream::connect(address) else { return Ok(false) };
+            let bytes: &[u8] = if slow_or_plain == "too slow" { &[22, 3, 1] } else { b"GET /v3/log HTTP/1.1\r\n\r\n" };
+            let _ = stream.write_all(bytes);
+            std::thread::sleep(Duration::from_millis(500));
+            Ok(true)
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The server's side: connections, from their first byte to their end.
+
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tower_service::Service as _;
+
+use crate::key::{PeerKey, peer_key};
+use crate::limits::{ConnectionLimits, Counters};
+use crate::slots::{Slot, Slots};
+
+/// The pause after a connection could not be accepted: longer would keep others waiting, shorter would burn a processor while the process
+/// has no file descriptor left.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The smallest buffer that hyper takes.
+const MIN_HEADER_BUFFER: usize = 8 << 10;
+
+/// The time that a client has to read the last reply and hang up, before its connection is reset.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// The longest time for a head: hyper adds it to the time of day, which must not overflow.
+const MAX_HEADER_TIMEOUT: Duration = Duration::from_hours(24);
+
+/// All that a connection needs to know of its server.
+#[derive(Clone)]
+struct Context {
+    acceptor: TlsAcceptor,
+    limits: Arc<ConnectionLimits>,
+    counters: Arc<Counters>,
+    app: Router,
+    shutdown: watch::Receiver<bool>,
+}
+
+/// Serves `app` until `shutdown` holds `true` or its sender is gone.
+///
+/// Each request has the client's [`PeerKey`] among its extensions: who is not on the server's roster does not get as far as a request.
+/// When it stops, no connection is accepted any more, connections in their handshake are dropped, and running requests have the limits'
+/// `grace` to end. Dropping the future drops all connections.
+///
+/// A failing `accept`, as without file descriptors, is tried again after 50 ms. Bodies are not limited here: `app` says how long they may
+/// be.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    limits: ConnectionLimits,
+    app: Router,
+    mut shutdown: watch::Receiver<bool>,
+    counters: Arc<Counters>,
+) {
+    let slots = Slots::new(limits.clone(), Arc::clone(&counters));
+    let grace = limits.grace;
+    let context = Context { acceptor: tls.into(), limits: Arc::new(limits), counters, app, shutdown: shutdown.clone() };
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = stopped(&mut shutdown) => break,
+            Some(ended) = connections.join_next() => note_panic(ended),
+            (stream, address) = accept(&listener) => {
+                context.counters.count_accepted();
+                if let Some(slot) = slots.admit(address.ip()) {
+                    connections.spawn(run_connection(stream, address, slot, context.clone()));
+                } else {
+                    tracing::debug!(%address, "dropped a connection: there are too many");
+                }
+            }
+        }
+    }
+    drop(listener);
+    tracing::info!(open = connections.len(), "stopping: no connection is accepted any more");
+    // Connections keep the grace themselves; a second more than theirs.
+    let all_ended = async {
+        while let Some(ended) = connections.join_next().await {
+            note_panic(ended)
+        }
+    };
+    if timeout(grace.saturating_add(Duration::from_secs(1)), all_ended).await.is_err() {
+        tracing::warn!("stopped with open connections");
+    }
+}
+
+fn note_panic(ended: Result<(), tokio::task::JoinError>) {
+    if ended.is_err_and(|error| error.is_panic()) {
+        tracing::error!("a request's handler panicked: its connection is closed");
+    }
+}
+
+/// Returns when the server is to stop.
+async fn stopped(shutdown: &mut watch::Receiver<bool>) {
+    // An error says that the sender is gone: nobody could stop the server later.
+    drop(shutdown.wait_for(|stop| *stop).await);
+}
+
+/// Returns the next connection, after as many failures as there are.
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    let mut failures = 0_u64;
+    loop {
+        match listener.accept().await {
+            Ok(connection) => return connection,
+            Err(error) => {
+                // Twenty lines a second would bury the log.
+                if failures.is_multiple_of(200) {
+                    tracing::warn!(%error, failures, "cannot accept connections");
+                }
+                failures += 1;
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Runs one connection, from its handshake to its end, in its place.
+async fn run_connection(stream: TcpStream, address: SocketAddr, mut slot: Slot, context: Context) {
+    // Without it a small answer waits for the acknowledgement of the one before (RFC 896).
+    let _ = stream.set_nodelay(true);
+    let mut shutdown = context.shutdown.clone();
+    let handshake = timeout(context.limits.handshake_timeout, shake_hands(stream, address, &context));
+    let shaken = tokio::select! {
+        () = stopped(&mut shutdown) => return,
+        shaken = handshake => shaken,
+    };
+    let Ok(shaken) = shaken else {
+        context.counters.count_refused_handshake();
+        tracing::debug!(%address, "dropped a connection: its handshake took too long");
+        return;
+    };
+    let Some((stream, peer)) = shaken else { return };
+    if !slot.authenticate(peer) {
+        tracing::info!(%address, %peer, "dropped a connection: its peer has too many");
+        return;
+    }
+    tracing::debug!(%address, %peer, "connected");
+    serve_requests(stream, peer, context).await;
+    tracing::debug!(%address, %peer, "disconnected");
+}
+
+/// Returns the encrypted stream and who is at its other end, or `None`, counted, if the handshake failed.
+async fn shake_hands(
+    stream: TcpStream,
+    address: SocketAddr,
+    context: &Context,
+) -> Option<(TlsStream<TcpStream>, PeerKey)> {
+    match context.acceptor.accept(stream).into_fallible().await {
+        Ok(stream) => match peer_key(stream.get_ref().1) {
+            Some(key) => Some((stream, PeerKey(key))),
+            None => {
+                context.counters.count_refused_handshake();
+                None
+            }
+        },
+        Err((error, stream)) => {
+            context.counters.count_refused_handshake();
+            tracing::debug!(%address, %error, "dropped a connection: its handshake failed");
+            linger(stream).await;
+            None
+        }
+    }
+}
+
+/// Reads on until the client hangs up. A socket that is closed while bytes are unread resets the connection, and the client may lose
+/// the alert or the reply that says why it was refused (RFC 9112, section 9.6).
+async fn linger(mut stream: TcpStream) {
+    let mut unread = [0; 4096];
+    if stream.shutdown().await.is_ok() {
+        while matches!(stream.read(&mut unread).await, Ok(1..)) {}
+    }
+}
+
+/// Answers the requests of one peer, and ends the connection.
+async fn serve_requests(stream: TlsStream<TcpStream>, peer: PeerKey, context: Context) {
+    let Context { limits, app, mut shutdown, .. } = context;
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        Box::pin(app.clone().call(request))
+    });
+    let mut connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout.min(MAX_HEADER_TIMEOUT))
+        .max_headers(limits.headers)
+        .max_buf_size(limits.header_buffer.max(MIN_HEADER_BUFFER))
+        .serve_connection(TokioIo::new(stream), service);
+    let ended = tokio::select! {
+        ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Some(ended),
+        () = stopped(&mut shutdown) => None,
+        () = sleep(limits.age) => None,
+    };
+    let ended = match ended {
+        Some(ended) => Ok(ended),
+        None => {
+            Pin::new(&mut connection).graceful_shutdown();
+            timeout(limits.grace, poll_fn(|cx| connection.poll_without_shutdown(cx))).await
+        }
+    };
+    match ended {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "a connection broke off"),
+        Err(_) => {
+            tracing::debug!(%peer, "cut a connection: its request did not end in time");
+            return;
+        }
+    }
+    let stream = connection.into_parts().io.into_inner();
+    // An error says that the client is slower than that, or gone.
+    let _ = timeout(LINGER, hang_up(stream)).await;
+}
+
+/// Tells the client that nothing follows, with TLS's alert "close_notify" (RFC 8446, section 6.1), and waits until it has hung up too.
+async fn hang_up(mut stream: TlsStream<TcpStream>) {
+    if stream.shutdown().await.is_ok() {
+        linger(stream.into_inner().0).await;
+    }
+}

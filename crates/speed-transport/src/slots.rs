@@ -1,0 +1,184 @@
+//! Places for connections: who holds how many.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::key::PeerKey;
+use crate::limits::{ConnectionLimits, Counters};
+
+/// The places of a server.
+pub(crate) struct Slots {
+    limits: ConnectionLimits,
+    counters: Arc<Counters>,
+    held: Mutex<Held>,
+}
+
+/// The places that are held.
+#[derive(Default)]
+struct Held {
+    connections: usize,
+    handshakes: usize,
+    networks: HashMap<IpAddr, usize>,
+    peers: HashMap<PeerKey, usize>,
+}
+
+/// The place of one connection, which is free again when this is dropped.
+pub(crate) struct Slot {
+    slots: Arc<Slots>,
+    holder: Holder,
+}
+
+/// The holder of a place: a stranger, known by its network, until the handshake; then a peer.
+enum Holder {
+    Stranger(IpAddr),
+    Peer(PeerKey),
+}
+
+impl Slots {
+    pub(crate) fn new(limits: ConnectionLimits, counters: Arc<Counters>) -> Arc<Self> {
+        Arc::new(Self { limits, counters, held: Mutex::default() })
+    }
+
+    /// Returns a place for a connection before its handshake, or `None`, counted, if there is none left.
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Slot> {
+        let network = network(address);
+        let mut held = self.held();
+        let is_free = held.connections < self.limits.connections
+            && held.handshakes < self.limits.handshakes
+            && take(&mut held.networks, network, self.limits.handshakes_per_address);
+        if !is_free {
+            self.counters.count_refused_busy();
+            return None;
+        }
+        held.connections += 1;
+        held.handshakes += 1;
+        self.counters.set_open(held.connections);
+        drop(held);
+        Some(Slot { slots: Arc::clone(self), holder: Holder::Stranger(network) })
+    }
+
+    /// Locks the counts. They are whole after a panic as well: nothing between two changes of them can panic.
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    /// Frees the place among the handshakes for one among the peer's connections. Returns `false`, counted, if the peer has too many.
+    pub(crate) fn authenticate(&mut self, peer: PeerKey) -> bool {
+        let mut held = self.slots.held();
+        if !take(&mut held.peers, peer, self.slots.limits.connections_per_peer) {
+            self.slots.counters.count_refused_busy();
+            return false;
+        }
+        release_holder(&mut held, &self.holder);
+        self.holder = Holder::Peer(peer);
+        true
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut held = self.slots.held();
+        release_holder(&mut held, &self.holder);
+        held.connections -= 1;
+        self.slots.counters.set_open(held.connections);
+    }
+}
+
+fn release_holder(held: &mut Held, holder: &Holder) {
+    match holder {
+        Holder::Stranger(network) => {
+            held.handshakes -= 1;
+            release(&mut held.networks, network);
+        }
+        Holder::Peer(peer) => release(&mut held.peers, peer),
+    }
+}
+
+/// Adds one to a count, if it is below `most`.
+fn take<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K, most: usize) -> bool {
+    let count = counts.get(&key).copied().unwrap_or(0);
+    if count < most {
+        counts.insert(key, count + 1);
+    }
+    count < most
+}
+
+/// Takes one from a count, and the count away where it is zero: the maps hold no more than there are connections.
+fn release<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
+
+/// Returns whose connections are counted together: an IPv4 address, or the network of an IPv6 address, since its last 64 bits are the
+/// client's to choose (RFC 4291, section 2.5.4).
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(limits: ConnectionLimits) -> (Arc<Slots>, Arc<Counters>) {
+        let counters = Arc::new(Counters::default());
+        (Slots::new(limits, Arc::clone(&counters)), counters)
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn one_address_cannot_hold_all_handshakes() {
+        let (slots, counters) =
+            slots(ConnectionLimits { handshakes: 3, handshakes_per_address: 2, ..Default::default() });
+        let first: Vec<_> = (0..2).filter_map(|_| slots.admit(address("192.0.2.1"))).collect();
+        assert_eq!(first.len(), 2);
+        assert!(slots.admit(address("192.0.2.1")).is_none());
+        assert!(slots.admit(address("::ffff:192.0.2.1")).is_none());
+        let other = slots.admit(address("192.0.2.2")).expect("a place");
+        assert!(slots.admit(address("192.0.2.3")).is_none(), "three handshakes are running");
+        assert_eq!((counters.refused_busy(), counters.open()), (3, 3));
+        drop((first, other));
+        assert_eq!(counters.open(), 0);
+        assert!(slots.held().networks.is_empty());
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_count_together() {
+        assert_eq!(network(address("2001:db8::1")), network(address("2001:db8::ffff:1:2:3")));
+        assert_ne!(network(address("2001:db8::1")), network(address("2001:db8:0:1::1")));
+    }
+
+    #[test]
+    fn a_handshake_that_ended_makes_room_and_the_total_holds() {
+        let limits = ConnectionLimits { connections: 3, connections_per_peer: 2, handshakes: 1, ..Default::default() };
+        let (slots, counters) = slots(limits);
+        let enter = |peer| {
+            let mut slot = slots.admit(address("192.0.2.1"))?;
+            slot.authenticate(PeerKey([peer; 32])).then_some(slot)
+        };
+        let held: Vec<_> = [1, 1, 2].into_iter().filter_map(enter).collect();
+        assert_eq!((held.len(), counters.open()), (3, 3));
+        assert!(slots.admit(address("192.0.2.1")).is_none());
+        drop(held);
+        let first = [enter(1), enter(1)];
+        assert!(first.iter().all(Option::is_some));
+        assert!(enter(1).is_none(), "two connections of the peer are open");
+        assert!(enter(2).is_some());
+        drop(first);
+        assert!(slots.held().peers.is_empty());
+        assert_eq!((counters.refused_busy(), counters.open()), (2, 0));
+    }
+}
