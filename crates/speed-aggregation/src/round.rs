@@ -217,6 +217,8 @@ mod tests {
             id(spec(b"run", 6, 3, 4, 5)),
             id(spec(b"run", 5, 3, 4, 7)),
             id(RoundSpec { query_list: Some(Digest::from_bytes([1; 32])), ..base() }),
+            id(RoundSpec { roster: Some(Digest::from_bytes([1; 32])), ..base() }),
+            id(RoundSpec { proofs: Some(Digest::from_bytes([1; 32])), ..base() }),
             id(RoundSpec { min_teachers: 4, ..base() }),
             id(RoundSpec { placement: NoisePlacement::Central, ..base() }),
             id(RoundSpec { mechanism: mechanism(MechanismKind::DiscreteLaplace, 0.1), ..base() }),
@@ -237,13 +239,15 @@ mod tests {
         // The same bytes hashed by Python's hashlib, written out from docs/protocol.md.
         let round = Round::new(RoundSpec {
             query_list: Some(Digest::from_bytes([7; 32])),
+            roster: Some(Digest::from_bytes([5; 32])),
+            proofs: Some(Digest::from_bytes([6; 32])),
             min_teachers: 200,
             mechanism: mechanism(MechanismKind::DiscreteLaplace, 0.1),
             threshold: Some(-3),
             ..spec(b"example", 250, 100, 10, 898)
         })
         .expect("valid");
-        assert_eq!(round.id(key(9)).to_hex(), "57c255d80417063de87042e5cfb2fddb9c5f01eecc65240bce45af0e6cdd7de0");
+        assert_eq!(round.id(key(9)).to_hex(), "878d2fa22a0658487500e6187f0c615eb627721471e4da8ec6d48380d7649501");
     }
 
     #[test]

@@ -262,3 +262,6 @@ fn axum_json(value: &impl Serialize) -> Response {
         Err(_) => reply(StatusCode::INTERNAL_SERVER_ERROR, "no JSON"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,8 +41,8 @@ fn damaged_bytes_are_refused() {
     }
     assert!(matches!(EncryptedAnswer::from_bytes(&bytes), Err(DecodeError::Kind { expected: 2, found: 1 })));
     let mut newer = bytes.clone();
-    newer[8] = 3;
-    assert!(matches!(Message::from_bytes(&newer), Err(DecodeError::Version { expected: 2, found: 3 })));
+    newer[8] = 4;
+    assert!(matches!(Message::from_bytes(&newer), Err(DecodeError::Version { expected: 3, found: 4 })));
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Every decoder, with valid inputs and the memory that it may use.
 
 use std::num::NonZeroUsize;
+use std::str::FromStr as _;
 
 use npyz::WriterBuilder;
 use speed_aggregation::{
-    AnswerList, EncryptedAnswer, EvaluationKey, KeySet, Parameters, PrivacyNoise, ProofKey, Proofs, PublicKey, Round,
-    RoundSpec, SecretKey, SeededEvaluationKey, Server, Signature, SignedResult, Submission, Teacher, generate_keys,
+    AnswerList, EncryptedAnswer, EvaluationKey, KeySet, LogEntry, LogEvent, Parameters, PrivacyNoise, ProofKey, Proofs,
+    PublicKey, Receipt, Round, RoundId, RoundLog, RoundSpec, SecretKey, SeededEvaluationKey, Server, Signature,
+    SignedResult, Submission, Teacher, generate_keys,
 };
 use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
 use speed_roles::{Party, Role, Roster, RoundFile, Terms, parse_labels};
@@ -93,7 +95,7 @@ fn binary(inputs: Vec<Vec<u8>>, decode: impl Fn(&[u8]) -> bool + 'static) -> Tar
 type Named = (&'static str, fn() -> Target);
 
 /// All targets.
-pub(crate) const ALL: [Named; 12] = [
+pub(crate) const ALL: [Named; 14] = [
     ("message", messages),
     ("answer", answers),
     ("result", results),
@@ -110,6 +112,8 @@ pub(crate) const ALL: [Named; 12] = [
     ("proof-key", || proofs().0),
     ("proofs", || proofs().1),
     ("round-file", round_file),
+    ("log", || logs().0),
+    ("receipt", || logs().1),
     ("roster", roster_file),
     ("votes", votes),
 ];
@@ -163,6 +167,17 @@ fn proofs() -> (Target, Target) {
     (key, proofs)
 }
 
+/// A log of two messages, and the receipt for the first.
+fn logs() -> (Target, Target) {
+    let round = RoundId::from_str(&"ab".repeat(32)).expect("hex");
+    let received = |teacher| LogEntry::of_message(LogEvent::Received, teacher, Digest::of("a message"));
+    let entries = vec![received(3), received(1), LogEntry::of_round(LogEvent::Closed, Digest::of("sum"))];
+    let log = RoundLog::new(round, entries, |_| Signature::from_bytes([9; 64]));
+    let receipt = Receipt::new(log.head(1).expect("an entry"), |_| Signature::from_bytes([9; 64]));
+    let log = Target { limit: state, ..binary(vec![log.to_bytes()], |bytes| RoundLog::from_bytes(bytes).is_ok()) };
+    (log, binary(vec![receipt.to_bytes()], |bytes| Receipt::from_bytes(bytes).is_ok()))
+}
+
 fn server_state() -> Target {
     let keys = keys();
     let key = keys.evaluation.expand();
@@ -184,7 +199,7 @@ fn round_file() -> Target {
     Target { stride: 16, inputs: rounds(&keys().public), sealed: false, decode: Box::new(decode), limit: text }
 }
 
-/// A server and twenty teachers.
+/// A student, a server and twenty teachers.
 fn roster() -> Roster {
     let party = |name: String| {
         let identity = tempfile::tempdir().expect("a temporary folder");
@@ -199,7 +214,8 @@ fn roster() -> Roster {
 fn roster_file() -> Target {
     let roster = roster();
     let cards = roster.teachers().iter().map(|party| party.card(Role::Teacher));
-    let text: String = cards.chain([roster.server().card(Role::Server)]).collect();
+    let others = [roster.server().card(Role::Server), roster.student().card(Role::Student)];
+    let text: String = cards.chain(others).collect();
     let decode = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|text| Roster::from_toml(text).is_ok());
     Target { stride: 16, inputs: vec![text.into_bytes()], sealed: false, decode: Box::new(decode), limit: self::text }
 }
