@@ -1,9 +1,9 @@
-//! Decoding of a message.
+//! Decoding of a signed message of a teacher.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use speed_aggregation::Message;
+use speed_aggregation::Submission;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = Message::from_bytes(bytes);
+    let _ = Submission::from_bytes(bytes);
 });

@@ -1,9 +1,9 @@
-//! Decoding of a result.
+//! Decoding of a signed result.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use speed_aggregation::AnswerList;
+use speed_aggregation::SignedResult;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = AnswerList::from_bytes(bytes);
+    let _ = SignedResult::from_bytes(bytes);
 });

@@ -11,7 +11,10 @@ use crate::ids::KeyId;
 use crate::keys::PublicKey;
 use crate::message::list_words;
 use crate::round::{Round, RoundSpec};
-use crate::{AnswerList, DecodeError, EncryptedAnswer, Message, Parameters, SecretKey, TeacherStatus};
+use crate::{
+    AnswerList, DecodeError, EncryptedAnswer, Message, Parameters, SecretKey, Signature, SignedResult, Submission,
+    TeacherStatus,
+};
 
 /// Words that look random and follow from a seed.
 fn words(count: usize, seed: u64) -> Vec<u64> {
@@ -35,6 +38,11 @@ prop_compose! {
         })
         .expect("valid")
     }
+}
+
+/// What looks like a signature.
+fn sign(digest: Digest) -> Signature {
+    Signature::from_bytes(std::array::from_fn(|i| digest.as_bytes()[i % 32]))
 }
 
 /// Returns a place in a file, as a fraction of its length.
@@ -83,6 +91,8 @@ proptest! {
         let message = Message::new(key(seed), &round, teacher, list);
         prop_assert_eq!(message.to_bytes().len(), Message::size(round.shape().queries(), round.shape().classes()));
         check(&message, Message::from_bytes, damage)?;
+        let submission = Submission::new(message, vec![seed as u8; seed as usize % 3000], sign);
+        check(&submission, Submission::from_bytes, damage)?;
     }
 
     #[test]
@@ -103,6 +113,9 @@ proptest! {
         let read = AnswerList::from_bytes(&list.to_bytes()).expect("intact");
         prop_assert!(read.agrees_with(&round) && read.answers().eq(answers));
         check(&list, AnswerList::from_bytes, damage)?;
+        let result = SignedResult::new(list, Digest::of(seed.to_le_bytes()), sign);
+        prop_assert_eq!(result.to_bytes().len(), SignedResult::size(&round));
+        check(&result, SignedResult::from_bytes, damage)?;
     }
 
     #[test]

@@ -12,7 +12,6 @@ use speed_roles::{Roster, RoundFile};
 use speed_transport::{Counters, server_config};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinHandle;
 
 use crate::error::NetworkError;
 use crate::keeper::Keeper;
@@ -93,88 +92,100 @@ async fn run(
     tls: Arc<rustls::ServerConfig>,
     progress: Arc<dyn ServeProgress>,
 ) -> Result<ServeReport, NetworkError> {
-    let first = if server.result()?.is_some() { Stage::Done } else { Stage::Open };
-    let (keeper, (stage, fetched), metrics) =
-        (Keeper::start(server.clone()), (watch::channel(first), watch::channel(false)), Arc::new(Metrics::default()));
-    let connections = Arc::new(Counters::default());
-    let desk = Arc::new(Desk {
-        server: server.clone(),
-        keeper: keeper.handle(),
-        received: keeper.received.clone(),
-        stage: stage.1.clone(),
-        fetched: fetched.0.clone(),
-        uploads: Uploads::new(options.limits.unfinished.max(16 * server.max_message())),
-        rates: Rates::new(options.limits.burst, options.limits.rate),
-        limits: options.limits.clone(),
-        checks: Semaphore::new(options.server.threads.get()),
-        metrics: metrics.clone(),
-        connections: connections.clone(),
-    });
+    let (parties_at, watchers_at) = (
+        listen(&options.listen).await?,
+        match &options.watch {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        },
+    );
+    progress.listens(address(&parties_at), watchers_at.as_ref().map(address));
+    let keeper = Keeper::start(server.clone());
+    let stage = watch::channel(if server.result()?.is_some() { Stage::Done } else { Stage::Open }).0;
     let (stop, stopped) = watch::channel(false);
-    let (address, listening) = {
-        let listener = listen(&options.listen).await?;
-        let (limits, app) = (options.limits.connections.clone(), parties(desk.clone()));
-        let address = address(&listener);
-        (address, tokio::spawn(speed_transport::serve(listener, tls, limits, app, stopped.clone(), connections)))
-    };
-    let watching = match &options.watch {
-        Some(address) => Some(watch_at(address, watchers(desk.clone()), stopped).await?),
-        None => None,
-    };
-    progress.listens(address, watching.as_ref().map(|(address, _)| *address));
-    drop(desk);
+    let desk = Arc::new(desk(options, server, &keeper, stage.subscribe()));
+    let (limits, counters) = (options.limits.connections.clone(), desk.connections.clone());
+    let serving =
+        tokio::spawn(speed_transport::serve(parties_at, tls, limits, parties(desk.clone()), stopped.clone(), counters));
+    let watching = watchers_at.map(|listener| tokio::spawn(watch_at(listener, watchers(desk.clone()), stopped)));
 
-    let (received, handle) = (keeper.received.clone(), keeper.handle());
-    let evaluated = async {
-        if !closing(server, received.clone(), options.wait, progress.as_ref()).await? {
-            return Err(keeper.failure().map_or(NetworkError::Stopped, NetworkError::from));
-        }
-        // The parties learn that it is closed; then nothing more comes in.
-        stage.0.send_replace(Stage::Closed);
-        handle.close().await;
-        let (server, shown) = (server.clone(), Shown { progress: progress.clone(), metrics: metrics.clone() });
-        let evaluate = tokio::task::spawn_blocking(move || server.evaluate_received(&shown));
-        match evaluate.await {
-            Ok(result) => result.map_err(NetworkError::from)?,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        };
-        stage.0.send_replace(Stage::Done);
-        Ok::<(), NetworkError>(())
-    };
-    let mut fetching = fetched.1.clone();
+    let mut fetched = desk.fetched.subscribe();
     let whole = async {
-        if first != Stage::Done {
-            evaluated.await?;
+        if *stage.borrow() != Stage::Done {
+            label(&desk, keeper, options.wait, &stage, &progress).await?;
         }
         tracing::info!("the result is there");
         if options.until_fetched {
-            let _ = fetching.wait_for(|fetched| *fetched).await;
+            let _ = fetched.wait_for(|fetched| *fetched).await;
+            Ok(())
         } else {
-            std::future::pending::<()>().await;
+            std::future::pending().await
         }
-        Ok(())
     };
     let outcome: Result<(), NetworkError> = tokio::select! {
         outcome = whole => outcome,
         () = told_to_stop() => Ok(()),
     };
-    let received = *received.borrow();
     stop.send_replace(true);
-    let _ = listening.await;
-    if let Some((_, watching)) = watching {
+    let _ = serving.await;
+    if let Some(watching) = watching {
         watching.abort();
     }
     outcome?;
-    let done = *stage.1.borrow() == Stage::Done;
-    let file = server.file();
-    Ok(ServeReport {
+    Ok(report(&desk))
+}
+
+/// Returns what the requests share.
+fn desk(options: &ServeOptions, server: &Arc<RoundServer>, keeper: &Keeper, stage: watch::Receiver<Stage>) -> Desk {
+    let limits = options.limits.clone();
+    Desk {
+        server: server.clone(),
+        keeper: keeper.handle(),
+        received: keeper.received.clone(),
+        stage,
+        fetched: watch::channel(false).0,
+        uploads: Uploads::new(limits.unfinished.max(16 * server.max_message())),
+        rates: Rates::new(limits.burst, limits.rate),
+        limits,
+        checks: Semaphore::new(options.server.threads.get()),
+        metrics: Arc::new(Metrics::default()),
+        connections: Arc::new(Counters::default()),
+    }
+}
+
+/// Waits for messages, closes the sum and computes the winners.
+async fn label(
+    desk: &Desk,
+    keeper: Keeper,
+    wait: Option<Duration>,
+    stage: &watch::Sender<Stage>,
+    progress: &Arc<dyn ServeProgress>,
+) -> Result<(), NetworkError> {
+    if !closing(&desk.server, keeper.received.clone(), wait, progress.as_ref()).await? {
+        return Err(keeper.failure().map_or(NetworkError::Stopped, NetworkError::from));
+    }
+    // The parties learn that it is closed; then nothing more comes in.
+    stage.send_replace(Stage::Closed);
+    desk.keeper.close().await;
+    let (server, shown) = (desk.server.clone(), Shown { progress: progress.clone(), metrics: desk.metrics.clone() });
+    match tokio::task::spawn_blocking(move || server.evaluate_received(&shown)).await {
+        Ok(counted) => tracing::info!(counted = counted?, "labelled"),
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    }
+    stage.send_replace(Stage::Done);
+    Ok(())
+}
+
+fn report(desk: &Desk) -> ServeReport {
+    let file = desk.server.file();
+    ServeReport {
         round: file.id().to_hex(),
         simulation: file.round().is_simulation(),
         teachers: file.roster().teachers().len(),
-        received,
-        done,
-        fetched: *fetched.1.borrow(),
-    })
+        received: *desk.received.borrow(),
+        done: *desk.stage.borrow() == Stage::Done,
+        fetched: *desk.fetched.borrow(),
+    }
 }
 
 /// Waits until the sum may be closed: all teachers have answered, or the time is over and as many as must have; or it is closed already. Returns false if
@@ -246,21 +257,12 @@ fn address(listener: &TcpListener) -> SocketAddr {
     listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)))
 }
 
-/// Answers those who watch, without TLS.
-async fn watch_at(
-    place: &str,
-    app: Router,
-    mut stop: watch::Receiver<bool>,
-) -> Result<(SocketAddr, JoinHandle<()>), NetworkError> {
-    let listener = listen(place).await?;
-    let address = address(&listener);
-    let serving = tokio::spawn(async move {
-        let stopped = async move {
-            let _ = stop.wait_for(|stop| *stop).await;
-        };
-        let _ = axum::serve(listener, app).with_graceful_shutdown(stopped).await;
-    });
-    Ok((address, serving))
+/// Answers those who watch, without TLS, until the server stops.
+async fn watch_at(listener: TcpListener, app: Router, mut stop: watch::Receiver<bool>) {
+    let stopped = async move {
+        let _ = stop.wait_for(|stop| *stop).await;
+    };
+    let _ = axum::serve(listener, app).with_graceful_shutdown(stopped).await;
 }
 
 /// Waits for the process to be told to stop.

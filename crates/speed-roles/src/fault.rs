@@ -58,7 +58,7 @@ pub enum InputFault {
     #[error("is the key of {found}, which is {is}")]
     Party {
         /// The key's owner.
-        found: PartyKey,
+        found: Box<PartyKey>,
         /// What the owner is.
         is: &'static str,
     },

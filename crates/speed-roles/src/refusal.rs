@@ -63,7 +63,7 @@ pub enum MessageFault {
         /// The teacher.
         teacher: usize,
         /// The party that brought it.
-        from: PartyKey,
+        from: Box<PartyKey>,
     },
     /// A message without a proof that holds.
     #[error(transparent)]

@@ -83,7 +83,7 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     check(options, &file)?;
     let identity = Identity::read(&options.signing_key)?;
     let teacher = file.roster().teacher(identity.key()).ok_or_else(|| {
-        let fault = InputFault::Party { found: identity.key(), is: "none of the round's teachers" };
+        let fault = InputFault::Party { found: identity.key().into(), is: "none of the round's teachers" };
         RolesError::input(&options.signing_key)(fault)
     })?;
     let registry = Registry::open(&options.registry)?;

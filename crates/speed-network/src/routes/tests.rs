@@ -44,19 +44,7 @@ impl Office {
             party(Role::Server, "server"),
             vec![party(Role::Teacher, "north"), party(Role::Teacher, "south")],
         );
-        let terms = Terms {
-            name: "front".into(),
-            roster: roster.expect("four parties"),
-            queries: 1,
-            classes: 2,
-            query_list: None,
-            min_teachers: 2,
-            noise: PrivacyNoise::named("discrete-laplace", 5.0).expect("valid"),
-            placement: NoisePlacement::Distributed,
-            threshold: None,
-            proofs: None,
-            randomness: RandomnessKind::Simulation,
-        };
+        let terms = terms(roster.expect("four parties"));
         student::keygen(folder.path(), &Parameters::TOURNAMENT_128, RANDOMNESS).expect("an empty folder");
         let options = student::RoundOptions {
             public_key: path("public.key"),
@@ -140,6 +128,23 @@ impl Office {
     ) -> (StatusCode, Bytes) {
         let request = Request::put(format!("/v3/messages/{}", digest.to_hex()));
         self.ask(peer, request.header(LENGTH, length).header(OFFSET, offset), body).await
+    }
+}
+
+/// A simulated round of one query.
+fn terms(roster: Roster) -> Terms {
+    Terms {
+        name: "front".into(),
+        roster,
+        queries: 1,
+        classes: 2,
+        query_list: None,
+        min_teachers: 2,
+        noise: PrivacyNoise::named("discrete-laplace", 5.0).expect("valid"),
+        placement: NoisePlacement::Distributed,
+        threshold: None,
+        proofs: None,
+        randomness: RandomnessKind::Simulation,
     }
 }
 

@@ -9,11 +9,13 @@ use crate::fault::{InputFault, ReadFault};
 use crate::files::read_up_to;
 use crate::refusal::{Refusal, Rejection};
 
+/// What takes a message, given its bytes and whether its proofs were checked before.
+pub(super) type Take<'a> = dyn FnMut(&[u8], bool) -> Result<(), Rejection> + 'a;
+
 /// The transport by which messages of a round reach the server: a folder, or a network.
 pub(super) trait Inbox {
-    /// Hands the bytes of every message that is there, none longer than `max`, to `take`, with whether its proofs were checked before, and returns
-    /// the refusals, by the transport or by `take`.
-    fn offer(&self, max: usize, take: &mut dyn FnMut(&[u8], bool) -> Result<(), Rejection>) -> Vec<Refusal>;
+    /// Hands the bytes of every message that is there, none longer than `max`, to `take`, and returns the refusals, by the transport or by `take`.
+    fn offer(&self, max: usize, take: &mut Take<'_>) -> Vec<Refusal>;
 }
 
 /// The files of a folder, in the order of their names, which mean nothing else. At most one message is in memory at a time.
@@ -44,7 +46,7 @@ impl FolderInbox {
 }
 
 impl Inbox for FolderInbox {
-    fn offer(&self, max: usize, take: &mut dyn FnMut(&[u8], bool) -> Result<(), Rejection>) -> Vec<Refusal> {
+    fn offer(&self, max: usize, take: &mut Take<'_>) -> Vec<Refusal> {
         let refusals = self.files.iter().map(|path| {
             let read = read_up_to(path, max as u64).map_err(|fault| Rejection {
                 teacher: None,
@@ -62,7 +64,7 @@ impl Inbox for FolderInbox {
 pub(super) struct RegistryInbox(pub(super) Vec<Vec<u8>>);
 
 impl Inbox for RegistryInbox {
-    fn offer(&self, _: usize, take: &mut dyn FnMut(&[u8], bool) -> Result<(), Rejection>) -> Vec<Refusal> {
+    fn offer(&self, _: usize, take: &mut Take<'_>) -> Vec<Refusal> {
         let refusals =
             self.0.iter().map(|bytes| take(bytes, true).map_err(|rejection| rejection.of("registry".to_owned())));
         refusals.filter_map(Result::err).collect()

@@ -35,7 +35,7 @@ impl RoundServer {
             let submission = admission.authenticate(bytes)?;
             let teacher = submission.message().teacher();
             if self.file().roster().teacher(from) != Some(teacher) {
-                let fault = MessageFault::Courier { teacher, from };
+                let fault = MessageFault::Courier { teacher, from: from.into() };
                 return Err(Rejection { teacher: None, reason: "forged", fault, status: None });
             }
             admission.check_terms(submission.message())?;

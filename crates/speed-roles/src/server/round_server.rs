@@ -40,7 +40,7 @@ impl RoundServer {
         let minimum = minimum(&file, options.min_teachers)?;
         let identity = Identity::read(&options.signing_key)?;
         if identity.key() != file.roster().server().key() {
-            let fault = InputFault::Party { found: identity.key(), is: "not the round's server" };
+            let fault = InputFault::Party { found: identity.key().into(), is: "not the round's server" };
             return Err(RolesError::input(&options.signing_key)(fault));
         }
         let proof_key = proofs::read(options.proof_key.as_deref(), &file)?;

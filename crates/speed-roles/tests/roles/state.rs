@@ -104,7 +104,7 @@ fn the_log_says_which_messages_were_counted_and_the_server_signs_it() {
     let key = speed_roles::Identity::read(&signing_key("server")).expect("a key").key();
     let (digest, signature) = log.signed();
     assert!(key.verifies(digest, signature) && log.round() == place.file.id());
-    let digest = |name: &str| Digest::of(&fs::read(place.path(name)).expect("a file"));
+    let digest = |name: &str| Digest::of(fs::read(place.path(name)).expect("a file"));
     let [first, second] = [digest("inbox/teacher-0.msg"), digest("inbox/teacher-1.msg")];
     let found: Vec<_> = log.entries().iter().map(|entry| (entry.event(), entry.teacher())).collect();
     let expected = [

@@ -1,0 +1,9 @@
+//! Decoding of a log of a round.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use speed_aggregation::RoundLog;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = RoundLog::from_bytes(bytes);
+});

@@ -1,0 +1,9 @@
+//! Decoding of the proofs.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use speed_aggregation::Proofs;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = Proofs::from_bytes(bytes);
+});

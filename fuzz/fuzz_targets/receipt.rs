@@ -1,0 +1,9 @@
+//! Decoding of a receipt.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use speed_aggregation::Receipt;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = Receipt::from_bytes(bytes);
+});
