@@ -11,6 +11,7 @@ use crate::files::read_input;
 use crate::round_file::RoundFile;
 
 /// Generates the proof key of a round that does not name one yet. Takes about 20 core-seconds for a thousand values.
+#[cfg(feature = "student")]
 pub(crate) fn generate(
     file: &RoundFile,
     parameters: &Parameters,
@@ -21,6 +22,7 @@ pub(crate) fn generate(
 
 /// Returns the bits of the range in which every value of an honest teacher lies, but for the probability of the noise's bound: a share is
 /// within the bound of the sum of all, since the rest of the sum is as likely to add to it as to take from it.
+#[cfg(feature = "student")]
 fn range_log(file: &RoundFile) -> u32 {
     let noise = match file.round().placement() {
         NoisePlacement::Distributed => file.round().range().noise_bound(),

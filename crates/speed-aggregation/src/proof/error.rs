@@ -1,0 +1,88 @@
+//! Failures of proofs.
+
+use speed_core::{Digest, EntropyError};
+
+use crate::encoding::EncodingError;
+use crate::server::ServerError;
+use crate::teacher::TeacherError;
+
+/// The reason why a proof cannot be made, or does not convince.
+#[derive(Debug, thiserror::Error)]
+pub enum ProofError {
+    /// A range of values that is wider than the encoding's, or empty.
+    #[error("a range of {found} bits: 1 to {max} fit the encoding")]
+    Range {
+        /// Bits asked for.
+        found: u32,
+        /// The largest number of bits.
+        max: u32,
+    },
+    /// A proof key that tfhe does not generate.
+    #[error("no proof key: {0}")]
+    Generate(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A proof key that is not the one that the round names.
+    #[error("proof key {found}, the round's is {expected}")]
+    OtherKey {
+        /// The digest in the round.
+        expected: Digest,
+        /// That of the key.
+        found: Digest,
+    },
+    /// A round that the proof key is not for.
+    #[error("the proof key is for {key}, the round has {round}")]
+    Key {
+        /// The messages that the key proves.
+        key: ProofTarget,
+        /// The messages of the round.
+        round: ProofTarget,
+    },
+    /// Bytes that are no proof.
+    #[error("not a proof: {0}")]
+    Decode(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A proof that is too large to travel.
+    #[error("the proof is larger than {max} bytes: {source}")]
+    Encode {
+        /// The largest number of bytes.
+        max: u64,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The proof is not one of this message, teacher and round.
+    #[error("the proof of teacher {teacher} does not hold for its message")]
+    Invalid {
+        /// The teacher.
+        teacher: usize,
+    },
+    /// A proof that could not be made.
+    #[error("no proof: {0}")]
+    Prove(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The teacher cannot answer.
+    #[error(transparent)]
+    Teacher(#[from] TeacherError),
+    /// The server refuses the message.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The round has no exact encoding.
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
+    /// The operating system gave no randomness.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
+}
+
+/// The messages that a proof key proves, or that a round has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProofTarget {
+    /// The name of the parameter set.
+    pub parameters: &'static str,
+    /// Binary logarithm of a vote on the torus.
+    pub unit_log: u32,
+    /// The largest number of values of a proof.
+    pub values: usize,
+}
+
+impl std::fmt::Display for ProofTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} with units of 2^{} and {} values", self.parameters, self.unit_log, self.values)
+    }
+}
