@@ -12,10 +12,10 @@ use crate::round::Round;
 /// The phase is the code of the winning class plus an error, and nothing else: the last bootstrap writes the code out of
 /// a table, so the winning count is not in the answer, and losing counts never are. The ciphertext is then
 /// re-randomised with a fresh public-key encryption of zero, so its mask tells the student nothing about the bootstrap
-/// that made it, and flooded with noise uniform on `[-2^58, 2^58]`, which hides the bootstrap's own error (standard
-/// deviation about `2^38`) up to a total variation distance of about `2^-20` per answer. That error is the only way left in
-/// which counts could show (they steer the rotation that makes it). `2^-20` is a bound to live with in an
-/// honest-but-curious setting, not a cryptographic one.
+/// that made it, and flooded with noise uniform on `[-2^58, 2^58]`, which hides the error of the bootstrap before it. That error is
+/// the only way left in which counts could show (they steer the rotation that makes it); it is flooded three times, and
+/// docs/homomorphic-argmax.md, section 7, has the distance that is left. The mask hides by ring-LWE with the phase, which the
+/// student decrypts, as a hint.
 ///
 /// Content on the wire (after the envelope of 12 bytes, before the checksum of 16): key id (32), round id (32), query
 /// (4), classes (4), flags (4; bit 0: "no answer" is possible), 2049 words of 8 bytes for each digit of the outcome

@@ -73,10 +73,14 @@ impl<'a> CiphertextNoise<'a> {
     /// teacher: the phase error is `e r + e_2 - e_1 s`. The binary `r` has mean 1/2, which makes `e r` biased by a number
     /// that depends on the key (through `e`) and adds up over teachers; over keys its variance is `N/4` that of `e`.
     pub(crate) fn fresh_sum(&self) -> f64 {
+        let (n, ring) = (self.range.teachers() as f64, self.ring());
+        self.bias() + n * t_uniform(self.p.glwe_noise_log) * (ring / 4.0 + ring / 2.0 + 1.0)
+    }
+
+    /// Returns the variance, over keys, of the bias of a sum.
+    fn bias(&self) -> f64 {
         let n = self.range.teachers() as f64;
-        let noise = t_uniform(self.p.glwe_noise_log);
-        let ring = self.ring();
-        n * n * ring / 4.0 * noise + n * noise * (ring / 4.0 + ring / 2.0 + 1.0)
+        n * n * self.ring() / 4.0 * t_uniform(self.p.glwe_noise_log)
     }
 
     /// Returns the variance of a key switch: `l N` products of a digit and a noisy key bit, and the part of the mask that
@@ -139,8 +143,9 @@ impl<'a> CiphertextNoise<'a> {
     /// Returns the variance at the input of the bootstrap of one scale in a tournament, in buckets squared, between two
     /// contestants that have won `rounds` matches each.
     pub(crate) fn match_input(&self, scale: u64, rounds: usize) -> f64 {
-        // The two sums share their bias only in part; twice the variance is the safe side.
-        let difference = 2.0 * self.contestant(rounds);
+        // Two sums under one key share `e`, and so their biases may be correlated in any way: from neighbours under one mask, whose biases are nearly
+        // the same, to the last value of a mask and the first of the next, whose biases are nearly opposite. Opposite ones are the worst.
+        let difference = 2.0 * self.contestant(rounds) + 2.0 * self.bias();
         let scaled = difference * (scale as f64).powi(2);
         (scaled + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
     }

@@ -1,5 +1,5 @@
 //! Properties of everything that travels: it survives the wire, has the length that it says, and no part of it or bit of it can
-//! be lost or turned unnoticed. (Evaluation keys of 94 MB are in `tests/protocol` and in the fuzzing of `speed-roles`.)
+//! be lost or turned unnoticed. (Evaluation keys of 91 MB are in `tests/protocol` and in the fuzzing of `speed-roles`.)
 
 use proptest::prelude::*;
 use speed_core::{Digest, NoisePlacement, RandomnessKind, VoteShape};

@@ -11,7 +11,7 @@ use crate::codec::{Content, Decode, DecodeError, Kind, Reader, encode_in_order};
 use crate::ids::KeyId;
 use crate::parameters::{Decomposition, Parameters};
 
-/// The server's key as it is stored and sent: masks are replaced by the seeds that they grow from, so it takes 94 MB
+/// The server's key as it is stored and sent: masks are replaced by the seeds that they grow from, so it takes 91 MB
 /// (parameters of up to 2544 votes) where the [`EvaluationKey`] takes 230 MB.
 ///
 /// On the wire (between envelope and checksum): the public key as in its own file, then for each of key switch,
