@@ -9,9 +9,7 @@ use rustls::ClientConfig;
 use serde::Serialize;
 use speed_aggregation::{Receipt, RoundLog, SignedResult};
 use speed_core::Digest;
-use speed_roles::{
-    Access, Identity, InputFault, RolesError, RoundFile, check_receipt, check_result, read_message, write_new,
-};
+use speed_roles::{Identity, InputFault, RolesError, RoundFile, check_receipt, check_result, read_message, write_once};
 use speed_transport::{Client, Method, Reply, client_config};
 
 use crate::error::{Fault, NetworkError};
@@ -68,7 +66,7 @@ pub fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> Result<S
         caller.upload(&bytes).await
     })?;
     check_receipt(&found, &caller.file).map_err(|fault| RolesError::input(receipt)(InputFault::Log(fault)))?;
-    write_new(receipt, &found.to_bytes(), Access::Shared)?;
+    write_once(receipt, &found.to_bytes())?;
     let round = caller.file.id().to_hex();
     Ok(SendReport { round, bytes: bytes.len(), connections, receipt: receipt.to_path_buf() })
 }
@@ -83,7 +81,7 @@ pub fn fetch(options: &ClientOptions, out: &Path) -> Result<FetchReport, Network
     let bytes = caller.ask(async |caller| caller.download("/v3/result", most).await)?;
     let result = SignedResult::from_bytes(&bytes).map_err(|_| caller.refused(Fault::Answer { expected: "result" }))?;
     check_result(&result, &caller.file).map_err(RolesError::input(out))?;
-    write_new(out, &bytes, Access::Shared)?;
+    write_once(out, &bytes)?;
     // It is here, whether the server hears of it or not.
     let _ = caller.once(async |caller| {
         let mut connection = caller.connect().await?;
@@ -100,7 +98,7 @@ pub fn fetch_log(options: &ClientOptions, out: &Path) -> Result<FetchReport, Net
     let caller = Caller::new(options)?;
     let bytes = caller.ask(async |caller| caller.download("/v3/log", RoundLog::MAX_BYTES).await)?;
     RoundLog::from_bytes(&bytes).map_err(|_| caller.refused(Fault::Answer { expected: "log" }))?;
-    write_new(out, &bytes, Access::Shared)?;
+    write_once(out, &bytes)?;
     Ok(FetchReport { round: caller.file.id().to_hex(), out: out.to_path_buf(), bytes: bytes.len() })
 }
 

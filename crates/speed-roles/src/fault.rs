@@ -156,8 +156,8 @@ pub enum ResultsFault {
     /// A file that would be overwritten.
     #[error("is there already, and nothing is overwritten: move it away, or give another name")]
     Exists,
-    /// A result of another round in the result's place.
-    #[error("is there already and is not the result of this round: move it away, or give another --out")]
+    /// A file with other bytes in the place of a result, a log or a receipt.
+    #[error("is there already and holds something else: move it away, or give another name")]
     Other,
     /// Something in a result's place that is no file: a folder, or a link that leads nowhere.
     #[error("is there already and is no file: move it away, or give another --out")]

@@ -19,7 +19,7 @@ pub(crate) const MAX_ROUND: u64 = 4 << 20;
 
 /// The readers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     /// Its owner only.
     Owner,
     /// Whomever the user's umask lets.
@@ -90,7 +90,7 @@ fn exists(path: &Path) -> RolesError {
 ///
 /// # Errors
 /// If something has that name already, or writing fails.
-pub fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(), RolesError> {
+pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(), RolesError> {
     expect_absent(path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let write = || -> std::io::Result<Result<(), tempfile::PersistError>> {
@@ -111,6 +111,18 @@ pub fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(), RolesE
         std::io::ErrorKind::AlreadyExists => exists(path),
         _ => RolesError::io("write", path)(error.error),
     })
+}
+
+/// Writes a file that may be there already, with the same bytes.
+///
+/// # Errors
+/// If something else has that name, or writing fails.
+pub fn write_once(path: &Path, bytes: &[u8]) -> Result<(), RolesError> {
+    if !path.is_file() {
+        return write_new(path, bytes, Access::Shared);
+    }
+    let is_same = read_up_to(path, bytes.len() as u64).is_ok_and(|found| found == bytes);
+    if is_same { Ok(()) } else { Err(RolesError::results(path, ResultsFault::Other)) }
 }
 
 /// Takes the lock of a folder until the file is dropped.

@@ -48,7 +48,7 @@ pub use charge::{LedgerOptions, default_ledger, privacy_event};
 pub use checks::{check_receipt, check_result, read_message};
 pub use error::{OptionsFault, RolesError};
 pub use fault::{InputFault, LogFault, ReadFault, ResultsFault, RoundFileFault};
-pub use files::{Access, hash_file, write_new};
+pub use files::{hash_file, write_once};
 pub use identity::{Identity, IdentityReport, PartyKey, PartyKeyError, generate_identity};
 pub use labels::{LabelsError, parse_labels};
 pub use log_check::{LogCheckOptions, LogCheckReport, check_log};

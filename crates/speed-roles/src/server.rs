@@ -17,7 +17,7 @@ use speed_core::Circuit;
 use crate::charge::LedgerOptions;
 use crate::error::RolesError;
 use crate::fault::ResultsFault;
-use crate::files::{Access, lock, read_input, write_new};
+use crate::files::{lock, write_once};
 use crate::randomness::RoundRandomness;
 
 pub use crate::refusal::{MessageFault, Refusal};
@@ -87,15 +87,6 @@ pub fn aggregate(
     write_once(out, &labelled.bytes)?;
     write_once(&log_of(out), &server.log()?.to_bytes())?;
     Ok(server.report(labelled, out))
-}
-
-/// Writes a file that may be there already, with the same bytes.
-fn write_once(path: &Path, bytes: &[u8]) -> Result<(), RolesError> {
-    if !path.is_file() {
-        return write_new(path, bytes, Access::Shared);
-    }
-    let is_same = read_input(path, bytes.len() as u64).is_ok_and(|found| found == bytes);
-    if is_same { Ok(()) } else { Err(RolesError::results(path, ResultsFault::Other)) }
 }
 
 /// A result's place, while one server works on it.

@@ -120,6 +120,7 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
 
     // The same message again gets the same receipt, and the log says that it is in the sum.
     asks(&parties, port, "teacher 3", "teacher send --message message --receipt again");
+    asks(&parties, port, "teacher 3", "teacher send --message message --receipt again");
     let [first, second] =
         ["receipt", "again"].map(|name| fs::read(parties.path("teacher 3", name)).expect("a receipt"));
     assert_eq!(first, second);
