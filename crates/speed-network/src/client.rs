@@ -83,7 +83,7 @@ pub fn fetch(options: &ClientOptions, out: &Path) -> Result<FetchReport, Network
     check_result(&result, &caller.file).map_err(RolesError::input(out))?;
     write_once(out, &bytes)?;
     // It is here, whether the server hears of it or not.
-    let _ = caller.once(async |caller| {
+    let _ = caller.ask(async |caller| {
         let mut connection = caller.connect().await?;
         Ok::<Reply, Fault>(connection.request(Method::PUT, "/v3/fetched", &[], Bytes::new(), SMALL).await?)
     });
@@ -135,7 +135,7 @@ impl Caller {
     }
 
     fn refused(&self, fault: Fault) -> NetworkError {
-        NetworkError::Refused { fault }
+        NetworkError::Refused { server: self.server.clone(), fault }
     }
 
     /// Asks until there is an answer, a refusal, or no patience left; pauses grow from a quarter of a second to five.
@@ -147,7 +147,11 @@ impl Caller {
                     Ok(answer) => return Ok(answer),
                     Err(fault) if !fault.is_passing() => return Err(this.refused(fault)),
                     Err(fault) if start.elapsed() + pause > this.patience => {
-                        return Err(NetworkError::Unreachable { fault, tried: start.elapsed() });
+                        return Err(NetworkError::Unreachable {
+                            server: this.server.clone(),
+                            fault,
+                            tried: start.elapsed(),
+                        });
                     }
                     Err(fault) => tracing::debug!(%fault, "asking again"),
                 }
@@ -176,7 +180,10 @@ impl Caller {
         if state.round == expected {
             Ok(())
         } else {
-            Err(Fault::OtherRound { expected, found: state.round.chars().take(64).collect() })
+            Err(Fault::OtherRound {
+                expected,
+                found: speed_core::printable(&state.round.chars().take(64).collect::<String>()),
+            })
         }
     }
 

@@ -21,16 +21,20 @@ pub enum NetworkError {
         source: std::io::Error,
     },
     /// A server that did not answer within the time that the caller gave.
-    #[error("{fault} (tried for {tried:.0?})")]
+    #[error("{} (tried for {tried:.0?})", at(server, fault))]
     Unreachable {
+        /// The server's address.
+        server: String,
         /// The last fault.
         fault: Fault,
         /// The time.
         tried: Duration,
     },
     /// A server that answered with something else.
-    #[error("{fault}")]
+    #[error("{}", at(server, fault))]
     Refused {
+        /// The server's address.
+        server: String,
         /// The fault.
         fault: Fault,
     },
@@ -45,6 +49,15 @@ pub enum NetworkError {
     Tls(#[from] TlsError),
 }
 
+/// Says at which server a fault happened.
+fn at(server: &str, fault: &Fault) -> String {
+    match fault {
+        // It says so itself.
+        Fault::Connection(error) => error.to_string(),
+        fault => format!("{server}: {fault}"),
+    }
+}
+
 /// A fault of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -52,10 +65,10 @@ pub enum Fault {
     #[error(transparent)]
     Connection(#[from] ClientError),
     /// A server that asks to come later.
-    #[error("the server is busy: {0}")]
+    #[error("is busy: {0}")]
     Busy(String),
     /// A refusal.
-    #[error("the server answers {status}: {message}")]
+    #[error("answers {status}: {message}")]
     Status {
         /// The HTTP status.
         status: u16,
@@ -63,13 +76,13 @@ pub enum Fault {
         message: String,
     },
     /// An answer that is none.
-    #[error("the server answers with what is no {expected}")]
+    #[error("answers with what is no {expected}")]
     Answer {
         /// The expected.
         expected: &'static str,
     },
     /// A server of another round.
-    #[error("the server serves round {found}, expected {expected}")]
+    #[error("serves round {found}, expected {expected}")]
     OtherRound {
         /// The round asked for.
         expected: String,

@@ -16,6 +16,7 @@ const BATCH: usize = 256;
 pub(crate) type Kept = Result<Receipt, Refusal>;
 
 enum Order {
+    Ask(Admitted, oneshot::Sender<Result<Kept, Admitted>>),
     Keep(Admitted, oneshot::Sender<Kept>),
     Close(oneshot::Sender<()>),
 }
@@ -53,6 +54,13 @@ impl Keeper {
 }
 
 impl KeeperHandle {
+    /// Returns what became of a message already, or the message, if it is to be looked at. None if the keeper has ended.
+    pub(crate) async fn ask(&self, message: Admitted) -> Option<Result<Kept, Admitted>> {
+        let (reply, decided) = oneshot::channel();
+        self.0.send(Order::Ask(message, reply)).ok()?;
+        decided.await.ok()
+    }
+
     /// Keeps a message. None if the keeper has ended.
     pub(crate) async fn keep(&self, message: Admitted) -> Option<Kept> {
         let (reply, kept) = oneshot::channel();
@@ -77,6 +85,9 @@ fn keep(server: &RoundServer, queue: &Receiver<Order>, count: &watch::Sender<usi
         // Whoever waits behind an order to close came too late.
         for order in std::iter::once(first).chain(queue.try_iter()) {
             match order {
+                Order::Ask(message, reply) => {
+                    let _ = reply.send(reception.decided(&message).ok_or(message));
+                }
                 Order::Keep(message, reply) => {
                     messages.push(message);
                     replies.push(reply);

@@ -16,6 +16,7 @@ mod routes;
 mod serve;
 mod stage;
 mod uploads;
+mod watchers;
 
 pub use client::{ClientOptions, FetchReport, SendReport, connect, fetch, fetch_log, send};
 pub use error::{Fault, NetworkError};

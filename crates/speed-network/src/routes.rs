@@ -1,6 +1,7 @@
 //! The requests of a round's parties, and their answers.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use axum::Router;
@@ -14,12 +15,12 @@ use http_body_util::BodyExt as _;
 use serde::{Deserialize, Serialize};
 use speed_core::Digest;
 use speed_roles::PartyKey;
-use speed_roles::server::RoundServer;
+use speed_roles::server::{Admitted, RoundServer};
 use speed_transport::{Counters, PeerKey};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-use crate::keeper::KeeperHandle;
+use crate::keeper::{KeeperHandle, Kept};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::rates::Rates;
@@ -42,8 +43,10 @@ pub(crate) struct Desk {
     pub(crate) uploads: Uploads,
     pub(crate) rates: Rates,
     pub(crate) limits: Limits,
-    /// Checks of messages at a time: one for each thread.
-    pub(crate) checks: Semaphore,
+    /// Checks of proofs at a time: one for each thread.
+    pub(crate) checks: Arc<Semaphore>,
+    /// Parties with a message that is being checked.
+    pub(crate) checking: Mutex<HashSet<[u8; 32]>>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) connections: Arc<Counters>,
 }
@@ -151,7 +154,11 @@ async fn upload(
         return reply(StatusCode::FORBIDDEN, "only teachers send messages");
     }
     match receive(&desk, peer, digest, (length, offset), body).await {
-        Ok(bytes) if Digest::of(&bytes) == digest => accept(&desk, peer, bytes).await,
+        Ok(bytes) if Digest::of(&bytes) == digest => {
+            // Whoever hangs up finds its message kept when it comes again: what was received is not received twice.
+            let accepting = tokio::spawn(async move { accept(&desk, peer, bytes).await });
+            accepting.await.unwrap_or_else(|_| reply(StatusCode::SERVICE_UNAVAILABLE, "the message could not be kept"))
+        }
         Ok(_) => refuse(&desk, "damaged", "the bytes have another SHA-256"),
         Err(response) => response,
     }
@@ -182,24 +189,59 @@ async fn receive(
     writer.finish().map_err(|found| at(StatusCode::ACCEPTED, found))
 }
 
-/// Checks a whole message and keeps it.
+/// Checks a whole message and keeps it; one at a time of each party.
 async fn accept(desk: &Arc<Desk>, peer: PeerKey, bytes: Vec<u8>) -> Response {
-    let Ok(_permit) = desk.checks.acquire().await else {
-        return reply(StatusCode::SERVICE_UNAVAILABLE, "the server stops");
+    let Some(from) = party(peer) else { return reply(StatusCode::FORBIDDEN, "only teachers send messages") };
+    let Some(_turn) = Turn::take(desk, peer) else {
+        return reply(StatusCode::SERVICE_UNAVAILABLE, "a message of this party is being checked");
     };
-    let (server, Some(from)) = (desk.server.clone(), party(peer)) else {
-        return reply(StatusCode::FORBIDDEN, "only teachers send messages");
-    };
-    let checked = tokio::task::spawn_blocking(move || server.check_message(bytes, from)).await;
-    let kept = match checked {
-        Ok(Ok(message)) => desk.keeper.keep(message).await,
-        Ok(Err(refusal)) => Some(Err(refusal)),
-        Err(_) => None,
+    let kept = match desk.server.check_message(bytes, from) {
+        Err(refusal) => Some(Err(refusal)),
+        // Cheap answers first: a proof takes a while.
+        Ok(message) => match desk.keeper.ask(message).await {
+            Some(Err(message)) => check_and_keep(desk, message).await,
+            decided => decided.and_then(Result::ok),
+        },
     };
     match kept {
         Some(Ok(receipt)) => (StatusCode::CREATED, receipt.to_bytes()).into_response(),
         Some(Err(refusal)) => refuse(desk, refusal.reason, &refusal.to_string()),
-        None => reply(StatusCode::INTERNAL_SERVER_ERROR, "the message could not be kept"),
+        None => reply(StatusCode::SERVICE_UNAVAILABLE, "the message could not be kept"),
+    }
+}
+
+/// Checks the proofs of a message, as many at a time as there are threads, and keeps it.
+async fn check_and_keep(desk: &Arc<Desk>, message: Admitted) -> Option<Kept> {
+    let permit = desk.checks.clone().acquire_owned().await.ok()?;
+    let server = desk.server.clone();
+    let check = move || {
+        // With the check, not with whoever waits for it.
+        let _permit = permit;
+        server.check_proofs(&message).map(|()| message)
+    };
+    match tokio::task::spawn_blocking(check).await {
+        Ok(Ok(message)) => desk.keeper.keep(message).await,
+        Ok(Err(refusal)) => Some(Err(refusal)),
+        Err(_) => None,
+    }
+}
+
+/// A party's turn to have a message checked.
+struct Turn {
+    desk: Arc<Desk>,
+    peer: PeerKey,
+}
+
+impl Turn {
+    fn take(desk: &Arc<Desk>, peer: PeerKey) -> Option<Self> {
+        let is_first = desk.checking.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.0);
+        is_first.then(|| Self { desk: desk.clone(), peer })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.desk.checking.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.peer.0);
     }
 }
 
@@ -213,7 +255,7 @@ async fn log(State(desk): State<Arc<Desk>>) -> Response {
     let server = desk.server.clone();
     match tokio::task::spawn_blocking(move || server.log()).await {
         Ok(Ok(log)) => log.to_bytes().into_response(),
-        _ => reply(StatusCode::INTERNAL_SERVER_ERROR, "the log cannot be read"),
+        _ => reply(StatusCode::SERVICE_UNAVAILABLE, "the log cannot be read"),
     }
 }
 
@@ -226,7 +268,7 @@ async fn result(State(desk): State<Arc<Desk>>, Extension(peer): Extension<PeerKe
     match tokio::task::spawn_blocking(move || server.result()).await {
         Ok(Ok(Some(bytes))) => bytes.into_response(),
         Ok(Ok(None)) => (StatusCode::ACCEPTED, axum_json(&state(&desk))).into_response(),
-        _ => reply(StatusCode::INTERNAL_SERVER_ERROR, "the result cannot be read"),
+        _ => reply(StatusCode::SERVICE_UNAVAILABLE, "the result cannot be read"),
     }
 }
 

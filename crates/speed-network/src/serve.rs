@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -18,9 +18,10 @@ use crate::keeper::Keeper;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::rates::Rates;
-use crate::routes::{Desk, parties, watchers};
+use crate::routes::{self, Desk, parties};
 use crate::stage::Stage;
 use crate::uploads::Uploads;
+use crate::watchers::Few;
 
 /// The options of a server of a round.
 #[derive(Clone, Debug)]
@@ -107,7 +108,8 @@ async fn run(
     let (limits, counters) = (options.limits.connections.clone(), desk.connections.clone());
     let serving =
         tokio::spawn(speed_transport::serve(parties_at, tls, limits, parties(desk.clone()), stopped.clone(), counters));
-    let watching = watchers_at.map(|listener| tokio::spawn(watch_at(listener, watchers(desk.clone()), stopped)));
+    let watching =
+        watchers_at.map(|listener| tokio::spawn(watch_at(listener, routes::watchers(desk.clone()), stopped)));
 
     let mut fetched = desk.fetched.subscribe();
     let whole = async {
@@ -147,7 +149,8 @@ fn desk(options: &ServeOptions, server: &Arc<RoundServer>, keeper: &Keeper, stag
         uploads: Uploads::new(limits.unfinished.max(16 * server.max_message())),
         rates: Rates::new(limits.burst, limits.rate),
         limits,
-        checks: Semaphore::new(options.server.threads.get()),
+        checks: Arc::new(Semaphore::new(options.server.threads.get())),
+        checking: Mutex::default(),
         metrics: Arc::new(Metrics::default()),
         connections: Arc::new(Counters::default()),
     }
@@ -257,12 +260,15 @@ fn address(listener: &TcpListener) -> SocketAddr {
     listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)))
 }
 
+/// The most connections of those who watch.
+const WATCHERS: usize = 32;
+
 /// Answers those who watch, without TLS, until the server stops.
 async fn watch_at(listener: TcpListener, app: Router, mut stop: watch::Receiver<bool>) {
     let stopped = async move {
         let _ = stop.wait_for(|stop| *stop).await;
     };
-    let _ = axum::serve(listener, app).with_graceful_shutdown(stopped).await;
+    let _ = axum::serve(Few::new(listener, WATCHERS), app).with_graceful_shutdown(stopped).await;
 }
 
 /// Waits for the process to be told to stop.

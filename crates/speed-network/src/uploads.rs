@@ -95,7 +95,7 @@ impl Uploads {
         inner.reserved += length;
         upload.is_open = true;
         inner.of.insert(party, upload);
-        Ok(Writer { uploads: self, party })
+        Ok(Writer { uploads: self, party, is_done: false })
     }
 }
 
@@ -103,6 +103,8 @@ impl Uploads {
 pub(crate) struct Writer<'a> {
     uploads: &'a Uploads,
     party: [u8; 32],
+    /// Whether the upload is this writer's no more.
+    is_done: bool,
 }
 
 impl Writer<'_> {
@@ -118,11 +120,12 @@ impl Writer<'_> {
     }
 
     /// Takes the whole file away, or says how much of it is there.
-    pub(crate) fn finish(self) -> Result<Vec<u8>, usize> {
+    pub(crate) fn finish(mut self) -> Result<Vec<u8>, usize> {
         let mut inner = self.uploads.lock();
         match inner.of.get(&self.party) {
             Some(upload) if upload.bytes.len() < upload.length => Err(upload.bytes.len()),
             _ => {
+                self.is_done = true;
                 let upload = inner.of.remove(&self.party);
                 let bytes = upload.map_or_else(Vec::new, |upload| upload.bytes);
                 inner.reserved -= bytes.len();
@@ -134,7 +137,9 @@ impl Writer<'_> {
 
 impl Drop for Writer<'_> {
     fn drop(&mut self) {
-        if let Some(upload) = self.uploads.lock().of.get_mut(&self.party) {
+        if !self.is_done
+            && let Some(upload) = self.uploads.lock().of.get_mut(&self.party)
+        {
             upload.is_open = false;
         }
     }

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_accountant::{Budget, Delta, PrivacyEvent};
+use speed_accountant::{Budget, Delta, PrivacyEvent, QueryBatch};
 use speed_core::NoisePlacement;
 use speed_ledger::{ChargeRequest, Ledger};
 use speed_mechanism::HonestRatio;
 
 use crate::error::RolesError;
+use crate::fault::ResultsFault;
 use crate::round_file::RoundFile;
 
 /// The ledger of a party.
@@ -45,6 +46,32 @@ pub fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, R
         event = event.with_threshold(threshold as f64)?;
     }
     Ok(event)
+}
+
+/// Refuses a round that a ledger has and the registry at this path does not know: its message or result may be out.
+pub(crate) fn expect_uncharged(options: &LedgerOptions, file: &RoundFile, registry: &Path) -> Result<(), RolesError> {
+    if file.round().is_simulation() || !options.path.exists() {
+        return Ok(());
+    }
+    let id = file.id().to_hex();
+    let charges = Ledger::open(&options.path)?.statement()?.charges;
+    if charges.iter().any(|charge| charge.noise_digest == id) {
+        return Err(RolesError::results(registry, ResultsFault::Forgotten));
+    }
+    Ok(())
+}
+
+/// Checks that a ledger has budget for a round with this much noise, or has it already.
+pub(crate) fn expect_budget(options: &LedgerOptions, file: &RoundFile, present: usize) -> Result<(), RolesError> {
+    if file.round().is_simulation() || !options.path.exists() {
+        return Ok(());
+    }
+    let (ledger, id) = (Ledger::open(&options.path)?, file.id().to_hex());
+    if ledger.statement()?.charges.iter().any(|charge| charge.noise_digest == id) {
+        return Ok(());
+    }
+    let shape = file.round().shape();
+    Ok(ledger.would_allow(&[QueryBatch::new(privacy_event(file, present)?, shape.classes(), shape.queries())], None)?)
 }
 
 /// Charges a round to a ledger, before it is answered, unless it is charged already. Simulations cost nothing.

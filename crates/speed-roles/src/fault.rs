@@ -62,6 +62,9 @@ pub enum InputFault {
         /// What the owner is.
         is: &'static str,
     },
+    /// A secret key that was destroyed when its labels were written.
+    #[error("was destroyed when its labels were written; they are there")]
+    Destroyed,
     /// A list of a key's rounds that is damaged.
     #[error("expected a line for each round of the key: its id, and a number of bits")]
     KeyUse,
@@ -133,6 +136,14 @@ pub enum LogFault {
         /// The server's name.
         server: String,
     },
+    /// A log from before the receipt.
+    #[error("has {entries} entries and is older than the receipt, which is for entry {expected}: fetch the log again")]
+    Older {
+        /// Entries of the log.
+        entries: usize,
+        /// Entries that the receipt's log had.
+        expected: usize,
+    },
     /// A log that lacks what its receipt says. Both are signed: together they convict the server.
     #[error(
         "does not say at entry {entry} that this message was received, as the server's receipt does: the server changed its log, or the receipt is \
@@ -163,8 +174,14 @@ pub enum ResultsFault {
     #[error("is there already and is no file: move it away, or give another --out")]
     NoFile,
     /// A result that another program is about to write.
-    #[error("another `speed server` is about to write this result")]
+    #[error("another program works with it")]
     InUse,
+    /// A registry that does not know a round that was charged.
+    #[error(
+        "knows nothing of this round, which the ledger was charged for: the round was answered with another registry, or this one was lost or put back. Give the \
+         right --registry; a second answer would have other noise"
+    )]
+    Forgotten,
     /// A registry that another program works with.
     #[error("another program works with this registry: one at a time can")]
     RegistryInUse,

@@ -104,13 +104,22 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(),
         let mut file = builder.tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
-        Ok(file.persist_noclobber(path).map(drop))
+        let persisted = file.persist_noclobber(path).map(drop);
+        sync_folder(folder);
+        Ok(persisted)
     };
     let persisted = write().map_err(RolesError::io("write", path))?;
     persisted.map_err(|error| match error.error.kind() {
         std::io::ErrorKind::AlreadyExists => exists(path),
         _ => RolesError::io("write", path)(error.error),
     })
+}
+
+/// Syncs a folder: a new name is durable when its folder is; where that cannot be done the file itself still is.
+pub(crate) fn sync_folder(folder: &Path) {
+    if let Ok(folder) = File::open(folder) {
+        drop(folder.sync_all());
+    }
 }
 
 /// Writes a file that may be there already, with the same bytes.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
-use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _};
+use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, KeypairBytes};
 use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::Serialize;
 use speed_aggregation::Signature;
@@ -43,7 +43,9 @@ impl Identity {
     }
 
     fn to_pem(&self) -> Zeroizing<String> {
-        self.0.to_pkcs8_pem(LineEnding::LF).expect("a key of 32 bytes has a form in PEM")
+        // Without the public half, as openssl writes it: not all programs read the newer form with both.
+        let pair = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
+        pair.to_pkcs8_pem(LineEnding::LF).expect("a key of 32 bytes has a form in PEM")
     }
 
     /// Returns the key itself, for TLS.

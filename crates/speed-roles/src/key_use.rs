@@ -1,6 +1,6 @@
 //! The rounds that a student's keys are used for.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use speed_aggregation::{Parameters, RoundId};
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
-use crate::files::{MAX_ROUND, read_input};
+use crate::files::{MAX_ROUND, lock, read_input};
 use crate::round_file::RoundFile;
 
 /// The rounds of a key set: a text file beside the public key, with the extension `rounds`. A line is a round's id and the bits of the secret key
@@ -16,20 +16,19 @@ use crate::round_file::RoundFile;
 pub(crate) struct KeyUse {
     path: PathBuf,
     rounds: Vec<(RoundId, f64)>,
+    /// Bytes of the whole lines.
+    end: u64,
+    /// Nobody else notes a round in between.
+    file: File,
 }
 
 impl KeyUse {
-    /// Reads the rounds of a public key.
-    pub(crate) fn read(public_key: &Path) -> Result<Self, RolesError> {
-        let path = public_key.with_extension("rounds");
-        let bytes = if path.exists() { read_input(&path, MAX_ROUND)? } else { Vec::new() };
-        let round = |line: &str| -> Option<(RoundId, f64)> {
-            let (id, bits) = line.split_once(' ')?;
-            Some((id.parse().ok()?, bits.parse().ok().filter(|bits: &f64| *bits >= 0.0)?))
-        };
-        let rounds = std::str::from_utf8(&bytes).ok().and_then(|text| text.lines().map(round).collect());
-        let rounds = rounds.ok_or(InputFault::KeyUse).map_err(RolesError::input(&path))?;
-        Ok(Self { path, rounds })
+    /// Reads the rounds of a public key, and lets nobody else until it is dropped.
+    pub(crate) fn open(public_key: &Path) -> Result<Self, RolesError> {
+        let path = path_of(public_key);
+        let file = lock(&path)?;
+        let (rounds, end) = read(&path)?;
+        Ok(Self { path, rounds, end, file })
     }
 
     /// Checks that the keys may be used for a round as well, with proofs or without: they were used for no other, or `reuse` says that they may be, and what
@@ -61,12 +60,37 @@ impl KeyUse {
         let bits = if file.round().proofs().is_some() { 0.0 } else { readable_bits(file) };
         let line = format!("{} {bits:.3}\n", file.id().to_hex());
         let append = || -> std::io::Result<()> {
-            let mut rounds = OpenOptions::new().append(true).create(true).open(&self.path)?;
-            rounds.write_all(line.as_bytes())?;
-            rounds.sync_all()
+            // Half a line of a crash: its round's file was never written.
+            self.file.set_len(self.end)?;
+            (&self.file).write_all(line.as_bytes())?;
+            self.file.sync_all()
         };
         append().map_err(RolesError::io("write", &self.path))
     }
+}
+
+/// Returns how many rounds a public key has beside this one.
+pub(crate) fn other_rounds(public_key: &Path, round: RoundId) -> Result<usize, RolesError> {
+    let path = path_of(public_key);
+    let rounds = if path.exists() { read(&path)?.0 } else { Vec::new() };
+    Ok(rounds.iter().filter(|(id, _)| *id != round).count())
+}
+
+fn path_of(public_key: &Path) -> PathBuf {
+    public_key.with_extension("rounds")
+}
+
+/// Reads the whole lines of a list of rounds, and how many bytes they have.
+fn read(path: &Path) -> Result<(Vec<(RoundId, f64)>, u64), RolesError> {
+    let bytes = read_input(path, MAX_ROUND)?;
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let round = |line: &str| -> Option<(RoundId, f64)> {
+        let (id, bits) = line.split_once(' ')?;
+        Some((id.parse().ok()?, bits.parse().ok().filter(|bits: &f64| *bits >= 0.0)?))
+    };
+    let rounds = std::str::from_utf8(&bytes[..whole]).ok().and_then(|text| text.lines().map(round).collect());
+    let rounds = rounds.ok_or(InputFault::KeyUse).map_err(RolesError::input(path))?;
+    Ok((rounds, whole as u64))
 }
 
 /// Returns how many bits of the secret key a teacher could read out of the labels of a round without proofs: a label has no more than the logarithm of the number of

@@ -34,6 +34,8 @@ pub struct LogCheckReport {
     pub teacher: usize,
     /// True if the sum is closed.
     pub closed: bool,
+    /// True if the message came over the network, as the server says.
+    pub received: bool,
     /// True if the message is in the sum, as the server says.
     pub counted: bool,
     /// Teachers whose messages are in the sum, as the server says.
@@ -84,6 +86,9 @@ fn read_log(
     }
     if let Some(receipt) = receipt {
         let entry = receipt.head().entries();
+        if log.entries().len() < entry {
+            return Err(LogFault::Older { entries: log.entries().len(), expected: entry });
+        }
         let received = |entry: &speed_aggregation::LogEntry| {
             (entry.event(), entry.teacher(), entry.digest()) == (LogEvent::Received, Some(teacher), message)
         };
@@ -95,6 +100,7 @@ fn read_log(
     }
     let of = |event| log.entries().iter().filter(move |entry| entry.event() == event);
     let closed = of(LogEvent::Closed).next().is_some();
+    let received = of(LogEvent::Received).any(|entry| entry.teacher() == Some(teacher) && entry.digest() == message);
     let counted = of(LogEvent::Counted).any(|entry| entry.teacher() == Some(teacher) && entry.digest() == message);
     if closed && !counted {
         return Err(LogFault::NotCounted { teacher });
@@ -103,6 +109,7 @@ fn read_log(
         round: file.id().to_hex(),
         teacher,
         closed,
+        received,
         counted,
         teachers_counted: of(LogEvent::Counted).count(),
         entries: log.entries().len(),

@@ -1,6 +1,6 @@
 //! The memory of a party over all its rounds.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,14 @@ use speed_aggregation::{EncryptedAnswer, LogEntry, RoundId};
 
 use crate::error::RolesError;
 use crate::fault::ResultsFault;
+use crate::files::sync_folder;
 
 type Key = &'static [u8; 32];
 type OfRound = TableDefinition<'static, Key, &'static [u8]>;
 type InRound = TableDefinition<'static, (Key, u32), &'static [u8]>;
 
-/// A teacher's messages.
-const ANSWERED: OfRound = TableDefinition::new("answered");
+/// A teacher's messages, by its index.
+const ANSWERED: InRound = TableDefinition::new("answered");
 /// A server's messages of a round, by teacher.
 const RECEIVED: InRound = TableDefinition::new("received");
 /// A server's closed sums, as long as their answers are not done.
@@ -53,16 +54,18 @@ impl Registry {
     /// # Errors
     /// If another program works with it, or it is damaged, or reading or writing fails.
     pub fn open(path: &Path) -> Result<Self, RolesError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(RolesError::io("open", path))?;
-        if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+        if std::fs::symlink_metadata(path).is_err() {
+            create(path)?;
+        }
+        let meta = std::fs::metadata(path).map_err(RolesError::io("open", path))?;
+        if !meta.is_file() {
             return Err(RolesError::results(path, ResultsFault::NoFile));
         }
-        let open = || Builder::new().set_check_integrity_on_open(true).create_with_backend(FileBackend::new(file)?);
-        let database = open().map_err(|error| match error {
+        if meta.len() == 0 {
+            return Err(RolesError::results(path, ResultsFault::Other));
+        }
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(RolesError::io("open", path))?;
+        let database = database(file).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => RolesError::results(path, ResultsFault::RegistryInUse),
             error => RolesError::registry(path)(error),
         })?;
@@ -76,14 +79,20 @@ impl Registry {
     }
 
     /// Returns a teacher's message to a round, if it gave one.
-    pub(crate) fn answered(&self, round: RoundId) -> Result<Option<Vec<u8>>, RolesError> {
-        self.get(ANSWERED, round)
+    pub(crate) fn answered(&self, round: RoundId, teacher: u32) -> Result<Option<Vec<u8>>, RolesError> {
+        let read = || -> Result<Option<Vec<u8>>, redb::Error> {
+            match self.database.begin_read()?.open_table(ANSWERED) {
+                Err(TableError::TableDoesNotExist(_)) => Ok(None),
+                table => Ok(table?.get((round.as_bytes(), teacher))?.map(|bytes| bytes.value().to_vec())),
+            }
+        };
+        read().map_err(RolesError::registry(&self.path))
     }
 
     /// Keeps a teacher's message.
-    pub(crate) fn keep_answered(&self, round: RoundId, message: &[u8]) -> Result<(), RolesError> {
+    pub(crate) fn keep_answered(&self, round: RoundId, teacher: u32, message: &[u8]) -> Result<(), RolesError> {
         self.write(|transaction| {
-            transaction.open_table(ANSWERED)?.insert(round.as_bytes(), message)?;
+            transaction.open_table(ANSWERED)?.insert((round.as_bytes(), teacher), message)?;
             Ok(())
         })
     }
@@ -104,9 +113,9 @@ impl Registry {
         })
     }
 
-    /// Returns the messages that came over a network, in the order of their teachers.
-    pub(crate) fn received(&self, round: RoundId) -> Result<Vec<Vec<u8>>, RolesError> {
-        self.range(RECEIVED, round)
+    /// Hands the messages that came over a network to `take`, in the order of their teachers, one at a time.
+    pub(crate) fn for_each_received(&self, round: RoundId, take: &mut dyn FnMut(&[u8])) -> Result<(), RolesError> {
+        self.for_each(RECEIVED, round, take)
     }
 
     /// Returns the closed sum of a round, if its answers are not all done.
@@ -159,6 +168,7 @@ impl Registry {
             transaction.open_table(RESULTS)?.insert(round.as_bytes(), result)?;
             transaction.open_table(SUMS)?.remove(round.as_bytes())?;
             transaction.open_table(ANSWERS)?.retain_in(whole(&round), |_, _| false)?;
+            transaction.open_table(RECEIVED)?.retain_in(whole(&round), |_, _| false)?;
             append(transaction, round, entries)
         })
     }
@@ -181,13 +191,21 @@ impl Registry {
     }
 
     fn range(&self, table: InRound, round: RoundId) -> Result<Vec<Vec<u8>>, RolesError> {
-        let read = || -> Result<Vec<Vec<u8>>, redb::Error> {
+        let mut values = Vec::new();
+        self.for_each(table, round, &mut |value| values.push(value.to_vec()))?;
+        Ok(values)
+    }
+
+    fn for_each(&self, table: InRound, round: RoundId, take: &mut dyn FnMut(&[u8])) -> Result<(), RolesError> {
+        let mut read = || -> Result<(), redb::Error> {
             let table = match self.database.begin_read()?.open_table(table) {
-                Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+                Err(TableError::TableDoesNotExist(_)) => return Ok(()),
                 table => table?,
             };
-            let values = table.range(whole(&round))?.map(|entry| Ok(entry?.1.value().to_vec()));
-            values.collect()
+            for entry in table.range(whole(&round))? {
+                take(entry?.1.value());
+            }
+            Ok(())
         };
         read().map_err(RolesError::registry(&self.path))
     }
@@ -200,6 +218,46 @@ impl Registry {
             Ok(transaction.commit()?)
         };
         write().map_err(RolesError::registry(&self.path))
+    }
+}
+
+/// Bytes of the database that are kept in memory.
+const CACHE: usize = 64 << 20;
+
+/// Opens the database in a file, and checks all of it.
+fn database(file: File) -> Result<Database, DatabaseError> {
+    let mut builder = Builder::new();
+    builder.set_check_integrity_on_open(true).set_cache_size(CACHE).create_with_backend(FileBackend::new(file)?)
+}
+
+/// Makes an empty registry under another name and gives it its own when it is whole: a kill leaves none, or a good one.
+fn create(path: &Path) -> Result<(), RolesError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".writing-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600));
+    let file = builder.tempfile_in(folder).map_err(RolesError::io("create", path))?;
+    let twin = file.reopen().map_err(RolesError::io("create", path))?;
+    let made = || -> Result<(), redb::Error> {
+        let database = database(twin)?;
+        // A table, so that something was committed.
+        let transaction = database.begin_write()?;
+        transaction.open_table(ANSWERED)?;
+        transaction.commit()?;
+        Ok(())
+    };
+    made().map_err(RolesError::registry(path))?;
+    file.as_file().sync_all().map_err(RolesError::io("create", path))?;
+    match file.persist_noclobber(path) {
+        // Somebody else made one meanwhile.
+        Err(error) if error.error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(RolesError::io("create", path)(error.error))
+        }
+        _ => {
+            sync_folder(folder);
+            Ok(())
+        }
     }
 }
 

@@ -80,10 +80,12 @@ pub fn aggregate(
     // Before the argmax, not after it: whether the result can be written there, and that nobody else is about to.
     let _lock = ResultLock::take(out)?;
     let server = RoundServer::open(options.clone())?;
-    if out.is_file() {
-        write_once(out, server.result()?.as_deref().unwrap_or_default())?;
+    for path in [out, &log_of(out)] {
+        if fs::symlink_metadata(path).is_ok() && server.result()?.is_none() {
+            return Err(RolesError::results(path, ResultsFault::Other));
+        }
     }
-    let labelled = server.evaluate(&FolderInbox::open(answers)?, progress)?;
+    let labelled = server.evaluate(Some(&FolderInbox::open(answers)?), progress)?;
     write_once(out, &labelled.bytes)?;
     write_once(&log_of(out), &server.log()?.to_bytes())?;
     Ok(server.report(labelled, out))

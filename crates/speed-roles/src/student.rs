@@ -13,8 +13,9 @@ use speed_core::NoisePlacement;
 
 use crate::checks::check_result;
 use crate::error::RolesError;
+use crate::fault::InputFault;
 use crate::files::{Access, MAX_KEY, decode_input, expect_absent, read_up_to, write_new};
-use crate::key_use::KeyUse;
+use crate::key_use::{KeyUse, other_rounds};
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
@@ -99,14 +100,18 @@ pub struct RoundOptions {
 pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesError> {
     let file = self::terms(terms, &options.public_key, &options.out)?;
     let key = decode_input(&options.public_key, MAX_KEY, PublicKey::from_bytes)?;
-    let key_use = KeyUse::read(&options.public_key)?;
-    // Before the proof key is made, which takes a while.
-    key_use.check(&file, options.proof_key.is_some(), key.parameters(), options.reuse_keys)?;
+    // The keys of simulations are nobody's. Checked before the proof key is made, which takes a while, and held until the round is noted.
+    let key_use = if file.round().is_simulation() { None } else { Some(KeyUse::open(&options.public_key)?) };
+    if let Some(key_use) = &key_use {
+        key_use.check(&file, options.proof_key.is_some(), key.parameters(), options.reuse_keys)?;
+    }
     let file = match &options.proof_key {
         Some(path) => write_proof_key(terms, &options.public_key, path, options.randomness)?,
         None => file,
     };
-    key_use.note(&file)?;
+    if let Some(key_use) = &key_use {
+        key_use.note(&file)?;
+    }
     write_round(&file, &options.out)?;
     Ok(file)
 }
@@ -163,6 +168,8 @@ pub struct OpenReport {
     pub excluded: Vec<(usize, &'static str)>,
     /// True if the secret key was destroyed.
     pub key_destroyed: bool,
+    /// Other rounds of the key, which cannot be opened without it.
+    pub other_rounds: usize,
     /// The labels' file.
     pub out: PathBuf,
 }
@@ -183,7 +190,7 @@ pub struct OpenOptions {
 }
 
 /// Opens a round's result and writes `query,label` lines, with an empty label where there is none: no answer, or an answer that does not
-/// decrypt to an outcome of the round, which the report names. The labels' file can be read by its owner only. Then the secret key is destroyed: its file
+/// decrypt to an outcome of the round, which the report names. The labels' file can be read by its owner only. Then the secret key is destroyed, unless other rounds need it: its file
 /// is overwritten and removed. (Copies elsewhere, in backups or on the blocks of a disk that moves what is overwritten, are not.) Killed in between and
 /// called again, it finds the same labels there and goes on.
 ///
@@ -191,6 +198,10 @@ pub struct OpenOptions {
 /// If an input is missing or damaged, the result is not for this key or round, or other labels are there already.
 pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     let OpenOptions { secret_key, result, round, keep_keys, out } = options;
+    if is_destroyed(secret_key) && out.is_file() {
+        fs::remove_file(secret_key).map_err(RolesError::io("remove", secret_key))?;
+        return Err(RolesError::input(secret_key)(InputFault::Destroyed));
+    }
     let key = decode_input(secret_key, MAX_KEY, SecretKey::from_bytes)?;
     let signed = decode_input(result, SignedResult::MAX_BYTES as u64, SignedResult::from_bytes)?;
     check_result(&signed, &RoundFile::read(round)?).map_err(RolesError::input(result))?;
@@ -200,7 +211,9 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     if !is_there {
         write_new(out, text.as_bytes(), Access::Owner)?;
     }
-    if !keep_keys {
+    let other_rounds = other_rounds(&secret_key.with_file_name(KEY_FILES[1]), list.round())?;
+    let destroys = !keep_keys && other_rounds == 0;
+    if destroys {
         destroy(secret_key)?;
     }
     let excluded = list.statuses().iter().enumerate().filter(|(_, status)| **status != TeacherStatus::Counted);
@@ -215,9 +228,15 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         honest_ratio: list.honest_ratio(),
         noise_by_server: list.placement() == NoisePlacement::Central,
         excluded: excluded.map(|(teacher, status)| (teacher, status.name())).collect(),
-        key_destroyed: !keep_keys,
+        key_destroyed: destroys,
+        other_rounds,
         out: out.clone(),
     })
+}
+
+/// Returns whether a file has zeros only, as a kill in the middle of [`destroy`] leaves it.
+fn is_destroyed(path: &Path) -> bool {
+    read_up_to(path, MAX_KEY).is_ok_and(|bytes| !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0))
 }
 
 /// Overwrites a secret's file with zeros, and removes it.

@@ -8,7 +8,7 @@ use speed_core::{Digest, NoisePlacement};
 use speed_mechanism::{Mechanism, MechanismError};
 use zeroize::Zeroizing;
 
-use crate::charge::{LedgerOptions, charge};
+use crate::charge::{LedgerOptions, charge, expect_uncharged};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::files::{Access, MAX_KEY, MAX_VOTES, decode_input, expect_absent, hash_file, write_new};
@@ -72,8 +72,8 @@ pub struct TeacherReport {
 }
 
 /// Encrypts a teacher's votes, with its share of the noise where the round asks for it, into one message. A round is answered once: the message
-/// is kept in the teacher's registry before it is written, and written again by every later call. Before that the round is charged to the
-/// teacher's ledger, as if no more teachers answered than must.
+/// is kept in the teacher's registry before it is written, and written again by every later call. In between the round is charged to the
+/// teacher's ledger, as if no more teachers answered than must; a round that is charged and not kept is refused, since its message may be out.
 ///
 /// # Errors
 /// If an input is missing, damaged or does not fit the round, the ledger has no budget for it, or the message is there already.
@@ -87,17 +87,20 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
         RolesError::input(&options.signing_key)(fault)
     })?;
     let registry = Registry::open(&options.registry)?;
-    let kept = registry.answered(file.id())?;
+    let index = u32::try_from(teacher).unwrap_or(u32::MAX);
+    let kept = registry.answered(file.id(), index)?;
     let repeated = kept.is_some();
     let submission = match kept {
         Some(kept) => kept,
         None => {
+            expect_uncharged(&options.ledger, &file, registry.path())?;
             let submission = encrypt(options, &file, &identity, teacher)?;
-            charge(&options.ledger, &file, file.round().min_teachers())?;
-            registry.keep_answered(file.id(), &submission)?;
+            registry.keep_answered(file.id(), index, &submission)?;
             submission
         }
     };
+    // What is charged is kept, and nobody has it yet: a charge without a message says that the registry was lost.
+    charge(&options.ledger, &file, file.round().min_teachers())?;
     write_new(&options.out, &submission, Access::Shared)?;
     let noise = file.noise().mechanism();
     Ok(TeacherReport {

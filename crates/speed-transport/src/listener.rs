@@ -144,7 +144,7 @@ async fn run_connection(stream: TcpStream, address: SocketAddr, mut slot: Slot, 
     };
     let Some((stream, peer)) = shaken else { return };
     if !slot.authenticate(peer) {
-        tracing::info!(%address, %peer, "dropped a connection: its peer has too many");
+        tracing::debug!(%address, %peer, "dropped a connection: its peer has too many");
         return;
     }
     tracing::debug!(%address, %peer, "connected");

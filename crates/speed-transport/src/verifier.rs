@@ -73,7 +73,7 @@ impl ClientCertVerifier for KnownClients {
         let key = only_key(end_entity, intermediates)?;
         if !self.keys.contains(&key) {
             // The client hears of it as the alert "access_denied" (RFC 8446, section 6.2), by which it tells this refusal from others.
-            tracing::info!(key = %PeerKey(key), "refused a client that is not on the roster");
+            tracing::debug!(key = %PeerKey(key), "refused a client that is not on the roster");
             return Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure));
         }
         Ok(ClientCertVerified::assertion())

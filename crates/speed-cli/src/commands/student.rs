@@ -112,10 +112,14 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
         report.counted,
         report.teachers,
     );
-    text.push_str(if report.key_destroyed {
-        "the secret key was destroyed\n"
-    } else {
-        "the secret key is still there: whoever gets it reads this round's messages. Destroy it when the round is over\n"
+    text.push_str(&match (report.key_destroyed, report.other_rounds) {
+        (true, _) => "the secret key was destroyed\n".to_owned(),
+        (false, 0) => {
+            "the secret key is still there: whoever gets it reads this round's messages. Destroy it when the round is over\n".to_owned()
+        }
+        (false, others) => format!(
+            "the secret key is still there: {others} other rounds have it. Whoever gets it reads the messages of all; destroy it when they are over\n"
+        ),
     });
     for query in &report.undecodable {
         text.push_str(&format!("query {query}: its answer is no outcome of the round\n"));

@@ -29,8 +29,10 @@ fn check(options: &LogCheckOptions, json: bool) -> Result<(), Failure> {
     }
     let became = if report.closed {
         format!("the message of teacher {} is in the sum, with {} in all", report.teacher, report.teachers_counted)
+    } else if report.received {
+        format!("the message of teacher {} was received, and the sum is open", report.teacher)
     } else {
-        "the sum is open".to_owned()
+        format!("the message of teacher {} has not come over the network, and the sum is open", report.teacher)
     };
     print(&format!("{became}, says the server, who signed {} entries\n", report.entries))
 }

@@ -351,7 +351,7 @@ pub(crate) struct ServeOptions {
     /// All parties come from one address, a proxy's: it may have as many handshakes at a time as all addresses together
     #[arg(long)]
     pub(crate) behind_proxy: bool,
-    /// Minutes after which the sum is closed with as many teachers as must answer; without it all are waited for
+    /// Minutes from the start of this process after which the sum is closed with as many teachers as must answer; without it all are waited for
     #[arg(long, value_name = "MINUTES")]
     pub(crate) wait: Option<u32>,
     /// End once the student has the result

@@ -77,7 +77,8 @@ impl Office {
             uploads: Uploads::new(1 << 20),
             rates: Rates::new(limits.burst, limits.rate),
             limits,
-            checks: Semaphore::new(2),
+            checks: Arc::new(Semaphore::new(2)),
+            checking: Mutex::default(),
             metrics: Arc::default(),
             connections: Arc::default(),
         });

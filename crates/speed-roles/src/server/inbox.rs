@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use speed_aggregation::RoundId;
 use speed_core::printable;
 
 use crate::error::RolesError;
 use crate::fault::{InputFault, ReadFault};
 use crate::files::read_up_to;
 use crate::refusal::{Refusal, Rejection};
+use crate::registry::Registry;
 
 /// What takes a message, given its bytes and whether its proofs were checked before.
 pub(super) type Take<'a> = dyn FnMut(&[u8], bool) -> Result<(), Rejection> + 'a;
@@ -15,7 +17,10 @@ pub(super) type Take<'a> = dyn FnMut(&[u8], bool) -> Result<(), Rejection> + 'a;
 /// The transport by which messages of a round reach the server: a folder, or a network.
 pub(super) trait Inbox {
     /// Hands the bytes of every message that is there, none longer than `max`, to `take`, and returns the refusals, by the transport or by `take`.
-    fn offer(&self, max: usize, take: &mut Take<'_>) -> Vec<Refusal>;
+    ///
+    /// # Errors
+    /// If the transport fails as a whole.
+    fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, RolesError>;
 }
 
 /// The files of a folder, in the order of their names, which mean nothing else. At most one message is in memory at a time.
@@ -46,7 +51,7 @@ impl FolderInbox {
 }
 
 impl Inbox for FolderInbox {
-    fn offer(&self, max: usize, take: &mut Take<'_>) -> Vec<Refusal> {
+    fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, RolesError> {
         let refusals = self.files.iter().map(|path| {
             let read = read_up_to(path, max as u64).map_err(|fault| Rejection {
                 teacher: None,
@@ -56,18 +61,29 @@ impl Inbox for FolderInbox {
             });
             read.and_then(|bytes| take(&bytes, false)).map_err(|rejection| rejection.of(name(path)))
         });
-        refusals.filter_map(Result::err).collect()
+        Ok(refusals.filter_map(Result::err).collect())
     }
 }
 
-/// The messages that came over a network. What is wrong with a message was said when it came.
-pub(super) struct RegistryInbox(pub(super) Vec<Vec<u8>>);
+/// The messages that came over a network. What is wrong with a message was said when it came, and a receipt was given for the others: they come first.
+pub(super) struct RegistryInbox<'a> {
+    pub(super) registry: &'a Registry,
+    pub(super) round: RoundId,
+    /// Files that came by another way.
+    pub(super) then: Option<&'a FolderInbox>,
+}
 
-impl Inbox for RegistryInbox {
-    fn offer(&self, _: usize, take: &mut Take<'_>) -> Vec<Refusal> {
-        let refusals =
-            self.0.iter().map(|bytes| take(bytes, true).map_err(|rejection| rejection.of("registry".to_owned())));
-        refusals.filter_map(Result::err).collect()
+impl Inbox for RegistryInbox<'_> {
+    fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, RolesError> {
+        let mut refusals = Vec::new();
+        self.registry.for_each_received(self.round, &mut |bytes| {
+            let refusal = take(bytes, true).map_err(|rejection| rejection.of("registry".to_owned()));
+            refusals.extend(refusal.err());
+        })?;
+        if let Some(folder) = self.then {
+            refusals.extend(folder.offer(max, take)?);
+        }
+        Ok(refusals)
     }
 }
 

@@ -12,7 +12,7 @@ use speed_core::{Circuit, Digest, NoisePlacement};
 use super::admission::Admission;
 use super::inbox::Inbox;
 use super::report::Progress;
-use crate::charge::{LedgerOptions, charge};
+use crate::charge::{LedgerOptions, charge, expect_uncharged};
 use crate::error::RolesError;
 use crate::fault::InputFault;
 use crate::identity::Identity;
@@ -69,12 +69,13 @@ impl Labelling<'_> {
     fn resume(&self, key: EvaluationKey, state: &[u8]) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
         let server = Server::resume(key, self.file.round().clone(), state)
             .map_err(|error| RolesError::input(self.registry.path())(InputFault::Sum(error.into())))?;
-        let refused = late(self.inbox, self.admission, server.statuses(), self.progress);
+        let refused = late(self.inbox, self.admission, server.statuses(), self.progress)?;
         Ok((self.prepared(server)?, Digest::of(state), refused))
     }
 
     /// Sums the messages at hand, adds the server's noise where the round asks for it, closes the sum and keeps it.
     fn sum(&self, key: EvaluationKey) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
+        expect_uncharged(self.ledger, self.file, self.registry.path())?;
         let mut server = self.prepared(Server::new(key, self.file.round().clone())?)?;
         let (refused, mut entries) = self.collect(&mut server)?;
         self.add_noise(&mut server)?;
@@ -93,6 +94,7 @@ impl Labelling<'_> {
     /// Adds every message that can be used, and notes why others cannot, with the entries of the log about them.
     fn collect(&self, server: &mut Server) -> Result<(Vec<Refusal>, Vec<LogEntry>), RolesError> {
         let mut entries = Vec::new();
+        let room = (RoundLog::MAX_ENTRIES / 2).saturating_sub(self.registry.log(self.file.id())?.len());
         let refused = self.inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, is_proven| {
             let admitted = self.admission.admit(server, bytes, is_proven);
             let (event, teacher) = match &admitted {
@@ -101,12 +103,12 @@ impl Labelling<'_> {
             };
             // Anybody could fill the log with what nobody signed, and a teacher with what it signed.
             if let Some(teacher) = teacher
-                && (event == LogEvent::Counted || entries.len() < RoundLog::MAX_ENTRIES / 2)
+                && (event == LogEvent::Counted || entries.len() < room)
             {
                 entries.push(LogEntry::of_message(event, teacher, Digest::of(bytes)));
             }
             admitted.map(drop)
-        });
+        })?;
         for refusal in &refused {
             self.progress.refused(refusal);
             if let (Some(teacher), Some(status)) = (refusal.teacher, refusal.status) {
@@ -159,7 +161,7 @@ pub(super) fn late(
     admission: Admission<'_>,
     statuses: &[TeacherStatus],
     progress: &dyn Progress,
-) -> Vec<Refusal> {
+) -> Result<Vec<Refusal>, RolesError> {
     let file = admission.file;
     let mut seen = vec![false; statuses.len()];
     let refused = inbox.offer(Submission::max_size(file.round()), &mut |bytes, _| {
@@ -173,7 +175,7 @@ pub(super) fn late(
             TeacherStatus::Counted => Ok(()),
             _ => Err(Rejection::by_server(teacher, ServerError::Late { teacher })),
         }
-    });
+    })?;
     refused.iter().for_each(|refusal| progress.refused(refusal));
-    refused
+    Ok(refused)
 }

@@ -10,7 +10,7 @@ use crate::error::RolesError;
 use crate::identity::PartyKey;
 use crate::refusal::{MessageFault, Refusal, Rejection};
 
-/// A message that may be counted and is not yet kept.
+/// A message of the round that its teacher signed and brought. It is not kept yet, and its proofs may not have been checked.
 #[derive(Debug)]
 pub struct Admitted {
     teacher: usize,
@@ -25,7 +25,7 @@ impl RoundServer {
         Submission::max_size(self.file().round())
     }
 
-    /// Checks a message that a party brought, with its proofs (about 0.1 core-seconds for a thousand values).
+    /// Checks a message that a party brought, all but its proofs.
     ///
     /// # Errors
     /// [`Refusal`]: as in a folder, or that another party brought the message than the teacher that signed it.
@@ -39,13 +39,22 @@ impl RoundServer {
                 return Err(Rejection { teacher: None, reason: "forged", fault, status: None });
             }
             admission.check_terms(submission.message())?;
-            admission.check_proofs(&submission)?;
             Ok(teacher)
         };
         match check(&bytes) {
             Ok(teacher) => Ok(Admitted { teacher, digest: Digest::of(&bytes), bytes }),
             Err(rejection) => Err(rejection.of(format!("upload of {from}"))),
         }
+    }
+
+    /// Checks the proofs of a message, where the round asks for them: about 0.1 core-seconds for a thousand values.
+    ///
+    /// # Errors
+    /// [`Refusal`]: it is not proved to be well formed.
+    pub fn check_proofs(&self, message: &Admitted) -> Result<(), Refusal> {
+        let admission = self.admission();
+        let checked = admission.authenticate(&message.bytes).and_then(|submission| admission.check_proofs(&submission));
+        checked.map_err(|rejection| rejection.of("upload".to_owned()))
     }
 }
 
@@ -85,6 +94,19 @@ impl<'a> Reception<'a> {
     #[must_use]
     pub fn round(&self) -> RoundId {
         self.server.file().id()
+    }
+
+    /// Returns what became of a message already, if it need not be looked at any further: it is kept, or cannot be.
+    #[must_use]
+    pub fn decided(&self, message: &Admitted) -> Option<Result<Receipt, Refusal>> {
+        let refuse = |error| Some(Err(Rejection::by_server(message.teacher, error).of("upload".to_owned())));
+        match self.kept.get(&message.teacher) {
+            Some((kept, head)) if *kept == message.digest => Some(Ok(self.receipt(*head))),
+            // That one is noted in the log when it is to be kept; a closed log is that of the result.
+            Some(_) if self.is_closed => refuse(ServerError::Duplicate { teacher: message.teacher }),
+            None if self.is_closed => refuse(ServerError::Late { teacher: message.teacher }),
+            _ => None,
+        }
     }
 
     /// Lets no further message in.

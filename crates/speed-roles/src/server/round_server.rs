@@ -7,9 +7,10 @@ use speed_core::NoisePlacement;
 
 use super::ServerOptions;
 use super::admission::Admission;
-use super::inbox::{Inbox, RegistryInbox};
+use super::inbox::{FolderInbox, RegistryInbox};
 use super::labelling::{Labelled, Labelling, late};
 use super::report::{Progress, ServerReport};
+use crate::charge::expect_budget;
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::files::{MAX_EVALUATION_KEY, decode_input};
@@ -46,6 +47,8 @@ impl RoundServer {
         let proof_key = proofs::read(options.proof_key.as_deref(), &file)?;
         let public_key = read_evaluation_key(&options, &file)?.public_key().clone();
         let registry = Registry::open(&options.registry)?;
+        // Better before messages are taken than when the sum is closed; that is held to the teachers that count.
+        expect_budget(&options.ledger, &file, file.round().shape().teachers())?;
         Ok(Self { options, file, identity, public_key, proof_key, registry, minimum })
     }
 
@@ -92,16 +95,16 @@ impl RoundServer {
     /// # Errors
     /// Those of [`aggregate`](super::aggregate).
     pub fn evaluate_received(&self, progress: &dyn Progress) -> Result<usize, RolesError> {
-        let inbox = RegistryInbox(self.registry.received(self.file.id())?);
-        Ok(self.evaluate(&inbox, progress)?.result.list().counted())
+        Ok(self.evaluate(None, progress)?.result.list().counted())
     }
 
-    /// Sums the messages of an inbox and computes the encrypted winners, or returns the result that is there. A step that the registry has is not
+    /// Sums the messages that came over a network and those of a folder, and computes the encrypted winners, or returns the result that is there. A step that the registry has is not
     /// done again.
-    pub(super) fn evaluate(&self, inbox: &dyn Inbox, progress: &dyn Progress) -> Result<Labelled, RolesError> {
+    pub(super) fn evaluate(&self, then: Option<&FolderInbox>, progress: &dyn Progress) -> Result<Labelled, RolesError> {
+        let inbox = &RegistryInbox { registry: &self.registry, round: self.file.id(), then };
         if let Some(bytes) = self.result()? {
             let result = SignedResult::from_bytes(&bytes).map_err(RolesError::input(self.registry.path()))?;
-            let refused = late(inbox, self.admission(), result.list().statuses(), progress);
+            let refused = late(inbox, self.admission(), result.list().statuses(), progress)?;
             return Ok(Labelled { result, bytes, refused, resumed: self.file.round().shape().queries() });
         }
         let labelling = Labelling {

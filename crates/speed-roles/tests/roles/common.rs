@@ -163,7 +163,7 @@ impl Place {
             mechanism: None,
             // A teacher that answers twice has forgotten the first time.
             registry: self.path(&format!("teacher-{}.registry", CALLS.fetch_add(1, Ordering::Relaxed))),
-            ledger: self.ledger("teacher"),
+            ledger: self.ledger(&format!("teacher-{teacher}")),
             randomness: SEED,
         }
     }

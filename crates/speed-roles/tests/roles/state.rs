@@ -89,6 +89,17 @@ fn a_round_is_evaluated_once() {
     assert_eq!((report.counted, report.resumed), (3, 5));
     assert!(fs::read(&other).expect("a result") == first, "another result of one round");
     assert_eq!(fs::read(log_of(&other)).expect("a log"), log);
+    // A registry that knows nothing of it: the ledger does, and the round is not evaluated again with other noise.
+    let forgetful = ServerOptions { registry: place.path("other.registry"), ..options.clone() };
+    let error =
+        server::aggregate(&forgetful, &place.path("inbox"), &place.path("third"), &Silent).expect_err("charged");
+    assert!(matches!(&error, RolesError::Results { source: ResultsFault::Forgotten, .. }), "{error}");
+    let again = speed_roles::teacher::TeacherOptions {
+        randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM,
+        ..place.teacher_options(1, &place.path("again.msg"))
+    };
+    let error = speed_roles::teacher::answer(&again).expect_err("charged");
+    assert!(matches!(&error, RolesError::Results { source: ResultsFault::Forgotten, .. }), "{error}");
     // It was charged once.
     let ledger = speed_ledger::Ledger::open(&place.path("server.ledger")).expect("a ledger");
     let charges = ledger.statement().expect("whole").charges;

@@ -168,6 +168,10 @@ fn keys_are_for_one_round_and_wear_out_without_proofs() {
     let error = round("third", 1, true).expect_err("worn out").to_string();
     assert!(error.contains("3 bits") && error.contains("362 out of earlier"), "{error}");
     assert!(!path("third").exists() && !path("too many").exists());
+    // Half a line, as a crash leaves it, is none.
+    let list = fs::read_to_string(path("public.rounds")).expect("a list");
+    fs::write(path("public.rounds"), format!("{list}{}", &list[..80])).expect("a list");
+    assert!(round("third", 1, true).is_err(), "the whole lines are read");
     fs::write(path("public.rounds"), "rubbish\n").expect("a list");
     assert!(matches!(round("fourth", 1, true), Err(RolesError::Input { .. })));
 }
