@@ -135,7 +135,7 @@ impl Caller {
     }
 
     fn refused(&self, fault: Fault) -> NetworkError {
-        NetworkError::Refused { server: self.server.clone(), fault }
+        NetworkError::Refused { server: self.server.clone(), fault: fault.into() }
     }
 
     /// Asks until there is an answer, a refusal, or no patience left; pauses grow from a quarter of a second to five.
@@ -149,7 +149,7 @@ impl Caller {
                     Err(fault) if start.elapsed() + pause > this.patience => {
                         return Err(NetworkError::Unreachable {
                             server: this.server.clone(),
-                            fault,
+                            fault: fault.into(),
                             tried: start.elapsed(),
                         });
                     }

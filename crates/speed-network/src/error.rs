@@ -26,7 +26,7 @@ pub enum NetworkError {
         /// The server's address.
         server: String,
         /// The last fault.
-        fault: Fault,
+        fault: Box<Fault>,
         /// The time.
         tried: Duration,
     },
@@ -36,7 +36,7 @@ pub enum NetworkError {
         /// The server's address.
         server: String,
         /// The fault.
-        fault: Fault,
+        fault: Box<Fault>,
     },
     /// A keeper of messages that ended without an error.
     #[error("messages are not kept any more")]
