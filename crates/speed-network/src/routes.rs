@@ -247,7 +247,7 @@ impl Drop for Turn {
 
 fn refuse(desk: &Desk, reason: &'static str, message: &str) -> Response {
     desk.metrics.refused(reason);
-    tracing::info!(reason, message, "message refused");
+    tracing::info!(reason, why = message, "message refused");
     reply(StatusCode::UNPROCESSABLE_ENTITY, message)
 }
 

@@ -14,7 +14,7 @@ use crate::round_file::RoundFile;
 /// The ledger of a party.
 #[derive(Clone, Debug)]
 pub struct LedgerOptions {
-    /// Its file. One that is not there is started, without a budget: `speed ledger open` makes one with a budget.
+    /// Its file. One that is not there is started, without a budget: `speed ledger create` makes one with a budget.
     pub path: PathBuf,
     /// Delta of a ledger that is started.
     pub delta: Delta,

@@ -131,8 +131,7 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
         "honest ratio for the accountant: 1, against everyone but the server, who knows the noise\n".to_owned()
     } else {
         format!(
-            "honest ratio for the accountant: {}, less one {}th for each counted teacher that may not keep its noise \
-             secret\n",
+            "honest ratio for the accountant: {}, less 1/{} for each counted teacher that may not keep its noise secret\n",
             report.honest_ratio, report.teachers
         )
     });

@@ -47,8 +47,8 @@ impl RoundServer {
         let proof_key = proofs::read(options.proof_key.as_deref(), &file)?;
         let public_key = read_evaluation_key(&options, &file)?.public_key().clone();
         let registry = Registry::open(&options.registry)?;
-        // Better before messages are taken than when the sum is closed; that is held to the teachers that count.
-        expect_budget(&options.ledger, &file, file.round().shape().teachers())?;
+        // Before messages are taken, and with the fewest teachers that may count, so that no closed sum is without budget.
+        expect_budget(&options.ledger, &file, minimum)?;
         Ok(Self { options, file, identity, public_key, proof_key, registry, minimum })
     }
 
