@@ -5,6 +5,7 @@ mod data;
 mod identity;
 mod price;
 mod privacy;
+mod round;
 mod run;
 mod runs;
 mod server;
@@ -97,6 +98,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Student(command) => student::execute(command),
         Command::Teacher(command) => teacher::execute(command),
         Command::Server(command) => server::execute(command),
+        Command::Round(options) => round::show(&options),
         Command::Account(options) => privacy::account(&options),
         Command::Calibrate(options) => privacy::calibrate(&options),
         Command::Audit(options) => privacy::audit(&options),

@@ -13,7 +13,7 @@ pub(crate) use privacy::{
 };
 pub(crate) use rounds::{
     AggregateOptions, AnswerOptions, ClientOptions, IdentityOptions, PriceOptions, RoundOptions, ServeOptions,
-    ServerCommand, ServerOptions, StudentCommand, TeacherCommand,
+    ServerCommand, ServerOptions, ShowRoundOptions, StudentCommand, TeacherCommand,
 };
 use speed_core::ExitCode;
 
@@ -38,6 +38,7 @@ First steps:
 A labelling round between parties that trust each other with nothing (docs/protocol.md):
   speed student keygen --out keys             keys: secret.key stays, public.key to teachers, evaluation.key to the server
   speed student round ... --out round.toml    what all agree on: to everyone
+  speed round round.toml                      everyone: parties, terms, price
   speed teacher answer ... --out FILE         each teacher: noisy votes, encrypted; to the server
   speed server aggregate ... --out result     the server: encrypted winners; to the student
   speed student open ... --out labels.csv     labels
@@ -94,6 +95,8 @@ pub(crate) enum Command {
     /// The server of a labelling round
     #[command(subcommand)]
     Server(ServerCommand),
+    /// Print what a round's file says, once it is checked: what a party reads before it takes part
+    Round(ShowRoundOptions),
     /// Say what answered queries cost in privacy, with the claim in words
     Account(AccountOptions),
     /// Find the noise for a target epsilon, or the number of queries for a budget

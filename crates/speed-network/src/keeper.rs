@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use speed_aggregation::Receipt;
+use speed_core::Digest;
 use speed_roles::RolesError;
 use speed_roles::server::{Admitted, Reception, Refusal, RoundServer};
 use tokio::sync::{oneshot, watch};
@@ -18,6 +19,8 @@ pub(crate) type Kept = Result<Receipt, Refusal>;
 enum Order {
     Ask(Admitted, oneshot::Sender<Result<Kept, Admitted>>),
     Keep(Admitted, oneshot::Sender<Kept>),
+    /// With the message's SHA-256.
+    Note(Digest, Refusal, oneshot::Sender<Refusal>),
     Close(oneshot::Sender<()>),
 }
 
@@ -68,6 +71,13 @@ impl KeeperHandle {
         kept.await.ok()
     }
 
+    /// Notes in the log that a message was refused, and returns the refusal. None if the keeper has ended.
+    pub(crate) async fn note(&self, message: Digest, refusal: Refusal) -> Option<Refusal> {
+        let (reply, noted) = oneshot::channel();
+        self.0.send(Order::Note(message, refusal, reply)).ok()?;
+        noted.await.ok()
+    }
+
     /// Lets no further message in.
     pub(crate) async fn close(&self) {
         let (reply, closed) = oneshot::channel();
@@ -82,6 +92,7 @@ fn keep(server: &RoundServer, queue: &Receiver<Order>, count: &watch::Sender<usi
     count.send_replace(reception.received());
     while let Ok(first) = queue.recv() {
         let (mut messages, mut replies, mut closing) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut refusals, mut refused) = (Vec::new(), Vec::new());
         // Whoever waits behind an order to close came too late.
         for order in std::iter::once(first).chain(queue.try_iter()) {
             match order {
@@ -92,18 +103,25 @@ fn keep(server: &RoundServer, queue: &Receiver<Order>, count: &watch::Sender<usi
                     messages.push(message);
                     replies.push(reply);
                 }
+                Order::Note(message, refusal, reply) => {
+                    refusals.push((message, refusal));
+                    refused.push(reply);
+                }
                 Order::Close(reply) => closing.push(reply),
             }
-            if messages.len() == BATCH || !closing.is_empty() {
+            if messages.len() + refusals.len() == BATCH || !closing.is_empty() {
                 break;
             }
         }
         // An error ends the thread, and drops the replies: nobody is told that a message was kept.
-        let kept = reception.keep(&messages)?;
+        let kept = reception.keep(&messages, &refusals)?;
         count.send_replace(reception.received());
         for (reply, kept) in replies.into_iter().zip(kept) {
             // Whoever went away asks again, and gets the same receipt.
             let _ = reply.send(kept);
+        }
+        for (reply, (_, refusal)) in refused.into_iter().zip(refusals) {
+            let _ = reply.send(refusal);
         }
         if !closing.is_empty() {
             reception.close();

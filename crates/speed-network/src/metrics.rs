@@ -7,10 +7,14 @@ use std::sync::{Mutex, PoisonError};
 
 use speed_transport::Counters;
 
+use crate::routes::RoundState;
+
 /// Counters and gauges of a server. None of them says anything of a vote.
 #[derive(Default)]
 pub(crate) struct Metrics {
     pub(crate) limited: Gauge,
+    /// In seconds since 1970, or 0.
+    pub(crate) deadline: Gauge,
     pub(crate) queries: Gauge,
     pub(crate) answered: Gauge,
     refused: Mutex<BTreeMap<&'static str, u64>>,
@@ -41,13 +45,20 @@ impl Metrics {
     }
 
     /// Returns all numbers in the text format of Prometheus, with those that the caller knows.
-    pub(crate) fn to_text(&self, received: u64, teachers: u64, stage: &str, connections: &Counters) -> String {
+    pub(crate) fn to_text(&self, state: &RoundState, connections: &Counters) -> String {
         let mut text = String::new();
         let mut one = |name: &str, kind: &str, help: &str, value: u64| {
             let _ = writeln!(text, "# HELP speed_{name} {help}\n# TYPE speed_{name} {kind}\nspeed_{name} {value}");
         };
-        one("teachers", "gauge", "Teachers of the round.", teachers);
-        one("messages_received", "gauge", "Teachers whose messages are kept.", received);
+        one("teachers", "gauge", "Teachers of the round.", state.teachers as u64);
+        one("teachers_minimum", "gauge", "Teachers that must answer.", state.minimum as u64);
+        one("messages_received", "gauge", "Teachers whose messages are kept.", state.received as u64);
+        one(
+            "deadline_seconds",
+            "gauge",
+            "When the sum may be closed without the others (0: never).",
+            self.deadline.get(),
+        );
         one("queries", "gauge", "Queries of the round, once the argmax began.", self.queries.get());
         one("queries_answered", "gauge", "Queries answered.", self.answered.get());
         one("connections", "gauge", "Connections now.", connections.open());
@@ -66,7 +77,7 @@ impl Metrics {
             let _ = writeln!(text, "speed_messages_refused_total{{reason=\"{reason}\"}} {count}");
         }
         let _ = writeln!(text, "# HELP speed_stage The stage of the round.\n# TYPE speed_stage gauge");
-        let _ = writeln!(text, "speed_stage{{stage=\"{stage}\"}} 1");
+        let _ = writeln!(text, "speed_stage{{stage=\"{}\"}} 1", state.stage);
         text
     }
 }

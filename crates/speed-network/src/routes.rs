@@ -75,10 +75,7 @@ pub(crate) fn parties(desk: Arc<Desk>) -> Router {
 
 /// Returns the requests of those who watch the server, which are answered to everyone who can reach its address.
 pub(crate) fn watchers(desk: Arc<Desk>) -> Router {
-    let metrics = |State(desk): State<Arc<Desk>>| async move {
-        let (received, stage) = (*desk.received.borrow() as u64, desk.stage.borrow().name());
-        desk.metrics.to_text(received, desk.server.file().roster().teachers().len() as u64, stage, &desk.connections)
-    };
+    let metrics = |State(desk): State<Arc<Desk>>| async move { desk.metrics.to_text(&state(&desk), &desk.connections) };
     let health = |State(desk): State<Arc<Desk>>| async move { axum_json(&state(&desk)) };
     Router::new().route("/health", get(health)).route("/metrics", get(metrics)).with_state(desk)
 }
@@ -156,7 +153,7 @@ async fn upload(
     match receive(&desk, peer, digest, (length, offset), body).await {
         Ok(bytes) if Digest::of(&bytes) == digest => {
             // Whoever hangs up finds its message kept when it comes again: what was received is not received twice.
-            let accepting = tokio::spawn(async move { accept(&desk, peer, bytes).await });
+            let accepting = tokio::spawn(async move { accept(&desk, peer, digest, bytes).await });
             accepting.await.unwrap_or_else(|_| reply(StatusCode::SERVICE_UNAVAILABLE, "the message could not be kept"))
         }
         Ok(_) => refuse(&desk, "damaged", "the bytes have another SHA-256"),
@@ -190,16 +187,16 @@ async fn receive(
 }
 
 /// Checks a whole message and keeps it; one at a time of each party.
-async fn accept(desk: &Arc<Desk>, peer: PeerKey, bytes: Vec<u8>) -> Response {
+async fn accept(desk: &Arc<Desk>, peer: PeerKey, digest: Digest, bytes: Vec<u8>) -> Response {
     let Some(from) = party(peer) else { return reply(StatusCode::FORBIDDEN, "only teachers send messages") };
     let Some(_turn) = Turn::take(desk, peer) else {
         return reply(StatusCode::SERVICE_UNAVAILABLE, "a message of this party is being checked");
     };
     let kept = match desk.server.check_message(bytes, from) {
-        Err(refusal) => Some(Err(refusal)),
+        Err(refusal) => desk.keeper.note(digest, refusal).await.map(Err),
         // Cheap answers first: a proof takes a while.
         Ok(message) => match desk.keeper.ask(message).await {
-            Some(Err(message)) => check_and_keep(desk, message).await,
+            Some(Err(message)) => check_and_keep(desk, digest, message).await,
             decided => decided.and_then(Result::ok),
         },
     };
@@ -211,7 +208,7 @@ async fn accept(desk: &Arc<Desk>, peer: PeerKey, bytes: Vec<u8>) -> Response {
 }
 
 /// Checks the proofs of a message, as many at a time as there are threads, and keeps it.
-async fn check_and_keep(desk: &Arc<Desk>, message: Admitted) -> Option<Kept> {
+async fn check_and_keep(desk: &Arc<Desk>, digest: Digest, message: Admitted) -> Option<Kept> {
     let permit = desk.checks.clone().acquire_owned().await.ok()?;
     let server = desk.server.clone();
     let check = move || {
@@ -221,7 +218,7 @@ async fn check_and_keep(desk: &Arc<Desk>, message: Admitted) -> Option<Kept> {
     };
     match tokio::task::spawn_blocking(check).await {
         Ok(Ok(message)) => desk.keeper.keep(message).await,
-        Ok(Err(refusal)) => Some(Err(refusal)),
+        Ok(Err(refusal)) => desk.keeper.note(digest, refusal).await.map(Err),
         Err(_) => None,
     }
 }

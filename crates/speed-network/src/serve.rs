@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub struct ServeOptions {
     pub listen: String,
     /// The address of /health and /metrics, without TLS, for those who watch the server; none without it.
     pub watch: Option<String>,
-    /// The time after which the sum is closed with the teachers that must answer; without it all are waited for.
+    /// The time after the round was first served at which the sum is closed with the teachers that must answer; without it all are waited for.
     pub wait: Option<Duration>,
     /// Whether the server ends once the student has the result.
     pub until_fetched: bool,
@@ -104,7 +104,13 @@ async fn run(
     let keeper = Keeper::start(server.clone());
     let stage = watch::channel(if server.result()?.is_some() { Stage::Done } else { Stage::Open }).0;
     let (stop, stopped) = watch::channel(false);
+    // From the first start on, which the registry knows: whoever restarts the server gains no time.
+    let opened = server.opened()?;
+    let deadline = options.wait.and_then(|wait| opened.checked_add(wait));
     let desk = Arc::new(desk(options, server, &keeper, stage.subscribe()));
+    if let Some(seconds) = deadline.and_then(|deadline| deadline.duration_since(UNIX_EPOCH).ok()) {
+        desk.metrics.deadline.set(seconds.as_secs());
+    }
     let (limits, counters) = (options.limits.connections.clone(), desk.connections.clone());
     let serving =
         tokio::spawn(speed_transport::serve(parties_at, tls, limits, parties(desk.clone()), stopped.clone(), counters));
@@ -114,7 +120,7 @@ async fn run(
     let mut fetched = desk.fetched.subscribe();
     let whole = async {
         if *stage.borrow() != Stage::Done {
-            label(&desk, keeper, options.wait, &stage, &progress).await?;
+            label(&desk, keeper, deadline, &stage, &progress).await?;
         }
         tracing::info!("the result is there");
         if options.until_fetched {
@@ -160,11 +166,11 @@ fn desk(options: &ServeOptions, server: &Arc<RoundServer>, keeper: &Keeper, stag
 async fn label(
     desk: &Desk,
     keeper: Keeper,
-    wait: Option<Duration>,
+    deadline: Option<SystemTime>,
     stage: &watch::Sender<Stage>,
     progress: &Arc<dyn ServeProgress>,
 ) -> Result<(), NetworkError> {
-    if !closing(&desk.server, keeper.received.clone(), wait, progress.as_ref()).await? {
+    if !closing(&desk.server, keeper.received.clone(), deadline, progress.as_ref()).await? {
         return Err(keeper.failure().map_or(NetworkError::Stopped, NetworkError::from));
     }
     // The parties learn that it is closed; then nothing more comes in.
@@ -196,7 +202,7 @@ fn report(desk: &Desk) -> ServeReport {
 async fn closing(
     server: &RoundServer,
     mut received: watch::Receiver<usize>,
-    wait: Option<Duration>,
+    deadline: Option<SystemTime>,
     progress: &dyn ServeProgress,
 ) -> Result<bool, NetworkError> {
     if server.is_closed()? {
@@ -204,8 +210,8 @@ async fn closing(
     }
     let (teachers, minimum) = (server.file().roster().teachers().len(), server.minimum());
     let over = async {
-        match wait {
-            Some(wait) => tokio::time::sleep(wait).await,
+        match deadline {
+            Some(deadline) => tokio::time::sleep(deadline.duration_since(SystemTime::now()).unwrap_or_default()).await,
             None => std::future::pending().await,
         }
     };

@@ -53,7 +53,7 @@ pub use identity::{Identity, IdentityReport, PartyKey, PartyKeyError, generate_i
 pub use labels::{LabelsError, parse_labels};
 pub use log_check::{LogCheckOptions, LogCheckReport, check_log};
 pub use randomness::RoundRandomness;
-pub use registry::{Registry, default_registry};
+pub use registry::{RoundRegistry, default_registry};
 pub use roster::{Party, Role, Roster, RosterError};
 pub use round_file::RoundFile;
 pub use terms::{Terms, TermsError};

@@ -68,6 +68,9 @@ pub enum MessageFault {
     /// A message without a proof that holds.
     #[error(transparent)]
     Proof(Box<ProofError>),
+    /// A message that came over a network, and was refused then.
+    #[error("was refused when it came over the network")]
+    Earlier,
     /// A message that the sum does not take.
     #[error(transparent)]
     Server(Box<ServerError>),

@@ -9,7 +9,7 @@ use redb::{
     Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError,
     WriteTransaction,
 };
-use speed_aggregation::{EncryptedAnswer, LogEntry, RoundId};
+use speed_aggregation::{EncryptedAnswer, LogEntry, RoundId, TeacherStatus};
 
 use crate::error::RolesError;
 use crate::fault::ResultsFault;
@@ -23,6 +23,10 @@ type InRound = TableDefinition<'static, (Key, u32), &'static [u8]>;
 const ANSWERED: InRound = TableDefinition::new("answered");
 /// A server's messages of a round, by teacher.
 const RECEIVED: InRound = TableDefinition::new("received");
+/// The statuses of teachers whose messages a server refused, by teacher.
+const REFUSED: InRound = TableDefinition::new("refused");
+/// When a server first took messages of a round, in seconds since 1970.
+const OPENED: OfRound = TableDefinition::new("opened");
 /// A server's closed sums, as long as their answers are not done.
 const SUMS: OfRound = TableDefinition::new("sums");
 /// A server's answers to the sum that is kept, by query.
@@ -37,7 +41,7 @@ const LOG: InRound = TableDefinition::new("log");
 /// log. One program at a time works with it. Everything in it is encrypted under students' keys; with central noise the sum is the server's
 /// alone all the same, since the server knows the noise.
 #[derive(Debug)]
-pub struct Registry {
+pub struct RoundRegistry {
     path: PathBuf,
     database: Database,
 }
@@ -48,7 +52,7 @@ pub fn default_registry(signing_key: &Path) -> PathBuf {
     signing_key.with_extension("registry")
 }
 
-impl Registry {
+impl RoundRegistry {
     /// Opens a registry, or makes one that its owner alone can read. All of it is checked against its checksums.
     ///
     /// # Errors
@@ -97,11 +101,27 @@ impl Registry {
         })
     }
 
-    /// Keeps messages that came over a network, with their entries of the log. What is kept of a teacher already is replaced.
+    /// Returns when messages of a round were first taken, in seconds since 1970; that is `now` if they were not yet.
+    pub(crate) fn opened(&self, round: RoundId, now: u64) -> Result<u64, RolesError> {
+        if let Some(bytes) = self.get(OPENED, round)?
+            && let Ok(bytes) = bytes.try_into()
+        {
+            return Ok(u64::from_le_bytes(bytes));
+        }
+        self.write(|transaction| {
+            transaction.open_table(OPENED)?.insert(round.as_bytes(), now.to_le_bytes().as_slice())?;
+            Ok(())
+        })?;
+        Ok(now)
+    }
+
+    /// Keeps messages that came over a network, and statuses of teachers whose messages were refused, with the entries of the log about both. What
+    /// is kept of a teacher already is replaced.
     pub(crate) fn receive(
         &self,
         round: RoundId,
         messages: &[(u32, &[u8])],
+        refused: &[(u32, TeacherStatus)],
         entries: &[LogEntry],
     ) -> Result<(), RolesError> {
         self.write(|transaction| {
@@ -109,13 +129,27 @@ impl Registry {
             for (teacher, message) in messages {
                 table.insert((round.as_bytes(), *teacher), *message)?;
             }
+            let mut table = transaction.open_table(REFUSED)?;
+            for (teacher, status) in refused {
+                table.insert((round.as_bytes(), *teacher), [*status as u8].as_slice())?;
+            }
             append(transaction, round, entries)
         })
     }
 
-    /// Hands the messages that came over a network to `take`, in the order of their teachers, one at a time.
-    pub(crate) fn for_each_received(&self, round: RoundId, take: &mut dyn FnMut(&[u8])) -> Result<(), RolesError> {
+    /// Hands the messages that came over a network to `take`, with their teachers and in the order of them, one at a time.
+    pub(crate) fn for_each_received(&self, round: RoundId, take: &mut dyn FnMut(u32, &[u8])) -> Result<(), RolesError> {
         self.for_each(RECEIVED, round, take)
+    }
+
+    /// Returns the statuses of teachers whose messages were refused when they came over a network.
+    pub(crate) fn refused(&self, round: RoundId) -> Result<Vec<(u32, TeacherStatus)>, RolesError> {
+        let mut refused = Vec::new();
+        self.for_each(REFUSED, round, &mut |teacher, status| {
+            let status = status.first().and_then(|&status| TeacherStatus::ALL.get(usize::from(status)));
+            refused.extend(status.map(|status| (teacher, *status)));
+        })?;
+        Ok(refused)
     }
 
     /// Returns the closed sum of a round, if its answers are not all done.
@@ -169,6 +203,7 @@ impl Registry {
             transaction.open_table(SUMS)?.remove(round.as_bytes())?;
             transaction.open_table(ANSWERS)?.retain_in(whole(&round), |_, _| false)?;
             transaction.open_table(RECEIVED)?.retain_in(whole(&round), |_, _| false)?;
+            transaction.open_table(REFUSED)?.retain_in(whole(&round), |_, _| false)?;
             append(transaction, round, entries)
         })
     }
@@ -192,18 +227,19 @@ impl Registry {
 
     fn range(&self, table: InRound, round: RoundId) -> Result<Vec<Vec<u8>>, RolesError> {
         let mut values = Vec::new();
-        self.for_each(table, round, &mut |value| values.push(value.to_vec()))?;
+        self.for_each(table, round, &mut |_, value| values.push(value.to_vec()))?;
         Ok(values)
     }
 
-    fn for_each(&self, table: InRound, round: RoundId, take: &mut dyn FnMut(&[u8])) -> Result<(), RolesError> {
+    fn for_each(&self, table: InRound, round: RoundId, take: &mut dyn FnMut(u32, &[u8])) -> Result<(), RolesError> {
         let mut read = || -> Result<(), redb::Error> {
             let table = match self.database.begin_read()?.open_table(table) {
                 Err(TableError::TableDoesNotExist(_)) => return Ok(()),
                 table => table?,
             };
             for entry in table.range(whole(&round))? {
-                take(entry?.1.value());
+                let (key, value) = entry?;
+                take(key.value().1, value.value());
             }
             Ok(())
         };
@@ -278,4 +314,20 @@ fn append(transaction: &WriteTransaction, round: RoundId, entries: &[LogEntry]) 
         next = next.saturating_add(1);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_start_of_a_round_stays_the_first() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("registry");
+        let round = |name: &str| name.repeat(64).parse().expect("hexadecimal digits");
+        for (name, now, expected) in [("a", 5, 5), ("b", 7, 7), ("a", 9, 5), ("b", 1, 7)] {
+            let registry = RoundRegistry::open(&path).expect("free");
+            assert_eq!(registry.opened(round(name), now).expect("writable"), expected, "{name} at {now}");
+        }
+    }
 }

@@ -16,7 +16,7 @@ use crate::identity::Identity;
 use crate::labels::parse_labels;
 use crate::proofs;
 use crate::randomness::RoundRandomness;
-use crate::registry::Registry;
+use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
 
 /// The options of a teacher.
@@ -81,12 +81,15 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     expect_absent(&options.out)?;
     let file = RoundFile::read(&options.round)?;
     check(options, &file)?;
+    if let Some(list) = &options.query_list {
+        check_queries(file.round().query_list(), hash_file(list)?).map_err(RolesError::input(list))?;
+    }
     let identity = Identity::read(&options.signing_key)?;
     let teacher = file.roster().teacher(identity.key()).ok_or_else(|| {
         let fault = InputFault::Party { found: identity.key().into(), is: "none of the round's teachers" };
         RolesError::input(&options.signing_key)(fault)
     })?;
-    let registry = Registry::open(&options.registry)?;
+    let registry = RoundRegistry::open(&options.registry)?;
     let index = u32::try_from(teacher).unwrap_or(u32::MAX);
     let kept = registry.answered(file.id(), index)?;
     let repeated = kept.is_some();
@@ -124,9 +127,6 @@ fn encrypt(
     identity: &Identity,
     teacher: usize,
 ) -> Result<Vec<u8>, RolesError> {
-    if let Some(list) = &options.query_list {
-        check_queries(file.round().query_list(), hash_file(list)?).map_err(RolesError::input(list))?;
-    }
     let shape = file.round().shape();
     let key = decode_input(&options.public_key, MAX_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;

@@ -90,6 +90,18 @@ pub(crate) enum StudentCommand {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ShowRoundOptions {
+    /// The round's file
+    pub(crate) round: PathBuf,
+    /// Delta at which the round's epsilon is printed
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
+    pub(crate) delta: Delta,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct RoundOptions {
     /// The public.key that teachers will encrypt under
     #[arg(long, value_name = "FILE")]
@@ -351,7 +363,7 @@ pub(crate) struct ServeOptions {
     /// All parties come from one address, a proxy's: it may have as many handshakes at a time as all addresses together
     #[arg(long)]
     pub(crate) behind_proxy: bool,
-    /// Minutes from the start of this process after which the sum is closed with as many teachers as must answer; without it all are waited for
+    /// Minutes from the first start of this round's server after which the sum is closed with as many teachers as must answer; without it all are waited for
     #[arg(long, value_name = "MINUTES")]
     pub(crate) wait: Option<u32>,
     /// End once the student has the result

@@ -263,6 +263,22 @@ fn a_round_has_a_price_for_all_who_take_part() {
         serde_json::from_str(&parties.succeeds("student", &format!("{account} --json"))).expect("json");
     let alone = account["epsilon"].as_f64().expect("an epsilon");
     assert!((epsilon(1, "round") / alone - 1.0).abs() < 1e-6, "{alone} {price}");
+    // What a party reads before it takes part is what the student was told.
+    let shown = parties.succeeds("student", "round round.toml");
+    let words = [
+        "round \"n\"",
+        "noise discrete-laplace gamma=0.4: each teacher adds a share",
+        "3 of 4 teachers must answer",
+        "teacher 3",
+        "the noise of 3 teachers there",
+    ];
+    assert!(words.iter().all(|word| shown.contains(word)), "{shown}");
+    let shown: serde_json::Value =
+        serde_json::from_str(&parties.succeeds("student", "round other.toml --json")).expect("json");
+    assert_eq!((&shown["price"], &shown["round"], &shown["minimum"]), (&json["price"], &json["round"], &3.into()));
+    let card = fs::read_to_string(parties.path("teacher 2", "signing.toml")).expect("a card");
+    let key = shown["teachers"][2]["key"].as_str().expect("a key");
+    assert!(key.len() == 64 && card.contains(key), "{card}");
     // A teacher holds the round to what it allows, before it looks at any vote.
     parties.send(("student", "public.key"), ("teacher 0", "public.key"));
     parties.send(("student", "round.toml"), ("teacher 0", "round.toml"));

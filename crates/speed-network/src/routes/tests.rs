@@ -11,11 +11,14 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::Frame;
 use speed_accountant::Delta;
-use speed_aggregation::{Parameters, PrivacyNoise};
+use speed_aggregation::{LogEvent, Parameters, PrivacyNoise};
 use speed_core::{Circuit, NoisePlacement, RandomnessKind};
-use speed_roles::server::ServerOptions;
+use speed_roles::server::{Progress, Refusal, ServerOptions};
 use speed_roles::teacher::TeacherOptions;
-use speed_roles::{Identity, LedgerOptions, Party, Role, Roster, RoundRandomness, Terms, generate_identity, student};
+use speed_roles::{
+    Identity, LedgerOptions, Party, Role, RolesError, Roster, RoundFile, RoundRandomness, Terms, generate_identity,
+    student,
+};
 use tempfile::TempDir;
 use tower_service::Service as _;
 
@@ -90,17 +93,21 @@ impl Office {
         PeerKey(*Identity::read(&path).expect("a key").key().as_bytes())
     }
 
-    /// A teacher's message.
+    /// A teacher's message to the round.
     fn message(&self, party: &str) -> Vec<u8> {
+        self.message_to("round.toml", party)
+    }
+
+    fn message_to(&self, round: &str, party: &str) -> Vec<u8> {
         let path = |name: &str| self.folder.path().join(name);
         std::fs::write(path("votes.csv"), "1\n").expect("votes");
         speed_roles::teacher::answer(&TeacherOptions {
             signing_key: path(&format!("{party}.key")),
             public_key: path("public.key"),
             proof_key: None,
-            round: path("round.toml"),
+            round: path(round),
             votes: path("votes.csv"),
-            out: path(party),
+            out: path(&format!("{party} to {round}")),
             query_list: None,
             mechanism: None,
             registry: path(&format!("{party}.registry")),
@@ -108,7 +115,7 @@ impl Office {
             randomness: RANDOMNESS,
         })
         .expect("valid");
-        std::fs::read(path(party)).expect("a message")
+        std::fs::read(path(&format!("{party} to {round}"))).expect("a message")
     }
 
     /// The answer to a request.
@@ -130,6 +137,15 @@ impl Office {
         let request = Request::put(format!("/v3/messages/{}", digest.to_hex()));
         self.ask(peer, request.header(LENGTH, length).header(OFFSET, offset), body).await
     }
+}
+
+/// Shows nothing.
+struct Silent;
+
+impl Progress for Silent {
+    fn refused(&self, _: &Refusal) {}
+    fn begin(&self, _: usize, _: usize) {}
+    fn advance(&self, _: usize) {}
 }
 
 /// A simulated round of one query.
@@ -212,6 +228,46 @@ async fn a_party_does_what_is_its_own() {
 }
 
 #[tokio::test]
+async fn a_refused_message_is_in_the_log_and_in_the_statuses() {
+    let office = Office::open(patient());
+    let path = |name: &str| office.folder.path().join(name);
+    let roster = RoundFile::read(&path("round.toml")).expect("a round").roster().clone();
+    let other = student::RoundOptions {
+        public_key: path("public.key"),
+        proof_key: None,
+        reuse_keys: true,
+        out: path("other.toml"),
+        randomness: RANDOMNESS,
+    };
+    student::round(&Terms { name: "another".into(), ..terms(roster) }, &other).expect("valid");
+    let [north, south] = ["north", "south"].map(|party| office.key(party));
+    // South's message to another round of the same parties, again and again.
+    let (message, replayed) = (office.message("north"), office.message_to("other.toml", "south"));
+    for _ in 0..20 {
+        let (status, body) =
+            office.put(south, Digest::of(&replayed), (replayed.len(), 0), replayed.clone().into()).await;
+        let text = String::from_utf8_lossy(&body);
+        assert!(
+            status == StatusCode::UNPROCESSABLE_ENTITY && text.starts_with("teacher 1 refused as wrong-round"),
+            "{text}"
+        );
+    }
+    let (status, _) = office.put(north, Digest::of(&message), (message.len(), 0), message.clone().into()).await;
+    assert_eq!(status, StatusCode::CREATED);
+    let log = office.desk.server.log().expect("a log");
+    let of = |event| log.entries().iter().filter(move |entry| entry.event() == event);
+    assert!(of(LogEvent::Refused).all(|entry| (entry.teacher(), entry.digest()) == (Some(1), Digest::of(&replayed))));
+    assert_eq!((of(LogEvent::Refused).count(), of(LogEvent::Received).count()), (8, 1));
+    match office.desk.server.evaluate_received(&Silent) {
+        Err(RolesError::TooFew { counted: 1, refused, .. }) => {
+            let reasons: Vec<_> = refused.iter().map(|refusal| (refusal.teacher, refusal.reason)).collect();
+            assert_eq!(reasons, [(Some(1), "wrong-round")]);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
 async fn requests_beyond_the_rate_are_refused() {
     let office = Office::open(Limits { burst: 3.0, rate: 1e-9, ..Limits::default() });
     let mut found = Vec::new();
@@ -238,6 +294,14 @@ async fn no_request_makes_the_server_fail() {
     };
     let (start, mut asked, mut good) = (Instant::now(), 0_u64, 0_u64);
     while start.elapsed().as_secs_f64() < seconds {
+        let mut body = message[..below(message.len() + 1)].to_vec();
+        if !body.is_empty() {
+            let place = below(body.len());
+            body[place] ^= 1 << below(8);
+        }
+        // Half of them are what they say that they are, and get as far as a message's own checks.
+        let whole = below(2) == 0;
+        let digest = if whole { Digest::of(&body).to_hex() } else { digest.clone() };
         let method = [Method::GET, Method::PUT, Method::POST, Method::DELETE, Method::HEAD][below(5)].clone();
         let mut path = ["/v3/round", "/v3/log", "/v3/result", "/v3/fetched", "/v3/messages/"][below(5)].to_owned();
         if path.ends_with('/') {
@@ -252,15 +316,11 @@ async fn no_request_makes_the_server_fail() {
         };
         let mut request = Request::builder().method(method).uri(path);
         if below(8) > 0 {
-            request = request.header(LENGTH, if below(2) == 0 { message.len().to_string() } else { number(below(8)) });
+            let length = if whole { body.len() } else { message.len() };
+            request = request.header(LENGTH, if below(2) == 0 { length.to_string() } else { number(below(8)) });
         }
         if below(8) > 0 {
             request = request.header(OFFSET, if below(2) == 0 { "0".to_owned() } else { number(below(8)) });
-        }
-        let mut body = message[..below(message.len() + 1)].to_vec();
-        if !body.is_empty() {
-            let place = below(body.len());
-            body[place] ^= 1 << below(8);
         }
         let body = if below(8) == 0 { Body::new(Stalls(Some(body.into()))) } else { body.into() };
         if request.uri_ref().is_none() {

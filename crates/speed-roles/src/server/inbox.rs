@@ -1,5 +1,6 @@
 //! The messages of a round, as they come in.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use speed_aggregation::RoundId;
@@ -8,8 +9,8 @@ use speed_core::printable;
 use crate::error::RolesError;
 use crate::fault::{InputFault, ReadFault};
 use crate::files::read_up_to;
-use crate::refusal::{Refusal, Rejection};
-use crate::registry::Registry;
+use crate::refusal::{MessageFault, Refusal, Rejection};
+use crate::registry::RoundRegistry;
 
 /// What takes a message, given its bytes and whether its proofs were checked before.
 pub(super) type Take<'a> = dyn FnMut(&[u8], bool) -> Result<(), Rejection> + 'a;
@@ -65,9 +66,10 @@ impl Inbox for FolderInbox {
     }
 }
 
-/// The messages that came over a network. What is wrong with a message was said when it came, and a receipt was given for the others: they come first.
+/// The messages that came over a network: receipts were given for them, so they come first. What is wrong with others was said when they came; of
+/// teachers that brought none but such, it is said again.
 pub(super) struct RegistryInbox<'a> {
-    pub(super) registry: &'a Registry,
+    pub(super) registry: &'a RoundRegistry,
     pub(super) round: RoundId,
     /// Files that came by another way.
     pub(super) then: Option<&'a FolderInbox>,
@@ -75,11 +77,19 @@ pub(super) struct RegistryInbox<'a> {
 
 impl Inbox for RegistryInbox<'_> {
     fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, RolesError> {
-        let mut refusals = Vec::new();
-        self.registry.for_each_received(self.round, &mut |bytes| {
-            let refusal = take(bytes, true).map_err(|rejection| rejection.of("registry".to_owned()));
-            refusals.extend(refusal.err());
+        let (mut refusals, mut received) = (Vec::new(), HashSet::new());
+        let of_registry = |rejection: Rejection| rejection.of("registry".to_owned());
+        self.registry.for_each_received(self.round, &mut |teacher, bytes| {
+            received.insert(teacher);
+            refusals.extend(take(bytes, true).map_err(of_registry).err());
         })?;
+        let refused = self.registry.refused(self.round)?;
+        refusals.extend(refused.into_iter().filter(|(teacher, _)| !received.contains(teacher)).map(
+            |(teacher, status)| {
+                let (teacher, reason, status) = (Some(teacher as usize), status.name(), Some(status));
+                of_registry(Rejection { teacher, reason, fault: MessageFault::Earlier, status })
+            },
+        ));
         if let Some(folder) = self.then {
             refusals.extend(folder.offer(max, take)?);
         }

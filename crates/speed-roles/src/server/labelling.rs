@@ -18,7 +18,7 @@ use crate::fault::InputFault;
 use crate::identity::Identity;
 use crate::randomness::RoundRandomness;
 use crate::refusal::{Refusal, Rejection};
-use crate::registry::Registry;
+use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
 
 /// The labelling of one round: messages come from an inbox, and finished steps go to a registry.
@@ -34,7 +34,7 @@ pub(super) struct Labelling<'a> {
     pub(super) randomness: RoundRandomness,
     pub(super) ledger: &'a LedgerOptions,
     pub(super) inbox: &'a dyn Inbox,
-    pub(super) registry: &'a Registry,
+    pub(super) registry: &'a RoundRegistry,
     pub(super) progress: &'a dyn Progress,
 }
 

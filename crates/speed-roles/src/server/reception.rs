@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use speed_aggregation::{LogEntry, LogEvent, LogHead, Receipt, RoundId, RoundLog, ServerError, Submission};
+use speed_aggregation::{
+    LogEntry, LogEvent, LogHead, Receipt, RoundId, RoundLog, ServerError, Submission, TeacherStatus,
+};
 use speed_core::Digest;
 
 use super::round_server::RoundServer;
@@ -58,13 +60,26 @@ impl RoundServer {
     }
 }
 
+/// The most refusals of a teacher's messages that the log notes: a teacher that sends more has been told.
+const MAX_REFUSALS: usize = 8;
+
 /// The one place where messages of a round become kept: the log grows here.
 pub struct Reception<'a> {
     server: &'a RoundServer,
     head: LogHead,
     /// The message of every teacher that is kept, and the log's head right after it.
     kept: HashMap<usize, (Digest, LogHead)>,
+    /// The number of refusals of every teacher's messages that the log notes.
+    refusals: HashMap<usize, usize>,
     is_closed: bool,
+}
+
+/// What a step adds to the registry.
+#[derive(Default)]
+struct Step<'m> {
+    messages: Vec<(u32, &'m [u8])>,
+    refused: Vec<(u32, TeacherStatus)>,
+    entries: Vec<LogEntry>,
 }
 
 impl<'a> Reception<'a> {
@@ -74,14 +89,16 @@ impl<'a> Reception<'a> {
     /// If the registry cannot be read.
     pub fn open(server: &'a RoundServer) -> Result<Self, RolesError> {
         let round = server.file().id();
-        let (mut head, mut kept) = (LogHead::empty(round), HashMap::new());
+        let (mut head, mut kept, mut refusals) = (LogHead::empty(round), HashMap::new(), HashMap::new());
         for entry in server.registry().log(round)? {
             head = head.then(&entry);
-            if let (LogEvent::Received, Some(teacher)) = (entry.event(), entry.teacher()) {
-                kept.insert(teacher, (entry.digest(), head));
+            match (entry.event(), entry.teacher()) {
+                (LogEvent::Received, Some(teacher)) => drop(kept.insert(teacher, (entry.digest(), head))),
+                (LogEvent::Refused, Some(teacher)) => *refusals.entry(teacher).or_default() += 1,
+                _ => {}
             }
         }
-        Ok(Self { server, head, kept, is_closed: server.is_closed()? })
+        Ok(Self { server, head, kept, refusals, is_closed: server.is_closed()? })
     }
 
     /// Returns the number of teachers whose messages are kept.
@@ -114,47 +131,58 @@ impl<'a> Reception<'a> {
         self.is_closed = true;
     }
 
-    /// Keeps messages, all in one step, durably, and returns for each, in order, the server's receipt. The same message again gets the same receipt;
-    /// another one of a teacher is refused, and noted in the log.
+    /// Keeps messages and notes refusals of others (by their SHA-256), all in one step, durably, and returns for each message, in order, the server's
+    /// receipt. The same message again gets the same receipt; another one of a teacher is refused, and noted in the log.
     ///
     /// # Errors
-    /// If the registry cannot be written: then none is kept.
-    pub fn keep(&mut self, messages: &[Admitted]) -> Result<Vec<Result<Receipt, Refusal>>, RolesError> {
-        let (before, head) = (self.kept.clone(), self.head);
-        let (mut fresh, mut entries) = (Vec::new(), Vec::new());
-        let outcomes: Vec<_> = messages.iter().map(|message| self.decide(message, &mut fresh, &mut entries)).collect();
-        if !entries.is_empty()
-            && let Err(error) = self.server.registry().receive(self.round(), &fresh, &entries)
-        {
-            (self.kept, self.head) = (before, head);
-            return Err(error);
+    /// If the registry cannot be written: then none is kept, and nobody may be told otherwise: this reception has ended.
+    pub fn keep(
+        &mut self,
+        messages: &[Admitted],
+        refusals: &[(Digest, Refusal)],
+    ) -> Result<Vec<Result<Receipt, Refusal>>, RolesError> {
+        let mut step = Step::default();
+        let outcomes: Vec<_> = messages.iter().map(|message| self.decide(message, &mut step)).collect();
+        for (digest, refusal) in refusals {
+            if let Some(teacher) = refusal.teacher
+                && self.note_refusal(teacher, *digest, &mut step.entries)
+                && let Some(status) = refusal.status
+            {
+                step.refused.push((index(teacher), status));
+            }
+        }
+        if !step.entries.is_empty() {
+            self.server.registry().receive(self.round(), &step.messages, &step.refused, &step.entries)?;
         }
         Ok(outcomes)
     }
 
-    fn decide<'m>(
-        &mut self,
-        message: &'m Admitted,
-        fresh: &mut Vec<(u32, &'m [u8])>,
-        entries: &mut Vec<LogEntry>,
-    ) -> Result<Receipt, Refusal> {
+    fn decide<'m>(&mut self, message: &'m Admitted, step: &mut Step<'m>) -> Result<Receipt, Refusal> {
         let Admitted { teacher, digest, bytes } = message;
         let error = match self.kept.get(teacher) {
             Some((kept, head)) if kept == digest => return Ok(self.receipt(*head)),
             Some(_) => ServerError::Duplicate { teacher: *teacher },
             None if self.is_closed => ServerError::Late { teacher: *teacher },
             None => {
-                self.note(LogEntry::of_message(LogEvent::Received, *teacher, *digest), entries);
+                self.note(LogEntry::of_message(LogEvent::Received, *teacher, *digest), &mut step.entries);
                 self.kept.insert(*teacher, (*digest, self.head));
-                fresh.push((u32::try_from(*teacher).unwrap_or(u32::MAX), bytes));
+                step.messages.push((index(*teacher), bytes));
                 return Ok(self.receipt(self.head));
             }
         };
-        // A closed log is that of the result; and a teacher that fills the log gains nothing.
-        if !self.is_closed && self.head.entries() < RoundLog::MAX_ENTRIES / 2 {
-            self.note(LogEntry::of_message(LogEvent::Refused, *teacher, *digest), entries);
-        }
+        self.note_refusal(*teacher, *digest, &mut step.entries);
         Err(Rejection::by_server(*teacher, error).of("upload".to_owned()))
+    }
+
+    /// Notes that a message was refused, unless the log is closed, which is that of the result, or has enough of that teacher's; returns whether it did.
+    fn note_refusal(&mut self, teacher: usize, message: Digest, entries: &mut Vec<LogEntry>) -> bool {
+        let count = self.refusals.entry(teacher).or_default();
+        if self.is_closed || *count >= MAX_REFUSALS || self.head.entries() >= RoundLog::MAX_ENTRIES / 2 {
+            return false;
+        }
+        *count += 1;
+        self.note(LogEntry::of_message(LogEvent::Refused, teacher, message), entries);
+        true
     }
 
     fn note(&mut self, entry: LogEntry, entries: &mut Vec<LogEntry>) {
@@ -165,4 +193,9 @@ impl<'a> Reception<'a> {
     fn receipt(&self, head: LogHead) -> Receipt {
         Receipt::new(head, |digest| self.server.identity().sign(digest))
     }
+}
+
+/// Returns a teacher's index as the registry has it.
+fn index(teacher: usize) -> u32 {
+    u32::try_from(teacher).unwrap_or(u32::MAX)
 }

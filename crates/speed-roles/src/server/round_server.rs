@@ -1,6 +1,7 @@
 //! A round at its server, whatever brings its messages.
 
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use speed_aggregation::{ProofKey, PublicKey, RoundLog, SeededEvaluationKey, SignedResult, TeacherStatus};
 use speed_core::NoisePlacement;
@@ -16,7 +17,7 @@ use crate::fault::InputFault;
 use crate::files::{MAX_EVALUATION_KEY, decode_input};
 use crate::identity::Identity;
 use crate::proofs;
-use crate::registry::Registry;
+use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
 
 /// A round at its server: its file, the server's keys and its registry, which no other program can use meanwhile.
@@ -26,7 +27,7 @@ pub struct RoundServer {
     identity: Identity,
     public_key: PublicKey,
     proof_key: Option<ProofKey>,
-    registry: Registry,
+    registry: RoundRegistry,
     minimum: usize,
 }
 
@@ -46,7 +47,7 @@ impl RoundServer {
         }
         let proof_key = proofs::read(options.proof_key.as_deref(), &file)?;
         let public_key = read_evaluation_key(&options, &file)?.public_key().clone();
-        let registry = Registry::open(&options.registry)?;
+        let registry = RoundRegistry::open(&options.registry)?;
         // Before messages are taken, and with the fewest teachers that may count, so that no closed sum is without budget.
         expect_budget(&options.ledger, &file, minimum)?;
         Ok(Self { options, file, identity, public_key, proof_key, registry, minimum })
@@ -62,6 +63,17 @@ impl RoundServer {
     #[must_use]
     pub fn minimum(&self) -> usize {
         self.minimum
+    }
+
+    /// Returns when the round was first served. That is now, and noted in the registry, if it was not yet.
+    ///
+    /// # Errors
+    /// If the registry cannot be read or written.
+    pub fn opened(&self) -> Result<SystemTime, RolesError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // A registry whose number no clock can have says nothing.
+        let seconds = self.registry.opened(self.file.id(), now.as_secs())?;
+        Ok(UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH))
     }
 
     /// Returns the log of the round, signed.
@@ -123,7 +135,7 @@ impl RoundServer {
         labelling.run(read_evaluation_key(&self.options, &self.file)?.expand())
     }
 
-    pub(super) fn registry(&self) -> &Registry {
+    pub(super) fn registry(&self) -> &RoundRegistry {
         &self.registry
     }
 

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use speed_aggregation::{LogEvent, RoundLog};
 use speed_core::{Digest, NoisePlacement};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, log_of};
-use speed_roles::{Registry, ResultsFault, RolesError};
+use speed_roles::{ResultsFault, RolesError, RoundRegistry};
 
 use crate::common::{Place, Silent, noise, reasons, signing_key, terms};
 
@@ -157,7 +157,7 @@ fn a_registry_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
     assert_eq!(fs::read(&path).expect("still there"), b"SPEEDAGG rubbish");
     fs::remove_file(&path).expect("rubbish");
 
-    let registry = Registry::open(&path).expect("free");
+    let registry = RoundRegistry::open(&path).expect("free");
     let error = place.aggregate().expect_err("in use");
     assert!(matches!(error, RolesError::Results { .. }) && error.exit_code().code() == 4, "{error}");
     drop(registry);

@@ -1,0 +1,72 @@
+//! `speed round`: a round's file as its parties read it.
+
+use serde_json::json;
+use speed_core::{NoisePlacement, printable};
+use speed_roles::{Party, RoundFile};
+
+use super::price::Price;
+use super::{Failure, WITHOUT_PROOFS, mark, print, print_json};
+use crate::options::ShowRoundOptions;
+
+pub(super) fn show(options: &ShowRoundOptions) -> Result<(), Failure> {
+    let file = RoundFile::read(&options.round)?;
+    let price = Price::of(&file, None, options.delta)?;
+    if options.json { print_json(&to_json(&file, &price)) } else { print(&to_text(&file, &price)) }
+}
+
+fn to_json(file: &RoundFile, price: &Price) -> serde_json::Value {
+    let (round, roster) = (file.round(), file.roster());
+    let party = |party: &Party| json!({ "name": party.name(), "key": party.key().to_hex() });
+    json!({
+        "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(), "simulation": round.is_simulation(),
+        "queries": round.shape().queries(), "classes": round.shape().classes(),
+        "query_list": round.query_list().map(|list| list.to_hex()), "threshold": round.threshold(),
+        "minimum": round.min_teachers(), "noise": file.noise().mechanism().identifier(),
+        "noise_by_server": round.placement() == NoisePlacement::Central, "proof_key": round.proofs().map(|key| key.to_hex()),
+        "student": party(roster.student()), "server": party(roster.server()),
+        "teachers": roster.teachers().iter().map(party).collect::<Vec<_>>(), "price": price,
+    })
+}
+
+fn to_text(file: &RoundFile, price: &Price) -> String {
+    let (round, roster) = (file.round(), file.roster());
+    let shape = round.shape();
+    let list = match round.query_list() {
+        Some(list) => format!("listed in the file with SHA-256 {}", list.to_hex()),
+        None => "not listed: nothing here says which".to_owned(),
+    };
+    let noise = match round.placement() {
+        NoisePlacement::Distributed => "each teacher adds a share",
+        NoisePlacement::Central => "the server adds it, and knows it",
+    };
+    let threshold =
+        round.threshold().map_or(String::new(), |threshold| format!("no label below {threshold} noisy votes\n"));
+    let proofs = match round.proofs() {
+        Some(key) => {
+            format!("messages are proved to be well formed, with the proof key with SHA-256 {}\n", key.to_hex())
+        }
+        None => WITHOUT_PROOFS.to_owned(),
+    };
+    let mut text = format!(
+        "{}round {:?}\nid {}\nstudent's public key {}\n{} queries of {} classes, {list}\nnoise {}: {noise}\n{threshold}{} of {} \
+         teachers must answer\n{proofs}\n",
+        mark(round.is_simulation()),
+        file.name(),
+        file.id().to_hex(),
+        file.key().to_hex(),
+        shape.queries(),
+        shape.classes(),
+        file.noise().mechanism().identifier(),
+        round.min_teachers(),
+        shape.teachers(),
+    );
+    let mut line = |role: String, party: &Party| {
+        text.push_str(&format!("{role:<12} {}  {}\n", party.key().to_hex(), printable(party.name())));
+    };
+    line("student".to_owned(), roster.student());
+    line("server".to_owned(), roster.server());
+    for (index, teacher) in roster.teachers().iter().enumerate() {
+        line(format!("teacher {index}"), teacher);
+    }
+    text + "\n" + &price.to_text()
+}
