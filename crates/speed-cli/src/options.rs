@@ -35,13 +35,14 @@ First steps:
   speed show results/mnist/RUN --json         a finished run, for a program
   speed account --votes VOTES.npy --gamma 0.1 --delta 1e-5    what a run of queries cost
 
-A labelling round between parties that trust each other with nothing (docs/protocol.md):
+A labelling round between organisations (docs/hospitals.md; student and server must not work together):
   speed student keygen --out keys             keys: secret.key stays, public.key to teachers, evaluation.key to the server
   speed student round ... --out round.toml    what all agree on: to everyone
   speed round round.toml                      everyone: parties, terms, price
   speed teacher answer ... --out FILE         each teacher: noisy votes, encrypted; to the server
   speed server aggregate ... --out result     the server: encrypted winners; to the student
   speed student open ... --out labels.csv     labels
+  speed server serve, teacher send, teacher log, teacher check, student fetch: the same over a network
 
 A run that was killed goes on where it was: give the same command again.
 

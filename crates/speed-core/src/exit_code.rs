@@ -37,12 +37,15 @@ impl ExitCode {
         match self {
             Self::Done => "done",
             Self::Usage => "config, round or command line",
-            Self::Input => "input data, votes, keys, messages or a ledger that is missing or damaged; too few teachers",
+            Self::Input => {
+                "input data, votes, keys, messages or a ledger that is missing, damaged or refused; another server or log; too few \
+                 teachers"
+            }
             Self::Results => {
                 "results folder missing, in use, changed, or of another config or kind of machine; a file that would be \
-                 overwritten"
+                 overwritten; a registry in use or without a round that the ledger has"
             }
-            Self::InputOutput => "reading or writing failed, a full disk for example",
+            Self::InputOutput => "reading or writing failed, a full disk for example; a server that cannot be reached",
             Self::Computation => "computation failed, or would pass a privacy budget",
             Self::Processor => "the binary was built for another processor",
         }

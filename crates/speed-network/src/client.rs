@@ -127,6 +127,11 @@ struct Caller {
 impl Caller {
     fn new(options: &ClientOptions) -> Result<Self, NetworkError> {
         let file = RoundFile::read(&options.round)?;
+        let port = options.server.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
+        if port.is_none_or(|port| port.parse::<u16>().is_err()) {
+            let found = speed_core::printable(&options.server.chars().take(200).collect::<String>());
+            return Err(NetworkError::Address { found });
+        }
         let tls = client_config(
             Identity::read(&options.signing_key)?.signing_key(),
             *file.roster().server().key().as_bytes(),

@@ -20,6 +20,12 @@ pub enum NetworkError {
         /// The operating system's word.
         source: std::io::Error,
     },
+    /// An address that is none.
+    #[error("server {found:?}: expected host:port, as aggregator.example:7878")]
+    Address {
+        /// What was given.
+        found: String,
+    },
     /// A server that did not answer within the time that the caller gave.
     #[error("{} (tried for {tried:.0?})", at(server, fault))]
     Unreachable {
@@ -116,6 +122,7 @@ impl NetworkError {
             Self::Roles(error) => error.exit_code(),
             Self::Listen { .. } | Self::Unreachable { .. } | Self::Runtime(_) => ExitCode::InputOutput,
             Self::Refused { .. } => ExitCode::Input,
+            Self::Address { .. } => ExitCode::Usage,
             Self::Tls(_) | Self::Stopped => ExitCode::Computation,
         }
     }

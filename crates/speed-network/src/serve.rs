@@ -216,10 +216,16 @@ async fn closing(
         }
     };
     let mut over = std::pin::pin!(over);
-    let mut is_over = false;
+    let (mut is_over, mut told) = (false, None);
+    // The keeper says first how many an earlier process kept.
+    if received.changed().await.is_err() {
+        return Ok(false);
+    }
     loop {
         let count = *received.borrow_and_update();
-        progress.received(count, teachers);
+        if told.replace(count) != Some(count) {
+            progress.received(count, teachers);
+        }
         if count >= teachers || (is_over && count >= minimum) {
             return Ok(true);
         }

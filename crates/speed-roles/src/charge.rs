@@ -1,5 +1,6 @@
 //! The price of a round, and its charge to a party's ledger.
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use speed_accountant::{Budget, Delta, PrivacyEvent, QueryBatch};
@@ -72,6 +73,16 @@ pub(crate) fn expect_budget(options: &LedgerOptions, file: &RoundFile, present: 
     }
     let shape = file.round().shape();
     Ok(ledger.would_allow(&[QueryBatch::new(privacy_event(file, present)?, shape.classes(), shape.queries())], None)?)
+}
+
+/// Checks that a ledger can be written, or started where it is not there.
+pub(crate) fn expect_writable(options: &LedgerOptions, file: &RoundFile) -> Result<(), RolesError> {
+    if file.round().is_simulation() {
+        return Ok(());
+    }
+    Ledger::open_or_create(&options.path, Budget { epsilon: None, delta: options.delta })?;
+    let writable = OpenOptions::new().append(true).open(&options.path).map(drop);
+    writable.map_err(RolesError::io("write", &options.path))
 }
 
 /// Charges a round to a ledger, before it is answered, unless it is charged already. Simulations cost nothing.

@@ -72,7 +72,7 @@ pub enum InputFault {
     #[error("expected text")]
     NotText,
     /// A text that is not TOML, or has other keys.
-    #[error("{}", .0.to_string().trim_end())]
+    #[error("{}", shortened(.0))]
     Toml(#[from] Box<toml::de::Error>),
     /// Parties that make no roster.
     #[error(transparent)]
@@ -137,7 +137,9 @@ pub enum LogFault {
         server: String,
     },
     /// A log from before the receipt.
-    #[error("has {entries} entries and is older than the receipt, which is for entry {expected}: fetch the log again")]
+    #[error(
+        "has {entries} entries and is older than the receipt, which is of one with {expected}: fetch the log again"
+    )]
     Older {
         /// Entries of the log.
         entries: usize,
@@ -146,8 +148,8 @@ pub enum LogFault {
     },
     /// A log that lacks what its receipt says. Both are signed: together they convict the server.
     #[error(
-        "does not say at entry {entry} that this message was received, as the server's receipt does: the server changed its log, or the receipt is \
-         for another message. Keep both files"
+        "does not say at entry {entry} that this message was received, as the server's receipt does: the receipt is for another message, or the server \
+         changed its log. Keep both files"
     )]
     Contradiction {
         /// The entry, from 0.
@@ -159,6 +161,12 @@ pub enum LogFault {
         /// The teacher.
         teacher: usize,
     },
+}
+
+/// Returns a parser's message, which quotes a line of the file, with the beginning of each line only.
+fn shortened(error: &toml::de::Error) -> String {
+    let begin = |line: &str| line.chars().take(200).collect::<String>();
+    error.to_string().trim_end().lines().map(begin).collect::<Vec<_>>().join("\n")
 }
 
 /// A fault of a file or folder of results.
@@ -197,7 +205,7 @@ pub enum RoundFileFault {
     #[error("not a round's file: expected text")]
     NotText,
     /// A text that is not TOML, or has other keys.
-    #[error("{}", .0.to_string().trim_end())]
+    #[error("{}", shortened(.0))]
     Toml(#[from] Box<toml::de::Error>),
     /// A file of another version.
     #[error("format {found}, this program reads format {expected}")]

@@ -69,11 +69,12 @@ impl KeyUse {
     }
 }
 
-/// Returns how many rounds a public key has beside this one.
-pub(crate) fn other_rounds(public_key: &Path, round: RoundId) -> Result<usize, RolesError> {
+/// Returns how many rounds a public key has beside this one. None if the list is not there, or lacks this round: it may have others.
+pub(crate) fn other_rounds(public_key: &Path, round: RoundId) -> Result<Option<usize>, RolesError> {
     let path = path_of(public_key);
     let rounds = if path.exists() { read(&path)?.0 } else { Vec::new() };
-    Ok(rounds.iter().filter(|(id, _)| *id != round).count())
+    let is_listed = rounds.iter().any(|(id, _)| *id == round);
+    Ok(is_listed.then(|| rounds.iter().filter(|(id, _)| *id != round).count()))
 }
 
 fn path_of(public_key: &Path) -> PathBuf {

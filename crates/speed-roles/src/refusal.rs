@@ -100,6 +100,21 @@ impl Rejection {
     }
 }
 
+impl MessageFault {
+    /// Returns whether another message of the teacher is in the sum.
+    pub(crate) fn is_duplicate(&self) -> bool {
+        matches!(self, Self::Server(error) if matches!(**error, ServerError::Duplicate { .. }))
+    }
+}
+
+impl Refusal {
+    /// Returns whether it is to be told with these statuses: of a teacher whose good message came by another way an earlier refusal is not.
+    pub(crate) fn stands(&self, statuses: &[TeacherStatus]) -> bool {
+        let status = self.teacher.and_then(|teacher| statuses.get(teacher));
+        !(matches!(self.fault, MessageFault::Earlier) && status == Some(&TeacherStatus::Counted))
+    }
+}
+
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.teacher {

@@ -1,5 +1,6 @@
 //! The memory of a party over all its rounds.
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use redb::{
     Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError,
     WriteTransaction,
 };
-use speed_aggregation::{EncryptedAnswer, LogEntry, RoundId, TeacherStatus};
+use speed_aggregation::{EncryptedAnswer, LogEntry, LogEvent, RoundId, TeacherStatus};
+use speed_core::Digest;
 
 use crate::error::RolesError;
 use crate::fault::ResultsFault;
@@ -213,6 +215,12 @@ impl RoundRegistry {
         let entries = self.range(LOG, round)?;
         let read = entries.iter().map(|bytes| LogEntry::from_bytes(bytes)).collect::<Result<_, _>>();
         read.map_err(RolesError::input(&self.path))
+    }
+
+    /// Returns the messages that are in the closed sum of a round, by teacher.
+    pub(crate) fn counted(&self, round: RoundId) -> Result<HashMap<usize, Digest>, RolesError> {
+        let entries = self.log(round)?.into_iter().filter(|entry| entry.event() == LogEvent::Counted);
+        Ok(entries.filter_map(|entry| Some((entry.teacher()?, entry.digest()))).collect())
     }
 
     fn get(&self, table: OfRound, round: RoundId) -> Result<Option<Vec<u8>>, RolesError> {

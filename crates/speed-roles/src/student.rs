@@ -168,8 +168,8 @@ pub struct OpenReport {
     pub excluded: Vec<(usize, &'static str)>,
     /// True if the secret key was destroyed.
     pub key_destroyed: bool,
-    /// Other rounds of the key, which cannot be opened without it.
-    pub other_rounds: usize,
+    /// Other rounds of the key, which cannot be opened without it; none where nobody knows, since the list of its rounds is not beside it.
+    pub other_rounds: Option<usize>,
     /// The labels' file.
     pub out: PathBuf,
 }
@@ -211,8 +211,12 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     if !is_there {
         write_new(out, text.as_bytes(), Access::Owner)?;
     }
-    let other_rounds = other_rounds(&secret_key.with_file_name(KEY_FILES[1]), list.round())?;
-    let destroys = !keep_keys && other_rounds == 0;
+    // The keys of simulations are nobody's, and their rounds are not noted.
+    let other_rounds = match list.is_simulation() {
+        true => Some(0),
+        false => other_rounds(&secret_key.with_file_name(KEY_FILES[1]), list.round())?,
+    };
+    let destroys = !keep_keys && other_rounds == Some(0);
     if destroys {
         destroy(secret_key)?;
     }

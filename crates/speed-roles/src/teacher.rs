@@ -8,7 +8,7 @@ use speed_core::{Digest, NoisePlacement};
 use speed_mechanism::{Mechanism, MechanismError};
 use zeroize::Zeroizing;
 
-use crate::charge::{LedgerOptions, charge, expect_uncharged};
+use crate::charge::{LedgerOptions, charge, expect_budget, expect_uncharged};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::files::{Access, MAX_KEY, MAX_VOTES, decode_input, expect_absent, hash_file, write_new};
@@ -97,6 +97,8 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
         Some(kept) => kept,
         None => {
             expect_uncharged(&options.ledger, &file, registry.path())?;
+            // A message that cannot be paid for is not made: its votes may still be corrected.
+            expect_budget(&options.ledger, &file, file.round().min_teachers())?;
             let submission = encrypt(options, &file, &identity, teacher)?;
             registry.keep_answered(file.id(), index, &submission)?;
             submission

@@ -48,7 +48,7 @@ fn to_text(file: &RoundFile, price: &Price) -> String {
         None => WITHOUT_PROOFS.to_owned(),
     };
     let mut text = format!(
-        "{}round {:?}\nid {}\nstudent's public key {}\n{} queries of {} classes, {list}\nnoise {}: {noise}\n{threshold}{} of {} \
+        "{}round {:?}\nid {}\nencryption key (public.key) {}\n{} queries of {} classes, {list}\nnoise {}: {noise}\n{threshold}{} of {} \
          teachers must answer\n{proofs}\n",
         mark(round.is_simulation()),
         file.name(),

@@ -114,11 +114,15 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
     );
     text.push_str(&match (report.key_destroyed, report.other_rounds) {
         (true, _) => "the secret key was destroyed\n".to_owned(),
-        (false, 0) => {
+        (false, None) => {
+            "the secret key is still there: public.rounds, the list of its rounds, is not beside it or lacks this one. Destroy the key once no round needs it\n".to_owned()
+        }
+        (false, Some(0)) => {
             "the secret key is still there: whoever gets it reads this round's messages. Destroy it when the round is over\n".to_owned()
         }
-        (false, others) => format!(
-            "the secret key is still there: {others} other rounds have it. Whoever gets it reads the messages of all; destroy it when they are over\n"
+        (false, Some(others)) => format!(
+            "the secret key is still there: {others} other round{} it. Whoever gets it reads the messages of all; destroy it when they are over\n",
+            if others == 1 { " has" } else { "s have" }
         ),
     });
     for query in &report.undecodable {

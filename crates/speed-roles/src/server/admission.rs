@@ -13,10 +13,16 @@ use crate::round_file::RoundFile;
 #[derive(Clone, Copy)]
 pub(super) struct Admission<'a> {
     pub(super) file: &'a RoundFile,
+    /// None once the result is there: then no message passes.
+    pub(super) checks: Option<&'a ProofChecks>,
+}
+
+/// The keys with which proofs are checked.
+pub(super) struct ProofChecks {
     /// The round's.
-    pub(super) public_key: &'a PublicKey,
+    pub(super) public_key: PublicKey,
     /// There if the round asks for proofs.
-    pub(super) proof_key: Option<&'a ProofKey>,
+    pub(super) proof_key: Option<ProofKey>,
 }
 
 impl Admission<'_> {
@@ -53,9 +59,14 @@ impl Admission<'_> {
 
     /// Checks the proofs of a message, where the round asks for them. Takes about a tenth of a core-second for a thousand values.
     pub(super) fn check_proofs(&self, submission: &Submission) -> Result<(), Rejection> {
-        let (Some(key), message) = (self.proof_key, submission.message()) else { return Ok(()) };
+        let message = submission.message();
+        let Some(ProofChecks { public_key, proof_key }) = self.checks else {
+            let teacher = message.teacher();
+            return Err(Rejection::by_server(teacher, ServerError::Late { teacher }));
+        };
+        let Some(key) = proof_key else { return Ok(()) };
         let checked = Proofs::from_bytes(submission.proofs())
-            .and_then(|proofs| key.verify(self.public_key, self.file.round(), message, &proofs));
+            .and_then(|proofs| key.verify(public_key, self.file.round(), message, &proofs));
         checked.map_err(|fault| Rejection {
             teacher: Some(message.teacher()),
             reason: TeacherStatus::Unproven.name(),

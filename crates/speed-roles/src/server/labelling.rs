@@ -1,5 +1,6 @@
 //! The walk of a round at its server: sum, noise, argmax, result.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
@@ -69,7 +70,8 @@ impl Labelling<'_> {
     fn resume(&self, key: EvaluationKey, state: &[u8]) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
         let server = Server::resume(key, self.file.round().clone(), state)
             .map_err(|error| RolesError::input(self.registry.path())(InputFault::Sum(error.into())))?;
-        let refused = late(self.inbox, self.admission, server.statuses(), self.progress)?;
+        let counted = self.registry.counted(self.file.id())?;
+        let refused = late(self.inbox, self.admission, (server.statuses(), &counted), self.progress)?;
         Ok((self.prepared(server)?, Digest::of(state), refused))
     }
 
@@ -93,10 +95,16 @@ impl Labelling<'_> {
 
     /// Adds every message that can be used, and notes why others cannot, with the entries of the log about them.
     fn collect(&self, server: &mut Server) -> Result<(Vec<Refusal>, Vec<LogEntry>), RolesError> {
-        let mut entries = Vec::new();
+        let (mut entries, mut counted) = (Vec::new(), HashMap::new());
         let room = (RoundLog::MAX_ENTRIES / 2).saturating_sub(self.registry.log(self.file.id())?.len());
-        let refused = self.inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, is_proven| {
-            let admitted = self.admission.admit(server, bytes, is_proven);
+        let mut refused = self.inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, is_proven| {
+            let (digest, admitted) = (Digest::of(bytes), self.admission.admit(server, bytes, is_proven));
+            if is_again(&admitted, digest, &counted) {
+                return Ok(());
+            }
+            if let Ok(teacher) = admitted {
+                counted.insert(teacher, digest);
+            }
             let (event, teacher) = match &admitted {
                 Ok(teacher) => (LogEvent::Counted, Some(*teacher)),
                 Err(rejection) => (LogEvent::Refused, rejection.teacher),
@@ -105,10 +113,11 @@ impl Labelling<'_> {
             if let Some(teacher) = teacher
                 && (event == LogEvent::Counted || entries.len() < room)
             {
-                entries.push(LogEntry::of_message(event, teacher, Digest::of(bytes)));
+                entries.push(LogEntry::of_message(event, teacher, digest));
             }
             admitted.map(drop)
         })?;
+        refused.retain(|refusal| refusal.stands(server.statuses()));
         for refusal in &refused {
             self.progress.refused(refusal);
             if let (Some(teacher), Some(status)) = (refusal.teacher, refusal.status) {
@@ -155,27 +164,35 @@ impl Labelling<'_> {
     }
 }
 
-/// Returns the refusals after the sum was closed with these statuses.
+/// Returns whether a message was refused because it is in the sum already: the same file came by two ways.
+fn is_again(admitted: &Result<usize, Rejection>, digest: Digest, counted: &HashMap<usize, Digest>) -> bool {
+    match admitted {
+        Err(Rejection { teacher: Some(teacher), fault, .. }) => {
+            fault.is_duplicate() && counted.get(teacher) == Some(&digest)
+        }
+        _ => false,
+    }
+}
+
+/// Returns the refusals after the sum was closed with these statuses and messages.
 pub(super) fn late(
     inbox: &dyn Inbox,
     admission: Admission<'_>,
-    statuses: &[TeacherStatus],
+    (statuses, counted): (&[TeacherStatus], &HashMap<usize, Digest>),
     progress: &dyn Progress,
 ) -> Result<Vec<Refusal>, RolesError> {
     let file = admission.file;
-    let mut seen = vec![false; statuses.len()];
-    let refused = inbox.offer(Submission::max_size(file.round()), &mut |bytes, _| {
+    let mut refused = inbox.offer(Submission::max_size(file.round()), &mut |bytes, _| {
         let submission = admission.authenticate(bytes)?;
         admission.check_terms(submission.message())?;
         let teacher = submission.message().teacher();
         match statuses[teacher] {
-            TeacherStatus::Counted if std::mem::replace(&mut seen[teacher], true) => {
-                Err(Rejection::by_server(teacher, ServerError::Duplicate { teacher }))
-            }
-            TeacherStatus::Counted => Ok(()),
+            TeacherStatus::Counted if counted.get(&teacher) == Some(&Digest::of(bytes)) => Ok(()),
+            TeacherStatus::Counted => Err(Rejection::by_server(teacher, ServerError::Duplicate { teacher })),
             _ => Err(Rejection::by_server(teacher, ServerError::Late { teacher })),
         }
     })?;
+    refused.retain(|refusal| refusal.stands(statuses));
     refused.iter().for_each(|refusal| progress.refused(refusal));
     Ok(refused)
 }

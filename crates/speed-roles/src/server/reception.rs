@@ -45,7 +45,16 @@ impl RoundServer {
         };
         match check(&bytes) {
             Ok(teacher) => Ok(Admitted { teacher, digest: Digest::of(&bytes), bytes }),
-            Err(rejection) => Err(rejection.of(format!("upload of {from}"))),
+            Err(rejection) => Err(rejection.of(self.brought_by(from))),
+        }
+    }
+
+    /// Says who brought a message, whatever it says itself.
+    fn brought_by(&self, party: PartyKey) -> String {
+        let roster = self.file().roster();
+        match roster.teacher(party).and_then(|index| Some((index, roster.teachers().get(index)?))) {
+            Some((index, teacher)) => format!("brought by teacher {index}, {:?}", teacher.name()),
+            None => format!("brought by {party}"),
         }
     }
 

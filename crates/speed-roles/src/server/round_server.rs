@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use speed_aggregation::{ProofKey, PublicKey, RoundLog, SeededEvaluationKey, SignedResult, TeacherStatus};
+use speed_aggregation::{RoundLog, SeededEvaluationKey, SignedResult, TeacherStatus};
 use speed_core::NoisePlacement;
 
 use super::ServerOptions;
-use super::admission::Admission;
+use super::admission::{Admission, ProofChecks};
 use super::inbox::{FolderInbox, RegistryInbox};
 use super::labelling::{Labelled, Labelling, late};
 use super::report::{Progress, ServerReport};
-use crate::charge::expect_budget;
+use crate::charge::{expect_budget, expect_uncharged, expect_writable};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::files::{MAX_EVALUATION_KEY, decode_input};
@@ -25,8 +25,8 @@ pub struct RoundServer {
     options: ServerOptions,
     file: RoundFile,
     identity: Identity,
-    public_key: PublicKey,
-    proof_key: Option<ProofKey>,
+    /// None once the result is there: no message is looked at any more.
+    checks: Option<ProofChecks>,
     registry: RoundRegistry,
     minimum: usize,
 }
@@ -45,12 +45,26 @@ impl RoundServer {
             let fault = InputFault::Party { found: identity.key().into(), is: "not the round's server" };
             return Err(RolesError::input(&options.signing_key)(fault));
         }
-        let proof_key = proofs::read(options.proof_key.as_deref(), &file)?;
-        let public_key = read_evaluation_key(&options, &file)?.public_key().clone();
         let registry = RoundRegistry::open(&options.registry)?;
-        // Before messages are taken, and with the fewest teachers that may count, so that no closed sum is without budget.
-        expect_budget(&options.ledger, &file, minimum)?;
-        Ok(Self { options, file, identity, public_key, proof_key, registry, minimum })
+        let is_done = registry.result(file.id())?.is_some();
+        // A server whose keys were deleted after the round still gives result and log.
+        let checks = if is_done { None } else { Some(ProofChecks::read(&options, &file)?) };
+        let server = Self { options, file, identity, checks, registry, minimum };
+        if !is_done {
+            server.expect_to_be_charged()?;
+        }
+        Ok(server)
+    }
+
+    /// Checks, before messages are taken, that the round can be charged once its sum is closed: that the ledger does not have a round that the
+    /// registry lost, has budget for the fewest teachers that may count, and can be written.
+    fn expect_to_be_charged(&self) -> Result<(), RolesError> {
+        let (ledger, file) = (&self.options.ledger, &self.file);
+        if !self.is_closed()? {
+            expect_uncharged(ledger, file, self.registry.path())?;
+        }
+        expect_budget(ledger, file, self.minimum)?;
+        expect_writable(ledger, file)
     }
 
     /// Returns the round's file.
@@ -116,7 +130,8 @@ impl RoundServer {
         let inbox = &RegistryInbox { registry: &self.registry, round: self.file.id(), then };
         if let Some(bytes) = self.result()? {
             let result = SignedResult::from_bytes(&bytes).map_err(RolesError::input(self.registry.path()))?;
-            let refused = late(inbox, self.admission(), result.list().statuses(), progress)?;
+            let counted = self.registry.counted(self.file.id())?;
+            let refused = late(inbox, self.admission(), (result.list().statuses(), &counted), progress)?;
             return Ok(Labelled { result, bytes, refused, resumed: self.file.round().shape().queries() });
         }
         let labelling = Labelling {
@@ -146,7 +161,7 @@ impl RoundServer {
     }
 
     pub(super) fn admission(&self) -> Admission<'_> {
-        Admission { file: &self.file, public_key: &self.public_key, proof_key: self.proof_key.as_ref() }
+        Admission { file: &self.file, checks: self.checks.as_ref() }
     }
 
     /// Reports on a labelled round whose result was written to `out`.
@@ -171,6 +186,13 @@ impl RoundServer {
             out: out.to_path_buf(),
             bytes: bytes.len(),
         }
+    }
+}
+
+impl ProofChecks {
+    fn read(options: &ServerOptions, file: &RoundFile) -> Result<Self, RolesError> {
+        let proof_key = proofs::read(options.proof_key.as_deref(), file)?;
+        Ok(Self { proof_key, public_key: read_evaluation_key(options, file)?.public_key().clone() })
     }
 }
 

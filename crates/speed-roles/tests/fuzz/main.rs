@@ -76,7 +76,14 @@ fn fuzz(name: &str, target: &Target, seconds: f64, seed: u64) -> bool {
             outcome => {
                 let what =
                     if outcome.is_err() { "panic".to_owned() } else { format!("{peak} bytes of {limit}, {took:.1} s") };
-                say(&format!("FOUND {name}: seed {seed}, iteration {runs}, {} bytes of input: {what}", input.len()));
+                watched.iteration.store(u64::MAX, Relaxed);
+                let kept = std::env::temp_dir().join(format!("speed-fuzz-{name}-{seed}-{runs}"));
+                let kept = std::fs::write(&kept, &input)
+                    .map_or_else(|error| error.to_string(), |()| kept.display().to_string());
+                say(&format!(
+                    "FOUND {name}: seed {seed}, iteration {runs}, {} bytes of input: {what} ({kept})",
+                    input.len()
+                ));
                 return false;
             }
         }

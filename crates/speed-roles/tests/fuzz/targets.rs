@@ -31,9 +31,19 @@ fn copied_once(length: usize) -> usize {
     length + (16 << 10)
 }
 
-/// Text makes strings, keys and error messages; labels of a byte become numbers of eight.
+/// Labels of a byte become numbers of eight.
 fn text(length: usize) -> usize {
     32 * length + (64 << 10)
+}
+
+/// TOML makes values of a hundred bytes out of three letters, before any key is known to be ours.
+fn document(length: usize) -> usize {
+    200 * length + (64 << 10)
+}
+
+/// An evaluation key begins with a public key, whose mask grows out of its seed.
+fn with_public_key(length: usize) -> usize {
+    length + (64 << 10)
 }
 
 /// The mask of a public key grows out of its seed.
@@ -107,7 +117,11 @@ pub(crate) const ALL: [Named; 14] = [
     }),
     ("evaluation-key", || {
         let inputs = vec![keys().evaluation.to_bytes()];
-        Target { stride: 1, ..binary(inputs, |bytes| SeededEvaluationKey::from_bytes(bytes).is_ok()) }
+        Target {
+            stride: 1,
+            limit: with_public_key,
+            ..binary(inputs, |bytes| SeededEvaluationKey::from_bytes(bytes).is_ok())
+        }
     }),
     ("proof-key", || proofs().0),
     ("proofs", || proofs().1),
@@ -196,7 +210,7 @@ fn secret_key() -> Target {
 
 fn round_file() -> Target {
     let decode = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|text| RoundFile::from_toml(text).is_ok());
-    Target { stride: 16, inputs: rounds(&keys().public), sealed: false, decode: Box::new(decode), limit: text }
+    Target { stride: 16, inputs: rounds(&keys().public), sealed: false, decode: Box::new(decode), limit: document }
 }
 
 /// A student, a server and twenty teachers.
@@ -217,7 +231,7 @@ fn roster_file() -> Target {
     let others = [roster.server().card(Role::Server), roster.student().card(Role::Student)];
     let text: String = cards.chain(others).collect();
     let decode = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|text| Roster::from_toml(text).is_ok());
-    Target { stride: 16, inputs: vec![text.into_bytes()], sealed: false, decode: Box::new(decode), limit: self::text }
+    Target { stride: 16, inputs: vec![text.into_bytes()], sealed: false, decode: Box::new(decode), limit: document }
 }
 
 fn rounds(key: &PublicKey) -> Vec<Vec<u8>> {

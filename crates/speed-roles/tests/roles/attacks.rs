@@ -110,11 +110,13 @@ fn with_proofs_neither_a_probe_nor_a_copy_is_counted() {
     let expected: Vec<usize> = labels().into_iter().map(usize::from).collect();
     assert_eq!(published(&place), expected);
     // Honest messages and the round cannot do without the key, and take no other.
-    let options = speed_roles::server::ServerOptions { proof_key: None, ..place.options() };
+    let fresh = || speed_roles::server::ServerOptions { registry: place.path("fresh"), ..place.options() };
+    fs::remove_file(place.path("result")).expect("a result");
+    let options = speed_roles::server::ServerOptions { proof_key: None, ..fresh() };
     let error = place.aggregate_with(&options, &crate::common::Silent).expect_err("no proof key");
     assert!(error.to_string().contains("--proof-key"), "{error}");
     let other = Place::new(&terms("other", 2, 2));
-    let options = speed_roles::server::ServerOptions { proof_key: Some(other.path("round.toml")), ..place.options() };
+    let options = speed_roles::server::ServerOptions { proof_key: Some(other.path("round.toml")), ..fresh() };
     let error = place.aggregate_with(&options, &crate::common::Silent).expect_err("another file");
     assert!(error.to_string().contains("the round's is"), "{error}");
     let again =

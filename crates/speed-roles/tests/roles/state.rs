@@ -82,10 +82,12 @@ fn a_round_is_evaluated_once() {
     place.aggregate_with(&options, &Silent).expect("enough");
     let (first, log) =
         (fs::read(place.path("result")).expect("a result"), fs::read(log_of(&place.path("result"))).expect("a log"));
-    // To another place, and without one of the messages: the same bytes.
+    // To another place, without one of the messages and without the student's keys: the same bytes.
     fs::remove_file(place.inbox("1")).expect("a message");
     let other = place.path("again");
+    let options = ServerOptions { evaluation_key: place.path("deleted"), ..options };
     let report = server::aggregate(&options, &place.path("inbox"), &other, &Silent).expect("done before");
+    let options = ServerOptions { evaluation_key: place.options().evaluation_key, ..options };
     assert_eq!((report.counted, report.resumed), (3, 5));
     assert!(fs::read(&other).expect("a result") == first, "another result of one round");
     assert_eq!(fs::read(log_of(&other)).expect("a log"), log);
@@ -94,6 +96,8 @@ fn a_round_is_evaluated_once() {
     let error =
         server::aggregate(&forgetful, &place.path("inbox"), &place.path("third"), &Silent).expect_err("charged");
     assert!(matches!(&error, RolesError::Results { source: ResultsFault::Forgotten, .. }), "{error}");
+    // It is refused before it could take a message and sign a receipt that contradicts the first.
+    assert!(server::RoundServer::open(forgetful).is_err());
     let again = speed_roles::teacher::TeacherOptions {
         randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM,
         ..place.teacher_options(1, &place.path("again.msg"))
@@ -107,16 +111,35 @@ fn a_round_is_evaluated_once() {
 }
 
 #[test]
+fn the_same_message_by_two_ways_counts_once_and_is_no_second_one() {
+    let place = place("two ways");
+    let bytes = fs::read(place.inbox("teacher-0.msg")).expect("a message");
+    let from = speed_roles::Identity::read(&signing_key("hospital 0")).expect("a key").key();
+    let server = server::RoundServer::open(place.options()).expect("fitting files");
+    let message = server.check_message(bytes, from).expect("its own");
+    assert!(server::Reception::open(&server).expect("readable").keep(&[message], &[]).expect("kept")[0].is_ok());
+    drop(server);
+    let report = place.aggregate().expect("enough");
+    assert_eq!((report.counted, reasons(&report)), (2, vec![]));
+    // After the closing as well, and another message of that teacher is a second one.
+    assert_eq!(reasons(&place.aggregate().expect("done before")), []);
+    place.answer(0, &[2, 2, 2, 2, 2], &place.inbox("other.msg"));
+    assert_eq!(reasons(&place.aggregate().expect("done before")), [(Some(0), "duplicate")]);
+}
+
+#[test]
 fn the_log_says_which_messages_were_counted_and_the_server_signs_it() {
     let place = place("log");
-    fs::copy(place.inbox("teacher-0.msg"), place.inbox("teacher-0 again")).expect("a copy");
+    place.answer(0, &[2, 2, 2, 2, 2], &place.inbox("teacher-0 again"));
     place.aggregate().expect("enough");
     let log = RoundLog::from_bytes(&fs::read(log_of(&place.path("result"))).expect("a log")).expect("a log");
     let key = speed_roles::Identity::read(&signing_key("server")).expect("a key").key();
     let (digest, signature) = log.signed();
     assert!(key.verifies(digest, signature) && log.round() == place.file.id());
     let digest = |name: &str| Digest::of(fs::read(place.path(name)).expect("a file"));
-    let [first, second] = [digest("inbox/teacher-0.msg"), digest("inbox/teacher-1.msg")];
+    // "teacher-0 again" is the first by name.
+    let [first, refused, second] =
+        ["teacher-0 again", "teacher-0.msg", "teacher-1.msg"].map(|name| digest(&format!("inbox/{name}")));
     let found: Vec<_> = log.entries().iter().map(|entry| (entry.event(), entry.teacher())).collect();
     let expected = [
         (LogEvent::Counted, Some(0)),
@@ -127,7 +150,7 @@ fn the_log_says_which_messages_were_counted_and_the_server_signs_it() {
     ];
     assert_eq!(found, expected);
     let digests: Vec<_> = log.entries().iter().map(|entry| entry.digest()).collect();
-    assert_eq!([digests[0], digests[1], digests[2], digests[4]], [first, first, second, digest("result")]);
+    assert_eq!([digests[0], digests[1], digests[2], digests[4]], [first, refused, second, digest("result")]);
 }
 
 #[test]

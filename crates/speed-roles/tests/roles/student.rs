@@ -3,10 +3,11 @@
 use std::fs;
 
 use speed_aggregation::{AnswerList, Parameters, SignedResult};
+use speed_roles::server::ServerOptions;
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{Identity, RolesError, RoundRandomness, student};
 
-use crate::common::{Place, SEED, key_of, keys, noise, roster, round_options, signing_key, terms};
+use crate::common::{Place, SEED, Silent, key_of, keys, noise, roster, round_options, signing_key, terms};
 use crate::faults::seal;
 
 #[test]
@@ -174,6 +175,46 @@ fn keys_are_for_one_round_and_wear_out_without_proofs() {
     assert!(round("third", 1, true).is_err(), "the whole lines are read");
     fs::write(path("public.rounds"), "rubbish\n").expect("a list");
     assert!(matches!(round("fourth", 1, true), Err(RolesError::Input { .. })));
+}
+
+#[test]
+fn a_key_whose_rounds_nobody_knows_is_not_destroyed() {
+    let mut terms = terms("moved", 1, 2);
+    terms.randomness = speed_core::RandomnessKind::OperatingSystem;
+    let place = Place::new(&terms);
+    let options = speed_roles::teacher::TeacherOptions {
+        randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM,
+        ..place.teacher_options(0, &place.inbox("0"))
+    };
+    fs::write(&options.votes, "2\n").expect("votes");
+    speed_roles::teacher::answer(&options).expect("valid");
+    let server = ServerOptions { randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM, ..place.options() };
+    place.aggregate_with(&server, &Silent).expect("enough");
+    fs::copy(keys().join("secret.key"), place.path("secret.key")).expect("a copy");
+    let open = |out: &str| {
+        student::open(&student::OpenOptions {
+            secret_key: place.path("secret.key"),
+            result: place.path("result"),
+            round: place.path("round.toml"),
+            keep_keys: false,
+            out: place.path(out),
+        })
+    };
+    // No list of rounds beside it, as after a move; then a list without this round; then one with it and another.
+    let report = open("first.csv").expect("labels");
+    assert_eq!((report.key_destroyed, report.other_rounds), (false, None));
+    let (list, own) = (place.path("public.rounds"), place.file.id().to_hex());
+    let other = "ab".repeat(32);
+    for (text, expected) in [
+        (format!("{other} 0.000\n"), (false, None)),
+        (format!("{other} 0.000\n{own} 0.000\n"), (false, Some(1))),
+        (format!("{own} 0.000\n"), (true, Some(0))),
+    ] {
+        fs::write(&list, text).expect("a list");
+        let report = open("first.csv").expect("the same labels");
+        assert_eq!((report.key_destroyed, report.other_rounds), expected);
+    }
+    assert!(!place.path("secret.key").exists());
 }
 
 #[test]
