@@ -12,7 +12,7 @@ use crate::submission::Signature;
 pub enum LogEvent {
     /// A teacher's message came, and was kept.
     Received = 0,
-    /// A message with a teacher's signature was refused.
+    /// A message with a teacher's signature was refused for what it holds, or came too late.
     Refused = 1,
     /// A teacher's message is in the sum.
     Counted = 2,
@@ -20,11 +20,14 @@ pub enum LogEvent {
     Closed = 3,
     /// The result was made.
     Result = 4,
+    /// Another message of a teacher came than the one that was kept, and was refused: two messages with its signature.
+    Duplicate = 5,
 }
 
 impl LogEvent {
     /// All events, in the order of their bytes.
-    pub const ALL: [Self; 5] = [Self::Received, Self::Refused, Self::Counted, Self::Closed, Self::Result];
+    pub const ALL: [Self; 6] =
+        [Self::Received, Self::Refused, Self::Counted, Self::Closed, Self::Result, Self::Duplicate];
 }
 
 speed_core::named!(LogEvent:
@@ -33,6 +36,7 @@ speed_core::named!(LogEvent:
     Counted = "counted",
     Closed = "closed",
     Result = "result",
+    Duplicate = "duplicate",
 );
 
 /// A line of the log of a round. 37 bytes.
@@ -260,40 +264,62 @@ impl LogHead {
     /// Returns the digest that the server signs: SHA-256 of "speed/log-head/v3", the round id, the number of entries (8 bytes) and the link.
     #[must_use]
     pub fn to_sign(&self) -> Digest {
-        let hash = Sha256::new_with_prefix(b"speed/log-head/v3").chain_update(self.round.as_bytes());
+        self.signed_as(b"speed/log-head/v3")
+    }
+
+    /// Returns the digest of a receipt. Its first words are its own: the signature of a log is no receipt for its last entry.
+    fn received_to_sign(&self) -> Digest {
+        self.signed_as(b"speed/receipt/v3")
+    }
+
+    fn signed_as(&self, what: &[u8]) -> Digest {
+        let hash = Sha256::new_with_prefix(what).chain_update(self.round.as_bytes());
         let hash = hash.chain_update((self.entries as u64).to_le_bytes()).chain_update(self.link.as_bytes());
         Digest::from_bytes(hash.finalize().into())
     }
+
+    fn then_received(self, teacher: usize, message: Digest) -> Self {
+        self.then(&LogEntry::of_message(LogEvent::Received, teacher, message))
+    }
 }
 
-/// What a teacher gets for its message: the server's signature of the log's head right after the entry that says that the message was received.
-/// A later log without that entry at that place convicts the server.
+/// What a teacher gets for its message: the server's word that the log of the round has, after `entry` others that end in the link `before`, the
+/// entry that says that this message was received. The receipt names neither teacher nor message: who checks it says which, and the signature
+/// holds for no other. A later log without that entry at that place convicts the server.
 ///
-/// Content on the wire: round id (32), number of entries (4), link (32), signature (64).
+/// Content on the wire: round id (32), number of entries before that of the message (4), the link before it (32), signature (64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     round: RoundId,
-    entries: usize,
-    link: Digest,
+    entry: usize,
+    before: Digest,
     signature: Signature,
 }
 
-encode_in_order!(Receipt: round, entries, link, signature);
+encode_in_order!(Receipt: round, entry, before, signature);
 
 impl Receipt {
     /// The number of bytes of a receipt.
     pub const BYTES: usize = crate::codec::ENVELOPE + 2 * Digest::LENGTH + usize::LENGTH + Signature::LENGTH;
 
-    /// Signs a head.
+    /// Signs that a teacher's message (its SHA-256) was received right after `before`.
     #[must_use]
-    pub fn new(head: LogHead, sign: impl FnOnce(Digest) -> Signature) -> Self {
-        Self { round: head.round, entries: head.entries, link: head.link, signature: sign(head.to_sign()) }
+    pub fn new(before: LogHead, teacher: usize, message: Digest, sign: impl FnOnce(Digest) -> Signature) -> Self {
+        let signature = sign(before.then_received(teacher, message).received_to_sign());
+        Self { round: before.round, entry: before.entries, before: before.link, signature }
     }
 
-    /// Returns the head.
+    /// Returns the head of the log right after the message, if it is the receipt of this teacher's message.
     #[must_use]
-    pub fn head(&self) -> LogHead {
-        LogHead { round: self.round, entries: self.entries, link: self.link }
+    pub fn head(&self, teacher: usize, message: Digest) -> LogHead {
+        let before = LogHead { round: self.round, entries: self.entry, link: self.before };
+        before.then_received(teacher, message)
+    }
+
+    /// Returns the place of the message's entry in the log, from 0.
+    #[must_use]
+    pub fn entry(&self) -> usize {
+        self.entry
     }
 
     /// Returns the round.
@@ -302,10 +328,10 @@ impl Receipt {
         self.round
     }
 
-    /// Returns the digest that the server signed, and its signature.
+    /// Returns the digest that the server signed if it is the receipt of this teacher's message, and its signature.
     #[must_use]
-    pub fn signed(&self) -> (Digest, &Signature) {
-        (self.head().to_sign(), &self.signature)
+    pub fn signed(&self, teacher: usize, message: Digest) -> (Digest, &Signature) {
+        (self.head(teacher, message).received_to_sign(), &self.signature)
     }
 
     /// Returns the bytes that travel.
@@ -326,8 +352,8 @@ impl Receipt {
 impl Decode for Receipt {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         let round = reader.read()?;
-        let entries = reader.read_with(Limits { field: "entries of the log", min: 1, max: RoundLog::MAX_ENTRIES })?;
-        Ok(Self { round, entries, link: reader.read()?, signature: reader.read()? })
+        let entry = reader.read_with(Limits { field: "entry of the log", min: 0, max: RoundLog::MAX_ENTRIES - 1 })?;
+        Ok(Self { round, entry, before: reader.read()?, signature: reader.read()? })
     }
 }
 
@@ -357,7 +383,7 @@ mod tests {
     #[test]
     fn a_log_and_a_receipt_survive_the_wire_and_no_cut_or_turned_bit_does() {
         let log = log();
-        let receipt = Receipt::new(log.head(1).expect("an entry"), sign);
+        let receipt = Receipt::new(log.head(2).expect("two entries"), 3, Digest::of("message"), sign);
         assert_eq!(RoundLog::from_bytes(&log.to_bytes()), Ok(log.clone()));
         assert_eq!(Receipt::from_bytes(&receipt.to_bytes()), Ok(receipt));
         assert_eq!(receipt.to_bytes().len(), Receipt::BYTES);
@@ -370,6 +396,28 @@ mod tests {
             for end in 0..bytes.len() {
                 assert!(RoundLog::from_bytes(&bytes[..end]).is_err() && Receipt::from_bytes(&bytes[..end]).is_err());
             }
+        }
+    }
+
+    #[test]
+    fn a_receipt_is_that_of_one_message_of_one_teacher() {
+        let log = log();
+        let (teacher, message) = (3, Digest::from_bytes([3; 32]));
+        let receipt = Receipt::new(log.head(0).expect("none"), teacher, message, sign);
+        let holds = |receipt: &Receipt, teacher, message| {
+            let (digest, signature) = receipt.signed(teacher, message);
+            *signature == sign(digest)
+        };
+        assert!(holds(&receipt, teacher, message));
+        assert_eq!(Some(receipt.head(teacher, message)), log.head(1));
+        assert!(!holds(&receipt, 2, message) && !holds(&receipt, teacher, Digest::of("another")));
+        // Neither the signature of a log nor another receipt's place and link make one.
+        let of_log =
+            Receipt { signature: *RoundLog::new(log.round, log.entries[..1].to_vec(), sign).signed().1, ..receipt };
+        let elsewhere = Receipt { entry: 1, ..receipt };
+        let after = Receipt { before: Digest::of("link"), ..receipt };
+        for forged in [of_log, elsewhere, after] {
+            assert!(!holds(&forged, teacher, message), "{forged:?}");
         }
     }
 

@@ -199,11 +199,11 @@ impl Server {
         }
     }
 
-    /// Notes why a teacher is not in the sum. Nothing changes for a teacher who is, or after the sum was closed.
+    /// Notes why a teacher is not in the sum: the worst reason stays. Nothing changes for a teacher who is, or after the sum was closed.
     pub fn note(&mut self, teacher: usize, status: TeacherStatus) {
         if let Some(noted) = self.statuses.get_mut(teacher)
             && *noted != TeacherStatus::Counted
-            && status != TeacherStatus::Counted
+            && status.is_worse_than(*noted)
             && !self.closed
         {
             *noted = status;

@@ -21,6 +21,13 @@ pub enum TeacherStatus {
 }
 
 impl TeacherStatus {
+    /// Returns whether a teacher that gave reason for both statuses has this one: an unproven message weighs more than one for another round, which
+    /// weighs more than none.
+    #[must_use]
+    pub fn is_worse_than(self, other: Self) -> bool {
+        self as u8 > other as u8
+    }
+
     /// All statuses, in the order of their bytes.
     pub const ALL: [Self; 6] =
         [Self::Counted, Self::Missing, Self::WrongKey, Self::WrongRound, Self::WrongShape, Self::Unproven];

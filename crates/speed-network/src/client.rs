@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use rustls::ClientConfig;
 use serde::Serialize;
-use speed_aggregation::{Receipt, RoundLog, SignedResult};
+use speed_aggregation::{Receipt, RoundLog, SignedResult, Submission};
 use speed_core::Digest;
 use speed_roles::{Identity, InputFault, RolesError, RoundFile, check_receipt, check_result, read_message, write_once};
 use speed_transport::{Client, Method, Reply, client_config};
 
-use crate::error::{Fault, NetworkError};
+use crate::error::{Fault, NetworkError, expect_address};
 use crate::routes::{LENGTH, OFFSET, RoundState};
 
 /// The options of every client.
@@ -60,12 +60,14 @@ pub struct FetchReport {
 pub fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> Result<SendReport, NetworkError> {
     let caller = Caller::new(options)?;
     let bytes = read_message(message, &caller.file)?;
+    let submission = Submission::from_bytes(&bytes).map_err(RolesError::input(message))?;
     let mut connections = 0;
     let found = caller.ask(async |caller| {
         connections += 1;
         caller.upload(&bytes).await
     })?;
-    check_receipt(&found, &caller.file).map_err(|fault| RolesError::input(receipt)(InputFault::Log(fault)))?;
+    check_receipt(&found, &caller.file, submission.message().teacher(), Digest::of(&bytes))
+        .map_err(|fault| RolesError::input(receipt)(InputFault::Log(fault)))?;
     write_once(receipt, &found.to_bytes())?;
     let round = caller.file.id().to_hex();
     Ok(SendReport { round, bytes: bytes.len(), connections, receipt: receipt.to_path_buf() })
@@ -127,11 +129,7 @@ struct Caller {
 impl Caller {
     fn new(options: &ClientOptions) -> Result<Self, NetworkError> {
         let file = RoundFile::read(&options.round)?;
-        let port = options.server.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
-        if port.is_none_or(|port| port.parse::<u16>().is_err()) {
-            let found = speed_core::printable(&options.server.chars().take(200).collect::<String>());
-            return Err(NetworkError::Address { found });
-        }
+        expect_address("reach a server at", &options.server)?;
         let tls = client_config(
             Identity::read(&options.signing_key)?.signing_key(),
             *file.roster().server().key().as_bytes(),

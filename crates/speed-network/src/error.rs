@@ -21,8 +21,10 @@ pub enum NetworkError {
         source: std::io::Error,
     },
     /// An address that is none.
-    #[error("server {found:?}: expected host:port, as aggregator.example:7878")]
+    #[error("cannot {purpose} {found:?}: expected host:port, as aggregator.example:7878")]
     Address {
+        /// What it is for.
+        purpose: &'static str,
         /// What was given.
         found: String,
     },
@@ -53,6 +55,16 @@ pub enum NetworkError {
     /// A signing key that TLS cannot use.
     #[error("cannot use the keys for TLS: {0}")]
     Tls(#[from] TlsError),
+}
+
+/// Checks that an address is a host and a port.
+pub(crate) fn expect_address(purpose: &'static str, address: &str) -> Result<(), NetworkError> {
+    let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
+    if port.is_some_and(|port| port.parse::<u16>().is_ok()) {
+        return Ok(());
+    }
+    let found = speed_core::printable(&address.chars().take(200).collect::<String>());
+    Err(NetworkError::Address { purpose, found })
 }
 
 /// Says at which server a fault happened.

@@ -7,11 +7,14 @@
 //! docs/protocol.md has every request, docs/threat-models.md says against whom what protects.
 
 mod client;
+mod desk;
 mod error;
 mod keeper;
 mod limits;
 mod metrics;
+mod pace;
 mod rates;
+mod refused;
 mod routes;
 mod serve;
 mod stage;
@@ -21,4 +24,5 @@ mod watchers;
 pub use client::{ClientOptions, FetchReport, SendReport, connect, fetch, fetch_log, send};
 pub use error::{Fault, NetworkError};
 pub use limits::Limits;
+pub use pace::Pace;
 pub use serve::{ServeOptions, ServeProgress, ServeReport, serve};

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use speed_transport::ConnectionLimits;
 
+use crate::pace::Pace;
+
 /// Limits on connections and requests. The defaults are those of docs/protocol.md.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -11,13 +13,15 @@ pub struct Limits {
     pub connections: ConnectionLimits,
     /// Time without any byte of a body.
     pub idle: Duration,
+    /// The slowest pace of a body.
+    pub slowest: Pace,
     /// Time for a request with its whole body.
     pub request: Duration,
     /// Requests of a party that may come at once.
     pub burst: f64,
     /// Requests a second of a party that may come all the time.
     pub rate: f64,
-    /// Bytes of unfinished uploads, all in all; at least 16 messages.
+    /// Bytes of unfinished uploads and of messages that are being checked, all in all; at least 16 messages.
     pub unfinished: usize,
 }
 
@@ -26,6 +30,7 @@ impl Default for Limits {
         Self {
             connections: ConnectionLimits::default(),
             idle: Duration::from_secs(10),
+            slowest: Pace { bytes: 80 << 10, every: Duration::from_secs(10) },
             request: Duration::from_secs(120),
             burst: 20.0,
             rate: 5.0,

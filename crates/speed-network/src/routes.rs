@@ -1,7 +1,6 @@
 //! The requests of a round's parties, and their answers.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
@@ -15,41 +14,20 @@ use http_body_util::BodyExt as _;
 use serde::{Deserialize, Serialize};
 use speed_core::Digest;
 use speed_roles::PartyKey;
-use speed_roles::server::{Admitted, RoundServer};
-use speed_transport::{Counters, PeerKey};
-use tokio::sync::{Semaphore, watch};
+use speed_roles::server::Admitted;
+use speed_transport::PeerKey;
 use tokio::time::timeout;
 
-use crate::keeper::{KeeperHandle, Kept};
-use crate::limits::Limits;
-use crate::metrics::Metrics;
-use crate::rates::Rates;
+use crate::desk::{Desk, Turn};
+use crate::keeper::Kept;
+use crate::pace::Paced;
 use crate::stage::Stage;
-use crate::uploads::{NotNow, Uploads};
+use crate::uploads::{NotNow, Whole};
 
 /// The header of the place in a file from which on a request has its bytes.
 pub(crate) const OFFSET: &str = "upload-offset";
 /// The header of the number of bytes of a whole file.
 pub(crate) const LENGTH: &str = "upload-length";
-
-/// The desk of a round: what its requests share.
-pub(crate) struct Desk {
-    pub(crate) server: Arc<RoundServer>,
-    pub(crate) keeper: KeeperHandle,
-    pub(crate) received: watch::Receiver<usize>,
-    pub(crate) stage: watch::Receiver<Stage>,
-    /// Told when the student has the result.
-    pub(crate) fetched: watch::Sender<bool>,
-    pub(crate) uploads: Uploads,
-    pub(crate) rates: Rates,
-    pub(crate) limits: Limits,
-    /// Checks of proofs at a time: one for each thread.
-    pub(crate) checks: Arc<Semaphore>,
-    /// Parties with a message that is being checked.
-    pub(crate) checking: Mutex<HashSet<[u8; 32]>>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) connections: Arc<Counters>,
-}
 
 /// The state of a round, as its parties may know it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -119,7 +97,10 @@ async fn uploaded(
     Path(sha256): Path<String>,
 ) -> Response {
     match sha256.parse() {
-        Ok(digest) => at(StatusCode::OK, desk.uploads.offset(peer.0, digest)),
+        Ok(digest) => match desk.refused.find(peer.0, digest) {
+            Some(found) => refuse(&desk, peer, found.reason, &found.words),
+            None => at(StatusCode::OK, desk.uploads.offset(peer.0, digest)),
+        },
         Err(_) => reply(StatusCode::BAD_REQUEST, "expected the SHA-256 of the message in the address"),
     }
 }
@@ -141,22 +122,22 @@ async fn upload(
     };
     let most = desk.server.max_message();
     if length > most {
-        desk.metrics.refused("oversized");
-        return reply(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            &format!("{length} bytes, a message of this round has at most {most}"),
-        );
+        let why = format!("{length} bytes, a message of this round has at most {most}");
+        return refuse_with(StatusCode::PAYLOAD_TOO_LARGE, &desk, peer, "oversized", &why);
     }
     if party(peer).and_then(|key| desk.server.file().roster().teacher(key)).is_none() {
         return reply(StatusCode::FORBIDDEN, "only teachers send messages");
     }
+    if let Some(found) = desk.refused.find(peer.0, digest) {
+        return refuse(&desk, peer, found.reason, &found.words);
+    }
     match receive(&desk, peer, digest, (length, offset), body).await {
-        Ok(bytes) if Digest::of(&bytes) == digest => {
+        Ok(whole) if Digest::of(&whole.bytes) == digest => {
             // Whoever hangs up finds its message kept when it comes again: what was received is not received twice.
-            let accepting = tokio::spawn(async move { accept(&desk, peer, digest, bytes).await });
+            let accepting = tokio::spawn(async move { accept(&desk, peer, digest, whole).await });
             accepting.await.unwrap_or_else(|_| reply(StatusCode::SERVICE_UNAVAILABLE, "the message could not be kept"))
         }
-        Ok(_) => refuse(&desk, "damaged", "the bytes have another SHA-256"),
+        Ok(_) => refuse(&desk, peer, "damaged", "the bytes have another SHA-256"),
         Err(response) => response,
     }
 }
@@ -168,26 +149,34 @@ async fn receive(
     digest: Digest,
     (length, offset): (usize, usize),
     mut body: Body,
-) -> Result<Vec<u8>, Response> {
-    let writer = desk.uploads.open(peer.0, digest, length, offset).map_err(|not_now| match not_now {
+) -> Result<Whole, Response> {
+    let not_now = |not_now| match not_now {
         NotNow::At(found) => at(StatusCode::CONFLICT, found),
         NotNow::InUse => reply(StatusCode::SERVICE_UNAVAILABLE, "another connection of this party sends this message"),
-        NotNow::Full => reply(StatusCode::SERVICE_UNAVAILABLE, "too many unfinished uploads"),
-    })?;
+        NotNow::Full => reply(StatusCode::SERVICE_UNAVAILABLE, "too many uploads at once for the slowest of them"),
+        NotNow::TooMany => {
+            let why = "more bytes than Upload-Length";
+            refuse_with(StatusCode::PAYLOAD_TOO_LARGE, desk, peer, "oversized", why)
+        }
+    };
+    let writer = desk.uploads.open(peer.0, digest, (length, offset), Instant::now()).map_err(not_now)?;
+    let mut paced = Paced::new(desk.limits.slowest, Instant::now());
     while let Some(frame) = timeout(desk.limits.idle, body.frame()).await.unwrap_or(None) {
         // What came before a broken connection stays: the party goes on from there.
         let Ok(frame) = frame else { break };
-        if let Ok(bytes) = frame.into_data()
-            && !writer.append(&bytes)
-        {
-            return Err(reply(StatusCode::PAYLOAD_TOO_LARGE, "more bytes than Upload-Length"));
+        let (bytes, now) = (frame.into_data().unwrap_or_default(), Instant::now());
+        writer.append(&bytes, now).map_err(not_now)?;
+        if !paced.keeps(bytes.len(), now) {
+            break;
         }
     }
     writer.finish().map_err(|found| at(StatusCode::ACCEPTED, found))
 }
 
 /// Checks a whole message and keeps it; one at a time of each party.
-async fn accept(desk: &Arc<Desk>, peer: PeerKey, digest: Digest, bytes: Vec<u8>) -> Response {
+async fn accept(desk: &Arc<Desk>, peer: PeerKey, digest: Digest, whole: Whole) -> Response {
+    // Until it is kept or refused it counts among the uploads in memory.
+    let Whole { bytes, held: _held } = whole;
     let Some(from) = party(peer) else { return reply(StatusCode::FORBIDDEN, "only teachers send messages") };
     let Some(_turn) = Turn::take(desk, peer) else {
         return reply(StatusCode::SERVICE_UNAVAILABLE, "a message of this party is being checked");
@@ -202,7 +191,10 @@ async fn accept(desk: &Arc<Desk>, peer: PeerKey, digest: Digest, bytes: Vec<u8>)
     };
     match kept {
         Some(Ok(receipt)) => (StatusCode::CREATED, receipt.to_bytes()).into_response(),
-        Some(Err(refusal)) => refuse(desk, refusal.reason, &refusal.to_string()),
+        Some(Err(refusal)) => {
+            desk.refused.keep(peer.0, digest, refusal.reason, refusal.to_string());
+            refuse(desk, peer, refusal.reason, &refusal.to_string())
+        }
         None => reply(StatusCode::SERVICE_UNAVAILABLE, "the message could not be kept"),
     }
 }
@@ -223,37 +215,33 @@ async fn check_and_keep(desk: &Arc<Desk>, digest: Digest, message: Admitted) -> 
     }
 }
 
-/// A party's turn to have a message checked.
-struct Turn {
-    desk: Arc<Desk>,
-    peer: PeerKey,
+/// Refuses a message, and says so in the log of the program, though not any number of times.
+fn refuse(desk: &Desk, peer: PeerKey, reason: &'static str, message: &str) -> Response {
+    refuse_with(StatusCode::UNPROCESSABLE_ENTITY, desk, peer, reason, message)
 }
 
-impl Turn {
-    fn take(desk: &Arc<Desk>, peer: PeerKey) -> Option<Self> {
-        let is_first = desk.checking.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.0);
-        is_first.then(|| Self { desk: desk.clone(), peer })
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.desk.checking.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.peer.0);
-    }
-}
-
-fn refuse(desk: &Desk, reason: &'static str, message: &str) -> Response {
+fn refuse_with(status: StatusCode, desk: &Desk, peer: PeerKey, reason: &'static str, why: &str) -> Response {
     desk.metrics.refused(reason);
-    tracing::info!(reason, why = message, "message refused");
-    reply(StatusCode::UNPROCESSABLE_ENTITY, message)
+    if desk.lines.allow(peer.0, Instant::now()) {
+        let by = party(peer).map_or_else(String::new, |key| desk.server.name_of(key));
+        tracing::info!(reason, by, why, "message refused");
+    }
+    reply(status, why)
 }
 
+/// Gives the log to every party, read and signed once for all who ask before it changes.
 async fn log(State(desk): State<Arc<Desk>>) -> Response {
-    let server = desk.server.clone();
-    match tokio::task::spawn_blocking(move || server.log()).await {
-        Ok(Ok(log)) => log.to_bytes().into_response(),
-        _ => reply(StatusCode::SERVICE_UNAVAILABLE, "the log cannot be read"),
+    let mut log = desk.log.lock().await;
+    // The number first: what is written while the log is read makes it another one.
+    let changes = desk.server.changes();
+    if log.as_ref().is_none_or(|(of, _)| *of != changes) {
+        let server = desk.server.clone();
+        match tokio::task::spawn_blocking(move || server.log()).await {
+            Ok(Ok(read)) => *log = Some((changes, read.to_bytes().into())),
+            _ => return reply(StatusCode::SERVICE_UNAVAILABLE, "the log cannot be read"),
+        }
     }
+    log.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default().into_response()
 }
 
 /// Gives the result to the student; to anybody else it says that it is not theirs.
@@ -274,8 +262,14 @@ async fn fetched(State(desk): State<Arc<Desk>>, Extension(peer): Extension<PeerK
     if !is_student(&desk, peer) || *desk.stage.borrow() != Stage::Done {
         return reply(StatusCode::FORBIDDEN, "there is nothing to fetch");
     }
-    desk.fetched.send_replace(true);
-    StatusCode::NO_CONTENT.into_response()
+    let server = desk.server.clone();
+    match tokio::task::spawn_blocking(move || server.note_fetched()).await {
+        Ok(Ok(())) => {
+            desk.fetched.send_replace(true);
+            StatusCode::NO_CONTENT.into_response()
+        }
+        _ => reply(StatusCode::SERVICE_UNAVAILABLE, "it could not be noted"),
+    }
 }
 
 /// TLS let it in, so it is one of the roster's keys.

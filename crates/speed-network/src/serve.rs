@@ -2,25 +2,24 @@
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use serde::Serialize;
 use speed_roles::server::{Progress, Refusal, RoundServer, ServerOptions};
 use speed_roles::{Roster, RoundFile};
-use speed_transport::{Counters, server_config};
+use speed_transport::server_config;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
-use crate::error::NetworkError;
+use crate::desk::Desk;
+use crate::error::{NetworkError, expect_address};
 use crate::keeper::Keeper;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::rates::Rates;
-use crate::routes::{self, Desk, parties};
+use crate::routes::{self, parties};
 use crate::stage::Stage;
-use crate::uploads::Uploads;
 use crate::watchers::Few;
 
 /// The options of a server of a round.
@@ -72,6 +71,9 @@ pub struct ServeReport {
 /// # Errors
 /// If a file is missing or does not fit, another program works with the registry, nothing can listen there, or a step of the round fails.
 pub fn serve(options: &ServeOptions, progress: Arc<dyn ServeProgress>) -> Result<ServeReport, NetworkError> {
+    for address in [Some(&options.listen), options.watch.as_ref()].into_iter().flatten() {
+        expect_address("listen on", address)?;
+    }
     let server = Arc::new(RoundServer::open(options.server.clone())?);
     let tls = Arc::new(server_config(server.identity().signing_key(), &keys(server.file()))?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(NetworkError::Runtime)?;
@@ -107,9 +109,17 @@ async fn run(
     // From the first start on, which the registry knows: whoever restarts the server gains no time.
     let opened = server.opened()?;
     let deadline = options.wait.and_then(|wait| opened.checked_add(wait));
-    let desk = Arc::new(desk(options, server, &keeper, stage.subscribe()));
-    if let Some(seconds) = deadline.and_then(|deadline| deadline.duration_since(UNIX_EPOCH).ok()) {
-        desk.metrics.deadline.set(seconds.as_secs());
+    let checks = options.server.threads.get();
+    let desk = Arc::new(Desk::new(server, &keeper, stage.subscribe(), options.limits.clone(), checks)?);
+    if let Some(deadline) = deadline {
+        let (now, seconds) = (SystemTime::now(), deadline.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
+        desk.metrics.deadline.set(seconds);
+        let left = deadline.duration_since(now).unwrap_or_default().as_secs();
+        tracing::info!(
+            seconds_since_1970 = seconds,
+            seconds_left = left,
+            "then the sum is closed without those who are missing"
+        );
     }
     let (limits, counters) = (options.limits.connections.clone(), desk.connections.clone());
     let serving =
@@ -122,7 +132,7 @@ async fn run(
         if *stage.borrow() != Stage::Done {
             label(&desk, keeper, deadline, &stage, &progress).await?;
         }
-        tracing::info!("the result is there");
+        tracing::info!(fetched = *fetched.borrow(), "the result is there");
         if options.until_fetched {
             let _ = fetched.wait_for(|fetched| *fetched).await;
             Ok(())
@@ -141,25 +151,6 @@ async fn run(
     }
     outcome?;
     Ok(report(&desk))
-}
-
-/// Returns what the requests share.
-fn desk(options: &ServeOptions, server: &Arc<RoundServer>, keeper: &Keeper, stage: watch::Receiver<Stage>) -> Desk {
-    let limits = options.limits.clone();
-    Desk {
-        server: server.clone(),
-        keeper: keeper.handle(),
-        received: keeper.received.clone(),
-        stage,
-        fetched: watch::channel(false).0,
-        uploads: Uploads::new(limits.unfinished.max(16 * server.max_message())),
-        rates: Rates::new(limits.burst, limits.rate),
-        limits,
-        checks: Arc::new(Semaphore::new(options.server.threads.get())),
-        checking: Mutex::default(),
-        metrics: Arc::new(Metrics::default()),
-        connections: Arc::new(Counters::default()),
-    }
 }
 
 /// Waits for messages, closes the sum and computes the winners.

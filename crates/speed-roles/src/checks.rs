@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use speed_aggregation::{Receipt, SignedResult, Submission};
+use speed_core::Digest;
 
 use crate::error::RolesError;
 use crate::fault::{InputFault, LogFault};
@@ -17,20 +18,19 @@ pub fn read_message(path: &Path, file: &RoundFile) -> Result<Vec<u8>, RolesError
     read_input(path, Submission::max_size(file.round()) as u64)
 }
 
-/// Checks that the round's server signed a receipt for this round.
+/// Checks that the round's server signed a receipt for this round and this message of a teacher (its SHA-256).
 ///
 /// # Errors
-/// [`LogFault`]: it is another round's, or not signed by the server.
-pub fn check_receipt(receipt: &Receipt, file: &RoundFile) -> Result<(), LogFault> {
-    let (digest, signature) = receipt.signed();
+/// [`LogFault`]: it is another round's, or not signed by the server for this message.
+pub fn check_receipt(receipt: &Receipt, file: &RoundFile, teacher: usize, message: Digest) -> Result<(), LogFault> {
     if receipt.round() != file.id() {
         return Err(LogFault::OtherRound { expected: file.id(), found: receipt.round() });
     }
-    let server = file.roster().server();
+    let ((digest, signature), server) = (receipt.signed(teacher, message), file.roster().server());
     if server.key().verifies(digest, signature) {
         Ok(())
     } else {
-        Err(LogFault::Unsigned { server: server.name().to_owned() })
+        Err(LogFault::NotForMessage { server: server.name().to_owned() })
     }
 }
 

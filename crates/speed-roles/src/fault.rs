@@ -146,10 +146,16 @@ pub enum LogFault {
         /// Entries that the receipt's log had.
         expected: usize,
     },
-    /// A log that lacks what its receipt says. Both are signed: together they convict the server.
+    /// A receipt that the round's server did not sign for this message. It proves nothing about it.
+    #[error("is no receipt of the round's server {server:?} for this message: it is another message's, or was changed")]
+    NotForMessage {
+        /// The server's name.
+        server: String,
+    },
+    /// A log that lacks what its receipt says. Both are signed: together, with the message, they convict the server.
     #[error(
-        "does not say at entry {entry} that this message was received, as the server's receipt does: the receipt is for another message, or the server \
-         changed its log. Keep both files"
+        "does not say at entry {entry} that this message was received, as the receipt with the server's signature does: the server changed its log. \
+         Message, receipt and log convict it: keep them"
     )]
     Contradiction {
         /// The entry, from 0.

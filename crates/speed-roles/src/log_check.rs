@@ -62,13 +62,15 @@ pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, RolesError
         .map(|path| decode_input(path, Receipt::BYTES as u64, Receipt::from_bytes).map(|receipt| (path, receipt)))
         .transpose()?;
     if let Some((path, receipt)) = &receipt {
-        check_receipt(receipt, &file).map_err(|fault| RolesError::input(*path)(InputFault::Log(fault)))?;
+        check_receipt(receipt, &file, teacher, digest)
+            .map_err(|fault| RolesError::input(*path)(InputFault::Log(fault)))?;
     }
     let receipt = receipt.map(|(_, receipt)| receipt);
     let report = read_log(&log, receipt.as_ref(), &file, teacher, digest);
     report.map_err(|fault| RolesError::input(&options.log)(InputFault::Log(fault)))
 }
 
+/// Reads a log, with the receipt that the server signed for this message.
 fn read_log(
     log: &RoundLog,
     receipt: Option<&Receipt>,
@@ -85,17 +87,11 @@ fn read_log(
         return Err(LogFault::Unsigned { server: server.name().to_owned() });
     }
     if let Some(receipt) = receipt {
-        let entry = receipt.head().entries();
-        if log.entries().len() < entry {
-            return Err(LogFault::Older { entries: log.entries().len(), expected: entry });
-        }
-        let received = |entry: &speed_aggregation::LogEntry| {
-            (entry.event(), entry.teacher(), entry.digest()) == (LogEvent::Received, Some(teacher), message)
-        };
-        // The entry itself first: a receipt for another message is no proof against the server.
-        let is_there = log.head(entry) == Some(receipt.head());
-        if !is_there || !log.entries().get(entry - 1).is_some_and(received) {
-            return Err(LogFault::Contradiction { entry: entry - 1 });
+        let head = receipt.head(teacher, message);
+        match log.head(head.entries()) {
+            None => return Err(LogFault::Older { entries: log.entries().len(), expected: head.entries() }),
+            Some(found) if found != head => return Err(LogFault::Contradiction { entry: receipt.entry() }),
+            Some(_) => {}
         }
     }
     let of = |event| log.entries().iter().filter(move |entry| entry.event() == event);

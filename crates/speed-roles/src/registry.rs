@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use redb::backends::FileBackend;
 use redb::{
@@ -35,6 +36,8 @@ const SUMS: OfRound = TableDefinition::new("sums");
 const ANSWERS: InRound = TableDefinition::new("answers");
 /// A server's results.
 const RESULTS: OfRound = TableDefinition::new("results");
+/// Rounds whose student has the result.
+const FETCHED: OfRound = TableDefinition::new("fetched");
 /// A server's logs, by entry.
 const LOG: InRound = TableDefinition::new("log");
 
@@ -46,6 +49,7 @@ const LOG: InRound = TableDefinition::new("log");
 pub struct RoundRegistry {
     path: PathBuf,
     database: Database,
+    changes: AtomicU64,
 }
 
 /// Returns the registry of the party with this signing key if no other is named: the key's name with the extension `registry`.
@@ -75,7 +79,7 @@ impl RoundRegistry {
             DatabaseError::DatabaseAlreadyOpen => RolesError::results(path, ResultsFault::RegistryInUse),
             error => RolesError::registry(path)(error),
         })?;
-        Ok(Self { path: path.to_path_buf(), database })
+        Ok(Self { path: path.to_path_buf(), database, changes: AtomicU64::new(0) })
     }
 
     /// Returns where it is.
@@ -103,12 +107,14 @@ impl RoundRegistry {
         })
     }
 
-    /// Returns when messages of a round were first taken, in seconds since 1970; that is `now` if they were not yet.
+    /// Returns when messages of a round were first taken, in seconds since 1970. That is `now`, and kept, if they were not yet, or if what is kept lies
+    /// in the future: then a clock was wrong at the first start.
     pub(crate) fn opened(&self, round: RoundId, now: u64) -> Result<u64, RolesError> {
         if let Some(bytes) = self.get(OPENED, round)?
-            && let Ok(bytes) = bytes.try_into()
+            && let Ok(opened) = bytes.try_into().map(u64::from_le_bytes)
+            && opened <= now
         {
-            return Ok(u64::from_le_bytes(bytes));
+            return Ok(opened);
         }
         self.write(|transaction| {
             transaction.open_table(OPENED)?.insert(round.as_bytes(), now.to_le_bytes().as_slice())?;
@@ -210,6 +216,24 @@ impl RoundRegistry {
         })
     }
 
+    /// Returns whether the student of a round has the result.
+    pub(crate) fn is_fetched(&self, round: RoundId) -> Result<bool, RolesError> {
+        Ok(self.get(FETCHED, round)?.is_some())
+    }
+
+    /// Keeps that the student of a round has the result.
+    pub(crate) fn keep_fetched(&self, round: RoundId) -> Result<(), RolesError> {
+        self.write(|transaction| {
+            transaction.open_table(FETCHED)?.insert(round.as_bytes(), [].as_slice())?;
+            Ok(())
+        })
+    }
+
+    /// Returns a number that is another one after each change of the registry.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
     /// Returns the log of a round.
     pub(crate) fn log(&self, round: RoundId) -> Result<Vec<LogEntry>, RolesError> {
         let entries = self.range(LOG, round)?;
@@ -259,7 +283,9 @@ impl RoundRegistry {
         let write = || -> Result<(), redb::Error> {
             let transaction = self.database.begin_write()?;
             write(&transaction)?;
-            Ok(transaction.commit()?)
+            transaction.commit()?;
+            self.changes.fetch_add(1, Ordering::AcqRel);
+            Ok(())
         };
         write().map_err(RolesError::registry(&self.path))
     }
@@ -333,7 +359,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("registry");
         let round = |name: &str| name.repeat(64).parse().expect("hexadecimal digits");
-        for (name, now, expected) in [("a", 5, 5), ("b", 7, 7), ("a", 9, 5), ("b", 1, 7)] {
+        // The clock was wrong when b was first served: it opened at 3 at the latest.
+        let starts = [("a", 5, 5), ("b", 7, 7), ("a", 9, 5), ("b", 3, 3), ("b", 8, 3)];
+        for (name, now, expected) in starts {
             let registry = RoundRegistry::open(&path).expect("free");
             assert_eq!(registry.opened(round(name), now).expect("writable"), expected, "{name} at {now}");
         }

@@ -3,6 +3,7 @@
 mod admission;
 mod inbox;
 mod labelling;
+mod notes;
 mod reception;
 mod report;
 mod round_server;

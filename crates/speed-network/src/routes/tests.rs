@@ -11,19 +11,22 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::Frame;
 use speed_accountant::Delta;
-use speed_aggregation::{LogEvent, Parameters, PrivacyNoise};
+use speed_aggregation::{LogEvent, Parameters, PrivacyNoise, Receipt, RoundLog};
 use speed_core::{Circuit, NoisePlacement, RandomnessKind};
-use speed_roles::server::{Progress, Refusal, ServerOptions};
+use speed_roles::server::{Progress, Refusal, RoundServer, ServerOptions};
 use speed_roles::teacher::TeacherOptions;
 use speed_roles::{
-    Identity, LedgerOptions, Party, Role, RolesError, Roster, RoundFile, RoundRandomness, Terms, generate_identity,
-    student,
+    Identity, LedgerOptions, LogFault, Party, Role, RolesError, Roster, RoundFile, RoundRandomness, Terms,
+    check_receipt, generate_identity, student,
 };
 use tempfile::TempDir;
+use tokio::sync::watch;
 use tower_service::Service as _;
 
 use super::*;
 use crate::keeper::Keeper;
+use crate::limits::Limits;
+use crate::pace::Pace;
 
 const RANDOMNESS: RoundRandomness = RoundRandomness::simulation(3);
 
@@ -33,6 +36,18 @@ struct Office {
     desk: Arc<Desk>,
     app: Router,
 }
+
+/// What a teacher makes a message of: names of files, and its votes.
+struct Answer<'a> {
+    party: &'a str,
+    round: &'a str,
+    public_key: &'a str,
+    votes: &'a str,
+    registry: &'a str,
+}
+
+const NORTH: Answer<'_> =
+    Answer { party: "north", round: "round.toml", public_key: "public.key", votes: "1\n", registry: "registry" };
 
 impl Office {
     fn open(limits: Limits) -> Self {
@@ -71,20 +86,8 @@ impl Office {
         });
         let server = Arc::new(server.expect("fitting files"));
         let keeper = Keeper::start(server.clone());
-        let desk = Arc::new(Desk {
-            keeper: keeper.handle(),
-            received: keeper.received.clone(),
-            server,
-            stage: watch::channel(Stage::Open).1,
-            fetched: watch::channel(false).0,
-            uploads: Uploads::new(1 << 20),
-            rates: Rates::new(limits.burst, limits.rate),
-            limits,
-            checks: Arc::new(Semaphore::new(2)),
-            checking: Mutex::default(),
-            metrics: Arc::default(),
-            connections: Arc::default(),
-        });
+        let stage = watch::channel(Stage::Open).1;
+        let desk = Arc::new(Desk::new(&server, &keeper, stage, limits, 2).expect("a registry"));
         Self { folder, app: parties(desk.clone()), desk }
     }
 
@@ -95,27 +98,53 @@ impl Office {
 
     /// A teacher's message to the round.
     fn message(&self, party: &str) -> Vec<u8> {
-        self.message_to("round.toml", party)
+        self.message_of(Answer { party, ..NORTH })
     }
 
     fn message_to(&self, round: &str, party: &str) -> Vec<u8> {
+        self.message_of(Answer { party, round, ..NORTH })
+    }
+
+    fn message_of(&self, answer: Answer<'_>) -> Vec<u8> {
+        let Answer { party, round, public_key, votes, registry } = answer;
         let path = |name: &str| self.folder.path().join(name);
-        std::fs::write(path("votes.csv"), "1\n").expect("votes");
+        std::fs::write(path("votes.csv"), votes).expect("votes");
         speed_roles::teacher::answer(&TeacherOptions {
             signing_key: path(&format!("{party}.key")),
-            public_key: path("public.key"),
+            public_key: path(public_key),
             proof_key: None,
             round: path(round),
             votes: path("votes.csv"),
-            out: path(&format!("{party} to {round}")),
+            out: path(&format!("{party} to {} by {registry}", round.replace('/', "-"))),
             query_list: None,
             mechanism: None,
-            registry: path(&format!("{party}.registry")),
-            ledger: ledger(&self.folder),
+            registry: path(&format!("{party}.{registry}")),
+            ledger: LedgerOptions { path: path(&format!("{party}.{registry}.ledger")), ..ledger(&self.folder) },
             randomness: RANDOMNESS,
         })
         .expect("valid");
-        std::fs::read(path(&format!("{party} to {round}"))).expect("a message")
+        std::fs::read(path(&format!("{party} to {} by {registry}", round.replace('/', "-")))).expect("a message")
+    }
+
+    /// Makes another round of the same parties under a public key.
+    fn other_round(&self, name: &str, public_key: &str) {
+        let path = |name: &str| self.folder.path().join(name);
+        let roster = RoundFile::read(&path("round.toml")).expect("a round").roster().clone();
+        let options = student::RoundOptions {
+            public_key: path(public_key),
+            proof_key: None,
+            reuse_keys: true,
+            out: path(name),
+            randomness: RANDOMNESS,
+        };
+        student::round(&Terms { name: name.into(), ..terms(roster) }, &options).expect("valid");
+    }
+
+    /// The answer to a whole message, with its words.
+    async fn send(&self, peer: PeerKey, message: &[u8]) -> (StatusCode, String) {
+        let whole = message.to_vec().into();
+        let (status, body) = self.put(peer, Digest::of(message), (message.len(), 0), whole).await;
+        (status, String::from_utf8_lossy(&body).into_owned())
     }
 
     /// The answer to a request.
@@ -185,6 +214,23 @@ impl hyper::body::Body for Stalls {
     }
 }
 
+/// A body of a byte every ten milliseconds, for ever.
+struct Trickles(Pin<Box<tokio::time::Sleep>>);
+
+impl hyper::body::Body for Trickles {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        std::task::ready!(self.0.as_mut().poll(context));
+        self.0.as_mut().reset(tokio::time::Instant::now() + Duration::from_millis(10));
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"S")))))
+    }
+}
+
 #[tokio::test]
 async fn an_upload_that_stalls_is_cut_and_goes_on_where_it_was() {
     let office = Office::open(Limits { idle: Duration::from_millis(50), ..patient() });
@@ -230,41 +276,106 @@ async fn a_party_does_what_is_its_own() {
 #[tokio::test]
 async fn a_refused_message_is_in_the_log_and_in_the_statuses() {
     let office = Office::open(patient());
-    let path = |name: &str| office.folder.path().join(name);
-    let roster = RoundFile::read(&path("round.toml")).expect("a round").roster().clone();
-    let other = student::RoundOptions {
-        public_key: path("public.key"),
-        proof_key: None,
-        reuse_keys: true,
-        out: path("other.toml"),
-        randomness: RANDOMNESS,
-    };
-    student::round(&Terms { name: "another".into(), ..terms(roster) }, &other).expect("valid");
     let [north, south] = ["north", "south"].map(|party| office.key(party));
-    // South's message to another round of the same parties, again and again.
-    let (message, replayed) = (office.message("north"), office.message_to("other.toml", "south"));
-    for _ in 0..20 {
-        let (status, body) =
-            office.put(south, Digest::of(&replayed), (replayed.len(), 0), replayed.clone().into()).await;
-        let text = String::from_utf8_lossy(&body);
-        assert!(
-            status == StatusCode::UNPROCESSABLE_ENTITY && text.starts_with("teacher 1 refused as wrong-round"),
-            "{text}"
-        );
+    // South's messages to other rounds of the same parties, ten of them, each of them twice; then one for another key, which is a smaller fault.
+    let mut replayed = Vec::new();
+    for index in 0..10 {
+        let name = format!("other-{index}.toml");
+        office.other_round(&name, "public.key");
+        replayed.push(office.message_to(&name, "south"));
     }
-    let (status, _) = office.put(north, Digest::of(&message), (message.len(), 0), message.clone().into()).await;
-    assert_eq!(status, StatusCode::CREATED);
+    let second = office.folder.path().join("second");
+    std::fs::create_dir(&second).expect("a folder");
+    student::keygen(&second, &Parameters::TOURNAMENT_128, RoundRandomness::simulation(4)).expect("an empty folder");
+    office.other_round("second/round.toml", "second/public.key");
+    let of_key = office.message_of(Answer {
+        party: "south",
+        round: "second/round.toml",
+        public_key: "second/public.key",
+        ..NORTH
+    });
+    for (messages, reason) in [(&replayed[..], "wrong-round"), (&[of_key], "wrong-key")] {
+        for message in messages.iter().chain(messages) {
+            let (status, text) = office.send(south, message).await;
+            let begin = format!("teacher 1 refused as {reason}");
+            assert!(status == StatusCode::UNPROCESSABLE_ENTITY && text.starts_with(&begin), "{text}");
+        }
+    }
+    // Whoever asks where to go on with a file that was refused is told so.
+    let asked = Request::get(format!("/v3/messages/{}", Digest::of(&replayed[9]).to_hex()));
+    assert_eq!(office.ask(south, asked, Body::empty()).await.0, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(office.send(north, &office.message("north")).await.0, StatusCode::CREATED);
     let log = office.desk.server.log().expect("a log");
     let of = |event| log.entries().iter().filter(move |entry| entry.event() == event);
-    assert!(of(LogEvent::Refused).all(|entry| (entry.teacher(), entry.digest()) == (Some(1), Digest::of(&replayed))));
-    assert_eq!((of(LogEvent::Refused).count(), of(LogEvent::Received).count()), (8, 1));
+    let noted: Vec<_> = of(LogEvent::Refused).map(|entry| (entry.teacher(), entry.digest())).collect();
+    let expected: Vec<_> = replayed[..8].iter().map(|message| (Some(1), Digest::of(message))).collect();
+    assert_eq!((noted, of(LogEvent::Received).count()), (expected, 1));
     match office.desk.server.evaluate_received(&Silent) {
         Err(RolesError::TooFew { counted: 1, refused, .. }) => {
             let reasons: Vec<_> = refused.iter().map(|refusal| (refusal.teacher, refusal.reason)).collect();
-            assert_eq!(reasons, [(Some(1), "wrong-round")]);
+            assert_eq!(reasons, [(Some(1), "wrong-round")], "the worse of both");
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn a_second_message_is_noted_whatever_was_refused_before_and_a_receipt_is_of_one_message() {
+    let office = Office::open(patient());
+    let north = office.key("north");
+    for index in 0..9 {
+        let name = format!("other-{index}.toml");
+        office.other_round(&name, "public.key");
+        let (status, _) = office.send(north, &office.message_to(&name, "north")).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    }
+    let kept = office.message("north");
+    // As a teacher makes it that lost its registry, or whose key another has.
+    let second = office.message_of(Answer { votes: "0\n", registry: "second registry", ..NORTH });
+    let (status, receipt) = office.put(north, Digest::of(&kept), (kept.len(), 0), kept.clone().into()).await;
+    assert_eq!(status, StatusCode::CREATED);
+    let (status, text) = office.send(north, &second).await;
+    assert!(status == StatusCode::UNPROCESSABLE_ENTITY && text.contains("duplicate"), "{text}");
+    let log = office.desk.server.log().expect("a log");
+    let last = log.entries().last().map(|entry| (entry.event(), entry.teacher(), entry.digest()));
+    assert_eq!(last, Some((LogEvent::Duplicate, Some(0), Digest::of(&second))));
+
+    // The receipt of the one is none of the other, nor another teacher's; and the log bears it out.
+    let receipt = Receipt::from_bytes(&receipt).expect("a receipt");
+    let file = office.desk.server.file();
+    let check = |teacher, message| check_receipt(&receipt, file, teacher, Digest::of(message));
+    assert_eq!(check(0, &kept), Ok(()));
+    let server = "server".to_owned();
+    for found in [check(0, &second), check(1, &kept)] {
+        assert_eq!(found, Err(LogFault::NotForMessage { server: server.clone() }));
+    }
+    assert_eq!(log.head(receipt.entry() + 1), Some(receipt.head(0, Digest::of(&kept))));
+}
+
+#[tokio::test]
+async fn a_log_is_read_again_when_it_has_grown() {
+    let office = Office::open(patient());
+    let north = office.key("north");
+    let mut logs = Vec::new();
+    for message in [None, Some(office.message("north")), None] {
+        if let Some(message) = message {
+            assert_eq!(office.send(north, &message).await.0, StatusCode::CREATED);
+        }
+        let (_, log) = office.ask(north, Request::get("/v3/log"), Body::empty()).await;
+        logs.push(RoundLog::from_bytes(&log).expect("a log").entries().len());
+    }
+    assert_eq!(logs, [0, 1, 1]);
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_slow_is_cut_and_goes_on_where_it_was() {
+    let every = Duration::from_millis(40);
+    let office = Office::open(Limits { slowest: Pace { bytes: 1000, every }, ..patient() });
+    let (north, message) = (office.key("north"), office.message("north"));
+    let trickles = Body::new(Trickles(Box::pin(tokio::time::sleep(Duration::ZERO))));
+    let (status, text) = office.put(north, Digest::of(&message), (message.len(), 0), trickles).await;
+    let sent: usize = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).expect("an offset");
+    assert!(status == StatusCode::ACCEPTED && (1..=5).contains(&sent), "{status}: {text:?}");
 }
 
 #[tokio::test]

@@ -5,13 +5,14 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 use speed_aggregation::{
-    AnswerList, EncryptedAnswer, EvaluationKey, LogEntry, LogEvent, RoundLog, Server, ServerError, SignedResult,
-    Submission, TeacherStatus,
+    AnswerList, EncryptedAnswer, EvaluationKey, LogEntry, LogEvent, Server, ServerError, SignedResult, Submission,
+    TeacherStatus,
 };
 use speed_core::{Circuit, Digest, NoisePlacement};
 
 use super::admission::Admission;
 use super::inbox::Inbox;
+use super::notes::Notes;
 use super::report::Progress;
 use crate::charge::{LedgerOptions, charge, expect_uncharged};
 use crate::error::RolesError;
@@ -96,7 +97,8 @@ impl Labelling<'_> {
     /// Adds every message that can be used, and notes why others cannot, with the entries of the log about them.
     fn collect(&self, server: &mut Server) -> Result<(Vec<Refusal>, Vec<LogEntry>), RolesError> {
         let (mut entries, mut counted) = (Vec::new(), HashMap::new());
-        let room = (RoundLog::MAX_ENTRIES / 2).saturating_sub(self.registry.log(self.file.id())?.len());
+        let log = self.registry.log(self.file.id())?;
+        let mut notes = Notes::of(&log);
         let mut refused = self.inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, is_proven| {
             let (digest, admitted) = (Digest::of(bytes), self.admission.admit(server, bytes, is_proven));
             if is_again(&admitted, digest, &counted) {
@@ -107,13 +109,14 @@ impl Labelling<'_> {
             }
             let (event, teacher) = match &admitted {
                 Ok(teacher) => (LogEvent::Counted, Some(*teacher)),
+                Err(rejection) if rejection.fault.is_duplicate() => (LogEvent::Duplicate, rejection.teacher),
                 Err(rejection) => (LogEvent::Refused, rejection.teacher),
             };
             // Anybody could fill the log with what nobody signed, and a teacher with what it signed.
-            if let Some(teacher) = teacher
-                && (event == LogEvent::Counted || entries.len() < room)
+            if let Some(entry) = teacher.map(|teacher| LogEntry::of_message(event, teacher, digest))
+                && (event == LogEvent::Counted || notes.take(&entry, log.len() + entries.len()))
             {
-                entries.push(LogEntry::of_message(event, teacher, digest));
+                entries.push(entry);
             }
             admitted.map(drop)
         })?;

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use speed_aggregation::{
-    LogEntry, LogEvent, LogHead, Receipt, RoundId, RoundLog, ServerError, Submission, TeacherStatus,
-};
+use speed_aggregation::{LogEntry, LogEvent, LogHead, Receipt, RoundId, ServerError, Submission, TeacherStatus};
 use speed_core::Digest;
 
+use super::notes::Notes;
 use super::round_server::RoundServer;
 use crate::error::RolesError;
 use crate::identity::PartyKey;
@@ -45,16 +44,17 @@ impl RoundServer {
         };
         match check(&bytes) {
             Ok(teacher) => Ok(Admitted { teacher, digest: Digest::of(&bytes), bytes }),
-            Err(rejection) => Err(rejection.of(self.brought_by(from))),
+            Err(rejection) => Err(rejection.of(format!("brought by {}", self.name_of(from)))),
         }
     }
 
-    /// Says who brought a message, whatever it says itself.
-    fn brought_by(&self, party: PartyKey) -> String {
+    /// Returns how a party is called where its messages are spoken of: its index and name in the roster, or its key.
+    #[must_use]
+    pub fn name_of(&self, party: PartyKey) -> String {
         let roster = self.file().roster();
         match roster.teacher(party).and_then(|index| Some((index, roster.teachers().get(index)?))) {
-            Some((index, teacher)) => format!("brought by teacher {index}, {:?}", teacher.name()),
-            None => format!("brought by {party}"),
+            Some((index, teacher)) => format!("teacher {index}, {:?}", teacher.name()),
+            None => party.to_string(),
         }
     }
 
@@ -69,17 +69,15 @@ impl RoundServer {
     }
 }
 
-/// The most refusals of a teacher's messages that the log notes: a teacher that sends more has been told.
-const MAX_REFUSALS: usize = 8;
-
 /// The one place where messages of a round become kept: the log grows here.
 pub struct Reception<'a> {
     server: &'a RoundServer,
     head: LogHead,
-    /// The message of every teacher that is kept, and the log's head right after it.
+    /// The message of every teacher that is kept, and the log's head right before it.
     kept: HashMap<usize, (Digest, LogHead)>,
-    /// The number of refusals of every teacher's messages that the log notes.
-    refusals: HashMap<usize, usize>,
+    notes: Notes,
+    /// The worst status that refusals gave each teacher.
+    refused: HashMap<usize, TeacherStatus>,
     is_closed: bool,
 }
 
@@ -98,16 +96,17 @@ impl<'a> Reception<'a> {
     /// If the registry cannot be read.
     pub fn open(server: &'a RoundServer) -> Result<Self, RolesError> {
         let round = server.file().id();
-        let (mut head, mut kept, mut refusals) = (LogHead::empty(round), HashMap::new(), HashMap::new());
-        for entry in server.registry().log(round)? {
-            head = head.then(&entry);
-            match (entry.event(), entry.teacher()) {
-                (LogEvent::Received, Some(teacher)) => drop(kept.insert(teacher, (entry.digest(), head))),
-                (LogEvent::Refused, Some(teacher)) => *refusals.entry(teacher).or_default() += 1,
-                _ => {}
+        let (mut head, mut kept) = (LogHead::empty(round), HashMap::new());
+        let log = server.registry().log(round)?;
+        for entry in &log {
+            if let (LogEvent::Received, Some(teacher)) = (entry.event(), entry.teacher()) {
+                kept.insert(teacher, (entry.digest(), head));
             }
+            head = head.then(entry);
         }
-        Ok(Self { server, head, kept, refusals, is_closed: server.is_closed()? })
+        let refused = server.registry().refused(round)?;
+        let refused = refused.into_iter().map(|(teacher, status)| (teacher as usize, status)).collect();
+        Ok(Self { server, head, kept, notes: Notes::of(&log), refused, is_closed: server.is_closed()? })
     }
 
     /// Returns the number of teachers whose messages are kept.
@@ -127,7 +126,7 @@ impl<'a> Reception<'a> {
     pub fn decided(&self, message: &Admitted) -> Option<Result<Receipt, Refusal>> {
         let refuse = |error| Some(Err(Rejection::by_server(message.teacher, error).of("upload".to_owned())));
         match self.kept.get(&message.teacher) {
-            Some((kept, head)) if *kept == message.digest => Some(Ok(self.receipt(*head))),
+            Some((kept, before)) if *kept == message.digest => Some(Ok(self.receipt(*before, message))),
             // That one is noted in the log when it is to be kept; a closed log is that of the result.
             Some(_) if self.is_closed => refuse(ServerError::Duplicate { teacher: message.teacher }),
             None if self.is_closed => refuse(ServerError::Late { teacher: message.teacher }),
@@ -153,14 +152,12 @@ impl<'a> Reception<'a> {
         let mut step = Step::default();
         let outcomes: Vec<_> = messages.iter().map(|message| self.decide(message, &mut step)).collect();
         for (digest, refusal) in refusals {
-            if let Some(teacher) = refusal.teacher
-                && self.note_refusal(teacher, *digest, &mut step.entries)
-                && let Some(status) = refusal.status
-            {
-                step.refused.push((index(teacher), status));
+            if let Some(teacher) = refusal.teacher {
+                self.note_refusal(LogEntry::of_message(LogEvent::Refused, teacher, *digest), &mut step);
+                self.note_status(teacher, refusal.status, &mut step);
             }
         }
-        if !step.entries.is_empty() {
+        if !(step.entries.is_empty() && step.refused.is_empty()) {
             self.server.registry().receive(self.round(), &step.messages, &step.refused, &step.entries)?;
         }
         Ok(outcomes)
@@ -169,38 +166,50 @@ impl<'a> Reception<'a> {
     fn decide<'m>(&mut self, message: &'m Admitted, step: &mut Step<'m>) -> Result<Receipt, Refusal> {
         let Admitted { teacher, digest, bytes } = message;
         let error = match self.kept.get(teacher) {
-            Some((kept, head)) if kept == digest => return Ok(self.receipt(*head)),
-            Some(_) => ServerError::Duplicate { teacher: *teacher },
+            Some((kept, before)) if kept == digest => return Ok(self.receipt(*before, message)),
+            Some(_) => {
+                self.note_refusal(LogEntry::of_message(LogEvent::Duplicate, *teacher, *digest), step);
+                ServerError::Duplicate { teacher: *teacher }
+            }
+            // The log is closed as well: it is that of the result.
             None if self.is_closed => ServerError::Late { teacher: *teacher },
             None => {
-                self.note(LogEntry::of_message(LogEvent::Received, *teacher, *digest), &mut step.entries);
-                self.kept.insert(*teacher, (*digest, self.head));
+                let before = self.head;
+                self.note(LogEntry::of_message(LogEvent::Received, *teacher, *digest), step);
+                self.kept.insert(*teacher, (*digest, before));
                 step.messages.push((index(*teacher), bytes));
-                return Ok(self.receipt(self.head));
+                return Ok(self.receipt(before, message));
             }
         };
-        self.note_refusal(*teacher, *digest, &mut step.entries);
         Err(Rejection::by_server(*teacher, error).of("upload".to_owned()))
     }
 
-    /// Notes that a message was refused, unless the log is closed, which is that of the result, or has enough of that teacher's; returns whether it did.
-    fn note_refusal(&mut self, teacher: usize, message: Digest, entries: &mut Vec<LogEntry>) -> bool {
-        let count = self.refusals.entry(teacher).or_default();
-        if self.is_closed || *count >= MAX_REFUSALS || self.head.entries() >= RoundLog::MAX_ENTRIES / 2 {
-            return false;
+    /// Notes a refusal, unless the log is closed, which is that of the result, or has enough of them.
+    fn note_refusal(&mut self, entry: LogEntry, step: &mut Step<'_>) {
+        if !self.is_closed && self.notes.take(&entry, self.head.entries()) {
+            self.note(entry, step);
         }
-        *count += 1;
-        self.note(LogEntry::of_message(LogEvent::Refused, teacher, message), entries);
-        true
     }
 
-    fn note(&mut self, entry: LogEntry, entries: &mut Vec<LogEntry>) {
+    /// Notes the status that a refusal gives a teacher, if none that is worse is noted, and whether the log has room or not.
+    fn note_status(&mut self, teacher: usize, status: Option<TeacherStatus>, step: &mut Step<'_>) {
+        let before = self.refused.get(&teacher).copied();
+        if let Some(status) = status
+            && !self.is_closed
+            && before.is_none_or(|before| status.is_worse_than(before))
+        {
+            self.refused.insert(teacher, status);
+            step.refused.push((index(teacher), status));
+        }
+    }
+
+    fn note(&mut self, entry: LogEntry, step: &mut Step<'_>) {
         self.head = self.head.then(&entry);
-        entries.push(entry);
+        step.entries.push(entry);
     }
 
-    fn receipt(&self, head: LogHead) -> Receipt {
-        Receipt::new(head, |digest| self.server.identity().sign(digest))
+    fn receipt(&self, before: LogHead, message: &Admitted) -> Receipt {
+        Receipt::new(before, message.teacher, message.digest, |digest| self.server.identity().sign(digest))
     }
 }
 

@@ -79,7 +79,8 @@ impl RoundServer {
         self.minimum
     }
 
-    /// Returns when the round was first served. That is now, and noted in the registry, if it was not yet.
+    /// Returns when the round was first served. That is now, and noted in the registry, if it was not yet, or if the note lies in the future, as after a
+    /// start with a wrong clock.
     ///
     /// # Errors
     /// If the registry cannot be read or written.
@@ -105,6 +106,28 @@ impl RoundServer {
     /// If the registry cannot be read.
     pub fn result(&self) -> Result<Option<Vec<u8>>, RolesError> {
         self.registry.result(self.file.id())
+    }
+
+    /// Returns a number that is another one after each change of log or result.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.registry.changes()
+    }
+
+    /// Returns whether the student said that it has the result.
+    ///
+    /// # Errors
+    /// If the registry cannot be read.
+    pub fn is_fetched(&self) -> Result<bool, RolesError> {
+        self.registry.is_fetched(self.file.id())
+    }
+
+    /// Notes that the student has the result.
+    ///
+    /// # Errors
+    /// If the registry cannot be written.
+    pub fn note_fetched(&self) -> Result<(), RolesError> {
+        self.registry.keep_fetched(self.file.id())
     }
 
     /// Returns whether the sum is closed: messages that come now are late.

@@ -61,6 +61,11 @@ fn points(length: usize) -> usize {
     8 * length + (1 << 20)
 }
 
+/// Up to a MiB is set aside for each list of points of a proof key before it is read.
+fn lists_of_points(length: usize) -> usize {
+    points(length) + (7 << 20)
+}
+
 /// A server's sum, and the plans of its transforms, exist before its state is read.
 fn state(length: usize) -> usize {
     2 * length + (1 << 20)
@@ -172,7 +177,7 @@ fn proofs() -> (Target, Target) {
     let (_, proofs) = Teacher::new(0).answer_with_proof(&public, &round, &[0, 1, 0], &key, &SOURCE).expect("valid");
     let key = Target {
         stride: 1,
-        limit: points,
+        limit: lists_of_points,
         ..binary(vec![key.to_bytes().to_vec()], |bytes| ProofKey::from_bytes(bytes).is_ok())
     };
     let bytes = proofs.to_bytes().expect("small");
@@ -187,7 +192,8 @@ fn logs() -> (Target, Target) {
     let received = |teacher| LogEntry::of_message(LogEvent::Received, teacher, Digest::of("a message"));
     let entries = vec![received(3), received(1), LogEntry::of_round(LogEvent::Closed, Digest::of("sum"))];
     let log = RoundLog::new(round, entries, |_| Signature::from_bytes([9; 64]));
-    let receipt = Receipt::new(log.head(1).expect("an entry"), |_| Signature::from_bytes([9; 64]));
+    let receipt =
+        Receipt::new(log.head(0).expect("no entry"), 3, Digest::of("a message"), |_| Signature::from_bytes([9; 64]));
     let log = Target { limit: state, ..binary(vec![log.to_bytes()], |bytes| RoundLog::from_bytes(bytes).is_ok()) };
     (log, binary(vec![receipt.to_bytes()], |bytes| Receipt::from_bytes(bytes).is_ok()))
 }

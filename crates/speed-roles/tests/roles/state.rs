@@ -4,10 +4,10 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use speed_aggregation::{LogEvent, RoundLog};
+use speed_aggregation::{LogEntry, LogEvent, LogHead, Receipt, RoundLog};
 use speed_core::{Digest, NoisePlacement};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, log_of};
-use speed_roles::{ResultsFault, RolesError, RoundRegistry};
+use speed_roles::{InputFault, LogCheckOptions, LogFault, ResultsFault, RolesError, RoundRegistry, check_log};
 
 use crate::common::{Place, Silent, noise, reasons, signing_key, terms};
 
@@ -143,7 +143,7 @@ fn the_log_says_which_messages_were_counted_and_the_server_signs_it() {
     let found: Vec<_> = log.entries().iter().map(|entry| (entry.event(), entry.teacher())).collect();
     let expected = [
         (LogEvent::Counted, Some(0)),
-        (LogEvent::Refused, Some(0)),
+        (LogEvent::Duplicate, Some(0)),
         (LogEvent::Counted, Some(1)),
         (LogEvent::Closed, None),
         (LogEvent::Result, None),
@@ -151,6 +151,57 @@ fn the_log_says_which_messages_were_counted_and_the_server_signs_it() {
     assert_eq!(found, expected);
     let digests: Vec<_> = log.entries().iter().map(|entry| entry.digest()).collect();
     assert_eq!([digests[0], digests[1], digests[2], digests[4]], [first, refused, second, digest("result")]);
+}
+
+#[test]
+fn a_folder_full_of_a_teachers_messages_takes_eight_lines_of_the_log() {
+    let place = place("crowd");
+    for copy in 0..20 {
+        place.answer(0, &[copy % 3, 2, 2, 2, 2], &place.inbox(&format!("x-{copy}.msg")));
+    }
+    place.aggregate().expect("enough");
+    let log = RoundLog::from_bytes(&fs::read(log_of(&place.path("result"))).expect("a log")).expect("a log");
+    let second = log.entries().iter().filter(|entry| entry.event() == LogEvent::Duplicate);
+    assert_eq!(second.map(|entry| entry.teacher()).collect::<Vec<_>>(), [Some(0); 8]);
+}
+
+#[test]
+fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
+    let place = place("receipt");
+    place.aggregate().expect("enough");
+    let server = speed_roles::Identity::read(&signing_key("server")).expect("a key");
+    let message = |teacher: usize| fs::read(place.inbox(&format!("teacher-{teacher}.msg"))).expect("a message");
+    let received = |teacher: usize| LogEntry::of_message(LogEvent::Received, teacher, Digest::of(message(teacher)));
+    let (empty, round) = (LogHead::empty(place.file.id()), place.file.id());
+    let sign = |digest| server.sign(digest);
+    let receipt = |before: LogHead, teacher: usize| Receipt::new(before, teacher, Digest::of(message(teacher)), sign);
+    let check = |receipt: Receipt, entries: &[LogEntry]| {
+        fs::write(place.path("receipt"), receipt.to_bytes()).expect("a receipt");
+        fs::write(place.path("log"), RoundLog::new(round, entries.to_vec(), sign).to_bytes()).expect("a log");
+        let checked = check_log(&LogCheckOptions {
+            round: place.path("round.toml"),
+            message: place.inbox("teacher-1.msg"),
+            receipt: Some(place.path("receipt")),
+            log: place.path("log"),
+        });
+        match checked {
+            Ok(report) => Ok(report.received),
+            Err(RolesError::Input { source: InputFault::Log(fault), .. }) => Err(fault),
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let (zero, one) = (received(0), received(1));
+    let genuine = receipt(empty.then(&zero), 1);
+    assert_eq!(check(genuine, &[zero, one]), Ok(true));
+    assert_eq!(check(genuine, &[zero]), Err(LogFault::Older { entries: 1, expected: 2 }));
+    for changed in [[one, zero], [zero, zero]] {
+        assert_eq!(check(genuine, &changed), Err(LogFault::Contradiction { entry: 1 }));
+    }
+    // What does not convict: receipts for other messages, and what an older head of an honest log would make.
+    let of_another = receipt(empty, 0);
+    for forged in [of_another, receipt(empty.then(&one), 0)] {
+        assert_eq!(check(forged, &[zero, one]), Err(LogFault::NotForMessage { server: "server".into() }));
+    }
 }
 
 #[test]

@@ -1,0 +1,94 @@
+//! The desk of a round: what its requests share.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use speed_roles::RolesError;
+use speed_roles::server::RoundServer;
+use speed_transport::{Counters, PeerKey};
+use tokio::sync::{Semaphore, watch};
+
+use crate::keeper::{Keeper, KeeperHandle};
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::rates::Rates;
+use crate::refused::Refused;
+use crate::stage::Stage;
+use crate::uploads::Uploads;
+
+/// The desk of a round: what its requests share.
+pub(crate) struct Desk {
+    pub(crate) server: Arc<RoundServer>,
+    pub(crate) keeper: KeeperHandle,
+    pub(crate) received: watch::Receiver<usize>,
+    pub(crate) stage: watch::Receiver<Stage>,
+    /// Told when the student has the result.
+    pub(crate) fetched: watch::Sender<bool>,
+    pub(crate) uploads: Arc<Uploads>,
+    pub(crate) refused: Refused,
+    pub(crate) rates: Rates,
+    /// Lines about the refused messages of a party in the log of the program.
+    pub(crate) lines: Rates,
+    pub(crate) limits: Limits,
+    /// Checks of proofs at a time: one for each thread.
+    pub(crate) checks: Arc<Semaphore>,
+    /// Parties with a message that is being checked.
+    checking: Mutex<HashSet<[u8; 32]>>,
+    /// The log as it travels, and after how many changes of the registry it was read.
+    pub(crate) log: tokio::sync::Mutex<Option<(u64, Bytes)>>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) connections: Arc<Counters>,
+}
+
+/// Lines about refused messages of a party that may come at once.
+const LINES: f64 = 8.0;
+/// Such lines a second that may come all the time.
+const LINE_RATE: f64 = 1.0 / 60.0;
+
+impl Desk {
+    pub(crate) fn new(
+        server: &Arc<RoundServer>,
+        keeper: &Keeper,
+        stage: watch::Receiver<Stage>,
+        limits: Limits,
+        checks: usize,
+    ) -> Result<Self, RolesError> {
+        Ok(Self {
+            server: server.clone(),
+            keeper: keeper.handle(),
+            received: keeper.received.clone(),
+            stage,
+            fetched: watch::channel(server.is_fetched()?).0,
+            uploads: Uploads::new(limits.unfinished.max(16 * server.max_message())),
+            refused: Refused::default(),
+            rates: Rates::new(limits.burst, limits.rate),
+            lines: Rates::new(LINES, LINE_RATE),
+            limits,
+            checks: Arc::new(Semaphore::new(checks)),
+            checking: Mutex::default(),
+            log: tokio::sync::Mutex::default(),
+            metrics: Arc::default(),
+            connections: Arc::default(),
+        })
+    }
+}
+
+/// A party's turn to have a message checked: one at a time.
+pub(crate) struct Turn {
+    desk: Arc<Desk>,
+    peer: PeerKey,
+}
+
+impl Turn {
+    pub(crate) fn take(desk: &Arc<Desk>, peer: PeerKey) -> Option<Self> {
+        let is_first = desk.checking.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.0);
+        is_first.then(|| Self { desk: desk.clone(), peer })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.desk.checking.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.peer.0);
+    }
+}

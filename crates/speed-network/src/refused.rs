@@ -1,0 +1,57 @@
+//! Messages that were refused.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use speed_core::Digest;
+
+/// The last messages of each party that were refused, by SHA-256: the same bytes again are not checked again.
+#[derive(Default)]
+pub(crate) struct Refused(Mutex<HashMap<[u8; 32], VecDeque<Found>>>);
+
+/// A refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    message: Digest,
+    pub(crate) reason: &'static str,
+    pub(crate) words: String,
+}
+
+impl Refused {
+    /// Refusals of a party that are remembered.
+    const MAX: usize = 8;
+
+    /// Returns why a party's message was refused, if it was.
+    pub(crate) fn find(&self, party: [u8; 32], message: Digest) -> Option<Found> {
+        let of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        of.get(&party)?.iter().find(|found| found.message == message).cloned()
+    }
+
+    /// Remembers that a party's message was refused.
+    pub(crate) fn keep(&self, party: [u8; 32], message: Digest, reason: &'static str, words: String) {
+        let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = of.entry(party).or_default();
+        if of.len() == Self::MAX {
+            of.pop_front();
+        }
+        of.push_back(Found { message, reason, words });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_ones_of_each_party_are_remembered() {
+        let refused = Refused::default();
+        let message = |index: usize| Digest::of([index as u8]);
+        for index in 0..10 {
+            refused.keep([1; 32], message(index), "unproven", index.to_string());
+        }
+        let remembered: Vec<_> = (0..10).map(|index| refused.find([1; 32], message(index)).is_some()).collect();
+        assert_eq!(remembered, [[false; 2].as_slice(), &[true; 8]].concat());
+        assert_eq!(refused.find([1; 32], message(9)).map(|found| found.words), Some("9".to_owned()));
+        assert_eq!(refused.find([2; 32], message(9)), None);
+    }
+}
