@@ -141,10 +141,10 @@ impl Caller {
         NetworkError::Refused { server: self.server.clone(), fault: fault.into() }
     }
 
-    /// Asks until there is an answer, a refusal, or no patience left; pauses grow from a quarter of a second to five.
+    /// Asks until there is an answer, a refusal, or no patience left; pauses grow by halves from a tenth of a second to five.
     fn ask<T>(&self, mut ask: impl AsyncFnMut(&Self) -> Result<T, Fault>) -> Result<T, NetworkError> {
         self.once(async |this| {
-            let (start, mut pause) = (Instant::now(), Duration::from_millis(250));
+            let (start, mut pause) = (Instant::now(), Duration::from_millis(100));
             loop {
                 match ask(this).await {
                     Ok(answer) => return Ok(answer),
@@ -159,7 +159,7 @@ impl Caller {
                     Err(fault) => tracing::debug!(%fault, "asking again"),
                 }
                 tokio::time::sleep(pause).await;
-                pause = (2 * pause).min(Duration::from_secs(5));
+                pause = (3 * pause / 2).min(Duration::from_secs(5));
             }
         })?
     }

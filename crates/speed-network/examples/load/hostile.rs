@@ -7,9 +7,8 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use speed_core::Digest;
-use speed_network::{NetworkError, connect, send};
+use speed_network::{ClientOptions, connect};
 use speed_transport::Method;
 
 use super::round::Round;
@@ -59,29 +58,9 @@ fn one(round: &Round, address: &str, kind: usize, party: usize) -> Result<bool, 
                 let middle = bytes.len() / 2;
                 bytes[middle] ^= 1;
             }
-            let message = round.folder.join(format!("{party}.hostile"));
-            fs::write(&message, bytes)?;
-            match send(&client, &message, &round.folder.join("never")) {
-                Ok(_) => Err("a hostile message was kept".into()),
-                Err(NetworkError::Refused { .. }) => Ok(true),
-                Err(_) => Ok(false),
-            }
+            put(&client, Digest::of(&bytes), bytes.len() as u64, bytes)
         }
-        "too long" => {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(async {
-                let Ok(mut connection) = connect(&client).await else { return Ok(false) };
-                let path = format!("/v3/messages/{}", Digest::of("endless").to_hex());
-                let headers = [("upload-length", (1_u64 << 40).to_string()), ("upload-offset", "0".to_owned())];
-                let body = Bytes::from(vec![0; 1 << 20]);
-                match connection.request(Method::PUT, &path, &headers, body, 1 << 14).await {
-                    Ok(reply) if reply.status < 400 => Err("an endless message was taken".into()),
-                    Ok(_) => Ok(true),
-                    // The server answers and closes before it has read what it does not want.
-                    Err(_) => Ok(false),
-                }
-            })
-        }
+        "too long" => put(&client, Digest::of("endless"), 1 << 40, vec![0; 1 << 20]),
         slow_or_plain => {
             let Ok(mut stream) = TcpStream::connect(address) else { return Ok(false) };
             let bytes: &[u8] = if slow_or_plain == "too slow" { &[22, 3, 1] } else { b"GET /v3/log HTTP/1.1\r\n\r\n" };
@@ -90,4 +69,26 @@ fn one(round: &Round, address: &str, kind: usize, party: usize) -> Result<bool, 
             Ok(true)
         }
     }
+}
+
+/// Sends bytes as a file of so many; returns whether they were refused.
+fn put(
+    client: &ClientOptions,
+    digest: Digest,
+    length: u64,
+    bytes: Vec<u8>,
+) -> Result<bool, Box<dyn Error + Send + Sync>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let Ok(mut connection) = connect(client).await else { return Ok(false) };
+        let path = format!("/v3/messages/{}", digest.to_hex());
+        let headers = [("upload-length", length.to_string()), ("upload-offset", "0".to_owned())];
+        match connection.request(Method::PUT, &path, &headers, bytes.into(), 1 << 14).await {
+            Ok(reply) if reply.status < 400 => Err("a hostile message was taken".into()),
+            // 503: the server has no place for it now, or was just killed.
+            Ok(reply) => Ok(reply.status != 503),
+            // The server answers and closes before it has read what it does not want.
+            Err(_) => Ok(false),
+        }
+    })
 }
