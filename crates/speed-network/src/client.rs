@@ -195,14 +195,18 @@ impl Caller {
         self.check_round(&mut connection).await?;
         let path = format!("/v3/messages/{}", Digest::of(bytes).to_hex());
         let reply = connection.request(Method::GET, &path, &[], Bytes::new(), SMALL).await?;
-        let mut offset = offset(&success(reply)?)?;
-        for _ in 0..8 {
+        let (mut offset, mut stuck) = (offset(&success(reply)?)?, 0);
+        while stuck < 8 {
             let rest = bytes.get(offset..).ok_or(Fault::Answer { expected: "offset" })?;
             let headers = [(LENGTH, bytes.len().to_string()), (OFFSET, offset.to_string())];
             let reply = connection.request(Method::PUT, &path, &headers, Bytes::copy_from_slice(rest), SMALL).await?;
             match reply.status {
                 201 => return Receipt::from_bytes(&reply.body).map_err(|_| Fault::Answer { expected: "receipt" }),
-                202 | 409 => offset = self::offset(&reply)?,
+                202 | 409 => {
+                    let found = self::offset(&reply)?;
+                    stuck = if found > offset { 0 } else { stuck + 1 };
+                    offset = found;
+                }
                 _ => return Err(success(reply).err().unwrap_or(Fault::Answer { expected: "receipt" })),
             }
         }

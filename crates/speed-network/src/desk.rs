@@ -33,7 +33,7 @@ pub(crate) struct Desk {
     pub(crate) limits: Limits,
     /// Checks of proofs at a time: one for each thread.
     pub(crate) checks: Arc<Semaphore>,
-    /// Parties with a message that is being checked.
+    /// Parties with a message that is being sent or checked.
     checking: Mutex<HashSet<[u8; 32]>>,
     /// The log as it travels, and after how many changes of the registry it was read.
     pub(crate) log: tokio::sync::Mutex<Option<(u64, Bytes)>>,
@@ -74,7 +74,7 @@ impl Desk {
     }
 }
 
-/// A party's turn to have a message checked: one at a time.
+/// A party's turn to send a message and have it checked: one at a time.
 pub(crate) struct Turn {
     desk: Arc<Desk>,
     peer: PeerKey,

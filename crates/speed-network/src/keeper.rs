@@ -17,6 +17,7 @@ const BATCH: usize = 256;
 pub(crate) type Kept = Result<Receipt, Refusal>;
 
 enum Order {
+    /// The message comes back if it is to be looked at.
     Ask(Admitted, oneshot::Sender<Result<Kept, Admitted>>),
     Keep(Admitted, oneshot::Sender<Kept>),
     /// With the message's SHA-256.
@@ -87,6 +88,22 @@ impl KeeperHandle {
     }
 }
 
+/// The one who waits for what becomes of a message.
+enum Waiting {
+    Asked(oneshot::Sender<Result<Kept, Admitted>>),
+    Kept(oneshot::Sender<Kept>),
+}
+
+impl Waiting {
+    /// Tells it. Whoever went away asks again, and gets the same receipt.
+    fn tell(self, kept: Kept) {
+        match self {
+            Self::Asked(reply) => drop(reply.send(Ok(kept))),
+            Self::Kept(reply) => drop(reply.send(kept)),
+        }
+    }
+}
+
 fn keep(server: &RoundServer, queue: &Receiver<Order>, count: &watch::Sender<usize>) -> Result<(), RolesError> {
     let mut reception = Reception::open(server)?;
     count.send_replace(reception.received());
@@ -96,12 +113,14 @@ fn keep(server: &RoundServer, queue: &Receiver<Order>, count: &watch::Sender<usi
         // Whoever waits behind an order to close came too late.
         for order in std::iter::once(first).chain(queue.try_iter()) {
             match order {
+                Order::Ask(message, reply) if !reception.is_decided(&message) => drop(reply.send(Err(message))),
                 Order::Ask(message, reply) => {
-                    let _ = reply.send(reception.decided(&message).ok_or(message));
+                    messages.push(message);
+                    replies.push(Waiting::Asked(reply));
                 }
                 Order::Keep(message, reply) => {
                     messages.push(message);
-                    replies.push(reply);
+                    replies.push(Waiting::Kept(reply));
                 }
                 Order::Note(message, refusal, reply) => {
                     refusals.push((message, refusal));
@@ -116,10 +135,7 @@ fn keep(server: &RoundServer, queue: &Receiver<Order>, count: &watch::Sender<usi
         // An error ends the thread, and drops the replies: nobody is told that a message was kept.
         let kept = reception.keep(&messages, &refusals)?;
         count.send_replace(reception.received());
-        for (reply, kept) in replies.into_iter().zip(kept) {
-            // Whoever went away asks again, and gets the same receipt.
-            let _ = reply.send(kept);
-        }
+        replies.into_iter().zip(kept).for_each(|(reply, kept)| reply.tell(kept));
         for (reply, (_, refusal)) in refused.into_iter().zip(refusals) {
             let _ = reply.send(refusal);
         }

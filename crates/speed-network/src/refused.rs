@@ -3,11 +3,19 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
+use speed_aggregation::TeacherStatus;
 use speed_core::Digest;
 
-/// The last messages of each party that were refused, by SHA-256: the same bytes again are not checked again.
+/// The messages of each party that were refused: the last ones by SHA-256, so that the same bytes are not checked again, and the number of those
+/// whose proofs did not hold, which cost the server a check each.
 #[derive(Default)]
-pub(crate) struct Refused(Mutex<HashMap<[u8; 32], VecDeque<Found>>>);
+pub(crate) struct Refused(Mutex<HashMap<[u8; 32], OfParty>>);
+
+#[derive(Default)]
+struct OfParty {
+    last: VecDeque<Found>,
+    unproven: usize,
+}
 
 /// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,23 +26,30 @@ pub(crate) struct Found {
 }
 
 impl Refused {
-    /// Refusals of a party that are remembered.
+    /// Refusals of a party that are remembered, and checks of its proofs that may fail.
     const MAX: usize = 8;
 
     /// Returns why a party's message was refused, if it was.
     pub(crate) fn find(&self, party: [u8; 32], message: Digest) -> Option<Found> {
         let of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        of.get(&party)?.iter().find(|found| found.message == message).cloned()
+        of.get(&party)?.last.iter().find(|found| found.message == message).cloned()
+    }
+
+    /// Returns whether a party had as many checks of proofs that did not hold as it may have.
+    pub(crate) fn is_tiresome(&self, party: [u8; 32]) -> bool {
+        let of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        of.get(&party).is_some_and(|of| of.unproven >= Self::MAX)
     }
 
     /// Remembers that a party's message was refused.
     pub(crate) fn keep(&self, party: [u8; 32], message: Digest, reason: &'static str, words: String) {
         let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of = of.entry(party).or_default();
-        if of.len() == Self::MAX {
-            of.pop_front();
+        of.unproven += usize::from(reason == TeacherStatus::Unproven.name());
+        if of.last.len() == Self::MAX {
+            of.last.pop_front();
         }
-        of.push_back(Found { message, reason, words });
+        of.last.push_back(Found { message, reason, words });
     }
 }
 
@@ -53,5 +68,8 @@ mod tests {
         assert_eq!(remembered, [[false; 2].as_slice(), &[true; 8]].concat());
         assert_eq!(refused.find([1; 32], message(9)).map(|found| found.words), Some("9".to_owned()));
         assert_eq!(refused.find([2; 32], message(9)), None);
+        // Other refusals cost nothing.
+        (0..10).for_each(|index| refused.keep([2; 32], message(index), "duplicate", String::new()));
+        assert_eq!([refused.is_tiresome([1; 32]), refused.is_tiresome([2; 32])], [true, false]);
     }
 }

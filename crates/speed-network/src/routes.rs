@@ -98,7 +98,7 @@ async fn uploaded(
 ) -> Response {
     match sha256.parse() {
         Ok(digest) => match desk.refused.find(peer.0, digest) {
-            Some(found) => refuse(&desk, peer, found.reason, &found.words),
+            Some(found) => reply(StatusCode::UNPROCESSABLE_ENTITY, &found.words),
             None => at(StatusCode::OK, desk.uploads.offset(peer.0, digest)),
         },
         Err(_) => reply(StatusCode::BAD_REQUEST, "expected the SHA-256 of the message in the address"),
@@ -131,10 +131,21 @@ async fn upload(
     if let Some(found) = desk.refused.find(peer.0, digest) {
         return refuse(&desk, peer, found.reason, &found.words);
     }
+    if desk.refused.is_tiresome(peer.0) {
+        let why = "as many messages of this party as may be were not proved to be well formed: no more are looked at until the server starts again";
+        return refuse(&desk, peer, "ignored", why);
+    }
+    // Before the body, so that none is sent for nothing.
+    let Some(turn) = Turn::take(&desk, peer) else {
+        return reply(StatusCode::SERVICE_UNAVAILABLE, "a message of this party is being sent or checked");
+    };
     match receive(&desk, peer, digest, (length, offset), body).await {
         Ok(whole) if Digest::of(&whole.bytes) == digest => {
             // Whoever hangs up finds its message kept when it comes again: what was received is not received twice.
-            let accepting = tokio::spawn(async move { accept(&desk, peer, digest, whole).await });
+            let accepting = tokio::spawn(async move {
+                let _turn = turn;
+                accept(&desk, peer, digest, whole).await
+            });
             accepting.await.unwrap_or_else(|_| reply(StatusCode::SERVICE_UNAVAILABLE, "the message could not be kept"))
         }
         Ok(_) => refuse(&desk, peer, "damaged", "the bytes have another SHA-256"),
@@ -153,6 +164,7 @@ async fn receive(
     let not_now = |not_now| match not_now {
         NotNow::At(found) => at(StatusCode::CONFLICT, found),
         NotNow::InUse => reply(StatusCode::SERVICE_UNAVAILABLE, "another connection of this party sends this message"),
+        NotNow::Waiting => reply(StatusCode::SERVICE_UNAVAILABLE, "too many messages wait for their check"),
         NotNow::Full => reply(StatusCode::SERVICE_UNAVAILABLE, "too many uploads at once for the slowest of them"),
         NotNow::TooMany => {
             let why = "more bytes than Upload-Length";
@@ -170,17 +182,17 @@ async fn receive(
             break;
         }
     }
-    writer.finish().map_err(|found| at(StatusCode::ACCEPTED, found))
+    writer.finish().map_err(|fault| match fault {
+        NotNow::At(found) => at(StatusCode::ACCEPTED, found),
+        fault => not_now(fault),
+    })
 }
 
-/// Checks a whole message and keeps it; one at a time of each party.
+/// Checks a whole message and keeps it.
 async fn accept(desk: &Arc<Desk>, peer: PeerKey, digest: Digest, whole: Whole) -> Response {
     // Until it is kept or refused it counts among the uploads in memory.
     let Whole { bytes, held: _held } = whole;
     let Some(from) = party(peer) else { return reply(StatusCode::FORBIDDEN, "only teachers send messages") };
-    let Some(_turn) = Turn::take(desk, peer) else {
-        return reply(StatusCode::SERVICE_UNAVAILABLE, "a message of this party is being checked");
-    };
     let kept = match desk.server.check_message(bytes, from) {
         Err(refusal) => desk.keeper.note(digest, refusal).await.map(Err),
         // Cheap answers first: a proof takes a while.
@@ -261,6 +273,9 @@ async fn result(State(desk): State<Arc<Desk>>, Extension(peer): Extension<PeerKe
 async fn fetched(State(desk): State<Arc<Desk>>, Extension(peer): Extension<PeerKey>) -> Response {
     if !is_student(&desk, peer) || *desk.stage.borrow() != Stage::Done {
         return reply(StatusCode::FORBIDDEN, "there is nothing to fetch");
+    }
+    if *desk.fetched.borrow() {
+        return StatusCode::NO_CONTENT.into_response();
     }
     let server = desk.server.clone();
     match tokio::task::spawn_blocking(move || server.note_fetched()).await {

@@ -107,12 +107,17 @@ async fn run(
     let stage = watch::channel(if server.result()?.is_some() { Stage::Done } else { Stage::Open }).0;
     let (stop, stopped) = watch::channel(false);
     // From the first start on, which the registry knows: whoever restarts the server gains no time.
-    let opened = server.opened()?;
-    let deadline = options.wait.and_then(|wait| opened.checked_add(wait));
+    let (opened, now) = (server.opened()?, SystemTime::now());
+    if opened > now {
+        tracing::warn!(
+            "the round was first served in the future: a clock was wrong, then or now; the time to wait counts from this start"
+        );
+    }
+    let deadline = options.wait.and_then(|wait| opened.min(now).checked_add(wait));
     let checks = options.server.threads.get();
     let desk = Arc::new(Desk::new(server, &keeper, stage.subscribe(), options.limits.clone(), checks)?);
     if let Some(deadline) = deadline {
-        let (now, seconds) = (SystemTime::now(), deadline.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
+        let seconds = deadline.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         desk.metrics.deadline.set(seconds);
         let left = deadline.duration_since(now).unwrap_or_default().as_secs();
         tracing::info!(

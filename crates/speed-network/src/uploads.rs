@@ -17,6 +17,8 @@ pub(crate) struct Uploads {
 struct Inner {
     /// Bytes that are allocated for all of them.
     held: usize,
+    /// Those of whole messages.
+    whole: usize,
     of: HashMap<[u8; 32], Upload>,
     /// The number of requests that wrote so far.
     writers: u64,
@@ -26,15 +28,11 @@ struct Upload {
     digest: Digest,
     length: usize,
     bytes: Vec<u8>,
+    /// Bytes that were allocated for it.
+    held: usize,
+    began: Instant,
     /// The request that is writing to it.
-    writing: Option<Writing>,
-}
-
-struct Writing {
-    writer: u64,
-    since: Instant,
-    /// Bytes that were there before.
-    from: usize,
+    writer: Option<u64>,
 }
 
 /// The reason why bytes are not taken.
@@ -48,47 +46,49 @@ pub(crate) enum NotNow {
     Full,
     /// They are more than the file has.
     TooMany,
+    /// The file is whole, and too many others wait for their check.
+    Waiting,
 }
 
 /// The time after which an upload can be thrown out for its pace: before, it has none.
 const GRACE: Duration = Duration::from_secs(2);
 /// Bytes that an upload begins with.
-const FIRST: usize = 64 << 10;
+const FIRST: usize = 16 << 10;
 
 impl Inner {
-    /// Makes room for more bytes of a party's upload. When there is none, uploads that nobody writes to are forgotten, and then the slowest of the others:
-    /// whoever sends slowly on purpose keeps nobody out.
+    /// Makes room for more bytes of a party's upload. When there is none, uploads that nobody writes to are forgotten, and then the slowest of the others,
+    /// one after another, if that is enough: whoever sends slowly on purpose keeps nobody out.
     fn make_room(&mut self, party: [u8; 32], more: usize, most: usize, now: Instant) -> bool {
-        if self.held + more > most {
-            self.of.retain(|other, upload| {
-                let stays = *other == party || upload.writing.is_some();
-                self.held -= if stays { 0 } else { upload.bytes.capacity() };
-                stays
-            });
+        let others = self.of.iter().filter(|(other, upload)| **other != party && upload.held > 0);
+        let mut may_go: Vec<_> =
+            others.filter_map(|(other, upload)| Some((upload.rank(now)?, *other, upload.held))).collect();
+        let room: usize = may_go.iter().map(|(_, _, held)| held).sum();
+        if self.held - room + more > most {
+            return false;
         }
-        while self.held + more > most {
-            let others = self.of.iter().filter(|(other, _)| **other != party);
-            let slowest = others
-                .filter_map(|(other, upload)| Some((*other, upload.pace(now)?)))
-                .min_by(|(_, one), (_, other)| one.total_cmp(other));
-            let Some((slowest, _)) = slowest else { return false };
-            self.forget(slowest);
+        may_go.sort_by(|(one, ..), (other, ..)| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+        for (_, other, _) in may_go {
+            if self.held + more <= most {
+                break;
+            }
+            self.forget(other);
         }
         self.held += more;
         true
     }
 
     fn forget(&mut self, party: [u8; 32]) {
-        self.held -= self.of.remove(&party).map_or(0, |upload| upload.bytes.capacity());
+        self.held -= self.of.remove(&party).map_or(0, |upload| upload.held);
     }
 }
 
 impl Upload {
-    /// Returns the bytes a second of the request that writes to it, if it has for a while.
-    fn pace(&self, now: Instant) -> Option<f64> {
-        let writing = self.writing.as_ref()?;
-        let time = now.saturating_duration_since(writing.since);
-        (time >= GRACE).then(|| (self.bytes.len() - writing.from) as f64 / time.as_secs_f64())
+    /// Returns what says which upload goes first when there is no room: those that nobody writes to (false), and the slower ones, in bytes a second since
+    /// they began, whatever the number of their requests. None for one that has just begun.
+    fn rank(&self, now: Instant) -> Option<(bool, f64)> {
+        let time = now.saturating_duration_since(self.began);
+        let pace = self.bytes.len() as f64 / time.as_secs_f64().max(GRACE.as_secs_f64());
+        (self.writer.is_none() || time >= GRACE).then_some((self.writer.is_some(), pace))
     }
 }
 
@@ -116,7 +116,7 @@ impl Uploads {
     ) -> Result<Writer, NotNow> {
         let mut inner = self.lock();
         let found = inner.of.get(&party);
-        if found.is_some_and(|upload| upload.writing.is_some()) {
+        if found.is_some_and(|upload| upload.writer.is_some()) {
             return Err(NotNow::InUse);
         }
         let same = found.filter(|upload| (upload.digest, upload.length) == (digest, length));
@@ -129,8 +129,8 @@ impl Uploads {
         }
         inner.writers += 1;
         let writer = inner.writers;
-        let fresh = || Upload { digest, length, bytes: Vec::new(), writing: None };
-        inner.of.entry(party).or_insert_with(fresh).writing = Some(Writing { writer, since: now, from: has });
+        let fresh = || Upload { digest, length, bytes: Vec::new(), held: 0, began: now, writer: None };
+        inner.of.entry(party).or_insert_with(fresh).writer = Some(writer);
         Ok(Writer { uploads: self.clone(), party, writer })
     }
 }
@@ -145,8 +145,7 @@ pub(crate) struct Writer {
 impl Inner {
     /// Returns the upload of a writer, unless it was thrown out.
     fn of_writer(&mut self, writer: &Writer) -> Option<&mut Upload> {
-        let is_writing = |upload: &&mut Upload| matches!(&upload.writing, Some(of) if of.writer == writer.writer);
-        self.of.get_mut(&writer.party).filter(is_writing)
+        self.of.get_mut(&writer.party).filter(|upload| upload.writer == Some(writer.writer))
     }
 }
 
@@ -158,16 +157,17 @@ impl Writer {
     pub(crate) fn append(&self, bytes: &[u8], now: Instant) -> Result<(), NotNow> {
         let mut inner = self.uploads.lock();
         let upload = inner.of_writer(self).ok_or(NotNow::Full)?;
-        let (length, capacity) = (upload.bytes.len() + bytes.len(), upload.bytes.capacity());
+        let (length, held) = (upload.bytes.len() + bytes.len(), upload.held);
         if length > upload.length {
             return Err(NotNow::TooMany);
         }
-        if length > capacity {
-            let whole = length.max(2 * capacity).max(FIRST).min(upload.length);
-            if !inner.make_room(self.party, whole - capacity, self.uploads.most, now) {
+        if length > held {
+            let whole = length.max(2 * held).max(FIRST).min(upload.length);
+            if !inner.make_room(self.party, whole - held, self.uploads.most, now) {
                 return Err(NotNow::Full);
             }
             if let Some(upload) = inner.of_writer(self) {
+                upload.held = whole;
                 upload.bytes.reserve_exact(whole - upload.bytes.len());
             }
         }
@@ -175,16 +175,23 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes the whole file away, or says how much of it is there.
-    pub(crate) fn finish(self) -> Result<Whole, usize> {
+    /// Takes the whole file away.
+    ///
+    /// # Errors
+    /// [`NotNow`]: it is not whole, or half of the memory is taken by whole ones: they give none back before they are checked.
+    pub(crate) fn finish(self) -> Result<Whole, NotNow> {
         let mut inner = self.uploads.lock();
-        let upload = inner.of_writer(&self).ok_or(0_usize)?;
+        let upload = inner.of_writer(&self).ok_or(NotNow::At(0))?;
         if upload.bytes.len() < upload.length {
-            return Err(upload.bytes.len());
+            return Err(NotNow::At(upload.bytes.len()));
         }
-        let upload = inner.of.remove(&self.party);
-        let bytes = upload.map_or_else(Vec::new, |upload| upload.bytes);
-        Ok(Whole { held: Held { uploads: self.uploads.clone(), bytes: bytes.capacity() }, bytes })
+        let held = upload.held;
+        if inner.whole + held > self.uploads.most / 2 {
+            return Err(NotNow::Waiting);
+        }
+        inner.whole += held;
+        let bytes = inner.of.remove(&self.party).map_or_else(Vec::new, |upload| upload.bytes);
+        Ok(Whole { held: Held { uploads: self.uploads.clone(), bytes: held }, bytes })
     }
 }
 
@@ -192,7 +199,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         let uploads = self.uploads.clone();
         if let Some(upload) = uploads.lock().of_writer(self) {
-            upload.writing = None;
+            upload.writer = None;
         }
     }
 }
@@ -211,7 +218,9 @@ pub(crate) struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.uploads.lock().held -= self.bytes;
+        let mut inner = self.uploads.lock();
+        inner.held -= self.bytes;
+        inner.whole -= self.bytes;
     }
 }
 
@@ -232,7 +241,7 @@ mod tests {
         let writer = open(10, 0).unwrap_or_else(|_| panic!("new"));
         assert_eq!(writer.append(b"01234", now), Ok(()));
         assert_eq!(open(10, 5).err(), Some(NotNow::InUse));
-        assert_eq!(writer.finish().err(), Some(5));
+        assert_eq!(writer.finish().err(), Some(NotNow::At(5)));
         assert_eq!((uploads.offset(ONE, digest), uploads.offset([2; 32], digest)), (5, 0));
         assert_eq!(open(10, 0).err(), Some(NotNow::At(5)));
         let writer = open(10, 5).unwrap_or_else(|_| panic!("the rest"));
@@ -264,6 +273,10 @@ mod tests {
         // Nine of them have a place of ten bytes, and none of them had time to be slow.
         let (last, later) = (open(20, 20, start), start + GRACE);
         assert_eq!(last.append(&[0; 20], start), Err(NotNow::Full));
+        // Nobody is thrown out when that would not be enough.
+        let whole = open(30, 11, later);
+        assert_eq!((whole.append(&[0; 11], start), held(&uploads)), (Err(NotNow::Full), 90));
+        drop(whole);
         // The slowest goes, and hears of it; then there is room.
         assert_eq!(last.append(&[0; 20], later), Ok(()));
         assert_eq!(writers[1].append(&[0; 1], later), Err(NotNow::Full));
@@ -273,12 +286,43 @@ mod tests {
         let whole = last.finish().unwrap_or_else(|_| panic!("whole"));
         let other = open(21, 90, later);
         assert_eq!(other.append(&[0; 90], later), Err(NotNow::Full));
-        assert_eq!(held(&uploads), 20);
+        assert_eq!(held(&uploads), 100);
         drop(whole);
-        assert_eq!(other.append(&[0; 90], later), Ok(()));
+        assert_eq!(other.append(&[0; 90], later + GRACE), Ok(()));
         // Another file of a party takes the place of the first; what nobody writes to makes room.
         drop(other);
+        assert_eq!(held(&uploads), 100);
         assert!(uploads.open([21; 32], Digest::of("b"), (5, 0), later).is_ok());
+        assert_eq!(held(&uploads), 10);
+    }
+
+    #[test]
+    fn whole_ones_take_half_and_the_next_waits() {
+        let (uploads, now) = (Uploads::new(100), Instant::now());
+        let whole = |party: u8| {
+            let writer = uploads.open([party; 32], Digest::of("a"), (30, 0), now).unwrap_or_else(|_| panic!("free"));
+            assert_eq!(writer.append(&[0; 30], now), Ok(()));
+            writer.finish()
+        };
+        let first = whole(1).unwrap_or_else(|_| panic!("whole"));
+        assert_eq!(whole(2).err(), Some(NotNow::Waiting));
+        drop(first);
+        // It is there, and need not be sent again.
+        let writer = uploads.open([2; 32], Digest::of("a"), (30, 30), now).unwrap_or_else(|_| panic!("there"));
+        assert!(writer.finish().is_ok());
         assert_eq!(held(&uploads), 0);
+    }
+
+    #[test]
+    fn a_new_request_is_no_new_beginning() {
+        let (uploads, start) = (Uploads::new(100), Instant::now());
+        let slow = |at| uploads.open([1; 32], Digest::of("a"), (100, at), start).unwrap_or_else(|_| panic!("free"));
+        assert_eq!(slow(0).append(&[0; 60], start), Ok(()));
+        // It writes nothing any more, and comes again and again.
+        let later = start + GRACE;
+        let again = uploads.open([1; 32], Digest::of("a"), (100, 60), later).unwrap_or_else(|_| panic!("there"));
+        let honest = uploads.open([2; 32], Digest::of("b"), (60, 0), later).unwrap_or_else(|_| panic!("free"));
+        assert_eq!(honest.append(&[0; 60], later), Ok(()));
+        assert_eq!(again.append(&[0; 1], later), Err(NotNow::Full));
     }
 }

@@ -86,16 +86,21 @@ fn read_log(
     if !server.key().verifies(digest, signature) {
         return Err(LogFault::Unsigned { server: server.name().to_owned() });
     }
+    let of = |event| log.entries().iter().filter(move |entry| entry.event() == event);
+    // Whatever says that the sum is closed: nothing is received after it.
+    let is_end = |event| matches!(event, LogEvent::Counted | LogEvent::Closed | LogEvent::Result);
+    let end = log.entries().iter().position(|entry| is_end(entry.event()));
+    let closed = end.is_some();
     if let Some(receipt) = receipt {
         let head = receipt.head(teacher, message);
         match log.head(head.entries()) {
-            None => return Err(LogFault::Older { entries: log.entries().len(), expected: head.entries() }),
-            Some(found) if found != head => return Err(LogFault::Contradiction { entry: receipt.entry() }),
-            Some(_) => {}
+            None if end.is_none() => {
+                return Err(LogFault::Older { entries: log.entries().len(), expected: head.entries() });
+            }
+            Some(found) if found == head && end.is_none_or(|end| receipt.entry() < end) => {}
+            _ => return Err(LogFault::Contradiction { entry: receipt.entry() }),
         }
     }
-    let of = |event| log.entries().iter().filter(move |entry| entry.event() == event);
-    let closed = of(LogEvent::Closed).next().is_some();
     let received = of(LogEvent::Received).any(|entry| entry.teacher() == Some(teacher) && entry.digest() == message);
     let counted = of(LogEvent::Counted).any(|entry| entry.teacher() == Some(teacher) && entry.digest() == message);
     if closed && !counted {

@@ -85,8 +85,8 @@ fn put(
         let headers = [("upload-length", length.to_string()), ("upload-offset", "0".to_owned())];
         match connection.request(Method::PUT, &path, &headers, bytes.into(), 1 << 14).await {
             Ok(reply) if reply.status < 400 => Err("a hostile message was taken".into()),
-            // 503: the server has no place for it now, or was just killed.
-            Ok(reply) => Ok(reply.status != 503),
+            // Neither kept nor refused: come later.
+            Ok(reply) => Ok(!matches!(reply.status, 408 | 429 | 503)),
             // The server answers and closes before it has read what it does not want.
             Err(_) => Ok(false),
         }

@@ -121,17 +121,10 @@ impl<'a> Reception<'a> {
         self.server.file().id()
     }
 
-    /// Returns what became of a message already, if it need not be looked at any further: it is kept, or cannot be.
+    /// Returns whether it is decided what becomes of a message: then [`Reception::keep`] says it whether its proofs hold or not.
     #[must_use]
-    pub fn decided(&self, message: &Admitted) -> Option<Result<Receipt, Refusal>> {
-        let refuse = |error| Some(Err(Rejection::by_server(message.teacher, error).of("upload".to_owned())));
-        match self.kept.get(&message.teacher) {
-            Some((kept, before)) if *kept == message.digest => Some(Ok(self.receipt(*before, message))),
-            // That one is noted in the log when it is to be kept; a closed log is that of the result.
-            Some(_) if self.is_closed => refuse(ServerError::Duplicate { teacher: message.teacher }),
-            None if self.is_closed => refuse(ServerError::Late { teacher: message.teacher }),
-            _ => None,
-        }
+    pub fn is_decided(&self, message: &Admitted) -> bool {
+        self.is_closed || self.kept.contains_key(&message.teacher)
     }
 
     /// Lets no further message in.

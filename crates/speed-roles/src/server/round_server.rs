@@ -79,8 +79,8 @@ impl RoundServer {
         self.minimum
     }
 
-    /// Returns when the round was first served. That is now, and noted in the registry, if it was not yet, or if the note lies in the future, as after a
-    /// start with a wrong clock.
+    /// Returns when the round was first served, as the registry has it: that is now, and noted there, if it was not yet. A time in the future is of a
+    /// clock that was wrong, then or now.
     ///
     /// # Errors
     /// If the registry cannot be read or written.
@@ -108,7 +108,7 @@ impl RoundServer {
         self.registry.result(self.file.id())
     }
 
-    /// Returns a number that is another one after each change of log or result.
+    /// Returns a number that is another one after each change of the log.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.registry.changes()

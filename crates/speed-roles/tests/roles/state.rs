@@ -197,6 +197,15 @@ fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
     for changed in [[one, zero], [zero, zero]] {
         assert_eq!(check(genuine, &changed), Err(LogFault::Contradiction { entry: 1 }));
     }
+    // A place that no log of the round will have is no way out.
+    let end = LogEntry::of_round(LogEvent::Closed, Digest::of("sum"));
+    let counted = LogEntry::of_message(LogEvent::Counted, 1, Digest::of(message(1)));
+    let far = receipt((0..50).fold(empty, |head, _| head.then(&zero)), 1);
+    for log in [&[zero, one, counted, end][..], &[zero, one, end]] {
+        assert_eq!(check(far, log), Err(LogFault::Contradiction { entry: 50 }));
+    }
+    assert_eq!(check(genuine, &[zero, one, counted, end]), Ok(true));
+    assert_eq!(check(genuine, &[zero, one, end]), Err(LogFault::NotCounted { teacher: 1 }));
     // What does not convict: receipts for other messages, and what an older head of an honest log would make.
     let of_another = receipt(empty, 0);
     for forged in [of_another, receipt(empty.then(&one), 0)] {
