@@ -107,19 +107,13 @@ async fn run(
     let stage = watch::channel(if server.result()?.is_some() { Stage::Done } else { Stage::Open }).0;
     let (stop, stopped) = watch::channel(false);
     // From the first start on, which the registry knows: whoever restarts the server gains no time.
-    let (opened, now) = (server.opened()?, SystemTime::now());
-    if opened > now {
-        tracing::warn!(
-            "the round was first served in the future: a clock was wrong, then or now; the time to wait counts from this start"
-        );
-    }
-    let deadline = options.wait.and_then(|wait| opened.min(now).checked_add(wait));
+    let deadline = deadline(server.opened()?, options.wait);
     let checks = options.server.threads.get();
     let desk = Arc::new(Desk::new(server, &keeper, stage.subscribe(), options.limits.clone(), checks)?);
     if let Some(deadline) = deadline {
         let seconds = deadline.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         desk.metrics.deadline.set(seconds);
-        let left = deadline.duration_since(now).unwrap_or_default().as_secs();
+        let left = deadline.duration_since(SystemTime::now()).unwrap_or_default().as_secs();
         tracing::info!(
             seconds_since_1970 = seconds,
             seconds_left = left,
@@ -156,6 +150,17 @@ async fn run(
     }
     outcome?;
     Ok(report(&desk))
+}
+
+/// Returns when the sum may be closed without the others. A first start in the future counts for nothing.
+fn deadline(opened: SystemTime, wait: Option<Duration>) -> Option<SystemTime> {
+    let now = SystemTime::now();
+    if opened > now {
+        tracing::warn!(
+            "the round was first served in the future: a clock was wrong, then or now; --wait counts from now"
+        );
+    }
+    opened.min(now).checked_add(wait?)
 }
 
 /// Waits for messages, closes the sum and computes the winners.
@@ -295,4 +300,20 @@ async fn told_to_stop() {
         }
     }
     let _ = tokio::signal::ctrl_c().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_counts_from_the_first_start_unless_that_is_in_the_future() {
+        let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
+        assert_eq!(deadline(now - hour, None), None);
+        assert_eq!(deadline(now - hour, Some(2 * hour)), Some(now + hour));
+        let wrong = deadline(now + 1000 * hour, Some(hour)).expect("a time");
+        assert!(wrong >= now + hour && wrong < now + 2 * hour);
+        // Nothing is waited for, whatever the clock was.
+        assert!(deadline(now + 1000 * hour, Some(Duration::ZERO)).expect("a time") <= SystemTime::now());
+    }
 }
