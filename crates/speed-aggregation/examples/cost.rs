@@ -76,7 +76,7 @@ fn round(circuit: Circuit, options: &CostOptions) -> Result<Value, Box<dyn Error
     let votes = votes(options.queries.get())?;
     let clear = ClearText.aggregate(&votes, &|_, _| {})?;
     let result = encrypted.aggregate(&votes, &|_, _| {})?;
-    let agree = result.winners.iter().zip(&clear.winners).filter(|(a, b)| a == b).count();
+    let agree = result.outcomes.iter().zip(&clear.outcomes).filter(|(a, b)| a == b).count();
     let guarantee = Encoding::guarantee(&PARAMETERS, circuit, CLASSES, VoteRange::new(TEACHERS, NOISE_BOUND))?;
     let queries = options.queries.get() as f64;
     let operations = |operations: Operations| {
@@ -118,8 +118,8 @@ fn paper(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
     let start = (std::time::Instant::now(), processor_time());
     let answers = paper.aggregate(&votes, options.threads, &|_, _| {})?;
     let (wall, core) = (start.0.elapsed(), processor_time().zip(start.1).map(|(end, start)| end - start));
-    let agree =
-        answers.iter().zip(&clear.winners).filter(|(a, b)| a.winner().is_some_and(|winner| winner == **b as usize));
+    let clear = clear.labels();
+    let agree = answers.iter().zip(&clear).filter(|(a, b)| a.winner() == b.map(usize::from));
     let queries = options.queries.get() as f64;
     let bootstraps: usize = answers.iter().map(|answer| answer.bootstraps).sum();
     let time: Duration = answers.iter().map(|answer| answer.time).sum();

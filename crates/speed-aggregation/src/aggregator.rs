@@ -9,6 +9,7 @@ use crate::circuit::Work;
 use crate::codec::DecodeError;
 use crate::encoding::EncodingError;
 use crate::exact_circuit::InexactCircuit;
+use crate::outcome::Outcome;
 use crate::range::RangeError;
 use crate::round::RoundError;
 use crate::server::ServerError;
@@ -16,9 +17,9 @@ use crate::teacher::TeacherError;
 use crate::threads::ThreadsError;
 use crate::votes::NoisyVotes;
 
-/// Turns noisy votes into labels. [`ClearText`] and [`Encrypted`](crate::Encrypted) give the same winners.
+/// Turns noisy votes into labels. [`ClearText`] and [`Encrypted`](crate::Encrypted) give the same outcomes.
 pub trait Aggregator {
-    /// Returns the winner of every query. `on_query` is called, possibly from several threads, when a query's argmax is done,
+    /// Returns the outcome of every query. `on_query` is called, possibly from several threads, when a query's argmax is done,
     /// with its index and the time it took.
     ///
     /// # Errors
@@ -33,8 +34,8 @@ pub trait Aggregator {
 /// The labels of a round, and their cost. Times are wall-clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aggregated {
-    /// The winning class of every query; ties go to the lowest class.
-    pub winners: Vec<u8>,
+    /// The outcome of every query: the winning class, ties going to the lowest, or no answer below the threshold.
+    pub outcomes: Vec<Outcome>,
     /// Time of every query's argmax on its thread.
     pub query_times: Vec<Duration>,
     /// Bytes that one teacher sends for the whole round; 0 in the clear.
@@ -55,6 +56,14 @@ pub struct Aggregated {
     pub opening: Duration,
     /// The operations of the argmax circuits, by kind; none in the clear.
     pub work: Work,
+}
+
+impl Aggregated {
+    /// Returns the label of every query; none where the query has no answer.
+    #[must_use]
+    pub fn labels(&self) -> Vec<Option<u8>> {
+        self.outcomes.iter().map(|outcome| outcome.label()).collect()
+    }
 }
 
 /// The reason why an aggregation failed.
@@ -125,18 +134,19 @@ impl Aggregator for ClearText {
         let counts = votes.counts();
         let sum = start.elapsed();
         let start = Instant::now();
-        let (winners, query_times) = counts
+        let (outcomes, query_times) = counts
             .chunks_exact(votes.shape().classes())
             .enumerate()
             .map(|(query, counts)| {
                 let start = Instant::now();
                 let winner = first_maximum(counts);
+                let answered = votes.threshold().is_none_or(|least| counts[usize::from(winner)] >= least);
                 let time = start.elapsed();
                 on_query(query, time);
-                (winner, time)
+                (if answered { Outcome::Label(winner) } else { Outcome::NoAnswer }, time)
             })
             .unzip();
-        Ok(Aggregated { winners, query_times, sum, argmax: start.elapsed(), ..Aggregated::default() })
+        Ok(Aggregated { outcomes, query_times, sum, argmax: start.elapsed(), ..Aggregated::default() })
     }
 }
 
@@ -168,8 +178,11 @@ mod tests {
         let result = ClearText
             .aggregate(&votes, &|query, _| seen.lock().expect("no panic").push(query))
             .expect("clear text cannot fail");
-        assert_eq!(result.winners, [2, 2, 1, 1]);
+        assert_eq!(result.labels(), [2, 2, 1, 1].map(Some));
         assert_eq!(*seen.lock().expect("no panic"), [0, 1, 2, 3]);
         assert_eq!((result.query_times.len(), result.message_bytes), (4, 0));
+        // Maxima are 3, 1, 4 and 3; one that reaches the threshold wins.
+        let confident = ClearText.aggregate(&votes.with_threshold(3), &|_, _| {}).expect("clear text cannot fail");
+        assert_eq!(confident.labels(), [Some(2), None, Some(1), Some(1)]);
     }
 }

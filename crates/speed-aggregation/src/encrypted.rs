@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use speed_core::{Circuit, Randomness};
+use speed_core::{Circuit, NoisePlacement, Randomness};
 
 use crate::aggregator::{Aggregated, AggregationError, Aggregator};
 use crate::answer::EncryptedAnswer;
@@ -116,7 +116,8 @@ impl Encrypted {
     fn check_range(&self, votes: &NoisyVotes) -> Result<(), AggregationError> {
         let supported = self.public.parameters().range();
         for (query, counts) in votes.counts().chunks_exact(votes.shape().classes()).enumerate() {
-            let (low, high) = counts.iter().fold((0, 0), |(low, high), &x| (x.min(low), x.max(high)));
+            let values = counts.iter().copied().chain(votes.threshold());
+            let (low, high) = values.fold((0, 0), |(low, high), x| (x.min(low), x.max(high)));
             let needed = high.abs_diff(low);
             if needed > supported {
                 return Err(AggregationError::NoiseBound { query, source: RangeError { needed, supported } });
@@ -168,13 +169,19 @@ impl Aggregator for Encrypted {
         votes: &NoisyVotes,
         on_query: &(dyn Fn(usize, Duration) + Sync),
     ) -> Result<Aggregated, AggregationError> {
-        let round = Round::new(RoundSpec::new(&self.label, votes.shape(), votes.noise_bound()))?;
+        let placement =
+            if votes.server_noise().is_some() { NoisePlacement::Central } else { NoisePlacement::Distributed };
+        let terms = RoundSpec::new(&self.label, votes.shape(), votes.noise_bound());
+        let round = Round::new(RoundSpec { placement, threshold: votes.threshold(), ..terms })?;
         Encoding::of_round(self.public.parameters(), &round)?;
         self.check_range(votes)?;
         let mut server = Server::new(self.evaluation.clone(), round.clone())?
             .with_circuit(self.circuit)?
             .with_randomness(self.randomness.clone());
         let (message_bytes, encryption, sum) = self.collect(votes, &round, &mut server)?;
+        if let Some(noise) = votes.server_noise() {
+            server.add_noise(noise)?;
+        }
 
         let (start, processor_start) = (Instant::now(), processor_time());
         let times = Mutex::new(vec![Duration::ZERO; votes.shape().queries()]);
@@ -189,15 +196,14 @@ impl Aggregator for Encrypted {
 
         let start = Instant::now();
         let mut answer_bytes = 0;
-        let mut winners = Vec::with_capacity(answers.len());
+        let mut outcomes = Vec::with_capacity(answers.len());
         for answer in answers {
             let bytes = answer.to_bytes();
             answer_bytes += bytes.len();
-            let outcome = self.secret.open(&EncryptedAnswer::from_bytes(&bytes)?)?;
-            winners.push(outcome.label().expect("a round without a threshold answers every query"));
+            outcomes.push(self.secret.open(&EncryptedAnswer::from_bytes(&bytes)?)?);
         }
         Ok(Aggregated {
-            winners,
+            outcomes,
             query_times,
             message_bytes,
             answer_bytes,

@@ -21,8 +21,8 @@
 //! // 2 teachers, 1 query, 3 classes; no noise
 //! let shape = VoteShape::new(2, 1, 3)?;
 //! let votes = NoisyVotes::new(shape, 0, vec![0, 1, 0, /* second teacher */ 0, 1, 0])?;
-//! let labels = ClearText.aggregate(&votes, &|_, _| {})?.winners;
-//! assert_eq!(labels, [1]);
+//! let labels = ClearText.aggregate(&votes, &|_, _| {})?.labels();
+//! assert_eq!(labels, [Some(1)]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -34,7 +34,7 @@
 //! let threads = std::thread::available_parallelism()?;
 //! let encrypted = Encrypted::new(&Parameters::TOURNAMENT_128, Randomness::OperatingSystem, b"run 1", threads)?;
 //! let result = encrypted.aggregate(&votes, &|query, time| eprintln!("query {query}: {time:?}"))?;
-//! assert_eq!(result.winners, [1]);
+//! assert_eq!(result.labels(), [Some(1)]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

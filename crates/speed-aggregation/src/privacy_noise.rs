@@ -2,7 +2,8 @@
 
 use speed_core::{EntropyError, Randomness, VoteShape};
 use speed_mechanism::{
-    HonestRatio, InverseScale, Mechanism, MechanismError, MechanismKind, NoiseGenerator, NoiseShare, sum_support_bound,
+    HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseGenerator, NoiseShare, SkellamShare,
+    skellam_support_bound, sum_support_bound,
 };
 use zeroize::Zeroizing;
 
@@ -10,20 +11,32 @@ use zeroize::Zeroizing;
 /// exact for.
 pub const PRIVACY_NOISE_RANGE_FAILURE: f64 = 1.0 / (1u128 << 64) as f64;
 
-/// A mechanism whose noise can be drawn in shares and encrypted.
+/// A mechanism whose noise can be drawn in shares and encrypted: discrete Laplace or Skellam.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyNoise {
-    gamma: InverseScale,
+    mechanism: Mechanism,
 }
 
 /// The reason why a mechanism has no privacy noise for a round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PrivacyNoiseError {
     /// A mechanism that is not known, or not drawn in shares.
-    #[error("mechanism {found:?}: expected one of {}", PrivacyNoise::NAMES.join(", "))]
+    #[error("mechanism {found:?}: expected one of {}", expected.join(", "))]
     Unsupported {
         /// Its name.
         found: String,
+        /// The names of those that are.
+        expected: &'static [&'static str],
+    },
+    /// Skellam noise so wide that drawing it takes too long.
+    #[error(
+        "standard deviation sigma is {found:?}, but drawing Skellam noise takes at most {max} votes (its time grows as sigma^2)"
+    )]
+    TooWide {
+        /// The deviation asked for, in votes.
+        found: f64,
+        /// The largest one.
+        max: f64,
     },
     /// A parameter out of range.
     #[error(transparent)]
@@ -31,45 +44,43 @@ pub enum PrivacyNoiseError {
 }
 
 impl PrivacyNoise {
-    /// The names of the mechanisms that teachers and servers draw.
+    /// The names of the mechanisms that can be drawn.
+    pub const DRAWN: [&str; 2] = [MechanismKind::DiscreteLaplace.name(), MechanismKind::Skellam.name()];
+    /// The names of the mechanisms of rounds between programs: those that a ledger can charge.
     pub const NAMES: [&str; 1] = [MechanismKind::DiscreteLaplace.name()];
+    /// The largest deviation of Skellam noise, in votes.
+    pub const MAX_DEVIATION: f64 = 1000.0;
 
-    /// Checks that the noise of a mechanism can be drawn. Work grows as 1/gamma: a file of a stranger must not be able to
-    /// ask for hours.
+    /// Checks that the noise of a mechanism can be drawn. Work grows as 1/gamma, or as sigma squared: a file of a stranger
+    /// must not be able to ask for hours.
     ///
     /// # Errors
     /// If teachers cannot draw shares of it, or it is wider than what can be sampled.
     pub fn new(mechanism: Mechanism) -> Result<Self, PrivacyNoiseError> {
-        let Mechanism::DiscreteLaplace { gamma } = mechanism else {
-            return Err(PrivacyNoiseError::Unsupported { found: mechanism.kind().to_string() });
-        };
-        if gamma.get() < NoiseShare::MIN_SCALE {
-            let min = NoiseShare::MIN_SCALE;
-            return Err(MechanismError::NoiseTooWide { found: gamma.get(), min }.into());
+        let (found, min, max) = (mechanism.scale(), NoiseShare::MIN_SCALE, Self::MAX_DEVIATION);
+        match mechanism {
+            Mechanism::DiscreteLaplace { .. } if found < min => Err(MechanismError::NoiseTooWide { found, min }.into()),
+            Mechanism::Skellam { .. } if found > max => Err(PrivacyNoiseError::TooWide { found, max }),
+            Mechanism::DiscreteLaplace { .. } | Mechanism::Skellam { .. } => Ok(Self { mechanism }),
+            other => Err(PrivacyNoiseError::Unsupported { found: other.kind().to_string(), expected: &Self::DRAWN }),
         }
-        Ok(Self { gamma })
     }
 
-    /// Finds a mechanism by its name and parameter.
+    /// Finds the mechanism of a round between programs by its name and parameter.
     ///
     /// # Errors
     /// If there is no such mechanism, or those of [`Self::new`].
     pub fn named(name: &str, scale: f64) -> Result<Self, PrivacyNoiseError> {
         let kind = name.parse::<MechanismKind>().ok().filter(|kind| Self::NAMES.contains(&kind.name()));
-        let kind = kind.ok_or_else(|| PrivacyNoiseError::Unsupported { found: name.to_owned() })?;
+        let unsupported = || PrivacyNoiseError::Unsupported { found: name.to_owned(), expected: &Self::NAMES };
+        let kind = kind.ok_or_else(unsupported)?;
         Self::new(kind.with_scale(scale)?)
     }
 
     /// Returns the mechanism.
     #[must_use]
     pub fn mechanism(self) -> Mechanism {
-        Mechanism::DiscreteLaplace { gamma: self.gamma }
-    }
-
-    /// Returns the inverse scale, per vote.
-    #[must_use]
-    pub fn gamma(self) -> InverseScale {
-        self.gamma
+        self.mechanism
     }
 
     /// Returns a bound that the noise of all classes of all queries respects, but for a probability of
@@ -78,7 +89,12 @@ impl PrivacyNoise {
     /// # Errors
     /// If the noise cannot be bounded.
     pub fn bound(self, shape: VoteShape) -> Result<u64, MechanismError> {
-        sum_support_bound(self.gamma, HonestRatio::ALL, shape.counts() as u64, PRIVACY_NOISE_RANGE_FAILURE)
+        let (draws, failure) = (shape.counts() as u64, PRIVACY_NOISE_RANGE_FAILURE);
+        match self.mechanism {
+            Mechanism::Skellam { sigma } => skellam_support_bound(&SkellamShare::new(sigma, 1)?, draws, failure),
+            Mechanism::DiscreteLaplace { gamma } => sum_support_bound(gamma, HonestRatio::ALL, draws, failure),
+            other => unreachable!("{other} was refused"),
+        }
     }
 
     /// Prepares the draws of one of `sharers` parties that add the noise together; of the whole noise if it is one.
@@ -86,13 +102,23 @@ impl PrivacyNoise {
     /// # Errors
     /// If there are too many of them, or none.
     pub fn share_of(self, sharers: usize) -> Result<PrivacyNoiseShare, MechanismError> {
-        NoiseShare::new(self.gamma, sharers).map(PrivacyNoiseShare)
+        Ok(PrivacyNoiseShare(match self.mechanism {
+            Mechanism::DiscreteLaplace { gamma } => Sampler::DiscreteLaplace(NoiseShare::new(gamma, sharers)?),
+            Mechanism::Skellam { sigma } => Sampler::Skellam(SkellamShare::new(sigma, sharers)?),
+            other => unreachable!("{other} was refused"),
+        }))
     }
 }
 
 /// The privacy noise that one of several parties adds.
 #[derive(Clone, Debug)]
-pub struct PrivacyNoiseShare(NoiseShare);
+pub struct PrivacyNoiseShare(Sampler);
+
+#[derive(Clone, Debug)]
+enum Sampler {
+    DiscreteLaplace(NoiseShare),
+    Skellam(SkellamShare),
+}
 
 impl PrivacyNoiseShare {
     /// Draws `count` independent values.
@@ -101,14 +127,22 @@ impl PrivacyNoiseShare {
     /// If the operating system gives no randomness.
     pub fn draw(&self, count: usize, randomness: &Randomness) -> Result<Zeroizing<Vec<i64>>, EntropyError> {
         let mut noise = Zeroizing::new(vec![0; count]);
-        self.0.fill(&mut NoiseGenerator::new(randomness)?, &mut noise);
+        let mut generator = NoiseGenerator::new(randomness)?;
+        match &self.0 {
+            Sampler::DiscreteLaplace(share) => share.fill(&mut generator, &mut noise),
+            Sampler::Skellam(share) => share.fill(&mut generator, &mut noise),
+        }
         Ok(noise)
     }
 
     /// Bounds the total variation distance of so many draws together from the exact noise.
     #[must_use]
     pub fn total_variation_distance(&self, draws: usize) -> f64 {
-        self.0.total_variation_of_draws(draws as u64)
+        match &self.0 {
+            Sampler::DiscreteLaplace(share) => share.total_variation_of_draws(draws as u64),
+            // It is exact.
+            Sampler::Skellam(_) => 0.0,
+        }
     }
 }
 
@@ -129,5 +163,33 @@ mod tests {
             let error = PrivacyNoise::named(name, scale).expect_err(name).to_string();
             assert!(error.contains(words), "{error}");
         }
+    }
+
+    #[test]
+    fn noise_that_would_take_hours_to_draw_is_refused() {
+        let skellam = |sigma| PrivacyNoise::new(MechanismKind::Skellam.with_scale(sigma).expect("a deviation"));
+        assert!(skellam(PrivacyNoise::MAX_DEVIATION).is_ok());
+        assert_eq!(skellam(1001.0), Err(PrivacyNoiseError::TooWide { found: 1001.0, max: 1000.0 }));
+        let gaussian = PrivacyNoise::new(MechanismKind::Gaussian.with_scale(40.0).expect("a deviation"));
+        let error = gaussian.expect_err("continuous").to_string();
+        assert_eq!(error, "mechanism \"gaussian\": expected one of discrete-laplace, skellam");
+    }
+
+    #[test]
+    fn skellam_shares_have_their_variance_and_stay_within_the_bound() {
+        let noise = PrivacyNoise::new(MechanismKind::Skellam.with_scale(20.0).expect("a deviation")).expect("drawn");
+        let (teachers, shape) = (50, VoteShape::new(50, 400, 10).expect("a shape"));
+        let share = noise.share_of(teachers).expect("a share");
+        let mut sum = vec![0i64; shape.counts()];
+        for teacher in 0..teachers {
+            let drawn = share.draw(shape.counts(), &Randomness::simulation([teacher as u8; 32])).expect("no entropy");
+            sum.iter_mut().zip(drawn.iter()).for_each(|(sum, drawn)| *sum += drawn);
+        }
+        let bound = noise.bound(shape).expect("bounded");
+        assert!(sum.iter().all(|value| value.unsigned_abs() <= bound));
+        // The mean of 4000 squares has a deviation of about sqrt(2 / 4000) = 2.2 %: six of them fail once in 10^9.
+        let variance = sum.iter().map(|&value| (value * value) as f64).sum::<f64>() / sum.len() as f64;
+        assert!((variance / 400.0 - 1.0).abs() < 0.135, "{variance}");
+        assert_eq!(share.total_variation_distance(1 << 40), 0.0);
     }
 }

@@ -3,12 +3,15 @@
 use speed_core::VoteShape;
 
 /// Noisy votes of all teachers for all queries: `teachers x queries x classes` integers, each a vote (0 or 1) plus a
-/// share of privacy noise. They are the teachers' secret and not printable.
+/// share of privacy noise. They are the teachers' secret and not printable. The noise may be the server's instead
+/// ([`Self::with_server_noise`]), and answers may need a number of votes ([`Self::with_threshold`]).
 #[derive(Clone, PartialEq, Eq)]
 pub struct NoisyVotes {
     shape: VoteShape,
     noise_bound: u64,
     values: Vec<i64>,
+    server_noise: Option<Vec<i64>>,
+    threshold: Option<i64>,
 }
 
 /// Noisy votes that make no sense.
@@ -22,6 +25,12 @@ pub enum VotesError {
     Length {
         /// Values given.
         found: usize,
+        /// Numbers of teachers, queries and classes.
+        shape: VoteShape,
+    },
+    /// Noise of the server that has not one value for each query and class, or too large a one.
+    #[error("noise of the server: expected {} values within 2^32, one for each query and class", shape.counts())]
+    ServerNoise {
         /// Numbers of teachers, queries and classes.
         shape: VoteShape,
     },
@@ -56,7 +65,36 @@ impl NoisyVotes {
             let (teacher, query, class) = (bad / shape.counts(), bad / classes % shape.queries(), bad % classes);
             return Err(VotesError::Value { teacher, query, class });
         }
-        Ok(Self { shape, noise_bound, values })
+        Ok(Self { shape, noise_bound, values, server_noise: None, threshold: None })
+    }
+
+    /// Adds the privacy noise of the server, queries x classes: all of it, the teachers' values being votes alone.
+    ///
+    /// # Errors
+    /// If it has not one value for each query and class, or one beyond `2^32`.
+    pub fn with_server_noise(self, noise: Vec<i64>) -> Result<Self, VotesError> {
+        if noise.len() != self.shape.counts() || noise.iter().any(|value| value.unsigned_abs() > 1 << 32) {
+            return Err(VotesError::ServerNoise { shape: self.shape });
+        }
+        Ok(Self { server_noise: Some(noise), ..self })
+    }
+
+    /// Sets the number of votes that the noisy maximum of a query must reach for an answer.
+    #[must_use]
+    pub fn with_threshold(self, votes: i64) -> Self {
+        Self { threshold: Some(votes), ..self }
+    }
+
+    /// Returns the server's noise, queries x classes, if it is the one that adds it.
+    #[must_use]
+    pub fn server_noise(&self) -> Option<&[i64]> {
+        self.server_noise.as_deref()
+    }
+
+    /// Returns the number of votes that an answer needs, if it needs any.
+    #[must_use]
+    pub fn threshold(&self) -> Option<i64> {
+        self.threshold
     }
 
     /// Returns the numbers of teachers, queries and classes.
@@ -83,7 +121,7 @@ impl NoisyVotes {
 
     /// Returns the summed counts, queries x classes.
     pub(crate) fn counts(&self) -> Vec<i64> {
-        let mut counts = vec![0; self.shape.counts()];
+        let mut counts = self.server_noise.clone().unwrap_or_else(|| vec![0; self.shape.counts()]);
         for teacher in self.values.chunks_exact(counts.len()) {
             for (count, value) in counts.iter_mut().zip(teacher) {
                 *count += value;
@@ -117,6 +155,11 @@ mod tests {
         let mut values = vec![0; 2 * 3 * 4];
         values[12 + 2 * 4 + 3] = i64::MIN;
         assert_eq!(refused(shape(2, 3, 4), values), VotesError::Value { teacher: 1, query: 2, class: 3 });
+        let votes = NoisyVotes::new(shape(2, 1, 2), 0, vec![0; 4]).expect("valid");
+        for noise in [vec![0; 3], vec![0, i64::MIN]] {
+            assert!(matches!(votes.clone().with_server_noise(noise), Err(VotesError::ServerNoise { .. })));
+        }
+        assert_eq!(votes.with_server_noise(vec![3, -2]).expect("valid").counts(), [3, -2]);
     }
 
     #[test]

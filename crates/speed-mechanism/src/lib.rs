@@ -63,4 +63,4 @@ pub use parameters::{HonestRatio, InverseScale, NoiseDeviation};
 pub use share::NoiseShare;
 pub use skellam::Skellam;
 pub use skellam_share::SkellamShare;
-pub use tail::{sum_support_bound, sum_tail};
+pub use tail::{skellam_support_bound, sum_support_bound, sum_tail};

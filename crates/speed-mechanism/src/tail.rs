@@ -1,6 +1,6 @@
 //! The largest summed noise of one class: the room that an aggregation must leave.
 
-use crate::{DiscreteLaplace, HonestRatio, InverseScale, MechanismError};
+use crate::{DiscreteLaplace, HonestRatio, InverseScale, MechanismError, SkellamShare};
 
 /// Error of the logarithms, generously: the results are upper bounds.
 const MARGIN: f64 = 1e-9;
@@ -26,12 +26,25 @@ pub fn sum_support_bound(
     draws: u64,
     failure: f64,
 ) -> Result<u64, MechanismError> {
+    least_bound(|bound| log_tail_bound(gamma, tau, bound), draws, failure)
+}
+
+/// Returns the bound of [`sum_support_bound`] for Skellam noise that all teachers' shares add up to.
+///
+/// # Errors
+/// [`MechanismError::Failure`] if `failure` is not in (0, 1).
+pub fn skellam_support_bound(noise: &SkellamShare, draws: u64, failure: f64) -> Result<u64, MechanismError> {
+    least_bound(|bound| log_skellam_tail_bound(noise.deviation(), bound), draws, failure)
+}
+
+/// Returns the smallest bound at which the logarithm of a tail, which falls with it, is small enough for all draws.
+fn least_bound(log_tail: impl Fn(u64) -> f64, draws: u64, failure: f64) -> Result<u64, MechanismError> {
     if !(failure > 0.0 && failure < 1.0) {
         return Err(MechanismError::Failure { found: failure });
     }
     let allowed = failure.ln() - (draws.max(1) as f64).ln();
-    // log_tail_bound falls with the bound: double it until it is enough, then halve the gap.
-    let enough = |bound: u64| log_tail_bound(gamma, tau, bound) <= allowed;
+    // Double it until it is enough, then halve the gap.
+    let enough = |bound: u64| log_tail(bound) <= allowed;
     let mut high = 1;
     while !enough(high) {
         high *= 2;
@@ -54,9 +67,22 @@ fn log_tail_bound(gamma: InverseScale, tau: HonestRatio, bound: u64) -> f64 {
     log_survival - gamma.get() * (from - computed) as f64 + std::f64::consts::LN_2 + MARGIN
 }
 
+/// Returns an upper bound of `ln P[|X| > bound]` for Skellam noise: Chernoff's, the moment generating function being
+/// `exp(v (cosh s - 1))` for variance `v`, at its best `s = asinh(t / v)`.
+fn log_skellam_tail_bound(deviation: f64, bound: u64) -> f64 {
+    // A deviation is a root: its square may be a rounding below the variance.
+    let variance = deviation * deviation * (1.0 + 1e-12);
+    let from = bound.saturating_add(1) as f64;
+    let ratio = from / variance;
+    // v (sqrt(1 + r^2) - 1) without the loss of digits for small r.
+    let excess = variance * ratio * ratio / ((1.0 + ratio * ratio).sqrt() + 1.0);
+    excess - from * ratio.asinh() + std::f64::consts::LN_2 + MARGIN
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{NoiseDeviation, Skellam};
 
     fn gamma() -> InverseScale {
         InverseScale::new(0.1).expect("valid")
@@ -89,6 +115,21 @@ mod tests {
         // Erratum 13: for the continuous noise e^{-gamma A} / 2 = 2^-64 at A = 436.7; two sides of it here.
         let bound = sum_support_bound(gamma(), HonestRatio::ALL, 1, 2f64.powi(-63)).expect("valid");
         assert!((436..=437).contains(&bound), "{bound}");
+    }
+
+    #[test]
+    fn skellam_noise_stays_within_its_bound() {
+        for sigma in [0.3, 1.0, 40.0, 300.0] {
+            let sigma = NoiseDeviation::new(sigma).expect("valid");
+            let share = SkellamShare::new(sigma, 250).expect("valid");
+            let bound = skellam_support_bound(&share, 1_000, 2f64.powi(-64)).expect("valid");
+            let noise = Skellam::of_class(sigma, HonestRatio::ALL);
+            let log_tail = |b: u64| std::f64::consts::LN_2 + noise.lattice(b as usize + 1).log_survival(b as i64 + 1);
+            let allowed = -64.0 * std::f64::consts::LN_2 - 1_000f64.ln();
+            assert!(log_tail(bound) <= allowed, "sigma {sigma:?}: {bound}");
+            // Chernoff's bound is near: no more than a tenth of the room is given away.
+            assert!(log_tail((bound as f64 * 0.9) as u64) > allowed, "sigma {sigma:?}: {bound}");
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) fn assert_same_winners(aggregator: &Encrypted, votes: &NoisyVotes, wh
     let clear = ClearText.aggregate(votes, &|_, _| {}).expect("clear text cannot fail");
     let encrypted =
         aggregator.aggregate(votes, &|query, _| seen.lock().expect("no panic")[query] += 1).expect("in range");
-    assert_eq!(encrypted.winners, clear.winners, "{what}");
+    assert_eq!(encrypted.outcomes, clear.outcomes, "{what}");
     assert!(seen.lock().expect("no panic").iter().all(|&times| times == 1), "{what}: progress");
     assert!(encrypted.query_times.iter().all(|time| !time.is_zero()), "{what}: times");
 }

@@ -2,8 +2,8 @@
 
 use rand::RngExt;
 use speed_aggregation::{
-    EncryptedAnswer, EvaluationKey, InexactCircuit, NoiseFault, Outcome, PublicKey, Round, RoundSpec, Server,
-    ServerError, Teacher, generate_keys,
+    Aggregator, ClearText, EncryptedAnswer, EvaluationKey, InexactCircuit, NoiseFault, NoisyVotes, Outcome, PublicKey,
+    Round, RoundSpec, Server, ServerError, Teacher, generate_keys,
 };
 use speed_core::{Circuit, NoisePlacement, Randomness};
 use speed_random::Streams;
@@ -112,6 +112,23 @@ fn a_threshold_gives_no_answer_exactly_when_the_maximum_is_below_it() {
             answers.iter().map(|answer| keys.secret_key().open(answer).expect("an outcome")).collect();
         let last = Outcome::Label(classes as u8 - 1);
         assert_eq!(outcomes, [Outcome::NoAnswer, last, last, Outcome::NoAnswer], "{classes} classes");
+    }
+}
+
+#[test]
+fn one_process_adds_the_servers_noise_and_keeps_the_threshold() {
+    let aggregator = protocol();
+    let mut rng = Streams::new(19).stream("confident", 0);
+    let counts: Vec<Vec<i64>> = (0..6).map(|query| histogram(query % 2 == 0, &mut rng)).collect();
+    let noise: Vec<i64> = (0..60).map(|_| rng.random_range(-40..=40)).collect();
+    // A quarter of the votes: some maxima are below, some above.
+    for threshold in [None, Some(70)] {
+        let votes = votes(&counts, 3, 300, &mut rng).with_server_noise(noise.clone()).expect("a noise");
+        let votes = threshold.into_iter().fold(votes, NoisyVotes::with_threshold);
+        let clear = ClearText.aggregate(&votes, &|_, _| {}).expect("clear text cannot fail");
+        let unanswered = clear.outcomes.iter().filter(|outcome| **outcome == Outcome::NoAnswer).count();
+        assert_eq!(unanswered > 0 && unanswered < 6, threshold.is_some(), "{:?}", clear.outcomes);
+        assert_same_winners(&aggregator.clone().with_label(&[u8::from(threshold.is_some())]), &votes, "central");
     }
 }
 

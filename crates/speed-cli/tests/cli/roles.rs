@@ -167,9 +167,10 @@ pub(crate) fn in_process(parties: &Parties, queries: usize, teachers: usize) -> 
     let encrypted =
         Encrypted::new(&Parameters::TOURNAMENT_128, Randomness::simulation([1; 32]), b"in process", threads)
             .expect("a simulation");
-    let winners = encrypted.aggregate(&votes, &|_, _| {}).expect("in range").winners;
-    assert_eq!(winners, ClearText.aggregate(&votes, &|_, _| {}).expect("in range").winners);
-    let labels: String = winners.iter().enumerate().map(|(query, label)| format!("{query},{label}\n")).collect();
+    let winners = encrypted.aggregate(&votes, &|_, _| {}).expect("in range").labels();
+    assert_eq!(winners, ClearText.aggregate(&votes, &|_, _| {}).expect("in range").labels());
+    let label = |(query, label): (usize, &Option<u8>)| format!("{query},{}\n", label.expect("no threshold"));
+    let labels: String = winners.iter().enumerate().map(label).collect();
     format!("query,label\n{labels}")
 }
 
