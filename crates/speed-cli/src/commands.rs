@@ -10,6 +10,7 @@ mod run;
 mod runs;
 mod server;
 mod student;
+mod sweep;
 mod teacher;
 
 use std::io::Write;

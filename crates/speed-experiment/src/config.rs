@@ -7,9 +7,11 @@ mod error;
 mod experiment;
 mod fault;
 mod noise;
+mod overrides;
 mod privacy;
 mod queries;
 mod row;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod votes;
@@ -18,8 +20,9 @@ pub use data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, TableConfi
 pub use document::{DEFAULTS, Source};
 pub use error::ConfigError;
 pub use experiment::{Config, RawConfig, SCHEMA_VERSION};
-pub use noise::{NoiseConfig, RawNoise};
+pub use noise::{Choice, NoiseConfig, QueryNoise, RawNoise};
 pub use privacy::{PrivacyConfig, RawPrivacy};
 pub use queries::{QueriesConfig, QuerySelection, QuerySelectionKind, RawQueries};
 pub use row::{AggregationKind, PaperFigures, RawRow, RowConfig, RowStudent};
+pub use sweep::{Setting, Sweep};
 pub use votes::{RawVotes, VotesSource, VotesSourceKind};

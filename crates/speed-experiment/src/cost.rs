@@ -18,10 +18,10 @@ use speed_teacher::{
 use crate::config::{AggregationKind, Config, VotesSource};
 use crate::error::{ExperimentError, Mismatch};
 
-/// Core-seconds per encrypted query between ten classes, messages included, and of the keys: results/argmax.
+/// Core-seconds per encrypted query between ten classes, messages included, and of the keys: results/published/argmax.
 const ENCRYPTED_QUERY: f64 = 0.6;
 const KEYS: f64 = 4.0;
-/// Work of other circuits, in multiples: results/argmax.
+/// Work of other circuits, in multiples: results/published/argmax.
 const ALL_PAIRS: f64 = 5.0;
 const PAPER_CIRCUIT: f64 = 3.7;
 

@@ -20,9 +20,10 @@ mod report;
 mod runner;
 mod stages;
 mod store;
+mod sweep;
 mod table;
 
-pub use config::{Config, ConfigError, Source};
+pub use config::{Config, ConfigError, Source, Sweep};
 pub use cost::Cost;
 pub use environment::Environment;
 pub use error::{Damage, ExperimentError, InputFault, Mismatch, ResultsFault};
@@ -32,4 +33,5 @@ pub use progress::{Progress, Silent};
 pub use report::{Report, ReportRow, StageTime};
 pub use runner::run;
 pub use store::{RunSummary, list_runs};
+pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep};
 pub use table::Table;

@@ -9,4 +9,4 @@ mod text;
 pub use finished::{Report, StageTime};
 pub use row::ReportRow;
 pub(crate) use row::RowResult;
-pub(crate) use statistics::median;
+pub(crate) use statistics::{mean_and_deviation, median};

@@ -170,6 +170,9 @@ fn train_students(
         Course { labelled: Labelled { row: &row.name, queries, labels }, method: config.method_of(row) }
     });
     let courses: Vec<Course<'_>> = courses.collect();
+    for course in courses.iter().filter(|course| course.is_empty()) {
+        context.progress.note(&format!("{}: no query has an answer, so no student learns", course.labelled.row));
+    }
     let students = Students::train(context, names, images, &courses)?;
     for (result, course) in results.iter_mut().zip(&courses) {
         result.students = students.of(names, course, config.table.repeats);

@@ -10,13 +10,15 @@ mod noise_key;
 mod record;
 mod remains;
 mod run;
+mod sweep;
 
-pub(crate) use atomic::{sweep, write_secret};
+pub(crate) use atomic::{remove_unfinished, write_secret};
 pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_payload};
-pub(crate) use layout::{is_called, report_path};
+pub(crate) use layout::{PUBLISHED, is_called, report_path};
 pub use list::{RunSummary, list_runs};
 pub(crate) use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub(crate) use record::FinishedStage;
 pub(crate) use run::{RunStore, StageState};
+pub(crate) use sweep::SweepStore;

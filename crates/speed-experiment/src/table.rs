@@ -22,6 +22,15 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Returns the table without the columns in which every cell is empty.
+    #[must_use]
+    pub fn without_empty_columns(&self) -> Self {
+        let kept: Vec<usize> =
+            (0..self.columns.len()).filter(|&column| self.rows.iter().any(|row| !row[column].is_empty())).collect();
+        let choose = |cells: &[String]| kept.iter().map(|&column| cells[column].clone()).collect::<Vec<_>>();
+        Self { columns: choose(&self.columns), rows: self.rows.iter().map(|row| choose(row)).collect() }
+    }
+
     /// Returns columns padded to their widest cell, the first to the left and the others to the right.
     #[must_use]
     pub fn to_text(&self) -> String {

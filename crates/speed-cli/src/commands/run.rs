@@ -4,15 +4,14 @@ use std::num::NonZeroUsize;
 
 use speed_accountant::round_up;
 use speed_core::printable_path;
-use speed_experiment::{Config, Cost, ExperimentError, Plan, RunOptions, Source, plan, run as run_experiment};
+use speed_experiment::{Config, Cost, ExperimentError, Plan, RunOptions, Source, Sweep, plan, run as run_experiment};
 
-use super::{Failure, print, print_json};
+use super::{Failure, print, print_json, sweep};
 use crate::bar::{Bar, line};
 use crate::options::RunOptions as RunArguments;
 
 pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
     let source = Source::read(&options.config)?.with_overrides(&options.overrides)?;
-    let config = Config::load(&source)?;
     let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let threads = options.threads.and_then(|threads| NonZeroUsize::new(threads.into())).unwrap_or_else(all);
     let settings = RunOptions {
@@ -22,6 +21,13 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
         force: options.force.clone(),
         mix_machines: options.mix_machines,
     };
+    if let Some(swept) = Sweep::load(&source)? {
+        return match options.dry_run {
+            true => sweep::dry_run(&swept, &settings, options.json),
+            false => sweep::run(&swept, &settings, options.json, &Bar::new()),
+        };
+    }
+    let config = Config::load(&source)?;
     if options.dry_run {
         let plan = plan(&config, &settings)?;
         return if options.json { print_json(&plan) } else { print(&plan_text(&plan)) };

@@ -9,24 +9,28 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::error::ConfigError;
+use super::overrides::Override;
 
 /// The schema and its documentation in one place; `configs/default.toml` is a copy of it.
 pub const DEFAULTS: &str = include_str!("default.toml");
 
 /// The array of tables whose elements all have the keys of the first default element.
-const ROWS: &str = "row";
+pub(super) const ROWS: &str = "row";
+
+/// The table of the keys that a sweep changes, which is no part of any of its runs' configs.
+pub(super) const SWEEP: &str = "sweep";
 
 /// The table of a row whose keys the resolved row has with a prefix of their own: configs before it wrote them so, and the run's id
 /// is made from that text.
 const PAPER: &str = "paper";
-const PAPER_PREFIX: &str = "paper_";
+pub(super) const PAPER_PREFIX: &str = "paper_";
 
 /// One config text with its origin, for messages with line numbers.
 #[derive(Clone, Debug)]
 pub struct Source {
     name: String,
     text: String,
-    overrides: Vec<(String, String)>,
+    overrides: Vec<Override>,
 }
 
 impl Source {
@@ -57,9 +61,27 @@ impl Source {
                 key: entry.clone(),
                 message: "expected key=value, for example --set student.epochs=50".into(),
             })?;
-            self.overrides.push((key.trim().to_owned(), value.trim().to_owned()));
+            self.overrides.push(Override::new("--set", key.trim(), value.trim()));
         }
         Ok(self)
+    }
+
+    /// Adds a change after all others.
+    #[must_use]
+    pub(super) fn with(mut self, change: Override) -> Self {
+        self.overrides.push(change);
+        self
+    }
+
+    /// Returns the keys of the table `[sweep]` with their values, as they are written; none without the table.
+    pub(super) fn sweep(&self) -> Result<Option<Table>, ConfigError> {
+        let document = self.parse()?;
+        let written = document.get_ref().iter().find(|(name, _)| name.get_ref().as_ref() == SWEEP);
+        match written.map(|(_, value)| owned(value.get_ref())) {
+            None => Ok(None),
+            Some(Value::Table(table)) => Ok(Some(table)),
+            Some(_) => Err(self.error(SWEEP, "expected a table of keys with their values")),
+        }
     }
 
     /// Returns the merged document, deserialised.
@@ -69,10 +91,10 @@ impl Source {
         let row_template = first_row(&merged);
         let document = self.parse()?;
         self.merge(&mut merged, document.get_ref(), "", &row_template)?;
-        for (key, value) in &self.overrides {
-            apply_override(&mut merged, key, value)?;
-        }
         fill_rows(&mut merged, &row_template);
+        for change in &self.overrides {
+            change.apply(&mut merged)?;
+        }
         serde_path_to_error::deserialize(Value::Table(merged)).map_err(|error| {
             let key = error.path().to_string().replace("row[", "row.").replace(']', "");
             let message = error.inner().message().trim().to_owned();
@@ -82,13 +104,10 @@ impl Source {
 
     /// Returns an error at a key: with its line if the file sets it.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
-        let place = if self.overrides.iter().any(|(set, _)| set == key) {
-            "--set".to_owned()
-        } else {
-            match self.span_of(key) {
-                Some(span) => self.place(&span),
-                None => format!("{} (value from the defaults)", self.name),
-            }
+        let place = match (self.overrides.iter().rfind(|change| change.names(key)), self.span_of(key)) {
+            (Some(change), _) => change.place().to_owned(),
+            (None, Some(span)) => self.place(&span),
+            (None, None) => format!("{} (value from the defaults)", self.name),
         };
         ConfigError::Key { place, key: key.to_owned(), message: message.into() }
     }
@@ -119,7 +138,8 @@ impl Source {
             match value.get_ref() {
                 DeValue::Table(inner) => table = inner,
                 DeValue::Array(items) => {
-                    let index: usize = parts.peek()?.parse().ok()?;
+                    let Some(index) = parts.peek() else { return span };
+                    let index: usize = index.parse().ok()?;
                     parts.next();
                     let item = items.get(index)?;
                     span = Some(item.span());
@@ -145,6 +165,9 @@ impl Source {
             let key = join(prefix, name.get_ref());
             let fail =
                 |message: String| ConfigError::Key { place: self.place(&name.span()), key: key.clone(), message };
+            if prefix.is_empty() && name.get_ref() == SWEEP {
+                continue;
+            }
             if prefix.is_empty() && name.get_ref() == ROWS {
                 let rows = self.rows(value.get_ref(), row_template).map_err(|error| match error {
                     RowsError::NotRows => fail("expected [[row]] tables".into()),
@@ -247,39 +270,8 @@ fn fill_rows(merged: &mut Table, template: &Table) {
     }
 }
 
-fn apply_override(merged: &mut Table, key: &str, text: &str) -> Result<(), ConfigError> {
-    let fail = |message: String| ConfigError::Key { place: "--set".into(), key: key.to_owned(), message };
-    // A bare word is a string: nobody wants to quote quotes in a shell.
-    let value = match format!("value = {text}").parse::<Table>() {
-        Ok(mut table) => table.remove("value").unwrap_or_else(|| Value::String(text.to_owned())),
-        Err(_) => Value::String(text.to_owned()),
-    };
-    let mut parts: Vec<&str> = key.split('.').collect();
-    let last = parts.pop().unwrap_or_default();
-    let mut table = merged;
-    for part in parts {
-        let allowed = unknown(table);
-        table = match table.get_mut(part) {
-            Some(Value::Table(inner)) => inner,
-            _ => return Err(fail(allowed)),
-        };
-    }
-    let allowed = unknown(table);
-    match table.get_mut(last) {
-        Some(Value::Table(_)) => Err(fail("is a section: set one of its keys".into())),
-        Some(Value::Array(items)) if items.iter().any(Value::is_table) => {
-            Err(fail("rows are set in a config file".into()))
-        }
-        Some(default) => {
-            *default = typed(default, value).map_err(fail)?;
-            Ok(())
-        }
-        None => Err(fail(allowed)),
-    }
-}
-
 /// Returns the value, if it has the type of the default; a whole number stands for a float.
-fn typed(default: &Value, value: Value) -> Result<Value, String> {
+pub(super) fn typed(default: &Value, value: Value) -> Result<Value, String> {
     match (default, value) {
         #[expect(clippy::cast_precision_loss, reason = "a config's whole number that stands for a float is small")]
         (Value::Float(_), Value::Integer(whole)) => Ok(Value::Float(whole as f64)),
@@ -316,7 +308,7 @@ fn owned(value: &DeValue<'_>) -> Value {
     }
 }
 
-fn unknown(table: &Table) -> String {
+pub(super) fn unknown(table: &Table) -> String {
     let mut keys: Vec<&str> =
         table.keys().map(|key| if key.starts_with(PAPER_PREFIX) { PAPER } else { key.as_str() }).collect();
     keys.dedup();

@@ -17,6 +17,7 @@ use super::privacy::{PrivacyConfig, RawPrivacy};
 use super::queries::{QueriesConfig, RawQueries};
 use super::row::{self, RawRow, RowConfig, Surroundings};
 use super::votes::{RawVotes, VotesSource};
+use crate::store::PUBLISHED;
 
 /// Version of the config format.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -100,8 +101,7 @@ impl RawConfig {
         self.student.check().map_err(|bad| Fault::new(format!("student.{}", bad.field), bad.message))?;
         let noise = self.noise.check(self.ensemble.teachers)?;
         let privacy = self.privacy.check()?;
-        let around =
-            Surroundings { teachers: self.ensemble.teachers, queries: queries.count, randomness: noise.randomness };
+        let around = Surroundings { teachers: self.ensemble.teachers, queries: queries.count, noise: &noise };
         let rows = row::check(&self.row, &around)?;
         Ok(Config {
             name: self.name,
@@ -127,6 +127,9 @@ impl RawConfig {
         }
         if self.name.is_empty() || !self.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
             return refuse("name", format!("{:?}: use letters, digits, '-' and '_'", self.name));
+        }
+        if self.name == PUBLISHED {
+            return refuse("name", format!("{PUBLISHED:?} is the folder of published runs: use another name"));
         }
         if self.arithmetic == Arithmetic::Portable && self.device != ComputeDevice::Cpu {
             return refuse("arithmetic", "\"portable\" is the processor's: a device computes in its own way");

@@ -1,8 +1,10 @@
-//! The privacy noise: `[noise]`.
+//! The privacy noise: `[noise]`, and what a row has instead.
 
-use serde::{Deserialize, Serialize};
-use speed_core::RandomnessKind;
-use speed_mechanism::{InverseScale, Mechanism, MechanismKind, NoiseShare};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use speed_accountant::{AccountError, PrivacyEvent};
+use speed_aggregation::{PrivacyNoise, PrivacyNoiseError};
+use speed_core::{NoisePlacement, RandomnessKind};
+use speed_mechanism::{HonestRatio, Mechanism, MechanismKind, NoiseShare};
 
 use super::fault::{Fault, refuse};
 
@@ -13,42 +15,189 @@ use super::fault::{Fault, refuse};
 pub struct RawNoise {
     pub mechanism: MechanismKind,
     pub gamma: f64,
+    // The next three are left out where they say nothing, so that runs of configs without them keep their ids.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sigma: f64,
+    #[serde(default, skip_serializing_if = "is_distributed")]
+    pub placement: NoisePlacement,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub threshold: i64,
     pub source: RandomnessKind,
 }
 
-/// The privacy noise, checked: discrete Laplace, the only mechanism that experiments draw.
+/// What a row says of its noise in place of `[noise]`, as written; zeros and "default" say nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct RowNoise {
+    pub(super) mechanism: Choice<MechanismKind>,
+    pub(super) gamma: f64,
+    pub(super) sigma: f64,
+    pub(super) placement: Choice<NoisePlacement>,
+    pub(super) threshold: i64,
+}
+
+/// A row's choice as written: a name, or "default" for that of the section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice<T>(pub Option<T>);
+
+/// The noise of a query, checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueryNoise {
+    /// The noise of all teachers together, or of the server.
+    pub noise: PrivacyNoise,
+    /// The parties that add it.
+    pub placement: NoisePlacement,
+    /// The votes that the noisy maximum must reach for an answer; none: every query has one.
+    pub threshold: Option<i64>,
+}
+
+/// The privacy noise, checked.
+#[derive(Clone, Debug, PartialEq)]
 pub struct NoiseConfig {
-    /// Inverse scale of the sum of all teachers' noise, per vote.
-    pub gamma: InverseScale,
+    /// The noise of rows without any of their own.
+    pub query: QueryNoise,
     /// Origin of noise and keys.
     pub randomness: RandomnessKind,
+    written: RawNoise,
+}
+
+pub(super) fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
+fn is_distributed(placement: &NoisePlacement) -> bool {
+    *placement == NoisePlacement::Distributed
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+pub(super) fn is_none(threshold: &i64) -> bool {
+    *threshold == 0
 }
 
 impl RawNoise {
     /// Checks the section for an ensemble of `teachers`.
     pub(super) fn check(&self, teachers: usize) -> Result<NoiseConfig, Fault> {
-        if self.mechanism != MechanismKind::DiscreteLaplace {
-            let message = format!("found {}, expected {}", self.mechanism, MechanismKind::DiscreteLaplace);
-            return refuse("noise.mechanism", message);
+        let query =
+            self.query(teachers).map_err(|Fault { key, message }| Fault::new(format!("noise.{key}"), message))?;
+        Ok(NoiseConfig { query, randomness: self.source, written: self.clone() })
+    }
+
+    /// Checks the noise of a query; faults name the key within the section.
+    fn query(&self, teachers: usize) -> Result<QueryNoise, Fault> {
+        let scale = match self.mechanism {
+            MechanismKind::DiscreteLaplace => ("gamma", self.gamma),
+            MechanismKind::Skellam => ("sigma", self.sigma),
+            MechanismKind::Laplace | MechanismKind::Gaussian => {
+                let expected = PrivacyNoise::DRAWN.join(" or ");
+                return refuse("mechanism", format!("found {}, expected {expected}", self.mechanism));
+            }
+        };
+        let fault = |error: PrivacyNoiseError| Fault::new(scale.0, error);
+        let mechanism = self.mechanism.with_scale(scale.1).map_err(|error| fault(error.into()))?;
+        let noise = PrivacyNoise::new(mechanism).map_err(fault)?;
+        if let Mechanism::DiscreteLaplace { gamma } = mechanism {
+            // The teachers' shares as well: noise so wide has no table of them.
+            NoiseShare::new(gamma, teachers).map_err(|error| fault(error.into()))?;
         }
-        let gamma = InverseScale::new(self.gamma).map_err(|error| Fault::new("noise.gamma", error))?;
-        // The teachers' shares as well: noise so wide has no table of them.
-        NoiseShare::new(gamma, teachers).map_err(|error| Fault::new("noise.gamma", error))?;
-        Ok(NoiseConfig { gamma, randomness: self.source })
+        if mechanism.kind() == MechanismKind::Skellam && self.source != RandomnessKind::Simulation {
+            return refuse(
+                "mechanism",
+                "\"skellam\" has no price in a ledger yet: only with noise.source = \"simulation\"",
+            );
+        }
+        let query =
+            QueryNoise { noise, placement: self.placement, threshold: Some(self.threshold).filter(|&t| t != 0) };
+        query.event(HonestRatio::ALL).map_err(|error| Fault::new("threshold", error))?;
+        Ok(query)
     }
 }
 
-impl NoiseConfig {
-    /// Returns the noise of all teachers together.
+impl RowNoise {
+    /// Checks the noise of a row beside that of the section; faults name the key within the row.
+    pub(super) fn check(&self, section: &NoiseConfig, teachers: usize) -> Result<QueryNoise, Fault> {
+        let written = &section.written;
+        let or = |own: f64, section: f64| if own == 0.0 { section } else { own };
+        let query = RawNoise {
+            mechanism: self.mechanism.0.unwrap_or(written.mechanism),
+            gamma: or(self.gamma, written.gamma),
+            sigma: or(self.sigma, written.sigma),
+            placement: self.placement.0.unwrap_or(written.placement),
+            threshold: if self.threshold == 0 { written.threshold } else { self.threshold },
+            source: written.source,
+        };
+        query.query(teachers)
+    }
+}
+
+impl QueryNoise {
+    /// Returns the distribution.
     #[must_use]
     pub fn mechanism(&self) -> Mechanism {
-        Mechanism::DiscreteLaplace { gamma: self.gamma }
+        self.noise.mechanism()
+    }
+
+    /// Returns the query for the accountant, without the distance of its sampler: with noise that is present and secret for a ratio
+    /// of the teachers, or all of it where the server adds it.
+    ///
+    /// # Errors
+    /// If the threshold is out of range.
+    pub fn event(&self, tau: HonestRatio) -> Result<PrivacyEvent, AccountError> {
+        let event = PrivacyEvent::new(self.mechanism(), if self.is_central() { HonestRatio::ALL } else { tau });
+        #[expect(clippy::cast_precision_loss, reason = "the accountant refuses what is not exact")]
+        self.threshold.map_or(Ok(event), |votes| event.with_threshold(votes as f64))
+    }
+
+    /// Returns whether the server adds the noise.
+    #[must_use]
+    pub fn is_central(&self) -> bool {
+        self.placement == NoisePlacement::Central
+    }
+
+    /// Returns it in the words of `[noise]`, the parameter of the other mechanism being 0.
+    #[must_use]
+    pub fn written(&self, source: RandomnessKind) -> RawNoise {
+        let (mechanism, scale) = (self.mechanism().kind(), self.mechanism().scale());
+        let [gamma, sigma] = if mechanism.is_inverse() { [scale, 0.0] } else { [0.0, scale] };
+        RawNoise { mechanism, gamma, sigma, placement: self.placement, threshold: self.threshold.unwrap_or(0), source }
     }
 }
 
 impl From<&NoiseConfig> for RawNoise {
     fn from(noise: &NoiseConfig) -> Self {
-        Self { mechanism: noise.mechanism().kind(), gamma: noise.gamma.get(), source: noise.randomness }
+        noise.written.clone()
+    }
+}
+
+impl<T> Choice<T> {
+    pub(super) fn is_default(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl<T> Default for Choice<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+/// The name of the section's choice.
+const DEFAULT: &str = "default";
+
+impl<T: Serialize> Serialize for Choice<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Some(choice) => choice.serialize(serializer),
+            None => serializer.serialize_str(DEFAULT),
+        }
+    }
+}
+
+impl<'de, T: std::str::FromStr<Err = speed_core::NameError>> Deserialize<'de> for Choice<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        if name == DEFAULT {
+            return Ok(Self(None));
+        }
+        let choice = name.parse().map_err(|error| format!("{error}, or {DEFAULT}"));
+        choice.map(|choice| Self(Some(choice))).map_err(serde::de::Error::custom)
     }
 }

@@ -3,11 +3,12 @@
 use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use speed_core::{Circuit, RandomnessKind};
-use speed_mechanism::HonestRatio;
+use speed_core::{Circuit, NoisePlacement, RandomnessKind};
+use speed_mechanism::{HonestRatio, MechanismKind};
 use speed_student::StudentMethod;
 
 use super::fault::{Fault, refuse};
+use super::noise::{Choice, NoiseConfig, QueryNoise, RowNoise, is_none, is_zero};
 
 /// Largest length of a row's name, in bytes.
 const MAX_NAME: usize = 200;
@@ -26,6 +27,17 @@ pub struct RawRow {
     #[serde(default)]
     pub queries: usize,
     pub honest_ratio: f64,
+    // Left out where they say nothing, so that runs of configs without them keep their ids.
+    #[serde(default, skip_serializing_if = "Choice::is_default")]
+    pub mechanism: Choice<MechanismKind>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gamma: f64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sigma: f64,
+    #[serde(default, skip_serializing_if = "Choice::is_default")]
+    pub placement: Choice<NoisePlacement>,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub threshold: i64,
     // As do these two.
     #[serde(default)]
     pub labels_of: String,
@@ -66,6 +78,9 @@ pub struct RowConfig {
     pub queries: Option<NonZeroUsize>,
     /// Ratio of the teachers that add noise.
     pub honest_ratio: HonestRatio,
+    /// The noise of its queries, if it has any.
+    pub noise: QueryNoise,
+    own_noise: RowNoise,
     /// The position of the earlier row whose labels its students learn from; none: its own.
     pub labels_of: Option<usize>,
     /// The method of its students; none: `student.method`.
@@ -120,6 +135,12 @@ impl RowConfig {
         self.queries.map_or(all, |queries| queries.get().min(all))
     }
 
+    /// Returns the votes that the noisy maximum of a query must reach for an answer, if any.
+    #[must_use]
+    pub fn threshold(&self) -> Option<i64> {
+        self.noise.threshold.filter(|_| self.is_noisy())
+    }
+
     /// Returns whether noise is added to its votes.
     #[must_use]
     pub fn is_noisy(&self) -> bool {
@@ -128,14 +149,14 @@ impl RowConfig {
 }
 
 /// The values of other sections that a row is checked beside.
-pub(super) struct Surroundings {
+pub(super) struct Surroundings<'a> {
     pub(super) teachers: usize,
     pub(super) queries: usize,
-    pub(super) randomness: RandomnessKind,
+    pub(super) noise: &'a NoiseConfig,
 }
 
 /// Checks all rows, beside each other and beside other sections.
-pub(super) fn check(rows: &[RawRow], around: &Surroundings) -> Result<Vec<RowConfig>, Fault> {
+pub(super) fn check(rows: &[RawRow], around: &Surroundings<'_>) -> Result<Vec<RowConfig>, Fault> {
     if rows.is_empty() {
         return refuse("row", "a table needs at least one [[row]]");
     }
@@ -143,21 +164,20 @@ pub(super) fn check(rows: &[RawRow], around: &Surroundings) -> Result<Vec<RowCon
 }
 
 impl RawRow {
-    fn check(&self, index: usize, earlier: &[Self], around: &Surroundings) -> Result<RowConfig, Fault> {
+    fn check(&self, index: usize, earlier: &[Self], around: &Surroundings<'_>) -> Result<RowConfig, Fault> {
         let key = |field: &str| format!("row.{index}.{field}");
         self.check_name(earlier).map_err(|message| Fault::new(key("name"), message))?;
         let honest_ratio = HonestRatio::new(self.honest_ratio)
             .and_then(|ratio| ratio.noisy_teachers(around.teachers).map(|_| ratio))
             .map_err(|error| Fault::new(key("honest_ratio"), error))?;
-        self.check_circuit(around.randomness).map_err(|message| Fault::new(key("circuit"), message))?;
+        let noise =
+            self.check_noise(around).map_err(|Fault { key: field, message }| Fault::new(key(&field), message))?;
+        self.check_circuit(around.noise.randomness, &noise).map_err(|message| Fault::new(key("circuit"), message))?;
         if self.queries > around.queries {
             return refuse(
                 key("queries"),
                 format!("found {}, expected 0 (all) to queries.count = {}", self.queries, around.queries),
             );
-        }
-        if self.aggregation == AggregationKind::NonPrivate && self.honest_ratio < 1.0 {
-            return refuse(key("honest_ratio"), "a non-private row has no noise to be honest about: leave it out");
         }
         let labels_of = self.labels_of(earlier).map_err(|message| Fault::new(key("labels_of"), message))?;
         for (field, value) in [
@@ -185,6 +205,8 @@ impl RawRow {
             circuit: self.circuit,
             queries: NonZeroUsize::new(self.queries),
             honest_ratio,
+            noise,
+            own_noise: self.own_noise(),
             labels_of,
             student: self.student.0,
             paper: paper.into(),
@@ -204,9 +226,37 @@ impl RawRow {
         Ok(())
     }
 
-    fn check_circuit(&self, randomness: RandomnessKind) -> Result<(), &'static str> {
+    fn own_noise(&self) -> RowNoise {
+        let Self { mechanism, gamma, sigma, placement, threshold, .. } = *self;
+        RowNoise { mechanism, gamma, sigma, placement, threshold }
+    }
+
+    /// Returns the noise of the row's queries; faults name the key within the row.
+    fn check_noise(&self, around: &Surroundings<'_>) -> Result<QueryNoise, Fault> {
+        if self.aggregation == AggregationKind::NonPrivate {
+            if self.honest_ratio < 1.0 {
+                return refuse("honest_ratio", "a non-private row has no noise to be honest about: leave it out");
+            }
+            if self.own_noise() != RowNoise::default() {
+                return refuse(
+                    "aggregation",
+                    "a non-private row has no noise: leave out mechanism, gamma, sigma, placement and threshold",
+                );
+            }
+        }
+        let noise = self.own_noise().check(around.noise, around.teachers)?;
+        if noise.is_central() && self.honest_ratio < 1.0 {
+            return refuse("honest_ratio", "the server adds all of the noise (placement \"central\"): leave it out");
+        }
+        Ok(noise)
+    }
+
+    fn check_circuit(&self, randomness: RandomnessKind, noise: &QueryNoise) -> Result<(), &'static str> {
         if self.circuit != Circuit::Tournament && self.aggregation != AggregationKind::Encrypted {
             return Err("is read only with aggregation = \"encrypted\": leave it out");
+        }
+        if self.circuit == Circuit::Paper && noise.threshold.is_some() {
+            return Err("\"paper\" has no threshold: leave one of them out");
         }
         if self.circuit == Circuit::Paper && randomness != RandomnessKind::Simulation {
             return Err(
@@ -239,6 +289,11 @@ impl RawRow {
             circuit: row.circuit,
             queries: row.queries.map_or(0, NonZeroUsize::get),
             honest_ratio: row.honest_ratio.get(),
+            mechanism: row.own_noise.mechanism,
+            gamma: row.own_noise.gamma,
+            sigma: row.own_noise.sigma,
+            placement: row.own_noise.placement,
+            threshold: row.own_noise.threshold,
             labels_of: row.labels_of.map_or_else(String::new, |source| rows[source].name.clone()),
             student: RowStudent(row.student),
             paper_epsilon: paper.epsilon,

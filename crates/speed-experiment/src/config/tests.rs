@@ -4,7 +4,7 @@ use speed_student::StudentMethod;
 
 use speed_core::Digest;
 
-use super::{Config, ConfigError, DEFAULTS, Source};
+use super::{Config, ConfigError, DEFAULTS, Source, Sweep};
 
 fn load(text: &str, overrides: &[&str]) -> Result<Config, ConfigError> {
     let overrides: Vec<String> = overrides.iter().map(|&entry| entry.to_owned()).collect();
@@ -31,7 +31,7 @@ fn a_file_and_the_command_line_change_what_they_name() {
     let text = "name = \"x\"\n[student]\nepochs = 7\n[noise]\ngamma = 1\n[[row]]\nname = \"only\"\naggregation = \"trusted\"\n";
     let config =
         load(text, &["student.epochs=9", "student.generator=[8, 8]", "queries.selection=first"]).expect("config");
-    assert_eq!((config.student.epochs, config.noise.gamma.get(), config.rows.len()), (9, 1.0, 1));
+    assert_eq!((config.student.epochs, config.noise.query.mechanism().scale(), config.rows.len()), (9, 1.0, 1));
     assert_eq!(config.rows[0].honest_ratio.get(), 1.0);
     assert_eq!(config.student.generator, [8, 8]);
     assert_eq!(config.ensemble.teachers, 250);
@@ -101,8 +101,63 @@ fn the_papers_figures_are_a_table_of_their_row_and_older_configs_are_read() {
 
 #[test]
 fn a_mechanism_that_experiments_do_not_draw_is_refused() {
-    refused("[noise]\nmechanism = \"skellam\"\n", &[], &["test.toml:2", "`noise.mechanism`", "discrete-laplace"]);
+    refused(
+        "[noise]\nmechanism = \"gaussian\"\n",
+        &[],
+        &["test.toml:2", "`noise.mechanism`", "discrete-laplace or skellam"],
+    );
     refused("[noise]\nmechanism = \"none\"\n", &[], &["test.toml:2", "`noise.mechanism`", "discrete-laplace"]);
+    // It cannot be charged.
+    refused("[noise]\nmechanism = \"skellam\"\nsigma = 40\n", &[], &["test.toml:2", "`noise.mechanism`", "simulation"]);
+    let skellam = "[noise]\nmechanism = \"skellam\"\nsource = \"simulation\"\n";
+    refused(skellam, &[], &["`noise.sigma`", "0.01"]);
+    refused(&format!("{skellam}sigma = 2000\n"), &[], &["test.toml:4", "`noise.sigma`", "at most 1000"]);
+    let config = load(&format!("{skellam}sigma = 40\n"), &[]).expect("a config");
+    assert_eq!(config.noise.query.mechanism().to_string(), "integer (Skellam) noise of standard deviation sigma = 40");
+    assert_eq!(load(&config.to_toml(), &[]).expect("resolved"), config);
+}
+
+#[test]
+fn published_runs_are_nobodys_to_write() {
+    refused("name = \"published\"\n", &[], &["test.toml:1", "`name`", "published runs"]);
+}
+
+#[test]
+fn a_row_may_have_noise_of_its_own() {
+    let rows = "[noise]\nsource = \"simulation\"\nthreshold = 150\n[[row]]\nname = \"a\"\naggregation = \"encrypted\"\n\
+                [[row]]\nname = \"b\"\naggregation = \"trusted\"\nmechanism = \"skellam\"\nsigma = 40\nthreshold = 200\n\
+                [[row]]\nname = \"c\"\naggregation = \"encrypted\"\ngamma = 0.5\nplacement = \"central\"\n";
+    let config = load(rows, &[]).expect("a config");
+    let noise = |row: usize| {
+        let noise = config.rows[row].noise;
+        (noise.mechanism().kind().name(), noise.mechanism().scale(), noise.is_central(), noise.threshold)
+    };
+    assert_eq!(noise(0), ("discrete-laplace", 0.1, false, Some(150)));
+    assert_eq!(noise(1), ("skellam", 40.0, false, Some(200)));
+    assert_eq!(noise(2), ("discrete-laplace", 0.5, true, Some(150)));
+    assert_eq!(load(&config.to_toml(), &[]).expect("resolved"), config);
+    let refuse = |keys: &str, parts: &[&str]| refused(&format!("{rows}{keys}"), &[], parts);
+    refuse("honest_ratio = 0.9\n", &["test.toml:18", "`row.2.honest_ratio`", "central"]);
+    refuse("circuit = \"paper\"\n", &["test.toml:18", "`row.2.circuit`", "no threshold"]);
+    refuse("mechanism = \"laplace\"\n", &["test.toml:18", "`row.2.mechanism`", "discrete-laplace or skellam"]);
+    refuse("sigma = -1\nmechanism = \"skellam\"\n", &["test.toml:18", "`row.2.sigma`"]);
+    refuse("[[row]]\nname = \"d\"\naggregation = \"non-private\"\ngamma = 1\n", &["`row.3.aggregation`", "no noise"]);
+    refused(&rows.replace("threshold = 150", "threshold = 9007199254740993"), &[], &["`noise.threshold`"]);
+}
+
+#[test]
+fn rows_are_set_by_number_or_all_at_once() {
+    let rows = "[noise]\nsource = \"simulation\"\n[[row]]\nname = \"a\"\naggregation = \"non-private\"\n\
+                [[row]]\nname = \"b\"\naggregation = \"trusted\"\n";
+    let config = load(rows, &["row.1.honest_ratio=0.9", "row.1.paper.epsilon=1.5", "row.*.queries=7"]).expect("set");
+    assert_eq!(config.rows[1].honest_ratio.get(), 0.9);
+    assert_eq!(config.rows[1].paper.epsilon, Some(1.5));
+    assert!(config.rows.iter().all(|row| row.query_count(100) == 7));
+    refused(rows, &["row.2.honest_ratio=0.9"], &["--set", "`row.2.honest_ratio`", "2 rows, from 0 to 1"]);
+    refused(rows, &["row.b.honest_ratio=0.9"], &["--set", "row.0"]);
+    refused(rows, &["row.1.honest=0.9"], &["--set", "unknown key", "honest_ratio"]);
+    refused(rows, &["row=3"], &["--set", "row.0.KEY"]);
+    refused(rows, &["row.0.honest_ratio=0.5"], &["--set", "`row.0.honest_ratio`", "no noise"]);
 }
 
 #[test]
@@ -121,7 +176,7 @@ fn syntax_unknown_keys_and_types_name_file_line_and_key() {
     refused("", &["student.epoch=3"], &["--set", "`student.epoch`", "epochs"]);
     refused("", &["student=3"], &["--set", "is a section"]);
     refused("", &["student.epochs"], &["--set", "key=value"]);
-    refused("", &["row=3"], &["--set", "config file"]);
+    refused("", &["row=3"], &["--set", "row.0.KEY"]);
 }
 
 #[test]
@@ -196,4 +251,46 @@ fn settings_of_the_other_student_are_checked_with_their_line() {
     refused("[student.pseudo_labels]\nepoch = 3\n", &[], &["test.toml:2", "unknown key", "warmup_epochs"]);
     let default = load("", &[]).expect("config").student.pseudo_labels;
     assert_eq!(default, speed_student::pseudo_labels::PseudoLabelsConfig::default(), "one default, in both places");
+}
+
+#[test]
+fn a_sweep_is_a_config_for_every_combination() {
+    let text = "[noise]\nsource = \"simulation\"\n[sweep]\ngamma = [0.05, 0.1]\ntau = [1.0, 0.9]\nstudent.pseudo_labels.epochs = [50]\n\
+                [[row]]\nname = \"a\"\naggregation = \"non-private\"\n[[row]]\nname = \"b\"\naggregation = \"trusted\"\n";
+    let sweep = |text: &str| Sweep::load(&Source::new("test.toml", text));
+    let found = sweep(text).expect("a sweep").expect("a sweep");
+    assert_eq!(found.keys, ["gamma", "student.pseudo_labels.epochs", "tau"]);
+    let settings: Vec<_> = found.settings.iter().map(|setting| setting.values.join(" ")).collect();
+    assert_eq!(settings, ["0.05 50 1.0", "0.05 50 0.9", "0.1 50 1.0", "0.1 50 0.9"]);
+    let last = &found.settings[3].config;
+    assert_eq!((last.rows[0].honest_ratio.get(), last.rows[1].honest_ratio.get()), (1.0, 0.9));
+    // A run's own config knows nothing of the sweep, so its stages are those of the config without one.
+    let plain = load(
+        &text
+            .replace("[sweep]\n", "")
+            .replace("tau = [1.0, 0.9]\n", "")
+            .replace("gamma = [0.05, 0.1]\n", "")
+            .replace("student.pseudo_labels.epochs = [50]\n", ""),
+        &["student.pseudo_labels.epochs=50", "row.1.honest_ratio=0.9"],
+    );
+    assert_eq!(plain.expect("a config"), *last);
+    assert!(sweep("name = \"x\"\n").expect("a config").is_none());
+
+    let refused = |from: &str, to: &str, parts: &[&str]| {
+        let message = sweep(&text.replace(from, to)).expect_err("must be refused").to_string();
+        for part in parts {
+            assert!(message.contains(part), "{part:?} is not in {message:?}");
+        }
+    };
+    refused("gamma = [0.05, 0.1]", "gamma = []", &["test.toml:4", "`sweep.gamma`", "no values"]);
+    refused("gamma = [0.05, 0.1]", "gamma = 0.1", &["test.toml:4", "`sweep.gamma`", "a list of values"]);
+    refused("gamma = [0.05, 0.1]", "gamma = [0.1, 0.1]", &["test.toml:4", "a value twice"]);
+    refused("gamma = [0.05, 0.1]", "gamma = [0.1, -1]", &["[sweep], gamma = -1", "`noise.gamma`"]);
+    refused("gamma = [0.05, 0.1]", "gama = [0.1]", &["[sweep], gama = 0.1", "unknown key"]);
+    refused("gamma = [0.05, 0.1]", "gamma = [0.1]\nnoise.gamma = [0.2]", &["the same key as gamma"]);
+    refused(
+        "gamma = [0.05, 0.1]",
+        &format!("seed = {:?}", (0..600).collect::<Vec<_>>()),
+        &["1200 settings", "1 to 1000"],
+    );
 }

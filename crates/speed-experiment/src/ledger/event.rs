@@ -1,7 +1,6 @@
 //! The price of a row's answers, and the limits of a config.
 
 use speed_accountant::{Budget, PrivacyEvent, QueryBatch};
-use speed_mechanism::{Mechanism, NoiseShare};
 
 use crate::config::{Config, RowConfig};
 use crate::error::ExperimentError;
@@ -16,11 +15,11 @@ pub(crate) fn event(
     queries: usize,
     classes: usize,
 ) -> Result<PrivacyEvent, ExperimentError> {
-    let (teachers, gamma, ratio) = (config.ensemble.teachers, config.noise.gamma, row.honest_ratio);
-    let draws = (ratio.noisy_teachers(teachers)? * queries * classes) as u64;
-    let sampling = NoiseShare::new(gamma, teachers)?.total_variation_of_draws(draws);
-    let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), ratio.effective(teachers)?);
-    Ok(event.with_sampling_total_variation(sampling)?)
+    let (teachers, ratio, noise) = (config.ensemble.teachers, row.honest_ratio, row.noise);
+    // The server draws all noise at once, teachers a share each.
+    let (sharers, drawing) = if noise.is_central() { (1, 1) } else { (teachers, ratio.noisy_teachers(teachers)?) };
+    let sampling = noise.noise.share_of(sharers)?.total_variation_distance(drawing * queries * classes);
+    Ok(noise.event(ratio.effective(teachers)?)?.with_sampling_total_variation(sampling)?)
 }
 
 /// Returns the charge for a row's answers between `classes` classes.

@@ -10,7 +10,7 @@ use speed_mechanism::MechanismError;
 use zeroize::Zeroizing;
 
 use crate::error::{ExperimentError, ResultsFault};
-use crate::store::{Fingerprint, Lock, sweep, write_secret};
+use crate::store::{Fingerprint, Lock, remove_unfinished, write_secret};
 
 const LEDGER: &str = "ledger";
 const SECRET: &str = "ledger.key";
@@ -112,7 +112,7 @@ impl LedgerFiles {
     pub(super) fn lock(&self) -> Result<Lock, ExperimentError> {
         let lock = Lock::wait(&self.experiment.join(LOCK))?;
         // Only here does anybody write beside the ledger.
-        sweep(&self.experiment, 0)?;
+        remove_unfinished(&self.experiment, 0)?;
         Ok(lock)
     }
 

@@ -59,15 +59,23 @@ impl Report {
 
     /// Returns the columns, "unresolved" only where a row can have such queries.
     fn columns(&self) -> impl Iterator<Item = &'static str> {
-        COLUMNS.into_iter().chain(self.has_unresolved().then_some("unresolved"))
+        let answered = self.has_thresholds().then_some("answered");
+        COLUMNS.into_iter().chain(answered).chain(self.has_unresolved().then_some("unresolved"))
     }
 
     fn cells(&self, row: &ReportRow) -> Vec<String> {
         let mut cells = row.cells();
+        if self.has_thresholds() {
+            cells.push(row.answered.map_or_else(dash, |count| format!("{count}/{}", row.queries)));
+        }
         if self.has_unresolved() {
             cells.push(row.unresolved.map_or_else(dash, |count| format!("{count}/{}", row.queries)));
         }
         cells
+    }
+
+    pub(super) fn has_thresholds(&self) -> bool {
+        self.rows.iter().any(|row| row.answered.is_some())
     }
 
     pub(super) fn has_unresolved(&self) -> bool {

@@ -58,6 +58,9 @@ pub struct ReportRow {
     /// Queries without one winner, for the paper's circuit; no other leaves any.
     #[serde(default)]
     pub unresolved: Option<usize>,
+    /// Queries that have a label, where a threshold may leave some without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<usize>,
     /// Queries asked.
     pub queries: usize,
     /// The students, one per repeat.
@@ -98,6 +101,7 @@ impl ReportRow {
             label_accuracy: labels.label_accuracy,
             agreement: labels.agreement,
             unresolved: labels.unresolved,
+            answered: source.threshold().map(|_| labels.answered()),
             queries: labels.labels.len(),
             students,
             student_mean,

@@ -1,8 +1,11 @@
 //! The report as text: conditions, table, and how to read it.
 
+use speed_core::NoisePlacement;
+use speed_mechanism::MechanismKind;
+
 use super::columns::{dash, two_digits_up};
 use super::finished::Report;
-use crate::config::VotesSourceKind;
+use crate::config::{RawNoise, VotesSourceKind};
 use crate::stages::EnsembleQuality;
 use crate::table::{Table, percent};
 
@@ -30,7 +33,9 @@ impl Report {
     }
 
     fn notes(&self) -> String {
-        if self.has_unresolved() { format!("{NOTES}{UNRESOLVED_NOTE}") } else { NOTES.to_owned() }
+        let further = [(self.has_thresholds(), ANSWERED_NOTE), (self.has_unresolved(), UNRESOLVED_NOTE)];
+        let further = further.into_iter().filter_map(|(is_there, note)| is_there.then_some(note));
+        std::iter::once(NOTES).chain(further).collect()
     }
 
     fn heading(&self) -> String {
@@ -52,10 +57,10 @@ impl Report {
         let images = handwriting
             .map_or_else(String::new, |name| format!("Street digits of the handwriting in dataset {name}.\n"));
         format!(
-            "{images}{votes}, {} queries, gamma {}, delta {}, seed {}.\n\
+            "{images}{votes}, {} queries, {}, delta {}, seed {}.\n\
              {}, {} processors, {}; {}; speed {}, burn {}, tfhe {}.\n",
             config.queries.count,
-            config.noise.gamma,
+            noise(&config.noise),
             config.privacy.delta,
             config.seed,
             environment.processor,
@@ -106,6 +111,16 @@ impl Report {
     }
 }
 
+/// Returns the noise of the config in a few words.
+fn noise(noise: &RawNoise) -> String {
+    let scale = if noise.mechanism.is_inverse() { ("gamma", noise.gamma) } else { ("sigma", noise.sigma) };
+    let kind =
+        if noise.mechanism == MechanismKind::default() { String::new() } else { format!("{}, ", noise.mechanism) };
+    let place = if noise.placement == NoisePlacement::Central { ", added by the server" } else { "" };
+    let threshold = if noise.threshold == 0 { String::new() } else { format!(", threshold {}", noise.threshold) };
+    format!("{kind}{} {}{place}{threshold}", scale.0, scale.1)
+}
+
 /// The meaning of the columns.
 const NOTES: &str = "\
 ε data-dependent
@@ -125,6 +140,10 @@ student %    accuracy on test images, mean ± deviation of repeats; one by one i
              tables/students.csv and students.svg.
 HE = clear   queries on which the homomorphic argmax gives the label of the clear-text one.
 HE s         wall clock of the homomorphic argmax, all queries. core-s/query: processor time of the whole round.
+";
+
+const ANSWERED_NOTE: &str = "\
+answered     queries whose noisy maximum reached the row's threshold; the others stay without a label.
 ";
 
 const UNRESOLVED_NOTE: &str = "\

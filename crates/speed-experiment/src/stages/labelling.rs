@@ -19,7 +19,7 @@ use super::context::Context;
 use super::names::StageName;
 use super::stage::Stage;
 use super::truth::Truth;
-use crate::config::{AggregationKind, RawNoise};
+use crate::config::AggregationKind;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::ledger::Payment;
 use crate::store::{FinishedStage, Identity, StageFolder, StageState};
@@ -104,7 +104,7 @@ impl Stage for LabellingStage<'_> {
             "aggregation": row.aggregation,
             "circuit": row.circuit,
             "noisy_teachers": self.noisy_teachers()?,
-            "noise": RawNoise::from(&config.noise),
+            "noise": row.noise.written(config.noise.randomness),
             "seed": config.seed,
             "pool": truth.and_then(Truth::digest),
         }))

@@ -35,7 +35,7 @@ impl Students {
         courses: &[Course<'_>],
     ) -> Result<Self, ExperimentError> {
         let mut stages: Vec<Student<'_>> = Vec::new();
-        for course in courses {
+        for course in courses.iter().filter(|course| !course.is_empty()) {
             for repeat in 0..context.config.table.repeats {
                 let stage = Student::new(names, images, course, repeat);
                 if stages.iter().all(|other| !other.is_same(&stage)) {

@@ -41,7 +41,7 @@ pub(super) const COPYING: &str = ".copying-";
 
 /// Removes what killed writes left in `folder` and in the folders below it; one may hold the key of noise. Nobody else may be
 /// writing there.
-pub(crate) fn sweep(folder: &Path, depth: usize) -> Result<(), ExperimentError> {
+pub(crate) fn remove_unfinished(folder: &Path, depth: usize) -> Result<(), ExperimentError> {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -49,7 +49,7 @@ pub(crate) fn sweep(folder: &Path, depth: usize) -> Result<(), ExperimentError> 
             let removed = if is_folder { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
             removed.map_err(ExperimentError::io("remove", path))?;
         } else if is_folder && depth > 0 {
-            sweep(&path, depth - 1)?;
+            remove_unfinished(&path, depth - 1)?;
         }
     }
     Ok(())

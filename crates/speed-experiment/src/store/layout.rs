@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+/// The folder of published runs below a folder of results: no run writes there, or takes anything from it.
+pub(crate) const PUBLISHED: &str = "published";
+
 /// The resolved config.
 pub(super) const CONFIG: &str = "config.toml";
 /// The machine and the versions.

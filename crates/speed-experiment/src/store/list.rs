@@ -25,9 +25,14 @@ pub struct RunSummary {
     pub stages_done: usize,
 }
 
-/// Lists the runs below a results folder, by experiment and id. A folder without a readable config is no run.
+/// Lists the runs below a results folder, by experiment and id, and then the published ones. A folder without a readable config
+/// is no run.
 #[must_use]
 pub fn list_runs(results: &Path) -> Vec<RunSummary> {
+    runs_below(results).into_iter().chain(runs_below(&results.join(layout::PUBLISHED))).collect()
+}
+
+fn runs_below(results: &Path) -> Vec<RunSummary> {
     let experiments = folders_in(results).into_iter();
     let runs = experiments.flat_map(|experiment| {
         let runs = folders_in(&results.join(&experiment)).into_iter();

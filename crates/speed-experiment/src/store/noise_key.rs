@@ -39,6 +39,11 @@ impl NoiseKey {
         Randomness::Kept(self.derive("teacher", teacher as u64))
     }
 
+    /// Returns the noise of the server, where it adds all of it.
+    pub(crate) fn of_server(&self) -> Randomness {
+        Randomness::Kept(self.derive("server", 0))
+    }
+
     /// Returns a text that tells this noise from any other and says nothing about it.
     pub(crate) fn digest(&self) -> String {
         hex::encode(&self.derive("digest", 0)[..16])

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::atomic::{sweep, write_atomic, write_json};
+use super::atomic::{remove_unfinished, write_atomic, write_json};
 use super::fingerprint::{Fingerprint, Identity};
 use super::folder::StageFolder;
 use super::layout::{self, folders_in, is_called, name_of};
@@ -41,7 +41,7 @@ impl RunStore {
         let stages = layout::stages(&folder);
         fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &folder))?;
         let lock = Lock::try_take(folder.join(layout::LOCK), &folder)?;
-        sweep(&folder, 2)?;
+        remove_unfinished(&folder, 2)?;
         let path = folder.join(layout::CONFIG);
         let text = config.to_toml();
         match fs::read_to_string(&path) {
@@ -219,7 +219,9 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), ExperimentError> {
             if entry.file_name() == noise_key::FILE {
                 continue;
             }
-            fs::copy(entry.path(), temporary.path().join(entry.file_name()))?;
+            // A file is replaced and never changed, so two stages may share one; some file systems cannot.
+            let (from, to) = (entry.path(), temporary.path().join(entry.file_name()));
+            fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop))?;
         }
         fs::rename(temporary.keep(), to)
     };

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use speed_aggregation::paper::{PaperAnswer, PaperArgmax};
-use speed_aggregation::{Aggregated, AggregationError, Aggregator, ClearText, Encrypted, NoisyVotes, processor_time};
+use speed_aggregation::{
+    Aggregated, AggregationError, Aggregator, ClearText, Encrypted, NoisyVotes, Outcome, processor_time,
+};
 use speed_core::Circuit;
 
 use super::keys::Keys;
@@ -27,10 +29,10 @@ pub(super) enum Method<'a> {
 
 /// The result of labelling a row's queries.
 pub(super) struct Labelled {
-    /// One label per query; none where the circuit found no winner or several.
+    /// One label per query; none where no count reached the threshold, or the paper's circuit found no winner or several.
     pub(super) labels: Vec<Option<u8>>,
-    /// Labels of the clear-text argmax of the same votes.
-    pub(super) clear: Vec<u8>,
+    /// Those of the clear-text argmax of the same votes.
+    pub(super) clear: Vec<Option<u8>>,
     /// Winners, messages and times.
     pub(super) aggregated: Aggregated,
     /// Processor time of the encrypted round.
@@ -38,10 +40,10 @@ pub(super) struct Labelled {
 }
 
 impl Labelled {
-    /// The result of an aggregation that always has a winner.
-    fn exact(aggregated: Aggregated, clear: Option<Vec<u8>>, core_seconds: Option<f64>) -> Self {
-        let clear = clear.unwrap_or_else(|| aggregated.winners.clone());
-        Self { labels: aggregated.winners.iter().copied().map(Some).collect(), clear, aggregated, core_seconds }
+    /// The result of an exact aggregation.
+    fn exact(aggregated: Aggregated, clear: Option<Vec<Option<u8>>>, core_seconds: Option<f64>) -> Self {
+        let labels = aggregated.labels();
+        Self { clear: clear.unwrap_or_else(|| labels.clone()), labels, aggregated, core_seconds }
     }
 }
 
@@ -68,10 +70,12 @@ impl<'a> Method<'a> {
             (AggregationKind::Encrypted, exact) => exact,
         };
         let shape = question.votes.shape();
-        let range = noise::range(context, question)?;
+        let range = noise::range(question)?;
         // A round belongs to one run and row: its label says which.
         let label = format!("{}\n{}", context.config.to_toml(), question.row.name);
-        let encrypted = keys.encrypted(context, shape.classes(), range)?;
+        // "No answer" is one more outcome.
+        let outcomes = shape.classes() + usize::from(question.row.noise.threshold.is_some());
+        let encrypted = keys.encrypted(context, outcomes, range)?;
         let encrypted = encrypted.with_circuit(circuit).map_err(AggregationError::from)?;
         Ok(Self::Encrypted(Box::new(encrypted.with_label(label.as_bytes()))))
     }
@@ -91,8 +95,8 @@ impl<'a> Method<'a> {
         let on_query: OnQuery<'_> = &|_, _| context.progress.advance(1, "");
         let labelled = match self {
             Self::Plurality => {
-                let winners: Vec<u8> = queries.iter().map(|&image| votes.plurality(image)).collect();
-                Labelled::exact(Aggregated { winners, ..Aggregated::default() }, None, None)
+                let outcomes = queries.iter().map(|&image| Outcome::Label(votes.plurality(image))).collect();
+                Labelled::exact(Aggregated { outcomes, ..Aggregated::default() }, None, None)
             }
             Self::Clear => {
                 let noisy = noise.votes(context, question)?;
@@ -100,7 +104,7 @@ impl<'a> Method<'a> {
             }
             Self::Encrypted(encrypted) => {
                 let noisy = noise.votes(context, question)?;
-                let clear = ClearText.aggregate(&noisy, &|_, _| {})?.winners;
+                let clear = ClearText.aggregate(&noisy, &|_, _| {})?.labels();
                 let before = processor_time();
                 let aggregated = encrypted.aggregate(&noisy, on_query)?;
                 Labelled::exact(aggregated, Some(clear), seconds_since(before))
@@ -112,7 +116,9 @@ impl<'a> Method<'a> {
         };
         let given = labelled.labels.iter().flatten().count();
         context.progress.end(&match self {
-            Self::Paper(..) => format!("{given} labels of {} queries", labelled.labels.len()),
+            _ if given < labelled.labels.len() => {
+                format!("{}: {given} labels of {} queries", row.name, labelled.labels.len())
+            }
             _ => format!("{}: {given} labels", row.name),
         });
         Ok(labelled)
@@ -126,7 +132,7 @@ fn label_with_papers_circuit(
     noisy: &NoisyVotes,
     on_query: OnQuery<'_>,
 ) -> Result<Labelled, ExperimentError> {
-    let clear = ClearText.aggregate(noisy, &|_, _| {})?.winners;
+    let clear = ClearText.aggregate(noisy, &|_, _| {})?.labels();
     let (start, before) = (Instant::now(), processor_time());
     let answers = paper.aggregate(noisy, context.threads, on_query)?;
     let aggregated = Aggregated {

@@ -22,15 +22,15 @@ impl Keys {
     pub(super) fn encrypted(
         &self,
         context: &Context<'_>,
-        classes: usize,
+        outcomes: usize,
         range: VoteRange,
     ) -> Result<Encrypted, AggregationError> {
-        let serves = |keys: &Encrypted| Encoding::new(keys.public_key().parameters(), classes, range).is_ok();
+        let serves = |keys: &Encrypted| Encoding::new(keys.public_key().parameters(), outcomes, range).is_ok();
         let mut last = self.encrypted.borrow_mut();
         if let Some(keys) = last.as_ref().filter(|keys| serves(keys)) {
             return Ok(keys.clone());
         }
-        let parameters = Encoding::choose_parameters(classes, range)?;
+        let parameters = Encoding::choose_parameters(outcomes, range)?;
         let keys = Encrypted::new(&parameters, randomness(context), b"", context.threads)?;
         Ok(last.insert(keys).clone())
     }

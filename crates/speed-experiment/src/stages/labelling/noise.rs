@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use speed_aggregation::{NoisyVotes, PrivacyNoise, VoteRange, teacher_values};
+use speed_aggregation::{NoisyVotes, VoteRange, teacher_values};
 use speed_core::{Randomness, VotesError};
 use speed_mechanism::MechanismError;
 
@@ -18,22 +18,37 @@ pub(super) struct NoisyTeachers {
 }
 
 impl NoisyTeachers {
-    /// Returns one-hot votes with each noisy teacher's own shares. In a simulation a teacher's shares are the same in every row.
+    /// Returns one-hot votes with each noisy teacher's own shares, or with the server's noise. In a simulation a teacher's shares
+    /// are the same in every row.
     pub(super) fn votes(&self, context: &Context<'_>, question: &Question<'_>) -> Result<NoisyVotes, ExperimentError> {
-        let Question { votes, queries, .. } = *question;
+        let Question { row, votes, queries, .. } = *question;
         let shape = votes.shape().with_queries(queries.len()).map_err(VotesError::from)?;
-        let privacy_noise = privacy_noise(context)?;
-        let share = privacy_noise.share_of(shape.teachers())?;
+        let noise = row.noise.noise;
+        let share = noise.share_of(shape.teachers())?;
 
         let mut values = Vec::with_capacity(shape.teachers() * shape.counts());
         for (teacher, is_noisy) in self.choose(context, shape.teachers()).into_iter().enumerate() {
             let labels: Vec<u8> = queries.iter().map(|&image| votes.label(teacher, image)).collect();
             let randomness = self.randomness(context, teacher);
-            let noise = is_noisy.then_some((&share, &randomness));
-            values.extend_from_slice(&teacher_values(shape, &labels, noise).map_err(MechanismError::from)?);
+            let own = (is_noisy && !row.noise.is_central()).then_some((&share, &randomness));
+            values.extend_from_slice(&teacher_values(shape, &labels, own).map_err(MechanismError::from)?);
         }
-        let votes = NoisyVotes::new(shape, privacy_noise.bound(shape)?, values);
-        Ok(votes.map_err(Mismatch::NoisyVotes)?)
+        let mut votes = NoisyVotes::new(shape, noise.bound(shape)?, values).map_err(Mismatch::NoisyVotes)?;
+        if row.noise.is_central() {
+            let drawn =
+                noise.share_of(1)?.draw(shape.counts(), &self.of_server(context)).map_err(MechanismError::from)?;
+            votes = votes.with_server_noise(drawn.to_vec()).map_err(Mismatch::NoisyVotes)?;
+        }
+        Ok(row.noise.threshold.into_iter().fold(votes, NoisyVotes::with_threshold))
+    }
+
+    /// Returns the randomness of the server's noise.
+    fn of_server(&self, context: &Context<'_>) -> Randomness {
+        match (simulation_seed(context, "central noise", 0), &self.key) {
+            (Some(seed), _) => Randomness::simulation(seed),
+            (None, Some(key)) => key.of_server(),
+            (None, None) => Randomness::OperatingSystem,
+        }
     }
 
     fn randomness(&self, context: &Context<'_>, teacher: usize) -> Randomness {
@@ -56,13 +71,9 @@ impl NoisyTeachers {
 }
 
 /// Returns the range of the noisy counts of a row's queries.
-pub(super) fn range(context: &Context<'_>, question: &Question<'_>) -> Result<VoteRange, ExperimentError> {
+pub(super) fn range(question: &Question<'_>) -> Result<VoteRange, ExperimentError> {
     let shape = question.votes.shape().with_queries(question.queries.len()).map_err(VotesError::from)?;
-    Ok(VoteRange::new(shape.teachers(), privacy_noise(context)?.bound(shape)?))
-}
-
-fn privacy_noise(context: &Context<'_>) -> Result<PrivacyNoise, ExperimentError> {
-    Ok(PrivacyNoise::new(context.config.noise.mechanism()).map_err(Mismatch::PrivacyNoise)?)
+    Ok(VoteRange::new(shape.teachers(), question.row.noise.noise.bound(shape)?))
 }
 
 /// Returns a seed for noise or keys, only where the config asks for a simulation.

@@ -14,7 +14,7 @@ use crate::stages::truth::Truth;
 /// The labels of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RowLabels {
-    /// One label per query; none where the circuit found no winner or several.
+    /// One label per query; none where no count reached the threshold, or the paper's circuit found no winner or several.
     pub(crate) labels: Vec<Option<u8>>,
     /// Queries on which they are those of the clear-text argmax of the same noisy votes.
     pub(crate) agreement: usize,
@@ -33,13 +33,18 @@ impl RowLabels {
     pub(super) fn new(row: &RowConfig, labelled: Labelled, noisy_teachers: usize, label_accuracy: Option<f64>) -> Self {
         let Labelled { labels, clear, aggregated, .. } = labelled;
         Self {
-            agreement: labels.iter().zip(&clear).filter(|(label, clear)| **label == Some(**clear)).count(),
+            agreement: labels.iter().zip(&clear).filter(|(label, clear)| label == clear).count(),
             unresolved: (row.circuit == Circuit::Paper).then(|| labels.iter().filter(|label| label.is_none()).count()),
             label_accuracy,
             noisy_teachers: if row.aggregation == AggregationKind::NonPrivate { 0 } else { noisy_teachers },
             message_bytes: aggregated.message_bytes,
             labels,
         }
+    }
+
+    /// Returns the number of queries that have a label.
+    pub(crate) fn answered(&self) -> usize {
+        self.labels.iter().flatten().count()
     }
 
     /// Returns the queries that have a label, of `queries` or the first of them, and their labels.

@@ -26,6 +26,11 @@ pub(crate) struct Course<'a> {
 }
 
 impl Course<'_> {
+    /// Returns whether there is no label to learn from: no query reached the row's threshold.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.labelled.labels.is_empty()
+    }
+
     /// Returns the name of a student. Rows with the same labels and method share it: the name holds the labels' hash.
     pub(super) fn stage_name(&self, names: &StudentNames, repeat: usize) -> StageName {
         let hash = Fingerprint::of(&json!([self.labelled.queries, self.labelled.labels]));

@@ -1,0 +1,47 @@
+//! `speed run` of a config with `[sweep]`.
+
+use speed_accountant::round_up;
+use speed_core::printable_path;
+use speed_experiment::{Plan, Progress, RunOptions, Sweep, plan_sweep, run_sweep};
+
+use super::{Failure, print, print_json};
+
+pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, progress: &dyn Progress) -> Result<(), Failure> {
+    let report = run_sweep(sweep, options, progress)?;
+    if json {
+        return print_json(&report);
+    }
+    let folder = report.folder(&options.results);
+    print(&format!("{}\ntables and plots: {}\n", report.to_text(), printable_path(&folder)))
+}
+
+pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result<(), Failure> {
+    let plans = plan_sweep(sweep, options)?;
+    if json {
+        return print_json(&plans);
+    }
+    let mut text = format!("# a sweep of {}: {} runs\n", sweep.keys.join(", "), plans.len());
+    for (setting, plan) in sweep.settings.iter().zip(&plans) {
+        let values: Vec<String> =
+            sweep.keys.iter().zip(&setting.values).map(|(key, value)| format!("{key} = {value}")).collect();
+        text.push_str(&format!("{}: {}\n", values.join(", "), plan_text(plan)));
+    }
+    print(&text)
+}
+
+/// Returns what is to be done and what it costs in privacy, in one line.
+fn plan_text(plan: &Plan) -> String {
+    let done = plan.stages.iter().filter(|(_, done)| *done).count();
+    let epsilon =
+        |epsilon: Option<f64>| epsilon.map_or_else(|| "none".to_owned(), |e| format!("{:.2}", round_up(e, 2)));
+    let rows: Vec<String> =
+        plan.rows.iter().map(|row| format!("{} {}", row.name, epsilon(row.data_independent))).collect();
+    let missing = plan.missing.as_ref().map_or_else(String::new, |missing| format!("; MISSING: {missing}"));
+    let refused = plan.refused.as_ref().map_or_else(String::new, |refused| format!("; REFUSED: {refused}"));
+    format!(
+        "{done} of {} stages done; epsilon whatever the votes are: {}; {}{missing}{refused}",
+        plan.stages.len(),
+        if rows.is_empty() { "no noise".to_owned() } else { rows.join(", ") },
+        printable_path(&plan.folder)
+    )
+}

@@ -1,0 +1,109 @@
+//! Changes of single keys after the file: `--set`, and the points of a sweep.
+
+use toml::{Table, Value};
+
+use super::document::{PAPER_PREFIX, ROWS, typed, unknown};
+use super::error::ConfigError;
+
+/// All rows, in the place of a row's number.
+const ALL_ROWS: &str = "*";
+/// All rows with noise, in the place of a row's number.
+const NOISY_ROWS: &str = "noisy";
+
+/// The change of one key.
+#[derive(Clone, Debug)]
+pub(super) struct Override {
+    place: String,
+    key: String,
+    value: String,
+}
+
+impl Override {
+    /// A change of `key` to a TOML value, or to a string without quotes; `place` says in messages who asked for it.
+    pub(super) fn new(place: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { place: place.into(), key: key.into(), value: value.into() }
+    }
+
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Returns whether it sets this key, perhaps with that of other rows.
+    pub(super) fn names(&self, key: &str) -> bool {
+        let in_row = |key: &str| row_of(key).map(|(row, rest)| (row.to_owned(), rest.to_owned()));
+        match (in_row(&self.key), in_row(key)) {
+            (Some((rows, own)), Some((_, rest))) if rows == ALL_ROWS || rows == NOISY_ROWS => own == rest,
+            _ => self.key == key,
+        }
+    }
+
+    /// Sets the key in the merged document.
+    pub(super) fn apply(&self, merged: &mut Table) -> Result<(), ConfigError> {
+        let fail = |message: String| ConfigError::Key { place: self.place.clone(), key: self.key.clone(), message };
+        // A bare word is a string: nobody wants to quote quotes in a shell.
+        let value = match format!("value = {}", self.value).parse::<Table>() {
+            Ok(mut table) => table.remove("value").unwrap_or_else(|| Value::String(self.value.clone())),
+            Err(_) => Value::String(self.value.clone()),
+        };
+        let Some((number, key)) = row_of(&self.key) else { return set(merged, &self.key, value).map_err(fail) };
+        let Some(Value::Array(rows)) = merged.get_mut(ROWS) else { return Err(fail("there are no rows".into())) };
+        for row in rows_named(rows, number).map_err(fail)? {
+            set(row, &row_key(key), value.clone()).map_err(fail)?;
+        }
+        Ok(())
+    }
+}
+
+/// Splits `row.NUMBER.KEY`.
+fn row_of(key: &str) -> Option<(&str, &str)> {
+    key.strip_prefix(ROWS)?.strip_prefix('.')?.split_once('.')
+}
+
+/// Returns the rows that stand for a number: one, all, or all with noise.
+fn rows_named<'a>(rows: &'a mut [Value], number: &str) -> Result<impl Iterator<Item = &'a mut Table>, String> {
+    let count = rows.len();
+    let chosen = match number.parse::<usize>() {
+        Ok(row) if row < count => row..row + 1,
+        Err(_) if number == ALL_ROWS || number == NOISY_ROWS => 0..count,
+        _ => {
+            let last = count.saturating_sub(1);
+            let all = format!("{ROWS}.{ALL_ROWS}.KEY for all, {ROWS}.{NOISY_ROWS}.KEY for those with noise");
+            return Err(format!("there are {count} rows, from 0 to {last}: {ROWS}.0.KEY for one, {all}"));
+        }
+    };
+    let has_noise = |row: &Table| row.get("aggregation").and_then(Value::as_str) != Some("non-private");
+    let noisy = number == NOISY_ROWS;
+    let tables = rows[chosen].iter_mut().filter_map(Value::as_table_mut);
+    Ok(tables.filter(move |row| !noisy || has_noise(row)))
+}
+
+/// Returns the key within a resolved row.
+fn row_key(key: &str) -> String {
+    key.strip_prefix("paper.").map_or_else(|| key.to_owned(), |figure| format!("{PAPER_PREFIX}{figure}"))
+}
+
+/// Sets a dotted key that is there, to a value of its type.
+fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
+    let mut parts: Vec<&str> = key.split('.').collect();
+    let last = parts.pop().unwrap_or_default();
+    let mut table = table;
+    for part in parts {
+        let allowed = unknown(table);
+        table = match table.get_mut(part) {
+            Some(Value::Table(inner)) => inner,
+            _ => return Err(allowed),
+        };
+    }
+    let allowed = unknown(table);
+    match table.get_mut(last) {
+        Some(Value::Table(_)) => Err("is a section: set one of its keys".into()),
+        Some(Value::Array(items)) if items.iter().any(Value::is_table) => {
+            Err(format!("rows are set one by one, {ROWS}.0.KEY, or all, {ROWS}.{ALL_ROWS}.KEY"))
+        }
+        Some(default) => {
+            *default = typed(default, value)?;
+            Ok(())
+        }
+        None => Err(allowed),
+    }
+}

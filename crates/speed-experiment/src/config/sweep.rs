@@ -1,0 +1,126 @@
+//! The settings that a sweep compares: `[sweep]`.
+
+use toml::{Table, Value};
+
+use super::document::{SWEEP, Source};
+use super::error::ConfigError;
+use super::experiment::Config;
+use super::overrides::Override;
+
+/// The largest number of settings: each is a run.
+const MAX_SETTINGS: usize = 1000;
+
+/// The honest ratio of all rows with noise.
+const TAU: &str = "row.noisy.honest_ratio";
+
+/// Short names of keys that are swept often.
+const SHORT: [(&str, &str); 13] = [
+    ("mechanism", "noise.mechanism"),
+    ("gamma", "noise.gamma"),
+    ("sigma", "noise.sigma"),
+    ("placement", "noise.placement"),
+    ("threshold", "noise.threshold"),
+    ("tau", TAU),
+    ("queries", "queries.count"),
+    ("teachers", "ensemble.teachers"),
+    ("delta", "privacy.delta"),
+    ("method", "student.method"),
+    ("epochs", "student.epochs"),
+    ("repeats", "table.repeats"),
+    ("seed", "seed"),
+];
+
+/// A config for every combination of the values of some keys.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The keys as written, in order of the alphabet of the file's table.
+    pub keys: Vec<String>,
+    /// One setting for every combination, the last key changing fastest.
+    pub settings: Vec<Setting>,
+}
+
+/// One of the settings that a sweep compares.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The value of each key, as a person would write it.
+    pub values: Vec<String>,
+    /// The config of its run.
+    pub config: Config,
+}
+
+/// A swept key.
+struct Swept {
+    name: String,
+    key: String,
+    values: Vec<Value>,
+}
+
+impl Sweep {
+    /// Reads and checks the sweep of a config; none where it has no `[sweep]`.
+    ///
+    /// # Errors
+    /// If a key has no values or one twice, there are too many combinations, or the config of one cannot run.
+    pub fn load(source: &Source) -> Result<Option<Self>, ConfigError> {
+        let Some(table) = source.sweep()? else { return Ok(None) };
+        let swept = keys(source, &table)?;
+        let count = swept.iter().try_fold(1usize, |count, key| count.checked_mul(key.values.len()));
+        if swept.is_empty() || count.is_none_or(|count| count > MAX_SETTINGS) {
+            let found =
+                count.filter(|_| !swept.is_empty()).map_or_else(|| "none".to_owned(), |count| count.to_string());
+            return Err(source.error(SWEEP, format!("found {found} settings, expected 1 to {MAX_SETTINGS}")));
+        }
+        let settings =
+            (0..count.unwrap_or_default()).map(|index| setting(source, &swept, index)).collect::<Result<_, _>>()?;
+        Ok(Some(Self { keys: swept.into_iter().map(|key| key.name).collect(), settings }))
+    }
+}
+
+/// Returns the keys of the table, which may be written dotted, quoted, or as tables within it.
+fn keys(source: &Source, table: &Table) -> Result<Vec<Swept>, ConfigError> {
+    let mut found = Vec::new();
+    for (name, value) in table {
+        flatten(source, name, value, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -> Result<(), ConfigError> {
+    let refuse = |message: &str| Err(source.error(&format!("{SWEEP}.{name}"), message));
+    match value {
+        Value::Table(inner) => {
+            inner.iter().try_for_each(|(key, value)| flatten(source, &format!("{name}.{key}"), value, found))
+        }
+        Value::Array(values) if values.is_empty() => refuse("has no values"),
+        Value::Array(values) => {
+            if (1..values.len()).any(|index| values[..index].contains(&values[index])) {
+                return refuse("has a value twice");
+            }
+            let key = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, key)| key);
+            if let Some(other) = found.iter().find(|other| other.key == key) {
+                return refuse(&format!("is the same key as {}", other.name));
+            }
+            found.push(Swept { name: name.to_owned(), key: key.to_owned(), values: values.clone() });
+            Ok(())
+        }
+        _ => refuse("expected a list of values, for example gamma = [0.05, 0.1]"),
+    }
+}
+
+/// Returns the setting at an index, the last key changing fastest.
+fn setting(source: &Source, swept: &[Swept], mut index: usize) -> Result<Setting, ConfigError> {
+    let mut chosen = vec![0; swept.len()];
+    for (place, key) in swept.iter().enumerate().rev() {
+        chosen[place] = index % key.values.len();
+        index /= key.values.len();
+    }
+    let mut source = source.clone();
+    let mut values = Vec::new();
+    for (key, place) in swept.iter().zip(chosen) {
+        let value = &key.values[place];
+        let shown = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        let change = Override::new(format!("[{SWEEP}], {} = {value}", key.name), &key.key, value.to_string());
+        source = source.with(change);
+        values.push(shown);
+    }
+    Ok(Setting { values, config: Config::load(&source)? })
+}

@@ -1,0 +1,97 @@
+//! The comparison of a sweep: one line for each setting and row, seeds together.
+
+use serde::{Deserialize, Serialize};
+
+use super::report::{SettingReport, SweepReport};
+use crate::report::{ReportRow, mean_and_deviation};
+
+/// The key whose values repeat a setting instead of making another.
+const SEED: &str = "seed";
+
+/// A row of the table at one setting, over all seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweepLine {
+    /// The value of each swept key but the seed.
+    pub values: Vec<String>,
+    /// The row.
+    pub row: String,
+    /// Epsilon whatever the votes are, the largest of all seeds; none where a seed has none.
+    pub data_independent: Option<f64>,
+    /// Epsilon at these votes, the largest of all seeds; not for publication. None where a seed has none.
+    pub data_dependent: Option<f64>,
+    /// Share of right labels among the answered queries, over seeds.
+    pub labels: Spread,
+    /// Share of the queries that have an answer, over seeds.
+    pub answered: Spread,
+    /// Accuracy of the students, over seeds and repeats.
+    pub students: Spread,
+}
+
+/// The mean of some values, and their sample standard deviation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Their number.
+    pub count: usize,
+    /// Their mean; none without values.
+    pub mean: Option<f64>,
+    /// Their deviation; none for one value.
+    pub deviation: Option<f64>,
+}
+
+impl Spread {
+    fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let values: Vec<f64> = values.into_iter().collect();
+        let (mean, deviation) = mean_and_deviation(&values);
+        Self { count: values.len(), mean, deviation }
+    }
+}
+
+impl SweepReport {
+    /// Returns the swept keys that make settings differ: all but the seed.
+    #[must_use]
+    pub fn compared_keys(&self) -> Vec<&str> {
+        self.keys.iter().map(String::as_str).filter(|key| *key != SEED).collect()
+    }
+
+    /// Returns a line for each setting and row, seeds together, in the order of the sweep.
+    #[must_use]
+    pub fn lines(&self) -> Vec<SweepLine> {
+        let compared = |setting: &SettingReport| -> Vec<String> {
+            let values = self.keys.iter().zip(&setting.values);
+            values.filter(|(key, _)| *key != SEED).map(|(_, value)| value.clone()).collect()
+        };
+        let mut groups: Vec<(Vec<String>, Vec<&SettingReport>)> = Vec::new();
+        for setting in &self.settings {
+            let values = compared(setting);
+            match groups.iter_mut().find(|(other, _)| *other == values) {
+                Some((_, group)) => group.push(setting),
+                None => groups.push((values, vec![setting])),
+            }
+        }
+        groups.iter().flat_map(|(values, group)| lines_of(values, group)).collect()
+    }
+}
+
+/// Returns the lines of one setting from its runs, one a seed.
+fn lines_of(values: &[String], runs: &[&SettingReport]) -> Vec<SweepLine> {
+    let rows = runs.first().map_or(0, |run| run.rows.len());
+    let line = |row: usize| {
+        let of_seeds: Vec<&ReportRow> = runs.iter().filter_map(|run| run.rows.get(row)).collect();
+        let largest = |epsilon: fn(&ReportRow) -> Option<f64>| {
+            of_seeds.iter().map(|row| epsilon(row)).reduce(|largest, other| Some(largest?.max(other?))).flatten()
+        };
+        #[expect(clippy::cast_precision_loss, reason = "counts of queries")]
+        let answered = |row: &&ReportRow| row.answered.map(|answered| answered as f64 / row.queries.max(1) as f64);
+        let students = of_seeds.iter().flat_map(|row| row.students.iter().map(|student| student.accuracy));
+        Some(SweepLine {
+            values: values.to_vec(),
+            row: of_seeds.first()?.name.clone(),
+            data_independent: largest(|row| row.data_independent.as_ref().map(|account| account.epsilon)),
+            data_dependent: largest(|row| row.data_dependent.as_ref().map(|account| account.epsilon)),
+            labels: Spread::of(of_seeds.iter().filter_map(|row| row.label_accuracy)),
+            answered: Spread::of(of_seeds.iter().filter_map(answered)),
+            students: Spread::of(students),
+        })
+    };
+    (0..rows).filter_map(line).collect()
+}

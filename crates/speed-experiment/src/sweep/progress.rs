@@ -1,0 +1,36 @@
+//! The progress of one run of a sweep.
+
+use crate::progress::Progress;
+
+/// Passes on the progress of one run, and says which of all it is.
+pub(super) struct SettingProgress<'a> {
+    all: &'a dyn Progress,
+    place: String,
+}
+
+impl<'a> SettingProgress<'a> {
+    pub(super) fn new(all: &'a dyn Progress, setting: usize, settings: usize) -> Self {
+        Self { all, place: format!("{setting}/{settings}") }
+    }
+}
+
+impl Progress for SettingProgress<'_> {
+    fn begin(&self, stage: &str, unit: &str, units: u64, done: u64) {
+        self.all.begin(&format!("{} {stage}", self.place), unit, units, done);
+    }
+
+    fn advance(&self, units: u64, note: &str) {
+        self.all.advance(units, note);
+    }
+
+    fn end(&self, summary: &str) {
+        self.all.end(&format!("{} {summary}", self.place));
+    }
+
+    fn note(&self, line: &str) {
+        // Most stages of most settings are done already, in the first one.
+        if !line.ends_with(": done already") {
+            self.all.note(line);
+        }
+    }
+}
