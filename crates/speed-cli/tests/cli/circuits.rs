@@ -79,6 +79,100 @@ fn exact_circuits_agree_and_the_papers_says_what_it_left_unresolved() {
     assert_eq!(determined(&place.run_folder("two", "circuits")), determined(&run), "threads changed the results");
 }
 
+/// The same noise in clear text and on ciphertexts.
+const NOISES: &str = r#"
+[[row]]
+name = "skellam in clear"
+aggregation = "trusted"
+mechanism = "skellam"
+sigma = 1.5
+
+[[row]]
+name = "skellam"
+aggregation = "encrypted"
+mechanism = "skellam"
+sigma = 1.5
+
+[[row]]
+name = "central in clear"
+aggregation = "trusted"
+placement = "central"
+
+[[row]]
+name = "central"
+aggregation = "encrypted"
+placement = "central"
+
+[[row]]
+name = "confident in clear"
+aggregation = "trusted"
+threshold = 5
+
+[[row]]
+name = "confident"
+aggregation = "encrypted"
+threshold = 5
+
+[[row]]
+name = "silent"
+aggregation = "trusted"
+threshold = 25
+"#;
+
+#[test]
+fn mechanisms_placements_and_thresholds_are_the_same_on_ciphertexts() {
+    let place = Workplace::new(&format!("{UNIFORM}{NOISES}"));
+    let table = place.succeeds(&["run", "config.toml", "--results", "one", "--set", "queries.count=12"]);
+    let run = place.run_folder("one", "circuits");
+    let labels =
+        |row: &str| fs::read_to_string(run.join(format!("stages/aggregate-{row}/labels.csv"))).expect("labels");
+    for row in ["skellam", "central", "confident"] {
+        assert_eq!(labels(row), labels(&format!("{row}-in-clear")), "{row}");
+        assert_ne!(labels(row), labels("trusted"), "{row}: other noise, other labels");
+    }
+    let report: serde_json::Value =
+        serde_json::from_slice(&fs::read(run.join("tables/table.json")).expect("table")).expect("json");
+    let row =
+        |name: &str| report["rows"].as_array().expect("rows").iter().find(|row| row["name"] == name).expect("a row");
+    let without_label = labels("confident").lines().filter(|line| line.ends_with(',')).count() as u64;
+    assert!((1..12).contains(&without_label), "{}", labels("confident"));
+    assert_eq!(row("confident")["answered"].as_u64(), Some(12 - without_label));
+    assert_eq!(row("silent")["answered"].as_u64(), Some(0));
+    assert_eq!(row("central").get("answered"), None);
+    assert!(table.contains("answered"), "{table}");
+
+    // A claim says what noise it is about. With the server's noise nobody else knows any of it.
+    let claim = |name: &str, column: &str| row(name)[column]["claim"].as_str().unwrap_or_default().to_owned();
+    assert!(claim("skellam", "data_dependent").contains("Skellam"), "{}", claim("skellam", "data_dependent"));
+    assert!(claim("confident", "data_independent").contains("no answer"), "{}", claim("confident", "data_independent"));
+    let central = claim("central", "data_dependent");
+    assert!(central.contains("trusted aggregator") || central.contains("central"), "{central}");
+    assert!(row("skellam")["paper_formulas"].is_null() && row("confident")["paper_formulas"].is_null());
+
+    place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "1", "--set", "queries.count=12"]);
+    assert_eq!(determined(&place.run_folder("two", "circuits")), determined(&run));
+}
+
+#[test]
+fn real_noise_of_the_server_is_charged_with_its_threshold() {
+    let place = Workplace::new(
+        &UNIFORM.replace("\"simulation\"", "\"operating-system\"\nplacement = \"central\"\nthreshold = 5"),
+    );
+    place.succeeds(&["run", "config.toml"]);
+    let ledger = fs::read_to_string(place.path("results/circuits/ledger")).expect("a ledger");
+    assert!(ledger.contains("threshold"), "{ledger}");
+    let first = determined(&place.run_folder("results", "circuits"));
+    place.succeeds(&["run", "config.toml"]);
+    assert_eq!(determined(&place.run_folder("results", "circuits")), first);
+    assert_eq!(fs::read_to_string(place.path("results/circuits/ledger")).expect("a ledger"), ledger, "paid twice");
+    // Skellam noise has no price yet.
+    place.fails(
+        &["run", "config.toml", "--set", "noise.mechanism=skellam", "--set", "noise.sigma=40"],
+        2,
+        &["--set", "`noise.mechanism`", "simulation"],
+    );
+}
+
 #[test]
 fn votes_at_random_follow_the_seed_and_the_table_has_no_column_for_what_cannot_happen() {
     let place = Workplace::new(UNIFORM);

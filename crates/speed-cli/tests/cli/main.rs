@@ -11,4 +11,5 @@ mod own_images;
 mod privacy;
 mod resume;
 mod roles;
+mod sweep;
 mod truth;

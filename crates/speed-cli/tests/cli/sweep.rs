@@ -1,0 +1,104 @@
+//! Sweeps: many settings, one table.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::common::{TINY, Workplace};
+
+/// The tiny experiment in clear text, whose keys would take most of the time.
+fn tiny() -> String {
+    TINY.replace("encrypted", "trusted")
+}
+
+fn sweep() -> String {
+    let tiny = tiny();
+    let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
+    format!("{head}[sweep]\ngamma = [0.5, 1.0]\nseed = [3, 4]\n\n{rows}")
+}
+
+/// The folders of the runs, and that of the sweep's tables.
+fn folders(place: &Workplace, results: &str) -> (Vec<PathBuf>, PathBuf) {
+    let entries = fs::read_dir(place.path(results).join("tiny")).expect("results");
+    let mut all: Vec<PathBuf> = entries.map(|entry| entry.expect("entry").path()).collect();
+    all.sort();
+    let (sweeps, runs): (Vec<PathBuf>, Vec<PathBuf>) = all
+        .into_iter()
+        .partition(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("sweep-")));
+    assert_eq!(sweeps.len(), 1, "{sweeps:?}");
+    (runs, sweeps[0].clone())
+}
+
+#[test]
+fn a_sweep_shares_what_does_not_change_and_ends_in_one_table() {
+    let place = Workplace::new(&sweep());
+    let text = place.succeeds(&["run", "config.toml", "--results", "one", "--threads", "2"]);
+    let (runs, folder) = folders(&place, "one");
+    assert_eq!(runs.len(), 4, "{runs:?}");
+    for part in ["SIMULATION", "4 runs", "gamma", "tau = 0.8, ours", "sweep-"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+
+    // Two seeds, so two ensembles: each was trained once, and its record is in the two runs that it serves.
+    let records = runs.iter().map(|run| fs::read(run.join("stages/teachers/stage.json")).expect("a record"));
+    let mut records: Vec<Vec<u8>> = records.collect();
+    records.sort();
+    records.dedup();
+    assert_eq!(records.len(), 2, "teachers were trained more than once");
+
+    // A line for each gamma and row, the seeds together.
+    let read = |name: &str| fs::read_to_string(folder.join(name)).expect(name);
+    let csv = read("sweep.csv");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 1 + 2 * 4, "{csv}");
+    assert!(lines[0].starts_with("gamma,row,ε data-independent"), "{csv}");
+    assert!(lines[1].starts_with("0.5,Non-private,") && lines[5].starts_with("1.0,Non-private,"), "{csv}");
+    let report: serde_json::Value = serde_json::from_str(&read("sweep.json")).expect("json");
+    let settings: Vec<String> =
+        report["settings"].as_array().expect("settings").iter().map(|s| s["values"].to_string()).collect();
+    assert_eq!(settings, ["[\"0.5\",\"3\"]", "[\"0.5\",\"4\"]", "[\"1.0\",\"3\"]", "[\"1.0\",\"4\"]"]);
+
+    // The same again, on another number of threads and from what is there: the same bytes.
+    place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "1"]);
+    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    let (_, other) = folders(&place, "two");
+    for name in ["sweep.csv", "sweep.json", "sweep.md"] {
+        assert_eq!(fs::read(other.join(name)).expect(name), read(name).as_bytes(), "{name}");
+    }
+}
+
+#[test]
+fn a_setting_is_the_run_of_its_own_config() {
+    let place = Workplace::new(&sweep());
+    place.succeeds(&["run", "config.toml", "--results", "swept"]);
+    let alone = ["run", "alone.toml", "--results", "alone", "--set", "noise.gamma=0.5", "--set", "seed=4"];
+    fs::write(place.path("alone.toml"), tiny()).expect("a config");
+    place.succeeds(&alone);
+    let alone = place.run_folder("alone", "tiny");
+    let swept = place.path("swept/tiny").join(alone.file_name().expect("an id"));
+    for name in ["table.md", "table.json"] {
+        let [one, other] = [&swept, &alone].map(|run| fs::read(run.join("tables").join(name)).expect(name));
+        assert_eq!(one, other, "{name}");
+    }
+}
+
+#[test]
+fn bad_sweeps_and_dry_runs() {
+    let place = Workplace::new(&sweep());
+    let plan = place.succeeds(&["run", "config.toml", "--dry-run"]);
+    assert!(plan.contains("4 runs") && plan.contains("gamma = 0.5, seed = 4"), "{plan}");
+    let plans: serde_json::Value =
+        serde_json::from_str(&place.succeeds(&["run", "config.toml", "--dry-run", "--json"])).expect("json");
+    let plans = plans.get("settings").unwrap_or(&plans);
+    assert_eq!(plans.as_array().map(Vec::len), Some(4));
+    assert!(!place.path("results").exists(), "a dry run wrote something");
+    place.fails(&["run", "config.toml", "--force", "votes"], 2, &["--force votes", "4 runs"]);
+
+    let bad = |from: &str, to: &str, words: &[&str]| {
+        fs::write(place.path("bad.toml"), sweep().replace(from, to)).expect("a config");
+        place.fails(&["run", "bad.toml"], 2, words);
+    };
+    bad("gamma = [0.5, 1.0]", "gamma = 0.5", &["bad.toml:", "`sweep.gamma`", "a list of values"]);
+    bad("gamma = [0.5, 1.0]", "gamma = [0.5, -1.0]", &["[sweep], gamma = -1.0", "`noise.gamma`"]);
+    bad("gamma = [0.5, 1.0]", "gama = [0.5]", &["[sweep], gama = 0.5", "unknown key"]);
+    bad("gamma = [0.5, 1.0]", "teachers = [5, 100000]", &["[sweep], teachers = 100000"]);
+}
