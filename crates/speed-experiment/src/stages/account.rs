@@ -100,16 +100,21 @@ impl Stage for AccountStage<'_> {
         let tight =
             tight.with_adversary(if central { Adversary::ExternalWithCentral } else { Adversary::ExternalWithDropout });
         let mut bounds = Bounds::default();
+        context.progress.begin(&format!("account {}", self.row.name), "claims", 4, 0);
         bounds.data_dependent = bounds.value("ε data-dependent", tight.account(counts));
+        context.progress.advance(1, "");
         bounds.data_dependent_collusion =
             bounds.value("ε data-dependent collusion", tight.with_adversary(Adversary::Colluding).account(counts));
+        context.progress.advance(1, "");
         bounds.data_independent = bounds.value("ε data-independent", tight.account_queries(counts.len()));
+        context.progress.advance(1, "");
         // The paper has no other noise, and no threshold.
         if let (Some(gamma), None) = (noise.mechanism().gamma(), noise.threshold) {
             let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
             bounds.paper_formulas = bounds.value("ε paper formulas", paper.account(counts));
         }
         folder.write_json(BOUNDS, &bounds)?;
+        context.progress.end(&format!("{}: accounted for", self.row.name));
         Ok(vec![BOUNDS.into()])
     }
 
