@@ -5,6 +5,7 @@ mod svg;
 
 use rayon::prelude::*;
 use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
+use speed_experiment::Table;
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind};
 
 /// Points of each curve.
@@ -134,14 +135,15 @@ impl Figure {
     /// Writes comma-separated values: x, and epsilon of each curve, not rounded.
     pub(crate) fn to_csv(&self) -> String {
         let x = if self.x_is_logarithmic { "gamma" } else { "tau" };
-        let names: Vec<&str> = self.curves.iter().map(|curve| curve.column).collect();
-        let mut text = format!("{x},{}\n", names.join(","));
+        let mut table = Table::new([x].into_iter().chain(self.curves.iter().map(|curve| curve.column)));
         let rows = self.curves.first().map_or(0, |curve| curve.points.len());
         for row in 0..rows {
-            let values: Vec<String> = self.curves.iter().map(|curve| curve.points[row].1.to_string()).collect();
-            text.push_str(&format!("{},{}\n", self.curves[0].points[row].0, values.join(",")));
+            let values = self.curves.iter().map(|curve| curve.points[row].1);
+            table.push(
+                [self.curves[0].points[row].0].into_iter().chain(values).map(|value| value.to_string()).collect(),
+            );
         }
-        text
+        table.to_csv()
     }
 
     /// Draws the figure as SVG. Curves differ by dashes and width as well as by shade.

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use burn::tensor::Device;
 use serde::Serialize;
@@ -132,9 +132,6 @@ impl Sizes {
     }
 }
 
-/// Processor time is told in hundredths of a second: what takes less than this is timed by the clock.
-const COARSE: Duration = Duration::from_millis(200);
-
 /// Returns the processor seconds of `work`, the least of three: a moment is easily disturbed. What other programs take does not count, where
 /// the system tells processor time.
 fn seconds(work: impl Fn() -> Result<(), ExperimentError>) -> Result<f64, ExperimentError> {
@@ -142,7 +139,7 @@ fn seconds(work: impl Fn() -> Result<(), ExperimentError>) -> Result<f64, Experi
     for _ in 0..3 {
         let (start, clock) = (processor_time(), Instant::now());
         work()?;
-        let spent = start.zip(processor_time()).map(|(start, end)| end - start).filter(|spent| *spent > COARSE);
+        let spent = start.zip(processor_time()).map(|(start, end)| end - start);
         let spent = spent.unwrap_or_else(|| clock.elapsed());
         least = least.min(spent.as_secs_f64());
         if least > LONG {

@@ -1,4 +1,6 @@
 //! The machine and the versions behind a result.
+//!
+//! Two fields of files under `/proc`, read here: a library that knows every system (`sysinfo`) would be a large one for that.
 
 use serde::{Deserialize, Serialize};
 

@@ -32,6 +32,6 @@ pub use plan::{Plan, PlannedRow, plan};
 pub use progress::{Progress, Silent};
 pub use report::{Report, ReportRow, StageTime};
 pub use runner::run;
-pub use store::{RunSummary, list_runs};
+pub use store::{RunSummary, list_runs, write_atomic};
 pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep};
 pub use table::Table;

@@ -12,6 +12,7 @@ mod remains;
 mod run;
 mod sweep;
 
+pub use atomic::write_atomic;
 pub(crate) use atomic::{remove_unfinished, write_secret};
 pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_payload};

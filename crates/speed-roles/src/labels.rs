@@ -1,4 +1,7 @@
 //! A teacher's votes: one label per query, as `.npy` or `.csv`.
+//!
+//! Text is read here and not by the crate `csv`: one or two whole numbers a line and nothing else, and a fault is named with its line, which
+//! `csv` counts wrongly where lines end in CR LF.
 
 use speed_npy::{NpyError, WholeNumbers};
 

@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "seeds" => seeds = value.parse()?,
             "first" => first = value.parse()?,
             "neighbours" => neighbours = value.parse()?,
-            "labels" => labels = Some(read_labels(&std::fs::read_to_string(value)?)?),
+            "labels" => labels = Some(read_labels(value)?),
             _ => {
                 let mut place = Some(&mut settings);
                 for part in key.split('.') {
@@ -120,20 +120,17 @@ fn nearest(image: &[u8], known: &Split) -> Option<u8> {
 }
 
 /// Pool image and label of every line `query,pool_image,label`; queries without a label are left out.
-fn read_labels(text: &str) -> Result<Vec<(usize, u8)>, Box<dyn Error>> {
-    let mut labelled = Vec::new();
-    for line in text.lines().skip(1) {
-        let cells: Vec<&str> = line.split(',').collect();
-        let &[_, image, label] = cells.as_slice() else { return Err(format!("{line}: expected three cells").into()) };
-        if !label.is_empty() {
-            labelled.push((image.parse()?, label.parse()?));
-        }
-    }
-    Ok(labelled)
+fn read_labels(path: &str) -> Result<Vec<(usize, u8)>, csv::Error> {
+    let mut labels = csv::Reader::from_path(path)?;
+    let lines = labels.deserialize::<(usize, usize, Option<u8>)>();
+    lines.filter_map(|line| line.map(|(_, image, label)| Some((image, label?))).transpose()).collect()
 }
 
 /// Processor time of this thread so far; not a number where the system does not tell it.
 fn core_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split(' ').next().and_then(|nanoseconds| nanoseconds.parse::<f64>().ok()).map_or(f64::NAN, |ns| ns * 1e-9)
+    #[cfg(unix)]
+    return std::time::Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime))
+        .map_or(f64::NAN, |time| time.as_secs_f64());
+    #[cfg(not(unix))]
+    return f64::NAN;
 }

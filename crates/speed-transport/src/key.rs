@@ -15,7 +15,7 @@ pub struct PeerKey(pub [u8; 32]);
 
 impl fmt::Display for PeerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(&self.0[..8]))
     }
 }
 

@@ -1,4 +1,6 @@
 //! Statistics of a handful of repeats.
+//!
+//! Not those of `statrs`, whose sums in one pass differ in the last digit: published reports hold these.
 
 /// Returns the mean, and the sample standard deviation of two or more.
 pub(crate) fn mean_and_deviation(values: &[f64]) -> (Option<f64>, Option<f64>) {

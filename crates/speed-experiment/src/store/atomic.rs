@@ -12,7 +12,7 @@ use crate::error::{ExperimentError, ResultsFault};
 ///
 /// # Errors
 /// If the folder cannot be written.
-pub(super) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     // Results are for sharing: the usual permissions, less the user's umask, instead of a temporary file's 0600.
     write_with_mode(path, bytes, 0o666)
 }
@@ -57,7 +57,7 @@ pub(crate) fn remove_unfinished(folder: &Path, depth: usize) -> Result<(), Exper
 
 #[cfg_attr(not(unix), expect(unused_variables, reason = "permissions of other systems are not set"))]
 fn write_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), ExperimentError> {
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let write = || -> std::io::Result<()> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(WRITING);

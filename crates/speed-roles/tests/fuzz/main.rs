@@ -146,6 +146,10 @@ impl Clock {
 }
 
 fn processor_seconds() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
+    #[cfg(unix)]
+    return Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime))
+        .ok()
+        .map(|time| time.as_secs_f64());
+    #[cfg(not(unix))]
+    return None;
 }

@@ -1,12 +1,11 @@
 //! `speed figure`
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::json;
 use speed_accountant::{AccountError, Adversary};
 use speed_core::printable_path;
-use speed_experiment::ExperimentError;
+use speed_experiment::{ExperimentError, write_atomic};
 use speed_mechanism::InverseScale;
 
 use super::{counts, flag};
@@ -73,23 +72,12 @@ impl Files {
 }
 
 fn write(Files { svg, csv }: &Files, figure: &Figure, json: bool) -> Result<(), Failure> {
-    write_whole(svg, &figure.to_svg())?;
-    write_whole(csv, &figure.to_csv())?;
+    write_atomic(svg, figure.to_svg().as_bytes())?;
+    write_atomic(csv, figure.to_csv().as_bytes())?;
     if json {
         let curves: serde_json::Map<String, serde_json::Value> =
             figure.curves().into_iter().map(|(name, points)| (name.to_owned(), json!(points))).collect();
         return print_json(&json!({ "svg": svg, "csv": csv, "curves": curves, "asymptote": figure.asymptote() }));
     }
     print(&format!("{}\n{}\n", printable_path(svg), printable_path(csv)))
-}
-
-/// Writes a file under a temporary name first, so that nobody sees half a file.
-fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |source| ExperimentError::Io { action: "write", path: path.to_path_buf(), source };
-    let temporary = PathBuf::from(format!("{}.tmp", path.display()));
-    std::fs::File::create(&temporary)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&temporary, path))
-        .map_err(failed)?;
-    Ok(())
 }
