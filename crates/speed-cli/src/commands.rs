@@ -1,6 +1,7 @@
 //! The commands: parse, call, print. Results go to standard output, everything else to standard error.
 
 mod client;
+mod compare;
 mod data;
 mod identity;
 mod price;
@@ -95,6 +96,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Run(options) => run::run(&options),
         Command::List { results, json } => runs::list(&results, json),
         Command::Show { run, json } => runs::show(&run, json),
+        Command::Compare(options) => compare::compare(&options),
         Command::Data(command) => data::execute(command),
         Command::Student(command) => student::execute(command),
         Command::Teacher(command) => teacher::execute(command),

@@ -33,6 +33,7 @@ First steps:
   speed run configs/mnist.toml                the paper's table
   speed list                                  what has been run
   speed show results/mnist/RUN --json         a finished run, for a program
+  speed compare RUN RUN --paper               runs side by side, and beside the paper
   speed account --votes VOTES.npy --gamma 0.1 --delta 1e-5    what a run of queries cost
 
 A labelling round between organisations (docs/hospitals.md; student and server must not work together):
@@ -84,6 +85,11 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Put finished runs side by side, and beside the paper
+    ///
+    /// Prints what differs in their configs, versions and machines, and for every figure of rows of the same name the values and their
+    /// differences from the first run, of students with Welch's interval at 95 %.
+    Compare(CompareOptions),
     /// Check or fetch datasets
     #[command(subcommand)]
     Data(DataCommand),
@@ -140,6 +146,29 @@ pub(crate) struct RunOptions {
     /// Print the report as JSON instead of the table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareOptions {
+    /// Runs, each a folder results/EXPERIMENT/RUN, an experiment with one finished run, or the beginning of a run's id; differences are from
+    /// the first
+    #[arg(required = true, value_name = "RUN", num_args = 1..=26)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Beside the paper's own figures, as far as the configs carry them
+    #[arg(long)]
+    pub(crate) paper: bool,
+    /// Folder of all results, in which runs are looked for by name
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub(crate) results: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+    /// Print the figures as comma-separated values, not rounded
+    #[arg(long, conflicts_with_all = ["json", "markdown"])]
+    pub(crate) csv: bool,
 }
 
 #[derive(Debug, Subcommand)]

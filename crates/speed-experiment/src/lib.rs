@@ -3,6 +3,7 @@
 //! The way of the data is the order of [`run`]: images, teachers, votes, queries, labelling and accounting for each row,
 //! students, table.
 
+mod compare;
 pub mod config;
 mod cost;
 mod csv;
@@ -23,6 +24,10 @@ mod store;
 mod sweep;
 mod table;
 
+pub use compare::{
+    ClaimDifference, ComparedRun, Comparison, Difference, Figure, FigureComparison, Measure, RowComparison,
+    SettingDifference, WithoutSpread,
+};
 pub use config::{Config, ConfigError, Source, Sweep};
 pub use cost::Cost;
 pub use environment::Environment;
@@ -32,6 +37,6 @@ pub use plan::{Plan, PlannedRow, plan};
 pub use progress::{Progress, Silent};
 pub use report::{Report, ReportRow, StageTime};
 pub use runner::run;
-pub use store::{RunSummary, list_runs, write_atomic};
+pub use store::{RunSummary, find_run, list_runs, write_atomic};
 pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep};
 pub use table::Table;

@@ -1,6 +1,7 @@
 //! The run store: one folder per run, stages with fingerprints, atomic files, locks. It alone knows the names of its files.
 
 mod atomic;
+mod find;
 mod fingerprint;
 mod folder;
 mod layout;
@@ -14,6 +15,7 @@ mod sweep;
 
 pub use atomic::write_atomic;
 pub(crate) use atomic::{remove_unfinished, write_secret};
+pub use find::find_run;
 pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_payload};
 pub(crate) use layout::{PUBLISHED, is_called, report_path};

@@ -4,6 +4,7 @@ mod bad_input;
 mod budget;
 mod circuits;
 mod common;
+mod compare;
 mod dry_run;
 mod machines;
 mod network;

@@ -24,6 +24,30 @@ pub enum ResultsFault {
     /// A run has no report.
     #[error("no finished run here ({0}); `speed list` shows which there are")]
     Unfinished(#[source] std::io::Error),
+    /// No finished run has this name.
+    #[error(
+        "no finished run of this name: expected a run's folder, an experiment's with one run, or, below {}, an experiment's name or \
+         the beginning of a run's id; `speed list` shows which there are",
+        printable_path(results)
+    )]
+    NoRun {
+        /// The folder of results that was searched.
+        results: PathBuf,
+    },
+    /// Several finished runs have this name.
+    #[error("{} finished runs of this name, expected one: {}", found.len(), folders(found))]
+    SeveralRuns {
+        /// Their folders.
+        found: Vec<PathBuf>,
+    },
+    /// A report is larger than any.
+    #[error("not a report that this version wrote: expected a file of at most {max} bytes, found {found}")]
+    ReportSize {
+        /// Bytes of a report at most.
+        max: u64,
+        /// Its length, as far as it was read.
+        found: u64,
+    },
     /// There is no folder of results.
     #[error("there is no such folder of results")]
     NoFolder,
@@ -102,6 +126,10 @@ pub enum Damage {
     /// The folder is missing or was changed.
     #[error("is missing or was changed")]
     Gone,
+}
+
+fn folders(found: &[PathBuf]) -> String {
+    found.iter().map(|folder| printable_path(folder)).collect::<Vec<_>>().join(", ")
 }
 
 fn price_text(price: &Result<(f64, f64), Box<dyn std::error::Error + Send + Sync>>) -> String {

@@ -1,5 +1,7 @@
 //! The report of a finished run, and its form on the disk.
 
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +13,9 @@ use crate::environment::Environment;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::stages::{EnsembleQuality, LabellingTimes};
 use crate::store::report_path;
+
+/// Bytes of a report at most: a thousand times those of a long table. Results may be from anywhere.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Wall-clock time of a stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -103,7 +108,21 @@ impl Report {
     pub fn read(run: &Path) -> Result<Self, ExperimentError> {
         let path = report_path(run);
         let failure = |fault| ExperimentError::Results { path: path.clone(), fault };
-        let bytes = std::fs::read(&path).map_err(|error| failure(ResultsFault::Unfinished(error)))?;
+        let bytes = read_up_to(&path, MAX_BYTES + 1).map_err(|error| failure(ResultsFault::Unfinished(error)))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            let found = std::fs::metadata(&path).map_or(MAX_BYTES + 1, |file| file.len());
+            return Err(failure(ResultsFault::ReportSize { max: MAX_BYTES, found }));
+        }
         serde_json::from_slice(&bytes).map_err(|error| failure(ResultsFault::NoReport(error)))
     }
+}
+
+/// Reads a regular file, or its beginning.
+fn read_up_to(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

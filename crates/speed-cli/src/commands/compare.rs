@@ -1,0 +1,28 @@
+//! `speed compare`
+
+use speed_core::printable_path;
+use speed_experiment::{Comparison, Report, find_run};
+
+use super::{Failure, print, print_json, usage};
+use crate::options::CompareOptions;
+
+pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
+    if options.runs.len() + usize::from(options.paper) < 2 {
+        return Err(usage("paper", "one run alone has nothing beside it: name another one, or give --paper".into()));
+    }
+    let read = |run| -> Result<(String, Report), Failure> {
+        let folder = find_run(&options.results, run)?;
+        Ok((printable_path(&folder), Report::read(&folder)?))
+    };
+    let runs: Vec<(String, Report)> = options.runs.iter().map(|run| read(run)).collect::<Result<_, Failure>>()?;
+    let comparison = Comparison::new(&runs, options.paper);
+    if options.json {
+        print_json(&comparison)
+    } else if options.csv {
+        print(&comparison.to_csv())
+    } else if options.markdown {
+        print(&comparison.to_markdown())
+    } else {
+        print(&comparison.to_text())
+    }
+}

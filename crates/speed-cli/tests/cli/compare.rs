@@ -1,0 +1,127 @@
+//! Runs side by side, and beside the paper.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::Workplace;
+
+/// True labels in place of votes and two small students: a run of a moment.
+const SMALL: &str = r#"
+name = "small"
+seed = 3
+
+[data]
+train_images = 10
+test_images = 150
+pool_images = 100
+
+[ensemble]
+teachers = 2
+
+[votes]
+source = "truth"
+
+[queries]
+count = 20
+
+[student]
+epochs = 2
+batch = 20
+generator = [20, 20]
+discriminator = [40, 20]
+latent = 10
+
+[table]
+repeats = 2
+
+[[row]]
+name = "Non-private"
+aggregation = "non-private"
+[row.paper]
+accuracy = 96.22
+deviation = 2.27
+"#;
+
+/// The folder of published results, whose runs are found by their ids wherever they lie in it.
+const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
+
+#[test]
+fn two_runs_and_the_paper() {
+    let place = Workplace::new(SMALL);
+    place.succeeds(&["run", "config.toml"]);
+    let first = place.run_folder("results", "small");
+    place.succeeds(&["run", "config.toml", "--set", "seed=4", "--set", "student.epochs=3"]);
+    let first = first.to_str().expect("a path");
+    let second = {
+        let runs =
+            fs::read_dir(place.path("results/small")).expect("results").map(|entry| entry.expect("entry").path());
+        runs.filter(|run| run.is_dir()).find(|run| run != Path::new(first)).expect("a second run")
+    };
+    let second = second.file_name().expect("a name").to_str().expect("an id");
+
+    let json = place.succeeds(&["compare", first, &second[..8], "--paper", "--json"]);
+    let json: Value = serde_json::from_str(&json).expect("json");
+    assert_eq!((&json["schema"], &json["runs"][2]["label"]), (&1.into(), &"paper".into()));
+    let keys: Vec<&str> =
+        json["settings"].as_array().expect("settings").iter().filter_map(|s| s["key"].as_str()).collect();
+    assert_eq!(keys, ["seed", "student.epochs"]);
+    let figures = json["rows"][0]["figures"].as_array().expect("figures");
+    let students = figures.iter().find(|line| line["figure"] == "student_percent").expect("students");
+    let [a, b] = [0, 1].map(|run| students["values"][run]["value"].as_f64().expect("a mean"));
+    let welch = &students["differences"][1];
+    assert!((welch["difference"].as_f64().expect("a difference") - (b - a)).abs() < 1e-9, "{students}");
+    assert!(welch["interval"][0].as_f64() <= welch["interval"][1].as_f64(), "{students}");
+    assert_eq!(students["values"][2]["value"], 96.22);
+
+    let text = place.succeeds(&["compare", first, second, "--paper"]);
+    for word in ["student.epochs", "Row Non-private", "B - A", "paper - A", "96.22 ± 2.27", "private"] {
+        assert!(text.contains(word), "{word:?} is not in {text}");
+    }
+    assert!(place.succeeds(&["compare", first, second, "--markdown"]).contains("## Row Non-private"));
+    assert!(place.succeeds(&["compare", first, second, "--csv"]).starts_with("row,figure,run,value"));
+
+    place.fails(&["compare", "small"], 2, &["--paper"]);
+    place.fails(&["compare", "small", "--paper"], 4, &["small", "2 finished runs", second]);
+    place.fails(&["compare", first, "nothing"], 4, &["nothing", "no finished run", "results", "speed list"]);
+}
+
+#[test]
+fn published_runs_and_the_paper() {
+    let place = Workplace::new("");
+    let text = place.succeeds(&["compare", "abaeb3d5b808", "606a56819cc9", "--results", PUBLISHED, "--paper"]);
+    for word in [
+        "student.epochs",
+        "Row tau = 0.7",
+        "96.90 ± 1.15 (3)",
+        "97.43 ± 0.93 (3)",
+        "96.06 ± 2.61",
+        "other claim",
+        "SIMULATION",
+    ] {
+        assert!(text.contains(word), "{word:?} is not in {text}");
+    }
+}
+
+#[test]
+fn hostile_reports_are_refused_in_a_sentence() {
+    let place = Workplace::new("");
+    let tables = place.path("bad/tables");
+    fs::create_dir_all(&tables).expect("a folder");
+    let report = tables.join("report.json");
+    let refused = |words: &[&str]| place.fails(&["compare", "bad", "--paper"], 4, words);
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let big = "{\"experiment\": \"x\", \"run\": \"y\", \"simulation\": true, \"config\": 1e999}";
+    for text in ["", "{", "[]", "null", deep.as_str(), big, "\u{0}"] {
+        fs::write(&report, text).expect("a report");
+        refused(&["bad/tables/report.json", "not a report that this version wrote"]);
+    }
+    fs::write(&report, [0xff, 0xfe]).expect("a report");
+    refused(&["not a report"]);
+    fs::File::create(&report).and_then(|file| file.set_len(65 << 20)).expect("a sparse file");
+    refused(&["at most 67108864 bytes", "found 68157440"]);
+    fs::remove_file(&report).expect("removed");
+    fs::create_dir(&report).expect("a folder");
+    refused(&["report.json", "not a regular file"]);
+}

@@ -1,0 +1,93 @@
+//! Finished runs by their folders, ids and names.
+
+use std::path::{Path, PathBuf};
+
+use super::layout::{PUBLISHED, folders_in, report_path};
+use crate::error::{ExperimentError, ResultsFault};
+
+/// Finds the finished run that `run` names: its folder, the folder of an experiment with one finished run, or, below `results` and
+/// `results/published`, an experiment's name, a run's id or its beginning, or `EXPERIMENT/RUN` with either.
+///
+/// # Errors
+/// If there is none, or more than one.
+pub fn find_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentError> {
+    let failure = |fault| ExperimentError::Results { path: run.to_path_buf(), fault };
+    let mut found = finished_in(run);
+    if found.is_empty() {
+        found = called(results, &run.to_string_lossy());
+    }
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(failure(ResultsFault::NoRun { results: results.to_path_buf() })),
+        _ => Err(failure(ResultsFault::SeveralRuns { found })),
+    }
+}
+
+/// Returns the folder itself, if it is a finished run's, or else the finished runs in it.
+fn finished_in(folder: &Path) -> Vec<PathBuf> {
+    if is_finished(folder) {
+        return vec![folder.to_path_buf()];
+    }
+    folders_in(folder).into_iter().map(|run| folder.join(run)).filter(|run| is_finished(run)).collect()
+}
+
+fn is_finished(run: &Path) -> bool {
+    report_path(run).exists()
+}
+
+/// Returns the finished runs of that name: an experiment's all, or those whose ids begin with it.
+fn called(results: &Path, name: &str) -> Vec<PathBuf> {
+    let published = results.join(PUBLISHED);
+    let below = |folder: &Path| -> Vec<(String, PathBuf)> {
+        folders_in(folder).into_iter().map(|experiment| (experiment.clone(), folder.join(experiment))).collect()
+    };
+    let experiments: Vec<(String, PathBuf)> = [results, &published].into_iter().flat_map(below).collect();
+    let all = experiments.iter().filter(|(experiment, _)| experiment == name);
+    let all: Vec<PathBuf> = all.flat_map(|(_, folder)| finished_in(folder)).collect();
+    if !all.is_empty() {
+        return all;
+    }
+    let (of, id) = name.split_once('/').map_or((None, name), |(experiment, id)| (Some(experiment), id));
+    let runs = experiments.iter().filter(|(experiment, _)| of.is_none_or(|of| of == experiment));
+    let runs = runs.flat_map(|(_, folder)| folders_in(folder).into_iter().map(|run| (folder.join(&run), run)));
+    let matching = runs.filter(|(folder, run)| !id.is_empty() && run.starts_with(id) && is_finished(folder));
+    matching.map(|(folder, _)| folder).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_have_several_names() {
+        let results = tempfile::tempdir().expect("a folder");
+        for run in ["a/0123", "a/0199", "b/4567", "published/a/89ab", "published/c/cdef"] {
+            std::fs::create_dir_all(results.path().join(run).join("tables")).expect("a run");
+            std::fs::write(report_path(&results.path().join(run)), "").expect("a report");
+        }
+        std::fs::create_dir_all(results.path().join("b/unfinished")).expect("a run");
+        let find = |name: &str| find_run(results.path(), Path::new(name));
+        for (name, run) in [
+            ("b", "b/4567"),
+            ("012", "a/0123"),
+            ("a/0199", "a/0199"),
+            ("89", "published/a/89ab"),
+            ("a/8", "published/a/89ab"),
+            ("c", "published/c/cdef"),
+        ] {
+            assert_eq!(find(name).expect(name), results.path().join(run));
+        }
+        assert_eq!(find_run(Path::new("none"), &results.path().join("b")).expect("b"), results.path().join("b/4567"));
+        for (name, word) in [
+            ("a", "0123"),
+            ("0", "0199"),
+            ("", "no finished run"),
+            ("unfinished", "no finished run"),
+            ("b/0", "no finished run"),
+            ("../a", "no finished run"),
+        ] {
+            let error = find(name).expect_err(name).to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}
