@@ -40,10 +40,15 @@ fn a_file_and_the_command_line_change_what_they_name() {
 /// The run ids of the presets, by which finished runs are found.
 const PRESETS: [(&str, &str); 20] = [
     ("argmax-accuracy", "88d5c62e3abe"),
+    ("confident", "bd7c3fc0a4d5"),
     ("default", "b8a8f27914b3"),
     ("mnist", "abaeb3d5b808"),
     ("mnist-500-epochs", "606a56819cc9"),
     ("mnist-paper", "f29d96ef6358"),
+    ("mnist-sweeps", "d1da40718587"),
+    ("mnist-sweeps", "d1da40718587"),
+    ("mnist-sweeps", "ef2829cd6612"),
+    ("mnist-teachers", "2cda538e106d"),
     ("mnist-true-labels", "000544310267"),
     ("pictures", "ac3f1e98b46b"),
     ("published-votes", "d6ebd506c782"),
