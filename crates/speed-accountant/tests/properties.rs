@@ -88,7 +88,10 @@ proptest! {
         let paper_both = of(Bound::Paper, NeighbouringRelation::BothWays, Adversary::ExternalWithDropout);
         let any = accountant.account_queries(rows.len()).expect("queries").epsilon;
         let above = |more: f64, less: f64| more >= less * (1.0 - 1e-6) - 1e-9;
-        prop_assert!(above(tight, tight_one), "{tight} below {tight_one} in one direction");
+        // Either bound is valid for one direction; where both are next to nothing, the searches over orders end at different ones of
+        // those that differ by less than the largest order can tell.
+        let told = -log_delta / 4096.0;
+        prop_assert!(above(tight + told, tight_one), "{tight} below {tight_one} in one direction");
         prop_assert!(above(outcome, tight), "outcome {outcome} below tight {tight}");
         prop_assert!(above(paper_both, paper), "paper {paper_both} below {paper} in one direction");
         prop_assert!(above(collusion, tight), "collusion {collusion} below dropout {tight}");

@@ -4,13 +4,42 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use speed_experiment::Progress;
+
+/// The time between two lines about the same stage where no bar is drawn.
+const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Draws a run's progress.
 pub(crate) struct Bar {
     terminal: bool,
-    current: Mutex<Option<(ProgressBar, Instant)>>,
+    current: Mutex<Option<Stage>>,
+}
+
+/// The stage that is worked on.
+struct Stage {
+    bar: ProgressBar,
+    name: String,
+    unit: String,
+    started: Instant,
+    /// Units of an earlier attempt.
+    before: u64,
+    told: Instant,
+}
+
+impl Stage {
+    /// Returns how far it is: units, their rate, and the time left, as far as units of this attempt tell.
+    fn line(&self) -> String {
+        let (done, all) = (self.bar.position(), self.bar.length().unwrap_or_default());
+        let (new, seconds) = (done.saturating_sub(self.before), self.started.elapsed().as_secs_f64());
+        let mut line = format!("{}: {done} of {all} {}", self.name, self.unit);
+        if new > 0 && seconds > 0.0 {
+            let rate = new as f64 / seconds;
+            let left = Duration::from_secs_f64(all.saturating_sub(done) as f64 / rate);
+            line.push_str(&format!(", {rate:.2} a second, {} left", HumanDuration(left)));
+        }
+        line
+    }
 }
 
 impl Bar {
@@ -18,7 +47,7 @@ impl Bar {
         Self { terminal: std::io::stderr().is_terminal(), current: Mutex::new(None) }
     }
 
-    fn current(&self) -> std::sync::MutexGuard<'_, Option<(ProgressBar, Instant)>> {
+    fn current(&self) -> std::sync::MutexGuard<'_, Option<Stage>> {
         // A bar that another thread left is still a bar.
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,9 +94,16 @@ impl Progress for Bar {
                 if done > 0 { format!(", {done} done") } else { String::new() }
             ));
         }
-        let bar = if self.terminal { ProgressBar::new(units) } else { ProgressBar::hidden() };
-        let style = "{prefix:>15} {bar:28} {pos}/{len} {elapsed} left {eta} {wide_msg}";
-        bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let bar = ProgressBar::with_draw_target(Some(units), ProgressDrawTarget::hidden());
+        if self.terminal {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        let style = ProgressStyle::with_template("{prefix:>15} {bar:28} {pos}/{len} {elapsed}{left} {wide_msg}");
+        // Before a unit of this attempt is done nothing tells the time that is left.
+        let left = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = if state.pos() > done { write!(out, " left {:#}", HumanDuration(state.eta())) } else { Ok(()) };
+        };
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left));
         bar.set_prefix(stage.to_owned());
         // Work of an earlier attempt must not count as fast work of this one.
         bar.set_position(done);
@@ -75,28 +111,34 @@ impl Progress for Bar {
         if self.terminal {
             bar.enable_steady_tick(Duration::from_millis(250));
         }
-        *self.current() = Some((bar, Instant::now()));
+        let now = Instant::now();
+        let (name, unit) = (stage.to_owned(), unit.to_owned());
+        *self.current() = Some(Stage { bar, name, unit, started: now, before: done, told: now });
     }
 
     fn advance(&self, units: u64, note: &str) {
-        if let Some((bar, _)) = &*self.current() {
-            bar.inc(units);
-            if !note.is_empty() {
-                bar.set_message(note.to_owned());
-            }
+        let mut current = self.current();
+        let Some(stage) = current.as_mut() else { return };
+        stage.bar.inc(units);
+        if !note.is_empty() {
+            stage.bar.set_message(note.to_owned());
+        }
+        if !self.terminal && stage.told.elapsed() >= LINE_EVERY {
+            stage.told = Instant::now();
+            line(&stage.line());
         }
     }
 
     fn end(&self, summary: &str) {
-        if let Some((bar, started)) = self.current().take() {
-            bar.finish_and_clear();
-            line(&format!("{summary} ({:.1} s)", started.elapsed().as_secs_f64()));
+        if let Some(stage) = self.current().take() {
+            stage.bar.finish_and_clear();
+            line(&format!("{summary} ({:.1} s)", stage.started.elapsed().as_secs_f64()));
         }
     }
 
     fn note(&self, text: &str) {
         match &*self.current() {
-            Some((bar, _)) if self.terminal => bar.println(text),
+            Some(stage) if self.terminal => stage.bar.println(text),
             _ => line(text),
         }
     }

@@ -16,12 +16,14 @@ mod teacher;
 
 use std::io::Write;
 
+use clap::CommandFactory;
 use serde::Serialize;
+use serde_json::json;
 use speed_core::{ExitCode, printable};
 use speed_experiment::{ConfigError, ExperimentError};
 
 use crate::bar;
-use crate::options::Command;
+use crate::options::{Command, CommandLine};
 
 /// The reason for which a command stopped.
 #[derive(Debug)]
@@ -46,12 +48,20 @@ impl Failure {
         }
     }
 
-    pub(crate) fn report(&self) {
-        match self {
-            Self::Experiment(error) => bar::line(&format!("error: {}", shown(error))),
-            Self::Roles(error) => bar::line(&format!("error: {}", shown(error))),
-            Self::Network(error) => bar::line(&format!("error: {}", shown(error))),
-            Self::OutputClosed => {}
+    /// Writes it to standard error: a line, or an object for a program.
+    pub(crate) fn report(&self, json: bool) {
+        let message = match self {
+            Self::Experiment(error) => shown(error),
+            Self::Roles(error) => shown(error),
+            Self::Network(error) => shown(error),
+            Self::OutputClosed => return,
+        };
+        if json {
+            let error =
+                json!({ "code": self.exit_code().code(), "meaning": self.exit_code().meaning(), "message": message });
+            bar::line(&json!({ "schema": SCHEMA, "error": error }).to_string());
+        } else {
+            bar::line(&format!("error: {message}"));
         }
     }
 }
@@ -95,7 +105,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(options) => run::run(&options),
         Command::List { results, json } => runs::list(&results, json),
-        Command::Show { run, json } => runs::show(&run, json),
+        Command::Show { run, results, legend, json } => runs::show(&run, &results, legend, json),
         Command::Compare(options) => compare::compare(&options),
         Command::Data(command) => data::execute(command),
         Command::Student(command) => student::execute(command),
@@ -107,8 +117,28 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Audit(options) => privacy::audit(&options),
         Command::Ledger(command) => privacy::ledger(&command),
         Command::Figure(command) => privacy::figure(&command),
+        Command::Completions { shell } => completions(shell),
+        Command::Manual => manual(),
     }
 }
+
+/// Prints a shell's completions of the command line.
+fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut CommandLine::command(), "speed", &mut script);
+    print(&String::from_utf8_lossy(&script))
+}
+
+/// Prints the manual page, with every command's options, for `man -l -`.
+fn manual() -> Result<(), Failure> {
+    let mut page = Vec::new();
+    let rendered = clap_mangen::Man::new(CommandLine::command().flatten_help(true)).render(&mut page);
+    rendered.map_err(|source| ExperimentError::Io { action: "write", path: "the manual".into(), source })?;
+    print(&String::from_utf8_lossy(&page))
+}
+
+/// The version of the JSON that commands print.
+const SCHEMA: u32 = 1;
 
 /// A value of the command line that is refused.
 fn usage(name: &str, message: String) -> Failure {
@@ -136,9 +166,15 @@ fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Writes a result as JSON.
+/// Writes a result as a JSON object, the version of its form first (docs/json.md).
 fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| {
+    #[derive(Serialize)]
+    struct Versioned<'a, T> {
+        schema: u32,
+        #[serde(flatten)]
+        value: &'a T,
+    }
+    let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, value }).map_err(|error| {
         Failure::from(ExperimentError::Io { action: "write", path: "standard output".into(), source: error.into() })
     })?;
     print(&format!("{text}\n"))

@@ -1,11 +1,10 @@
 //! The paper's two figures, with the tight valid curve beside its own: epsilon of the same votes as a function of gamma, and
 //! of tau.
 
-mod svg;
-
 use rayon::prelude::*;
 use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
 use speed_experiment::Table;
+use speed_experiment::plot::{Axis, Chart, Point, Series};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind};
 
 /// Points of each curve.
@@ -146,9 +145,25 @@ impl Figure {
         table.to_csv()
     }
 
-    /// Draws the figure as SVG. Curves differ by dashes and width as well as by shade.
+    /// Draws the figure as SVG.
+    ///
+    /// # Panics
+    /// Never: every curve has points.
     pub(crate) fn to_svg(&self) -> String {
-        svg::draw(self)
+        let series = self.curves.iter().map(|curve| Series {
+            name: curve.name.clone(),
+            points: curve.points.iter().map(|&(x, y)| Point { x, y, spread: None }).collect(),
+            marked: false,
+        });
+        let x = Axis::new(&self.x_label);
+        let chart = Chart {
+            title: self.title.clone(),
+            x: if self.x_is_logarithmic { x.logarithmic() } else { x },
+            y: Axis::new("epsilon of all queries"),
+            series: series.collect(),
+            asymptote: self.asymptote.clone(),
+        };
+        chart.to_svg().expect("curves of points")
     }
 
     /// Returns the points of each curve with its name, and the asymptote.

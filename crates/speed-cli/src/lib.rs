@@ -6,6 +6,7 @@ mod commands;
 mod figure;
 mod options;
 mod processor;
+mod terminal;
 
 use std::io::Write;
 
@@ -36,11 +37,13 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
         return ExitCode::Processor.into();
     }
     prepare();
+    // Clap knows it only inside a command; a failure is told in the form that was asked for.
+    let json = std::env::args_os().any(|argument| argument == "--json");
     let command = options::CommandLine::parse().command;
     match commands::execute(command) {
         Ok(()) => ExitCode::Done.into(),
         Err(failure) => {
-            failure.report();
+            failure.report(json);
             failure.exit_code().into()
         }
     }

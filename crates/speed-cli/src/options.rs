@@ -79,8 +79,14 @@ pub(crate) enum Command {
     },
     /// Print the table of a finished run
     Show {
-        /// A run's folder, results/EXPERIMENT/RUN
+        /// A run's folder, results/EXPERIMENT/RUN, or its experiment's name or its id
         run: PathBuf,
+        /// Folder of all results
+        #[arg(long, value_name = "DIR", default_value = "results")]
+        results: PathBuf,
+        /// Print every column, and what they mean
+        #[arg(long)]
+        legend: bool,
         /// Print the whole report as JSON
         #[arg(long)]
         json: bool,
@@ -116,6 +122,13 @@ pub(crate) enum Command {
     /// Draw the paper's figures of epsilon, as SVG and CSV
     #[command(subcommand)]
     Figure(FigureCommand),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page: speed manual | man -l -
+    Manual,
 }
 
 #[derive(Debug, Args)]
@@ -140,6 +153,9 @@ pub(crate) struct RunOptions {
     /// Go on with trainings that another kind of machine began: no one machine repeats them then, and the report says so
     #[arg(long)]
     pub(crate) mix_machines: bool,
+    /// Print every column of the table, and what they mean
+    #[arg(long)]
+    pub(crate) legend: bool,
     /// Print the resolved config and the stages, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -22,7 +22,7 @@ pub struct Plan {
     /// The folder of its results.
     pub folder: PathBuf,
     /// Its stages, and whether an earlier run left them finished.
-    pub stages: Vec<(String, bool)>,
+    pub stages: Vec<PlannedStage>,
     /// Rows with noise.
     pub rows: Vec<PlannedRow>,
     /// The least privacy budget that allows all rows that are to be done, what the ledger holds included; none for a
@@ -32,12 +32,22 @@ pub struct Plan {
     pub budget_delta: f64,
     /// The reason for which the config's budget would refuse one of these rows, if it would.
     pub refused: Option<String>,
-    /// Time and memory of all stages together; those that are done take nothing more.
-    pub cost: Cost,
+    /// Time and memory of all stages together; those that are done take nothing more. In a sweep the first setting's alone: measuring
+    /// takes a moment.
+    pub cost: Option<Cost>,
     /// The reason for which the images are not at hand, if they are not: the run would stop there.
     pub missing: Option<String>,
     /// The resolved config.
     pub config: Config,
+}
+
+/// A stage of a run to come.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedStage {
+    /// Its name.
+    pub name: String,
+    /// True where an earlier run left it finished.
+    pub done: bool,
 }
 
 /// A row with noise, as far as it is known before any vote.
@@ -60,10 +70,18 @@ pub struct PlannedRow {
 /// # Errors
 /// If votes or ledger cannot be read, or the noise cannot be accounted for.
 pub fn plan(config: &Config, options: &RunOptions) -> Result<Plan, ExperimentError> {
+    plan_with(config, options, true)
+}
+
+/// Tells the same, and the cost if it is asked for.
+pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) -> Result<Plan, ExperimentError> {
     let names = StageNames::of(config);
     names.check(&options.force)?;
     let folder = RunStore::folder_of(&options.results, config);
-    let stages = names.all().map(|name| (name.to_string(), RunStore::is_finished(&folder, name))).collect();
+    let stages = names.all();
+    let stages = stages
+        .map(|name| PlannedStage { name: name.to_string(), done: RunStore::is_finished(&folder, name) })
+        .collect();
     let facts = facts(config, options.datasets.as_deref())?;
     if facts.is_none() {
         Truth::of(config, None)?;
@@ -75,7 +93,7 @@ pub fn plan(config: &Config, options: &RunOptions) -> Result<Plan, ExperimentErr
     // One that is not there ends the dry run as it would the run.
     drop(Device::open(config.device)?);
     let _arithmetic = config.arithmetic.hold()?;
-    let cost = Cost::of(config, facts, options.threads)?;
+    let cost = with_cost.then(|| Cost::of(config, facts, options.threads)).transpose()?;
     Ok(Plan {
         cost,
         budget_needed: price.budget_needed,

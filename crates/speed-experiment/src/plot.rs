@@ -1,5 +1,8 @@
-//! Plots of the students, as SVG, and the same figures as tables.
+//! Plots, as SVG: of sweeps and figures, and of the students, with the same figures as tables.
 
 mod by_epoch;
+mod chart;
 mod strip;
 mod svg;
+
+pub use chart::{Axis, Chart, Point, Series};

@@ -19,7 +19,7 @@ pub use find::find_run;
 pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_payload};
 pub(crate) use layout::{PUBLISHED, is_called, report_path};
-pub use list::{RunSummary, list_runs};
+pub use list::{RunNoise, RunSummary, list_runs};
 pub(crate) use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub(crate) use record::FinishedStage;

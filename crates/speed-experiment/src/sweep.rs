@@ -4,6 +4,7 @@
 //! experiment, so teachers train once for a sweep over the noise, and a sweep that was killed goes on where it was.
 
 mod lines;
+mod plots;
 mod progress;
 mod report;
 
@@ -13,7 +14,7 @@ pub use report::{SettingReport, SweepReport};
 use crate::config::{ConfigError, Setting, Sweep};
 use crate::error::ExperimentError;
 use crate::options::RunOptions;
-use crate::plan::{Plan, plan};
+use crate::plan::{Plan, plan_with};
 use crate::progress::Progress;
 use crate::runner::run;
 use crate::sweep::progress::SettingProgress;
@@ -42,10 +43,11 @@ pub fn run_sweep(sweep: &Sweep, options: &RunOptions, progress: &dyn Progress) -
 /// Tells the work and the price of every setting, and does nothing.
 ///
 /// # Errors
-/// Those of [`plan`].
+/// Those of [`plan`](crate::plan()).
 pub fn plan_sweep(sweep: &Sweep, options: &RunOptions) -> Result<Vec<Plan>, ExperimentError> {
     refuse_force(sweep, options)?;
-    sweep.settings.iter().map(|setting| plan(&setting.config, options)).collect()
+    let settings = sweep.settings.iter().enumerate();
+    settings.map(|(index, setting)| plan_with(&setting.config, options, index == 0)).collect()
 }
 
 fn refuse_force(sweep: &Sweep, options: &RunOptions) -> Result<(), ConfigError> {

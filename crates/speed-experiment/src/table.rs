@@ -2,6 +2,9 @@
 
 use crate::csv;
 
+/// The cell of a value that there is not.
+pub(crate) const DASH: &str = "-";
+
 /// Columns and rows of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
@@ -22,11 +25,24 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Returns the table without the columns in which every cell is empty.
+    /// Returns the column heads.
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Returns the rows, with a cell for every column.
+    #[must_use]
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
+    /// Returns the table without the columns in which no cell holds a value.
     #[must_use]
     pub fn without_empty_columns(&self) -> Self {
-        let kept: Vec<usize> =
-            (0..self.columns.len()).filter(|&column| self.rows.iter().any(|row| !row[column].is_empty())).collect();
+        let kept: Vec<usize> = (0..self.columns.len())
+            .filter(|&column| self.rows.iter().any(|row| !matches!(&*row[column], "" | DASH)))
+            .collect();
         let choose = |cells: &[String]| kept.iter().map(|&column| cells[column].clone()).collect::<Vec<_>>();
         Self { columns: choose(&self.columns), rows: self.rows.iter().map(|row| choose(row)).collect() }
     }
@@ -113,6 +129,10 @@ mod tests {
             table.to_markdown(),
             "| row     |    ε |\n| ------- | ---: |\n| tau = 1 | 1.41 |\n| a,\"b\"\\|c |      |\n"
         );
+        let mut sparse = Table::new(["row", "a", "b"]);
+        sparse.push(vec!["x".into(), "-".into(), "1".into()]);
+        sparse.push(vec!["y".into(), String::new(), "-".into()]);
+        assert_eq!(sparse.without_empty_columns().to_csv(), "row,b\nx,1\ny,-\n");
         assert_eq!(table.to_csv(), "row,ε\ntau = 1,1.41\n\"a,\"\"b\"\"|c\",\n");
     }
 }

@@ -1,10 +1,13 @@
 //! `speed run` of a config with `[sweep]`.
 
+use serde_json::json;
 use speed_accountant::round_up;
 use speed_core::printable_path;
 use speed_experiment::{Plan, Progress, RunOptions, Sweep, plan_sweep, run_sweep};
 
+use super::run::cost_text;
 use super::{Failure, print, print_json};
+use crate::terminal;
 
 pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, progress: &dyn Progress) -> Result<(), Failure> {
     let report = run_sweep(sweep, options, progress)?;
@@ -12,13 +15,14 @@ pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, progress: &dy
         return print_json(&report);
     }
     let folder = report.folder(&options.results);
-    print(&format!("{}\ntables and plots: {}\n", report.to_text(), printable_path(&folder)))
+    let table = terminal::table(&report.table());
+    print(&format!("{}\n{table}\ntables and plots: {}\n", report.conditions(), printable_path(&folder)))
 }
 
 pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result<(), Failure> {
     let plans = plan_sweep(sweep, options)?;
     if json {
-        return print_json(&plans);
+        return print_json(&json!({ "settings": plans }));
     }
     let mut text = format!("# a sweep of {}: {} runs\n", sweep.keys.join(", "), plans.len());
     for (setting, plan) in sweep.settings.iter().zip(&plans) {
@@ -26,12 +30,18 @@ pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result
             sweep.keys.iter().zip(&setting.values).map(|(key, value)| format!("{key} = {value}")).collect();
         text.push_str(&format!("{}: {}\n", values.join(", "), plan_text(plan)));
     }
+    if let Some(cost) = plans.first().and_then(|plan| plan.cost.as_ref()) {
+        text.push_str(&format!(
+            "# the first setting alone; the others share what they do not change\n{}",
+            cost_text(cost)
+        ));
+    }
     print(&text)
 }
 
 /// Returns what is to be done and what it costs in privacy, in one line.
 fn plan_text(plan: &Plan) -> String {
-    let done = plan.stages.iter().filter(|(_, done)| *done).count();
+    let done = plan.stages.iter().filter(|stage| stage.done).count();
     let epsilon =
         |epsilon: Option<f64>| epsilon.map_or_else(|| "none".to_owned(), |e| format!("{:.2}", round_up(e, 2)));
     let rows: Vec<String> =

@@ -91,7 +91,7 @@ pub struct RowConfig {
 
 /// The paper's figures for a row, as far as it gives any: `[row.paper]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "RawPaper", into = "RawPaper")]
+#[serde(from = "RecordedPaper")]
 pub struct PaperFigures {
     /// Epsilon.
     pub epsilon: Option<f64>,
@@ -103,8 +103,24 @@ pub struct PaperFigures {
     pub minutes: Option<f64>,
 }
 
-/// The paper's figures in reports, where 0 stands for none.
-#[derive(Serialize, Deserialize)]
+/// The paper's figures in reports: those of earlier versions have 0 for none.
+#[derive(Deserialize)]
+struct RecordedPaper {
+    epsilon: Option<f64>,
+    accuracy: Option<f64>,
+    deviation: Option<f64>,
+    minutes: Option<f64>,
+}
+
+impl From<RecordedPaper> for PaperFigures {
+    fn from(paper: RecordedPaper) -> Self {
+        let [epsilon, accuracy, deviation, minutes] =
+            [paper.epsilon, paper.accuracy, paper.deviation, paper.minutes].map(|value| value.filter(|&v| v > 0.0));
+        Self { epsilon, accuracy, deviation, minutes }
+    }
+}
+
+/// The paper's figures in configs, where 0 stands for none.
 struct RawPaper {
     epsilon: f64,
     accuracy: f64,

@@ -5,14 +5,14 @@ use speed_accountant::{Account, round_up};
 use super::finished::Report;
 use super::row::ReportRow;
 use crate::config::AggregationKind;
-use crate::table::{Table, percent};
+use crate::table::{DASH, Table, percent};
 
 /// The columns that config and seed determine.
 const COLUMNS: [&str; 11] = [
     "row",
+    "ε data-independent",
     "ε data-dependent",
     "ε data-dependent collusion",
-    "ε data-independent",
     "ε paper formulas",
     "ε paper",
     "labels %",
@@ -22,15 +22,28 @@ const COLUMNS: [&str; 11] = [
     "HE = clear",
 ];
 
+/// The columns that are read first.
+const SUMMARY: [&str; 9] = [
+    "row",
+    "ε data-independent",
+    "ε data-dependent",
+    "labels %",
+    "answered",
+    "student %",
+    "student",
+    "HE = clear",
+    "unresolved",
+];
+
 impl ReportRow {
     /// Returns the cells that the config and the seed determine.
     fn cells(&self) -> Vec<String> {
         let epsilon = |account: &Option<Account>| account.as_ref().map_or_else(dash, |a| two_digits_up(a.epsilon));
         vec![
             self.name.clone(),
+            epsilon(&self.data_independent),
             epsilon(&self.data_dependent),
             epsilon(&self.data_dependent_collusion),
-            epsilon(&self.data_independent),
             epsilon(&self.paper_formulas),
             optional(self.paper.epsilon, |value| format!("{value:.2}")),
             self.label_accuracy.map_or_else(dash, percent),
@@ -55,6 +68,19 @@ impl Report {
             table.push(self.cells(row));
         }
         table
+    }
+
+    /// Returns the columns that are read first, as far as a row has a value for them.
+    #[must_use]
+    pub fn summary(&self) -> Table {
+        let (columns, first): (Vec<&str>, [&str; 9]) = (self.columns().collect(), SUMMARY);
+        let mut table = Table::new(first);
+        for row in &self.rows {
+            let cells = self.cells(row);
+            let of = |column: &str| columns.iter().position(|other| *other == column).map(|place| cells[place].clone());
+            table.push(first.iter().map(|column| of(column).unwrap_or_default()).collect());
+        }
+        table.without_empty_columns()
     }
 
     /// Returns the columns, "unresolved" only where a row can have such queries.
@@ -117,5 +143,5 @@ fn optional(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
 
 /// Returns the cell of a value that there is not.
 pub(super) fn dash() -> String {
-    "-".to_owned()
+    DASH.to_owned()
 }

@@ -1,5 +1,6 @@
 //! The report as text: conditions, table, and how to read it.
 
+use speed_accountant::Account;
 use speed_core::NoisePlacement;
 use speed_mechanism::MechanismKind;
 
@@ -10,17 +11,11 @@ use crate::stages::EnsembleQuality;
 use crate::table::{Table, percent};
 
 impl Report {
-    /// Returns the table with its conditions above and how to read it below.
-    #[must_use]
-    pub fn to_text(&self) -> String {
-        format!("{}\n{}\n{}", self.heading(), self.table_with_times().to_text(), self.notes())
-    }
-
     /// Returns the table and its conditions as Markdown.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let mut text = format!("# {}\n\n{}\n", self.experiment, self.heading());
-        text.push_str(&self.table_with_times().to_markdown());
+        text.push_str(&self.table_with_times().without_empty_columns().to_markdown());
         text.push_str(&format!("\n```text\n{}```\n\n## Claims\n\n{}\n## Stages\n\n", self.notes(), self.claims()));
         let mut times = Table::new(["stage", "wall seconds", "units from earlier attempts"]);
         for stage in &self.stage_times {
@@ -32,13 +27,17 @@ impl Report {
         text
     }
 
-    fn notes(&self) -> String {
+    /// Returns the meaning of the columns.
+    #[must_use]
+    pub fn notes(&self) -> String {
         let further = [(self.has_thresholds(), ANSWERED_NOTE), (self.has_unresolved(), UNRESOLVED_NOTE)];
         let further = further.into_iter().filter_map(|(is_there, note)| is_there.then_some(note));
         std::iter::once(NOTES).chain(further).collect()
     }
 
-    fn heading(&self) -> String {
+    /// Returns the conditions of the run, the mark of a simulation first.
+    #[must_use]
+    pub fn heading(&self) -> String {
         let simulation = "SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n";
         let simulation = if self.simulation { simulation } else { "" };
         format!("{simulation}{}{}{}", self.conditions(), self.mixed_machines(), self.spent())
@@ -100,8 +99,13 @@ impl Report {
     fn claims(&self) -> String {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| row.labels_of.is_empty()) {
-            for account in row.bounds().into_iter().flatten() {
-                text.push_str(&format!("- **{}**, {}: {}\n", row.name, two_digits_up(account.epsilon), account.claim));
+            let accounts: Vec<&Account> = row.bounds().into_iter().flatten().collect();
+            for (index, account) in accounts.iter().enumerate() {
+                // Where all noise is there and secret, nobody can know or miss any: one claim stands in two columns.
+                if accounts[..index].iter().all(|earlier| earlier.claim != account.claim) {
+                    let epsilon = two_digits_up(account.epsilon);
+                    text.push_str(&format!("- **{}**, {epsilon}: {}\n", row.name, account.claim));
+                }
             }
             for why in &row.without_value {
                 text.push_str(&format!("- **{}**, no value of {why}\n", row.name));
@@ -123,14 +127,14 @@ fn noise(noise: &RawNoise) -> String {
 
 /// The meaning of the columns.
 const NOTES: &str = "\
+ε data-independent
+             without looking at the votes: both directions, dropout or collusion, may be published.
 ε data-dependent
              the tightest valid claim for the integer noise that was added, at these votes, rounded up: both
              directions; neighbours differ in one teacher's vote; noise of up to as many teachers as are beyond tau is
              missing, not known (dropout; central for Trusted); depends on the votes, so not for publication as it is.
 ε data-dependent collusion
              the same where that noise may be known to the adversary, missing, or some of both.
-ε data-independent
-             without looking at the votes: both directions, dropout or collusion, may be published.
 ε paper formulas
              Algorithm 1 with the paper's formulas for continuous noise, at these votes: one direction, dropout.
 ε paper      what the paper printed. Its accuracies stand under \"paper %\", its homomorphic time under \"paper s\".

@@ -44,7 +44,11 @@ impl Students {
             }
         }
         let epochs = stages.iter().map(|stage| u64::from(stage.method().passes(&context.config.student).epochs)).sum();
-        context.progress.begin("train students", "epochs", epochs, 0);
+        let unit = match stages.len() {
+            1 => "epochs".to_owned(),
+            students => format!("epochs of {students} students"),
+        };
+        context.progress.begin("train students", &unit, epochs, 0);
         let students = Self(train_all(context, &stages)?);
         context.progress.end(&format!("{} students trained", stages.len()));
         Ok(students)

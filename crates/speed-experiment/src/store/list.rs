@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::layout::{self, folders_in};
 use super::run::RunStore;
-use crate::config::{Config, Source};
+use crate::config::{Config, RowConfig, Source};
 
 /// A run, as `speed list` shows it.
 #[derive(Clone, Debug, Serialize)]
@@ -19,10 +19,34 @@ pub struct RunSummary {
     pub folder: PathBuf,
     /// True once its table is there.
     pub finished: bool,
-    /// True where noise and keys came from a seed.
-    pub simulation: bool,
+    /// The origin of its noise.
+    pub noise: RunNoise,
     /// Stages that are done.
     pub stages_done: usize,
+}
+
+/// The noise of a run's answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunNoise {
+    /// No row has any: the answers are not private.
+    None,
+    /// From the seed: not private.
+    Simulation,
+    /// From the operating system, and charged to the ledger.
+    Real,
+}
+
+speed_core::named!(RunNoise: None = "none", Simulation = "simulation", Real = "real");
+
+impl RunNoise {
+    fn of(config: &Config) -> Self {
+        match (config.rows.iter().any(RowConfig::is_noisy), config.is_simulation()) {
+            (false, _) => Self::None,
+            (true, true) => Self::Simulation,
+            (true, false) => Self::Real,
+        }
+    }
 }
 
 /// Lists the runs below a results folder, by experiment and id, and then the published ones. A folder without a readable config
@@ -50,7 +74,7 @@ fn summary(results: &Path, experiment: &str, run: String) -> Option<RunSummary> 
         experiment: experiment.to_owned(),
         run,
         finished: layout::report_path(&folder).exists(),
-        simulation: config.is_simulation(),
+        noise: RunNoise::of(&config),
         stages_done: names.iter().filter(is_done).count(),
         folder,
     })

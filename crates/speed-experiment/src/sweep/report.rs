@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use speed_accountant::round_up;
 
 use super::lines::{Spread, SweepLine};
+use super::plots::Plot;
 use crate::config::{Setting, Sweep};
 use crate::environment::Environment;
 use crate::error::ExperimentError;
@@ -82,7 +83,11 @@ impl SweepReport {
         let store = SweepStore::create(self.folder(results))?;
         let table = self.table();
         store.write("sweep.csv", table.to_csv().as_bytes())?;
-        store.write("sweep.md", self.to_markdown().as_bytes())?;
+        let plots = self.plots();
+        for plot in &plots {
+            store.write(plot.name, plot.svg.as_bytes())?;
+        }
+        store.write("sweep.md", self.to_markdown(&plots).as_bytes())?;
         store.write_json("sweep.json", self)
     }
 
@@ -99,18 +104,14 @@ impl SweepReport {
     }
 
     /// Returns the comparison with its conditions as Markdown.
-    #[must_use]
-    pub fn to_markdown(&self) -> String {
-        format!("# {}\n\n{}\n{}\n{NOTES}", self.experiment, self.conditions(), self.table().to_markdown())
+    fn to_markdown(&self, plots: &[Plot]) -> String {
+        let plots: String = plots.iter().map(|plot| format!("\n![{}]({})\n", plot.title, plot.name)).collect();
+        format!("# {}\n\n{}\n{}\n{NOTES}{plots}", self.experiment, self.conditions(), self.table().to_markdown())
     }
 
-    /// Returns the comparison as text.
+    /// Returns the conditions of the sweep, the mark of a simulation first.
     #[must_use]
-    pub fn to_text(&self) -> String {
-        format!("{}\n{}", self.conditions(), self.table().to_text())
-    }
-
-    fn conditions(&self) -> String {
+    pub fn conditions(&self) -> String {
         let simulation = "SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n";
         let machine = self.environment.as_ref().map_or_else(String::new, |machine| {
             format!("{}, {} processors; speed {}.\n", machine.processor, machine.processors, machine.speed)

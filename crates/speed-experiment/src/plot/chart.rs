@@ -1,0 +1,247 @@
+//! Charts of lines and points, drawn by plotters: the figures of sweeps and of `speed figure`.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+const SIZE: (u32, u32) = (800, 480);
+const FONT: &str = "sans-serif";
+
+/// Colours that people with any colour vision tell apart (Okabe and Ito), black first.
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 0, 0),
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+];
+
+/// Lines and points over two axes.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// Its title.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// The lines.
+    pub series: Vec<Series>,
+    /// A horizontal line that the others tend to, with its name.
+    pub asymptote: Option<(f64, String)>,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Default)]
+pub struct Axis {
+    /// Its title, with the unit.
+    pub title: String,
+    /// True where equal distances are equal ratios; values that are not positive are left out.
+    pub logarithmic: bool,
+    /// Names in place of the numbers 0, 1, 2, ...
+    pub names: Vec<String>,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Their name in the legend.
+    pub name: String,
+    /// The points, joined in this order.
+    pub points: Vec<Point>,
+    /// True where each is marked: they are few.
+    pub marked: bool,
+}
+
+/// A point, perhaps with a spread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Along the horizontal axis.
+    pub x: f64,
+    /// Along the vertical axis.
+    pub y: f64,
+    /// Half the length of its vertical bar.
+    pub spread: Option<f64>,
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+impl Chart {
+    /// Draws the chart as an SVG; none without a point.
+    #[must_use]
+    pub fn to_svg(&self) -> Option<String> {
+        let mut svg = String::new();
+        {
+            let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+            self.draw(&area)?;
+            area.present().ok()?;
+        }
+        Some(named(&svg, &self.title))
+    }
+
+    fn draw(&self, area: &Area<'_>) -> Option<()> {
+        let points = self.drawn();
+        let x = self.x.range(points.iter().flatten().map(|point| [point.x, point.x]))?;
+        let y = self
+            .y
+            .range(points.iter().flatten().map(|point| [point.low(&self.y), point.high()]).chain(self.limit()))?;
+        area.fill(&WHITE).ok()?;
+        let mut chart = ChartBuilder::on(area)
+            .caption(&self.title, (FONT, 18))
+            .margin(14)
+            .x_label_area_size(52)
+            .y_label_area_size(64)
+            .build_cartesian_2d(x.0..x.1, y.0..y.1)
+            .ok()?;
+        let (along, up) = (|value: &f64| self.x.label(*value), |value: &f64| self.y.label(*value));
+        let mut mesh = chart.configure_mesh();
+        mesh.light_line_style(TRANSPARENT).bold_line_style(RGBColor(226, 226, 226));
+        mesh.x_desc(&self.x.title).y_desc(&self.y.title).axis_desc_style((FONT, 15)).label_style((FONT, 13));
+        mesh.x_labels(self.x.labels()).y_labels(self.y.labels()).x_label_formatter(&along).y_label_formatter(&up);
+        mesh.draw().ok()?;
+        if let Some((value, name)) = &self.asymptote {
+            let line = [(x.0, self.y.place(*value)), (x.1, self.y.place(*value))];
+            let grey = RGBColor(110, 110, 110);
+            let drawn = chart.draw_series(DashedLineSeries::new(line, 4, 3, grey.stroke_width(1))).ok()?;
+            drawn.label(name).legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], grey));
+        }
+        for (index, (series, points)) in self.series.iter().zip(&points).enumerate() {
+            let colour = COLOURS[index % COLOURS.len()];
+            let place = |point: &Point| (self.x.place(point.x), self.y.place(point.y));
+            let line = LineSeries::new(points.iter().map(place), colour.stroke_width(2));
+            let drawn = chart.draw_series(line).ok()?.label(&series.name);
+            drawn.legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+            if series.marked {
+                chart.draw_series(points.iter().map(|point| Circle::new(place(point), 4, colour.filled()))).ok()?;
+            }
+            let bars = points.iter().filter(|point| point.spread.is_some()).map(|point| {
+                let x = self.x.place(point.x);
+                let ends = [point.low(&self.y), point.high()].map(|y| (x, self.y.place(y)));
+                PathElement::new(ends, colour.stroke_width(1))
+            });
+            chart.draw_series(bars).ok()?;
+        }
+        let mut legend = chart.configure_series_labels();
+        legend.position(SeriesLabelPosition::UpperLeft).label_font((FONT, 13));
+        legend.background_style(WHITE.mix(0.85)).border_style(RGBColor(200, 200, 200));
+        legend.draw().ok()
+    }
+
+    /// Returns the points of each series that the axes have a place for.
+    fn drawn(&self) -> Vec<Vec<Point>> {
+        let is_there = |point: &&Point| self.x.has(point.x) && self.y.has(point.y);
+        self.series.iter().map(|series| series.points.iter().filter(is_there).copied().collect()).collect()
+    }
+
+    fn limit(&self) -> Option<[f64; 2]> {
+        self.asymptote.as_ref().map(|(value, _)| [*value, *value]).filter(|[value, _]| self.y.has(*value))
+    }
+}
+
+impl Point {
+    /// The lower end of its bar, on the axis.
+    fn low(&self, axis: &Axis) -> f64 {
+        let low = self.y - self.spread.unwrap_or(0.0);
+        if axis.has(low) { low } else { self.y }
+    }
+
+    fn high(&self) -> f64 {
+        self.y + self.spread.unwrap_or(0.0)
+    }
+}
+
+impl Axis {
+    /// An axis of numbers.
+    #[must_use]
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    /// The same axis with equal distances for equal ratios.
+    #[must_use]
+    pub fn logarithmic(self) -> Self {
+        Self { logarithmic: true, ..self }
+    }
+
+    fn has(&self, value: f64) -> bool {
+        value.is_finite() && (!self.logarithmic || value > 0.0)
+    }
+
+    fn place(&self, value: f64) -> f64 {
+        if self.logarithmic { value.log10() } else { value }
+    }
+
+    /// Returns the ends of the axis, with a little room.
+    fn range(&self, values: impl Iterator<Item = [f64; 2]>) -> Option<(f64, f64)> {
+        let values = values.map(|ends| ends.map(|end| self.place(end)));
+        let [low, high] = values.reduce(|[low, high], [from, to]| [low.min(from), high.max(to)])?;
+        let room = if high > low { 0.06 * (high - low) } else { 0.5 };
+        Some((low - room, high + room))
+    }
+
+    fn labels(&self) -> usize {
+        // Decades only: plotters asks for more than it has room for.
+        if self.logarithmic { 9 } else { 8 }
+    }
+
+    fn label(&self, place: f64) -> String {
+        let whole = (place - place.round()).abs() < 1e-6;
+        if !self.names.is_empty() {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the places of a few names")]
+            let name = self.names.get(place.round().max(0.0) as usize).filter(|_| whole && place > -0.5);
+            return name.cloned().unwrap_or_default();
+        }
+        let value = if self.logarithmic { 10f64.powf(place) } else { place };
+        let text = format!("{value:.4}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}
+
+/// Gives a drawing its name for those who do not see it.
+fn named(svg: &str, title: &str) -> String {
+    let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+    svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{title}\" "), 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart() -> Chart {
+        let point = |x: f64, y: f64| Point { x, y, spread: Some(0.5) };
+        Chart {
+            title: "a < b & \"c\"".into(),
+            x: Axis::new("epsilon").logarithmic(),
+            y: Axis::new("right labels, %"),
+            series: vec![
+                Series { name: "tau <1>".into(), points: vec![point(0.1, 90.0), point(10.0, 95.0)], marked: true },
+                Series { name: "none".into(), points: vec![point(-1.0, 90.0), point(f64::NAN, 9.0)], marked: true },
+            ],
+            asymptote: Some((92.0, "limit".into())),
+        }
+    }
+
+    #[test]
+    fn a_chart_is_the_same_bytes_and_escapes_what_users_chose() {
+        let svg = chart().to_svg().expect("points");
+        assert_eq!(chart().to_svg().expect("points"), svg);
+        assert!(svg.contains("aria-label=\"a &lt; b &amp; &quot;c&quot;\""), "{svg}");
+        assert!(svg.contains("tau &lt;1&gt;") && !svg.contains("<1>"), "{svg}");
+        // Two points, and none of those that the axis has no place for.
+        assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
+    }
+
+    #[test]
+    fn a_chart_without_points_is_none() {
+        let mut empty = chart();
+        empty.series.remove(0);
+        empty.asymptote = None;
+        assert_eq!(empty.to_svg(), None);
+        let mut one = chart();
+        one.series[0].points.truncate(1);
+        one.series[0].points[0].spread = None;
+        one.asymptote = None;
+        assert!(one.to_svg().is_some(), "one point has an axis too");
+    }
+}

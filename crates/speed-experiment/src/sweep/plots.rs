@@ -1,0 +1,126 @@
+//! The plots of a sweep: accuracy over epsilon, and both over the first swept key.
+
+use super::lines::{Spread, SweepLine};
+use super::report::SweepReport;
+use crate::plot::{Axis, Chart, Point, Series};
+
+/// A plot and the name of its file.
+pub(super) struct Plot {
+    pub(super) name: &'static str,
+    pub(super) title: String,
+    pub(super) svg: String,
+}
+
+/// The figure of a line along an axis.
+type Figure = fn(&SweepLine) -> Option<(f64, Option<f64>)>;
+
+impl SweepReport {
+    /// Draws what there is to draw: a plot needs two settings with its figures.
+    pub(super) fn plots(&self) -> Vec<Plot> {
+        let lines = self.lines();
+        let has_students = lines.iter().any(|line| line.students.mean.is_some());
+        let accuracy: Figure = if has_students { |line| percent(&line.students) } else { |line| percent(&line.labels) };
+        let what = if has_students { "students' accuracy" } else { "right labels" };
+        let names = ["accuracy.svg", "accuracy-by-setting.svg", "epsilon-by-setting.svg"];
+        let charts = [
+            self.accuracy_over_epsilon(&lines, accuracy, what),
+            self.over_key(&lines, &[("", accuracy)], Axis::new(format!("{what}, %")), what),
+            self.over_key(
+                &lines,
+                &[
+                    (", whatever the votes are", |line| Some((line.data_independent?, None))),
+                    (", at these votes", |line| Some((line.data_dependent?, None))),
+                ],
+                Axis::new("epsilon").logarithmic(),
+                "epsilon",
+            ),
+        ];
+        let drawn = names.into_iter().zip(charts).filter_map(|(name, chart)| {
+            let chart = chart?;
+            Some(Plot { name, title: chart.title.clone(), svg: chart.to_svg()? })
+        });
+        drawn.collect()
+    }
+
+    /// Privacy against accuracy: a line for each row, through its settings in order of epsilon.
+    fn accuracy_over_epsilon(&self, lines: &[SweepLine], accuracy: Figure, what: &str) -> Option<Chart> {
+        let mut series: Vec<Series> = Vec::new();
+        for line in lines {
+            let (Some(x), Some((y, spread))) = (line.data_independent, accuracy(line)) else { continue };
+            add(&mut series, &line.row, Point { x, y, spread });
+        }
+        for series in &mut series {
+            series.points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        }
+        let x = Axis::new("epsilon whatever the votes are").logarithmic();
+        self.chart(format!("{what} over epsilon"), x, Axis::new(format!("{what}, %")), series)
+    }
+
+    /// Figures over the first key that has several values: a line for each row, and for each setting of the other keys.
+    fn over_key(&self, lines: &[SweepLine], figures: &[(&str, Figure)], y: Axis, what: &str) -> Option<Chart> {
+        let keys = self.compared_keys();
+        let values = |key: usize| {
+            let mut values: Vec<&str> = Vec::new();
+            for line in lines {
+                if !values.contains(&&*line.values[key]) {
+                    values.push(&line.values[key]);
+                }
+            }
+            values
+        };
+        let key = (0..keys.len()).find(|&key| values(key).len() > 1)?;
+        let (swept, x) = (values(key), Places::of(keys[key], &values(key)));
+        let mut series: Vec<Series> = Vec::new();
+        for line in lines {
+            let others = (0..keys.len()).filter(|&other| other != key && values(other).len() > 1);
+            let others: String = others.map(|other| format!(", {} = {}", keys[other], line.values[other])).collect();
+            let place = swept.iter().position(|value| *value == line.values[key]).unwrap_or_default();
+            for (suffix, figure) in figures {
+                if let Some((y, spread)) = figure(line) {
+                    add(&mut series, &format!("{}{others}{suffix}", line.row), Point { x: x.places[place], y, spread });
+                }
+            }
+        }
+        self.chart(format!("{what} over {}", keys[key]), x.axis, y, series)
+    }
+
+    fn chart(&self, title: String, x: Axis, y: Axis, series: Vec<Series>) -> Option<Chart> {
+        let title = format!("{}: {title}{}", self.experiment, if self.simulation { " (simulation)" } else { "" });
+        let drawn = series.iter().map(|series| series.points.len()).max()? > 1;
+        drawn.then_some(Chart { title, x, y, series, asymptote: None })
+    }
+}
+
+/// The places of a key's values along an axis.
+struct Places {
+    axis: Axis,
+    places: Vec<f64>,
+}
+
+impl Places {
+    /// Numbers have their own places, on a logarithmic axis where they span more than a factor of ten; other values have places side
+    /// by side.
+    fn of(key: &str, values: &[&str]) -> Self {
+        let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
+        let Some(places) = numbers else {
+            let names = values.iter().map(ToString::to_string).collect();
+            #[expect(clippy::cast_precision_loss, reason = "a handful of values")]
+            let places = (0..values.len()).map(|place| place as f64).collect();
+            return Self { axis: Axis { names, ..Axis::new(key) }, places };
+        };
+        let (low, high) = places.iter().fold((f64::INFINITY, 0.0f64), |(low, high), &x| (low.min(x), high.max(x)));
+        let axis = Axis::new(key);
+        Self { axis: if low > 0.0 && high > 10.0 * low { axis.logarithmic() } else { axis }, places }
+    }
+}
+
+fn add(series: &mut Vec<Series>, name: &str, point: Point) {
+    match series.iter_mut().find(|series| series.name == name) {
+        Some(series) => series.points.push(point),
+        None => series.push(Series { name: name.to_owned(), points: vec![point], marked: true }),
+    }
+}
+
+fn percent(spread: &Spread) -> Option<(f64, Option<f64>)> {
+    Some((100.0 * spread.mean?, spread.deviation.map(|deviation| 100.0 * deviation)))
+}
