@@ -17,9 +17,6 @@ pub use spread::{Difference, WithoutSpread};
 
 use crate::report::Report;
 
-/// Version of the form of a comparison as JSON.
-const SCHEMA: u32 = 1;
-
 /// The name of the paper's column.
 const PAPER: &str = "paper";
 
@@ -43,8 +40,6 @@ pub struct ComparedRun {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// Version of this form.
-    pub schema: u32,
     /// The columns.
     pub runs: Vec<ComparedRun>,
     /// The settings, versions and machines that differ.
@@ -86,7 +81,6 @@ impl Comparison {
             simulation: run(index).map(|(_, report)| report.simulation),
         };
         Self {
-            schema: SCHEMA,
             runs: labels.iter().enumerate().map(column).collect(),
             settings: settings::differences(&reports),
             run_figures,

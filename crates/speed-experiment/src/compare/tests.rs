@@ -170,7 +170,7 @@ fn rows_of_one_run_and_names_of_hostile_ones() {
         "{csv}"
     );
     assert!(csv.contains("\ntau = 0.9,student %,A,90,,1,,,,,\n"), "{csv}");
-    assert_eq!(serde_json::to_value(&comparison).expect("json")["schema"], 1);
+    assert!(serde_json::to_value(&comparison).is_ok_and(|json| json["runs"].is_array()));
 }
 
 #[test]
