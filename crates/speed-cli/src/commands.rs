@@ -3,6 +3,7 @@
 mod client;
 mod compare;
 mod data;
+mod failure;
 mod identity;
 mod price;
 mod privacy;
@@ -17,85 +18,17 @@ mod teacher;
 use std::io::Write;
 
 use serde::Serialize;
-use speed_core::{ExitCode, printable};
 use speed_experiment::{ConfigError, ExperimentError};
 
-use crate::bar;
+pub(crate) use failure::{Failure, report};
+
 use crate::options::Command;
-
-/// The reason for which a command stopped.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// With a message and the exit code of its kind.
-    Experiment(ExperimentError),
-    /// A role's program, likewise.
-    Roles(speed_roles::RolesError),
-    /// A round over a network, likewise.
-    Network(speed_network::NetworkError),
-    /// The reader of standard output went away, as `| head` does: no failure of ours.
-    OutputClosed,
-}
-
-impl Failure {
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        match self {
-            Self::Experiment(error) => error.exit_code(),
-            Self::Roles(error) => error.exit_code(),
-            Self::Network(error) => error.exit_code(),
-            Self::OutputClosed => ExitCode::Done,
-        }
-    }
-
-    pub(crate) fn report(&self) {
-        match self {
-            Self::Experiment(error) => bar::line(&format!("error: {}", shown(error))),
-            Self::Roles(error) => bar::line(&format!("error: {}", shown(error))),
-            Self::Network(error) => bar::line(&format!("error: {}", shown(error))),
-            Self::OutputClosed => {}
-        }
-    }
-}
-
-/// Returns the text of an error without what would move a terminal's cursor, whoever chose it; lines stay lines.
-fn shown(error: &impl std::fmt::Display) -> String {
-    error.to_string().split('\n').map(printable).collect::<Vec<_>>().join("\n")
-}
-
-impl From<ExperimentError> for Failure {
-    fn from(error: ExperimentError) -> Self {
-        Self::Experiment(error)
-    }
-}
-
-impl From<speed_roles::RolesError> for Failure {
-    fn from(error: speed_roles::RolesError) -> Self {
-        Self::Roles(error)
-    }
-}
-
-impl From<speed_network::NetworkError> for Failure {
-    fn from(error: speed_network::NetworkError) -> Self {
-        Self::Network(error)
-    }
-}
-
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        Self::Experiment(error.into())
-    }
-}
-
-impl From<speed_data::DataError> for Failure {
-    fn from(error: speed_data::DataError) -> Self {
-        Self::Experiment(error.into())
-    }
-}
 
 pub(crate) fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(options) => run::run(&options),
         Command::List { results, json } => runs::list(&results, json),
-        Command::Show { run, json } => runs::show(&run, json),
+        Command::Show { run, results, legend, json } => runs::show(&run, &results, legend, json),
         Command::Compare(options) => compare::compare(&options),
         Command::Data(command) => data::execute(command),
         Command::Student(command) => student::execute(command),
@@ -127,6 +60,17 @@ fn mark(simulation: bool) -> &'static str {
     if simulation { SIMULATION } else { "" }
 }
 
+/// Version of everything that is printed as JSON, docs/json.md: another one where a field changes its meaning or goes.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// A value with the version of its form before it.
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    schema: u32,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
 /// Writes a result to standard output.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
@@ -136,9 +80,9 @@ fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Writes a result as JSON.
+/// Writes a result as JSON: an object of these fields, and the version of its form.
 fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| {
+    let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, value }).map_err(|error| {
         Failure::from(ExperimentError::Io { action: "write", path: "standard output".into(), source: error.into() })
     })?;
     print(&format!("{text}\n"))

@@ -79,8 +79,14 @@ pub(crate) enum Command {
     },
     /// Print the table of a finished run
     Show {
-        /// A run's folder, results/EXPERIMENT/RUN
+        /// A run: its folder results/EXPERIMENT/RUN, an experiment with one finished run, or the beginning of a run's id
         run: PathBuf,
+        /// Folder of all results, in which runs are looked for by name
+        #[arg(long, value_name = "DIR", default_value = "results")]
+        results: PathBuf,
+        /// Say below the table what its columns mean
+        #[arg(long)]
+        legend: bool,
         /// Print the whole report as JSON
         #[arg(long)]
         json: bool,
@@ -143,6 +149,9 @@ pub(crate) struct RunOptions {
     /// Print the resolved config and the stages, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Say below the table what its columns mean
+    #[arg(long)]
+    pub(crate) legend: bool,
     /// Print the report as JSON instead of the table
     #[arg(long)]
     pub(crate) json: bool,

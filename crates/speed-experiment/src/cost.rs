@@ -40,11 +40,20 @@ const STUDENT: f64 = 130e6;
 const VALUE: f64 = 32.0;
 const ENCRYPTED: f64 = 550e6;
 
+/// Time of the stages of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct StageCost {
+    /// The kind.
+    pub kind: String,
+    /// Processor time in seconds; none for networks too large to be tried in a moment.
+    pub core_seconds: Option<f64>,
+}
+
 /// Time and memory of a run. Measured over a moment, so a guess within a factor of two.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
-    /// Processor time of all stages, in seconds, by their kind; none for networks too large to be tried in a moment.
-    pub core_seconds: Vec<(String, Option<f64>)>,
+    /// All stages, by their kind.
+    pub stages: Vec<StageCost>,
     /// Peak memory in bytes, estimated from the sizes of the largest values.
     pub memory_bytes: f64,
 }
@@ -55,7 +64,7 @@ impl Cost {
     /// # Errors
     /// If a network cannot be trained at all.
     pub(crate) fn of(config: &Config, images: Option<Facts>, threads: NonZeroUsize) -> Result<Self, ExperimentError> {
-        let mut cost = Self { core_seconds: Vec::new(), memory_bytes: 0.0 };
+        let mut cost = Self { stages: Vec::new(), memory_bytes: 0.0 };
         let images = images.map(Sizes);
         let threads = threads.get() as f64;
         if let (VotesSource::Teachers, Some(images)) = (&config.votes, &images) {
@@ -72,11 +81,15 @@ impl Cost {
         Ok(cost)
     }
 
+    fn add(&mut self, kind: &str, core_seconds: Option<f64>) {
+        self.stages.push(StageCost { kind: kind.to_owned(), core_seconds });
+    }
+
     fn add_teachers(&mut self, config: &Config, images: &Sizes, threads: f64) -> Result<(), ExperimentError> {
         let (step, vote) = teacher(&config.teacher, images)?;
         let teachers = config.ensemble.teachers as f64;
-        self.core_seconds.push(("teachers".to_owned(), Some(teachers * config.teacher.steps as f64 * step)));
-        self.core_seconds.push(("votes".to_owned(), Some(teachers * config.data.pool_images as f64 * vote)));
+        self.add("teachers", Some(teachers * config.teacher.steps as f64 * step));
+        self.add("votes", Some(teachers * config.data.pool_images as f64 * vote));
         let pixels = (config.teacher.batch * images.0.shape.height * images.0.shape.width) as f64;
         let batch = pixels * config.teacher.architecture.step_bytes_per_pixel() as f64;
         self.memory_bytes = self.memory_bytes.max(threads * (TEACHER + batch));
@@ -97,7 +110,7 @@ impl Cost {
             })
             .collect();
         if !encrypted.is_empty() {
-            self.core_seconds.push(("encrypted argmax".to_owned(), Some(KEYS + encrypted.iter().sum::<f64>())));
+            self.add("encrypted argmax", Some(KEYS + encrypted.iter().sum::<f64>()));
             self.memory_bytes = self.memory_bytes.max(ENCRYPTED);
         }
     }
@@ -111,7 +124,7 @@ impl Cost {
                 let students = (of(method) * config.table.repeats * config.data.pool_images) as f64;
                 let each = student(&config.student, method, images)?;
                 let name = format!("students by {}, at most", method.name());
-                self.core_seconds.push((name, each.map(|seconds| students * seconds)));
+                self.add(&name, each.map(|seconds| students * seconds));
                 let values = method.parameters(&config.student, images.0.shape) as f64;
                 self.memory_bytes = self.memory_bytes.max(threads * (STUDENT + VALUE * values));
             }

@@ -29,14 +29,14 @@ pub use compare::{
     SettingDifference, WithoutSpread,
 };
 pub use config::{Config, ConfigError, Source, Sweep};
-pub use cost::Cost;
+pub use cost::{Cost, StageCost};
 pub use environment::Environment;
 pub use error::{Damage, ExperimentError, InputFault, Mismatch, ResultsFault};
 pub use options::RunOptions;
-pub use plan::{Plan, PlannedRow, plan};
+pub use plan::{Plan, PlannedRow, PlannedStage, plan};
 pub use progress::{Progress, Silent};
 pub use report::{Report, ReportRow, StageTime};
 pub use runner::run;
-pub use store::{RunSummary, find_run, list_runs, write_atomic};
+pub use store::{RunNoise, RunSummary, find_run, list_runs, pages, write_atomic};
 pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep};
 pub use table::Table;

@@ -22,7 +22,7 @@ pub struct Plan {
     /// The folder of its results.
     pub folder: PathBuf,
     /// Its stages, and whether an earlier run left them finished.
-    pub stages: Vec<(String, bool)>,
+    pub stages: Vec<PlannedStage>,
     /// Rows with noise.
     pub rows: Vec<PlannedRow>,
     /// The least privacy budget that allows all rows that are to be done, what the ledger holds included; none for a
@@ -38,6 +38,15 @@ pub struct Plan {
     pub missing: Option<String>,
     /// The resolved config.
     pub config: Config,
+}
+
+/// A stage of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedStage {
+    /// Its name.
+    pub name: String,
+    /// True where an earlier run left it finished.
+    pub done: bool,
 }
 
 /// A row with noise, as far as it is known before any vote.
@@ -63,7 +72,9 @@ pub fn plan(config: &Config, options: &RunOptions) -> Result<Plan, ExperimentErr
     let names = StageNames::of(config);
     names.check(&options.force)?;
     let folder = RunStore::folder_of(&options.results, config);
-    let stages = names.all().map(|name| (name.to_string(), RunStore::is_finished(&folder, name))).collect();
+    let stages =
+        names.all().map(|name| PlannedStage { name: name.to_string(), done: RunStore::is_finished(&folder, name) });
+    let stages = stages.collect();
     let facts = facts(config, options.datasets.as_deref())?;
     if facts.is_none() {
         Truth::of(config, None)?;

@@ -1,6 +1,17 @@
-//! A table of text cells, printed aligned, as Markdown and as CSV.
+//! A table of text cells, as Markdown and as CSV.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
 
 use crate::csv;
+
+/// The cell of a value that there is not.
+pub(crate) const NO_VALUE: &str = "-";
+
+/// Space between two columns.
+const GAP: u16 = 2;
+/// A rule below the heads, and nothing else.
+const STYLE: TableStyle = NOTHING.header_separator(LineStyle::none().fill('-').junction('-'));
 
 /// Columns and rows of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,22 +33,50 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Returns the table without the columns in which every cell is empty.
+    /// Returns the column heads.
     #[must_use]
-    pub fn without_empty_columns(&self) -> Self {
-        let kept: Vec<usize> =
-            (0..self.columns.len()).filter(|&column| self.rows.iter().any(|row| !row[column].is_empty())).collect();
-        let choose = |cells: &[String]| kept.iter().map(|&column| cells[column].clone()).collect::<Vec<_>>();
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Returns aligned columns, the first to the left and the others to the right.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        self.fitted(None)
+    }
+
+    /// Returns the same within `width` characters: longer cells are broken into lines.
+    #[must_use]
+    pub fn fitted(&self, width: Option<u16>) -> String {
+        let mut table = comfy_table::Table::new();
+        table.load_style(STYLE).set_header(&self.columns).add_rows(&self.rows);
+        if let Some(width) = width {
+            // The last column's padding is cut off.
+            table.set_width(width.saturating_add(GAP)).set_content_arrangement(ContentArrangement::Dynamic);
+        }
+        for (index, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((0, GAP));
+            column.set_cell_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right });
+        }
+        table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+
+    /// Returns the table with those of its columns, after the first, that `keep` accepts by their head and cells.
+    #[must_use]
+    pub(crate) fn filtered(&self, keep: impl Fn(&str, &[&str]) -> bool) -> Self {
+        let is_kept = |column: usize| {
+            let cells: Vec<&str> = self.rows.iter().map(|row| row[column].as_str()).collect();
+            column == 0 || keep(&self.columns[column], &cells)
+        };
+        let kept: Vec<usize> = (0..self.columns.len()).filter(|&column| is_kept(column)).collect();
+        let choose = |cells: &[String]| kept.iter().map(|&column| cells[column].clone()).collect();
         Self { columns: choose(&self.columns), rows: self.rows.iter().map(|row| choose(row)).collect() }
     }
 
-    /// Returns columns padded to their widest cell, the first to the left and the others to the right.
+    /// Returns the table without columns that hold no value.
     #[must_use]
-    pub fn to_text(&self) -> String {
-        let rule: Vec<String> = self.widths().iter().map(|width| "-".repeat(*width)).collect();
-        let mut lines = vec![self.padded(&self.columns), rule.join("  ")];
-        lines.extend(self.rows.iter().map(|row| self.padded(row)));
-        lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    pub fn without_empty_columns(&self) -> Self {
+        self.filtered(|_, cells| cells.iter().any(|cell| !cell.is_empty() && *cell != NO_VALUE))
     }
 
     /// Returns a Markdown table, readable as text too.
@@ -88,10 +127,6 @@ impl Table {
             )
             .collect()
     }
-
-    fn padded(&self, cells: &[String]) -> String {
-        self.align(cells).join("  ")
-    }
 }
 
 /// Formats a share as a cell: percent, two digits.
@@ -104,15 +139,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_forms() {
+    fn both_forms() {
         let mut table = Table::new(["row", "ε"]);
         table.push(vec!["tau = 1".into(), "1.41".into()]);
         table.push(vec!["a,\"b\"|c".into()]);
-        assert_eq!(table.to_text(), "row         ε\n-------  ----\ntau = 1  1.41\na,\"b\"|c\n");
         assert_eq!(
             table.to_markdown(),
             "| row     |    ε |\n| ------- | ---: |\n| tau = 1 | 1.41 |\n| a,\"b\"\\|c |      |\n"
         );
         assert_eq!(table.to_csv(), "row,ε\ntau = 1,1.41\n\"a,\"\"b\"\"|c\",\n");
+    }
+
+    #[test]
+    fn columns_without_a_value_are_left_out() {
+        let mut table = Table::new(["row", "none", "some", "no word"]);
+        table.push(vec!["a".into(), "-".into(), "-".into()]);
+        table.push(vec!["b".into(), "-".into(), "1".into()]);
+        assert_eq!(table.without_empty_columns().to_csv(), "row,some\na,-\nb,1\n");
     }
 }

@@ -4,8 +4,12 @@ use std::num::NonZeroUsize;
 
 use speed_accountant::round_up;
 use speed_core::printable_path;
-use speed_experiment::{Config, Cost, ExperimentError, Plan, RunOptions, Source, Sweep, plan, run as run_experiment};
+use speed_experiment::{
+    Config, Cost, ExperimentError, Plan, PlannedStage, RunOptions, Source, StageCost, Sweep, plan,
+    run as run_experiment,
+};
 
+use super::runs::report_text;
 use super::{Failure, print, print_json, sweep};
 use crate::bar::{Bar, line};
 use crate::options::RunOptions as RunArguments;
@@ -37,13 +41,17 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
             line("finished work is kept; the same command goes on from it");
         }
     })?;
-    if options.json { print_json(&report) } else { print(&report.to_text()) }
+    if options.json {
+        return print_json(&report);
+    }
+    let folder = report.folder(&options.results);
+    print(&report_text(&report, &folder, options.legend))
 }
 
 fn plan_text(plan: &Plan) -> String {
     let mut text = format!("{}\n# folder: {}\n# stages:\n", plan.config.to_toml(), printable_path(&plan.folder));
-    for (stage, done) in &plan.stages {
-        text.push_str(&format!("#   {stage}: {}\n", if *done { "done" } else { "to do" }));
+    for PlannedStage { name, done } in &plan.stages {
+        text.push_str(&format!("#   {name}: {}\n", if *done { "done" } else { "to do" }));
     }
     if let Some(missing) = &plan.missing {
         text.push_str(&format!("# MISSING, and the run would stop there: {missing}\n"));
@@ -60,16 +68,16 @@ fn plan_text(plan: &Plan) -> String {
         text.push_str(&format!("#   {} ({} queries{done}): {epsilon}\n", row.name, row.queries));
     }
     text.push_str(&price_text(plan));
-    let Cost { core_seconds, memory_bytes } = &plan.cost;
-    let all = core_seconds.iter().fold(0.0, |sum, (_, seconds)| sum + seconds.unwrap_or(0.0));
+    let Cost { stages, memory_bytes } = &plan.cost;
+    let all: f64 = stages.iter().filter_map(|stage| stage.core_seconds).sum();
     text.push_str(&format!(
         "# all stages here, by a few steps just measured (within a factor of two): {}; about {:.1} GB of memory\n",
         duration(all),
         memory_bytes / 1e9
     ));
-    for (stage, seconds) in core_seconds {
-        let seconds = seconds.map_or_else(|| "not known: too large to be tried in a moment".to_owned(), duration);
-        text.push_str(&format!("#   {stage}: {seconds}\n"));
+    for StageCost { kind, core_seconds } in stages {
+        let seconds = core_seconds.map_or_else(|| "not known: too large to be tried in a moment".to_owned(), duration);
+        text.push_str(&format!("#   {kind}: {seconds}\n"));
     }
     text
 }

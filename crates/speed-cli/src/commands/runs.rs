@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use serde_json::json;
 use speed_core::printable_path;
-use speed_experiment::{ExperimentError, Report, ResultsFault, Table, list_runs};
+use speed_experiment::{ExperimentError, Report, ResultsFault, Table, find_run, list_runs, pages};
 
 use super::{Failure, print, print_json};
+use crate::terminal;
 
 pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
     if !results.is_dir() {
@@ -14,7 +16,7 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
     }
     let runs = list_runs(results);
     if json {
-        return print_json(&runs);
+        return print_json(&json!({ "runs": runs }));
     }
     let mut table = Table::new(["run", "state", "stages done", "noise"]);
     for run in &runs {
@@ -22,13 +24,30 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
             printable_path(&run.folder),
             if run.finished { "finished" } else { "unfinished" }.to_owned(),
             run.stages_done.to_string(),
-            if run.simulation { "simulation" } else { "private" }.to_owned(),
+            run.noise.to_string(),
         ]);
     }
-    print(&table.to_text())
+    print(&terminal::table(&table))
 }
 
-pub(super) fn show(run: &Path, json: bool) -> Result<(), Failure> {
-    let report = Report::read(run)?;
-    if json { print_json(&report) } else { print(&report.to_text()) }
+pub(super) fn show(run: &Path, results: &Path, legend: bool, json: bool) -> Result<(), Failure> {
+    let run = find_run(results, run)?;
+    let report = Report::read(&run)?;
+    if json { print_json(&report) } else { print(&report_text(&report, &run, legend)) }
+}
+
+/// Returns a report for a terminal: its conditions, the columns that come first, and where the rest is.
+pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
+    let summary = report.summary();
+    let mut below = String::new();
+    if legend {
+        below.push_str(&report.legend());
+    } else if summary.columns().iter().any(|head| head.starts_with('ε')) {
+        below.push_str("ε holds whatever the votes are and may be published; --legend explains every column.\n");
+    }
+    let pages: Vec<String> = pages(run).iter().map(|page| printable_path(page)).collect();
+    if !pages.is_empty() {
+        below.push_str(&format!("All columns, claims, plots: {}\n", pages.join(" ")));
+    }
+    format!("{}\n{}\n{}", terminal::text(&report.heading()), terminal::table(&summary), terminal::text(&below))
 }

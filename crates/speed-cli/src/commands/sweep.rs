@@ -1,5 +1,6 @@
 //! `speed run` of a config with `[sweep]`.
 
+use serde_json::json;
 use speed_accountant::round_up;
 use speed_core::printable_path;
 use speed_experiment::{Plan, Progress, RunOptions, Sweep, plan_sweep, run_sweep};
@@ -18,7 +19,7 @@ pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, progress: &dy
 pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result<(), Failure> {
     let plans = plan_sweep(sweep, options)?;
     if json {
-        return print_json(&plans);
+        return print_json(&json!({ "runs": plans }));
     }
     let mut text = format!("# a sweep of {}: {} runs\n", sweep.keys.join(", "), plans.len());
     for (setting, plan) in sweep.settings.iter().zip(&plans) {
@@ -31,7 +32,7 @@ pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result
 
 /// Returns what is to be done and what it costs in privacy, in one line.
 fn plan_text(plan: &Plan) -> String {
-    let done = plan.stages.iter().filter(|(_, done)| *done).count();
+    let done = plan.stages.iter().filter(|stage| stage.done).count();
     let epsilon =
         |epsilon: Option<f64>| epsilon.map_or_else(|| "none".to_owned(), |e| format!("{:.2}", round_up(e, 2)));
     let rows: Vec<String> =

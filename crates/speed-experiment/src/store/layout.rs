@@ -19,6 +19,8 @@ pub(super) const CHARGED: &str = "charged";
 const TABLES: &str = "tables";
 /// The report of a finished run, in the folder of tables.
 const REPORT: &str = "report.json";
+/// Tables, plots and pages for people, in the same folder.
+const PAGES: [&str; 5] = ["table.md", "report.md", "report.html", "students.svg", "epochs.svg"];
 /// The folder of the stages.
 const STAGES: &str = "stages";
 
@@ -35,6 +37,13 @@ pub(super) fn table_path(run: &Path, name: &str) -> PathBuf {
 /// Returns the path of a run's report, which is there once the run is finished.
 pub(crate) fn report_path(run: &Path) -> PathBuf {
     table_path(run, REPORT)
+}
+
+/// Returns those of a run's tables, plots and pages that are for people, as far as they are there.
+#[must_use]
+pub fn pages(run: &Path) -> Vec<PathBuf> {
+    let paths = PAGES.iter().map(|name| table_path(run, name));
+    paths.filter(|path| path.exists()).collect()
 }
 
 /// Returns whether a stage folder holds a stage of today, not one that was set aside.

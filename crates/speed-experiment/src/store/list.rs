@@ -1,12 +1,13 @@
 //! The runs below a folder of results.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::layout::{self, folders_in};
 use super::run::RunStore;
-use crate::config::{Config, Source};
+use crate::config::{Config, RowConfig, Source};
 
 /// A run, as `speed list` shows it.
 #[derive(Clone, Debug, Serialize)]
@@ -21,8 +22,42 @@ pub struct RunSummary {
     pub finished: bool,
     /// True where noise and keys came from a seed.
     pub simulation: bool,
+    /// The noise of its answers.
+    pub noise: RunNoise,
     /// Stages that are done.
     pub stages_done: usize,
+}
+
+/// The noise of a run's answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunNoise {
+    /// No row has any.
+    None,
+    /// From a seed: private against nobody.
+    Simulation,
+    /// From the operating system.
+    Real,
+}
+
+impl RunNoise {
+    fn of(config: &Config) -> Self {
+        match (config.rows.iter().any(RowConfig::is_noisy), config.is_simulation()) {
+            (false, _) => Self::None,
+            (true, true) => Self::Simulation,
+            (true, false) => Self::Real,
+        }
+    }
+}
+
+impl fmt::Display for RunNoise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "no noise",
+            Self::Simulation => "simulation",
+            Self::Real => "real noise",
+        })
+    }
 }
 
 /// Lists the runs below a results folder, by experiment and id, and then the published ones. A folder without a readable config
@@ -51,6 +86,7 @@ fn summary(results: &Path, experiment: &str, run: String) -> Option<RunSummary> 
         run,
         finished: layout::report_path(&folder).exists(),
         simulation: config.is_simulation(),
+        noise: RunNoise::of(&config),
         stages_done: names.iter().filter(is_done).count(),
         folder,
     })
