@@ -11,16 +11,18 @@ mod round;
 mod run;
 mod runs;
 mod server;
+mod shell;
 mod student;
 mod sweep;
 mod teacher;
+mod watch;
 
 use std::io::Write;
 
 use serde::Serialize;
 use speed_experiment::{ConfigError, ExperimentError};
 
-pub(crate) use failure::{Failure, report};
+pub(crate) use failure::{Failure, kind, report};
 
 use crate::options::Command;
 
@@ -30,6 +32,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::List { results, json } => runs::list(&results, json),
         Command::Show { run, results, legend, json } => runs::show(&run, &results, legend, json),
         Command::Compare(options) => compare::compare(&options),
+        Command::Watch { run, results, once, json } => watch::watch(&run, &results, once, json),
         Command::Data(command) => data::execute(command),
         Command::Student(command) => student::execute(command),
         Command::Teacher(command) => teacher::execute(command),
@@ -40,6 +43,8 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Audit(options) => privacy::audit(&options),
         Command::Ledger(command) => privacy::ledger(&command),
         Command::Figure(command) => privacy::figure(&command),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Manual { folder } => shell::manual(folder.as_deref()),
     }
 }
 
@@ -61,7 +66,7 @@ fn mark(simulation: bool) -> &'static str {
 }
 
 /// Version of everything that is printed as JSON, docs/json.md: another one where a field changes its meaning or goes.
-pub(crate) const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 1;
 
 /// A value with the version of its form before it.
 #[derive(Serialize)]
@@ -69,6 +74,12 @@ struct Versioned<'a, T> {
     schema: u32,
     #[serde(flatten)]
     value: &'a T,
+}
+
+/// Returns an object in a line, with the version of its form.
+pub(crate) fn versioned_line(value: &serde_json::Value) -> String {
+    // An object of texts and numbers has a form in JSON.
+    serde_json::to_string(&Versioned { schema: SCHEMA, value }).unwrap_or_default()
 }
 
 /// Writes a result to standard output.
@@ -80,10 +91,18 @@ fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
+/// Writes one of several results as JSON, in a line.
+fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
+    print(&format!("{text}\n"))
+}
+
 /// Writes a result as JSON: an object of these fields, and the version of its form.
 fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, value }).map_err(|error| {
-        Failure::from(ExperimentError::Io { action: "write", path: "standard output".into(), source: error.into() })
-    })?;
+    let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
     print(&format!("{text}\n"))
+}
+
+fn unwritten(error: serde_json::Error) -> Failure {
+    ExperimentError::Io { action: "write", path: "standard output".into(), source: error.into() }.into()
 }

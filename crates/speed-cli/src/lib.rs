@@ -6,6 +6,7 @@ mod commands;
 mod figure;
 mod options;
 mod processor;
+mod progress;
 mod terminal;
 
 use std::io::Write;

@@ -5,7 +5,8 @@ mod rounds;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 pub(crate) use privacy::{
     AccountOptions, AuditOptions, CalibrateOptions, FigureCommand, FigureOptions, LedgerCommand, NoiseOptions,
@@ -91,6 +92,22 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Follow a run that goes on in another terminal
+    ///
+    /// Reads the run's folder, and ends when no process works on it any more; exit code 0 also where it ended unfinished.
+    Watch {
+        /// A run: its folder results/EXPERIMENT/RUN, an experiment of which one run goes on, or the beginning of a run's id
+        run: PathBuf,
+        /// Folder of all results, in which runs are looked for by name
+        #[arg(long, value_name = "DIR", default_value = "results")]
+        results: PathBuf,
+        /// Print how far it is now, and end
+        #[arg(long)]
+        once: bool,
+        /// Print JSON; an object a line, every second, without --once
+        #[arg(long)]
+        json: bool,
+    },
     /// Put finished runs side by side, and beside the paper
     ///
     /// Prints what differs in their configs, versions and machines, and for every figure of rows of the same name the values and their
@@ -122,6 +139,17 @@ pub(crate) enum Command {
     /// Draw the paper's figures of epsilon, as SVG and CSV
     #[command(subcommand)]
     Figure(FigureCommand),
+    /// Print what a shell completes: speed completions bash > FILE
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, or write one for every command into a folder
+    Manual {
+        /// The folder, which is created
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -152,9 +180,24 @@ pub(crate) struct RunOptions {
     /// Say below the table what its columns mean
     #[arg(long)]
     pub(crate) legend: bool,
+    /// Say nothing about progress; errors are said
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Form of progress on standard error: text, or json for an object a line (docs/json.md)
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
+    pub(crate) log_format: LogFormat,
     /// Print the report as JSON instead of the table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The form of progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// An object a line.
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! A table of text cells, as Markdown and as CSV.
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width};
 
 use crate::csv;
 
@@ -45,20 +45,51 @@ impl Table {
         self.fitted(None)
     }
 
-    /// Returns the same within `width` characters: longer cells are broken into lines.
+    /// Returns the same within `width` characters: names and heads are broken into lines, and where figures have no room side by side,
+    /// every row is a list.
     #[must_use]
     pub fn fitted(&self, width: Option<u16>) -> String {
+        let narrowest: Vec<u16> = (0..self.columns.len()).map(|column| self.narrowest(column)).collect();
+        let gaps = GAP * u16::try_from(narrowest.len().saturating_sub(1)).unwrap_or(u16::MAX / GAP);
+        let least = narrowest.iter().fold(gaps, |sum, width| sum.saturating_add(*width));
+        if width.is_some_and(|width| width < least) {
+            return self.as_lists();
+        }
         let mut table = comfy_table::Table::new();
         table.load_style(STYLE).set_header(&self.columns).add_rows(&self.rows);
         if let Some(width) = width {
-            // The last column's padding is cut off.
-            table.set_width(width.saturating_add(GAP)).set_content_arrangement(ContentArrangement::Dynamic);
+            table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
+            table.set_constraints(narrowest.iter().map(|&width| ColumnConstraint::LowerBoundary(Width::Fixed(width))));
         }
+        let last = self.columns.len().saturating_sub(1);
         for (index, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, GAP));
+            column.set_padding((0, if index == last { 0 } else { GAP }));
             column.set_cell_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right });
         }
         table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+
+    /// Returns the least width of a column: of the longest figure, and the longest word elsewhere.
+    fn narrowest(&self, column: usize) -> u16 {
+        let longest_word = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        let is_figure = |cell: &str| column > 0 && cell.starts_with(|first: char| first.is_ascii_digit());
+        let cells = self.rows.iter().map(|row| match row[column].as_str() {
+            figure if is_figure(figure) => figure.chars().count(),
+            words => longest_word(words),
+        });
+        let width = cells.chain([longest_word(&self.columns[column])]).max().unwrap_or(0);
+        u16::try_from(width).unwrap_or(u16::MAX)
+    }
+
+    /// Returns each row as its name and a line for every value below it.
+    fn as_lists(&self) -> String {
+        let widest = self.columns.iter().skip(1).map(|head| head.chars().count()).max().unwrap_or(0);
+        let list = |row: &Vec<String>| {
+            let values = self.columns.iter().zip(row).skip(1).filter(|(_, cell)| is_value(cell));
+            let lines: String = values.map(|(head, cell)| format!("  {head:<widest$}  {cell}\n")).collect();
+            format!("{}\n{lines}", row[0])
+        };
+        self.rows.iter().map(list).collect()
     }
 
     /// Returns the table with those of its columns, after the first, that `keep` accepts by their head and cells.
@@ -76,7 +107,7 @@ impl Table {
     /// Returns the table without columns that hold no value.
     #[must_use]
     pub fn without_empty_columns(&self) -> Self {
-        self.filtered(|_, cells| cells.iter().any(|cell| !cell.is_empty() && *cell != NO_VALUE))
+        self.filtered(|_, cells| cells.iter().any(|cell| is_value(cell)))
     }
 
     /// Returns a Markdown table, readable as text too.
@@ -129,6 +160,11 @@ impl Table {
     }
 }
 
+/// Returns whether a cell holds a value.
+fn is_value(cell: &str) -> bool {
+    !cell.is_empty() && cell != NO_VALUE
+}
+
 /// Formats a share as a cell: percent, two digits.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2}", 100.0 * share)
@@ -148,6 +184,34 @@ mod tests {
             "| row     |    ε |\n| ------- | ---: |\n| tau = 1 | 1.41 |\n| a,\"b\"\\|c |      |\n"
         );
         assert_eq!(table.to_csv(), "row,ε\ntau = 1,1.41\n\"a,\"\"b\"\"|c\",\n");
+    }
+
+    #[test]
+    fn a_table_fits_and_breaks_no_figure() {
+        let mut table = Table::new(["row", "ε data-independent", "student %"]);
+        table.push(vec!["tau = 0.9, ours".into(), "5.40".into(), "97.83 ± 0.21".into()]);
+        table.push(vec!["Non-private".into(), "-".into(), "9.00".into()]);
+        let whole = "\
+row               ε data-independent      student %
+---------------------------------------------------
+tau = 0.9, ours                 5.40   97.83 ± 0.21
+Non-private                        -           9.00
+";
+        assert_eq!(table.to_text(), whole);
+        assert_eq!(table.fitted(Some(60)), whole);
+        for width in [50, 46, 45] {
+            let fitted = table.fitted(Some(width));
+            assert!(fitted.contains("97.83 ± 0.21") && fitted.contains("data-independent"), "{fitted}");
+            assert!(fitted.lines().all(|line| line.chars().count() <= usize::from(width)), "{fitted}");
+        }
+        let list = "\
+tau = 0.9, ours
+  ε data-independent  5.40
+  student %           97.83 ± 0.21
+Non-private
+  student %           9.00
+";
+        assert_eq!(table.fitted(Some(30)), list);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::json;
 use speed_core::{ExitCode, printable};
 use speed_experiment::{ConfigError, ExperimentError};
 
-use super::SCHEMA;
+use super::versioned_line;
 use crate::bar;
 
 /// The reason for which a command stopped.
@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Roles(speed_roles::RolesError),
     /// A round over a network, likewise.
     Network(speed_network::NetworkError),
+    /// Somebody was told why already.
+    Told(ExitCode),
     /// The reader of standard output went away, as `| head` does: no failure of ours.
     OutputClosed,
 }
@@ -26,19 +28,26 @@ impl Failure {
             Self::Experiment(error) => error.exit_code(),
             Self::Roles(error) => error.exit_code(),
             Self::Network(error) => error.exit_code(),
+            Self::Told(code) => *code,
             Self::OutputClosed => ExitCode::Done,
         }
     }
 
     /// Says it on standard error: a line for people, or an object for programs.
     pub(crate) fn report(&self, json: bool) {
-        let message = match self {
-            Self::Experiment(error) => error.to_string(),
-            Self::Roles(error) => error.to_string(),
-            Self::Network(error) => error.to_string(),
-            Self::OutputClosed => return,
-        };
-        report(self.exit_code(), &message, json);
+        if let Some(message) = self.message() {
+            report(self.exit_code(), &message, json);
+        }
+    }
+
+    /// Returns it in words, if there is anything to say.
+    pub(crate) fn message(&self) -> Option<String> {
+        match self {
+            Self::Experiment(error) => Some(error.to_string()),
+            Self::Roles(error) => Some(error.to_string()),
+            Self::Network(error) => Some(error.to_string()),
+            Self::Told(_) | Self::OutputClosed => None,
+        }
     }
 }
 
@@ -46,7 +55,7 @@ impl Failure {
 pub(crate) fn report(code: ExitCode, message: &str, json: bool) {
     if json {
         let error = json!({ "code": code.code(), "kind": kind(code), "message": message });
-        bar::line(&json!({ "schema": SCHEMA, "error": error }).to_string());
+        bar::line(&versioned_line(&json!({ "error": error })));
     } else {
         bar::line(&format!("error: {}", shown(message)));
     }

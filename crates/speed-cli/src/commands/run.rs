@@ -11,10 +11,22 @@ use speed_experiment::{
 
 use super::runs::report_text;
 use super::{Failure, print, print_json, sweep};
-use crate::bar::{Bar, line};
 use crate::options::RunOptions as RunArguments;
+use crate::progress::Reporter;
 
 pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
+    let reporter = Reporter::new(options.log_format, options.quiet);
+    let done = run_told(options, &reporter);
+    if let Err(failure) = &done
+        && let Some(message) = failure.message()
+        && reporter.failed(failure.exit_code(), &message)
+    {
+        return Err(Failure::Told(failure.exit_code()));
+    }
+    done
+}
+
+fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> {
     let source = Source::read(&options.config)?.with_overrides(&options.overrides)?;
     let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let threads = options.threads.and_then(|threads| NonZeroUsize::new(threads.into())).unwrap_or_else(all);
@@ -28,7 +40,7 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
     if let Some(swept) = Sweep::load(&source)? {
         return match options.dry_run {
             true => sweep::dry_run(&swept, &settings, options.json),
-            false => sweep::run(&swept, &settings, options.json, &Bar::new()),
+            false => sweep::run(&swept, &settings, options.json, reporter),
         };
     }
     let config = Config::load(&source)?;
@@ -36,16 +48,14 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
         let plan = plan(&config, &settings)?;
         return if options.json { print_json(&plan) } else { print(&plan_text(&plan)) };
     }
-    let report = run_experiment(&config, &settings, &Bar::new()).inspect_err(|error| {
+    let report = run_experiment(&config, &settings, reporter.progress()).inspect_err(|error| {
         if matches!(error, ExperimentError::Io { .. }) {
-            line("finished work is kept; the same command goes on from it");
+            reporter.progress().note("finished work is kept; the same command goes on from it");
         }
     })?;
-    if options.json {
-        return print_json(&report);
-    }
     let folder = report.folder(&options.results);
-    print(&report_text(&report, &folder, options.legend))
+    reporter.finished(&folder);
+    if options.json { print_json(&report) } else { print(&report_text(&report, &folder, options.legend)) }
 }
 
 fn plan_text(plan: &Plan) -> String {

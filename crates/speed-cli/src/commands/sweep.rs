@@ -3,12 +3,14 @@
 use serde_json::json;
 use speed_accountant::round_up;
 use speed_core::printable_path;
-use speed_experiment::{Plan, Progress, RunOptions, Sweep, plan_sweep, run_sweep};
+use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep};
 
 use super::{Failure, print, print_json};
+use crate::progress::Reporter;
 
-pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, progress: &dyn Progress) -> Result<(), Failure> {
-    let report = run_sweep(sweep, options, progress)?;
+pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Reporter) -> Result<(), Failure> {
+    let report = run_sweep(sweep, options, reporter.progress())?;
+    reporter.finished(&report.folder(&options.results));
     if json {
         return print_json(&report);
     }

@@ -11,6 +11,8 @@ pub(super) const CONFIG: &str = "config.toml";
 pub(super) const ENVIRONMENT: &str = "env.json";
 /// The lock of the process that works in the run's folder.
 pub(super) const LOCK: &str = "run.lock";
+/// What the process that works in the run's folder is doing.
+const PROGRESS: &str = "progress.json";
 /// The fingerprint of the stage that is worked on, or was, in its folder.
 pub(super) const FINGERPRINT: &str = "fingerprint";
 /// The digest of the noise that a stage's answers were charged with, in its folder.
@@ -27,6 +29,11 @@ const STAGES: &str = "stages";
 /// Returns the folder of a run's stages.
 pub(super) fn stages(run: &Path) -> PathBuf {
     run.join(STAGES)
+}
+
+/// Returns the path of the file that says what a run is doing.
+pub(crate) fn progress_path(run: &Path) -> PathBuf {
+    run.join(PROGRESS)
 }
 
 /// Returns the path of one of a run's tables or plots.
