@@ -3,6 +3,7 @@
 use crate::assumption::{Adversary, Assumptions, Bound, Extent, NeighbouringRelation};
 use crate::event::PrivacyEvent;
 use crate::release::Release;
+use crate::rounding::round_up;
 
 /// Everything that a claim names.
 pub(crate) struct Claim<'a> {
@@ -37,7 +38,7 @@ impl Claim<'_> {
         format!(
             "({}, {:e})-DP of the answers{classes}{} {scope}, {directions}; neighbours differ in one teacher's vote on every \
              query.",
-            self.epsilon,
+            round_up_to_digits(self.epsilon),
             self.delta,
             if self.release.is_some() { " and of this value" } else { "" },
         )
@@ -51,7 +52,7 @@ impl Claim<'_> {
         let sampler = if event.sampling_total_variation() > 0.0 {
             format!(
                 ", sampled within a total variation distance of {:e} that delta includes",
-                event.sampling_total_variation()
+                round_up_to_digits(event.sampling_total_variation())
             )
         } else {
             String::new()
@@ -135,5 +136,28 @@ impl Claim<'_> {
             "It looks at no votes and may be published."
         }
         .to_owned()
+    }
+}
+
+/// Rounds a bound up to four digits: it holds as printed, and nobody reads more of them.
+fn round_up_to_digits(bound: f64) -> f64 {
+    let magnitude = if bound > 0.0 { bound.log10().floor() } else { 0.0 };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 300 digits")]
+    let decimals = (3.0 - magnitude).clamp(0.0, 300.0) as u32;
+    round_up(bound, decimals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_has_four_digits_and_none_of_them_is_too_small() {
+        for (bound, shown) in
+            [(5.391836, 5.392), (0.28428079, 0.2843), (1.0207e-31, 1.021e-31), (12345.1, 12346.0), (0.0, 0.0)]
+        {
+            assert_eq!(round_up_to_digits(bound), shown);
+        }
+        assert_eq!(round_up_to_digits(f64::INFINITY), f64::INFINITY);
     }
 }

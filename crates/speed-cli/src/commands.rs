@@ -3,6 +3,7 @@
 mod client;
 mod compare;
 mod data;
+mod failure;
 mod identity;
 mod price;
 mod privacy;
@@ -10,96 +11,21 @@ mod round;
 mod run;
 mod runs;
 mod server;
+mod shell;
 mod student;
 mod sweep;
 mod teacher;
+mod watch;
 
 use std::io::Write;
 
 use clap::CommandFactory;
 use serde::Serialize;
-use serde_json::json;
-use speed_core::{ExitCode, printable};
 use speed_experiment::{ConfigError, ExperimentError};
 
-use crate::bar;
-use crate::options::{Command, CommandLine};
+pub(crate) use failure::{Failure, kind, report};
 
-/// The reason for which a command stopped.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// With a message and the exit code of its kind.
-    Experiment(ExperimentError),
-    /// A role's program, likewise.
-    Roles(speed_roles::RolesError),
-    /// A round over a network, likewise.
-    Network(speed_network::NetworkError),
-    /// The reader of standard output went away, as `| head` does: no failure of ours.
-    OutputClosed,
-}
-
-impl Failure {
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        match self {
-            Self::Experiment(error) => error.exit_code(),
-            Self::Roles(error) => error.exit_code(),
-            Self::Network(error) => error.exit_code(),
-            Self::OutputClosed => ExitCode::Done,
-        }
-    }
-
-    /// Writes it to standard error: a line, or an object for a program.
-    pub(crate) fn report(&self, json: bool) {
-        let message = match self {
-            Self::Experiment(error) => shown(error),
-            Self::Roles(error) => shown(error),
-            Self::Network(error) => shown(error),
-            Self::OutputClosed => return,
-        };
-        if json {
-            let error =
-                json!({ "code": self.exit_code().code(), "meaning": self.exit_code().meaning(), "message": message });
-            bar::line(&json!({ "schema": SCHEMA, "error": error }).to_string());
-        } else {
-            bar::line(&format!("error: {message}"));
-        }
-    }
-}
-
-/// Returns the text of an error without what would move a terminal's cursor, whoever chose it; lines stay lines.
-fn shown(error: &impl std::fmt::Display) -> String {
-    error.to_string().split('\n').map(printable).collect::<Vec<_>>().join("\n")
-}
-
-impl From<ExperimentError> for Failure {
-    fn from(error: ExperimentError) -> Self {
-        Self::Experiment(error)
-    }
-}
-
-impl From<speed_roles::RolesError> for Failure {
-    fn from(error: speed_roles::RolesError) -> Self {
-        Self::Roles(error)
-    }
-}
-
-impl From<speed_network::NetworkError> for Failure {
-    fn from(error: speed_network::NetworkError) -> Self {
-        Self::Network(error)
-    }
-}
-
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        Self::Experiment(error.into())
-    }
-}
-
-impl From<speed_data::DataError> for Failure {
-    fn from(error: speed_data::DataError) -> Self {
-        Self::Experiment(error.into())
-    }
-}
+use crate::options::Command;
 
 pub(crate) fn execute(command: Command) -> Result<(), Failure> {
     match command {
@@ -107,6 +33,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::List { results, json } => runs::list(&results, json),
         Command::Show { run, results, legend, json } => runs::show(&run, &results, legend, json),
         Command::Compare(options) => compare::compare(&options),
+        Command::Watch { run, results, once, json } => watch::watch(&run, &results, once, json),
         Command::Data(command) => data::execute(command),
         Command::Student(command) => student::execute(command),
         Command::Teacher(command) => teacher::execute(command),
@@ -117,8 +44,8 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Audit(options) => privacy::audit(&options),
         Command::Ledger(command) => privacy::ledger(&command),
         Command::Figure(command) => privacy::figure(&command),
-        Command::Completions { shell } => completions(shell),
-        Command::Manual => manual(),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Manual { folder } => shell::manual(folder.as_deref()),
     }
 }
 
@@ -157,6 +84,23 @@ fn mark(simulation: bool) -> &'static str {
     if simulation { SIMULATION } else { "" }
 }
 
+/// Version of everything that is printed as JSON, docs/json.md: another one where a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+
+/// A value with the version of its form before it.
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    schema: u32,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
+/// Returns an object in a line, with the version of its form.
+pub(crate) fn versioned_line(value: &serde_json::Value) -> String {
+    // An object of texts and numbers has a form in JSON.
+    serde_json::to_string(&Versioned { schema: SCHEMA, value }).unwrap_or_default()
+}
+
 /// Writes a result to standard output.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
@@ -166,16 +110,18 @@ fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Writes a result as a JSON object, the version of its form first (docs/json.md).
-fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    #[derive(Serialize)]
-    struct Versioned<'a, T> {
-        schema: u32,
-        #[serde(flatten)]
-        value: &'a T,
-    }
-    let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, value }).map_err(|error| {
-        Failure::from(ExperimentError::Io { action: "write", path: "standard output".into(), source: error.into() })
-    })?;
+/// Writes one of several results as JSON, in a line.
+fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
     print(&format!("{text}\n"))
+}
+
+/// Writes a result as JSON: an object of these fields, and the version of its form.
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
+    print(&format!("{text}\n"))
+}
+
+fn unwritten(error: serde_json::Error) -> Failure {
+    ExperimentError::Io { action: "write", path: "standard output".into(), source: error.into() }.into()
 }

@@ -6,6 +6,7 @@ mod commands;
 mod figure;
 mod options;
 mod processor;
+mod progress;
 mod terminal;
 
 use std::io::Write;
@@ -32,14 +33,21 @@ pub fn main_with(prepare: impl FnOnce()) -> std::process::ExitCode {
 // Not in `main_with`, which must end before any vector instruction.
 #[inline(never)]
 fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
+    let json = asks_for_json(std::env::args_os().skip(1));
     if let Err(message) = processor::check() {
-        bar::line(&format!("error: {message}"));
+        commands::report(ExitCode::Processor, &message, json);
         return ExitCode::Processor.into();
     }
     prepare();
-    // Clap knows it only inside a command; a failure is told in the form that was asked for.
-    let json = std::env::args_os().any(|argument| argument == "--json");
-    let command = options::CommandLine::parse().command;
+    let command = match options::CommandLine::try_parse() {
+        Ok(line) => line.command,
+        Err(error) if json && error.use_stderr() => {
+            let text = error.to_string();
+            commands::report(ExitCode::Usage, text.trim().trim_start_matches("error: "), json);
+            return ExitCode::Usage.into();
+        }
+        Err(error) => error.exit(),
+    };
     match commands::execute(command) {
         Ok(()) => ExitCode::Done.into(),
         Err(failure) => {
@@ -47,4 +55,9 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
             failure.exit_code().into()
         }
     }
+}
+
+/// Returns whether a command line asks for JSON, even one that cannot be followed.
+fn asks_for_json(arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
+    arguments.take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }

@@ -5,7 +5,8 @@ mod rounds;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 pub(crate) use privacy::{
     AccountOptions, AuditOptions, CalibrateOptions, FigureCommand, FigureOptions, LedgerCommand, NoiseOptions,
@@ -79,15 +80,31 @@ pub(crate) enum Command {
     },
     /// Print the table of a finished run
     Show {
-        /// A run's folder, results/EXPERIMENT/RUN, or its experiment's name or its id
+        /// A run: its folder results/EXPERIMENT/RUN, an experiment with one finished run, or the beginning of a run's id
         run: PathBuf,
-        /// Folder of all results
+        /// Folder of all results, in which runs are looked for by name
         #[arg(long, value_name = "DIR", default_value = "results")]
         results: PathBuf,
-        /// Print every column, and what they mean
+        /// Say below the table what its columns mean
         #[arg(long)]
         legend: bool,
         /// Print the whole report as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Follow a run that goes on in another terminal
+    ///
+    /// Reads the run's folder, and ends when no process works on it any more; exit code 0 also where it ended unfinished.
+    Watch {
+        /// A run: its folder results/EXPERIMENT/RUN, an experiment of which one run goes on, or the beginning of a run's id
+        run: PathBuf,
+        /// Folder of all results, in which runs are looked for by name
+        #[arg(long, value_name = "DIR", default_value = "results")]
+        results: PathBuf,
+        /// Print how far it is now, and end
+        #[arg(long)]
+        once: bool,
+        /// Print JSON; an object a line, every second, without --once
         #[arg(long)]
         json: bool,
     },
@@ -122,13 +139,17 @@ pub(crate) enum Command {
     /// Draw the paper's figures of epsilon, as SVG and CSV
     #[command(subcommand)]
     Figure(FigureCommand),
-    /// Print completions for a shell
+    /// Print what a shell completes: speed completions bash > FILE
     Completions {
         /// The shell
-        shell: clap_complete::Shell,
+        shell: Shell,
     },
-    /// Print the manual page: speed manual | man -l -
-    Manual,
+    /// Print the manual page, or write one for every command into a folder
+    Manual {
+        /// The folder, which is created
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -159,9 +180,27 @@ pub(crate) struct RunOptions {
     /// Print the resolved config and the stages, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Say below the table what its columns mean
+    #[arg(long)]
+    pub(crate) legend: bool,
+    /// Say nothing about progress; errors are said
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Form of progress on standard error: text, or json for an object a line (docs/json.md)
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
+    pub(crate) log_format: LogFormat,
     /// Print the report as JSON instead of the table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The form of progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// An object a line.
+    Json,
 }
 
 #[derive(Debug, Args)]

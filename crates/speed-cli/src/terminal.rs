@@ -1,42 +1,45 @@
-//! Tables on a terminal.
+//! The terminal that reads standard output, if one does.
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table as Fitted, Width, presets};
+use std::io::IsTerminal;
+
 use speed_experiment::Table;
+use terminal_size::{Width, terminal_size_of};
 
-/// Returns a table fitted to the width of the terminal that standard output is; as wide as it is elsewhere.
+/// Returns the number of characters in a line: the terminal's, or what `COLUMNS` says; none where lines may have any length.
+pub(crate) fn width() -> Option<u16> {
+    let stdout = std::io::stdout();
+    let terminal = if stdout.is_terminal() { terminal_size_of(&stdout) } else { None };
+    let said = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.map(|(Width(width), _)| width).or_else(said).filter(|&width| width > 0)
+}
+
+/// Returns a table that fits.
 pub(crate) fn table(table: &Table) -> String {
-    terminal_size::terminal_size_of(std::io::stdout())
-        .map_or_else(|| table.to_text(), |(width, _)| fitted(table, width.0))
+    table.fitted(width())
 }
 
-/// Spaces between two columns.
-const GAP: u16 = 2;
-
-/// Returns a table of at most so many characters a line: long heads and cells are broken between words, no number is, and columns at
-/// the end that have no room are left out.
-fn fitted(table: &Table, width: u16) -> String {
-    let least: Vec<u16> = (0..table.columns().len()).map(|column| least_width(table, column)).collect();
-    let needed = |count: usize| least[..count].iter().map(|width| width + GAP).sum::<u16>();
-    let shown = (1..=least.len()).rev().find(|&count| needed(count) <= width).unwrap_or(1);
-    let mut fitted = Fitted::new();
-    fitted.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    fitted.set_header(&table.columns()[..shown]);
-    for row in table.rows() {
-        fitted.add_row(&row[..shown]);
-    }
-    for (place, column) in fitted.column_iter_mut().enumerate() {
-        let alignment = if place == 0 { CellAlignment::Left } else { CellAlignment::Right };
-        column.set_padding((0, GAP)).set_cell_alignment(alignment);
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least[place] + GAP)));
-    }
-    fitted.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+/// Returns lines that fit, broken between words.
+pub(crate) fn text(text: &str) -> String {
+    let Some(width) = width() else { return text.to_owned() };
+    text.split_inclusive('\n').map(|line| broken(line, width.into())).collect()
 }
 
-/// Returns the length of the longest word of a column's cells and of its head, which may be broken at a hyphen too.
-fn least_width(table: &Table, column: usize) -> u16 {
-    let cells = table.rows().iter().flat_map(|row| row[column].split_whitespace());
-    let words = table.columns()[column].split([' ', '-']).chain(cells);
-    words.map(|word| word.chars().count()).max().and_then(|longest| longest.try_into().ok()).unwrap_or(1)
+fn broken(line: &str, width: usize) -> String {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let mut text = " ".repeat(indent);
+    let mut used = indent;
+    for word in line.split_inclusive(' ').skip_while(|word| *word == " ") {
+        let length = word.trim_end().chars().count();
+        if used > indent && used + length > width {
+            text.truncate(text.trim_end_matches(' ').len());
+            text.push('\n');
+            text.push_str(&" ".repeat(indent));
+            used = indent;
+        }
+        text.push_str(word);
+        used += word.chars().count();
+    }
+    text
 }
 
 #[cfg(test)]
@@ -44,28 +47,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_line_is_wider_than_the_terminal_and_nothing_is_lost() {
-        let mut wide = Table::new([
-            "row",
-            "ε data-independent",
-            "ε data-dependent",
-            "labels %",
-            "student",
-            "student %",
-            "HE = clear",
-        ]);
-        wide.push(
-            ["tau = 0.9, ours", "6.08", "0.30", "99.00", "98.97 ± 0.40", "ours", "100/100"].map(String::from).to_vec(),
-        );
-        for width in [40, 60, 80, 100] {
-            let text = fitted(&wide, width);
-            assert!(text.lines().all(|line| line.chars().count() <= usize::from(width)), "{width}:\n{text}");
-            let letters: String = text.split_whitespace().collect();
-            let cells = ["6.08", "0.30", "99.00", "98.97±0.40", "ours", "100/100"];
-            let shown = cells.iter().take_while(|cell| letters.contains(*cell)).count();
-            // What has no room is left out, from the end, and only on narrow terminals.
-            assert!(shown == cells.len() || width < 60 && shown >= 3, "{shown} of them in {width}:\n{text}");
-            assert!(cells[shown..].iter().all(|cell| !letters.contains(cell)), "{text}");
-        }
+    fn lines_break_between_words_and_keep_their_indent() {
+        assert_eq!(broken("one two three\n", 8), "one two\nthree\n");
+        assert_eq!(broken("  one two three\n", 8), "  one\n  two\n  three\n");
+        assert_eq!(broken("unbreakable", 3), "unbreakable");
+        assert_eq!(broken("\n", 3), "\n");
+        assert_eq!(broken("exactly ten", 11), "exactly ten");
     }
 }

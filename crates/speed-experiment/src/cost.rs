@@ -40,10 +40,19 @@ const STUDENT: f64 = 130e6;
 const VALUE: f64 = 32.0;
 const ENCRYPTED: f64 = 550e6;
 
+/// Time of the stages of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct StageCost {
+    /// The kind.
+    pub kind: String,
+    /// Processor time in seconds; none for networks too large to be tried in a moment.
+    pub core_seconds: Option<f64>,
+}
+
 /// Time and memory of a run. Measured over a moment, so a guess within a factor of two.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
-    /// Processor time of the stages, by their kind.
+    /// All stages, by their kind.
     pub stages: Vec<StageCost>,
     /// Peak memory in bytes, estimated from the sizes of the largest values.
     pub memory_bytes: f64,
@@ -81,8 +90,8 @@ impl Cost {
         Ok(cost)
     }
 
-    fn add(&mut self, stage: &str, core_seconds: Option<f64>) {
-        self.stages.push(StageCost { stage: stage.to_owned(), core_seconds });
+    fn add(&mut self, kind: &str, core_seconds: Option<f64>) {
+        self.stages.push(StageCost { kind: kind.to_owned(), core_seconds });
     }
 
     fn add_teachers(&mut self, config: &Config, images: &Sizes, threads: f64) -> Result<(), ExperimentError> {

@@ -41,7 +41,7 @@ pub struct Plan {
     pub config: Config,
 }
 
-/// A stage of a run to come.
+/// A stage of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedStage {
     /// Its name.
@@ -78,10 +78,9 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     let names = StageNames::of(config);
     names.check(&options.force)?;
     let folder = RunStore::folder_of(&options.results, config);
-    let stages = names.all();
-    let stages = stages
-        .map(|name| PlannedStage { name: name.to_string(), done: RunStore::is_finished(&folder, name) })
-        .collect();
+    let stages =
+        names.all().map(|name| PlannedStage { name: name.to_string(), done: RunStore::is_finished(&folder, name) });
+    let stages = stages.collect();
     let facts = facts(config, options.datasets.as_deref())?;
     if facts.is_none() {
         Truth::of(config, None)?;

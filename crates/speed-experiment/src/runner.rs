@@ -10,7 +10,7 @@ use crate::environment::Environment;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, check, check_forced, planned_charge};
 use crate::options::RunOptions;
-use crate::progress::Progress;
+use crate::progress::{Progress, Recorder};
 use crate::publish::publish;
 use crate::report::{Report, ReportRow, RowResult, StageTime};
 use crate::stages::{
@@ -18,7 +18,7 @@ use crate::stages::{
     Question, RowStages, StageNames, Students, TeachersStage, Truth, VotesStage, complete, kinds_of_machine,
     planned_classes, select_queries,
 };
-use crate::store::{RunStore, is_called};
+use crate::store::{RunStore, is_called, progress_path};
 
 /// Runs `config`, going on from whatever an earlier, interrupted run left.
 ///
@@ -31,7 +31,10 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
     let device = Device::open(config.device)?;
     let environment = Environment::current(&device.name);
     let mut store = RunStore::open(&options.results, config, &environment)?;
+    let recorder = Recorder::new(progress, progress_path(store.folder()));
+    let progress: &dyn Progress = &recorder;
     progress.note(&format!("run folder {}", printable_path(store.folder())));
+    progress.planned(&names.all().map(ToString::to_string).collect::<Vec<_>>());
     check(&store, config, progress)?;
     let streams = Streams::new(config.seed);
     // What is set aside is set aside for work that can begin.

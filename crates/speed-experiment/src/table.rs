@@ -1,9 +1,17 @@
-//! A table of text cells, printed aligned, as Markdown and as CSV.
+//! A table of text cells, as Markdown and as CSV.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width};
 
 use crate::csv;
 
 /// The cell of a value that there is not.
-pub(crate) const DASH: &str = "-";
+pub(crate) const NO_VALUE: &str = "-";
+
+/// Space between two columns.
+const GAP: u16 = 2;
+/// A rule below the heads, and nothing else.
+const STYLE: TableStyle = NOTHING.header_separator(LineStyle::none().fill('-').junction('-'));
 
 /// Columns and rows of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,29 +39,75 @@ impl Table {
         &self.columns
     }
 
-    /// Returns the rows, with a cell for every column.
+    /// Returns aligned columns, the first to the left and the others to the right.
     #[must_use]
-    pub fn rows(&self) -> &[Vec<String>] {
-        &self.rows
+    pub fn to_text(&self) -> String {
+        self.fitted(None)
     }
 
-    /// Returns the table without the columns in which no cell holds a value.
+    /// Returns the same within `width` characters: names and heads are broken into lines, and where figures have no room side by side,
+    /// every row is a list.
     #[must_use]
-    pub fn without_empty_columns(&self) -> Self {
-        let kept: Vec<usize> = (0..self.columns.len())
-            .filter(|&column| self.rows.iter().any(|row| !matches!(&*row[column], "" | DASH)))
-            .collect();
-        let choose = |cells: &[String]| kept.iter().map(|&column| cells[column].clone()).collect::<Vec<_>>();
+    pub fn fitted(&self, width: Option<u16>) -> String {
+        let narrowest: Vec<u16> = (0..self.columns.len()).map(|column| self.narrowest(column)).collect();
+        let gaps = GAP * u16::try_from(narrowest.len().saturating_sub(1)).unwrap_or(u16::MAX / GAP);
+        let least = narrowest.iter().fold(gaps, |sum, width| sum.saturating_add(*width));
+        if width.is_some_and(|width| width < least) {
+            return self.as_lists();
+        }
+        let mut table = comfy_table::Table::new();
+        table.load_style(STYLE).set_header(&self.columns).add_rows(&self.rows);
+        if let Some(width) = width {
+            table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
+            table.set_constraints(narrowest.iter().map(|&width| ColumnConstraint::LowerBoundary(Width::Fixed(width))));
+        }
+        let last = self.columns.len().saturating_sub(1);
+        for (index, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((0, if index == last { 0 } else { GAP }));
+            column.set_cell_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right });
+        }
+        table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+
+    /// Returns the least width of a column: of the longest figure, and the longest word elsewhere.
+    fn narrowest(&self, column: usize) -> u16 {
+        let longest_word = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        let is_figure = |cell: &str| column > 0 && cell.starts_with(|first: char| first.is_ascii_digit());
+        let cells = self.rows.iter().map(|row| match row[column].as_str() {
+            figure if is_figure(figure) => figure.chars().count(),
+            words => longest_word(words),
+        });
+        let width = cells.chain([longest_word(&self.columns[column])]).max().unwrap_or(0);
+        u16::try_from(width).unwrap_or(u16::MAX)
+    }
+
+    /// Returns each row as its name and a line for every value below it.
+    fn as_lists(&self) -> String {
+        let widest = self.columns.iter().skip(1).map(|head| head.chars().count()).max().unwrap_or(0);
+        let list = |row: &Vec<String>| {
+            let values = self.columns.iter().zip(row).skip(1).filter(|(_, cell)| is_value(cell));
+            let lines: String = values.map(|(head, cell)| format!("  {head:<widest$}  {cell}\n")).collect();
+            format!("{}\n{lines}", row[0])
+        };
+        self.rows.iter().map(list).collect()
+    }
+
+    /// Returns the table with those of its columns, after the first, that `keep` accepts by their head and cells.
+    #[must_use]
+    pub(crate) fn filtered(&self, keep: impl Fn(&str, &[&str]) -> bool) -> Self {
+        let is_kept = |column: usize| {
+            let cells: Vec<&str> = self.rows.iter().map(|row| row[column].as_str()).collect();
+            column == 0 || keep(&self.columns[column], &cells)
+        };
+        let kept: Vec<usize> = (0..self.columns.len()).filter(|&column| is_kept(column)).collect();
+        let choose = |cells: &[String]| kept.iter().map(|&column| cells[column].clone()).collect();
         Self { columns: choose(&self.columns), rows: self.rows.iter().map(|row| choose(row)).collect() }
     }
 
-    /// Returns columns padded to their widest cell, the first to the left and the others to the right.
+    /// Returns the table without columns that hold no value.
     #[must_use]
-    pub fn to_text(&self) -> String {
-        let rule: Vec<String> = self.widths().iter().map(|width| "-".repeat(*width)).collect();
-        let mut lines = vec![self.padded(&self.columns), rule.join("  ")];
-        lines.extend(self.rows.iter().map(|row| self.padded(row)));
-        lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    pub fn without_empty_columns(&self) -> Self {
+        self.filtered(|_, cells| cells.iter().any(|cell| is_value(cell)))
     }
 
     /// Returns a Markdown table, readable as text too.
@@ -104,10 +158,11 @@ impl Table {
             )
             .collect()
     }
+}
 
-    fn padded(&self, cells: &[String]) -> String {
-        self.align(cells).join("  ")
-    }
+/// Returns whether a cell holds a value.
+fn is_value(cell: &str) -> bool {
+    !cell.is_empty() && cell != NO_VALUE
 }
 
 /// Formats a share as a cell: percent, two digits.
@@ -120,11 +175,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_forms() {
+    fn both_forms() {
         let mut table = Table::new(["row", "ε"]);
         table.push(vec!["tau = 1".into(), "1.41".into()]);
         table.push(vec!["a,\"b\"|c".into()]);
-        assert_eq!(table.to_text(), "row         ε\n-------  ----\ntau = 1  1.41\na,\"b\"|c\n");
         assert_eq!(
             table.to_markdown(),
             "| row     |    ε |\n| ------- | ---: |\n| tau = 1 | 1.41 |\n| a,\"b\"\\|c |      |\n"
@@ -134,5 +188,41 @@ mod tests {
         sparse.push(vec!["y".into(), String::new(), "-".into()]);
         assert_eq!(sparse.without_empty_columns().to_csv(), "row,b\nx,1\ny,-\n");
         assert_eq!(table.to_csv(), "row,ε\ntau = 1,1.41\n\"a,\"\"b\"\"|c\",\n");
+    }
+
+    #[test]
+    fn a_table_fits_and_breaks_no_figure() {
+        let mut table = Table::new(["row", "ε data-independent", "student %"]);
+        table.push(vec!["tau = 0.9, ours".into(), "5.40".into(), "97.83 ± 0.21".into()]);
+        table.push(vec!["Non-private".into(), "-".into(), "9.00".into()]);
+        let whole = "\
+row               ε data-independent      student %
+---------------------------------------------------
+tau = 0.9, ours                 5.40   97.83 ± 0.21
+Non-private                        -           9.00
+";
+        assert_eq!(table.to_text(), whole);
+        assert_eq!(table.fitted(Some(60)), whole);
+        for width in [50, 46, 45] {
+            let fitted = table.fitted(Some(width));
+            assert!(fitted.contains("97.83 ± 0.21") && fitted.contains("data-independent"), "{fitted}");
+            assert!(fitted.lines().all(|line| line.chars().count() <= usize::from(width)), "{fitted}");
+        }
+        let list = "\
+tau = 0.9, ours
+  ε data-independent  5.40
+  student %           97.83 ± 0.21
+Non-private
+  student %           9.00
+";
+        assert_eq!(table.fitted(Some(30)), list);
+    }
+
+    #[test]
+    fn columns_without_a_value_are_left_out() {
+        let mut table = Table::new(["row", "none", "some", "no word"]);
+        table.push(vec!["a".into(), "-".into(), "-".into()]);
+        table.push(vec!["b".into(), "-".into(), "1".into()]);
+        assert_eq!(table.without_empty_columns().to_csv(), "row,some\na,-\nb,1\n");
     }
 }

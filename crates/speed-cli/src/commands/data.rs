@@ -13,6 +13,7 @@ use speed_experiment::{ExperimentError, Table};
 use super::{Failure, print, print_json};
 use crate::bar;
 use crate::options::DataCommand;
+use crate::terminal;
 
 pub(super) fn execute(command: DataCommand) -> Result<(), Failure> {
     match command {
@@ -47,7 +48,7 @@ fn check_text(report: &CheckReport) -> String {
             Err(_) => vec![file.name.to_owned(), "BAD".to_owned()],
         });
     }
-    table.to_text()
+    terminal::table(&table)
 }
 
 fn check_json(report: &CheckReport) -> serde_json::Value {

@@ -5,14 +5,28 @@ use std::num::NonZeroUsize;
 use speed_accountant::round_up;
 use speed_core::printable_path;
 use speed_experiment::{
-    Config, Cost, ExperimentError, Plan, RunOptions, Source, StageCost, Sweep, plan, run as run_experiment,
+    Config, Cost, ExperimentError, Plan, PlannedStage, RunOptions, Source, StageCost, Sweep, plan,
+    run as run_experiment,
 };
 
-use super::{Failure, print, print_json, runs, sweep};
-use crate::bar::{Bar, line};
+use super::runs::report_text;
+use super::{Failure, print, print_json, sweep};
 use crate::options::RunOptions as RunArguments;
+use crate::progress::Reporter;
 
 pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
+    let reporter = Reporter::new(options.log_format, options.quiet);
+    let done = run_told(options, &reporter);
+    if let Err(failure) = &done
+        && let Some(message) = failure.message()
+        && reporter.failed(failure.exit_code(), &message)
+    {
+        return Err(Failure::Told(failure.exit_code()));
+    }
+    done
+}
+
+fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> {
     let source = Source::read(&options.config)?.with_overrides(&options.overrides)?;
     let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let threads = options.threads.and_then(|threads| NonZeroUsize::new(threads.into())).unwrap_or_else(all);
@@ -26,7 +40,7 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
     if let Some(swept) = Sweep::load(&source)? {
         return match options.dry_run {
             true => sweep::dry_run(&swept, &settings, options.json),
-            false => sweep::run(&swept, &settings, options.json, &Bar::new()),
+            false => sweep::run(&swept, &settings, options.json, reporter),
         };
     }
     let config = Config::load(&source)?;
@@ -34,22 +48,20 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
         let plan = plan(&config, &settings)?;
         return if options.json { print_json(&plan) } else { print(&plan_text(&plan)) };
     }
-    let report = run_experiment(&config, &settings, &Bar::new()).inspect_err(|error| {
+    let report = run_experiment(&config, &settings, reporter.progress()).inspect_err(|error| {
         if matches!(error, ExperimentError::Io { .. }) {
-            line("finished work is kept; the same command goes on from it");
+            reporter.progress().note("finished work is kept; the same command goes on from it");
         }
     })?;
-    if options.json {
-        return print_json(&report);
-    }
-    let folder = options.results.join(&report.experiment).join(&report.run);
-    print(&runs::report_text(&report, &folder, options.legend))
+    let folder = report.folder(&options.results);
+    reporter.finished(&folder);
+    if options.json { print_json(&report) } else { print(&report_text(&report, &folder, options.legend)) }
 }
 
 fn plan_text(plan: &Plan) -> String {
     let mut text = format!("{}\n# folder: {}\n# stages:\n", plan.config.to_toml(), printable_path(&plan.folder));
-    for stage in &plan.stages {
-        text.push_str(&format!("#   {}: {}\n", stage.name, if stage.done { "done" } else { "to do" }));
+    for PlannedStage { name, done } in &plan.stages {
+        text.push_str(&format!("#   {name}: {}\n", if *done { "done" } else { "to do" }));
     }
     if let Some(missing) = &plan.missing {
         text.push_str(&format!("# MISSING, and the run would stop there: {missing}\n"));
@@ -66,24 +78,16 @@ fn plan_text(plan: &Plan) -> String {
         text.push_str(&format!("#   {} ({} queries{done}): {epsilon}\n", row.name, row.queries));
     }
     text.push_str(&price_text(plan));
-    if let Some(cost) = &plan.cost {
-        text.push_str(&cost_text(cost));
-    }
-    text
-}
-
-/// Says what a run takes in time and memory.
-pub(super) fn cost_text(cost: &Cost) -> String {
-    let Cost { stages, memory_bytes } = cost;
-    let all = stages.iter().fold(0.0, |sum, stage| sum + stage.core_seconds.unwrap_or(0.0));
-    let mut text = format!(
+    let Cost { stages, memory_bytes } = &plan.cost;
+    let all: f64 = stages.iter().filter_map(|stage| stage.core_seconds).sum();
+    text.push_str(&format!(
         "# all stages here, by a few steps just measured (within a factor of two): {}; about {:.1} GB of memory\n",
         duration(all),
         memory_bytes / 1e9
-    );
-    for StageCost { stage, core_seconds } in stages {
+    ));
+    for StageCost { kind, core_seconds } in stages {
         let seconds = core_seconds.map_or_else(|| "not known: too large to be tried in a moment".to_owned(), duration);
-        text.push_str(&format!("#   {stage}: {seconds}\n"));
+        text.push_str(&format!("#   {kind}: {seconds}\n"));
     }
     text
 }

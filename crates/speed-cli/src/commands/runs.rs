@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use speed_core::printable_path;
-use speed_experiment::{ExperimentError, Report, ResultsFault, Table, find_run, list_runs};
+use speed_experiment::{ExperimentError, Report, ResultsFault, Table, find_run, list_runs, pages};
 
 use super::{Failure, print, print_json};
 use crate::terminal;
@@ -31,21 +31,23 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
 }
 
 pub(super) fn show(run: &Path, results: &Path, legend: bool, json: bool) -> Result<(), Failure> {
-    let folder = find_run(results, run)?;
-    let report = Report::read(&folder)?;
-    if json { print_json(&report) } else { print(&report_text(&report, &folder, legend)) }
+    let run = find_run(results, run)?;
+    let report = Report::read(&run)?;
+    if json { print_json(&report) } else { print(&report_text(&report, &run, legend)) }
 }
 
-/// Returns a run's conditions, the columns that are read first or all with their meaning, and the place of its tables and plots.
-pub(super) fn report_text(report: &Report, folder: &Path, legend: bool) -> String {
-    let tables = folder.join("tables");
-    let names = ["report.md", "table.csv", "students.svg", "epochs.svg", "report.html"];
-    let there: Vec<&str> = names.into_iter().filter(|name| tables.join(name).exists()).collect();
-    let table = if legend {
-        format!("{}\n{}", terminal::table(&report.table_with_times().without_empty_columns()), report.notes())
-    } else {
-        terminal::table(&report.summary())
-    };
-    let more = if legend { "" } else { " (every column and what it means: speed show RUN --legend)" };
-    format!("{}\n{table}\n{}: {}{more}\n", report.heading(), printable_path(&tables), there.join(", "))
+/// Returns a report for a terminal: its conditions, the columns that come first, and where the rest is.
+pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
+    let summary = report.summary();
+    let mut below = String::new();
+    if legend {
+        below.push_str(&report.legend());
+    } else if summary.columns().iter().any(|head| head.starts_with('ε')) {
+        below.push_str("ε holds whatever the votes are and may be published; --legend explains every column.\n");
+    }
+    let pages: Vec<String> = pages(run).iter().map(|page| printable_path(page)).collect();
+    if !pages.is_empty() {
+        below.push_str(&format!("All columns, claims, plots: {}\n", pages.join(" ")));
+    }
+    format!("{}\n{}\n{}", terminal::text(&report.heading()), terminal::table(&summary), terminal::text(&below))
 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use speed_core::printable_path;
-use speed_experiment::Progress as _;
 use speed_network::{Limits, ServeProgress, ServeReport};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
 use speed_roles::{Role, RoundRandomness};
 use tracing_subscriber::EnvFilter;
 
 use super::{Failure, WITHOUT_PROOFS, identity, mark, print, print_json};
-use crate::bar::{self, Bar};
-use crate::options::{AggregateOptions, ServeOptions, ServerCommand, ServerOptions as CommandOptions};
+use crate::bar;
+use crate::options::{AggregateOptions, LogFormat, ServeOptions, ServerCommand, ServerOptions as CommandOptions};
+use crate::progress::Reporter;
 
 pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
     match command {
@@ -24,7 +24,7 @@ pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
     }
 }
 
-struct Shown(Bar);
+struct Shown(Reporter);
 
 impl Progress for Shown {
     fn refused(&self, refusal: &Refusal) {
@@ -32,18 +32,18 @@ impl Progress for Shown {
     }
 
     fn begin(&self, queries: usize, done: usize) {
-        self.0.begin("argmax", "queries", queries as u64, done as u64);
+        self.0.progress().begin("argmax", "queries", queries as u64, done as u64);
     }
 
     fn advance(&self, queries: usize) {
-        self.0.advance(queries as u64, "");
+        self.0.progress().advance(queries as u64, "");
     }
 }
 
 fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
-    let (shown, json) = (Shown(Bar::new()), options.server.json);
+    let (shown, json) = (Shown(Reporter::new(LogFormat::Text, false)), options.server.json);
     let report = server::aggregate(&server_options(options.server), &options.answers, &options.out, &shown)?;
-    shown.0.end(&format!("{} queries answered", report.queries));
+    shown.0.progress().end(&format!("{} queries answered", report.queries));
     if json { print_json(&report) } else { print(&text(&report)) }
 }
 

@@ -3,14 +3,15 @@
 use serde_json::json;
 use speed_accountant::round_up;
 use speed_core::printable_path;
-use speed_experiment::{Plan, Progress, RunOptions, Sweep, plan_sweep, run_sweep};
+use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep};
 
 use super::run::cost_text;
 use super::{Failure, print, print_json};
-use crate::terminal;
+use crate::progress::Reporter;
 
-pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, progress: &dyn Progress) -> Result<(), Failure> {
-    let report = run_sweep(sweep, options, progress)?;
+pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Reporter) -> Result<(), Failure> {
+    let report = run_sweep(sweep, options, reporter.progress())?;
+    reporter.finished(&report.folder(&options.results));
     if json {
         return print_json(&report);
     }
@@ -22,7 +23,7 @@ pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, progress: &dy
 pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result<(), Failure> {
     let plans = plan_sweep(sweep, options)?;
     if json {
-        return print_json(&json!({ "settings": plans }));
+        return print_json(&json!({ "runs": plans }));
     }
     let mut text = format!("# a sweep of {}: {} runs\n", sweep.keys.join(", "), plans.len());
     for (setting, plan) in sweep.settings.iter().zip(&plans) {

@@ -91,7 +91,7 @@ pub struct RowConfig {
 
 /// The paper's figures for a row, as far as it gives any: `[row.paper]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "RecordedPaper")]
+#[serde(from = "RawPaper")]
 pub struct PaperFigures {
     /// Epsilon.
     pub epsilon: Option<f64>,
@@ -103,43 +103,19 @@ pub struct PaperFigures {
     pub minutes: Option<f64>,
 }
 
-/// The paper's figures in reports: those of earlier versions have 0 for none.
+/// The paper's figures as they are read: in configs, and in reports of earlier versions, 0 stands for none.
 #[derive(Deserialize)]
-struct RecordedPaper {
+struct RawPaper {
     epsilon: Option<f64>,
     accuracy: Option<f64>,
     deviation: Option<f64>,
     minutes: Option<f64>,
 }
 
-impl From<RecordedPaper> for PaperFigures {
-    fn from(paper: RecordedPaper) -> Self {
-        let [epsilon, accuracy, deviation, minutes] =
-            [paper.epsilon, paper.accuracy, paper.deviation, paper.minutes].map(|value| value.filter(|&v| v > 0.0));
-        Self { epsilon, accuracy, deviation, minutes }
-    }
-}
-
-/// The paper's figures in configs, where 0 stands for none.
-struct RawPaper {
-    epsilon: f64,
-    accuracy: f64,
-    deviation: f64,
-    minutes: f64,
-}
-
 impl From<RawPaper> for PaperFigures {
     fn from(raw: RawPaper) -> Self {
-        let [epsilon, accuracy, deviation, minutes] = [raw.epsilon, raw.accuracy, raw.deviation, raw.minutes]
-            .map(|value| Some(value).filter(|&value| value > 0.0));
-        Self { epsilon, accuracy, deviation, minutes }
-    }
-}
-
-impl From<PaperFigures> for RawPaper {
-    fn from(paper: PaperFigures) -> Self {
         let [epsilon, accuracy, deviation, minutes] =
-            [paper.epsilon, paper.accuracy, paper.deviation, paper.minutes].map(|value| value.unwrap_or(0.0));
+            [raw.epsilon, raw.accuracy, raw.deviation, raw.minutes].map(|value| value.filter(|&value| value > 0.0));
         Self { epsilon, accuracy, deviation, minutes }
     }
 }
@@ -210,10 +186,10 @@ impl RawRow {
             }
         }
         let paper = RawPaper {
-            epsilon: self.paper_epsilon,
-            accuracy: self.paper_accuracy,
-            deviation: self.paper_deviation,
-            minutes: self.paper_minutes,
+            epsilon: Some(self.paper_epsilon),
+            accuracy: Some(self.paper_accuracy),
+            deviation: Some(self.paper_deviation),
+            minutes: Some(self.paper_minutes),
         };
         Ok(RowConfig {
             name: self.name.clone(),
@@ -298,7 +274,7 @@ impl RawRow {
 
     /// Writes a row down; `rows` are all rows of its config.
     pub(super) fn of(row: &RowConfig, rows: &[RowConfig]) -> Self {
-        let paper = RawPaper::from(row.paper);
+        let paper = row.paper;
         Self {
             name: row.name.clone(),
             aggregation: row.aggregation,
@@ -312,10 +288,10 @@ impl RawRow {
             threshold: row.own_noise.threshold,
             labels_of: row.labels_of.map_or_else(String::new, |source| rows[source].name.clone()),
             student: RowStudent(row.student),
-            paper_epsilon: paper.epsilon,
-            paper_accuracy: paper.accuracy,
-            paper_deviation: paper.deviation,
-            paper_minutes: paper.minutes,
+            paper_epsilon: paper.epsilon.unwrap_or(0.0),
+            paper_accuracy: paper.accuracy.unwrap_or(0.0),
+            paper_deviation: paper.deviation.unwrap_or(0.0),
+            paper_minutes: paper.minutes.unwrap_or(0.0),
         }
     }
 }

@@ -24,18 +24,21 @@ pub enum ResultsFault {
     /// A run has no report.
     #[error("no finished run here ({0}); `speed list` shows which there are")]
     Unfinished(#[source] std::io::Error),
-    /// No finished run has this name.
+    /// No run has this name.
     #[error(
-        "no finished run of this name: expected a run's folder, an experiment's with one run, or, below {}, an experiment's name or \
+        "no {}run of this name: expected a run's folder, an experiment's with one run, or, below {}, an experiment's name or \
          the beginning of a run's id; `speed list` shows which there are",
+        if *finished { "finished " } else { "" },
         printable_path(results)
     )]
     NoRun {
+        /// True where only finished runs were looked for.
+        finished: bool,
         /// The folder of results that was searched.
         results: PathBuf,
     },
-    /// Several finished runs have this name.
-    #[error("{} finished runs of this name, expected one: {}", found.len(), folders(found))]
+    /// Several runs have this name.
+    #[error("{} runs of this name, expected one: {}", found.len(), folders(found))]
     SeveralRuns {
         /// Their folders.
         found: Vec<PathBuf>,

@@ -5,22 +5,23 @@ use speed_accountant::{Account, round_up};
 use super::finished::Report;
 use super::row::ReportRow;
 use crate::config::AggregationKind;
-use crate::table::{DASH, Table, percent};
+use crate::table::{NO_VALUE, Table, percent};
 
-/// The columns that config and seed determine.
-const COLUMNS: [&str; 11] = [
-    "row",
-    "ε data-independent",
-    "ε data-dependent",
-    "ε data-dependent collusion",
-    "ε paper formulas",
-    "ε paper",
-    "labels %",
-    "student",
-    "student %",
-    "paper %",
-    "HE = clear",
-];
+/// The columns of epsilons: the one that may be published stands before those that may not.
+pub(super) const EPSILONS: [&str; 4] =
+    [DATA_INDEPENDENT, "ε data-dependent", "ε data-dependent collusion", "ε paper formulas"];
+const DATA_INDEPENDENT: &str = "ε data-independent";
+/// The further columns that config and seed determine.
+const FIGURES: [&str; 6] = ["ε paper", "labels %", STUDENT, "student %", "paper %", "HE = clear"];
+/// The method of a row's students.
+const STUDENT: &str = "student";
+const ANSWERED: &str = "answered";
+const UNRESOLVED: &str = "unresolved";
+const ARGMAX_SECONDS: &str = "HE s";
+
+/// The columns that come first for a reader: the price, and what it bought. [`STUDENT`] is among them where rows differ in it.
+const SUMMARY: [&str; 7] =
+    [DATA_INDEPENDENT, "labels %", "student %", "HE = clear", ANSWERED, UNRESOLVED, ARGMAX_SECONDS];
 
 /// The columns that are read first.
 const SUMMARY: [&str; 9] = [
@@ -67,7 +68,16 @@ impl Report {
         for row in &self.rows {
             table.push(self.cells(row));
         }
-        table
+        table.without_empty_columns()
+    }
+
+    /// Returns the few columns of the table that a reader wants first.
+    #[must_use]
+    pub fn summary(&self) -> Table {
+        self.table_with_times().filtered(|head, cells| match head {
+            STUDENT => cells.iter().any(|cell| cell != &cells[0] && *cell != NO_VALUE),
+            _ => SUMMARY.contains(&head),
+        })
     }
 
     /// Returns the columns that are read first, as far as a row has a value for them.
@@ -85,8 +95,9 @@ impl Report {
 
     /// Returns the columns, "unresolved" only where a row can have such queries.
     fn columns(&self) -> impl Iterator<Item = &'static str> {
-        let answered = self.has_thresholds().then_some("answered");
-        COLUMNS.into_iter().chain(answered).chain(self.has_unresolved().then_some("unresolved"))
+        let answered = self.has_thresholds().then_some(ANSWERED);
+        let determined = std::iter::once("row").chain(EPSILONS).chain(FIGURES);
+        determined.chain(answered).chain(self.has_unresolved().then_some(UNRESOLVED))
     }
 
     fn cells(&self, row: &ReportRow) -> Vec<String> {
@@ -111,7 +122,7 @@ impl Report {
     /// Returns the table with the homomorphic times.
     #[must_use]
     pub fn table_with_times(&self) -> Table {
-        let mut table = Table::new(self.columns().chain(["HE s", "core-s/query", "paper s"]));
+        let mut table = Table::new(self.columns().chain([ARGMAX_SECONDS, "core-s/query", "paper s"]));
         for row in &self.rows {
             let mut cells = self.cells(row);
             match &row.encrypted_times {
@@ -124,7 +135,7 @@ impl Report {
             cells.push(optional(row.paper.minutes, |minutes| format!("{:.0}", 60.0 * minutes)));
             table.push(cells);
         }
-        table
+        table.without_empty_columns()
     }
 }
 
@@ -143,5 +154,5 @@ fn optional(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
 
 /// Returns the cell of a value that there is not.
 pub(super) fn dash() -> String {
-    DASH.to_owned()
+    NO_VALUE.to_owned()
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use speed_ledger::Statement;
@@ -101,6 +101,12 @@ impl From<ReportFile> for Report {
 }
 
 impl Report {
+    /// Returns the folder of its run below a results folder.
+    #[must_use]
+    pub fn folder(&self, results: &Path) -> PathBuf {
+        results.join(&self.experiment).join(&self.run)
+    }
+
     /// Reads the report of the finished run in the folder `run`.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use speed_accountant::Account;
 use speed_student::StudentMethod;
 
+use super::columns::EPSILONS;
 use super::statistics::{mean_and_deviation, median};
 use crate::config::{AggregationKind, Config, PaperFigures};
 use crate::stages::{Bounds, LabellingTimes, RowLabels, StudentRun};
@@ -117,8 +118,18 @@ impl ReportRow {
         Self { encrypted_times: None, ..self.clone() }
     }
 
-    /// Returns its bounds, in the order of their columns.
-    pub(super) fn bounds(&self) -> [&Option<Account>; 4] {
-        [&self.data_dependent, &self.data_dependent_collusion, &self.data_independent, &self.paper_formulas]
+    /// Returns its claims in the order of their columns, each with the columns that it is of.
+    pub(super) fn claims(&self) -> Vec<(&Account, Vec<&'static str>)> {
+        let mut claims: Vec<(&Account, Vec<&'static str>)> = Vec::new();
+        let bounds =
+            [&self.data_independent, &self.data_dependent, &self.data_dependent_collusion, &self.paper_formulas];
+        for (account, column) in bounds.into_iter().zip(EPSILONS) {
+            let Some(account) = account else { continue };
+            match claims.iter_mut().find(|(other, _)| other.claim == account.claim) {
+                Some((_, columns)) => columns.push(column),
+                None => claims.push((account, vec![column])),
+            }
+        }
+        claims
     }
 }

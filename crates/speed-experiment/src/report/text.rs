@@ -7,6 +7,7 @@ use speed_mechanism::MechanismKind;
 use super::columns::{dash, two_digits_up};
 use super::finished::Report;
 use crate::config::{RawNoise, VotesSourceKind};
+use crate::environment::Environment;
 use crate::stages::EnsembleQuality;
 use crate::table::{Table, percent};
 
@@ -14,9 +15,9 @@ impl Report {
     /// Returns the table and its conditions as Markdown.
     #[must_use]
     pub fn to_markdown(&self) -> String {
-        let mut text = format!("# {}\n\n{}\n", self.experiment, self.heading());
-        text.push_str(&self.table_with_times().without_empty_columns().to_markdown());
-        text.push_str(&format!("\n```text\n{}```\n\n## Claims\n\n{}\n## Stages\n\n", self.notes(), self.claims()));
+        let mut text = format!("# {}\n\n{}{}\n", self.experiment, self.heading(), self.machine());
+        text.push_str(&self.table_with_times().to_markdown());
+        text.push_str(&format!("\n```text\n{}```\n\n## Claims\n\n{}\n## Stages\n\n", self.legend(), self.claims()));
         let mut times = Table::new(["stage", "wall seconds", "units from earlier attempts"]);
         for stage in &self.stage_times {
             let seconds = format!("{:.1}", stage.seconds);
@@ -29,13 +30,13 @@ impl Report {
 
     /// Returns the meaning of the columns.
     #[must_use]
-    pub fn notes(&self) -> String {
+    pub fn legend(&self) -> String {
         let further = [(self.has_thresholds(), ANSWERED_NOTE), (self.has_unresolved(), UNRESOLVED_NOTE)];
         let further = further.into_iter().filter_map(|(is_there, note)| is_there.then_some(note));
         std::iter::once(NOTES).chain(further).collect()
     }
 
-    /// Returns the conditions of the run, the mark of a simulation first.
+    /// Returns the conditions of the table, a sentence a line.
     #[must_use]
     pub fn heading(&self) -> String {
         let simulation = "SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n";
@@ -45,7 +46,7 @@ impl Report {
 
     fn conditions(&self) -> String {
         let accuracy = |share: Option<f64>| share.map_or_else(dash, |share| format!("{} %", percent(share)));
-        let (config, environment) = (&self.config, &self.environment);
+        let config = &self.config;
         let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy } = &self.ensemble;
         let [mean, plurality] = [mean_accuracy, plurality_accuracy].map(|share| accuracy(*share));
         let votes = match config.votes.source {
@@ -56,19 +57,18 @@ impl Report {
         let images = handwriting
             .map_or_else(String::new, |name| format!("Street digits of the handwriting in dataset {name}.\n"));
         format!(
-            "{images}{votes}, {} queries, {}, delta {}, seed {}.\n\
-             {}, {} processors, {}; {}; speed {}, burn {}, tfhe {}.\n",
+            "{images}{votes}, {} queries, {}, delta {}, seed {}.\n",
             config.queries.count,
             noise(&config.noise),
             config.privacy.delta,
             config.seed,
-            environment.processor,
-            environment.processors,
-            environment.system,
-            environment.products,
-            environment.speed,
-            environment.burn,
-            environment.tfhe,
+        )
+    }
+
+    fn machine(&self) -> String {
+        let Environment { processor, processors, system, products, speed, burn, tfhe, .. } = &self.environment;
+        format!(
+            "{processor}, {processors} processors, {system}; {products}; speed {speed}, burn {burn}, tfhe {tfhe}.\n"
         )
     }
 
@@ -95,17 +95,13 @@ impl Report {
         )
     }
 
-    /// Returns the claims in full, one for each figure.
+    /// Returns the claims in full, with the columns that each is of.
     fn claims(&self) -> String {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| row.labels_of.is_empty()) {
-            let accounts: Vec<&Account> = row.bounds().into_iter().flatten().collect();
-            for (index, account) in accounts.iter().enumerate() {
-                // Where all noise is there and secret, nobody can know or miss any: one claim stands in two columns.
-                if accounts[..index].iter().all(|earlier| earlier.claim != account.claim) {
-                    let epsilon = two_digits_up(account.epsilon);
-                    text.push_str(&format!("- **{}**, {epsilon}: {}\n", row.name, account.claim));
-                }
+            for (account, columns) in row.claims() {
+                let (epsilon, columns) = (two_digits_up(account.epsilon), columns.join(" and "));
+                text.push_str(&format!("- **{}**, {epsilon} ({columns}): {}\n", row.name, account.claim));
             }
             for why in &row.without_value {
                 text.push_str(&format!("- **{}**, no value of {why}\n", row.name));
@@ -128,7 +124,7 @@ fn noise(noise: &RawNoise) -> String {
 /// The meaning of the columns.
 const NOTES: &str = "\
 ε data-independent
-             without looking at the votes: both directions, dropout or collusion, may be published.
+             without looking at the votes: both directions, dropout or collusion, rounded up; may be published.
 ε data-dependent
              the tightest valid claim for the integer noise that was added, at these votes, rounded up: both
              directions; neighbours differ in one teacher's vote; noise of up to as many teachers as are beyond tau is

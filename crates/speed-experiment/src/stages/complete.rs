@@ -11,12 +11,19 @@ use crate::store::{Identity, StageState};
 /// # Errors
 /// If the stage fails.
 pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
+    context.progress.started(stage.name());
     let identity = identify(context, stage)?;
     let done = match open(context, stage, &identity)? {
-        StageState::Done(done) => done,
+        StageState::Done(done) => {
+            stage.was_done(context);
+            context.progress.finished(stage.name(), true);
+            done
+        }
         StageState::Outstanding(mut folder) => {
             let outputs = stage.run(context, &mut folder)?;
-            folder.finish(&outputs)?
+            let done = folder.finish(&outputs)?;
+            context.progress.finished(stage.name(), false);
+            done
         }
     };
     stage.clean_up(context, &identity)?;
@@ -30,10 +37,10 @@ fn open<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Resu
     {
         context.progress.note(&format!("{}: what other inputs left here is kept as {kept}", identity.name));
     }
-    match &state {
-        StageState::Done(_) => context.progress.note(&format!("{}: done already", identity.name)),
-        StageState::Outstanding(folder) if stage.depends_on_machine() => machine::note(context, folder)?,
-        StageState::Outstanding(_) => {}
+    if let StageState::Outstanding(folder) = &state
+        && stage.depends_on_machine()
+    {
+        machine::note(context, folder)?;
     }
     Ok(state)
 }

@@ -113,6 +113,11 @@ impl StageNames {
 }
 
 impl StudentNames {
+    /// Returns their common part.
+    pub(crate) fn kind(&self) -> &StageName {
+        &self.0
+    }
+
     /// Returns the name of one student.
     pub(crate) fn of(&self, method: StudentMethod, labels: Fingerprint, repeat: usize) -> StageName {
         // The paper's were the only students once.

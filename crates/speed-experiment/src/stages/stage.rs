@@ -50,6 +50,9 @@ pub(crate) trait Stage {
         store.stage(identity)
     }
 
+    /// Tells the progress that an earlier run did the work.
+    fn was_done(&self, _context: &Context<'_>) {}
+
     /// Does the work in its folder, and returns the names of the files that the inputs determine.
     ///
     /// # Errors

@@ -43,14 +43,12 @@ impl Students {
                 }
             }
         }
-        let epochs = stages.iter().map(|stage| u64::from(stage.method().passes(&context.config.student).epochs)).sum();
-        let unit = match stages.len() {
-            1 => "epochs".to_owned(),
-            students => format!("epochs of {students} students"),
-        };
-        context.progress.begin("train students", &unit, epochs, 0);
+        let epochs = stages.iter().map(|stage| u64::from(stage.epochs(context))).sum();
+        context.progress.started(names.kind());
+        context.progress.begin(&format!("train {} students", stages.len()), "epochs", epochs, 0);
         let students = Self(train_all(context, &stages)?);
         context.progress.end(&format!("{} students trained", stages.len()));
+        context.progress.finished(names.kind(), false);
         Ok(students)
     }
 
@@ -64,7 +62,8 @@ impl Students {
 fn train_all(context: &Context<'_>, stages: &[Student<'_>]) -> Result<Vec<StudentRun>, ExperimentError> {
     let finished = Mutex::new(Vec::new());
     threads::for_each(stages, context.threads.get(), |stage, stop| {
-        let run = complete(context, &stage.until(stop))?;
+        let number = 1 + stages.iter().position(|other| other.is_same(stage)).unwrap_or(0);
+        let run = complete(context, &stage.until(stop, (number, stages.len())))?;
         finished.lock().unwrap_or_else(PoisonError::into_inner).push(run);
         Ok(())
     })?;

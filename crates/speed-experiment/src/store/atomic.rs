@@ -55,6 +55,17 @@ pub(crate) fn remove_unfinished(folder: &Path, depth: usize) -> Result<(), Exper
     Ok(())
 }
 
+/// Writes a file likewise, without waiting for the disk: after a power failure it may be empty, and nobody needs it then.
+pub(super) fn write_passing(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(WRITING).tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        file.persist(path).map(drop).map_err(|error| error.error)
+    };
+    write().map_err(ExperimentError::io("write", path))
+}
+
 #[cfg_attr(not(unix), expect(unused_variables, reason = "permissions of other systems are not set"))]
 fn write_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), ExperimentError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));

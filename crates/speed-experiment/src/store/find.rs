@@ -1,8 +1,9 @@
-//! Finished runs by their folders, ids and names.
+//! Runs by their folders, ids and names.
 
 use std::path::{Path, PathBuf};
 
-use super::layout::{PUBLISHED, folders_in, report_path};
+use super::layout::{CONFIG, LOCK, PUBLISHED, folders_in, report_path};
+use super::lock::Lock;
 use crate::error::{ExperimentError, ResultsFault};
 
 /// Finds the finished run that `run` names: its folder, the folder of an experiment with one finished run, or, below `results` and
@@ -11,46 +12,75 @@ use crate::error::{ExperimentError, ResultsFault};
 /// # Errors
 /// If there is none, or more than one.
 pub fn find_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentError> {
-    let failure = |fault| ExperimentError::Results { path: run.to_path_buf(), fault };
-    let mut found = finished_in(run);
-    if found.is_empty() {
-        found = called(results, &run.to_string_lossy());
+    one_of(named(results, run, is_finished), results, run, true)
+}
+
+/// Finds the run that `run` names likewise, finished or not; of several the one that a process works in.
+///
+/// # Errors
+/// If there is none, or more than one.
+pub fn find_any_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentError> {
+    let mut found = named(results, run, is_begun);
+    if found.len() > 1 && found.iter().any(|run| is_in_use(run)) {
+        found.retain(|run| is_in_use(run));
     }
+    one_of(found, results, run, false)
+}
+
+fn one_of(found: Vec<PathBuf>, results: &Path, run: &Path, finished: bool) -> Result<PathBuf, ExperimentError> {
+    let failure = |fault| ExperimentError::Results { path: run.to_path_buf(), fault };
     match found.as_slice() {
         [one] => Ok(one.clone()),
-        [] => Err(failure(ResultsFault::NoRun { results: results.to_path_buf() })),
+        [] => Err(failure(ResultsFault::NoRun { finished, results: results.to_path_buf() })),
         _ => Err(failure(ResultsFault::SeveralRuns { found })),
     }
 }
 
-/// Returns the folder itself, if it is a finished run's, or else the finished runs in it.
-fn finished_in(folder: &Path) -> Vec<PathBuf> {
-    if is_finished(folder) {
+/// Tells whether a folder is that of a run to be found.
+type IsRun = fn(&Path) -> bool;
+
+fn named(results: &Path, run: &Path, is_run: IsRun) -> Vec<PathBuf> {
+    let found = runs_in(run, is_run);
+    if found.is_empty() { called(results, &run.to_string_lossy(), is_run) } else { found }
+}
+
+/// Returns the folder itself, if it is a run's, or else the runs in it.
+fn runs_in(folder: &Path, is_run: IsRun) -> Vec<PathBuf> {
+    if is_run(folder) {
         return vec![folder.to_path_buf()];
     }
-    folders_in(folder).into_iter().map(|run| folder.join(run)).filter(|run| is_finished(run)).collect()
+    folders_in(folder).into_iter().map(|run| folder.join(run)).filter(|run| is_run(run)).collect()
+}
+
+fn is_begun(run: &Path) -> bool {
+    run.join(CONFIG).exists()
+}
+
+/// Returns whether a process works in a run's folder.
+pub(super) fn is_in_use(run: &Path) -> bool {
+    Lock::is_held(&run.join(LOCK))
 }
 
 fn is_finished(run: &Path) -> bool {
     report_path(run).exists()
 }
 
-/// Returns the finished runs of that name: an experiment's all, or those whose ids begin with it.
-fn called(results: &Path, name: &str) -> Vec<PathBuf> {
+/// Returns the runs of that name: an experiment's all, or those whose ids begin with it.
+fn called(results: &Path, name: &str, is_run: IsRun) -> Vec<PathBuf> {
     let published = results.join(PUBLISHED);
     let below = |folder: &Path| -> Vec<(String, PathBuf)> {
         folders_in(folder).into_iter().map(|experiment| (experiment.clone(), folder.join(experiment))).collect()
     };
     let experiments: Vec<(String, PathBuf)> = [results, &published].into_iter().flat_map(below).collect();
     let all = experiments.iter().filter(|(experiment, _)| experiment == name);
-    let all: Vec<PathBuf> = all.flat_map(|(_, folder)| finished_in(folder)).collect();
+    let all: Vec<PathBuf> = all.flat_map(|(_, folder)| runs_in(folder, is_run)).collect();
     if !all.is_empty() {
         return all;
     }
     let (of, id) = name.split_once('/').map_or((None, name), |(experiment, id)| (Some(experiment), id));
     let runs = experiments.iter().filter(|(experiment, _)| of.is_none_or(|of| of == experiment));
     let runs = runs.flat_map(|(_, folder)| folders_in(folder).into_iter().map(|run| (folder.join(&run), run)));
-    let matching = runs.filter(|(folder, run)| !id.is_empty() && run.starts_with(id) && is_finished(folder));
+    let matching = runs.filter(|(folder, run)| !id.is_empty() && run.starts_with(id) && is_run(folder));
     matching.map(|(folder, _)| folder).collect()
 }
 

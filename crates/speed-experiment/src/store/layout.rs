@@ -11,6 +11,8 @@ pub(super) const CONFIG: &str = "config.toml";
 pub(super) const ENVIRONMENT: &str = "env.json";
 /// The lock of the process that works in the run's folder.
 pub(super) const LOCK: &str = "run.lock";
+/// What the process that works in the run's folder is doing.
+const PROGRESS: &str = "progress.json";
 /// The fingerprint of the stage that is worked on, or was, in its folder.
 pub(super) const FINGERPRINT: &str = "fingerprint";
 /// The digest of the noise that a stage's answers were charged with, in its folder.
@@ -19,12 +21,19 @@ pub(super) const CHARGED: &str = "charged";
 const TABLES: &str = "tables";
 /// The report of a finished run, in the folder of tables.
 const REPORT: &str = "report.json";
+/// Tables, plots and pages for people, in the same folder.
+const PAGES: [&str; 5] = ["table.md", "report.md", "report.html", "students.svg", "epochs.svg"];
 /// The folder of the stages.
 const STAGES: &str = "stages";
 
 /// Returns the folder of a run's stages.
 pub(super) fn stages(run: &Path) -> PathBuf {
     run.join(STAGES)
+}
+
+/// Returns the path of the file that says what a run is doing.
+pub(crate) fn progress_path(run: &Path) -> PathBuf {
+    run.join(PROGRESS)
 }
 
 /// Returns the path of one of a run's tables or plots.
@@ -35,6 +44,13 @@ pub(super) fn table_path(run: &Path, name: &str) -> PathBuf {
 /// Returns the path of a run's report, which is there once the run is finished.
 pub(crate) fn report_path(run: &Path) -> PathBuf {
     table_path(run, REPORT)
+}
+
+/// Returns those of a run's tables, plots and pages that are for people, as far as they are there.
+#[must_use]
+pub fn pages(run: &Path) -> Vec<PathBuf> {
+    let paths = PAGES.iter().map(|name| table_path(run, name));
+    paths.filter(|path| path.exists()).collect()
 }
 
 /// Returns whether a stage folder holds a stage of today, not one that was set aside.

@@ -1,5 +1,6 @@
 //! The runs below a folder of results.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -19,7 +20,9 @@ pub struct RunSummary {
     pub folder: PathBuf,
     /// True once its table is there.
     pub finished: bool,
-    /// The origin of its noise.
+    /// True where noise and keys came from a seed.
+    pub simulation: bool,
+    /// The noise of its answers.
     pub noise: RunNoise,
     /// Stages that are done.
     pub stages_done: usize,
@@ -29,15 +32,13 @@ pub struct RunSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunNoise {
-    /// No row has any: the answers are not private.
+    /// No row has any.
     None,
-    /// From the seed: not private.
+    /// From a seed: private against nobody.
     Simulation,
-    /// From the operating system, and charged to the ledger.
+    /// From the operating system.
     Real,
 }
-
-speed_core::named!(RunNoise: None = "none", Simulation = "simulation", Real = "real");
 
 impl RunNoise {
     fn of(config: &Config) -> Self {
@@ -46,6 +47,16 @@ impl RunNoise {
             (true, true) => Self::Simulation,
             (true, false) => Self::Real,
         }
+    }
+}
+
+impl fmt::Display for RunNoise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "no noise",
+            Self::Simulation => "simulation",
+            Self::Real => "real noise",
+        })
     }
 }
 
@@ -74,6 +85,7 @@ fn summary(results: &Path, experiment: &str, run: String) -> Option<RunSummary> 
         experiment: experiment.to_owned(),
         run,
         finished: layout::report_path(&folder).exists(),
+        simulation: config.is_simulation(),
         noise: RunNoise::of(&config),
         stages_done: names.iter().filter(is_done).count(),
         folder,

@@ -2,8 +2,12 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::error::{ExperimentError, ResultsFault};
+
+/// Longer than anybody looks whether a lock is held.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// An exclusive lock on a file that is made for nothing else.
 pub(crate) struct Lock {
@@ -27,13 +31,26 @@ impl Lock {
     /// If another process has it, or the file cannot be opened or locked.
     pub(crate) fn try_take(path: PathBuf, folder: &Path) -> Result<Self, ExperimentError> {
         let file = open(&path)?;
-        match file.try_lock() {
+        // Whoever looks whether it is held holds it for a moment.
+        let first = file.try_lock();
+        let taken = first.or_else(|_| {
+            std::thread::sleep(MOMENT);
+            file.try_lock()
+        });
+        match taken {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => {
                 Err(ExperimentError::Results { path: folder.to_path_buf(), fault: ResultsFault::InUse })
             }
             Err(TryLockError::Error(error)) => Err(ExperimentError::io("lock", path)(error)),
         }
+    }
+}
+
+impl Lock {
+    /// Returns whether another process has the lock on `path`; nothing is written.
+    pub(super) fn is_held(path: &Path) -> bool {
+        File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 }
 

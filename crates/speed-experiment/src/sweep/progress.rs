@@ -1,6 +1,6 @@
 //! The progress of one run of a sweep.
 
-use crate::progress::Progress;
+use crate::progress::{Part, Progress};
 
 /// Passes on the progress of one run, and says which of all it is.
 pub(super) struct SettingProgress<'a> {
@@ -15,6 +15,27 @@ impl<'a> SettingProgress<'a> {
 }
 
 impl Progress for SettingProgress<'_> {
+    fn planned(&self, stages: &[String]) {
+        self.all.planned(stages);
+    }
+
+    fn started(&self, stage: &str) {
+        self.all.started(stage);
+    }
+
+    fn finished(&self, stage: &str, _found: bool) {
+        // Most stages of most settings are done already, in the first one, and nobody wants to hear it of each.
+        self.all.finished(stage, false);
+    }
+
+    fn part(&self, part: &Part<'_>) {
+        self.all.part(part);
+    }
+
+    fn found(&self, units: u64) {
+        self.all.found(units);
+    }
+
     fn begin(&self, stage: &str, unit: &str, units: u64, done: u64) {
         self.all.begin(&format!("{} {stage}", self.place), unit, units, done);
     }
@@ -28,9 +49,6 @@ impl Progress for SettingProgress<'_> {
     }
 
     fn note(&self, line: &str) {
-        // Most stages of most settings are done already, in the first one.
-        if !line.ends_with(": done already") {
-            self.all.note(line);
-        }
+        self.all.note(line);
     }
 }

@@ -9,6 +9,7 @@ use speed_ledger::{Damage, Ledger, LedgerError, Statement};
 use super::{noise, ratio};
 use crate::commands::{Failure, print, print_json};
 use crate::options::LedgerCommand;
+use crate::terminal;
 
 pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
     match command {
@@ -55,7 +56,7 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
     }
     print(&format!(
         "{}\nspent: epsilon {:.4}{} at delta {:e}; {:.4} if all charges were fixed before the first answer\n{}\n",
-        table.to_text(),
+        terminal::table(&table),
         round_up(statement.spent_epsilon, 4),
         statement.budget.epsilon.map_or_else(String::new, |budget| format!(" of {budget}")),
         statement.budget.delta.get(),

@@ -8,6 +8,7 @@ use speed_student::{
 
 use super::student::Student;
 use crate::error::{ExperimentError, Mismatch};
+use crate::progress::Part;
 use crate::stages::context::Context;
 use crate::store::StageFolder;
 
@@ -82,8 +83,15 @@ impl<'a> Session<'a> {
     fn count_resumed(&mut self) {
         if let Some(epochs) = self.resumed.take() {
             self.folder.resumed(epochs as usize);
-            self.context.progress.advance(u64::from(epochs), "");
+            self.context.progress.found(epochs.into());
         }
+    }
+
+    /// Returns how far it is among the students of the run.
+    fn part(&self, epoch: u32) -> Part<'static> {
+        let (number, of) = self.student.place;
+        let total = self.student.epochs(self.context).into();
+        Part { name: "student", number, of, unit: "epoch", done: epoch.into(), total }
     }
 
     /// Reports an epoch, and saves the checkpoint if the last one is old.
@@ -97,6 +105,7 @@ impl<'a> Session<'a> {
             .accuracy_average
             .map_or_else(String::new, |accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
         let (row, repeat, epoch) = (self.student.row(), self.student.repeat, metrics.epoch);
+        self.context.progress.part(&self.part(epoch));
         self.context.progress.advance(1, &format!("{row} repeat {repeat}: epoch {epoch}{accuracy}"));
         if self.saved.elapsed() >= CHECKPOINT_EVERY {
             let checkpoint =

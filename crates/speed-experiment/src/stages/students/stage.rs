@@ -48,6 +48,10 @@ impl Stage for Student<'_> {
         Ok(inputs)
     }
 
+    fn was_done(&self, context: &Context<'_>) {
+        context.progress.found(self.epochs(context).into());
+    }
+
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let outcome = Session::new(context, self, folder).train()?;
         let outputs = record::write(folder, &self.name, self.method(), &outcome)?;

@@ -45,12 +45,19 @@ pub(super) struct Student<'a> {
     pub(super) images: &'a Images,
     pub(super) course: &'a Course<'a>,
     pub(super) repeat: usize,
+    /// Its number among the students of the run, from 1, and how many they are.
+    pub(super) place: (usize, usize),
     stop: Option<&'a AtomicBool>,
 }
 
 impl<'a> Student<'a> {
     pub(super) fn new(names: &StudentNames, images: &'a Images, course: &'a Course<'a>, repeat: usize) -> Self {
-        Self { name: course.stage_name(names, repeat), images, course, repeat, stop: None }
+        Self { name: course.stage_name(names, repeat), images, course, repeat, place: (1, 1), stop: None }
+    }
+
+    /// Returns the number of epochs of its training.
+    pub(super) fn epochs(&self, context: &Context<'_>) -> u32 {
+        self.method().passes(&context.config.student).epochs
     }
 
     /// Returns whether another course has the very same student.
@@ -66,9 +73,9 @@ impl<'a> Student<'a> {
         self.course.labelled.row
     }
 
-    /// Returns the same training, which ends once `stop` turns true.
-    pub(super) fn until(&self, stop: &'a AtomicBool) -> Self {
-        Self { stop: Some(stop), ..self.clone() }
+    /// Returns the same training at its place among others, which ends once `stop` turns true.
+    pub(super) fn until(&self, stop: &'a AtomicBool, place: (usize, usize)) -> Self {
+        Self { stop: Some(stop), place, ..self.clone() }
     }
 
     pub(super) fn is_stopped(&self) -> bool {

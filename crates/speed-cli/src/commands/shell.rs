@@ -1,0 +1,33 @@
+//! `speed completions` and `speed manual`: what a shell and `man` want to know of the command line.
+
+use std::path::Path;
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+use clap_mangen::Man;
+use speed_core::printable_path;
+use speed_experiment::ExperimentError;
+
+use super::{Failure, print};
+use crate::options::CommandLine;
+
+pub(super) fn completions(shell: Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut CommandLine::command(), "speed", &mut script);
+    print(&String::from_utf8_lossy(&script))
+}
+
+pub(super) fn manual(folder: Option<&Path>) -> Result<(), Failure> {
+    let failed = |path: &Path| {
+        let path = path.to_path_buf();
+        |source| Failure::from(ExperimentError::Io { action: "write", path, source })
+    };
+    let Some(folder) = folder else {
+        let mut page = Vec::new();
+        Man::new(CommandLine::command()).render(&mut page).map_err(failed(Path::new("the manual")))?;
+        return print(&String::from_utf8_lossy(&page));
+    };
+    std::fs::create_dir_all(folder).map_err(failed(folder))?;
+    clap_mangen::generate_to(CommandLine::command(), folder).map_err(failed(folder))?;
+    print(&format!("{}\n", printable_path(folder)))
+}

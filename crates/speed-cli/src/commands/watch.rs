@@ -1,0 +1,100 @@
+//! `speed watch`: a run as its folder shows it.
+
+use std::io::{IsTerminal, stderr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use speed_core::{printable, printable_path};
+use speed_experiment::{RunState, RunStatus, StageStatus, Table, find_any_run};
+
+use super::{Failure, print, print_json, print_json_line};
+use crate::bar::line;
+use crate::progress::Bars;
+use crate::{progress, terminal};
+
+/// The time between two looks.
+const EVERY: Duration = Duration::from_secs(1);
+
+pub(super) fn watch(run: &Path, results: &Path, once: bool, json: bool) -> Result<(), Failure> {
+    let folder = find_any_run(results, run)?;
+    let status = RunStatus::read(&folder)?;
+    match (once, json) {
+        (true, true) => print_json(&status),
+        (true, false) => print(&text(&status)),
+        (false, true) => follow(&folder, status, print_json_line).map(drop),
+        (false, false) => {
+            let end = if stderr().is_terminal() {
+                let bars = Bars::new();
+                follow(&folder, status, |status| {
+                    bars.show(status.view.clone());
+                    Ok(())
+                })?
+            } else {
+                follow_in_lines(&folder, status)?
+            };
+            print(&ending(&end))
+        }
+    }
+}
+
+/// Shows what changes until no process works on the run, and returns how it is then.
+fn follow(
+    folder: &Path,
+    first: RunStatus,
+    mut show: impl FnMut(&RunStatus) -> Result<(), Failure>,
+) -> Result<RunStatus, Failure> {
+    let mut status = first;
+    loop {
+        show(&status)?;
+        if status.state != RunState::Running {
+            return Ok(status);
+        }
+        std::thread::sleep(EVERY);
+        status = RunStatus::read(folder)?;
+    }
+}
+
+/// Says when a stage begins, and now and then how far it is.
+fn follow_in_lines(folder: &Path, first: RunStatus) -> Result<RunStatus, Failure> {
+    let mut said: Option<(Option<String>, Instant)> = None;
+    follow(folder, first, |status| {
+        let running = status.view.running().map(|stage| stage.name.clone());
+        let is_due = |(stage, at): &(Option<String>, Instant)| *stage != running || at.elapsed() >= progress::EVERY;
+        if status.state == RunState::Running && said.as_ref().is_none_or(is_due) {
+            if let Some(doing) = doing(status) {
+                line(&doing);
+            }
+            said = Some((running, Instant::now()));
+        }
+        Ok(())
+    })
+}
+
+/// Returns what a run is doing, in a line.
+fn doing(status: &RunStatus) -> Option<String> {
+    let work = status.view.work.as_ref().map(ToString::to_string);
+    work.or_else(|| status.view.running().map(|stage| format!("{}: running", stage.name))).map(|text| printable(&text))
+}
+
+fn text(status: &RunStatus) -> String {
+    let mut table = Table::new(["stage", "state"]);
+    for stage in &status.view.stages {
+        table.push(vec![stage.name.clone(), stage.state.to_string()]);
+    }
+    let doing = doing(status).map_or_else(String::new, |doing| format!("{doing}\n"));
+    format!("{}\n{}{}", terminal::table(&table), terminal::text(&doing), ending(status))
+}
+
+/// Returns whether the run goes on, in a line.
+fn ending(status: &RunStatus) -> String {
+    let done = |state| matches!(state, StageStatus::Done | StageStatus::DoneAlready);
+    let (stages, folder) = (&status.view.stages, printable_path(&status.folder));
+    let of_all = format!("{} of {} stages", stages.iter().filter(|stage| done(stage.state)).count(), stages.len());
+    match status.state {
+        RunState::Running => format!("running, {of_all} done: {folder}\n"),
+        RunState::Finished => format!("finished: {folder}\n"),
+        RunState::Stopped => {
+            format!("stopped, {of_all} done: no process works on {folder}; `speed run` with the same config goes on\n")
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Progress in a terminal: a line for the work that goes on, one for each of its parts, and one for the stages that wait.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use speed_core::printable;
+use speed_experiment::{Part, Progress, RunView, StageStatus};
+
+use super::ticker::Ticker;
+
+/// The time between two drawings.
+const EVERY: Duration = Duration::from_millis(250);
+
+/// Draws the progress of a run.
+pub(crate) struct Bars {
+    drawn: Arc<Mutex<Drawn>>,
+    _ticker: Ticker,
+}
+
+struct Drawn {
+    bars: MultiProgress,
+    view: RunView,
+    work_began: Instant,
+    /// The work that goes on, or the stage that runs.
+    work: Option<(String, ProgressBar)>,
+    parts: BTreeMap<usize, ProgressBar>,
+    waiting: ProgressBar,
+}
+
+impl Bars {
+    pub(crate) fn new() -> Self {
+        let bars = MultiProgress::new();
+        let waiting = bars.add(ProgressBar::new_spinner().with_style(style("{wide_msg}")));
+        let view = RunView::default();
+        let drawn = Drawn { bars, view, work_began: Instant::now(), work: None, parts: BTreeMap::new(), waiting };
+        let drawn = Arc::new(Mutex::new(drawn));
+        let own = Arc::clone(&drawn);
+        let ticker = Ticker::new(EVERY, move || {
+            let mut drawn = lock(&own);
+            let seconds = drawn.work_began.elapsed().as_secs_f64();
+            if let Some(work) = &mut drawn.view.work {
+                work.seconds = seconds;
+            }
+            drawn.draw();
+        });
+        Self { drawn, _ticker: ticker }
+    }
+
+    /// Shows a run that somebody else works on.
+    pub(crate) fn show(&self, view: RunView) {
+        self.change(|drawn| {
+            let seconds = view.work.as_ref().map_or(0.0, |work| work.seconds);
+            let began = Duration::try_from_secs_f64(seconds).ok().and_then(|ago| Instant::now().checked_sub(ago));
+            drawn.work_began = began.unwrap_or_else(Instant::now);
+            drawn.view = view;
+        });
+    }
+
+    /// Leaves the terminal as it is without bars.
+    pub(crate) fn clear(&self) {
+        let mut drawn = lock(&self.drawn);
+        drawn.view = RunView::default();
+        drawn.draw();
+        let _ = drawn.bars.clear();
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Drawn)) {
+        let mut drawn = lock(&self.drawn);
+        change(&mut drawn);
+        drawn.draw();
+    }
+}
+
+impl Drop for Bars {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn lock(drawn: &Mutex<Drawn>) -> MutexGuard<'_, Drawn> {
+    // A view that another thread left is still a view.
+    drawn.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+impl Drawn {
+    fn draw(&mut self) {
+        self.draw_work();
+        let parts = self.view.work.as_ref().map_or(&[][..], |work| &work.parts);
+        self.parts.retain(|number, bar| {
+            let is_there = parts.iter().any(|part| part.number == *number);
+            if !is_there {
+                bar.finish_and_clear();
+                self.bars.remove(bar);
+            }
+            is_there
+        });
+        for part in parts {
+            let bar = self.parts.entry(part.number).or_insert_with(|| {
+                let bar = ProgressBar::new(part.total).with_style(style("{prefix:>24!} {bar:20} {wide_msg}"));
+                self.bars.insert_before(&self.waiting, bar)
+            });
+            bar.set_prefix(format!("{} {} of {}", part.name, part.number, part.of));
+            bar.set_position(part.done);
+            bar.set_message(format!("{} {} of {}", part.unit, part.done, part.total));
+        }
+        self.draw_waiting();
+    }
+
+    fn draw_work(&mut self) {
+        let (name, template) = match (&self.view.work, self.view.running()) {
+            (Some(work), _) => (&work.name, "{prefix:>24!} {bar:20} {wide_msg}"),
+            (None, Some(stage)) => (&stage.name, "{prefix:>24!} {spinner} running {elapsed}"),
+            (None, None) => {
+                if let Some((_, bar)) = self.work.take() {
+                    bar.finish_and_clear();
+                    self.bars.remove(&bar);
+                }
+                return;
+            }
+        };
+        if self.work.as_ref().is_none_or(|(drawn, _)| drawn != name) {
+            if let Some((_, bar)) = self.work.take() {
+                bar.finish_and_clear();
+                self.bars.remove(&bar);
+            }
+            let bar = self.bars.insert(0, ProgressBar::new(0).with_style(style(template)));
+            bar.set_prefix(printable(name));
+            self.work = Some((name.clone(), bar));
+        }
+        let Some((_, bar)) = &self.work else { return };
+        if let Some(work) = &self.view.work {
+            bar.set_length(work.total);
+            bar.set_position(work.done);
+            let note = if work.note.is_empty() { String::new() } else { format!("; {}", printable(&work.note)) };
+            bar.set_message(format!("{}{note}", work.counts()));
+        }
+        bar.tick();
+    }
+
+    fn draw_waiting(&self) {
+        let waiting = self.view.stages.iter().filter(|stage| stage.state == StageStatus::Waiting);
+        let waiting: Vec<&str> = waiting.map(|stage| stage.name.as_str()).collect();
+        let text =
+            if waiting.is_empty() { String::new() } else { format!("{:>24} {}", "waiting:", waiting.join(", ")) };
+        self.waiting.set_message(text);
+        self.waiting.tick();
+    }
+
+    fn line(&self, text: &str) {
+        let _ = self.bars.println(printable(text));
+    }
+}
+
+impl Progress for Bars {
+    fn planned(&self, stages: &[String]) {
+        self.change(|drawn| drawn.view.planned(stages));
+    }
+
+    fn started(&self, stage: &str) {
+        self.change(|drawn| drawn.view.started(stage));
+    }
+
+    fn finished(&self, stage: &str, found: bool) {
+        self.change(|drawn| {
+            drawn.view.finished(stage, found);
+            if found {
+                drawn.line(&format!("{stage}: done already"));
+            }
+        });
+    }
+
+    fn begin(&self, work: &str, unit: &str, units: u64, done: u64) {
+        self.change(|drawn| {
+            drawn.view.begin(work, unit, units, done);
+            drawn.work_began = Instant::now();
+        });
+    }
+
+    fn part(&self, part: &Part<'_>) {
+        self.change(|drawn| drawn.view.part(part));
+    }
+
+    fn found(&self, units: u64) {
+        self.change(|drawn| drawn.view.found(units));
+    }
+
+    fn advance(&self, units: u64, note: &str) {
+        self.change(|drawn| drawn.view.advance(units, note));
+    }
+
+    fn end(&self, summary: &str) {
+        self.change(|drawn| {
+            drawn.view.end();
+            drawn.line(&format!("{summary} ({:.1} s)", drawn.work_began.elapsed().as_secs_f64()));
+        });
+    }
+
+    fn note(&self, line: &str) {
+        lock(&self.drawn).line(line);
+    }
+}

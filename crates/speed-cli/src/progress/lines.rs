@@ -1,0 +1,207 @@
+//! Progress in lines: for people who read a log, or an object each for programs.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use speed_core::{ExitCode, printable};
+use speed_experiment::{Part, Progress, RunView};
+
+use super::ticker::Ticker;
+use crate::commands::{kind, versioned_line};
+
+/// The time between two lines of long work.
+pub(crate) const EVERY: Duration = Duration::from_secs(10);
+/// The time between two objects on the same work.
+const OBJECT_EVERY: Duration = Duration::from_secs(1);
+
+/// The form of the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// For people.
+    Text,
+    /// JSON.
+    Object,
+}
+
+/// Tells progress in lines.
+pub(crate) struct Lines {
+    told: Arc<Mutex<Told>>,
+    _ticker: Ticker,
+}
+
+struct Told {
+    form: Form,
+    out: Box<dyn Write + Send>,
+    began: Instant,
+    view: RunView,
+    /// When the stage and its work began.
+    stage_began: Instant,
+    work_began: Instant,
+    /// When something was said last.
+    said: Instant,
+}
+
+impl Lines {
+    /// Says how long work goes on `every` so often.
+    pub(super) fn new(form: Form, every: Duration, out: Box<dyn Write + Send>) -> Self {
+        let now = Instant::now();
+        let view = RunView::default();
+        let told = Told { form, out, began: now, view, stage_began: now, work_began: now, said: now };
+        let told = Arc::new(Mutex::new(told));
+        let own = Arc::clone(&told);
+        let ticker = Ticker::new(every / 10, move || {
+            let mut told = lock(&own);
+            if told.said.elapsed() >= every {
+                told.go_on();
+            }
+        });
+        Self { told, _ticker: ticker }
+    }
+
+    pub(super) fn run_finished(&self, folder: &Path) {
+        self.told().object("finished", json!({ "folder": folder }));
+    }
+
+    pub(super) fn run_failed(&self, code: ExitCode, message: &str) {
+        self.told().object("error", json!({ "code": code.code(), "kind": kind(code), "message": message }));
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        lock(&self.told)
+    }
+}
+
+fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
+    // What another thread left is still right.
+    told.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Told {
+    fn line(&mut self, text: &str) {
+        // Nobody is left to tell if that fails.
+        let _ = writeln!(self.out, "{text}");
+        self.said = Instant::now();
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.form == Form::Text {
+            self.line(&printable(text));
+        }
+    }
+
+    fn object(&mut self, event: &str, mut fields: Value) {
+        if self.form == Form::Object {
+            let seconds = (self.began.elapsed().as_secs_f64() * 1e3).round() / 1e3;
+            fields["seconds"] = json!(seconds);
+            fields["event"] = json!(event);
+            let line = versioned_line(&fields);
+            self.line(&line);
+        }
+    }
+
+    /// Says that the work goes on.
+    fn go_on(&mut self) {
+        let seconds = self.work_began.elapsed().as_secs_f64();
+        if let Some(work) = &mut self.view.work {
+            work.seconds = seconds;
+        }
+        match self.form {
+            Form::Text => match (&self.view.work, self.view.running()) {
+                (Some(work), _) => self.text(&work.to_string()),
+                (None, Some(stage)) => {
+                    let seconds = self.stage_began.elapsed().as_secs();
+                    self.text(&format!("{}: running, {seconds} s", stage.name));
+                }
+                (None, None) => {}
+            },
+            Form::Object => {
+                let mut fields = json!(self.view.work);
+                if let Some(work) = &self.view.work {
+                    fields["rate"] = json!(work.rate());
+                    fields["seconds_left"] = json!(work.left().map(|left| left.as_secs_f64()));
+                    fields["work"] = fields["name"].take();
+                    fields["work_seconds"] = json!(seconds);
+                    if let Some(fields) = fields.as_object_mut() {
+                        fields.remove("name");
+                    }
+                } else {
+                    fields = json!({});
+                }
+                fields["stage"] = json!(self.view.running().map(|stage| &stage.name));
+                self.object("progress", fields);
+            }
+        }
+    }
+
+    fn may_go_on(&mut self) {
+        if self.form == Form::Object && self.said.elapsed() >= OBJECT_EVERY {
+            self.go_on();
+        }
+    }
+}
+
+impl Progress for Lines {
+    fn planned(&self, stages: &[String]) {
+        let mut told = self.told();
+        told.view.planned(stages);
+        told.object("planned", json!({ "stages": stages }));
+    }
+
+    fn started(&self, stage: &str) {
+        let mut told = self.told();
+        told.view.started(stage);
+        told.stage_began = Instant::now();
+        told.object("stage-started", json!({ "stage": stage }));
+    }
+
+    fn finished(&self, stage: &str, found: bool) {
+        let mut told = self.told();
+        told.view.finished(stage, found);
+        if found {
+            told.text(&format!("{stage}: done already"));
+        }
+        told.object("stage-done", json!({ "stage": stage, "done_already": found }));
+    }
+
+    fn begin(&self, work: &str, unit: &str, units: u64, done: u64) {
+        let mut told = self.told();
+        told.view.begin(work, unit, units, done);
+        told.work_began = Instant::now();
+        let there = if done > 0 { format!(", {done} done") } else { String::new() };
+        told.text(&format!("{work}: {units} {unit}{there}"));
+        if told.form == Form::Object {
+            told.go_on();
+        }
+    }
+
+    fn part(&self, part: &Part<'_>) {
+        self.told().view.part(part);
+    }
+
+    fn found(&self, units: u64) {
+        self.told().view.found(units);
+    }
+
+    fn advance(&self, units: u64, note: &str) {
+        let mut told = self.told();
+        told.view.advance(units, note);
+        told.may_go_on();
+    }
+
+    fn end(&self, summary: &str) {
+        let mut told = self.told();
+        told.view.end();
+        let seconds = told.work_began.elapsed().as_secs_f64();
+        told.text(&format!("{summary} ({seconds:.1} s)"));
+        told.object("note", json!({ "message": summary }));
+    }
+
+    fn note(&self, line: &str) {
+        let mut told = self.told();
+        told.text(line);
+        told.object("note", json!({ "message": line }));
+    }
+}

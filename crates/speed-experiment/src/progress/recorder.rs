@@ -1,0 +1,136 @@
+//! The progress of a run in its folder, for those who watch from elsewhere.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::{Part, Progress, RunView};
+use crate::store::{ProgressFile, write_progress};
+
+/// The time between two writes, at least.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Passes progress on, and keeps a file of it until the run ends.
+pub(crate) struct Recorder<'a> {
+    to: &'a dyn Progress,
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    path: PathBuf,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    view: RunView,
+    work_began: Instant,
+    is_new: bool,
+    ended: bool,
+}
+
+impl<'a> Recorder<'a> {
+    /// Passes everything on to `to`, and writes it to `path`.
+    pub(crate) fn new(to: &'a dyn Progress, path: PathBuf) -> Self {
+        let state = State { view: RunView::default(), work_began: Instant::now(), is_new: false, ended: false };
+        let shared = Arc::new(Shared { path, state: Mutex::new(state), changed: Condvar::new() });
+        let writer = Arc::clone(&shared);
+        // Without a thread nobody can watch, which is no reason not to run.
+        let writer = std::thread::Builder::new().name("progress".into()).spawn(move || writer.write_until_the_end());
+        Self { to, shared, writer: writer.ok() }
+    }
+
+    fn note_down(&self, change: impl FnOnce(&mut RunView)) {
+        let mut state = self.shared.state();
+        change(&mut state.view);
+        state.is_new = true;
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A view that another thread left is still a view.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_until_the_end(&self) {
+        let mut state = self.state();
+        while !state.ended {
+            if std::mem::take(&mut state.is_new) {
+                let mut view = state.view.clone();
+                let seconds = state.work_began.elapsed().as_secs_f64();
+                drop(state);
+                if let Some(work) = &mut view.work {
+                    work.seconds = seconds;
+                }
+                // Watching may fail; the run goes on.
+                let _ = write_progress(&self.path, &ProgressFile::of(view));
+                state = self.state();
+            }
+            if !state.ended {
+                state = self.changed.wait_timeout(state, EVERY).unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+}
+
+impl Drop for Recorder<'_> {
+    fn drop(&mut self) {
+        self.shared.state().ended = true;
+        self.shared.changed.notify_all();
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+        // What is finished is in its stages; nothing goes on any more.
+        let _ = std::fs::remove_file(&self.shared.path);
+    }
+}
+
+impl Progress for Recorder<'_> {
+    fn planned(&self, stages: &[String]) {
+        self.note_down(|view| view.planned(stages));
+        self.to.planned(stages);
+    }
+
+    fn started(&self, stage: &str) {
+        self.note_down(|view| view.started(stage));
+        self.to.started(stage);
+    }
+
+    fn finished(&self, stage: &str, found: bool) {
+        self.note_down(|view| view.finished(stage, found));
+        self.to.finished(stage, found);
+    }
+
+    fn begin(&self, work: &str, unit: &str, units: u64, done: u64) {
+        self.shared.state().work_began = Instant::now();
+        self.note_down(|view| view.begin(work, unit, units, done));
+        self.to.begin(work, unit, units, done);
+    }
+
+    fn part(&self, part: &Part<'_>) {
+        self.note_down(|view| view.part(part));
+        self.to.part(part);
+    }
+
+    fn found(&self, units: u64) {
+        self.note_down(|view| view.found(units));
+        self.to.found(units);
+    }
+
+    fn advance(&self, units: u64, note: &str) {
+        self.note_down(|view| view.advance(units, note));
+        self.to.advance(units, note);
+    }
+
+    fn end(&self, summary: &str) {
+        self.note_down(RunView::end);
+        self.to.end(summary);
+    }
+
+    fn note(&self, line: &str) {
+        self.to.note(line);
+    }
+}

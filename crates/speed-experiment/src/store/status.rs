@@ -1,0 +1,129 @@
+//! The state of a run, from its folder alone.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::atomic::write_passing;
+use super::find::is_in_use;
+use super::layout::{self, name_of};
+use super::run::RunStore;
+use crate::config::{Config, Source};
+use crate::error::{ExperimentError, ResultsFault};
+use crate::progress::{RunView, StageStatus, StageView};
+use crate::stages::StageNames;
+
+/// What a run is doing, as it lies in its folder.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ProgressFile {
+    /// Seconds since 1970 when it was written.
+    written_at: f64,
+    #[serde(flatten)]
+    view: RunView,
+}
+
+impl ProgressFile {
+    /// What a run is doing now.
+    pub(crate) fn of(view: RunView) -> Self {
+        Self { written_at: since_1970().as_secs_f64(), view }
+    }
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Writes the file, whole or not at all.
+///
+/// # Errors
+/// If the folder cannot be written.
+pub(crate) fn write_progress(path: &Path, progress: &ProgressFile) -> Result<(), ExperimentError> {
+    let bytes = serde_json::to_vec(progress).map_err(|source| ExperimentError::Results {
+        path: path.to_path_buf(),
+        fault: ResultsFault::NotOurs(source),
+    })?;
+    write_passing(path, &bytes)
+}
+
+/// The state of a run, as its folder tells it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunStatus {
+    /// Experiment name.
+    pub experiment: String,
+    /// Run id.
+    pub run: String,
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// Whether it goes on.
+    pub state: RunState,
+    /// Seconds since the process that works on it said what it is doing; none where there is no such process.
+    pub seconds_since_word: Option<f64>,
+    /// Its stages, and the work that goes on.
+    #[serde(flatten)]
+    pub view: RunView,
+}
+
+/// Whether a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// A process works on it.
+    Running,
+    /// Its report is there.
+    Finished,
+    /// No process works on it, and it is not finished.
+    Stopped,
+}
+
+impl RunStatus {
+    /// Reads the state of the run in `folder`, and changes nothing there.
+    ///
+    /// # Errors
+    /// If its config cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, ExperimentError> {
+        let config = Config::load(&Source::read(&folder.join(layout::CONFIG))?)?;
+        let state = match (is_in_use(folder), layout::report_path(folder).exists()) {
+            (true, _) => RunState::Running,
+            (false, true) => RunState::Finished,
+            (false, false) => RunState::Stopped,
+        };
+        let said = (state == RunState::Running).then(|| said(folder)).flatten();
+        let since = |file: &ProgressFile| (since_1970().as_secs_f64() - file.written_at).max(0.0);
+        let seconds_since_word = said.as_ref().map(since);
+        let mut view = said.map(|file| file.view).unwrap_or_default();
+        view.stages = stages(folder, &config, state, &view.stages);
+        if let (Some(work), Some(seconds)) = (&mut view.work, seconds_since_word) {
+            work.seconds += seconds;
+        }
+        Ok(Self {
+            experiment: config.name,
+            run: name_of(folder),
+            folder: folder.to_path_buf(),
+            state,
+            seconds_since_word,
+            view,
+        })
+    }
+}
+
+/// Reads what the process says that works in the folder. A file that cannot be read says nothing.
+fn said(folder: &Path) -> Option<ProgressFile> {
+    serde_json::from_slice(&std::fs::read(layout::progress_path(folder)).ok()?).ok()
+}
+
+/// Returns the stages of the config: what `said` tells of them, and what lies in the folder.
+fn stages(folder: &Path, config: &Config, state: RunState, said: &[StageView]) -> Vec<StageView> {
+    let names = StageNames::of(config);
+    let view = |name: &str| {
+        let said = said.iter().find(|stage| stage.name == name).map(|stage| stage.state);
+        let is_done = state == RunState::Finished || RunStore::is_finished(folder, name);
+        let state = match said {
+            Some(said) => said,
+            None if is_done => StageStatus::Done,
+            None => StageStatus::Waiting,
+        };
+        StageView { name: name.to_owned(), state }
+    };
+    names.all().map(|name| view(name)).collect()
+}
