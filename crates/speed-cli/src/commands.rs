@@ -19,7 +19,6 @@ mod watch;
 
 use std::io::Write;
 
-use clap::CommandFactory;
 use serde::Serialize;
 use speed_experiment::{ConfigError, ExperimentError};
 
@@ -48,24 +47,6 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Manual { folder } => shell::manual(folder.as_deref()),
     }
 }
-
-/// Prints a shell's completions of the command line.
-fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut CommandLine::command(), "speed", &mut script);
-    print(&String::from_utf8_lossy(&script))
-}
-
-/// Prints the manual page, with every command's options, for `man -l -`.
-fn manual() -> Result<(), Failure> {
-    let mut page = Vec::new();
-    let rendered = clap_mangen::Man::new(CommandLine::command().flatten_help(true)).render(&mut page);
-    rendered.map_err(|source| ExperimentError::Io { action: "write", path: "the manual".into(), source })?;
-    print(&String::from_utf8_lossy(&page))
-}
-
-/// The version of the JSON that commands print.
-const SCHEMA: u32 = 1;
 
 /// A value of the command line that is refused.
 fn usage(name: &str, message: String) -> Failure {

@@ -174,9 +174,6 @@ pub(crate) struct RunOptions {
     /// Go on with trainings that another kind of machine began: no one machine repeats them then, and the report says so
     #[arg(long)]
     pub(crate) mix_machines: bool,
-    /// Print every column of the table, and what they mean
-    #[arg(long)]
-    pub(crate) legend: bool,
     /// Print the resolved config and the stages, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -58,15 +58,6 @@ pub struct Cost {
     pub memory_bytes: f64,
 }
 
-/// Processor time of the stages of a kind.
-#[derive(Clone, Debug, Serialize)]
-pub struct StageCost {
-    /// Their kind.
-    pub stage: String,
-    /// Seconds; none where a network is too large to be tried in a moment.
-    pub core_seconds: Option<f64>,
-}
-
 impl Cost {
     /// Estimates the cost of all of a run's stages.
     ///

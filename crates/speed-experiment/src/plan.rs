@@ -32,8 +32,9 @@ pub struct Plan {
     pub budget_delta: f64,
     /// The reason for which the config's budget would refuse one of these rows, if it would.
     pub refused: Option<String>,
-    /// Time and memory of all stages together; those that are done take nothing more. In a sweep the first setting's alone: measuring
-    /// takes a moment.
+    /// Time and memory of all stages together; those that are done take nothing more.
+    ///
+    /// In a sweep the first setting's alone: measuring takes a moment.
     pub cost: Option<Cost>,
     /// The reason for which the images are not at hand, if they are not: the run would stop there.
     pub missing: Option<String>,

@@ -78,13 +78,21 @@ fn plan_text(plan: &Plan) -> String {
         text.push_str(&format!("#   {} ({} queries{done}): {epsilon}\n", row.name, row.queries));
     }
     text.push_str(&price_text(plan));
-    let Cost { stages, memory_bytes } = &plan.cost;
+    if let Some(cost) = &plan.cost {
+        text.push_str(&cost_text(cost));
+    }
+    text
+}
+
+/// Says what a run takes in time and memory.
+pub(super) fn cost_text(cost: &Cost) -> String {
+    let Cost { stages, memory_bytes } = cost;
     let all: f64 = stages.iter().filter_map(|stage| stage.core_seconds).sum();
-    text.push_str(&format!(
+    let mut text = format!(
         "# all stages here, by a few steps just measured (within a factor of two): {}; about {:.1} GB of memory\n",
         duration(all),
         memory_bytes / 1e9
-    ));
+    );
     for StageCost { kind, core_seconds } in stages {
         let seconds = core_seconds.map_or_else(|| "not known: too large to be tried in a moment".to_owned(), duration);
         text.push_str(&format!("#   {kind}: {seconds}\n"));

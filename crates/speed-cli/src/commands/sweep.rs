@@ -8,6 +8,7 @@ use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep};
 use super::run::cost_text;
 use super::{Failure, print, print_json};
 use crate::progress::Reporter;
+use crate::terminal;
 
 pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Reporter) -> Result<(), Failure> {
     let report = run_sweep(sweep, options, reporter.progress())?;
@@ -23,7 +24,7 @@ pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Re
 pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result<(), Failure> {
     let plans = plan_sweep(sweep, options)?;
     if json {
-        return print_json(&json!({ "runs": plans }));
+        return print_json(&json!({ "settings": plans }));
     }
     let mut text = format!("# a sweep of {}: {} runs\n", sweep.keys.join(", "), plans.len());
     for (setting, plan) in sweep.settings.iter().zip(&plans) {

@@ -127,8 +127,7 @@ impl Workplace {
 pub(crate) fn check_failure(output: &Output, code: i32, words: &[&str]) {
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{message}");
-    let is_error = |line: &&str| ["error: ", "{\"error\":"].iter().any(|start| line.starts_with(start));
-    let errors = message.lines().filter(is_error).count();
+    let errors = message.lines().filter(|line| line.starts_with("error: ")).count();
     assert_eq!(errors, 1, "one message, not {errors}: {message}");
     assert!(!message.contains("panicked"), "{message}");
     for word in words {

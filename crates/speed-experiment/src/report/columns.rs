@@ -23,19 +23,6 @@ const ARGMAX_SECONDS: &str = "HE s";
 const SUMMARY: [&str; 7] =
     [DATA_INDEPENDENT, "labels %", "student %", "HE = clear", ANSWERED, UNRESOLVED, ARGMAX_SECONDS];
 
-/// The columns that are read first.
-const SUMMARY: [&str; 9] = [
-    "row",
-    "ε data-independent",
-    "ε data-dependent",
-    "labels %",
-    "answered",
-    "student %",
-    "student",
-    "HE = clear",
-    "unresolved",
-];
-
 impl ReportRow {
     /// Returns the cells that the config and the seed determine.
     fn cells(&self) -> Vec<String> {
@@ -78,19 +65,6 @@ impl Report {
             STUDENT => cells.iter().any(|cell| cell != &cells[0] && *cell != NO_VALUE),
             _ => SUMMARY.contains(&head),
         })
-    }
-
-    /// Returns the columns that are read first, as far as a row has a value for them.
-    #[must_use]
-    pub fn summary(&self) -> Table {
-        let (columns, first): (Vec<&str>, [&str; 9]) = (self.columns().collect(), SUMMARY);
-        let mut table = Table::new(first);
-        for row in &self.rows {
-            let cells = self.cells(row);
-            let of = |column: &str| columns.iter().position(|other| *other == column).map(|place| cells[place].clone());
-            table.push(first.iter().map(|column| of(column).unwrap_or_default()).collect());
-        }
-        table.without_empty_columns()
     }
 
     /// Returns the columns, "unresolved" only where a row can have such queries.

@@ -1,6 +1,5 @@
 //! The report as text: conditions, table, and how to read it.
 
-use speed_accountant::Account;
 use speed_core::NoisePlacement;
 use speed_mechanism::MechanismKind;
 
