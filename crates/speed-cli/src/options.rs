@@ -29,22 +29,29 @@ the student decrypts the winning label and learns from it; an accountant says wh
 
 const FIRST_STEPS: &str = "\
 First steps:
-  speed run configs/quickstart.toml           built-in digits, a few minutes, no download
-  speed data fetch mnist                      the four MNIST files into datasets/mnist
-  speed run configs/mnist.toml                the paper's table
-  speed list                                  what has been run
-  speed show results/mnist/RUN --json         a finished run, for a program
-  speed compare RUN RUN --paper               runs side by side, and beside the paper
-  speed account --votes VOTES.npy --gamma 0.1 --delta 1e-5    what a run of queries cost
+  speed run configs/quickstart.toml     built-in digits, minutes, no download
+  speed data fetch mnist                the MNIST files into datasets/mnist
+  speed run configs/mnist.toml          the paper's table
+  speed list                            what has been run
+  speed watch mnist                     how far a run is, from elsewhere
+  speed show mnist --json               a finished run, for a program
+  speed compare RUN RUN --paper         runs side by side, and the paper
+  speed account --votes VOTES.npy --gamma 0.1 --delta 1e-5    what queries cost
 
-A labelling round between organisations (docs/hospitals.md; student and server must not work together):
-  speed student keygen --out keys             keys: secret.key stays, public.key to teachers, evaluation.key to the server
-  speed student round ... --out round.toml    what all agree on: to everyone
-  speed round round.toml                      everyone: parties, terms, price
-  speed teacher answer ... --out FILE         each teacher: noisy votes, encrypted; to the server
-  speed server aggregate ... --out result     the server: encrypted winners; to the student
-  speed student open ... --out labels.csv     labels
-  speed server serve, teacher send, teacher log, teacher check, student fetch: the same over a network
+A labelling round between organisations (docs/hospitals.md; student and server
+must not work together):
+  speed student keygen --out keys           keys: secret.key stays, public.key
+                                            to teachers, evaluation.key to the
+                                            server
+  speed student round ... --out round.toml  what all agree on: to everyone
+  speed round round.toml                    everyone: parties, terms, price
+  speed teacher answer ... --out FILE       each teacher: noisy votes,
+                                            encrypted; to the server
+  speed server aggregate ... --out result   the server: encrypted winners; to
+                                            the student
+  speed student open ... --out labels.csv   labels
+  The same over a network: speed server serve, teacher send, teacher log,
+  teacher check, student fetch
 
 A run that was killed goes on where it was: give the same command again.
 

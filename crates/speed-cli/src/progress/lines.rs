@@ -205,3 +205,65 @@ impl Progress for Lines {
         told.object("note", json!({ "message": line }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log that is read while it is written.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("a log").write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Log {
+        #[track_caller]
+        fn waits_for(&self, words: &str) {
+            let began = Instant::now();
+            while !self.text().contains(words) {
+                assert!(began.elapsed() < Duration::from_secs(60), "{words:?} is not in {}", self.text());
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().expect("a log").clone()).expect("text")
+        }
+    }
+
+    #[test]
+    fn long_work_is_heard_of_and_short_work_is_not() {
+        let log = Log::default();
+        let lines = Lines::new(Form::Text, Duration::from_millis(50), Box::new(log.clone()));
+        lines.planned(&["aggregate-a".into(), "student".into()]);
+        lines.started("aggregate-a");
+        // Keys are being made: nothing can be counted yet, and no time is known to be left.
+        log.waits_for("aggregate-a: running, 0 s\n");
+        lines.finished("aggregate-a", false);
+        lines.started("student");
+        lines.begin("train 2 students", "epochs", 120, 0);
+        lines.part(&Part { name: "student", number: 1, of: 2, unit: "epoch", done: 40, total: 60 });
+        lines.advance(40, "");
+        log.waits_for("train 2 students: student 1 of 2, epoch 40 of 60; 40 of 120 epochs, ");
+        log.waits_for(" left\n");
+        lines.end("2 students trained");
+        lines.finished("student", true);
+        assert!(log.text().contains("student: done already\n"), "{}", log.text());
+
+        let quick = Log::default();
+        let lines = Lines::new(Form::Text, EVERY, Box::new(quick.clone()));
+        lines.begin("draw votes", "teachers", 5, 0);
+        lines.advance(5, "");
+        lines.end("drawn");
+        drop(lines);
+        assert_eq!(quick.text().lines().count(), 2, "{}", quick.text());
+    }
+}

@@ -61,7 +61,7 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{svg}");
     }
     let list: serde_json::Value = serde_json::from_str(&place.succeeds(&["list", "--json"])).expect("json");
-    assert_eq!(list[0]["finished"], true);
+    assert_eq!(list["runs"][0]["finished"], true);
 
     // Another config of the same experiment takes the teachers from this run instead of training them again.
     let other = place.speed(&["run", "config.toml", "--set", "student.epochs=2"]);

@@ -149,3 +149,36 @@ const UNRESOLVED_NOTE: &str = "\
 unresolved   queries for which the paper's circuit found no winner or several; they stay without a label. Of tied
              counts the clear-text argmax takes the lowest class, the paper's circuit any.
 ";
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn published() -> Report {
+        let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/published/mnist/abaeb3d5b808");
+        Report::read(&run).expect("a report of an earlier version")
+    }
+
+    #[test]
+    fn a_claim_of_two_columns_is_said_once() {
+        let claims = published().claims();
+        let of =
+            |row: &str| claims.lines().filter(|line| line.starts_with(&format!("- **{row}**"))).collect::<Vec<_>>();
+        // Without other teachers, dropout and collusion are the same.
+        assert_eq!((of("tau = 1").len(), of("tau = 0.9").len()), (3, 4), "{claims}");
+        assert!(claims.contains("- **tau = 1**, 0.29 (ε data-dependent and ε data-dependent collusion): "), "{claims}");
+        assert!(claims.contains("- **tau = 0.9**, 6.08 (ε data-independent): "), "{claims}");
+    }
+
+    #[test]
+    fn a_summary_has_few_columns_and_the_publishable_epsilon_first() {
+        let report = published();
+        let heads = report.summary();
+        let expected = ["row", "ε data-independent", "labels %", "student", "student %", "HE = clear", "HE s"];
+        assert_eq!(heads.columns(), expected);
+        assert_eq!(report.rows[0].paper.epsilon, None, "0 in reports of earlier versions stands for none");
+        assert!(report.table_with_times().columns().len() > 12);
+    }
+}

@@ -1,5 +1,6 @@
 //! Files that are either whole or absent.
 
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
@@ -57,17 +58,20 @@ pub(crate) fn remove_unfinished(folder: &Path, depth: usize) -> Result<(), Exper
 
 /// Writes a file likewise, without waiting for the disk: after a power failure it may be empty, and nobody needs it then.
 pub(super) fn write_passing(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    let write = || -> std::io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(WRITING).tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        file.persist(path).map(drop).map_err(|error| error.error)
-    };
-    write().map_err(ExperimentError::io("write", path))
+    write_through(path, bytes, 0o666, |_| Ok(()))
+}
+
+fn write_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), ExperimentError> {
+    write_through(path, bytes, mode, File::sync_all)
 }
 
 #[cfg_attr(not(unix), expect(unused_variables, reason = "permissions of other systems are not set"))]
-fn write_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), ExperimentError> {
+fn write_through(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    sync: impl Fn(&File) -> std::io::Result<()>,
+) -> Result<(), ExperimentError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let write = || -> std::io::Result<()> {
         let mut builder = tempfile::Builder::new();
@@ -76,7 +80,7 @@ fn write_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Experimen
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
         let mut file = builder.tempfile_in(folder)?;
         file.write_all(bytes)?;
-        file.as_file().sync_all()?;
+        sync(file.as_file())?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())
     };

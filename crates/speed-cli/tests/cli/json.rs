@@ -1,0 +1,144 @@
+//! What programs read: every output with `--json`, errors, and progress.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::bad_input::npy;
+use crate::common::{TINY, Workplace};
+
+const DOCUMENTED: &str = include_str!("../../../../docs/json.md");
+
+/// Adds the names of all fields of a value. What stands in a config's own words is documented with the configs.
+fn fields(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                names.insert(name.clone());
+                if name != "config" && name != "curves" {
+                    fields(value, names);
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| fields(value, names)),
+        _ => {}
+    }
+}
+
+/// Checks that an output has its version first, and that every field of it is documented.
+#[track_caller]
+fn documented(text: &str) -> Value {
+    assert!(text.trim_start_matches(['{', '\n', ' ']).starts_with("\"schema\":"), "{text}");
+    let value: Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!(value["schema"], 1);
+    let mut names = BTreeSet::new();
+    fields(&value, &mut names);
+    let missing: Vec<&String> = names.iter().filter(|name| !DOCUMENTED.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "not in docs/json.md: {missing:?}");
+    value
+}
+
+#[test]
+fn outputs_of_runs_have_a_version_and_are_documented() {
+    let place = Workplace::new(TINY);
+    let json = |arguments: &[&str]| documented(&place.succeeds(&[arguments, &["--json"]].concat()));
+    let plan = json(&["run", "config.toml", "--dry-run"]);
+    assert_eq!(plan["stages"][0], serde_json::json!({ "name": "data", "done": false }));
+    let report = json(&["run", "config.toml"]);
+    // Nobody gave a figure of the paper's: 0.0 would be one.
+    for figure in ["epsilon", "accuracy", "deviation", "minutes"] {
+        assert!(report["rows"][0]["paper"][figure].is_null(), "{}", report["rows"][0]["paper"]);
+    }
+    let list = json(&["list"]);
+    assert_eq!((&list["runs"][0]["finished"], &list["runs"][0]["noise"]), (&true.into(), &"simulation".into()));
+    assert_eq!(json(&["show", "tiny"]), report);
+    assert_eq!(json(&["watch", "tiny", "--once"])["state"], "finished");
+    json(&["run", "config.toml", "--set", "seed=4"]);
+    let run = |index: usize| json(&["list"])["runs"][index]["run"].as_str().expect("an id").to_owned();
+    json(&["compare", &run(0), &run(1)]);
+    fs::write(place.path("swept.toml"), format!("{TINY}\n[sweep]\nseed = [3, 4]\n")).expect("a config");
+    json(&["run", "swept.toml", "--dry-run"]);
+    json(&["run", "swept.toml"]);
+
+    // Reports of earlier versions have 0 for none.
+    let path = place.path("results/tiny").join(report["run"].as_str().expect("an id")).join("tables/report.json");
+    let mut old: Value = serde_json::from_slice(&fs::read(&path).expect("a report")).expect("JSON");
+    old["rows"][0]["paper"] = serde_json::json!({ "epsilon": 0.0, "accuracy": 96.0, "deviation": 0.0, "minutes": 0.0 });
+    fs::write(&path, old.to_string()).expect("a report");
+    let shown = json(&[
+        "show",
+        path.parent().and_then(|tables| tables.parent()).and_then(|run| run.to_str()).expect("a folder"),
+    ]);
+    assert_eq!(
+        shown["rows"][0]["paper"],
+        serde_json::json!({ "epsilon": null, "accuracy": 96.0, "deviation": null, "minutes": null })
+    );
+}
+
+#[test]
+fn outputs_of_the_accountant_have_a_version_and_are_documented() {
+    let place = Workplace::new(TINY);
+    npy(&place.path("votes.npy"), "4, 3", &[200, 30, 20, 190, 40, 20, 10, 220, 20, 80, 90, 80]);
+    let noise = ["--gamma", "0.1", "--delta", "1e-5"];
+    for arguments in [
+        &["account", "--votes", "votes.npy"][..],
+        &["account", "--any-votes", "--queries", "4", "--classes", "3"],
+        &["account", "--votes", "votes.npy", "--release", "--simulation", "1"],
+        &["calibrate", "--epsilon", "5", "--queries", "10", "--delta", "1e-5"],
+        &["audit", "--gamma", "1", "--runs", "1000"],
+        &["ledger", "create", "ledger", "--epsilon", "7", "--delta", "1e-5"],
+        &["ledger", "charge", "ledger", "--gamma", "0.1", "--queries", "2"],
+        &["ledger", "show", "ledger"],
+        &["ledger", "check", "ledger"],
+        &["figure", "gamma", "--votes", "votes.npy", "--delta", "1e-5"],
+    ] {
+        let noise = if arguments[0] == "account" { &noise[..] } else { &[] };
+        documented(&place.succeeds(&[arguments, noise, &["--json"]].concat()));
+    }
+}
+
+#[test]
+fn errors_are_objects_for_those_who_ask_for_json() {
+    let place = Workplace::new(TINY);
+    for (arguments, code, kind) in [
+        (&["show", "nothing"][..], 4, "results"),
+        (&["show"], 2, "config"),
+        (&["run", "config.toml", "--set", "noise.gamma=-1"], 2, "config"),
+        (&["ledger", "show", "nothing"], 3, "input"),
+    ] {
+        let output = place.speed(&[arguments, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(code));
+        assert!(output.stdout.is_empty());
+        let said = String::from_utf8(output.stderr).expect("text");
+        let error = documented(said.lines().last().expect("a line"));
+        assert_eq!((error["error"]["code"].as_i64(), error["error"]["kind"].as_str()), (Some(code.into()), Some(kind)));
+        assert!(error["error"]["message"].as_str().is_some_and(|message| message.len() > 10), "{error}");
+    }
+    // Not the value of another option.
+    let output = place.speed(&["show", "--", "--json"]);
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: "));
+}
+
+#[test]
+fn progress_is_an_object_a_line_for_programs() {
+    let place = Workplace::new(TINY);
+    let output = place.speed(&["run", "config.toml", "--log-format", "json"]);
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).expect("text");
+    let events: Vec<Value> = said.lines().map(documented).collect();
+    let of = |event: &str| events.iter().filter(|object| object["event"] == event).collect::<Vec<_>>();
+    let times: Vec<f64> = events.iter().map(|object| object["seconds"].as_f64().expect("a time")).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    assert_eq!(events.last().map(|object| &object["event"]), Some(&"finished".into()));
+    assert!(of("stage-started").iter().any(|object| object["stage"] == "teachers"));
+    assert!(of("stage-done").iter().any(|object| object["stage"] == "teachers" && object["done_already"] == false));
+    let progress = of("progress");
+    let teachers = progress.iter().find(|object| object["unit"] == "teachers").expect("teachers");
+    assert_eq!((&teachers["stage"], &teachers["total"]), (&"teachers".into(), &5.into()));
+
+    let output = place.speed(&["run", "config.toml", "--log-format", "json", "--set", "noise.gamma=-1"]);
+    let said = String::from_utf8(output.stderr).expect("text");
+    let error = documented(said.trim());
+    assert_eq!((output.status.code(), &error["event"], &error["code"]), (Some(2), &"error".into(), &2.into()));
+}

@@ -1,0 +1,145 @@
+//! What people see in a terminal: tables that fit, progress, and where the rest is.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::common::{TINY, Workplace, determined};
+
+/// Runs the binary as in a terminal of so many columns.
+fn in_columns(place: &Workplace, columns: &str, arguments: &[&str]) -> String {
+    let output = place.command(arguments).env("COLUMNS", columns).output().expect("the binary starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn tables_fit_the_terminal_and_files_know_none() {
+    let place = Workplace::new(TINY);
+    let arguments = ["run", "config.toml", "--results"];
+    in_columns(&place, "40", &[&arguments[..], &["narrow"]].concat());
+    place.succeeds(&[&arguments[..], &["results"]].concat());
+    let run = place.run_folder("results", "tiny");
+    assert_eq!(determined(&place.run_folder("narrow", "tiny")), determined(&run), "a terminal changed the files");
+
+    for columns in [40_usize, 80, 100] {
+        let shown = in_columns(&place, &columns.to_string(), &["show", "tiny"]);
+        let fits = |line: &str| line.chars().count() <= columns || !line.trim().contains(' ');
+        assert!(shown.lines().all(fits), "{columns}: {shown}");
+        for word in ["data-independent", "labels %", "4/4", "tables/table.md", "tables/report.md", "students.svg"] {
+            assert!(shown.contains(word), "{word} is not in {shown}");
+        }
+        // What may not be published stands in the files, and the legend where it is asked for.
+        assert!(!shown.contains("data-dependent") && !shown.contains("Algorithm 1"), "{shown}");
+    }
+    let legend = in_columns(&place, "80", &["show", "tiny", "--legend"]);
+    assert!(legend.contains("Algorithm 1") && legend.contains("ε data-dependent"), "{legend}");
+
+    let table = std::fs::read_to_string(run.join("tables/table.md")).expect("a table");
+    let head = table.lines().next().expect("a head");
+    let place_of = |column: &str| head.find(column).unwrap_or_else(|| panic!("{column} is not in {head}"));
+    assert!(place_of("ε data-independent") < place_of("ε data-dependent"), "{head}");
+    assert!(!head.contains("paper %") && !head.contains("ε paper |"), "columns without a value: {head}");
+}
+
+#[test]
+fn help_fits_eighty_columns() {
+    let place = Workplace::new(TINY);
+    for arguments in [&["--help"][..], &["-h"], &["--version"], &["run", "-h"], &["watch", "--help"]] {
+        let help = in_columns(&place, "80", arguments);
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+    }
+    let help = in_columns(&place, "80", &["--help"]);
+    assert!(help.contains("  speed list                            what has been run\n"), "{help}");
+}
+
+#[test]
+fn runs_are_listed_by_the_noise_that_they_have() {
+    let place = Workplace::new(TINY);
+    std::fs::create_dir_all(place.path("results")).expect("a folder");
+    let plurality = TINY.split("[[row]]").take(2).collect::<Vec<_>>().join("[[row]]");
+    let with = |noise: &str| TINY.replace("source = \"simulation\"", noise);
+    for (name, config) in [
+        ("none", plurality),
+        ("real", with("source = \"operating-system\"")),
+        ("seed", with("source = \"simulation\"")),
+    ] {
+        let run = place.path("results").join(name).join("0123");
+        std::fs::create_dir_all(&run).expect("a folder");
+        std::fs::write(run.join("config.toml"), config).expect("a config");
+    }
+    let list = place.succeeds(&["list"]);
+    for (name, noise) in [("none", "no noise"), ("real", "real noise"), ("seed", "simulation")] {
+        let line = list.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{name} is not in {list}"));
+        assert!(line.ends_with(noise), "{list}");
+    }
+    assert!(!list.contains("private"), "{list}");
+}
+
+#[test]
+fn nothing_is_said_of_progress_where_nothing_is_wanted() {
+    let place = Workplace::new(TINY);
+    let output = place.speed(&["run", "config.toml", "--quiet"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("tau = 0.8"));
+    let failed = place.speed(&["run", "nothing.toml", "-q"]);
+    assert!(String::from_utf8_lossy(&failed.stderr).starts_with("error: "));
+}
+
+#[test]
+fn a_run_is_watched_from_elsewhere_until_it_ends() {
+    let place = Workplace::new(TINY);
+    let mut child = place
+        .command(&["run", "config.toml", "--set", "student.epochs=1000000"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    let now = || -> serde_json::Value {
+        let output = place.speed(&["watch", "tiny", "--once", "--json"]);
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
+    };
+    let started = Instant::now();
+    let mut status = now();
+    while status["work"]["unit"] != "epochs" || status["work"]["done"] == 0 {
+        assert!(started.elapsed() < Duration::from_secs(300), "{status}");
+        std::thread::sleep(Duration::from_millis(100));
+        status = now();
+    }
+    assert_eq!(status["state"], "running");
+    let stages = status["stages"].as_array().expect("stages");
+    let state = |name: &str| stages.iter().find(|stage| stage["name"] == name).map(|stage| stage["state"].clone());
+    assert_eq!([state("teachers"), state("student")], [Some("done".into()), Some("running".into())]);
+    let part = &status["work"]["parts"][0];
+    assert!(part["name"] == "student" && part["unit"] == "epoch" && part["done"].as_u64() > Some(0), "{status}");
+    let shown = place.succeeds(&["watch", "tiny", "--once"]);
+    assert!(shown.contains("student 1 of ") && shown.contains("stages done: "), "{shown}");
+
+    let watching = place.command(&["watch", "tiny"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let watching = watching.expect("the binary starts");
+    std::thread::sleep(Duration::from_secs(2));
+    child.kill().expect("kill -9");
+    child.wait().expect("ended");
+    let watched = watching.wait_with_output().expect("ended");
+    let (said, end) = (String::from_utf8_lossy(&watched.stderr), String::from_utf8_lossy(&watched.stdout));
+    assert!(watched.status.success() && said.contains("student 1 of "), "{said}");
+    assert!(end.starts_with("stopped, ") && end.contains("no process works on"), "{end}");
+
+    place.succeeds(&["run", "config.toml", "--results", "other"]);
+    let other = place.run_folder("other", "tiny");
+    assert!(!other.join("progress.json").exists());
+    assert!(place.succeeds(&["watch", "tiny", "--results", "other"]).starts_with("finished: "));
+    place.fails(&["watch", "nothing"], 4, &["no run of this name"]);
+}
+
+#[test]
+fn shells_and_man_know_the_command_line() {
+    let place = Workplace::new(TINY);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = place.succeeds(&["completions", shell]);
+        assert!(script.contains("watch") && script.contains("log-format"), "{shell}");
+    }
+    assert!(place.succeeds(&["manual"]).contains(".SH NAME\nspeed"));
+    place.succeeds(&["manual", "man/man1"]);
+    let page = std::fs::read_to_string(place.path("man/man1/speed-run.1")).expect("a page");
+    assert!(page.contains("configs/default.toml"), "{page}");
+}
