@@ -55,13 +55,16 @@ impl Table {
         if width.is_some_and(|width| width < least) {
             return self.as_lists();
         }
+        let last = self.columns.len().saturating_sub(1);
         let mut table = comfy_table::Table::new();
         table.load_style(STYLE).set_header(&self.columns).add_rows(&self.rows);
         if let Some(width) = width {
             table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
-            table.set_constraints(narrowest.iter().map(|&width| ColumnConstraint::LowerBoundary(Width::Fixed(width))));
+            // With its padding.
+            let least = |(column, width): (usize, &u16)| width.saturating_add(if column == last { 0 } else { GAP });
+            let least = narrowest.iter().enumerate().map(least);
+            table.set_constraints(least.map(|width| ColumnConstraint::LowerBoundary(Width::Fixed(width))));
         }
-        let last = self.columns.len().saturating_sub(1);
         for (index, column) in table.column_iter_mut().enumerate() {
             column.set_padding((0, if index == last { 0 } else { GAP }));
             column.set_cell_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right });
