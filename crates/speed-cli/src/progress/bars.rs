@@ -102,7 +102,7 @@ impl Drawn {
         });
         for part in parts {
             let bar = self.parts.entry(part.number).or_insert_with(|| {
-                let bar = ProgressBar::new(part.total).with_style(style("{prefix:>24!} {bar:20} {wide_msg}"));
+                let bar = ProgressBar::new(part.total).with_style(style("{prefix:>22!} {bar:14} {wide_msg}"));
                 self.bars.insert_before(&self.waiting, bar)
             });
             bar.set_prefix(format!("{} {} of {}", part.name, part.number, part.of));
@@ -114,8 +114,8 @@ impl Drawn {
 
     fn draw_work(&mut self) {
         let (name, template) = match (&self.view.work, self.view.running()) {
-            (Some(work), _) => (&work.name, "{prefix:>24!} {bar:20} {wide_msg}"),
-            (None, Some(stage)) => (&stage.name, "{prefix:>24!} {spinner} running {elapsed}"),
+            (Some(work), _) => (&work.name, "{prefix:>22!} {bar:14} {wide_msg}"),
+            (None, Some(stage)) => (&stage.name, "{prefix:>22!} {spinner} running {elapsed}"),
             (None, None) => {
                 if let Some((_, bar)) = self.work.take() {
                     bar.finish_and_clear();
@@ -147,7 +147,7 @@ impl Drawn {
         let waiting = self.view.stages.iter().filter(|stage| stage.state == StageStatus::Waiting);
         let waiting: Vec<&str> = waiting.map(|stage| stage.name.as_str()).collect();
         let text =
-            if waiting.is_empty() { String::new() } else { format!("{:>24} {}", "waiting:", waiting.join(", ")) };
+            if waiting.is_empty() { String::new() } else { format!("{:>22} {}", "waiting:", waiting.join(", ")) };
         self.waiting.set_message(text);
         self.waiting.tick();
     }
