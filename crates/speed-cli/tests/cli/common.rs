@@ -127,7 +127,9 @@ impl Workplace {
 pub(crate) fn check_failure(output: &Output, code: i32, words: &[&str]) {
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{message}");
-    let errors = message.lines().filter(|line| line.starts_with("error: ")).count();
+    // Under --json the message is an object.
+    let is_error = |line: &&str| line.starts_with("error: ") || line.starts_with("{\"schema\":1,\"error\":");
+    let errors = message.lines().filter(is_error).count();
     assert_eq!(errors, 1, "one message, not {errors}: {message}");
     assert!(!message.contains("panicked"), "{message}");
     for word in words {
