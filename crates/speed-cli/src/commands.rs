@@ -23,6 +23,7 @@ use serde::Serialize;
 use speed_experiment::{ConfigError, ExperimentError};
 
 pub(crate) use failure::{Failure, kind, report};
+use runs::Shown;
 
 use crate::options::Command;
 
@@ -30,7 +31,14 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(options) => run::run(&options),
         Command::List { results, json } => runs::list(&results, json),
-        Command::Show { run, results, legend, json } => runs::show(&run, &results, legend, json),
+        Command::Show { run, results, legend, json, html } => {
+            let form = match (json, html) {
+                (true, _) => Shown::Json,
+                (_, true) => Shown::Page,
+                _ => Shown::Text { legend },
+            };
+            runs::show(&run, &results, &form)
+        }
         Command::Compare(options) => compare::compare(&options),
         Command::Watch { run, results, once, json } => watch::watch(&run, &results, once, json),
         Command::Data(command) => data::execute(command),

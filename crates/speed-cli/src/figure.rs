@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
 use speed_experiment::Table;
-use speed_experiment::plot::{Axis, Chart, Point, Series};
+use speed_experiment::plot::{Axis, Chart, Line, Point, Series};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind};
 
 /// Points of each curve.
@@ -153,7 +153,7 @@ impl Figure {
         let series = self.curves.iter().map(|curve| Series {
             name: curve.name.clone(),
             points: curve.points.iter().map(|&(x, y)| Point { x, y, spread: None }).collect(),
-            marked: false,
+            line: Line::Plain,
         });
         let x = Axis::new(&self.x_label);
         let chart = Chart {

@@ -85,9 +85,9 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Print the table of a finished run
+    /// Print the table of a finished run or sweep
     Show {
-        /// A run: its folder results/EXPERIMENT/RUN, an experiment with one finished run, or the beginning of a run's id
+        /// A run: its folder results/EXPERIMENT/RUN, an experiment with one finished run, or the beginning of a run's id; or a sweep likewise
         run: PathBuf,
         /// Folder of all results, in which runs are looked for by name
         #[arg(long, value_name = "DIR", default_value = "results")]
@@ -98,6 +98,9 @@ pub(crate) enum Command {
         /// Print the whole report as JSON
         #[arg(long)]
         json: bool,
+        /// Print the page, one HTML file: speed show RUN --html > page.html
+        #[arg(long, conflicts_with_all = ["json", "legend"])]
+        html: bool,
     },
     /// Follow a run that goes on in another terminal
     ///

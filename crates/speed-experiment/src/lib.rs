@@ -13,6 +13,8 @@ mod error;
 mod ledger;
 pub mod npy;
 mod options;
+mod page;
+mod picture;
 mod plan;
 pub mod plot;
 mod progress;
@@ -37,6 +39,9 @@ pub use plan::{Plan, PlannedRow, PlannedStage, plan};
 pub use progress::{Part, PartView, Progress, RunView, Silent, StageStatus, StageView, Work};
 pub use report::{Report, ReportRow, StageTime};
 pub use runner::run;
-pub use store::{RunNoise, RunState, RunStatus, RunSummary, find_any_run, find_run, list_runs, pages, write_atomic};
+pub use store::{
+    FinishedResults, RunNoise, RunState, RunStatus, RunSummary, find_any_run, find_results, find_run, list_runs, pages,
+    write_atomic,
+};
 pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep};
 pub use table::Table;

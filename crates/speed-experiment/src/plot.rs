@@ -3,6 +3,5 @@
 mod by_epoch;
 mod chart;
 mod strip;
-mod svg;
 
-pub use chart::{Axis, Chart, Point, Series};
+pub use chart::{Axis, Chart, Line, Point, Series};

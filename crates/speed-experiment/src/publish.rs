@@ -3,14 +3,20 @@
 use serde_json::json;
 
 use crate::error::ExperimentError;
-use crate::report::{Report, ReportRow};
-use crate::store::RunStore;
+use crate::report::{AskedQueries, Report, ReportRow};
+use crate::store::{ASKED_PICTURES, ASKED_QUERIES, RunStore};
+
+/// The queries of a finished run, and a sheet of their pictures where there are images.
+pub(crate) struct Asked {
+    pub(crate) queries: AskedQueries,
+    pub(crate) pictures: Option<Vec<u8>>,
+}
 
 /// Writes the tables: `table.*` holds the part that config and seed determine, `report.*` times and machine as well.
 ///
 /// # Errors
 /// If the disk refuses.
-pub(crate) fn publish(store: &RunStore, report: &Report) -> Result<(), ExperimentError> {
+pub(crate) fn publish(store: &RunStore, report: &Report, asked: &Asked) -> Result<(), ExperimentError> {
     let table = report.table();
     store.write_table("table.md", table.to_markdown().as_bytes())?;
     store.write_table("table.csv", table.to_csv().as_bytes())?;
@@ -27,5 +33,10 @@ pub(crate) fn publish(store: &RunStore, report: &Report) -> Result<(), Experimen
     store.write_table("table.json", format!("{rows:#}\n").as_bytes())?;
     store.write_table("report.md", report.to_markdown().as_bytes())?;
     store.write_table("report.csv", report.table_with_times().to_csv().as_bytes())?;
+    store.write_table(ASKED_QUERIES, format!("{}\n", json!(asked.queries)).as_bytes())?;
+    if let Some(pictures) = &asked.pictures {
+        store.write_table(ASKED_PICTURES, pictures)?;
+    }
+    store.write_table("report.html", report.to_html(store.folder()).as_bytes())?;
     store.write_report(format!("{:#}\n", json!(report)).as_bytes())
 }

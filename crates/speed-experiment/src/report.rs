@@ -1,12 +1,16 @@
 //! The report: our figures beside the paper's, with everything that is needed to make them again.
 
+mod asked;
 mod columns;
 mod finished;
 mod row;
 mod statistics;
 mod text;
 
+pub(crate) use asked::AskedQueries;
+pub(crate) use columns::{AGREEMENT, two_digits_up};
 pub use finished::{Report, StageTime};
 pub use row::ReportRow;
 pub(crate) use row::RowResult;
 pub(crate) use statistics::{mean_and_deviation, median};
+pub(crate) use text::noise;

@@ -10,9 +10,10 @@ use crate::environment::Environment;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, check, check_forced, planned_charge};
 use crate::options::RunOptions;
+use crate::picture;
 use crate::progress::{Progress, Recorder};
-use crate::publish::publish;
-use crate::report::{Report, ReportRow, RowResult, StageTime};
+use crate::publish::{Asked, publish};
+use crate::report::{AskedQueries, Report, ReportRow, RowResult, StageTime};
 use crate::stages::{
     AccountStage, CollectedVotes, Context, Course, DataStage, Images, Keys, Labelled, LabellingStage, QueriesStage,
     Question, RowStages, StageNames, Students, TeachersStage, Truth, VotesStage, complete, kinds_of_machine,
@@ -55,8 +56,8 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
         mix_machines: options.mix_machines,
         progress,
     };
-    let report = report(&context, &names, images.as_ref(), environment.clone())?;
-    publish(&store, &report)?;
+    let (report, asked) = report(&context, &names, images.as_ref(), environment.clone())?;
+    publish(&store, &report, &asked)?;
     Ok(report)
 }
 
@@ -66,7 +67,7 @@ fn report(
     names: &StageNames,
     images: Option<&Images>,
     environment: Environment,
-) -> Result<Report, ExperimentError> {
+) -> Result<(Report, Asked), ExperimentError> {
     let (config, store) = (context.config, context.store);
     if let (Some(name), Some(images)) = (&names.data, images) {
         complete(context, &DataStage { name, images })?;
@@ -78,6 +79,10 @@ fn report(
     let mut results = label_rows(context, names, &collected, &queries, truth.as_ref())?;
     train_students(context, names, images, &queries, &mut results)?;
 
+    let asked = Asked {
+        queries: asked_queries(config, &collected.votes, &queries, truth.as_ref(), &results),
+        pictures: images.map(|images| picture::of_queries(&images.pool, &queries)).transpose()?,
+    };
     let rows = results.into_iter().enumerate().map(|(row, result)| ReportRow::new(config, row, result)).collect();
     let ledger = if config.is_simulation() { None } else { LedgerFiles::of(store.experiment()).statement()? };
     let stage_times = store.records().into_iter().map(|record| StageTime {
@@ -85,7 +90,7 @@ fn report(
         seconds: record.seconds,
         resumed_units: record.resumed_units,
     });
-    Ok(Report {
+    let report = Report {
         experiment: config.name.clone(),
         run: store.id(),
         simulation: config.is_simulation(),
@@ -97,7 +102,28 @@ fn report(
         kinds_of_machine: kinds_of_machine(store),
         stage_times: stage_times.collect(),
         ledger,
-    })
+    };
+    Ok((report, asked))
+}
+
+/// Returns the queries with their answers, as far as anyone may see them.
+fn asked_queries(
+    config: &Config,
+    votes: &Votes,
+    queries: &[usize],
+    truth: Option<&Truth<'_>>,
+    results: &[RowResult],
+) -> AskedQueries {
+    let is_covered =
+        |result: &RowResult| result.bounds.as_ref().is_some_and(|bounds| bounds.data_independent.is_some());
+    let answers = results.iter().enumerate().map(|(row, result)| (row, is_covered(result), &*result.labels.labels));
+    AskedQueries {
+        pool_images: queries.to_vec(),
+        truth: truth.map(|truth| queries.iter().map(|&image| truth.labels()[image]).collect()),
+        votes: (!config.protects_answers()).then(|| counts(votes, queries)),
+        rows: Vec::new(),
+    }
+    .with_answers(config, answers)
 }
 
 fn collect_votes(

@@ -22,7 +22,7 @@ pub(crate) use labelling::{Keys, LabellingStage, LabellingTimes, Question, RowLa
 pub(crate) use machine::kinds as kinds_of_machine;
 pub(crate) use names::{RowStages, StageNames};
 pub(crate) use queries::{QueriesStage, select as select_queries};
-pub(crate) use students::{Course, Labelled, StudentRun, Students};
+pub(crate) use students::{Course, EpochAccuracy, Labelled, PICTURE, StudentRun, Students, read_epochs};
 pub(crate) use teachers::TeachersStage;
 pub(crate) use truth::Truth;
 pub(crate) use votes::{CollectedVotes, EnsembleQuality, VotesStage, planned_classes};

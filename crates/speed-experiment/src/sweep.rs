@@ -9,6 +9,7 @@ mod progress;
 mod report;
 
 pub use lines::{Spread, SweepLine};
+pub(crate) use report::NOTES;
 pub use report::{SettingReport, SweepReport};
 
 use crate::config::{ConfigError, Setting, Sweep};

@@ -39,6 +39,12 @@ impl Table {
         &self.columns
     }
 
+    /// Returns the rows, each with a cell for every column.
+    #[must_use]
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// Returns aligned columns, the first to the left and the others to the right.
     #[must_use]
     pub fn to_text(&self) -> String {

@@ -1,8 +1,8 @@
-//! Generated images to look at.
+//! Images to look at.
 
 use speed_data::ImageShape;
 
-/// Generated images as bytes, image after image in CHW order, as a split holds real ones.
+/// Images as bytes, generated or real, image after image in CHW order, as a split holds real ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Samples {
     shape: ImageShape,
@@ -23,6 +23,13 @@ pub struct Grid {
 }
 
 impl Samples {
+    /// Takes images as bytes, image after image in CHW order; a last one that is not whole is left out.
+    #[must_use]
+    pub fn new(shape: ImageShape, mut pixels: Vec<u8>) -> Self {
+        pixels.truncate(pixels.len() - pixels.len() % shape.pixels().max(1));
+        Self { shape, pixels }
+    }
+
     /// Takes images `[count, height, width, channels]` with values within 0..=1, in row-major order.
     pub(crate) fn from_channels_last(images: &[f32], shape: ImageShape) -> Self {
         let ImageShape { channels, height, width } = shape;

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use serde_json::json;
 use speed_core::printable_path;
-use speed_experiment::{ExperimentError, Report, ResultsFault, Table, find_run, list_runs, pages};
+use speed_experiment::{
+    ExperimentError, FinishedResults, Report, ResultsFault, SweepReport, Table, find_results, list_runs, pages,
+};
 
 use super::{Failure, print, print_json};
 use crate::terminal;
@@ -30,10 +32,38 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
     print(&terminal::table(&table))
 }
 
-pub(super) fn show(run: &Path, results: &Path, legend: bool, json: bool) -> Result<(), Failure> {
-    let run = find_run(results, run)?;
-    let report = Report::read(&run)?;
-    if json { print_json(&report) } else { print(&report_text(&report, &run, legend)) }
+/// The form in which results are shown.
+pub(super) enum Shown {
+    Text { legend: bool },
+    Json,
+    Page,
+}
+
+pub(super) fn show(name: &Path, results: &Path, form: &Shown) -> Result<(), Failure> {
+    match find_results(results, name)? {
+        FinishedResults::Run(run) => {
+            let report = Report::read(&run)?;
+            match form {
+                Shown::Text { legend } => print(&report_text(&report, &run, *legend)),
+                Shown::Json => print_json(&report),
+                Shown::Page => print(&report.to_html(&run)),
+            }
+        }
+        FinishedResults::Sweep(sweep) => {
+            let report = SweepReport::read(&sweep)?;
+            match form {
+                Shown::Text { .. } => print(&sweep_text(&report, &sweep)),
+                Shown::Json => print_json(&report),
+                Shown::Page => print(&report.to_html()),
+            }
+        }
+    }
+}
+
+/// Returns the comparison of a sweep for a terminal, and where the rest is.
+pub(super) fn sweep_text(report: &SweepReport, folder: &Path) -> String {
+    let (table, folder) = (terminal::table(&report.table()), printable_path(folder));
+    format!("{}\n{table}\ntables, plots and page: {folder}\n", report.conditions())
 }
 
 /// Returns a report for a terminal: its conditions, the columns that come first, and where the rest is.

@@ -6,9 +6,9 @@ use speed_core::printable_path;
 use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep};
 
 use super::run::cost_text;
+use super::runs::sweep_text;
 use super::{Failure, print, print_json};
 use crate::progress::Reporter;
-use crate::terminal;
 
 pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Reporter) -> Result<(), Failure> {
     let report = run_sweep(sweep, options, reporter.progress())?;
@@ -17,8 +17,7 @@ pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Re
         return print_json(&report);
     }
     let folder = report.folder(&options.results);
-    let table = terminal::table(&report.table());
-    print(&format!("{}\n{table}\ntables and plots: {}\n", report.conditions(), printable_path(&folder)))
+    print(&sweep_text(&report, &folder))
 }
 
 pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result<(), Failure> {

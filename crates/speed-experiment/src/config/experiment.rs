@@ -235,6 +235,12 @@ impl Config {
     pub fn is_simulation(&self) -> bool {
         self.noise.randomness == RandomnessKind::Simulation
     }
+
+    /// Returns whether answers are given under noise that protects them.
+    #[must_use]
+    pub fn protects_answers(&self) -> bool {
+        !self.is_simulation() && self.rows.iter().any(RowConfig::is_noisy)
+    }
 }
 
 /// As written: in dry runs and reports.

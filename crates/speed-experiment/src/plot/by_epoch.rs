@@ -1,16 +1,11 @@
 //! The students' accuracies epoch by epoch.
 
-use std::fmt::Write as _;
-
 use speed_student::StudentMethod;
 
-use super::svg::{self, BOTTOM, RIGHT, TOP, Ticks, WIDTH, line, text};
+use super::chart::{Axis, Chart, Line, Point, Series};
 use crate::report::Report;
-use crate::stages::StudentRun;
+use crate::stages::{EpochAccuracy, StudentRun};
 use crate::table::{Table, percent};
-
-const HEIGHT: f64 = 440.0;
-const LEFT: f64 = 64.0;
 
 /// Percentage points below the worst student's accuracy that are still drawn: epochs below are learning to begin.
 const BELOW: f64 = 6.0;
@@ -29,63 +24,40 @@ impl Report {
         table
     }
 
-    /// Draws the same as an SVG, two lines for each student; `None` without students.
+    /// Draws the same as an SVG, two lines for each student; `None` without students. How many points lie below the drawing, where
+    /// learning begins, stands under it.
     #[must_use]
     pub fn epochs_plot(&self) -> Option<String> {
         let students = self.distinct_students();
-        let final_accuracies = students.iter().flat_map(|(s, _)| [100.0 * s.accuracy, 100.0 * s.accuracy_raw]);
-        let all = students.iter().flat_map(|(s, _)| &s.by_epoch);
-        let most = all.clone().flat_map(|epoch| [epoch.average, epoch.raw]).map(|value| 100.0 * value);
-        let least = final_accuracies.reduce(f64::min)? - BELOW;
-        let percents = Ticks::covering(most.filter(|value| *value >= least).chain([least]), 10.0)?;
-        let epochs = Ticks::covering(all.map(|epoch| f64::from(epoch.epoch)).chain([0.0]), 10.0)?;
-        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
-        let x = |epoch: f64| LEFT + epochs.share(epoch) * (right - LEFT);
-        let y = |percent: f64| bottom - percents.share(percent) * (bottom - TOP);
-
-        let title = format!("{}: accuracy of every student by epoch", self.experiment);
-        let mut svg = svg::begin(HEIGHT, &title, &key(&students));
-        for tick in percents.values() {
-            line(&mut svg, (LEFT, y(tick)), (right, y(tick)), "#ececec", 1.0);
-            text(&mut svg, LEFT - 8.0, y(tick) + 4.0, "end", 13, &format!("{tick}"));
+        let final_accuracies = students.iter().flat_map(|(student, _)| [student.accuracy, student.accuracy_raw]);
+        let least = 100.0 * final_accuracies.reduce(f64::min)? - BELOW;
+        let mut below = 0;
+        let mut line = |name: &str, line, student: &StudentRun, accuracy: fn(&EpochAccuracy) -> f64| {
+            let points = student.by_epoch.iter().map(|epoch| (f64::from(epoch.epoch), 100.0 * accuracy(epoch)));
+            let (points, hidden): (Vec<_>, Vec<_>) = points.partition(|(_, accuracy)| *accuracy >= least);
+            below += hidden.len();
+            let points = points.into_iter().map(|(x, y)| Point { x, y, spread: None });
+            Series { name: name.to_owned(), points: points.collect(), line }
+        };
+        let mut series: Vec<Series> = Vec::new();
+        for (student, _) in &students {
+            series.push(line("last parameters", Line::Faint, student, |epoch| epoch.raw));
         }
-        for tick in epochs.values() {
-            text(&mut svg, x(tick), bottom + 18.0, "middle", 13, &format!("{tick}"));
+        for method in StudentMethod::all() {
+            let name = format!("averaged parameters, {}", method.title());
+            let of_method = students.iter().filter(|(_, other)| *other == method);
+            series.extend(of_method.map(|(student, _)| line(&name, Line::Plain, student, |epoch| epoch.average)));
         }
-        text(
-            &mut svg,
-            f64::midpoint(LEFT, right),
-            bottom + 40.0,
-            "middle",
-            14,
-            "epoch (vertical: accuracy on the test images, %)",
-        );
-        let _ = writeln!(
-            svg,
-            "<clipPath id=\"frame\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/></clipPath>\n\
-             <g clip-path=\"url(#frame)\" fill=\"none\" stroke-linejoin=\"round\">",
-            right - LEFT,
-            bottom - TOP
-        );
-        for average in [false, true] {
-            for (student, method) in &students {
-                let points = student.by_epoch.iter().map(|epoch| {
-                    let percent = 100.0 * if average { epoch.average } else { epoch.raw };
-                    format!("{:.1},{:.1}", x(f64::from(epoch.epoch)), y(percent))
-                });
-                let points = points.collect::<Vec<_>>().join(" ");
-                let stroke = match (average, method) {
-                    (false, _) => "#c8c8c8",
-                    (true, method) => colour(*method).1,
-                };
-                let width = if average { 1.4 } else { 0.8 };
-                let _ = writeln!(svg, "<polyline points=\"{points}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>");
-            }
+        let hidden =
+            if below == 0 { String::new() } else { format!(" ({below} accuracies below {least:.1} % are not drawn)") };
+        Chart {
+            title: format!("{}: accuracy of every student by epoch", self.experiment),
+            x: Axis::new(format!("epoch{hidden}")),
+            y: Axis::new("accuracy on the test images, %"),
+            series,
+            asymptote: None,
         }
-        svg.push_str("</g>\n");
-        line(&mut svg, (LEFT, bottom), (right, bottom), "#111", 1.2);
-        svg.push_str("</svg>\n");
-        Some(svg)
+        .to_svg()
     }
 
     /// Returns every student whose epochs are known, once, though rows with the same labels share it.
@@ -100,21 +72,4 @@ impl Report {
         }
         distinct
     }
-}
-
-/// Names and colours of the lines of averaged parameters, black first.
-const COLOURS: [(&str, &str); 5] =
-    [("black", "#111"), ("blue", "#1f6fb4"), ("red", "#c1440e"), ("green", "#2e8b57"), ("purple", "#7b4ea3")];
-
-/// Returns the colour of a method, by its place among all.
-fn colour(method: StudentMethod) -> (&'static str, &'static str) {
-    let place = StudentMethod::all().iter().position(|other| *other == method).unwrap_or_default();
-    COLOURS[place % COLOURS.len()]
-}
-
-/// Says which colour is whose.
-fn key(students: &[(&StudentRun, StudentMethod)]) -> String {
-    let shown = StudentMethod::all().into_iter().filter(|method| students.iter().any(|(_, other)| other == method));
-    let methods: Vec<String> = shown.map(|method| format!("{}: {}", colour(method).0, method.title())).collect();
-    format!("averaged parameters, {}; grey: last parameters", methods.join(", "))
 }

@@ -4,7 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (800, 480);
-const FONT: &str = "sans-serif";
+pub(super) const FONT: &str = "sans-serif";
 
 /// Colours that people with any colour vision tell apart (Okabe and Ito), black first.
 const COLOURS: [RGBColor; 7] = [
@@ -16,6 +16,9 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
 ];
+
+/// Of lines behind others.
+const FAINT: RGBColor = RGBColor(176, 176, 176);
 
 /// Lines and points over two axes.
 #[derive(Clone, Debug)]
@@ -46,12 +49,23 @@ pub struct Axis {
 /// Points that belong together.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Their name in the legend.
+    /// Their name in the legend; series of one name have one colour.
     pub name: String,
     /// The points, joined in this order.
     pub points: Vec<Point>,
-    /// True where each is marked: they are few.
-    pub marked: bool,
+    /// The line that joins them.
+    pub line: Line,
+}
+
+/// The line of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// With a mark at each point, for a few of them.
+    Marked,
+    /// Without marks.
+    Plain,
+    /// Thin and grey, behind what matters.
+    Faint,
 }
 
 /// A point, perhaps with a spread.
@@ -107,12 +121,16 @@ impl Chart {
             drawn.label(name).legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], grey));
         }
         for (index, (series, points)) in self.series.iter().zip(&points).enumerate() {
-            let colour = COLOURS[index % COLOURS.len()];
+            let (colour, width) = self.stroke(series);
             let place = |point: &Point| (self.x.place(point.x), self.y.place(point.y));
-            let line = LineSeries::new(points.iter().map(place), colour.stroke_width(2));
-            let drawn = chart.draw_series(line).ok()?.label(&series.name);
-            drawn.legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
-            if series.marked {
+            let line = LineSeries::new(points.iter().map(place), colour.stroke_width(width));
+            let drawn = chart.draw_series(line).ok()?;
+            if self.series[..index].iter().all(|other| other.name != series.name) {
+                drawn
+                    .label(&series.name)
+                    .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(width)));
+            }
+            if series.line == Line::Marked {
                 chart.draw_series(points.iter().map(|point| Circle::new(place(point), 4, colour.filled()))).ok()?;
             }
             let bars = points.iter().filter(|point| point.spread.is_some()).map(|point| {
@@ -123,15 +141,48 @@ impl Chart {
             chart.draw_series(bars).ok()?;
         }
         let mut legend = chart.configure_series_labels();
-        legend.position(SeriesLabelPosition::UpperLeft).label_font((FONT, 13));
+        legend.position(self.emptiest_corner(&points, x, y)).label_font((FONT, 13));
         legend.background_style(WHITE.mix(0.85)).border_style(RGBColor(200, 200, 200));
         legend.draw().ok()
+    }
+
+    /// Returns colour and width of a series: those of one name have one colour.
+    fn stroke(&self, series: &Series) -> (RGBColor, u32) {
+        if series.line == Line::Faint {
+            return (FAINT, 1);
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for other in self.series.iter().filter(|other| other.line != Line::Faint) {
+            if !names.contains(&other.name.as_str()) {
+                names.push(&other.name);
+            }
+        }
+        let place = names.iter().position(|name| *name == series.name).unwrap_or_default();
+        (COLOURS[place % COLOURS.len()], 2)
     }
 
     /// Returns the points of each series that the axes have a place for.
     fn drawn(&self) -> Vec<Vec<Point>> {
         let is_there = |point: &&Point| self.x.has(point.x) && self.y.has(point.y);
         self.series.iter().map(|series| series.points.iter().filter(is_there).copied().collect()).collect()
+    }
+
+    /// Returns the corner with the fewest points, for the legend.
+    fn emptiest_corner(&self, points: &[Vec<Point>], x: (f64, f64), y: (f64, f64)) -> SeriesLabelPosition {
+        let corner = |right: bool, upper: bool| {
+            let is_there = |point: &&Point| {
+                let half = |value: f64, (low, high): (f64, f64)| value > f64::midpoint(low, high);
+                half(self.x.place(point.x), x) == right && half(self.y.place(point.y), y) == upper
+            };
+            points.iter().flatten().filter(is_there).count()
+        };
+        let corners = [
+            (corner(false, true), SeriesLabelPosition::UpperLeft),
+            (corner(true, true), SeriesLabelPosition::UpperRight),
+            (corner(true, false), SeriesLabelPosition::LowerRight),
+            (corner(false, false), SeriesLabelPosition::LowerLeft),
+        ];
+        corners.into_iter().min_by_key(|(count, _)| *count).map_or(SeriesLabelPosition::UpperLeft, |(_, corner)| corner)
     }
 
     fn limit(&self) -> Option<[f64; 2]> {
@@ -199,7 +250,7 @@ impl Axis {
 }
 
 /// Gives a drawing its name for those who do not see it.
-fn named(svg: &str, title: &str) -> String {
+pub(super) fn named(svg: &str, title: &str) -> String {
     let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
     svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{title}\" "), 1)
 }
@@ -215,8 +266,16 @@ mod tests {
             x: Axis::new("epsilon").logarithmic(),
             y: Axis::new("right labels, %"),
             series: vec![
-                Series { name: "tau <1>".into(), points: vec![point(0.1, 90.0), point(10.0, 95.0)], marked: true },
-                Series { name: "none".into(), points: vec![point(-1.0, 90.0), point(f64::NAN, 9.0)], marked: true },
+                Series {
+                    name: "tau <1>".into(),
+                    points: vec![point(0.1, 90.0), point(10.0, 95.0)],
+                    line: Line::Marked,
+                },
+                Series {
+                    name: "none".into(),
+                    points: vec![point(-1.0, 90.0), point(f64::NAN, 9.0)],
+                    line: Line::Marked,
+                },
             ],
             asymptote: Some((92.0, "limit".into())),
         }

@@ -1,13 +1,26 @@
 //! The students' accuracies one by one: a strip plot, and the same as a table.
 
-use std::fmt::Write as _;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::svg::{self, BOTTOM, RIGHT, TOP, Ticks, WIDTH, line, text};
+use super::chart::{FONT, named};
 use crate::report::{Report, ReportRow, median};
 use crate::table::{Table, percent};
 
-const LEFT: f64 = 150.0;
-const LANE: f64 = 46.0;
+/// Pixels of a row, and of what stands around all rows.
+const LANE: u32 = 46;
+const AROUND: u32 = 140;
+/// Pixels of the accuracies, and of a letter of a row's name at most.
+const WIDTH: u32 = 620;
+const LETTER: u32 = 8;
+
+const PAPER: RGBColor = RGBColor(222, 222, 222);
+const PAPER_MEAN: RGBColor = RGBColor(130, 130, 130);
+const KEY: &str =
+    "filled: averaged parameters, empty: last parameters; line: median; grey: the paper's mean \u{b1} deviation";
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Report {
     /// Tabulates the accuracy of every student, in percent: averaged and last parameters, and the folder that holds its metrics.
@@ -27,87 +40,123 @@ impl Report {
     #[must_use]
     pub fn strip_plot(&self) -> Option<String> {
         let rows: Vec<&ReportRow> = self.rows.iter().filter(|row| !row.students.is_empty()).collect();
-        let scale = Scale::of(&rows)?;
-        #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
-        let height = TOP + LANE * rows.len() as f64 + BOTTOM;
+        let length = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX / LETTER - 8);
+        // Names are never cut: the picture is as wide as the longest needs.
+        let names = LETTER * rows.iter().map(|row| length(&row.name)).max()? + 24;
+        let lanes = u32::try_from(rows.len()).ok()?;
         let title = format!("{}: accuracy of every student", self.experiment);
-        let key = "\u{25cf} averaged parameters, \u{25cb} last parameters; line: median; grey: the paper's mean \u{b1} deviation";
-        let mut svg = svg::begin(height, &title, key);
-        scale.draw(&mut svg, height - BOTTOM);
-        let mut y = TOP + LANE / 2.0;
-        for row in rows {
-            lane(&mut svg, &scale, y, row);
-            y += LANE;
+        let mut svg = String::new();
+        {
+            let area = SVGBackend::with_string(&mut svg, (names + WIDTH, lanes * LANE + AROUND)).into_drawing_area();
+            draw(&area, &rows, names, &title)?;
+            area.present().ok()?;
         }
-        svg.push_str("</svg>\n");
-        Some(svg)
+        Some(named(&svg, &title))
     }
 }
 
-/// Draws one row: its paper's figures behind, its students in front.
-fn lane(svg: &mut String, scale: &Scale, y: f64, row: &ReportRow) {
-    text(svg, LEFT - 12.0, y + 4.0, "end", 13, &row.name);
-    if let Some(accuracy) = row.paper.accuracy {
-        let deviation = row.paper.deviation.unwrap_or(0.0);
-        let [from, to] = [-1.0, 1.0].map(|side| scale.x(accuracy + side * deviation));
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" fill=\"#e4e4e4\"/>",
-            y - 10.0,
-            (to - from).max(1.0)
-        );
-        line(svg, (scale.x(accuracy), y - 10.0), (scale.x(accuracy), y + 10.0), "#8c8c8c", 2.0);
+fn draw(area: &Area<'_>, rows: &[&ReportRow], names: u32, title: &str) -> Option<()> {
+    let (low, high) = range(rows)?;
+    area.fill(&WHITE).ok()?;
+    let (above, area) = area.split_vertically(64);
+    let middle = i32::try_from(above.dim_in_pixel().0 / 2).ok()?;
+    for (y, size, text) in [(14, 18, title), (42, 13, KEY)] {
+        let style = (FONT, size).into_font().color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
+        above.draw_text(text, &style, (middle, y)).ok()?;
     }
-    let accuracies: Vec<f64> = row.students.iter().map(|student| 100.0 * student.accuracy).collect();
-    let middle = scale.x(median(&accuracies));
-    line(svg, (middle, y - 14.0), (middle, y + 14.0), "#111", 1.6);
-    for student in &row.students {
-        let circle = |svg: &mut String, value: f64, y: f64, fill: &str| {
-            let x = scale.x(100.0 * value);
-            let _ = writeln!(
-                svg,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{fill}\" fill-opacity=\"0.75\" stroke=\"#111\"/>"
-            );
-        };
-        circle(svg, student.accuracy_raw, y + 7.0, "#fff");
-        circle(svg, student.accuracy, y - 3.0, "#111");
+    #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
+    let lanes = rows.len() as f64;
+    let mut chart = ChartBuilder::on(&area)
+        .margin_right(24)
+        .x_label_area_size(52)
+        .y_label_area_size(names)
+        .build_cartesian_2d(low..high, lanes..0.0)
+        .ok()?;
+    let mut mesh = chart.configure_mesh();
+    mesh.light_line_style(TRANSPARENT).bold_line_style(RGBColor(226, 226, 226)).disable_y_mesh().y_labels(0);
+    mesh.x_labels(10).x_label_formatter(&|percent| format!("{}", (percent * 100.0).round() / 100.0));
+    mesh.x_desc("accuracy on the test images, %").axis_desc_style((FONT, 15)).label_style((FONT, 13));
+    mesh.draw().ok()?;
+    let name = (FONT, 13).into_font().color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
+    let mut lane = 0.5;
+    for row in rows {
+        let lane_marks = Marks::of(row, lane);
+        chart.draw_series(lane_marks.boxes).ok()?;
+        chart.draw_series(lane_marks.lines).ok()?;
+        chart.draw_series(lane_marks.circles).ok()?;
+        let (_, y) = chart.backend_coord(&(low, lane));
+        let (_, above) = area.get_base_pixel();
+        area.draw_text(&row.name, &name, (i32::try_from(names).ok()? - 12, y - above)).ok()?;
+        lane += 1.0;
+    }
+    Some(())
+}
+
+type Place = (f64, f64);
+
+/// The drawing of a row: its paper's figures behind, its students in front.
+#[derive(Default)]
+struct Marks {
+    boxes: Vec<Rectangle<Place>>,
+    lines: Vec<PathElement<Place>>,
+    circles: Vec<Circle<Place, i32>>,
+}
+
+impl Marks {
+    fn of(row: &ReportRow, lane: f64) -> Self {
+        let mut marks = Self::default();
+        let upright = |x: f64, half: f64| [(x, lane - half), (x, lane + half)];
+        if let Some(accuracy) = row.paper.accuracy {
+            let deviation = row.paper.deviation.unwrap_or(0.0);
+            let ends = [(accuracy - deviation, lane - 0.22), (accuracy + deviation, lane + 0.22)];
+            marks.boxes.push(Rectangle::new(ends, PAPER.filled()));
+            marks.lines.push(PathElement::new(upright(accuracy, 0.22), PAPER_MEAN.stroke_width(2)));
+        }
+        let accuracies: Vec<f64> = row.students.iter().map(|student| 100.0 * student.accuracy).collect();
+        marks.lines.push(PathElement::new(upright(median(&accuracies), 0.32), BLACK.stroke_width(2)));
+        for student in &row.students {
+            let last = (100.0 * student.accuracy_raw, lane + 0.14);
+            marks.circles.push(Circle::new(last, 4, WHITE.filled()));
+            marks.circles.push(Circle::new(last, 4, BLACK.stroke_width(1)));
+            marks.circles.push(Circle::new((100.0 * student.accuracy, lane - 0.08), 4, BLACK.mix(0.75).filled()));
+        }
+        marks
     }
 }
 
-/// Percent along the width.
-struct Scale(Ticks);
-
-impl Scale {
-    /// The scale of all students and of the paper's bars; `None` without students.
-    fn of(rows: &[&ReportRow]) -> Option<Self> {
-        let students = rows.iter().flat_map(|row| &row.students);
-        let ours = students.flat_map(|student| [100.0 * student.accuracy, 100.0 * student.accuracy_raw]);
-        let papers = rows.iter().filter_map(|row| Some((row.paper.accuracy?, row.paper.deviation.unwrap_or(0.0))));
-        let papers = papers.flat_map(|(accuracy, deviation)| [-1.0, 1.0].map(|side| accuracy + side * deviation));
-        Ticks::covering(ours.chain(papers), 10.0).map(Self)
-    }
-
-    fn x(&self, percent: f64) -> f64 {
-        LEFT + self.0.share(percent) * (WIDTH - LEFT - RIGHT)
-    }
-
-    fn draw(&self, svg: &mut String, bottom: f64) {
-        for tick in self.0.values() {
-            let x = self.x(tick);
-            line(svg, (x, TOP), (x, bottom), "#ececec", 1.0);
-            text(svg, x, bottom + 18.0, "middle", 13, &format!("{tick}"));
-        }
-        line(svg, (LEFT, bottom), (WIDTH - RIGHT, bottom), "#111", 1.2);
-        text(svg, f64::midpoint(LEFT, WIDTH - RIGHT), bottom + 40.0, "middle", 14, "accuracy on the test images, %");
-    }
+/// Returns the percentages from the worst to the best, the paper's among them, with a little room.
+fn range(rows: &[&ReportRow]) -> Option<(f64, f64)> {
+    let students = rows.iter().flat_map(|row| &row.students);
+    let ours = students.flat_map(|student| [100.0 * student.accuracy, 100.0 * student.accuracy_raw]);
+    let papers = rows.iter().filter_map(|row| Some((row.paper.accuracy?, row.paper.deviation.unwrap_or(0.0))));
+    let papers = papers.flat_map(|(accuracy, deviation)| [accuracy - deviation, accuracy + deviation]);
+    let values = ours.chain(papers).filter(|value| value.is_finite()).map(|value| (value, value));
+    let (low, high) = values.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))?;
+    let room = (0.05 * (high - low)).max(0.25);
+    Some((low - room, high + room))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
-    fn no_students_no_scale() {
-        assert!(Scale::of(&[]).is_none());
+    fn no_students_no_plot_and_names_are_never_cut() {
+        assert!(range(&[]).is_none());
+        let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/published/mnist/abaeb3d5b808");
+        let mut report = Report::read(&run).expect("a published report");
+        let plot = |report: &Report| report.strip_plot().expect("students");
+        let narrow = plot(&report);
+        report.rows[0].name = "a row of a name that is much longer than any other <one>".into();
+        let wide = plot(&report);
+        assert!(wide.contains("much longer than any other &lt;one&gt;"), "{wide}");
+        let width =
+            |svg: &str| svg.split("width=\"").nth(1).and_then(|rest| rest.split('"').next()?.parse::<u32>().ok());
+        assert!(width(&wide) > width(&narrow));
+        assert_eq!(plot(&report), wide, "the same bytes");
+        report.rows.clear();
+        assert_eq!(report.strip_plot(), None);
     }
 }

@@ -12,7 +12,9 @@ pub(super) const EPSILONS: [&str; 4] =
     [DATA_INDEPENDENT, "ε data-dependent", "ε data-dependent collusion", "ε paper formulas"];
 const DATA_INDEPENDENT: &str = "ε data-independent";
 /// The further columns that config and seed determine.
-const FIGURES: [&str; 6] = ["ε paper", "labels %", STUDENT, "student %", "paper %", "HE = clear"];
+const FIGURES: [&str; 6] = ["ε paper", "labels %", STUDENT, "student %", "paper %", AGREEMENT];
+/// Queries with the same label from the homomorphic argmax and the clear-text one.
+pub(crate) const AGREEMENT: &str = "HE = clear";
 /// The method of a row's students.
 const STUDENT: &str = "student";
 const ANSWERED: &str = "answered";
@@ -20,8 +22,7 @@ const UNRESOLVED: &str = "unresolved";
 const ARGMAX_SECONDS: &str = "HE s";
 
 /// The columns that come first for a reader: the price, and what it bought. [`STUDENT`] is among them where rows differ in it.
-const SUMMARY: [&str; 7] =
-    [DATA_INDEPENDENT, "labels %", "student %", "HE = clear", ANSWERED, UNRESOLVED, ARGMAX_SECONDS];
+const SUMMARY: [&str; 7] = [DATA_INDEPENDENT, "labels %", "student %", AGREEMENT, ANSWERED, UNRESOLVED, ARGMAX_SECONDS];
 
 impl ReportRow {
     /// Returns the cells that the config and the seed determine.
@@ -118,7 +119,7 @@ fn plus_minus(mean: f64, deviation: Option<f64>) -> String {
 }
 
 /// Formats an epsilon, rounded up to two digits.
-pub(super) fn two_digits_up(epsilon: f64) -> String {
+pub(crate) fn two_digits_up(epsilon: f64) -> String {
     format!("{:.2}", round_up(epsilon, 2))
 }
 

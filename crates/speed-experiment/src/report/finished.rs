@@ -1,7 +1,5 @@
 //! The report of a finished run, and its form on the disk.
 
-use std::fs::File;
-use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -10,12 +8,9 @@ use speed_ledger::Statement;
 use super::row::ReportRow;
 use crate::config::RawConfig;
 use crate::environment::Environment;
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 use crate::stages::{EnsembleQuality, LabellingTimes};
-use crate::store::report_path;
-
-/// Bytes of a report at most: a thousand times those of a long table. Results may be from anywhere.
-const MAX_BYTES: u64 = 64 << 20;
+use crate::store::{read_report, report_path};
 
 /// Wall-clock time of a stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -101,6 +96,11 @@ impl From<ReportFile> for Report {
 }
 
 impl Report {
+    /// Returns whether answers were given under noise that protects them, so that not everything about them may be seen.
+    pub(crate) fn is_protected(&self) -> bool {
+        !self.simulation && self.rows.iter().any(ReportRow::is_noisy)
+    }
+
     /// Returns the folder of its run below a results folder.
     #[must_use]
     pub fn folder(&self, results: &Path) -> PathBuf {
@@ -112,23 +112,6 @@ impl Report {
     /// # Errors
     /// If there is none, or it is damaged.
     pub fn read(run: &Path) -> Result<Self, ExperimentError> {
-        let path = report_path(run);
-        let failure = |fault| ExperimentError::Results { path: path.clone(), fault };
-        let bytes = read_up_to(&path, MAX_BYTES + 1).map_err(|error| failure(ResultsFault::Unfinished(error)))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            let found = std::fs::metadata(&path).map_or(MAX_BYTES + 1, |file| file.len());
-            return Err(failure(ResultsFault::ReportSize { max: MAX_BYTES, found }));
-        }
-        serde_json::from_slice(&bytes).map_err(|error| failure(ResultsFault::NoReport(error)))
+        read_report(&report_path(run))
     }
-}
-
-/// Reads a regular file, or its beginning.
-fn read_up_to(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

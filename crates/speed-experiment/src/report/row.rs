@@ -118,8 +118,13 @@ impl ReportRow {
         Self { encrypted_times: None, ..self.clone() }
     }
 
+    /// Returns whether noise was added to its votes.
+    pub(crate) fn is_noisy(&self) -> bool {
+        self.aggregation != AggregationKind::NonPrivate
+    }
+
     /// Returns its claims in the order of their columns, each with the columns that it is of.
-    pub(super) fn claims(&self) -> Vec<(&Account, Vec<&'static str>)> {
+    pub(crate) fn claims(&self) -> Vec<(&Account, Vec<&'static str>)> {
         let mut claims: Vec<(&Account, Vec<&'static str>)> = Vec::new();
         let bounds =
             [&self.data_independent, &self.data_dependent, &self.data_dependent_collusion, &self.paper_formulas];

@@ -111,7 +111,7 @@ impl Report {
 }
 
 /// Returns the noise of the config in a few words.
-fn noise(noise: &RawNoise) -> String {
+pub(crate) fn noise(noise: &RawNoise) -> String {
     let scale = if noise.mechanism.is_inverse() { ("gamma", noise.gamma) } else { ("sigma", noise.sigma) };
     let kind =
         if noise.mechanism == MechanismKind::default() { String::new() } else { format!("{}, ", noise.mechanism) };

@@ -5,7 +5,7 @@ mod session;
 mod stage;
 mod student;
 
-pub(crate) use record::StudentRun;
+pub(crate) use record::{EpochAccuracy, PICTURE, StudentRun, read_epochs};
 pub(crate) use student::{Course, Labelled};
 
 use std::sync::{Mutex, PoisonError};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::layout::{CONFIG, LOCK, PUBLISHED, folders_in, report_path};
+use super::layout::{CONFIG, LOCK, PUBLISHED, SWEEP_REPORT, folders_in, report_path};
 use super::lock::Lock;
 use crate::error::{ExperimentError, ResultsFault};
 
@@ -13,6 +13,28 @@ use crate::error::{ExperimentError, ResultsFault};
 /// If there is none, or more than one.
 pub fn find_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentError> {
     one_of(named(results, run, is_finished), results, run, true)
+}
+
+/// The folder of finished results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FinishedResults {
+    /// Of a run.
+    Run(PathBuf),
+    /// Of a sweep.
+    Sweep(PathBuf),
+}
+
+/// Finds the finished run or sweep that `name` names, as [`find_run`] does; of an experiment with several runs its one sweep.
+///
+/// # Errors
+/// If there is none, or more than one.
+pub fn find_results(results: &Path, name: &Path) -> Result<FinishedResults, ExperimentError> {
+    let runs = named(results, name, is_finished);
+    let sweeps = named(results, name, is_sweep);
+    match sweeps.as_slice() {
+        [sweep] if runs.len() != 1 => Ok(FinishedResults::Sweep(sweep.clone())),
+        _ => one_of([runs, sweeps].concat(), results, name, true).map(FinishedResults::Run),
+    }
 }
 
 /// Finds the run that `run` names likewise, finished or not; of several the one that a process works in.
@@ -61,6 +83,10 @@ pub(super) fn is_in_use(run: &Path) -> bool {
     Lock::is_held(&run.join(LOCK))
 }
 
+fn is_sweep(folder: &Path) -> bool {
+    folder.join(SWEEP_REPORT).exists()
+}
+
 fn is_finished(run: &Path) -> bool {
     report_path(run).exists()
 }
@@ -87,6 +113,29 @@ fn called(results: &Path, name: &str, is_run: IsRun) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sweep_answers_for_the_runs_of_its_experiment() {
+        let results = tempfile::tempdir().expect("a folder");
+        let sweep = results.path().join("a/sweep-89ab");
+        std::fs::create_dir_all(&sweep).expect("a sweep");
+        std::fs::write(sweep.join(SWEEP_REPORT), "").expect("a report");
+        let find = |name: &str| find_results(results.path(), Path::new(name));
+        assert_eq!(find("a").expect("a"), FinishedResults::Sweep(sweep.clone()));
+        for run in ["a/0123", "a/4567"] {
+            std::fs::create_dir_all(results.path().join(run).join("tables")).expect("a run");
+            std::fs::write(report_path(&results.path().join(run)), "").expect("a report");
+        }
+        for name in ["a", "sweep-8", "a/sweep-89ab", &sweep.to_string_lossy()] {
+            assert_eq!(find(name).expect(name), FinishedResults::Sweep(sweep.clone()));
+        }
+        assert_eq!(find("012").expect("a run"), FinishedResults::Run(results.path().join("a/0123")));
+        let other = results.path().join("a/sweep-cdef");
+        std::fs::create_dir_all(&other).expect("a sweep");
+        std::fs::write(other.join(SWEEP_REPORT), "").expect("a report");
+        let error = find("a").expect_err("two sweeps").to_string();
+        assert!(error.contains("sweep-89ab") && error.contains("sweep-cdef"), "{error}");
+    }
 
     #[test]
     fn runs_have_several_names() {

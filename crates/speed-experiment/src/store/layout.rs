@@ -19,10 +19,16 @@ pub(super) const FINGERPRINT: &str = "fingerprint";
 pub(super) const CHARGED: &str = "charged";
 /// The folder of tables and plots.
 const TABLES: &str = "tables";
+/// The report of a finished sweep, in its folder.
+pub(super) const SWEEP_REPORT: &str = "sweep.json";
 /// The report of a finished run, in the folder of tables.
 const REPORT: &str = "report.json";
 /// Tables, plots and pages for people, in the same folder.
-const PAGES: [&str; 5] = ["table.md", "report.md", "report.html", "students.svg", "epochs.svg"];
+const PAGES: [&str; 5] = ["report.html", "table.md", "report.md", "students.svg", "epochs.svg"];
+/// The queries with their answers, in the same folder.
+pub(crate) const ASKED_QUERIES: &str = "queries.json";
+/// Their pictures, ten in a row.
+pub(crate) const ASKED_PICTURES: &str = "queries.png";
 /// The folder of the stages.
 const STAGES: &str = "stages";
 

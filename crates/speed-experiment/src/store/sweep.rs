@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::atomic::{write_atomic, write_json};
+use super::layout::SWEEP_REPORT;
 use crate::error::ExperimentError;
 
 /// The folder of a sweep's tables.
@@ -34,11 +35,16 @@ impl SweepStore {
         write_atomic(&self.0.join(name), bytes)
     }
 
-    /// Writes a JSON file.
+    /// Writes the report, with which the sweep is finished.
     ///
     /// # Errors
     /// If the disk refuses.
-    pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
-        write_json(&self.0.join(name), value)
+    pub(crate) fn write_report(&self, report: &impl Serialize) -> Result<(), ExperimentError> {
+        write_json(&Self::report_of(&self.0), report)
+    }
+
+    /// Returns the path of a finished sweep's report.
+    pub(crate) fn report_of(sweep: &Path) -> PathBuf {
+        sweep.join(SWEEP_REPORT)
     }
 }

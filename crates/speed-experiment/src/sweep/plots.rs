@@ -2,13 +2,13 @@
 
 use super::lines::{Spread, SweepLine};
 use super::report::SweepReport;
-use crate::plot::{Axis, Chart, Point, Series};
+use crate::plot::{Axis, Chart, Line, Point, Series};
 
 /// A plot and the name of its file.
-pub(super) struct Plot {
-    pub(super) name: &'static str,
-    pub(super) title: String,
-    pub(super) svg: String,
+pub(crate) struct Plot {
+    pub(crate) name: &'static str,
+    pub(crate) title: String,
+    pub(crate) svg: String,
 }
 
 /// The figure of a line along an axis.
@@ -16,7 +16,7 @@ type Figure = fn(&SweepLine) -> Option<(f64, Option<f64>)>;
 
 impl SweepReport {
     /// Draws what there is to draw: a plot needs two settings with its figures.
-    pub(super) fn plots(&self) -> Vec<Plot> {
+    pub(crate) fn plots(&self) -> Vec<Plot> {
         let lines = self.lines();
         let has_students = lines.iter().any(|line| line.students.mean.is_some());
         let accuracy: Figure = if has_students { |line| percent(&line.students) } else { |line| percent(&line.labels) };
@@ -117,7 +117,7 @@ impl Places {
 fn add(series: &mut Vec<Series>, name: &str, point: Point) {
     match series.iter_mut().find(|series| series.name == name) {
         Some(series) => series.points.push(point),
-        None => series.push(Series { name: name.to_owned(), points: vec![point], marked: true }),
+        None => series.push(Series { name: name.to_owned(), points: vec![point], line: Line::Marked }),
     }
 }
 

@@ -7,11 +7,11 @@ use speed_accountant::round_up;
 
 use super::lines::{Spread, SweepLine};
 use super::plots::Plot;
-use crate::config::{Setting, Sweep};
+use crate::config::{RawConfig, Setting, Sweep};
 use crate::environment::Environment;
 use crate::error::ExperimentError;
 use crate::report::{Report, ReportRow};
-use crate::store::{Fingerprint, SweepStore};
+use crate::store::{Fingerprint, SweepStore, read_report};
 use crate::table::Table;
 
 /// A finished sweep.
@@ -25,6 +25,9 @@ pub struct SweepReport {
     pub simulation: bool,
     /// The swept keys.
     pub keys: Vec<String>,
+    /// The config of the first setting; sweeps of earlier versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<RawConfig>,
     /// Every setting, with what its run found.
     pub settings: Vec<SettingReport>,
     /// Machine and versions.
@@ -67,6 +70,7 @@ impl SweepReport {
             sweep: Fingerprint::of_bytes(configs.join("\n").as_bytes()).short(),
             simulation: settings.iter().any(|setting| setting.simulation),
             keys: sweep.keys.clone(),
+            config: sweep.settings.first().map(|setting| setting.config.to_raw()),
             environment: settings.iter().find_map(|setting| setting.environment.clone()),
             settings,
         }
@@ -88,7 +92,33 @@ impl SweepReport {
             store.write(plot.name, plot.svg.as_bytes())?;
         }
         store.write("sweep.md", self.to_markdown(&plots).as_bytes())?;
-        store.write_json("sweep.json", self)
+        store.write("report.html", self.to_html().as_bytes())?;
+        store.write_report(self)
+    }
+
+    /// Reads the report of the finished sweep in the folder `sweep`.
+    ///
+    /// # Errors
+    /// If there is none, or it is damaged.
+    pub fn read(sweep: &Path) -> Result<Self, ExperimentError> {
+        read_report(&SweepStore::report_of(sweep))
+    }
+
+    /// Returns the config that makes the sweep again, as TOML.
+    pub(crate) fn config_to_repeat(&self) -> Option<String> {
+        let mut text = format!("{}\n[sweep]\n", self.config.as_ref()?.to_toml());
+        for (place, key) in self.keys.iter().enumerate() {
+            let mut values: Vec<String> = Vec::new();
+            for setting in &self.settings {
+                let value = toml_value(setting.values.get(place)?);
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+            let key = if key.contains('.') { format!("{key:?}") } else { key.clone() };
+            text.push_str(&format!("{key} = [{}]\n", values.join(", ")));
+        }
+        Some(text)
     }
 
     /// Returns the comparison: a line for each setting and row, without columns that no line has a value for.
@@ -126,6 +156,12 @@ impl SweepReport {
     }
 }
 
+/// Returns a swept value as TOML: numbers and flags as they are, words in quotes.
+fn toml_value(shown: &str) -> String {
+    let is_bare = shown.parse::<f64>().is_ok() || shown.parse::<bool>().is_ok();
+    if is_bare { shown.to_owned() } else { toml::Value::from(shown).to_string() }
+}
+
 fn cells(line: &SweepLine) -> Vec<String> {
     let epsilon =
         |epsilon: Option<f64>| epsilon.map_or_else(String::new, |epsilon| format!("{:.2}", round_up(epsilon, 2)));
@@ -152,7 +188,7 @@ fn percent(spread: &Spread) -> String {
 }
 
 /// The meaning of the columns.
-const NOTES: &str = "\
+pub(crate) const NOTES: &str = "\
 - **ε data-independent** holds whatever the votes are and may be published; **ε data-dependent** is the tightest valid claim at these \
 votes (dropout) and may not be published as it is. Both rounded up; over several seeds the largest; a cell is empty where there is no noise, \
 or no finite value.

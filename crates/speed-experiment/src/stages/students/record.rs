@@ -1,18 +1,19 @@
 //! The files that a trained student leaves in its folder.
 
-use image::codecs::png::PngEncoder;
-use image::{ExtendedColorType, ImageEncoder};
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
-use speed_student::{EpochMetrics, Samples, StudentMethod, StudentOutcome};
+use speed_student::{EpochMetrics, StudentMethod, StudentOutcome};
 
 use crate::csv;
-use crate::error::{ExperimentError, Mismatch};
-use crate::store::{FinishedStage, StageFolder};
+use crate::error::ExperimentError;
+use crate::picture;
+use crate::store::{FinishedStage, StageFolder, read_stage_file};
 
 /// Every epoch; holds times.
 const METRICS: &str = "metrics.csv";
 /// Generated images, of a method that generates any.
-const PICTURE: &str = "digits.png";
+pub(crate) const PICTURE: &str = "digits.png";
 /// The accuracies.
 const RESULT: &str = "student.json";
 
@@ -57,22 +58,10 @@ pub(super) fn write(
     folder.write_json(RESULT, &run)?;
     let mut outputs = vec![RESULT.to_owned()];
     if let Some(samples) = samples {
-        folder.write(PICTURE, &png(samples)?)?;
+        folder.write(PICTURE, &picture::of_samples(samples)?)?;
         outputs.push(PICTURE.to_owned());
     }
     Ok(outputs)
-}
-
-/// Draws generated images, ten in a row, as a PNG file.
-fn png(samples: &Samples) -> Result<Vec<u8>, ExperimentError> {
-    let grid = samples.grid(10);
-    let color = if grid.channels == 3 { ExtendedColorType::Rgb8 } else { ExtendedColorType::L8 };
-    let size = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-    let mut bytes = Vec::new();
-    PngEncoder::new(&mut bytes)
-        .write_image(&grid.pixels, size(grid.width), size(grid.height), color)
-        .map_err(Mismatch::Picture)?;
-    Ok(bytes)
 }
 
 /// Reads the student of a finished stage.
@@ -81,6 +70,11 @@ pub(super) fn read(stage: &FinishedStage) -> Result<StudentRun, ExperimentError>
     // Times make it no output that is checked: where it was not kept, the plot goes without.
     let metrics = std::fs::read_to_string(stage.path(METRICS)).unwrap_or_default();
     Ok(StudentRun { by_epoch: by_epoch(&metrics), ..run })
+}
+
+/// Reads the accuracies of a student by epoch, in the run in the folder `run`; none where its metrics were not kept.
+pub(crate) fn read_epochs(run: &Path, stage: &str) -> Vec<EpochAccuracy> {
+    read_stage_file(run, stage, METRICS).map_or_else(Vec::new, |metrics| by_epoch(&String::from_utf8_lossy(&metrics)))
 }
 
 /// Returns the epochs that have accuracies, of the text of a table of metrics.

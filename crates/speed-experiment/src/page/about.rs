@@ -1,0 +1,154 @@
+//! What a run was asked to do, on which machine it did it, how long that took, and how to do it again.
+
+use maud::{Markup, html};
+use serde::Serialize;
+
+use super::frame::{facts, folded, wide};
+use crate::config::VotesSourceKind;
+use crate::environment::Environment;
+use crate::report::{Report, noise, two_digits_up};
+use crate::stages::EnsembleQuality;
+use crate::table::percent;
+
+/// Returns what the config asks for, in the order in which the data passes it.
+pub(super) fn asked(report: &Report) -> Markup {
+    let config = &report.config;
+    let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy } = &report.ensemble;
+    let handwriting =
+        report.handwriting.as_ref().map_or_else(String::new, |name| format!(", of the handwriting in {name}"));
+    let quality = match (mean_accuracy, plurality_accuracy) {
+        (Some(mean), Some(plurality)) => {
+            format!(": {} % right on average, {} % together", percent(*mean), percent(*plurality))
+        }
+        _ => String::new(),
+    };
+    let votes = match config.votes.source {
+        VotesSourceKind::Truth => "true labels in place of votes".to_owned(),
+        VotesSourceKind::Teachers => format!("{teachers} teachers{quality}"),
+        source => format!("{teachers} teachers, votes from {}{quality}", word(&source)),
+    };
+    let randomness = if report.simulation { "from the seed" } else { "from the operating system" };
+    let students = match config.table.repeats {
+        0 => String::new(),
+        repeats => format!("{repeats} a row, {}", config.student.method.title()),
+    };
+    facts(&[
+        ("Images", format!("{}{handwriting}; a pool of {pool_images}", word(&config.data.source))),
+        ("Teachers", votes),
+        ("Queries", format!("{}, {}", config.queries.count, word(&config.queries.selection))),
+        ("Noise", format!("{}, {randomness}", noise(&config.noise))),
+        ("Claims", format!("at delta {}", config.privacy.delta)),
+        ("Students", students),
+        ("Seed", config.seed.to_string()),
+        ("Ledger", spent(report)),
+        (
+            "Mixed machines",
+            if report.kinds_of_machine.len() > 1 { report.kinds_of_machine.join(", ") } else { String::new() },
+        ),
+    ])
+}
+
+/// Returns what the ledger of the experiment adds up to; nothing of simulations.
+fn spent(report: &Report) -> String {
+    let Some(ledger) = &report.ledger else { return String::new() };
+    let epsilon = two_digits_up(ledger.spent_epsilon);
+    format!(
+        "{} answers of all runs of this experiment, epsilon {epsilon} at delta {:e} whatever the votes are",
+        ledger.queries,
+        ledger.budget.delta.get()
+    )
+}
+
+/// Returns the word of a config for one of its choices.
+fn word(choice: &impl Serialize) -> String {
+    serde_json::to_value(choice).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Returns the times of the stages, each beside the longest.
+pub(super) fn times(report: &Report) -> Option<Markup> {
+    let longest = report.stage_times.iter().map(|stage| stage.seconds).fold(0.0, f64::max);
+    let all: f64 = report.stage_times.iter().map(|stage| stage.seconds).sum();
+    let share = |seconds: f64| if longest > 0.0 { 100.0 * seconds / longest } else { 0.0 };
+    let resumed = report.stage_times.iter().any(|stage| stage.resumed_units > 0);
+    (!report.stage_times.is_empty()).then(|| html! {
+        p.note {
+            "Wall-clock time of the attempt that finished each stage, " (duration(all)) " together; a stage that another run did has the time "
+            "that it took there."
+        }
+        (wide("Times by stage", &html! {
+            table {
+                thead { tr {
+                    th scope="col" { "stage" }
+                    th scope="col" { "time" }
+                    @if resumed { th scope="col" { "units of earlier attempts" } }
+                    th.words scope="col" { span aria-hidden="true" { "beside the longest" } }
+                } }
+                tbody { @for stage in &report.stage_times { tr {
+                    th scope="row" { (stage.stage) }
+                    td { (duration(stage.seconds)) }
+                    @if resumed { td { @if stage.resumed_units > 0 { (stage.resumed_units) } } }
+                    td.bar aria-hidden="true" { span style={ "width:" (format!("{:.1}", share(stage.seconds))) "%" } {} }
+                } } }
+            }
+        }))
+    })
+}
+
+/// Formats a time in the unit that suits it.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        ..100.0 => format!("{seconds:.1} s"),
+        ..6000.0 => format!("{:.1} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+/// Returns the whole config.
+pub(super) fn config(report: &Report) -> Markup {
+    folded("Every key of the run", &html! { pre { code { (report.config.to_toml()) } } })
+}
+
+/// Returns the config of a sweep with the command that runs it.
+pub(super) fn config_of_sweep(config: &str) -> Markup {
+    html! {
+        p { "Save this as " code { "sweep.toml" } "; " code { "speed run sweep.toml" } " makes the sweep again." }
+        (folded("The config of the first setting, and what was swept", &html! { pre { code { (config) } } }))
+    }
+}
+
+/// Returns the machine and the versions.
+pub(super) fn machine(environment: &Environment) -> Markup {
+    let Environment { speed, burn, tfhe, system, processor, processors, products, arithmetic, device, memory_gib } =
+        environment;
+    facts(&[
+        ("Processor", format!("{processor}, {processors} used")),
+        ("Memory", memory_gib.map_or_else(String::new, |gib| format!("{gib} GiB"))),
+        ("System", system.clone()),
+        ("Products", products.clone()),
+        ("Arithmetic", arithmetic.clone()),
+        ("Device", device.clone()),
+        ("Versions", format!("speed {speed}, burn {burn}, tfhe {tfhe}")),
+    ])
+}
+
+/// Returns the commands that repeat the run, and what comes out the same.
+pub(super) fn repeat(report: &Report) -> Markup {
+    let data = report.config.data.source;
+    html! {
+        p { "Save the config above as " code { "config.toml" } " (it is in the run's folder too), and with speed " (report.environment.speed) ":" }
+        pre { code {
+            @if let Some(name) = data.published() { "speed data fetch " (name) "\n" }
+            "speed run config.toml\nspeed compare RUN " (report.run) "\n"
+        } }
+        @if !report.is_protected() {
+            p {
+                "The same bytes of " code { "table.csv" } " come out on a machine of the same arithmetic; on another one trainings may differ in "
+                "their last bits, and with them figures, unless the config says " code { "arithmetic = \"portable\"" } "."
+            }
+        } @else {
+            p {
+                "Noise comes from the operating system: other labels come out, within the same claims, and are charged to a ledger of their own."
+            }
+        }
+    }
+}

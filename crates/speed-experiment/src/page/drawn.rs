@@ -1,0 +1,44 @@
+//! The images that students drew.
+
+use std::path::Path;
+
+use maud::{Markup, html};
+
+use super::frame::data_uri;
+use crate::report::Report;
+use crate::stages::PICTURE;
+use crate::store::read_stage_file;
+
+/// Bytes of pictures in a page at most.
+const MAX_BYTES: usize = 1 << 20;
+
+/// The beginning of every PNG file.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+/// Returns what the first student of each row drew; none where none draws.
+pub(super) fn drawn(report: &Report, run: &Path) -> Option<Markup> {
+    let mut drawn: Vec<(&str, Vec<&str>, Vec<u8>)> = Vec::new();
+    let mut bytes = 0;
+    for row in &report.rows {
+        let Some(student) = row.students.first() else { continue };
+        if let Some((_, rows, _)) = drawn.iter_mut().find(|(stage, ..)| *stage == student.stage) {
+            rows.push(&row.name);
+            continue;
+        }
+        let picture = read_stage_file(run, &student.stage, PICTURE).filter(|png| png.starts_with(PNG));
+        let Some(picture) = picture.filter(|png| bytes + png.len() <= MAX_BYTES) else { continue };
+        bytes += picture.len();
+        drawn.push((&student.stage, vec![&row.name], picture));
+    }
+    (!drawn.is_empty()).then(|| html! {
+        p { "Images that the first student of a row drew after its last epoch, from noise alone." }
+        div.drawn {
+            @for (_, rows, png) in &drawn {
+                figure {
+                    img src=(data_uri("image/png", png)) alt={ "Images drawn by the student of " (rows.join(", ")) ", ten in a row" };
+                    figcaption { (rows.join(", ")) }
+                }
+            }
+        }
+    })
+}

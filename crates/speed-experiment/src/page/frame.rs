@@ -1,0 +1,94 @@
+//! The frame of every page: it allows itself nothing but its own text, style and pictures.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+const STYLE: &str = include_str!("style.css");
+
+/// No script, no network, no form, no frame: a page that a locked-down browser shows as it is.
+const POLICY: &str =
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// A part of a page that its contents link to.
+pub(super) struct Section {
+    pub(super) id: &'static str,
+    pub(super) title: &'static str,
+    pub(super) body: Markup,
+}
+
+/// Returns a whole page; `lead` stands above its sections, `style` is of this page alone.
+pub(super) fn page(title: &str, lead: &Markup, sections: &[Section], style: &str) -> String {
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="referrer" content="no-referrer";
+                title { (title) }
+                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    (lead)
+                    nav aria-label="Contents" {
+                        ul { @for section in sections { li { a href={ "#" (section.id) } { (section.title) } } } }
+                    }
+                }
+                main {
+                    @for section in sections {
+                        section id=(section.id) aria-labelledby={ (section.id) "-title" } {
+                            h2 id={ (section.id) "-title" } { (section.title) }
+                            (section.body)
+                        }
+                    }
+                }
+                footer { p { "Made by speed " (env!("CARGO_PKG_VERSION")) ". One file: no script, no network." } }
+            }
+        }
+    };
+    markup.into_string() + "\n"
+}
+
+/// Returns what is wider than a phone, to be moved sideways by hand or by keys.
+pub(super) fn wide(label: &str, body: &Markup) -> Markup {
+    html! { div.wide role="region" aria-label=(label) tabindex="0" { (body) } }
+}
+
+/// Returns names and values side by side; those without a value are left out.
+pub(super) fn facts(facts: &[(&str, String)]) -> Markup {
+    html! {
+        dl { @for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) { div { dt { (name) } dd { (value) } } } }
+    }
+}
+
+/// Returns what is read by few, folded away on the screen and there in print.
+pub(super) fn folded(summary: &str, body: &Markup) -> Markup {
+    html! { details { summary { (summary) } (body) } }
+}
+
+/// Returns a plot with what it shows.
+pub(super) fn plot(svg: &str, title: &str, source: &str) -> Markup {
+    html! {
+        figure.plot {
+            img src=(data_uri("image/svg+xml", svg.as_bytes())) alt={ (title) ". The same figures: " (source) };
+            figcaption { (title) ". The same figures: " code { (source) } }
+        }
+    }
+}
+
+/// Returns the address of a picture that is in the page itself.
+pub(super) fn data_uri(kind: &str, bytes: &[u8]) -> String {
+    format!("data:{kind};base64,{}", STANDARD.encode(bytes))
+}
+
+/// Says that noise and keys of a simulation protect nothing.
+pub(super) fn simulation() -> Markup {
+    html! {
+        p.warning { strong { "SIMULATION" } ": noise and keys come from the seed. Reproducible, not private." }
+    }
+}

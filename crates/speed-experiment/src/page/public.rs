@@ -1,0 +1,52 @@
+//! The part of a report that anyone may see.
+
+use maud::{Markup, html};
+
+use crate::report::{AGREEMENT, Report, ReportRow};
+use crate::table::Table;
+
+/// Returns those rows that a finite claim covers whatever the votes are, without the figures that no such claim covers.
+pub(super) fn covered(rows: &[ReportRow]) -> Vec<ReportRow> {
+    let covered = rows.iter().filter(|row| row.data_independent.is_some());
+    let public = covered.map(|row| ReportRow {
+        data_dependent: None,
+        data_dependent_collusion: None,
+        paper_formulas: None,
+        without_value: Vec::new(),
+        ..row.clone()
+    });
+    public.collect()
+}
+
+impl Report {
+    /// Returns the report as anyone may see it: whole where nothing is protected.
+    pub(super) fn for_anyone(&self) -> Self {
+        if !self.is_protected() {
+            return self.clone();
+        }
+        let mut public = Self { rows: covered(&self.rows), ..self.clone() };
+        public.ensemble.mean_accuracy = None;
+        public.ensemble.plurality_accuracy = None;
+        public
+    }
+
+    /// Returns the table of a report that anyone may see.
+    pub(super) fn table_for_anyone(&self) -> Table {
+        // Ties that one argmax sees and the other does not are in no label.
+        self.table_with_times().filtered(|head, _| !self.is_protected() || head != AGREEMENT)
+    }
+
+    /// Says what [`for_anyone`](Self::for_anyone) left out.
+    pub(super) fn left_out(&self) -> Markup {
+        let missing = self.rows.iter().filter(|row| row.data_independent.is_none());
+        let missing: Vec<&str> = missing.map(|row| row.name.as_str()).collect();
+        html! {
+            @if !self.is_protected() { p.warning { "No row has noise: nothing here is private." } } @else { p.note {
+                "The noise is real. This page holds what anyone may see: labels and students that a claim covers whatever the votes are. "
+                "Left out: epsilons at these votes, the ensemble's accuracy"
+                @if !missing.is_empty() { ", and rows without such a claim (" (missing.join(", ")) ")" }
+                ". Whoever may see the votes finds them in " code { "report.md" } "."
+            } }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Reading of finished results, which may be from anywhere: regular files of a limited length.
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read, Result as IoResult};
+use std::path::{Component, Path};
+
+use serde::de::DeserializeOwned;
+
+use super::layout::{stages, table_path};
+use crate::error::{ExperimentError, ResultsFault};
+
+/// Bytes of a report at most: a thousand times those of a long table.
+const MAX_REPORT: u64 = 64 << 20;
+
+/// Bytes at most of a file that a page is made of.
+const MAX_PART: u64 = 16 << 20;
+
+/// Reads a report.
+///
+/// # Errors
+/// If there is none, or it is damaged.
+pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, ExperimentError> {
+    let failure = |fault| ExperimentError::Results { path: path.to_path_buf(), fault };
+    let bytes = read_up_to(path, MAX_REPORT + 1).map_err(|error| failure(ResultsFault::Unfinished(error)))?;
+    if bytes.len() as u64 > MAX_REPORT {
+        let found = std::fs::metadata(path).map_or(MAX_REPORT + 1, |file| file.len());
+        return Err(failure(ResultsFault::ReportSize { max: MAX_REPORT, found }));
+    }
+    serde_json::from_slice(&bytes).map_err(|error| failure(ResultsFault::NoReport(error)))
+}
+
+/// Reads one of a run's tables or pictures; none where it is missing, or longer than it could be.
+pub(crate) fn read_table(run: &Path, name: &str) -> Option<Vec<u8>> {
+    read_part(&table_path(run, name))
+}
+
+/// Reads a file of the stage `stage`, whose name is from a report; none where it is missing, or longer than it could be.
+pub(crate) fn read_stage_file(run: &Path, stage: &str, name: &str) -> Option<Vec<u8>> {
+    let is_one_folder = Path::new(stage).components().eq([Component::Normal(stage.as_ref())]);
+    is_one_folder.then(|| read_part(&stages(run).join(stage).join(name))).flatten()
+}
+
+fn read_part(path: &Path) -> Option<Vec<u8>> {
+    let bytes = read_up_to(path, MAX_PART + 1).ok()?;
+    (bytes.len() as u64 <= MAX_PART).then_some(bytes)
+}
+
+/// Reads a regular file, or its beginning.
+fn read_up_to(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_is_one_folder_of_the_run() {
+        let run = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(run.path().join("stages/student-0")).expect("a stage");
+        std::fs::write(run.path().join("stages/student-0/a"), "a").expect("a file");
+        std::fs::write(run.path().join("a"), "secret").expect("a file");
+        let read = |stage: &str| read_stage_file(run.path(), stage, "a");
+        assert_eq!(read("student-0"), Some(b"a".to_vec()));
+        for stage in ["..", ".", "", "student-0/..", "student-0/../..", "/", "student-0/"] {
+            assert_eq!(read(stage), None, "{stage}");
+        }
+        assert_eq!(read_table(run.path(), "missing"), None);
+    }
+}
