@@ -5,6 +5,7 @@
 //! threshold. The sums leave out at most `e^-45` times the smallest probability that shows.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use speed_mechanism::{DiscreteLaplace, Lattice, Mechanism};
 
@@ -20,6 +21,9 @@ const MAX_REACH: i64 = 20_000;
 const FEW_CLASSES: usize = 3;
 /// Answers that are less likely are never summed.
 const MIN_PROBABILITY: f64 = 1e-290;
+/// Winning counts that are together this part of an answer's probability, at every neighbour, are left out of its sums: far below
+/// what these are rounded by.
+const UNSEEN: f64 = 1e-22;
 /// Relative margin for rounding in the sums.
 const ROUNDING: f64 = 1e-11;
 const UP: f64 = 1.0 + ROUNDING;
@@ -281,7 +285,7 @@ impl<'a> Distributions<'a> {
         let rest = left_out.iter().map(|&k| base[k]).sum::<f64>() + 2.0 * classes as f64 * self.noise.tail;
         let rest_there = rest * epsilon.exp();
         let likeliest = answers.iter().copied().max_by(|&a, &b| base[a].total_cmp(&base[b])).unwrap_or(0);
-        let rivals: Vec<Rival<'_>> = (0..classes).map(|class| Rival::new(self, class)).collect();
+        let there = self.towards_neighbours(&answers, &base);
         let mut neighbours = Vec::new();
         for from in (0..classes).filter(|&k| self.counts[k] > 0) {
             for to in (0..classes).filter(|&k| k != from) {
@@ -289,10 +293,7 @@ impl<'a> Distributions<'a> {
                     if k == silent {
                         return self.nobody(|class| i64::from(class == to) - i64::from(class == from));
                     }
-                    // Lower classes win ties, so they must be beaten strictly.
-                    let loses = if k == from { &rivals[k].own_up } else { &rivals[from].eased[usize::from(from < k)] };
-                    let gains = if k == to { &rivals[k].own_down } else { &rivals[to].pressed[usize::from(to < k)] };
-                    sum_of_products(&self.ways[k], loses, gains)
+                    there[k][from * classes + to]
                 };
                 let others: Vec<(f64, f64)> =
                     answers.iter().filter(|&&k| k != likeliest).map(|&k| (base[k], there(k))).collect();
@@ -306,6 +307,53 @@ impl<'a> Distributions<'a> {
             }
         }
         NeighbourLosses { neighbours, rest, epsilon }
+    }
+
+    /// Returns, for each class among `answers`, its probability where class `from` lost a vote to class `to`, at `from * classes +
+    /// to`; `base` is each one's probability at the votes. What one class loses is multiplied in once for all that can gain it: the time
+    /// goes into these sums.
+    fn towards_neighbours(&self, answers: &[usize], base: &[f64]) -> Vec<Vec<f64>> {
+        let classes = self.counts.len();
+        let rivals: Vec<Rival<'_>> = (0..classes).map(|class| Rival::new(self, class)).collect();
+        let mut there = vec![Vec::new(); classes];
+        let mut lost = vec![0.0; self.places];
+        for &k in answers.iter().filter(|&&k| k < classes) {
+            there[k] = vec![0.0; classes * classes];
+            let shown = self.shown(&self.ways[k], base[k]);
+            let lost = &mut lost[..shown.len()];
+            for from in (0..classes).filter(|&from| self.counts[from] > 0) {
+                // Lower classes win ties, so they must be beaten strictly.
+                let loses = if k == from { &rivals[k].own_up } else { &rivals[from].eased[usize::from(from < k)] };
+                let factors = self.ways[k][shown.clone()].iter().zip(&loses[shown.clone()]);
+                lost.iter_mut().zip(factors).for_each(|(lost, (ways, loses))| *lost = ways * loses);
+                let gains = |to: usize| -> &[f64] {
+                    let gains = if k == to { &rivals[k].own_down } else { &rivals[to].pressed[usize::from(to < k)] };
+                    &gains[shown.clone()]
+                };
+                let others: Vec<usize> = (0..classes).filter(|&to| to != from).collect();
+                let sums = &mut there[k][from * classes..][..classes];
+                let (threes, rest) = others.as_chunks::<3>();
+                for group in threes {
+                    let of_group = sums_of_products(lost, group.map(gains));
+                    group.iter().zip(of_group).for_each(|(&to, sum)| sums[to] = sum);
+                }
+                rest.iter().for_each(|&to| [sums[to]] = sums_of_products(lost, [gains(to)]));
+            }
+        }
+        there
+    }
+
+    /// Returns the winning counts that an answer's sums are taken over; `sum` is that of its `ways`.
+    fn shown(&self, ways: &[f64], sum: f64) -> Range<usize> {
+        // At a neighbour a count weighs at most e^epsilon times as much, and the answer at least e^-epsilon times.
+        let unseen = 0.5 * UNSEEN * (-2.0 * self.noise.epsilon).exp() * sum;
+        let within = |total: &mut f64, &value: &f64| {
+            *total += value;
+            (*total <= unseen).then_some(())
+        };
+        let first = ways.iter().scan(0.0, within).count();
+        let last = ways.iter().rev().scan(0.0, within).count();
+        first..(ways.len() - last).max(first)
     }
 
     /// Returns the probability that no count reaches the threshold, where votes moved.
@@ -359,18 +407,23 @@ impl<'a> Rival<'a> {
     }
 }
 
-/// Returns `sum a b c`, in lanes: the order of a plain sum would have each term wait for the one before.
-fn sum_of_products(a: &[f64], b: &[f64], c: &[f64]) -> f64 {
+/// Returns `sum a b` for several `b`, in lanes: the order of a plain sum would have each term wait for the one before.
+fn sums_of_products<const N: usize>(a: &[f64], b: [&[f64]; N]) -> [f64; N] {
     const LANES: usize = 8;
-    let mut sums = [0.0; LANES];
-    let (a, b, c) = (a.chunks_exact(LANES), b.chunks_exact(LANES), c.chunks_exact(LANES));
-    let rest: f64 = a.remainder().iter().zip(b.remainder()).zip(c.remainder()).map(|((a, b), c)| a * b * c).sum();
-    for ((a, b), c) in a.zip(b).zip(c) {
-        for (lane, sum) in sums.iter_mut().enumerate() {
-            *sum += a[lane] * b[lane] * c[lane];
+    let (of_a, rest_of_a) = a.as_chunks::<LANES>();
+    let of_b = b.map(|b| b.as_chunks::<LANES>());
+    let mut sums = [[0.0; LANES]; N];
+    for (place, a) in of_a.iter().enumerate() {
+        for (sums, (b, _)) in sums.iter_mut().zip(&of_b) {
+            for ((sum, a), b) in sums.iter_mut().zip(a).zip(&b[place]) {
+                *sum += a * b;
+            }
         }
     }
-    rest + sums.iter().sum::<f64>()
+    std::array::from_fn(|i| {
+        let rest: f64 = rest_of_a.iter().zip(of_b[i].1).map(|(a, b)| a * b).sum();
+        rest + sums[i].iter().sum::<f64>()
+    })
 }
 
 /// Returns at least and at most `ln p`, the larger first, where `p` was summed and `1 - p` is from `q` to `q + rest`.

@@ -10,7 +10,7 @@ use crate::quadrature::{Precision, line};
 pub(crate) enum ClassNoise {
     Laplace { table: Box<LaplaceTable>, scale: f64 },
     Gaussian(Gaussian),
-    Integer { lattice: Lattice, log_below: Vec<f64> },
+    Integer { lattice: Lattice, pmf: Vec<f64>, log_below: Vec<f64> },
 }
 
 /// Tails beyond this exponent do not count.
@@ -50,7 +50,8 @@ impl ClassNoise {
     fn integer(lattice: Lattice) -> Self {
         let reach = lattice.reach() as i64;
         let log_below = (-reach..=reach).map(|k| (-lattice.log_survival(k).exp()).ln_1p()).collect();
-        Self::Integer { lattice, log_below }
+        let pmf = (-reach..=reach).map(|k| lattice.log_pmf(k).exp()).collect();
+        Self::Integer { lattice, pmf, log_below }
     }
 
     /// Returns `ln q`, for the winner of `gaps`. In a tie of integer noise the winner loses.
@@ -88,7 +89,7 @@ impl ClassNoise {
                     precision,
                 )
             }
-            Self::Integer { lattice, log_below } => integer(lattice, log_below, gaps, threshold),
+            Self::Integer { lattice, pmf, log_below } => integer(lattice, pmf, log_below, gaps, threshold),
         }
     }
 }
@@ -146,24 +147,40 @@ fn continuous(
     total.ln()
 }
 
-fn integer(lattice: &Lattice, log_below: &[f64], gaps: &Gaps, threshold: Option<f64>) -> f64 {
-    let enough = threshold.map(|threshold| (threshold - gaps.winner as f64) as i64);
-    let distinct = runs(&gaps.gaps);
+fn integer(lattice: &Lattice, pmf: &[f64], log_below: &[f64], gaps: &Gaps, threshold: Option<f64>) -> f64 {
+    let enough = threshold.map_or(i64::MIN, |threshold| (threshold - gaps.winner as f64) as i64);
     let reach = lattice.reach() as i64;
-    // ln P[r' < k]; beyond the table that at its end, where almost nothing is left.
-    let below = |k: i64| log_below[(k.clamp(-reach, reach) + reach) as usize];
+    // ln P[all others stay below], for every noise of the winner.
+    let mut stays = vec![0.0; log_below.len()];
+    for (gap, times) in runs(&gaps.gaps) {
+        add_shifted(&mut stays, log_below, gap, times);
+    }
     let mut total = 0.0;
-    for r in -reach..=reach {
-        let loses = if enough.is_some_and(|enough| r < enough) {
-            1.0
-        } else {
-            let stays: f64 = distinct.iter().map(|&(gap, times)| times * below(r + gap)).sum();
-            -stays.exp_m1()
-        };
-        total += lattice.log_pmf(r).exp() * loses;
+    for ((r, pmf), stays) in (-reach..=reach).zip(pmf).zip(&stays) {
+        let loses = if r < enough { 1.0 } else { -stays.exp_m1() };
+        total += pmf * loses;
     }
     // What lies beyond the table, on the winner's low side.
     (total + lattice.log_survival(reach).exp()).ln()
+}
+
+/// Adds `times` the values `gap` places further; beyond the table that at its end, where almost nothing is left.
+fn add_shifted(sums: &mut [f64], values: &[f64], gap: i64, times: f64) {
+    let (Some(first), Some(last)) = (values.first(), values.last()) else { return };
+    let shift = usize::try_from(gap.unsigned_abs()).unwrap_or(usize::MAX).min(values.len());
+    let add = |sums: &mut [f64], value: &f64| sums.iter_mut().for_each(|sum| *sum += times * value);
+    let add_all = |sums: &mut [f64], values: &[f64]| {
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += times * value);
+    };
+    if gap < 0 {
+        let (outside, inside) = sums.split_at_mut(shift);
+        add(outside, first);
+        add_all(inside, values);
+    } else {
+        let (inside, outside) = sums.split_at_mut(values.len() - shift);
+        add_all(inside, &values[shift..]);
+        add(outside, last);
+    }
 }
 
 /// Lists each gap with the number of classes that have it.

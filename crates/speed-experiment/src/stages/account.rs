@@ -58,12 +58,12 @@ impl Stage for AccountStage<'_> {
     }
 
     fn code_version(&self) -> u32 {
-        5
+        6
     }
 
-    // The same bounds under other names.
+    // The same bounds but for a last bit.
     fn earlier_version(&self) -> Option<u32> {
-        Some(4)
+        Some(5)
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
