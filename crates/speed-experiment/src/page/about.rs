@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::frame::{facts, folded, wide};
+use super::frame::{facts, folded, verbatim, wide};
 use crate::config::VotesSourceKind;
 use crate::environment::Environment;
 use crate::report::{Report, noise, two_digits_up};
@@ -81,7 +81,7 @@ pub(super) fn times(report: &Report) -> Option<Markup> {
                     th scope="col" { "stage" }
                     th scope="col" { "time" }
                     @if resumed { th scope="col" { "units of earlier attempts" } }
-                    th.words scope="col" { span aria-hidden="true" { "beside the longest" } }
+                    td.words aria-hidden="true" { "beside the longest" }
                 } }
                 tbody { @for stage in &report.stage_times { tr {
                     th scope="row" { (stage.stage) }
@@ -105,14 +105,14 @@ fn duration(seconds: f64) -> String {
 
 /// Returns the whole config.
 pub(super) fn config(report: &Report) -> Markup {
-    folded("Every key of the run", &html! { pre { code { (report.config.to_toml()) } } })
+    folded("Every key of the run", &verbatim("Config", &report.config.to_toml()))
 }
 
 /// Returns the config of a sweep with the command that runs it.
 pub(super) fn config_of_sweep(config: &str) -> Markup {
     html! {
         p { "Save this as " code { "sweep.toml" } "; " code { "speed run sweep.toml" } " makes the sweep again." }
-        (folded("The config of the first setting, and what was swept", &html! { pre { code { (config) } } }))
+        (folded("The config of the first setting, and what was swept", &verbatim("Config of the sweep", config)))
     }
 }
 
@@ -133,13 +133,11 @@ pub(super) fn machine(environment: &Environment) -> Markup {
 
 /// Returns the commands that repeat the run, and what comes out the same.
 pub(super) fn repeat(report: &Report) -> Markup {
-    let data = report.config.data.source;
+    let published = report.config.data.source.published();
+    let fetch = published.map_or_else(String::new, |name| format!("speed data fetch {name}\n"));
     html! {
         p { "Save the config above as " code { "config.toml" } " (it is in the run's folder too), and with speed " (report.environment.speed) ":" }
-        pre { code {
-            @if let Some(name) = data.published() { "speed data fetch " (name) "\n" }
-            "speed run config.toml\nspeed compare RUN " (report.run) "\n"
-        } }
+        (verbatim("Commands", &format!("{fetch}speed run config.toml\nspeed compare RUN {}\n", report.run)))
         @if !report.is_protected() {
             p {
                 "The same bytes of " code { "table.csv" } " come out on a machine of the same arithmetic; on another one trainings may differ in "

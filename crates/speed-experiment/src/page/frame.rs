@@ -41,8 +41,8 @@ pub(super) fn page(title: &str, lead: &Markup, sections: &[Section], style: &str
                 }
                 main {
                     @for section in sections {
-                        section id=(section.id) aria-labelledby={ (section.id) "-title" } {
-                            h2 id={ (section.id) "-title" } { (section.title) }
+                        section id=(section.id) {
+                            h2 { (section.title) }
                             (section.body)
                         }
                     }
@@ -57,6 +57,11 @@ pub(super) fn page(title: &str, lead: &Markup, sections: &[Section], style: &str
 /// Returns what is wider than a phone, to be moved sideways by hand or by keys.
 pub(super) fn wide(label: &str, body: &Markup) -> Markup {
     html! { div.wide role="region" aria-label=(label) tabindex="0" { (body) } }
+}
+
+/// Returns text as a program reads it, to be moved sideways likewise.
+pub(super) fn verbatim(label: &str, text: &str) -> Markup {
+    html! { pre role="region" aria-label=(label) tabindex="0" { code { (text) } } }
 }
 
 /// Returns names and values side by side; those without a value are left out.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use speed_accountant::Account;
 
-use super::frame::{folded, wide};
+use super::frame::{folded, verbatim, wide};
 use crate::report::{Report, two_digits_up};
 use crate::table::Table;
 
@@ -88,7 +88,7 @@ pub(super) fn results(report: &Report, table: &Table) -> Markup {
             h3 { "Without a value" }
             ul { @for (row, why) in without_value(report) { li { (row) ": " (why) } } }
         }
-        (folded("What the columns mean", &html! { pre { (report.legend()) } }))
+        (folded("What the columns mean", &verbatim("Columns", &report.legend())))
     }
 }
 

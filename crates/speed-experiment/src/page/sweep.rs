@@ -77,7 +77,9 @@ impl SweepReport {
                     @for (head, cell) in table.columns().iter().zip(row) { td.words[head == "row"] { (cell) } }
                 } } }
             } }))
-            (folded("What the columns mean", &html! { pre { (NOTES) } }))
+            (folded("What the columns mean", &html! {
+                ul { @for note in NOTES.split("- **").filter(|note| !note.is_empty()) { li { (note.replace("**", "")) } } }
+            }))
         }
     }
 

@@ -1,6 +1,8 @@
 //! Charts of lines and points, drawn by plotters: the figures of sweeps and of `speed figure`.
 
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (800, 480);
@@ -106,13 +108,13 @@ impl Chart {
             .margin(14)
             .x_label_area_size(52)
             .y_label_area_size(64)
-            .build_cartesian_2d(x.0..x.1, y.0..y.1)
+            .build_cartesian_2d(self.x.coordinate(x), self.y.coordinate(y))
             .ok()?;
         let (along, up) = (|value: &f64| self.x.label(*value), |value: &f64| self.y.label(*value));
         let mut mesh = chart.configure_mesh();
         mesh.light_line_style(TRANSPARENT).bold_line_style(RGBColor(226, 226, 226));
         mesh.x_desc(&self.x.title).y_desc(&self.y.title).axis_desc_style((FONT, 15)).label_style((FONT, 13));
-        mesh.x_labels(self.x.labels()).y_labels(self.y.labels()).x_label_formatter(&along).y_label_formatter(&up);
+        mesh.x_label_formatter(&along).y_label_formatter(&up);
         mesh.draw().ok()?;
         if let Some((value, name)) = &self.asymptote {
             let line = [(x.0, self.y.place(*value)), (x.1, self.y.place(*value))];
@@ -231,9 +233,11 @@ impl Axis {
         Some((low - room, high + room))
     }
 
-    fn labels(&self) -> usize {
-        // Decades only: plotters asks for more than it has room for.
-        if self.logarithmic { 9 } else { 8 }
+    /// Returns the places from `low` to `high`, labelled at round numbers.
+    fn coordinate(&self, (low, high): (f64, f64)) -> Ticked {
+        let range = RangedCoordf64::from(low..high);
+        let ticks = if self.logarithmic { decades(low, high) } else { range.key_points(8) };
+        Ticked { range, ticks }
     }
 
     fn label(&self, place: f64) -> String {
@@ -247,6 +251,43 @@ impl Axis {
         let text = format!("{value:.4}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     }
+}
+
+/// The places of an axis, and those that have a label.
+struct Ticked {
+    range: RangedCoordf64,
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Ticked {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, place: &f64, limit: (i32, i32)) -> i32 {
+        self.range.map(place, limit)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        // Light lines between labels are not drawn.
+        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.range.range()
+    }
+}
+
+/// Returns the logarithms of round numbers: whole decades, with their doubles and halves where there are few.
+fn decades(low: f64, high: f64) -> Vec<f64> {
+    let steps: &[f64] = match high - low {
+        ..1.2 => &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+        ..4.0 => &[1.0, 2.0, 5.0],
+        _ => &[1.0],
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "exponents of a number")]
+    let exponents = (low.floor() as i32)..=(high.ceil() as i32);
+    let places = exponents.flat_map(|exponent| steps.iter().map(move |step| f64::from(exponent) + step.log10()));
+    places.filter(|place| (low..=high).contains(place)).collect()
 }
 
 /// Gives a drawing its name for those who do not see it.
