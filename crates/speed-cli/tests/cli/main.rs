@@ -10,6 +10,7 @@ mod json;
 mod machines;
 mod network;
 mod own_images;
+mod pages;
 mod privacy;
 mod resume;
 mod roles;

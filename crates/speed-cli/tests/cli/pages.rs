@@ -1,0 +1,142 @@
+//! Pages of runs and sweeps: whole, alone, and no more than may be seen.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{TINY, Workplace};
+
+/// Everything that a page would load or run.
+const FOREIGN: [&str; 8] = ["http:", "https:", "<script", "<link", "<iframe", "<form", "@import", "javascript:"];
+
+/// A row whose name would be markup, and a run of all kinds of rows in clear text.
+fn tiny() -> String {
+    TINY.replace("encrypted", "trusted").replace("name = \"Trusted\"", "name = \"<script>alert(1)</script> & <b>\"")
+}
+
+#[track_caller]
+fn check_alone(page: &str) {
+    for foreign in FOREIGN {
+        assert!(!page.contains(foreign), "{foreign} is in the page");
+    }
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"), "not whole");
+}
+
+/// The texts of all elements of a kind, markup inside them taken away.
+fn texts(page: &str, element: &str) -> Vec<String> {
+    let (open, close) = (format!("<{element}"), format!("</{element}>"));
+    let parts = page.split(&open).skip(1);
+    let inner = parts.filter_map(|part| part.split_once('>')?.1.split_once(&close));
+    let plain = |text: &str| text.split('<').map(|part| part.rsplit('>').next().unwrap_or("")).collect::<String>();
+    inner.map(|(inner, _)| plain(inner)).collect()
+}
+
+#[test]
+fn a_page_holds_the_table_the_plots_and_every_query() {
+    let place = Workplace::new(&tiny());
+    place.succeeds(&["run", "config.toml"]);
+    let run = place.run_folder("results", "tiny");
+    let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
+    check_alone(&page);
+    assert_eq!(place.succeeds(&["show", "tiny", "--html"]), page, "shown from the report alone");
+    assert!(
+        page.contains("SIMULATION") && page.contains("&lt;script&gt;alert(1)&lt;/script&gt; &amp; &lt;b&gt;"),
+        "{page}"
+    );
+
+    // Every cell of the table, with the claims behind its epsilons.
+    let report: Value = serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("json")).expect("json");
+    let cells = texts(&page, "td");
+    let rows = report["rows"].as_array().expect("rows");
+    for row in rows.iter().filter(|row| row["students"].as_array().is_some_and(|students| !students.is_empty())) {
+        let accuracies = row["students"].as_array().expect("students").iter();
+        let accuracies: Vec<f64> = accuracies.map(|student| student["accuracy"].as_f64().expect("a share")).collect();
+        let mean = format!("{:.2} ± ", 100.0 * accuracies.iter().sum::<f64>() / accuracies.len() as f64);
+        assert!(cells.iter().any(|cell| cell.starts_with(&mean)), "{mean} is not in {cells:?}");
+    }
+    let links = page.matches("href=\"#claim-").count();
+    assert!(links >= 8 && page.contains("id=\"claim-1\""), "{links} links to claims");
+    assert_eq!(page.matches("src=\"data:image/svg+xml;base64,").count(), 2, "plots of students and epochs");
+    assert!(page.contains("src=\"data:image/png;base64,"), "images drawn by students");
+
+    // Four queries with picture, truth, and votes: a simulation protects nothing.
+    let asked: Value = serde_json::from_slice(&fs::read(run.join("tables/queries.json")).expect("json")).expect("json");
+    assert_eq!(page.matches("class=\"picture\"").count(), 4);
+    for (query, votes) in asked["votes"].as_array().expect("votes").iter().enumerate() {
+        let total: u64 = votes.as_array().expect("counts").iter().map(|count| count.as_u64().expect("a count")).sum();
+        assert_eq!(total, 5, "one vote a teacher");
+        let truth = &asked["truth"][query];
+        assert!(page.contains(&format!("query {}, true <strong>{truth}</strong>", query + 1)), "query {query}");
+    }
+}
+
+#[test]
+fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
+    let real = tiny().replace("source = \"simulation\"", "source = \"operating-system\"").replace("gamma = 1.0", "gamma = 0.3");
+    let place = Workplace::new(&real);
+    place.succeeds(&["run", "config.toml"]);
+    let run = place.run_folder("results", "tiny");
+    let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
+    check_alone(&page);
+    assert!(!page.contains("SIMULATION") && page.contains("The noise is real"), "{page}");
+    let asked: Value = serde_json::from_slice(&fs::read(run.join("tables/queries.json")).expect("json")).expect("json");
+    assert!(asked.get("votes").is_none(), "{asked}");
+    // The row without noise is in no claim, and neither are its labels.
+    let rows: Vec<&str> =
+        asked["rows"].as_array().expect("rows").iter().filter_map(|row| row["row"].as_str()).collect();
+    assert_eq!(rows, ["<script>alert(1)</script> & <b>", "tau = 0.8"]);
+    let report: Value = serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("json")).expect("json");
+    let names = texts(&page, "th");
+    assert!(!names.iter().any(|name| name == "Non-private"), "{names:?}");
+    for head in ["ε data-dependent", "ε data-dependent collusion", "ε paper formulas", "HE = clear"] {
+        assert!(!names.iter().any(|name| name == head), "{head}");
+    }
+    assert!(names.iter().any(|name| name == "ε data-independent"), "{names:?}");
+    let ensemble = report["ensemble"]["plurality_accuracy"].as_f64().expect("known to its owner");
+    let facts = texts(&page, "dd").concat();
+    assert!(!facts.contains(&format!("{:.2} % together", 100.0 * ensemble)), "{facts}");
+    assert!(!page.contains(">votes "), "votes are shown");
+}
+
+#[test]
+fn what_others_left_in_a_run_does_not_enter_its_page() {
+    let place = Workplace::new(&tiny());
+    place.succeeds(&["run", "config.toml"]);
+    let tables = place.run_folder("results", "tiny").join("tables");
+    for queries in
+        ["", "[]", "{\"pool_images\":[1,2],\"votes\":[],\"rows\":[]}", "{\"pool_images\":[1],\"rows\":[],\"x\":1}"]
+    {
+        fs::write(tables.join("queries.json"), queries).expect("written");
+        fs::write(tables.join("queries.png"), "not a picture").expect("written");
+        let page = place.succeeds(&["show", "tiny", "--html"]);
+        check_alone(&page);
+        assert!(!page.contains("id=\"queries\"") && page.contains("id=\"results\""), "{queries}");
+    }
+    fs::write(tables.join("report.json"), "{}").expect("written");
+    place.fails(&["show", "tiny", "--html"], 4, &["not a report that this version wrote"]);
+}
+
+#[test]
+fn a_sweep_has_a_page_and_the_config_in_it_makes_it_again() {
+    let config = tiny();
+    let (head, rows) = config.split_at(config.find("[[row]]").expect("rows"));
+    let place = Workplace::new(&format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\"teacher.steps\" = [3, 4]\n\n{rows}"));
+    place.succeeds(&["run", "config.toml", "--set", "table.repeats=0"]);
+    let entries = fs::read_dir(place.path("results/tiny")).expect("results").flatten().map(|entry| entry.path());
+    let folder = entries.filter(|path| path.join("sweep.json").exists()).collect::<Vec<_>>();
+    let [folder] = folder.as_slice() else { panic!("{folder:?}") };
+    let page = fs::read_to_string(folder.join("report.html")).expect("a page");
+    check_alone(&page);
+    assert_eq!(place.succeeds(&["show", "tiny", "--html"]), page, "shown from the report alone");
+    assert!(page.contains("gamma, teacher.steps") && texts(&page, "tr").len() > 4 * 3, "{page}");
+
+    let shown = texts(&page, "code").into_iter().find(|code| code.contains("[sweep]")).expect("a config");
+    let shown = shown.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    fs::write(place.path("again.toml"), shown).expect("a config");
+    place.succeeds(&["run", "again.toml", "--results", "again"]);
+    let again = place.path("again/tiny").join(folder.file_name().expect("a name"));
+    assert_eq!(
+        fs::read(again.join("sweep.csv")).expect("the same sweep"),
+        fs::read(folder.join("sweep.csv")).expect("csv")
+    );
+}
