@@ -16,6 +16,7 @@ pub use settings::SettingDifference;
 pub use spread::{Difference, WithoutSpread};
 
 use crate::report::Report;
+use crate::store::RunNoise;
 
 /// The name of the paper's column.
 const PAPER: &str = "paper";
@@ -34,6 +35,8 @@ pub struct ComparedRun {
     pub run: Option<String>,
     /// Whether noise and keys came from the seed.
     pub simulation: Option<bool>,
+    /// The noise of its answers.
+    pub noise: Option<RunNoise>,
 }
 
 /// Runs side by side. Lists of values and of differences have an entry for each of `runs`; differences are from the first of them.
@@ -79,6 +82,7 @@ impl Comparison {
             experiment: run(index).map(|(_, report)| report.experiment.clone()),
             run: run(index).map(|(_, report)| report.run.clone()),
             simulation: run(index).map(|(_, report)| report.simulation),
+            noise: run(index).map(|(_, report)| report.noise()),
         };
         Self {
             runs: labels.iter().enumerate().map(column).collect(),

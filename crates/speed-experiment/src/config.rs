@@ -23,6 +23,8 @@ pub use experiment::{Config, RawConfig, SCHEMA_VERSION};
 pub use noise::{Choice, NoiseConfig, QueryNoise, RawNoise};
 pub use privacy::{PrivacyConfig, RawPrivacy};
 pub use queries::{QueriesConfig, QuerySelection, QuerySelectionKind, RawQueries};
+pub(crate) use row::MAX_NAME;
 pub use row::{AggregationKind, PaperFigures, RawRow, RowConfig, RowStudent};
+pub(crate) use sweep::MAX_SETTINGS;
 pub use sweep::{Setting, Sweep};
 pub use votes::{RawVotes, VotesSource, VotesSourceKind};

@@ -41,7 +41,7 @@ pub use report::{Report, ReportRow, StageTime};
 pub use runner::run;
 pub use store::{
     FinishedResults, RunNoise, RunState, RunStatus, RunSummary, find_any_run, find_results, find_run, list_runs, pages,
-    write_atomic,
+    run_in_use, write_atomic,
 };
 pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep};
 pub use table::Table;

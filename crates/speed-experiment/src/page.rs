@@ -62,10 +62,11 @@ impl Report {
 }
 
 fn plots(report: &Report) -> Option<Markup> {
+    let file = |name| (!report.is_protected()).then_some(name);
     let [students, epochs] = [report.strip_plot(), report.epochs_plot()];
     (students.is_some() || epochs.is_some()).then(|| html! {
-        @if let Some(svg) = students { (plot(&svg, "Accuracy of every student on the test images", "students.csv")) }
-        @if let Some(svg) = epochs { (plot(&svg, "Accuracy of every student by epoch", "epochs.csv")) }
+        @if let Some(svg) = students { (plot(&svg, "Accuracy of every student on the test images", file("students.csv"))) }
+        @if let Some(svg) = epochs { (plot(&svg, "Accuracy of every student by epoch", file("epochs.csv"))) }
     })
 }
 

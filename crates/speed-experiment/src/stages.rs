@@ -20,7 +20,7 @@ pub(crate) use context::Context;
 pub(crate) use data::{DataStage, Images, facts};
 pub(crate) use labelling::{Keys, LabellingStage, LabellingTimes, Question, RowLabels};
 pub(crate) use machine::kinds as kinds_of_machine;
-pub(crate) use names::{RowStages, StageNames};
+pub(crate) use names::{RowStages, STUDENT, StageNames};
 pub(crate) use queries::{QueriesStage, select as select_queries};
 pub(crate) use students::{Course, EpochAccuracy, Labelled, PICTURE, StudentRun, Students, read_epochs};
 pub(crate) use teachers::TeachersStage;

@@ -17,7 +17,7 @@ mod sweep;
 
 pub use atomic::write_atomic;
 pub(crate) use atomic::{remove_unfinished, write_secret};
-pub use find::{FinishedResults, find_any_run, find_results, find_run};
+pub use find::{FinishedResults, find_any_run, find_results, find_run, run_in_use};
 pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_payload};
 pub use layout::pages;

@@ -98,6 +98,7 @@ impl Ledger {
             queries,
             spent_epsilon: epsilons.spent,
             fixed_epsilon: epsilons.fixed,
+            samplers_included: epsilons.samplers_included,
             claim: claim(&budget, queries, epsilons),
             torn,
         })

@@ -1,7 +1,7 @@
 //! The content of a ledger at one moment, with its claim.
 
 use serde::{Deserialize, Serialize};
-use speed_accountant::Budget;
+use speed_accountant::{Budget, round_up};
 
 use crate::charge::Charge;
 
@@ -30,6 +30,9 @@ pub struct Statement {
     /// The same if number and kinds of all charges were fixed before the first answer.
     #[serde(default)]
     pub fixed_epsilon: f64,
+    /// True if delta covers how far the samplers are from exact noise; both epsilons are of exact noise otherwise.
+    #[serde(default)]
+    pub samplers_included: bool,
     /// The meaning of both in words.
     pub claim: String,
     /// Half a line at the end. If a crash cut it short its queries were never answered; if not, a charge is missing.
@@ -48,6 +51,7 @@ pub(crate) struct Epsilons {
 /// Says what the epsilons mean.
 pub(crate) fn claim(budget: &Budget, queries: usize, epsilons: Epsilons) -> String {
     let Epsilons { spent, fixed, samplers_included } = epsilons;
+    let [shown, fixed] = [spent, fixed].map(|epsilon| round_up(epsilon, 4));
     let samplers = if samplers_included {
         "Samplers are included in delta."
     } else {
@@ -57,10 +61,10 @@ pub(crate) fn claim(budget: &Budget, queries: usize, epsilons: Epsilons) -> Stri
     let adaptive = match budget.epsilon {
         Some(budget) if spent <= budget => format!(
             "({budget}, {delta:e})-DP of everything answered within this budget, also where charges were chosen by looking at \
-             earlier answers; {spent} of it is spent"
+             earlier answers; {shown} of it is spent"
         ),
         budget => format!(
-            "a budget of {spent} at delta {delta:e}, fixed before the first answer, would have allowed these charges, also if \
+            "a budget of {shown} at delta {delta:e}, fixed before the first answer, would have allowed these charges, also if \
              chosen by looking at earlier answers{}",
             budget.map_or(String::new(), |budget| format!("; the budget of {budget} is passed"))
         ),

@@ -5,6 +5,7 @@ use speed_experiment::{Comparison, Report, find_run};
 
 use super::{Failure, print, print_json, usage};
 use crate::options::CompareOptions;
+use crate::terminal;
 
 pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     if options.runs.len() + usize::from(options.paper) < 2 {
@@ -23,6 +24,6 @@ pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     } else if options.markdown {
         print(&comparison.to_markdown())
     } else {
-        print(&comparison.to_text())
+        print(&terminal::text(&comparison.to_text(terminal::width())))
     }
 }

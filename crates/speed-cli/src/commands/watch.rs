@@ -1,11 +1,11 @@
 //! `speed watch`: a run as its folder shows it.
 
 use std::io::{IsTerminal, stderr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use speed_core::{printable, printable_path};
-use speed_experiment::{RunState, RunStatus, StageStatus, Table, find_any_run};
+use speed_experiment::{RunState, RunStatus, StageStatus, Table, find_any_run, run_in_use};
 
 use super::{Failure, print, print_json, print_json_line};
 use crate::bar::line;
@@ -21,41 +21,44 @@ pub(super) fn watch(run: &Path, results: &Path, once: bool, json: bool) -> Resul
     match (once, json) {
         (true, true) => print_json(&status),
         (true, false) => print(&text(&status)),
-        (false, true) => follow(&folder, status, print_json_line).map(drop),
+        (false, true) => follow(folder, status, print_json_line).map(drop),
         (false, false) => {
             let end = if stderr().is_terminal() {
                 let bars = Bars::new();
-                follow(&folder, status, |status| {
+                follow(folder, status, |status| {
                     bars.show(status.view.clone());
                     Ok(())
                 })?
             } else {
-                follow_in_lines(&folder, status)?
+                follow_in_lines(folder, status)?
             };
             print(&ending(&end))
         }
     }
 }
 
-/// Shows what changes until no process works on the run, and returns how it is then.
+/// Shows what changes until no process works on the run, nor on the next one of a sweep, and returns how the last one is then.
 fn follow(
-    folder: &Path,
+    mut folder: PathBuf,
     first: RunStatus,
     mut show: impl FnMut(&RunStatus) -> Result<(), Failure>,
 ) -> Result<RunStatus, Failure> {
     let mut status = first;
     loop {
         show(&status)?;
-        if status.state != RunState::Running {
-            return Ok(status);
-        }
         std::thread::sleep(EVERY);
-        status = RunStatus::read(folder)?;
+        if status.state != RunState::Running {
+            match run_in_use(&folder) {
+                Some(next) if status.state == RunState::Finished => folder = next,
+                _ => return Ok(status),
+            }
+        }
+        status = RunStatus::read(&folder)?;
     }
 }
 
 /// Says when a stage begins, and now and then how far it is.
-fn follow_in_lines(folder: &Path, first: RunStatus) -> Result<RunStatus, Failure> {
+fn follow_in_lines(folder: PathBuf, first: RunStatus) -> Result<RunStatus, Failure> {
     let mut said: Option<(Option<String>, Instant)> = None;
     follow(folder, first, |status| {
         let running = status.view.running().map(|stage| stage.name.clone());

@@ -72,7 +72,9 @@ fn a_page_holds_the_table_the_plots_and_every_query() {
 
 #[test]
 fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
-    let real = tiny().replace("source = \"simulation\"", "source = \"operating-system\"").replace("gamma = 1.0", "gamma = 0.3");
+    let real = tiny()
+        .replace("source = \"simulation\"", "source = \"operating-system\"")
+        .replace("gamma = 1.0", "gamma = 0.3");
     let place = Workplace::new(&real);
     place.succeeds(&["run", "config.toml"]);
     let run = place.run_folder("results", "tiny");
@@ -96,6 +98,29 @@ fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
     let facts = texts(&page, "dd").concat();
     assert!(!facts.contains(&format!("{:.2} % together", 100.0 * ensemble)), "{facts}");
     assert!(!page.contains(">votes "), "votes are shown");
+    // The name of a student's stage tells its labels to whoever guesses them.
+    let rows = report["rows"].as_array().expect("rows");
+    let students = |row: usize| rows[row]["students"].as_array().expect("students").iter();
+    let covered: Vec<&str> = students(1).chain(students(2)).filter_map(|student| student["stage"].as_str()).collect();
+    let hidden: Vec<&str> = students(0).filter_map(|student| student["stage"].as_str()).collect();
+    let leaked = hidden.iter().find(|stage| !covered.contains(stage) && page.contains(**stage));
+    assert!(!hidden.is_empty() && leaked.is_none(), "{leaked:?}");
+    assert!(page.contains("All runs of the experiment together: "), "the ledger's claim");
+}
+
+#[test]
+fn a_page_of_rows_that_no_claim_covers_shows_none_and_says_so() {
+    let real =
+        tiny().replace("source = \"simulation\"", "source = \"operating-system\"").replace("count = 4", "count = 100");
+    let place = Workplace::new(&real.replace("gamma = 1.0", "gamma = 10.0"));
+    place.succeeds(&["run", "config.toml", "--set", "table.repeats=0"]);
+    let page = place.succeeds(&["show", "tiny", "--html"]);
+    assert!(
+        page.contains("No row of this run may be shown") && page.contains("No row's labels may be shown"),
+        "{page}"
+    );
+    assert!(!page.contains("has the true label") && !page.contains("is the true one"), "{page}");
+    assert!(page.contains("exact noise"), "the ledger's claim does not cover the samplers, and says so");
 }
 
 #[test]
@@ -112,8 +137,19 @@ fn what_others_left_in_a_run_does_not_enter_its_page() {
         check_alone(&page);
         assert!(!page.contains("id=\"queries\"") && page.contains("id=\"results\""), "{queries}");
     }
-    fs::write(tables.join("report.json"), "{}").expect("written");
-    place.fails(&["show", "tiny", "--html"], 4, &["not a report that this version wrote"]);
+    let report = fs::read_to_string(tables.join("report.json")).expect("a report");
+    let accuracy = report.find("\"accuracy\": 0").expect("a student") + "\"accuracy\": ".len();
+    let end = accuracy + report[accuracy..].find([',', '\n']).expect("a number");
+    let faster = format!("{}1e306{}", &report[..accuracy], &report[end..]);
+    let moving = report.replacen("\"name\": \"Non-private\"", "\"name\": \"\\u001b[2J\"", 1);
+    let long = report.replacen("\"name\": \"Non-private\"", &format!("\"name\": \"{}\"", "x".repeat(300)), 1);
+    for (hostile, found) in
+        [("{}", ""), (&*faster, "accuracies from 0 to 1"), (&*moving, "without control"), (&*long, "xxx")]
+    {
+        fs::write(tables.join("report.json"), hostile).expect("written");
+        place.fails(&["show", "tiny", "--html"], 4, &["not a report that this version wrote", found]);
+        place.fails(&["show", "tiny"], 4, &["not a report that this version wrote", found]);
+    }
 }
 
 #[test]
@@ -139,4 +175,11 @@ fn a_sweep_has_a_page_and_the_config_in_it_makes_it_again() {
         fs::read(again.join("sweep.csv")).expect("the same sweep"),
         fs::read(folder.join("sweep.csv")).expect("csv")
     );
+
+    // A list that is too short is of no sweep.
+    let report = fs::read_to_string(folder.join("sweep.json")).expect("a report");
+    let mut short: Value = serde_json::from_str(&report).expect("json");
+    short["settings"][1]["values"] = serde_json::json!(["0.5"]);
+    fs::write(folder.join("sweep.json"), short.to_string()).expect("written");
+    place.fails(&["show", "tiny", "--html"], 4, &["a value of every key", "1 values of 2 keys"]);
 }

@@ -15,9 +15,9 @@ use crate::report::{Report, ReportRow, mean_and_deviation};
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the names are those of the report's columns")]
 pub enum Figure {
+    EpsilonDataIndependent,
     EpsilonDataDependent,
     EpsilonDataDependentCollusion,
-    EpsilonDataIndependent,
     EpsilonPaperFormulas,
     RightLabelsPercent,
     StudentPercent,
@@ -81,9 +81,9 @@ pub(super) enum SideRow<'a> {
 
 impl Figure {
     const OF_ROWS: [Self; 11] = [
+        Self::EpsilonDataIndependent,
         Self::EpsilonDataDependent,
         Self::EpsilonDataDependentCollusion,
-        Self::EpsilonDataIndependent,
         Self::EpsilonPaperFormulas,
         Self::RightLabelsPercent,
         Self::StudentPercent,

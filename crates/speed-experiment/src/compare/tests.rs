@@ -95,7 +95,7 @@ fn settings_that_differ_are_named_and_no_others() {
     ];
     assert_eq!(found, expected.map(|(key, value)| (key, value.to_owned())));
     let same = compare(vec![first.clone(), first], false);
-    assert!(same.settings.is_empty() && same.to_text().contains("are the same"), "{}", same.to_text());
+    assert!(same.settings.is_empty() && same.to_text(None).contains("are the same"), "{}", same.to_text(None));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn epsilons_of_other_claims_are_not_subtracted() {
     let line = figure(&comparison, "ours", Figure::EpsilonDataIndependent);
     assert!(line.values.iter().all(Option::is_some) && line.differences[1].is_none());
     assert_eq!((line.claims.len(), line.claims[0].field), (1, "delta"));
-    let text = comparison.to_text();
+    let text = comparison.to_text(None);
     assert!(text.contains("other claim") && text.contains("delta is A 1e-5, B 1e-6"), "{text}");
 
     // Another tau is another setting of the same claim: subtracted, and said.
@@ -144,7 +144,7 @@ fn the_paper_stands_beside_the_rows_that_it_has() {
     assert!((difference.difference - (96.02 - 97.5)).abs() < 1e-9, "{difference:?}");
     assert_eq!(difference.without_spread, Some(WithoutSpread::Paper));
     assert!(epsilon.values.iter().all(Option::is_some) && epsilon.differences[1].is_none());
-    let text = comparison.to_text();
+    let text = comparison.to_text(None);
     assert!(text.contains("PATE's published votes") && text.contains("row \"ours\" is only in A"), "{text}");
     let mut other = report(&[], &[0.9], 1e-5);
     other["rows"][0]["paper"]["epsilon"] = json!(3.0);
@@ -160,7 +160,7 @@ fn rows_of_one_run_and_names_of_hostile_ones() {
     second["config"]["name"] = json!("\u{202e}");
     let comparison = compare(vec![first, second], false);
     assert_eq!(comparison.rows.len(), 3);
-    for text in [comparison.to_text(), comparison.to_markdown()] {
+    for text in [comparison.to_text(None), comparison.to_markdown()] {
         assert!(text.contains("row \"ours\" is only in A"), "{text}");
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
     }
@@ -191,5 +191,5 @@ fn published_reports_of_all_versions_are_read() {
     let means: Vec<Option<f64>> =
         line.values.iter().map(|value| value.as_ref().map(|v| (100.0 * v.value).round() / 100.0)).collect();
     assert_eq!(means, [Some(96.90), Some(97.43), None, None, Some(94.61), None, Some(96.06)]);
-    assert!(!comparison.to_text().contains("NaN"));
+    assert!(!comparison.to_text(None).contains("NaN"));
 }

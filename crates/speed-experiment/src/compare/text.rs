@@ -10,13 +10,10 @@ use super::{ComparedRun, Comparison};
 use crate::table::Table;
 
 /// The two forms of a text with tables.
-struct Form {
+struct Form<'a> {
     heading: fn(&str) -> String,
-    table: fn(&Table) -> String,
+    table: &'a dyn Fn(&Table) -> String,
 }
-
-const PLAIN: Form = Form { heading: |text| format!("{text}\n"), table: Table::to_text };
-const MARKDOWN: Form = Form { heading: |text| format!("## {text}\n\n"), table: Table::to_markdown };
 
 /// What stands below every comparison.
 const LEGEND: &str = "\
@@ -26,16 +23,17 @@ Data-dependent epsilons are not for publication as they are.
 ";
 
 impl Comparison {
-    /// Returns the comparison as text: the runs, what differs in their settings, and their figures.
+    /// Returns the comparison as text: the runs, what differs in their settings, and their figures, in tables of so many characters a
+    /// line, or of any length.
     #[must_use]
-    pub fn to_text(&self) -> String {
-        self.in_form(&PLAIN)
+    pub fn to_text(&self, width: Option<u16>) -> String {
+        self.in_form(&Form { heading: |text| format!("{text}\n"), table: &|table| table.fitted(width) })
     }
 
     /// Returns the same as Markdown.
     #[must_use]
     pub fn to_markdown(&self) -> String {
-        self.in_form(&MARKDOWN)
+        self.in_form(&Form { heading: |text| format!("## {text}\n\n"), table: &Table::to_markdown })
     }
 
     /// Returns the figures as comma-separated values, a line for each figure of each row and run, not rounded.
@@ -57,7 +55,7 @@ impl Comparison {
         table.to_csv()
     }
 
-    fn in_form(&self, form: &Form) -> String {
+    fn in_form(&self, form: &Form<'_>) -> String {
         let mut text = (form.heading)("Runs");
         text.push_str(&(form.table)(&self.runs_table()));
         text.push('\n');
@@ -95,14 +93,10 @@ impl Comparison {
 
     fn runs_table(&self) -> Table {
         let mut table = Table::new(["", "folder", "experiment", "run", "noise"]);
-        for ComparedRun { label, folder, experiment, run, simulation } in &self.runs {
+        for ComparedRun { label, folder, experiment, run, noise, .. } in &self.runs {
             let cell = |text: &Option<String>| text.as_deref().map_or_else(|| "-".to_owned(), printable);
-            let noise = match simulation {
-                Some(true) => "SIMULATION",
-                Some(false) => "private",
-                None => "-",
-            };
-            table.push(vec![label.clone(), cell(folder), cell(experiment), cell(run), noise.to_owned()]);
+            let noise = noise.map_or_else(|| "-".to_owned(), |noise| noise.to_string());
+            table.push(vec![label.clone(), cell(folder), cell(experiment), cell(run), noise]);
         }
         table
     }

@@ -45,7 +45,13 @@ impl Override {
             Ok(mut table) => table.remove("value").unwrap_or_else(|| Value::String(self.value.clone())),
             Err(_) => Value::String(self.value.clone()),
         };
-        let Some((number, key)) = row_of(&self.key) else { return set(merged, &self.key, value).map_err(fail) };
+        let Some((number, key)) = row_of(&self.key) else {
+            let of_a_row = self.key.strip_prefix(ROWS).and_then(|rest| rest.strip_prefix('.'));
+            return match of_a_row {
+                Some(key) => Err(fail(format!("which row? {}", row_keys(key)))),
+                None => set(merged, &self.key, value).map_err(fail),
+            };
+        };
         let Some(Value::Array(rows)) = merged.get_mut(ROWS) else { return Err(fail("there are no rows".into())) };
         for row in rows_named(rows, number).map_err(fail)? {
             set(row, &row_key(key), value.clone()).map_err(fail)?;
@@ -54,9 +60,23 @@ impl Override {
     }
 }
 
+/// Returns whether two different keys set the same key of a row.
+pub(super) fn overlap(one: &str, other: &str) -> bool {
+    let is_group = |rows: &str| rows == ALL_ROWS || rows == NOISY_ROWS;
+    match (row_of(one), row_of(other)) {
+        (Some((rows, key)), Some((others, same))) => key == same && (is_group(rows) || is_group(others)),
+        _ => false,
+    }
+}
+
 /// Splits `row.NUMBER.KEY`.
 fn row_of(key: &str) -> Option<(&str, &str)> {
     key.strip_prefix(ROWS)?.strip_prefix('.')?.split_once('.')
+}
+
+/// Says how a key of rows is written.
+fn row_keys(key: &str) -> String {
+    format!("{ROWS}.0.{key} for one, {ROWS}.{ALL_ROWS}.{key} for all, {ROWS}.{NOISY_ROWS}.{key} for those with noise")
 }
 
 /// Returns the rows that stand for a number: one, all, or all with noise.
@@ -67,8 +87,7 @@ fn rows_named<'a>(rows: &'a mut [Value], number: &str) -> Result<impl Iterator<I
         Err(_) if number == ALL_ROWS || number == NOISY_ROWS => 0..count,
         _ => {
             let last = count.saturating_sub(1);
-            let all = format!("{ROWS}.{ALL_ROWS}.KEY for all, {ROWS}.{NOISY_ROWS}.KEY for those with noise");
-            return Err(format!("there are {count} rows, from 0 to {last}: {ROWS}.0.KEY for one, {all}"));
+            return Err(format!("there are {count} rows, from 0 to {last}: {}", row_keys("KEY")));
         }
     };
     let has_noise = |row: &Table| row.get("aggregation").and_then(Value::as_str) != Some("non-private");

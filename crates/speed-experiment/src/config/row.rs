@@ -11,7 +11,7 @@ use super::fault::{Fault, refuse};
 use super::noise::{Choice, NoiseConfig, QueryNoise, RowNoise, is_none, is_zero};
 
 /// Largest length of a row's name, in bytes.
-const MAX_NAME: usize = 200;
+pub(crate) const MAX_NAME: usize = 200;
 
 /// `[[row]]` as written. The keys of its table `[row.paper]` stand here as `paper_*`: older configs have them so, and so has the
 /// resolved text whose digest is the run's id.

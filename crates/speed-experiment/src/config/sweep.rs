@@ -1,14 +1,19 @@
 //! The settings that a sweep compares: `[sweep]`.
 
+use std::collections::HashMap;
+
 use toml::{Table, Value};
 
 use super::document::{SWEEP, Source};
 use super::error::ConfigError;
 use super::experiment::Config;
-use super::overrides::Override;
+use super::overrides::{self, Override};
 
 /// The largest number of settings: each is a run.
-const MAX_SETTINGS: usize = 1000;
+pub(crate) const MAX_SETTINGS: usize = 1000;
+
+/// Keys that are no settings to compare: where results lie, and what may be seen of them.
+const NOT_SWEPT: [&str; 2] = ["name", "noise.source"];
 
 /// The honest ratio of all rows with noise.
 const TAU: &str = "row.noisy.honest_ratio";
@@ -35,6 +40,8 @@ const SHORT: [(&str, &str); 13] = [
 pub struct Sweep {
     /// The keys as written, in order of the alphabet of the file's table.
     pub keys: Vec<String>,
+    /// The values of each, as TOML.
+    pub values: Vec<Vec<String>>,
     /// One setting for every combination, the last key changing fastest.
     pub settings: Vec<Setting>,
 }
@@ -69,9 +76,17 @@ impl Sweep {
                 count.filter(|_| !swept.is_empty()).map_or_else(|| "none".to_owned(), |count| count.to_string());
             return Err(source.error(SWEEP, format!("found {found} settings, expected 1 to {MAX_SETTINGS}")));
         }
-        let settings =
+        let settings: Vec<Setting> =
             (0..count.unwrap_or_default()).map(|index| setting(source, &swept, index)).collect::<Result<_, _>>()?;
-        Ok(Some(Self { keys: swept.into_iter().map(|key| key.name).collect(), settings }))
+        let mut runs = HashMap::new();
+        for Setting { values, config } in &settings {
+            if let Some(other) = runs.insert(config.to_toml(), values) {
+                let message = format!("{} and {} are the same run", other.join(", "), values.join(", "));
+                return Err(source.error(SWEEP, message));
+            }
+        }
+        let values = swept.iter().map(|key| key.values.iter().map(ToString::to_string).collect()).collect();
+        Ok(Some(Self { keys: swept.into_iter().map(|key| key.name).collect(), values, settings }))
     }
 }
 
@@ -96,8 +111,17 @@ fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -
                 return refuse("has a value twice");
             }
             let key = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, key)| key);
+            if NOT_SWEPT.contains(&key) {
+                return refuse("is no setting to compare: use a config of its own for each");
+            }
             if let Some(other) = found.iter().find(|other| other.key == key) {
                 return refuse(&format!("is the same key as {}", other.name));
+            }
+            if let Some(other) = found.iter().find(|other| overrides::overlap(&other.key, key)) {
+                return refuse(&format!(
+                    "sets what {} sets as well: the table would name a value that no row has",
+                    other.name
+                ));
             }
             found.push(Swept { name: name.to_owned(), key: key.to_owned(), values: values.clone() });
             Ok(())
@@ -117,7 +141,11 @@ fn setting(source: &Source, swept: &[Swept], mut index: usize) -> Result<Setting
     let mut values = Vec::new();
     for (key, place) in swept.iter().zip(chosen) {
         let value = &key.values[place];
-        let shown = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        let shown = match value {
+            Value::String(text) => text.clone(),
+            Value::Float(number) if *number != 0.0 && number.abs() < 1e-3 => format!("{number:e}"),
+            other => other.to_string(),
+        };
         let change = Override::new(format!("[{SWEEP}], {} = {value}", key.name), &key.key, value.to_string());
         source = source.with(change);
         values.push(shown);

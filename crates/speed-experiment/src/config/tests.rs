@@ -38,9 +38,10 @@ fn a_file_and_the_command_line_change_what_they_name() {
 }
 
 /// The run ids of the presets, by which finished runs are found.
-const PRESETS: [(&str, &str); 20] = [
+const PRESETS: [(&str, &str); 21] = [
     ("argmax-accuracy", "88d5c62e3abe"),
     ("confident", "bd7c3fc0a4d5"),
+    ("confident-svhn", "?"),
     ("default", "b8a8f27914b3"),
     ("mnist", "abaeb3d5b808"),
     ("mnist-500-epochs", "606a56819cc9"),
@@ -54,7 +55,7 @@ const PRESETS: [(&str, &str); 20] = [
     ("published-votes", "d6ebd506c782"),
     ("published-votes-students", "c1cb0360d9b3"),
     ("published-votes-svhn", "7307714228ba"),
-    ("quickstart", "eaf64f2daba1"),
+    ("quickstart", "299d80b710dc"),
     ("street-digits", "d672bd6e2d43"),
     ("street-digits-select", "dee073ad83f2"),
     ("svhn", "01c6f66f15af"),
@@ -160,6 +161,7 @@ fn rows_are_set_by_number_or_all_at_once() {
     assert!(config.rows.iter().all(|row| row.query_count(100) == 7));
     refused(rows, &["row.2.honest_ratio=0.9"], &["--set", "`row.2.honest_ratio`", "2 rows, from 0 to 1"]);
     refused(rows, &["row.b.honest_ratio=0.9"], &["--set", "row.0"]);
+    refused(rows, &["row.threshold=4"], &["--set", "which row?", "row.0.threshold", "row.noisy.threshold"]);
     refused(rows, &["row.1.honest=0.9"], &["--set", "unknown key", "honest_ratio"]);
     refused(rows, &["row=3"], &["--set", "row.0.KEY"]);
     refused(rows, &["row.0.honest_ratio=0.5"], &["--set", "`row.0.honest_ratio`", "no noise"]);
@@ -293,6 +295,10 @@ fn a_sweep_is_a_config_for_every_combination() {
     refused("gamma = [0.05, 0.1]", "gamma = [0.1, -1]", &["[sweep], gamma = -1", "`noise.gamma`"]);
     refused("gamma = [0.05, 0.1]", "gama = [0.1]", &["[sweep], gama = 0.1", "unknown key"]);
     refused("gamma = [0.05, 0.1]", "gamma = [0.1]\nnoise.gamma = [0.2]", &["the same key as gamma"]);
+    refused("gamma = [0.05, 0.1]", "gamma = [1, 1.0]", &["are the same run"]);
+    refused("gamma = [0.05, 0.1]", "name = [\"a\", \"b\"]", &["`sweep.name`", "a config of its own"]);
+    refused("gamma = [0.05, 0.1]", "noise.source = [\"simulation\"]", &["`sweep.noise.source`", "a config of its own"]);
+    refused("gamma = [0.05, 0.1]", "\"row.1.honest_ratio\" = [0.5]", &["sets what", "sets as well"]);
     refused(
         "gamma = [0.05, 0.1]",
         &format!("seed = {:?}", (0..600).collect::<Vec<_>>()),

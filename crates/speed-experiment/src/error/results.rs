@@ -51,6 +51,14 @@ pub enum ResultsFault {
         /// Its length, as far as it was read.
         found: u64,
     },
+    /// A report is of no run that a config can ask for.
+    #[error("not a report that this version wrote: expected {expected}, found {found}")]
+    Unlikely {
+        /// What was expected.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
     /// There is no folder of results.
     #[error("there is no such folder of results")]
     NoFolder,

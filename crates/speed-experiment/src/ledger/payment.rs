@@ -175,7 +175,8 @@ impl Payment<'_> {
     }
 
     fn note(&self, before: usize, statement: &Statement) {
-        let (queries, spent) = (self.queries, round_up(statement.spent_epsilon, 2));
+        let of = if statement.samplers_included { "" } else { " of exact noise" };
+        let (queries, spent) = (self.queries, format!("{}{of}", round_up(statement.spent_epsilon, 2)));
         self.progress.note(&if statement.queries == before {
             format!("ledger: the {queries} answers were charged before they were interrupted, epsilon {spent} in all")
         } else {

@@ -2,11 +2,12 @@
 
 use maud::{Markup, html};
 use serde::Serialize;
+use speed_ledger::Statement;
 
 use super::frame::{facts, folded, verbatim, wide};
 use crate::config::VotesSourceKind;
 use crate::environment::Environment;
-use crate::report::{Report, noise, two_digits_up};
+use crate::report::{Report, ReportRow, noise};
 use crate::stages::EnsembleQuality;
 use crate::table::percent;
 
@@ -28,6 +29,8 @@ pub(super) fn asked(report: &Report) -> Markup {
         source => format!("{teachers} teachers, votes from {}{quality}", word(&source)),
     };
     let randomness = if report.simulation { "from the seed" } else { "from the operating system" };
+    let is_noisy = report.rows.iter().any(ReportRow::is_noisy);
+    let noise = if is_noisy { format!("{}, {randomness}", noise(&config.noise)) } else { "none".to_owned() };
     let students = match config.table.repeats {
         0 => String::new(),
         repeats => format!("{repeats} a row, {}", config.student.method.title()),
@@ -36,11 +39,11 @@ pub(super) fn asked(report: &Report) -> Markup {
         ("Images", format!("{}{handwriting}; a pool of {pool_images}", word(&config.data.source))),
         ("Teachers", votes),
         ("Queries", format!("{}, {}", config.queries.count, word(&config.queries.selection))),
-        ("Noise", format!("{}, {randomness}", noise(&config.noise))),
-        ("Claims", format!("at delta {}", config.privacy.delta)),
+        ("Noise", noise),
+        ("Claims", format!("at delta {:e}", config.privacy.delta)),
         ("Students", students),
         ("Seed", config.seed.to_string()),
-        ("Ledger", spent(report)),
+        ("Ledger", spent(report.ledger.as_ref())),
         (
             "Mixed machines",
             if report.kinds_of_machine.len() > 1 { report.kinds_of_machine.join(", ") } else { String::new() },
@@ -48,15 +51,9 @@ pub(super) fn asked(report: &Report) -> Markup {
     ])
 }
 
-/// Returns what the ledger of the experiment adds up to; nothing of simulations.
-fn spent(report: &Report) -> String {
-    let Some(ledger) = &report.ledger else { return String::new() };
-    let epsilon = two_digits_up(ledger.spent_epsilon);
-    format!(
-        "{} answers of all runs of this experiment, epsilon {epsilon} at delta {:e} whatever the votes are",
-        ledger.queries,
-        ledger.budget.delta.get()
-    )
+/// Returns what the answers of all runs of an experiment add up to, with the claim; nothing of simulations.
+pub(super) fn spent(ledger: Option<&Statement>) -> String {
+    ledger.map_or_else(String::new, |ledger| format!("All runs of the experiment together: {}", ledger.claim))
 }
 
 /// Returns the word of a config for one of its choices.

@@ -76,12 +76,12 @@ pub(super) fn folded(summary: &str, body: &Markup) -> Markup {
     html! { details { summary { (summary) } (body) } }
 }
 
-/// Returns a plot with what it shows.
-pub(super) fn plot(svg: &str, title: &str, source: &str) -> Markup {
+/// Returns a plot with what it shows, and the file of the same figures for those who may see it.
+pub(super) fn plot(svg: &str, title: &str, source: Option<&str>) -> Markup {
     html! {
         figure.plot {
-            img src=(data_uri("image/svg+xml", svg.as_bytes())) alt={ (title) ". The same figures: " (source) };
-            figcaption { (title) ". The same figures: " code { (source) } }
+            img src=(data_uri("image/svg+xml", svg.as_bytes())) alt=(title);
+            figcaption { (title) "." @if let Some(source) = source { " The same figures: " code { (source) } } }
         }
     }
 }

@@ -53,7 +53,10 @@ pub(super) fn queries(asked: &AskedQueries, sheet: Option<&Sheet>) -> Markup {
         @if asked.votes.is_none() {
             p.note { "Votes are not shown: the noise is real, and they are what it protects." }
         }
-        @if asked.truth.is_none() {
+        @if asked.rows.is_empty() {
+            p.note { "No row's labels may be shown: no finite claim covers them whatever the votes are." }
+            (list(&(0..shown).collect::<Vec<_>>()))
+        } @else if asked.truth.is_none() {
             (list(&(0..shown).collect::<Vec<_>>()))
         } @else {
             @if amiss.is_empty() {

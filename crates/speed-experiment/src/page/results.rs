@@ -60,7 +60,7 @@ pub(super) fn results(report: &Report, table: &Table) -> Markup {
         }
     };
     html! {
-        (wide("Results", &html! {
+        @if table.rows().is_empty() { p { "No row of this run may be shown." } } @else { (wide("Results", &html! {
             table {
                 thead { tr { @for head in table.columns() { th scope="col" { (head) } } } }
                 tbody {
@@ -72,7 +72,7 @@ pub(super) fn results(report: &Report, table: &Table) -> Markup {
                     }
                 }
             }
-        }))
+        })) }
         @if !notes.0.is_empty() {
             (folded(&format!("The claims in words ({})", notes.0.len()), &html! {
                 ol.claims {

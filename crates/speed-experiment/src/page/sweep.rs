@@ -28,7 +28,7 @@ impl SweepReport {
             @if self.simulation { (simulation()) }
             @if self.is_protected() { p.note {
                 "The noise is real. This page holds what anyone may see: rows that a claim covers whatever the votes are, without epsilons at "
-                "these votes."
+                "these votes. " (about::spent(self.ledger.as_ref()))
             } }
         };
         page(&format!("{}: {}", self.experiment, self.keys.join(", ")), &lead, &sections, "")
@@ -41,7 +41,8 @@ impl SweepReport {
         }
         let mut public = self.clone();
         for setting in &mut public.settings {
-            setting.rows = public::covered(&setting.rows);
+            // What a seed made says nothing of what others may see.
+            setting.rows = if setting.simulation { Vec::new() } else { public::covered(&setting.rows) };
         }
         Cow::Owned(public)
     }
@@ -84,8 +85,8 @@ impl SweepReport {
     }
 
     fn figures(&self) -> Option<Markup> {
-        let plots = self.plots();
-        (!plots.is_empty()).then(|| html! { @for drawn in &plots { (plot(&drawn.svg, &drawn.title, "sweep.csv")) } })
+        let (plots, file) = (self.plots(), (!self.is_protected()).then_some("sweep.csv"));
+        (!plots.is_empty()).then(|| html! { @for drawn in &plots { (plot(&drawn.svg, &drawn.title, file)) } })
     }
 
     fn runs(&self) -> Markup {

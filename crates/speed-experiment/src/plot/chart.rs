@@ -19,6 +19,10 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
 ];
 
+/// Series whose names have a place within the chart, and the pixels that a name takes below it.
+const INSIDE: usize = 6;
+const ENTRY: u32 = 18;
+
 /// Of lines behind others.
 const FAINT: RGBColor = RGBColor(176, 176, 176);
 
@@ -70,6 +74,13 @@ pub enum Line {
     Faint,
 }
 
+/// The look of a line.
+struct Stroke {
+    colour: RGBColor,
+    width: u32,
+    is_dashed: bool,
+}
+
 /// A point, perhaps with a spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
@@ -89,20 +100,27 @@ impl Chart {
     pub fn to_svg(&self) -> Option<String> {
         let mut svg = String::new();
         {
-            let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-            self.draw(&area)?;
+            let names = self.names();
+            let below =
+                if names.len() > INSIDE { ENTRY * u32::try_from(names.len().div_ceil(2)).ok()? + 14 } else { 0 };
+            let area = SVGBackend::with_string(&mut svg, (SIZE.0, SIZE.1 + below)).into_drawing_area();
+            area.fill(&WHITE).ok()?;
+            let (above, legend) = area.split_vertically(SIZE.1);
+            self.draw(&above, below == 0)?;
+            if below > 0 {
+                self.draw_legend(&legend, &names)?;
+            }
             area.present().ok()?;
         }
         Some(named(&svg, &self.title))
     }
 
-    fn draw(&self, area: &Area<'_>) -> Option<()> {
+    fn draw(&self, area: &Area<'_>, has_legend: bool) -> Option<()> {
         let points = self.drawn();
         let x = self.x.range(points.iter().flatten().map(|point| [point.x, point.x]))?;
         let y = self
             .y
             .range(points.iter().flatten().map(|point| [point.low(&self.y), point.high()]).chain(self.limit()))?;
-        area.fill(&WHITE).ok()?;
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, (FONT, 18))
             .margin(14)
@@ -123,10 +141,14 @@ impl Chart {
             drawn.label(name).legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], grey));
         }
         for (index, (series, points)) in self.series.iter().zip(&points).enumerate() {
-            let (colour, width) = self.stroke(series);
+            let Stroke { colour, width, is_dashed } = self.stroke(series);
             let place = |point: &Point| (self.x.place(point.x), self.y.place(point.y));
-            let line = LineSeries::new(points.iter().map(place), colour.stroke_width(width));
-            let drawn = chart.draw_series(line).ok()?;
+            let line = points.iter().map(place);
+            let style = colour.stroke_width(width);
+            let drawn = match is_dashed {
+                true => chart.draw_series(DashedLineSeries::new(line, 6, 4, style)).ok()?,
+                false => chart.draw_series(LineSeries::new(line, style)).ok()?,
+            };
             if self.series[..index].iter().all(|other| other.name != series.name) {
                 drawn
                     .label(&series.name)
@@ -142,25 +164,52 @@ impl Chart {
             });
             chart.draw_series(bars).ok()?;
         }
+        if !has_legend {
+            return Some(());
+        }
         let mut legend = chart.configure_series_labels();
         legend.position(self.emptiest_corner(&points, x, y)).label_font((FONT, 13));
         legend.background_style(WHITE.mix(0.85)).border_style(RGBColor(200, 200, 200));
         legend.draw().ok()
     }
 
-    /// Returns colour and width of a series: those of one name have one colour.
-    fn stroke(&self, series: &Series) -> (RGBColor, u32) {
-        if series.line == Line::Faint {
-            return (FAINT, 1);
+    /// Draws the names of many series below the chart, two side by side.
+    fn draw_legend(&self, area: &Area<'_>, names: &[&str]) -> Option<()> {
+        let half = i32::try_from(SIZE.0 / 2).ok()?;
+        for (place, name) in names.iter().enumerate() {
+            let series = self.series.iter().find(|series| series.name == *name)?;
+            let Stroke { colour, width, is_dashed } = self.stroke(series);
+            let (column, row) = (i32::try_from(place % 2).ok()?, i32::try_from(place / 2).ok()?);
+            let (x, y) = (24 + column * (half - 24), 8 + row * i32::try_from(ENTRY).ok()?);
+            let lines = if is_dashed { vec![(x, x + 8), (x + 12, x + 20)] } else { vec![(x, x + 20)] };
+            for (from, to) in lines {
+                area.draw(&PathElement::new([(from, y), (to, y)], colour.stroke_width(width))).ok()?;
+            }
+            area.draw_text(name, &(FONT, 13).into_font().color(&BLACK), (x + 28, y - 7)).ok()?;
         }
+        Some(())
+    }
+
+    /// Returns the names of all series, each once.
+    fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
-        for other in self.series.iter().filter(|other| other.line != Line::Faint) {
-            if !names.contains(&other.name.as_str()) {
-                names.push(&other.name);
+        for series in &self.series {
+            if !names.contains(&series.name.as_str()) {
+                names.push(&series.name);
             }
         }
+        names
+    }
+
+    /// Returns the line of a series: those of one name have one, and after all colours they come again dashed.
+    fn stroke(&self, series: &Series) -> Stroke {
+        if series.line == Line::Faint {
+            return Stroke { colour: FAINT, width: 1, is_dashed: false };
+        }
+        let is_faint = |name: &&str| self.series.iter().any(|other| other.name == *name && other.line == Line::Faint);
+        let names = self.names().into_iter().filter(|name| !is_faint(name)).collect::<Vec<_>>();
         let place = names.iter().position(|name| *name == series.name).unwrap_or_default();
-        (COLOURS[place % COLOURS.len()], 2)
+        Stroke { colour: COLOURS[place % COLOURS.len()], width: 2, is_dashed: place / COLOURS.len() % 2 == 1 }
     }
 
     /// Returns the points of each series that the axes have a place for.
@@ -230,7 +279,7 @@ impl Axis {
         let values = values.map(|ends| ends.map(|end| self.place(end)));
         let [low, high] = values.reduce(|[low, high], [from, to]| [low.min(from), high.max(to)])?;
         let room = if high > low { 0.06 * (high - low) } else { 0.5 };
-        Some((low - room, high + room))
+        (high - low).is_finite().then_some((low - room, high + room))
     }
 
     /// Returns the places from `low` to `high`, labelled at round numbers.
@@ -248,6 +297,10 @@ impl Axis {
             return name.cloned().unwrap_or_default();
         }
         let value = if self.logarithmic { 10f64.powf(place) } else { place };
+        if value != 0.0 && value.abs() < 1e-3 {
+            // Rounded: a place on a logarithmic axis is not exact.
+            return format!("{:e}", format!("{value:.2e}").parse().unwrap_or(value));
+        }
         let text = format!("{value:.4}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     }

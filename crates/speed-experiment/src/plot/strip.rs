@@ -133,7 +133,7 @@ fn range(rows: &[&ReportRow]) -> Option<(f64, f64)> {
     let values = ours.chain(papers).filter(|value| value.is_finite()).map(|value| (value, value));
     let (low, high) = values.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))?;
     let room = (0.05 * (high - low)).max(0.25);
-    Some((low - room, high + room))
+    (high - low).is_finite().then_some((low - room, high + room))
 }
 
 #[cfg(test)]

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 
+/// Bytes of the names of all rows at most.
+const MAX_NAMES: usize = 20_000;
+
 /// The queries of a run in the order in which they were asked, and the labels that rows gave them: those of every row in a simulation and where no
 /// row has noise; where noise is real, those that a finite claim covers whatever the votes are, and no votes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +54,9 @@ impl AskedQueries {
         self.truth.as_ref().is_none_or(|truth| truth.len() == queries)
             && self.votes.as_ref().is_none_or(|votes| votes.len() == queries)
             && self.rows.iter().all(|row| row.labels.len() <= queries)
+            // A name may stand at every query.
+            && self.rows.iter().map(|row| row.row.len()).sum::<usize>() <= MAX_NAMES
+            && self.rows.iter().all(|row| !row.row.chars().any(char::is_control))
     }
 }
 

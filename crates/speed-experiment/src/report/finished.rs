@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use speed_ledger::Statement;
 
+use super::plausible::{check_count, check_names, check_rows};
 use super::row::ReportRow;
 use crate::config::RawConfig;
 use crate::environment::Environment;
-use crate::error::ExperimentError;
+use crate::error::{ExperimentError, ResultsFault};
 use crate::stages::{EnsembleQuality, LabellingTimes};
-use crate::store::{read_report, report_path};
+use crate::store::{RunNoise, read_report, report_path};
+
+/// Stages of a run at most: a student is one.
+const MAX_STAGES: usize = 1_000_000;
 
 /// Wall-clock time of a stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -101,6 +105,11 @@ impl Report {
         !self.simulation && self.rows.iter().any(ReportRow::is_noisy)
     }
 
+    /// Returns the noise of its answers.
+    pub(crate) fn noise(&self) -> RunNoise {
+        RunNoise::new(self.rows.iter().any(ReportRow::is_noisy), self.simulation)
+    }
+
     /// Returns the folder of its run below a results folder.
     #[must_use]
     pub fn folder(&self, results: &Path) -> PathBuf {
@@ -112,6 +121,17 @@ impl Report {
     /// # Errors
     /// If there is none, or it is damaged.
     pub fn read(run: &Path) -> Result<Self, ExperimentError> {
-        read_report(&report_path(run))
+        let path = report_path(run);
+        let report: Self = read_report(&path)?;
+        report.check().map_err(|fault| ExperimentError::Results { path, fault })?;
+        Ok(report)
+    }
+
+    /// Checks what may be from anywhere.
+    fn check(&self) -> Result<(), ResultsFault> {
+        let stages = self.stage_times.iter().map(|time| &time.stage);
+        check_count("stages", self.stage_times.len(), MAX_STAGES)?;
+        check_names([&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages))?;
+        check_rows(&self.rows)
     }
 }

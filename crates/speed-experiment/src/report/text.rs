@@ -87,10 +87,11 @@ impl Report {
         let budget = self.config.privacy.budget;
         let of = if budget > 0.0 { format!(" of {budget}") } else { String::new() };
         format!(
-            "Ledger: {} answers charged in all runs of this experiment, epsilon {}{of} at delta {:e} whatever the votes are.\n",
+            "Ledger: {} answers charged in all runs of this experiment, epsilon {}{of} at delta {:e} whatever the votes are{}.\n",
             ledger.queries,
             two_digits_up(ledger.spent_epsilon),
             ledger.budget.delta.get(),
+            if ledger.samplers_included { "" } else { ", of exact noise: delta does not cover the samplers" },
         )
     }
 

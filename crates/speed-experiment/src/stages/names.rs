@@ -12,6 +12,8 @@ use crate::store::{Fingerprint, is_called};
 
 /// The kind of the stages that label queries: the beginning of their names.
 const LABELLING: &str = "aggregate";
+/// The kind of the stages that train students.
+pub(crate) const STUDENT: &str = "student";
 /// The kind of the stages that account for labels.
 const ACCOUNT: &str = "account";
 
@@ -82,7 +84,7 @@ impl StageNames {
             votes: name("votes"),
             queries: name("queries"),
             rows: rows.collect(),
-            students: (config.table.repeats > 0).then(|| StudentNames(name("student"))),
+            students: (config.table.repeats > 0).then(|| StudentNames(name(STUDENT))),
         }
     }
 

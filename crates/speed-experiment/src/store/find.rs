@@ -78,6 +78,13 @@ fn is_begun(run: &Path) -> bool {
     run.join(CONFIG).exists()
 }
 
+/// Returns a run of the same experiment that a process works in, as in a sweep one does after the other.
+#[must_use]
+pub fn run_in_use(run: &Path) -> Option<PathBuf> {
+    let experiment = run.parent()?;
+    folders_in(experiment).into_iter().map(|name| experiment.join(name)).find(|other| is_in_use(other))
+}
+
 /// Returns whether a process works in a run's folder.
 pub(super) fn is_in_use(run: &Path) -> bool {
     Lock::is_held(&run.join(LOCK))

@@ -42,7 +42,12 @@ pub enum RunNoise {
 
 impl RunNoise {
     fn of(config: &Config) -> Self {
-        match (config.rows.iter().any(RowConfig::is_noisy), config.is_simulation()) {
+        Self::new(config.rows.iter().any(RowConfig::is_noisy), config.is_simulation())
+    }
+
+    /// The noise of a run some of whose rows have any, or none has.
+    pub(crate) fn new(is_noisy: bool, is_simulation: bool) -> Self {
+        match (is_noisy, is_simulation) {
             (false, _) => Self::None,
             (true, true) => Self::Simulation,
             (true, false) => Self::Real,

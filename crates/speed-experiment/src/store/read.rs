@@ -41,6 +41,10 @@ pub(crate) fn read_stage_file(run: &Path, stage: &str, name: &str) -> Option<Vec
 }
 
 fn read_part(path: &Path) -> Option<Vec<u8>> {
+    // A page is for sending: no link brings another file of this machine into it.
+    if std::fs::symlink_metadata(path).ok()?.is_symlink() {
+        return None;
+    }
     let bytes = read_up_to(path, MAX_PART + 1).ok()?;
     (bytes.len() as u64 <= MAX_PART).then_some(bytes)
 }

@@ -42,12 +42,13 @@ impl SweepReport {
         drawn.collect()
     }
 
-    /// Privacy against accuracy: a line for each row, through its settings in order of epsilon.
+    /// Privacy against accuracy: a line for each row and for each setting of all keys but the first, in order of epsilon.
     fn accuracy_over_epsilon(&self, lines: &[SweepLine], accuracy: Figure, what: &str) -> Option<Chart> {
+        let first = self.differing(lines).first().copied();
         let mut series: Vec<Series> = Vec::new();
         for line in lines {
             let (Some(x), Some((y, spread))) = (line.data_independent, accuracy(line)) else { continue };
-            add(&mut series, &line.row, Point { x, y, spread });
+            add(&mut series, &self.name_of(line, lines, first), Point { x, y, spread });
         }
         for series in &mut series {
             series.points.sort_by(|one, other| one.x.total_cmp(&other.x));
@@ -59,29 +60,33 @@ impl SweepReport {
     /// Figures over the first key that has several values: a line for each row, and for each setting of the other keys.
     fn over_key(&self, lines: &[SweepLine], figures: &[(&str, Figure)], y: Axis, what: &str) -> Option<Chart> {
         let keys = self.compared_keys();
-        let values = |key: usize| {
-            let mut values: Vec<&str> = Vec::new();
-            for line in lines {
-                if !values.contains(&&*line.values[key]) {
-                    values.push(&line.values[key]);
-                }
-            }
-            values
-        };
-        let key = (0..keys.len()).find(|&key| values(key).len() > 1)?;
-        let (swept, x) = (values(key), Places::of(keys[key], &values(key)));
+        let key = *self.differing(lines).first()?;
+        let swept = values_of(lines, key);
+        let x = Places::of(keys[key], &swept);
         let mut series: Vec<Series> = Vec::new();
         for line in lines {
-            let others = (0..keys.len()).filter(|&other| other != key && values(other).len() > 1);
-            let others: String = others.map(|other| format!(", {} = {}", keys[other], line.values[other])).collect();
+            let name = self.name_of(line, lines, Some(key));
             let place = swept.iter().position(|value| *value == line.values[key]).unwrap_or_default();
             for (suffix, figure) in figures {
                 if let Some((y, spread)) = figure(line) {
-                    add(&mut series, &format!("{}{others}{suffix}", line.row), Point { x: x.places[place], y, spread });
+                    add(&mut series, &format!("{name}{suffix}"), Point { x: x.places[place], y, spread });
                 }
             }
         }
         self.chart(format!("{what} over {}", keys[key]), x.axis, y, series)
+    }
+
+    /// Returns the places of the keys that have several values.
+    fn differing(&self, lines: &[SweepLine]) -> Vec<usize> {
+        (0..self.compared_keys().len()).filter(|&key| values_of(lines, key).len() > 1).collect()
+    }
+
+    /// Returns the name of a line's series: its row, and its values of keys that differ, but for the one it runs along.
+    fn name_of(&self, line: &SweepLine, lines: &[SweepLine], along: Option<usize>) -> String {
+        let keys = self.compared_keys();
+        let others = self.differing(lines).into_iter().filter(|&key| Some(key) != along);
+        let others: String = others.map(|key| format!(", {} = {}", keys[key], line.values[key])).collect();
+        format!("{}{others}", line.row)
     }
 
     fn chart(&self, title: String, x: Axis, y: Axis, series: Vec<Series>) -> Option<Chart> {
@@ -89,6 +94,17 @@ impl SweepReport {
         let drawn = series.iter().map(|series| series.points.len()).max()? > 1;
         drawn.then_some(Chart { title, x, y, series, asymptote: None })
     }
+}
+
+/// Returns the values of a key, each once.
+fn values_of(lines: &[SweepLine], key: usize) -> Vec<&str> {
+    let mut values: Vec<&str> = Vec::new();
+    for line in lines {
+        if !values.contains(&&*line.values[key]) {
+            values.push(&line.values[key]);
+        }
+    }
+    values
 }
 
 /// The places of a key's values along an axis.

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use speed_accountant::round_up;
+use speed_ledger::Statement;
 
 use super::lines::{Spread, SweepLine};
 use super::plots::Plot;
-use crate::config::{RawConfig, Setting, Sweep};
+use crate::config::{MAX_SETTINGS, RawConfig, Setting, Sweep};
 use crate::environment::Environment;
-use crate::error::ExperimentError;
-use crate::report::{Report, ReportRow};
+use crate::error::{ExperimentError, ResultsFault};
+use crate::report::{Report, ReportRow, check_count, check_names, check_rows};
 use crate::store::{Fingerprint, SweepStore, read_report};
 use crate::table::Table;
 
@@ -25,11 +26,17 @@ pub struct SweepReport {
     pub simulation: bool,
     /// The swept keys.
     pub keys: Vec<String>,
+    /// The values of each key, as TOML; sweeps of earlier versions lack them.
+    #[serde(default)]
+    pub values: Vec<Vec<String>>,
     /// The config of the first setting; sweeps of earlier versions lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<RawConfig>,
     /// Every setting, with what its run found.
     pub settings: Vec<SettingReport>,
+    /// What all answers of the experiment cost together; none for simulations.
+    #[serde(default)]
+    pub ledger: Option<Statement>,
     /// Machine and versions.
     pub environment: Option<Environment>,
 }
@@ -48,6 +55,9 @@ pub struct SettingReport {
     /// The machine of its run.
     #[serde(skip)]
     environment: Option<Environment>,
+    /// The ledger of the experiment when its run ended.
+    #[serde(skip)]
+    ledger: Option<Statement>,
 }
 
 impl SettingReport {
@@ -58,6 +68,7 @@ impl SettingReport {
             simulation: report.simulation,
             rows: report.rows.iter().map(ReportRow::without_times).collect(),
             environment: Some(report.environment),
+            ledger: report.ledger,
         }
     }
 }
@@ -70,7 +81,9 @@ impl SweepReport {
             sweep: Fingerprint::of_bytes(configs.join("\n").as_bytes()).short(),
             simulation: settings.iter().any(|setting| setting.simulation),
             keys: sweep.keys.clone(),
+            values: sweep.values.clone(),
             config: sweep.settings.first().map(|setting| setting.config.to_raw()),
+            ledger: settings.iter().rev().find_map(|setting| setting.ledger.clone()),
             environment: settings.iter().find_map(|setting| setting.environment.clone()),
             settings,
         }
@@ -101,20 +114,35 @@ impl SweepReport {
     /// # Errors
     /// If there is none, or it is damaged.
     pub fn read(sweep: &Path) -> Result<Self, ExperimentError> {
-        read_report(&SweepStore::report_of(sweep))
+        let path = SweepStore::report_of(sweep);
+        let report: Self = read_report(&path)?;
+        report.check().map_err(|fault| ExperimentError::Results { path, fault })?;
+        Ok(report)
+    }
+
+    /// Checks what may be from anywhere: names, numbers, and lists of one length.
+    fn check(&self) -> Result<(), ResultsFault> {
+        check_names([&self.experiment, &self.sweep].into_iter().chain(&self.keys))?;
+        check_count("settings", self.settings.len(), MAX_SETTINGS)?;
+        for setting in &self.settings {
+            check_count("values of a setting", setting.values.len(), self.keys.len())?;
+            if setting.values.len() < self.keys.len() {
+                let found = format!("{} values of {} keys", setting.values.len(), self.keys.len());
+                return Err(ResultsFault::Unlikely { expected: "a value of every key".to_owned(), found });
+            }
+            check_names(setting.values.iter().chain([&setting.run]))?;
+            check_rows(&setting.rows)?;
+        }
+        Ok(())
     }
 
     /// Returns the config that makes the sweep again, as TOML.
     pub(crate) fn config_to_repeat(&self) -> Option<String> {
+        if self.values.len() != self.keys.len() {
+            return None;
+        }
         let mut text = format!("{}\n[sweep]\n", self.config.as_ref()?.to_toml());
-        for (place, key) in self.keys.iter().enumerate() {
-            let mut values: Vec<String> = Vec::new();
-            for setting in &self.settings {
-                let value = toml_value(setting.values.get(place)?);
-                if !values.contains(&value) {
-                    values.push(value);
-                }
-            }
+        for (key, values) in self.keys.iter().zip(&self.values) {
             let key = if key.contains('.') { format!("{key:?}") } else { key.clone() };
             text.push_str(&format!("{key} = [{}]\n", values.join(", ")));
         }
@@ -147,19 +175,16 @@ impl SweepReport {
             format!("{}, {} processors; speed {}.\n", machine.processor, machine.processors, machine.speed)
         });
         format!(
-            "{}Sweep {} of {}: {} runs.\n{machine}",
+            "{}Sweep {} of {}: {} runs.\n{machine}{}",
             if self.simulation { simulation } else { "" },
             self.sweep,
             self.keys.join(", "),
-            self.settings.len()
+            self.settings.len(),
+            self.ledger
+                .as_ref()
+                .map_or_else(String::new, |ledger| format!("Ledger of the experiment: {}\n", ledger.claim)),
         )
     }
-}
-
-/// Returns a swept value as TOML: numbers and flags as they are, words in quotes.
-fn toml_value(shown: &str) -> String {
-    let is_bare = shown.parse::<f64>().is_ok() || shown.parse::<bool>().is_ok();
-    if is_bare { shown.to_owned() } else { toml::Value::from(shown).to_string() }
 }
 
 fn cells(line: &SweepLine) -> Vec<String> {

@@ -14,6 +14,8 @@ use crate::store::{FinishedStage, StageFolder, read_stage_file};
 const METRICS: &str = "metrics.csv";
 /// Generated images, of a method that generates any.
 pub(crate) const PICTURE: &str = "digits.png";
+/// Epochs of a student that are drawn, at most.
+const MAX_EPOCHS: usize = 10_000;
 /// The accuracies.
 const RESULT: &str = "student.json";
 
@@ -90,7 +92,7 @@ fn by_epoch(text: &str) -> Vec<EpochAccuracy> {
         let accuracy = |column: usize| line.get(column)?.parse().ok();
         Some(EpochAccuracy { epoch: line.get(epoch)?.parse().ok()?, average: accuracy(average)?, raw: accuracy(raw)? })
     };
-    lines.filter_map(epoch).collect()
+    lines.filter_map(epoch).take(MAX_EPOCHS).collect()
 }
 
 /// Returns a table of metrics with a head line; unknown values stay empty.

@@ -1,0 +1,57 @@
+//! Checks of reports that may be from anywhere: names that a terminal shows as they are, numbers that a plot has a place for, and not
+//! more of anything than a config can ask for.
+
+use super::ReportRow;
+use crate::config::MAX_NAME;
+use crate::error::ResultsFault;
+
+/// Rows of a report at most, and students of a row.
+const MAX_ROWS: usize = 1000;
+const MAX_STUDENTS: usize = 1000;
+
+/// Checks that names are those of a config: short, and without control characters.
+///
+/// # Errors
+/// If one is not, which says it.
+pub(crate) fn check_names<'a>(names: impl IntoIterator<Item = &'a String>) -> Result<(), ResultsFault> {
+    let expected = format!("names of at most {MAX_NAME} bytes without control characters");
+    match names.into_iter().find(|name| name.len() > MAX_NAME || name.chars().any(char::is_control)) {
+        Some(name) => {
+            let found = name.chars().take(40).collect::<String>().escape_debug().to_string();
+            Err(ResultsFault::Unlikely { expected, found })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks that there are not more of something than there can be.
+///
+/// # Errors
+/// If there are.
+pub(crate) fn check_count(what: &str, found: usize, most: usize) -> Result<(), ResultsFault> {
+    if found <= most {
+        return Ok(());
+    }
+    Err(ResultsFault::Unlikely { expected: format!("at most {most} {what}"), found: found.to_string() })
+}
+
+/// Checks rows: their names and numbers, and their students.
+///
+/// # Errors
+/// If one cannot be a row of a run.
+pub(crate) fn check_rows(rows: &[ReportRow]) -> Result<(), ResultsFault> {
+    check_count("rows", rows.len(), MAX_ROWS)?;
+    for row in rows {
+        check_names([&row.name, &row.labels_of])?;
+        check_count("students of a row", row.students.len(), MAX_STUDENTS)?;
+        check_names(row.students.iter().map(|student| &student.stage))?;
+        let paper = [row.paper.accuracy, row.paper.deviation].into_iter().flatten().map(|percent| percent / 100.0);
+        let shares = row.students.iter().flat_map(|student| [student.accuracy, student.accuracy_raw]);
+        let mut shares = shares.chain(row.label_accuracy).chain(paper);
+        if let Some(share) = shares.find(|share| !(0.0..=1.0).contains(share)) {
+            let expected = "accuracies from 0 to 1".to_owned();
+            return Err(ResultsFault::Unlikely { expected, found: share.to_string() });
+        }
+    }
+    Ok(())
+}
