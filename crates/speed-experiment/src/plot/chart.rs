@@ -20,7 +20,7 @@ const COLOURS: [RGBColor; 7] = [
 ];
 
 /// Series whose names have a place within the chart, and the pixels that a name takes below it.
-const INSIDE: usize = 6;
+const INSIDE: usize = 3;
 const ENTRY: u32 = 18;
 
 /// Of lines behind others.
