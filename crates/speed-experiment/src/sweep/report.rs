@@ -7,11 +7,12 @@ use speed_accountant::round_up;
 
 use super::lines::{Spread, SweepLine};
 use super::plots::Plot;
+use super::sweep_id;
 use crate::config::{RawConfig, Setting, Sweep};
 use crate::environment::Environment;
 use crate::error::ExperimentError;
 use crate::report::{Report, ReportRow};
-use crate::store::{Fingerprint, SweepStore, read_report};
+use crate::store::{SweepStore, read_report};
 use crate::table::Table;
 
 /// A finished sweep.
@@ -64,10 +65,9 @@ impl SettingReport {
 
 impl SweepReport {
     pub(super) fn new(sweep: &Sweep, settings: Vec<SettingReport>) -> Self {
-        let configs: Vec<String> = sweep.settings.iter().map(|setting| setting.config.to_toml()).collect();
         Self {
             experiment: sweep.settings.first().map_or_else(String::new, |setting| setting.config.name.clone()),
-            sweep: Fingerprint::of_bytes(configs.join("\n").as_bytes()).short(),
+            sweep: sweep_id(sweep),
             simulation: settings.iter().any(|setting| setting.simulation),
             keys: sweep.keys.clone(),
             config: sweep.settings.first().map(|setting| setting.config.to_raw()),
