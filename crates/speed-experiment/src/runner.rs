@@ -11,6 +11,7 @@ use speed_random::Streams;
 
 pub use self::shard::{Shard, ShardReport, run_shard};
 
+use self::shard::leave_word;
 use self::steps::{Results, counts, results};
 use crate::config::{Config, ConfigError};
 use crate::device::Device;
@@ -35,6 +36,7 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
         let results = results(context, &names, images, None)?.expect("no stage ends it");
         let (report, asked) = report(context, images, results, environment)?;
         publish(context.store, &report, &asked)?;
+        leave_word(context.store, &names, None)?;
         Ok(report)
     })
 }
@@ -54,6 +56,7 @@ pub fn run_until(
     let last = names.last_called(stage)?;
     in_run(config, options, &names, progress, |context, images, _| {
         results(context, &names, images, Some(last))?;
+        leave_word(context.store, &names, Some(last))?;
         Ok(context.store.folder().to_path_buf())
     })
 }

@@ -2,11 +2,11 @@
 
 mod atomic;
 mod beginning;
-mod claims;
 mod find;
 mod fingerprint;
 mod folder;
 mod layout;
+mod leases;
 mod list;
 mod lock;
 mod noise_key;
@@ -21,7 +21,6 @@ mod sweep;
 
 pub use atomic::write_atomic;
 pub(crate) use atomic::{remove_unfinished, write_secret};
-pub(crate) use claims::{Claim, Claimed, Holder};
 pub use find::{FinishedResults, find_any_run, find_results, find_run};
 pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_meta, unit_payload};
@@ -29,6 +28,7 @@ pub use layout::pages;
 pub(crate) use layout::{
     ASKED_PICTURES, ASKED_QUERIES, PUBLISHED, is_called, progress_path, report_path, shard_progress_path,
 };
+pub(crate) use leases::{Holder, Lease, Leased};
 pub use list::{RunNoise, RunSummary, list_runs};
 pub(crate) use lock::Lock;
 pub(crate) use noise_key::NoiseKey;

@@ -13,6 +13,7 @@ mod own_images;
 mod privacy;
 mod resume;
 mod roles;
+mod shards;
 mod sweep;
 mod terminal;
 mod truth;

@@ -68,8 +68,8 @@ pub enum ResultsFault {
     },
     /// Another process works on a stage that would be set aside.
     #[error("{holder} works on it: wait until it is done, or end it")]
-    Claimed {
-        /// The process, as its claim names it.
+    Leased {
+        /// The process, as its lease names it.
         holder: String,
     },
     /// A stage's folder holds work of other inputs.

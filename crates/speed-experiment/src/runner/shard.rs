@@ -15,7 +15,8 @@ use crate::ledger::check;
 use crate::options::RunOptions;
 use crate::progress::{Progress, Recorder};
 use crate::stages::{
-    Context, Divided, Images, Keys, LabellingStage, StageNames, StudentShare, TeachersStage, do_share, identity,
+    Context, Divided, Images, Keys, LabellingStage, StageName, StageNames, StudentShare, TeachersStage, do_share,
+    identity,
 };
 use crate::store::{Identity, RunStore, ShardMark, StageMark, SweepStore, shard_progress_path};
 use crate::sweep::sweep_id;
@@ -117,7 +118,9 @@ pub fn run_shard(
     for config in configs {
         StageNames::of(config).last_called(shard.kind.name())?;
     }
-    if ShardMark::holds(&folder, &shard.name()) {
+    let all_done =
+        |config: &&Config| ShardMark::all_hold(&RunStore::folder_of(&options.results, config), shard.kind.name());
+    if ShardMark::holds(&folder, &shard.name()) || configs.iter().all(all_done) {
         return Ok(report(None, 0));
     }
     let mut work = Work {
@@ -137,6 +140,26 @@ pub fn run_shard(
     let (units, here) = (work.units, work.here);
     ShardMark::write(&folder, &shard.name(), work.marks)?;
     Ok(report(Some(units), here))
+}
+
+/// Leaves word for shards, in the folder of a run, of which stages' units all are done: those up to `last`, or all.
+///
+/// # Errors
+/// If the disk refuses.
+pub(super) fn leave_word(
+    store: &RunStore,
+    names: &StageNames,
+    last: Option<&StageName>,
+) -> Result<(), ExperimentError> {
+    let place = |name: &StageName| names.all().position(|other| other == name);
+    let end = last.map_or(usize::MAX, |last| place(last).unwrap_or_default());
+    for kind in Kind::ALL.map(Kind::name) {
+        let done = names.last_called(kind).ok().and_then(place);
+        if done.is_some_and(|done| done <= end) {
+            ShardMark::write_all(store, kind)?;
+        }
+    }
+    Ok(())
 }
 
 fn folder_of(configs: &[&Config], sweep: Option<&Sweep>, results: &Path) -> PathBuf {

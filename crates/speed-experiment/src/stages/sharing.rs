@@ -1,4 +1,4 @@
-//! Units of work that several processes share: each does those that nobody else has claimed, and waits for the rest.
+//! Units of work that several processes share: each does those that nobody else has leased, and waits for the rest.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -8,11 +8,11 @@ use speed_nn::threads;
 
 use super::context::Context;
 use crate::error::ExperimentError;
-use crate::store::{Claim, Claimed, Holder};
+use crate::store::{Holder, Lease, Leased};
 
 /// Units of work, known by numbers.
 pub(super) trait Units: Sync {
-    /// Returns the folder and the name under which a unit is claimed.
+    /// Returns the folder and the name under which a unit is leased.
     ///
     /// # Errors
     /// If the folder cannot be made.
@@ -24,7 +24,7 @@ pub(super) trait Units: Sync {
     /// If it cannot be read.
     fn take(&self, unit: usize) -> Result<bool, ExperimentError>;
 
-    /// Does units that are claimed, and saves them. Long work may end early once `stop` is true.
+    /// Does units that are leased, and saves them. Long work may end early once `stop` is true.
     ///
     /// # Errors
     /// If the work fails; units that are saved stay.
@@ -55,7 +55,7 @@ pub(super) fn share(
         let held: Mutex<Vec<(usize, Holder)>> = Mutex::default();
         let batches: Vec<&[usize]> = todo.chunks(pace.batch.max(1)).collect();
         threads::for_each(&batches, pace.threads, |batch, stop| {
-            let (mine, theirs) = claim(context, batch, of)?;
+            let (mine, theirs) = lease(context, batch, of)?;
             held.lock().unwrap_or_else(PoisonError::into_inner).extend(theirs);
             let numbers: Vec<usize> = mine.iter().map(|(unit, _)| *unit).collect();
             if !numbers.is_empty() {
@@ -71,7 +71,7 @@ pub(super) fn share(
             context.progress.note(&waiting);
             said = Some((held.len(), holder.clone()));
         }
-        std::thread::sleep(context.store.claims().patience());
+        std::thread::sleep(context.store.leases().patience());
         todo = held.into_iter().map(|(unit, _)| unit).collect();
         todo.sort_unstable();
     }
@@ -79,20 +79,20 @@ pub(super) fn share(
 }
 
 /// The units of a batch that are to be done here, and those that others do.
-type Shared = (Vec<(usize, Claim)>, Vec<(usize, Holder)>);
+type Shared = (Vec<(usize, Lease)>, Vec<(usize, Holder)>);
 
-fn claim(context: &Context<'_>, batch: &[usize], of: &impl Units) -> Result<Shared, ExperimentError> {
+fn lease(context: &Context<'_>, batch: &[usize], of: &impl Units) -> Result<Shared, ExperimentError> {
     let (mut mine, mut theirs) = (Vec::new(), Vec::new());
     for &unit in batch {
         if of.take(unit)? {
             continue;
         }
         let (folder, name) = of.place(unit)?;
-        match context.store.claims().take(&folder, &name)? {
-            // Done between the look and the claim.
-            Claimed::Ours(_) if of.take(unit)? => {}
-            Claimed::Ours(claim) => mine.push((unit, claim)),
-            Claimed::Theirs(holder) => theirs.push((unit, holder)),
+        match context.store.leases().take(&folder, &name)? {
+            // Done between the look and the lease.
+            Leased::Ours(_) if of.take(unit)? => {}
+            Leased::Ours(lease) => mine.push((unit, lease)),
+            Leased::Theirs(holder) => theirs.push((unit, holder)),
         }
     }
     Ok((mine, theirs))

@@ -73,8 +73,8 @@ fn distinct<'a>(
     stages
 }
 
-/// The name under which a student is claimed, in its folder.
-const CLAIM: &str = "student";
+/// The name under which a student is leased, in its folder.
+const LEASE: &str = "student";
 
 /// The training of students, each a unit of work and a stage of its own.
 struct Training<'a> {
@@ -112,7 +112,7 @@ impl<'a> Training<'a> {
 
 impl Units for Training<'_> {
     fn place(&self, unit: usize) -> Result<(PathBuf, String), ExperimentError> {
-        Ok((self.context.store.place_of(&self.identities[unit])?, CLAIM.to_owned()))
+        Ok((self.context.store.place_of(&self.identities[unit])?, LEASE.to_owned()))
     }
 
     fn take(&self, unit: usize) -> Result<bool, ExperimentError> {

@@ -12,9 +12,9 @@ use zeroize::Zeroizing;
 
 use super::atomic::{write_atomic, write_json, write_new, write_new_secret, write_secret};
 use super::beginning;
-use super::claims::{self, Claims};
 use super::fingerprint::{Fingerprint, Identity};
 use super::layout::CHARGED;
+use super::leases::{self, Leases};
 use super::noise_key::{self, NoiseKey};
 use super::program::Program;
 use super::record::{FORMAT, FinishedStage, RECORD, StageRecord};
@@ -55,12 +55,12 @@ struct Sealed<M> {
 
 impl StageFolder {
     /// Opens the folder for work; what another fingerprint left there is renamed, never overwritten.
-    pub(super) fn open(folder: PathBuf, identity: &Identity, claims: &Claims) -> Result<Self, ExperimentError> {
+    pub(super) fn open(folder: PathBuf, identity: &Identity, leases: &Leases) -> Result<Self, ExperimentError> {
         let mut superseded = None;
         if folder.exists() {
             let remains = StageRemains(folder.clone());
             if !remains.is_of(identity.fingerprint) || folder.join(RECORD).exists() {
-                claims.refuse_others(&folder)?;
+                leases.refuse_others(&folder)?;
                 superseded = Some(remains.set_aside()?);
             }
         }
@@ -255,7 +255,7 @@ impl StageFolder {
             finished_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         };
         write_json(&self.folder.join(RECORD), &record)?;
-        claims::clear(&self.folder);
+        leases::clear(&self.folder);
         Ok(FinishedStage { folder: self.folder, record })
     }
 }

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::atomic::{remove_unfinished_unless, write_atomic, write_json};
-use super::claims::{Claims, is_of_claims};
 use super::fingerprint::{Fingerprint, Identity};
 use super::folder::StageFolder;
 use super::layout::{self, folders_in, is_called, name_of};
+use super::leases::{Leases, is_of_leases};
 use super::lock::Lock;
 use super::noise_key;
 use super::record::{FinishedStage, RECORD, StageRecord};
@@ -20,7 +20,7 @@ use crate::error::{ExperimentError, ResultsFault};
 pub(crate) struct RunStore {
     folder: PathBuf,
     forced: Vec<String>,
-    claims: Claims,
+    leases: Leases,
     access: Access,
 }
 
@@ -56,12 +56,12 @@ impl RunStore {
         let stages = layout::stages(&folder);
         fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &folder))?;
         let lock = Lock::try_take(folder.join(layout::LOCK), &folder)?;
-        let claims = Claims::new()?;
+        let leases = Leases::new()?;
         // Shards may be writing, which do not take the lock: their machine need not know of it.
-        remove_unfinished_unless(&folder, 2, &|stage| !claims.is_free(stage))?;
+        remove_unfinished_unless(&folder, 2, &|stage| !leases.is_free(stage))?;
         keep_config(&folder, &config.to_toml())?;
         write_json(&folder.join(layout::ENVIRONMENT), environment)?;
-        Ok(Self { folder, forced: Vec::new(), claims, access: Access::Whole { _lock: lock } })
+        Ok(Self { folder, forced: Vec::new(), leases, access: Access::Whole { _lock: lock } })
     }
 
     /// Opens the folder for a shard, which works there beside other processes; nothing is written yet. `any_program` lets it go on with
@@ -71,7 +71,7 @@ impl RunStore {
     /// If the operating system gives no random bytes.
     pub(crate) fn join(results: &Path, config: &Config, any_program: bool) -> Result<Self, ExperimentError> {
         let access = Access::Shard { config: config.to_toml(), any_program };
-        Ok(Self { folder: Self::folder_of(results, config), forced: Vec::new(), claims: Claims::new()?, access })
+        Ok(Self { folder: Self::folder_of(results, config), forced: Vec::new(), leases: Leases::new()?, access })
     }
 
     /// Returns whether a shard works here: other stages than its own are read and not made.
@@ -79,9 +79,9 @@ impl RunStore {
         matches!(self.access, Access::Shard { .. })
     }
 
-    /// Returns the claims of this process on units of work.
-    pub(crate) fn claims(&self) -> &Claims {
-        &self.claims
+    /// Returns the leases of this process on units of work.
+    pub(crate) fn leases(&self) -> &Leases {
+        &self.leases
     }
 
     /// Returns the folder of the run of `config`: the run's id is the beginning of the config's fingerprint.
@@ -151,7 +151,7 @@ impl RunStore {
     pub(crate) fn unfinished(&self, identity: &Identity) -> Result<StageFolder, ExperimentError> {
         let folder = self.stage_folder(&identity.name);
         match &self.access {
-            Access::Whole { .. } => StageFolder::open(folder, identity, &self.claims),
+            Access::Whole { .. } => StageFolder::open(folder, identity, &self.leases),
             Access::Shard { config, any_program } => {
                 let stages = layout::stages(&self.folder);
                 fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &stages))?;
@@ -162,7 +162,7 @@ impl RunStore {
         }
     }
 
-    /// Returns the folder in which a stage is claimed as a whole. What is there of the same inputs stays as it is.
+    /// Returns the folder in which a stage is leased as a whole. What is there of the same inputs stays as it is.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -180,7 +180,7 @@ impl RunStore {
     /// If another process works on it, or the folder cannot be renamed.
     pub(crate) fn set_aside(&self, name: &str) -> Result<(), ExperimentError> {
         let remains = self.remains_of(name);
-        self.claims.refuse_others(remains.folder())?;
+        self.leases.refuse_others(remains.folder())?;
         remains.set_aside().map(drop)
     }
 
@@ -330,7 +330,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), ExperimentError> {
         let temporary = tempfile::Builder::new().prefix(super::atomic::COPYING).tempdir_in(parent)?;
         for entry in fs::read_dir(from)? {
             let entry = entry?;
-            if entry.file_name() == noise_key::FILE || is_of_claims(&entry.file_name().to_string_lossy()) {
+            if entry.file_name() == noise_key::FILE || is_of_leases(&entry.file_name().to_string_lossy()) {
                 continue;
             }
             // A file is replaced and never changed, so two stages may share one; some file systems cannot.

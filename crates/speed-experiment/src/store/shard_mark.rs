@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::atomic::write_json;
 use super::fingerprint::{Fingerprint, Identity};
-use super::layout::{FINGERPRINT, shard_path};
+use super::layout::{FINGERPRINT, is_called, shard_path};
 use super::program::{Executable, Program};
-use super::record::RECORD;
+use super::record::{RECORD, StageRecord};
 use super::run::RunStore;
 use crate::error::ExperimentError;
 
@@ -31,6 +31,11 @@ pub(crate) struct StageMark {
     fingerprint: Fingerprint,
     /// The files of the shard's units; they need not be there once the stage is done.
     files: Vec<String>,
+}
+
+/// Returns the name of the file of all units of a kind.
+fn all_of(kind: &str) -> String {
+    format!("{kind}-all")
 }
 
 impl StageMark {
@@ -59,6 +64,26 @@ impl ShardMark {
         super::layout::make_shards_folder(run)?;
         let mark = Self { executable: Executable::current(), program: Some(Program::current().clone()), stages };
         write_json(&shard_path(run, shard), &mark)
+    }
+
+    /// Writes that all units of a kind of stage are done in a run, as its records say.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub(crate) fn write_all(store: &RunStore, kind: &str) -> Result<(), ExperimentError> {
+        let names = store.stage_names().into_iter().filter(|name| is_called(name, kind));
+        let marks = names.filter_map(|name| {
+            let stage = store.remains_of(&name).folder().to_path_buf();
+            let fingerprint = StageRecord::read(&stage)?.fingerprint;
+            let folder = stage.strip_prefix(store.experiment()).ok()?.to_path_buf();
+            Some(StageMark { folder, fingerprint, files: Vec::new() })
+        });
+        Self::write(store.folder(), &all_of(kind), marks.collect())
+    }
+
+    /// Returns whether a run said that all units of a kind of stage are done, and its records are there.
+    pub(crate) fn all_hold(run: &Path, kind: &str) -> bool {
+        Self::holds(run, &all_of(kind))
     }
 
     /// Returns whether the shard was done by this program and its files are there.

@@ -1,4 +1,4 @@
-//! The process that has a claim, as the claim names it.
+//! The process that has a lease, as the lease names it.
 
 use std::fmt;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::ExperimentError;
 /// The beginning of the names of the files with the counters of processes.
 const HEART: &str = "alive-";
 
-/// The process that has a claim.
+/// The process that has a lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holder {
     /// The name of its machine, for people.
@@ -22,9 +22,9 @@ pub(crate) struct Holder {
     pid: u32,
     /// Clock ticks from the boot to its start: a number that another process had before has another one.
     started: u64,
-    /// The file beside the claim whose counter grows while it lives.
+    /// The file beside the lease whose counter grows while it lives.
     pub(super) heart: String,
-    /// A text that no other claim has.
+    /// A text that no other lease has.
     pub(super) token: String,
 }
 
@@ -50,7 +50,7 @@ impl Holder {
         })
     }
 
-    /// Returns the same process as the holder of its claim of a number.
+    /// Returns the same process as the holder of its lease of a number.
     pub(super) fn numbered(&self, number: usize) -> Self {
         Self { token: format!("{}-{number}", self.token), ..self.clone() }
     }
@@ -60,7 +60,7 @@ impl Holder {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads a claim; one that is no claim is nobody's.
+    /// Reads a lease; one that is no lease is nobody's.
     pub(super) fn from_json(bytes: &[u8]) -> Self {
         serde_json::from_slice(bytes).unwrap_or_default()
     }
@@ -79,11 +79,11 @@ impl Holder {
         !self.system.is_empty() && self.system == me.system
     }
 
-    /// Reads its counter, which lies beside the claim at `claim`.
-    pub(super) fn beat(&self, claim: &Path) -> Option<u64> {
+    /// Reads its counter, which lies beside the lease at `lease`.
+    pub(super) fn beat(&self, lease: &Path) -> Option<u64> {
         // The name is from a file that may be anybody's.
         let is_name = is_heart(&self.heart) && !self.heart.contains(['/', '\\']);
-        let path = claim.with_file_name(is_name.then_some(&self.heart)?);
+        let path = lease.with_file_name(is_name.then_some(&self.heart)?);
         std::fs::read_to_string(path).ok()?.trim().parse().ok()
     }
 }
@@ -129,9 +129,9 @@ mod tests {
         let unknown = Holder { system: String::new(), ..earlier };
         assert!(!unknown.is_dead(&unknown));
         assert_eq!(Holder::from_json(&me.to_json()), me);
-        assert_eq!(Holder::from_json(b"no claim"), Holder::default());
-        // A claim of anybody's names no file elsewhere.
+        assert_eq!(Holder::from_json(b"no lease"), Holder::default());
+        // A lease of anybody's names no file elsewhere.
         let odd = Holder { heart: "alive-/../../etc/passwd".into(), ..me };
-        assert_eq!(odd.beat(Path::new("/tmp/x.claim")), None);
+        assert_eq!(odd.beat(Path::new("/tmp/x.lease")), None);
     }
 }

@@ -1,4 +1,4 @@
-//! A counter that grows while this process lives, beside each of its claims.
+//! A counter that grows while this process lives, beside each of its leases.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::error::ExperimentError;
 
-/// Counts, in every folder in which this process has a claim.
+/// Counts, in every folder in which this process has a lease.
 pub(super) struct Heart {
     name: String,
     every: Duration,
@@ -26,7 +26,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The files, each with the number of claims beside it.
+    /// The files, each with the number of leases beside it.
     files: HashMap<PathBuf, usize>,
     beat: u64,
     ended: bool,
@@ -54,7 +54,7 @@ impl Heart {
         if thread.is_none() {
             let (shared, every) = (Arc::clone(&self.shared), self.every);
             let count = move || shared.count(every);
-            let started = std::thread::Builder::new().name("claims".into()).spawn(count);
+            let started = std::thread::Builder::new().name("leases".into()).spawn(count);
             *thread = Some(started.map_err(|error| ExperimentError::Threads { source: error.into() })?);
         }
         Ok(())
@@ -64,9 +64,9 @@ impl Heart {
     pub(super) fn rest_in(&self, folder: &Path) {
         let path = folder.join(&self.name);
         let mut state = self.shared.state();
-        if let Some(claims) = state.files.get_mut(&path) {
-            *claims -= 1;
-            if *claims == 0 {
+        if let Some(leases) = state.files.get_mut(&path) {
+            *leases -= 1;
+            if *leases == 0 {
                 state.files.remove(&path);
                 let _ = fs::remove_file(&path);
             }
