@@ -164,6 +164,9 @@ impl Encrypted {
     }
 }
 
+/// Hears of the outcomes of some queries, by their indices, and of the time that each took.
+pub type OnOutcomes<'a, E> = &'a (dyn Fn(&[(usize, Outcome)], Duration) -> Result<(), E> + Sync);
+
 /// A round in one process after its sum, before its argmax.
 struct Summed {
     server: Server,
@@ -206,7 +209,7 @@ impl Encrypted {
         &self,
         votes: &NoisyVotes,
         on_sum: impl FnOnce(Duration, Duration),
-        on_outcomes: &(dyn Fn(&[(usize, Outcome)], Duration) -> Result<(), E> + Sync),
+        on_outcomes: OnOutcomes<'_, E>,
     ) -> Result<(), E> {
         /// An error of the server or of the caller.
         enum Stopped<E> {

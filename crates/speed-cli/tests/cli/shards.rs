@@ -21,7 +21,7 @@ pub(crate) fn start(place: &Workplace, results: &str, stage: &str, share: &str) 
         ["run", "config.toml", "--results", results, "--stage", stage, "--shard", share, "--threads", "1", "--json"];
     let mut command = place.command(&arguments);
     // A lease of a process that a test makes up is abandoned soon.
-    command.env("SPEED_LEASE_TIMES", "100,2000");
+    command.env("SPEED_LEASE_TIMES", "100,30000");
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -125,7 +125,9 @@ fn leases_of_processes_that_are_gone_are_taken_over_and_of_others_waited_for() {
     // A process elsewhere that lives is waited for, and the units of others are done meanwhile.
     fs::remove_file(stage.join("teacher-0002.json")).expect("removed");
     lease(&stage, 1, 1, true);
-    let mut shard = start(&place, "results", "teachers", "1/2");
+    let mut shard = place.command(&[&TEACHERS[..], &["--threads", "1", "--json"]].concat());
+    let shard = shard.env("SPEED_LEASE_TIMES", "100,2000").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut shard = shard.spawn().expect("the binary starts");
     for beat in 0..40 {
         fs::write(stage.join("alive-test"), beat.to_string()).expect("a beat");
         std::thread::sleep(Duration::from_millis(100));
