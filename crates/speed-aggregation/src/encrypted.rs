@@ -13,11 +13,12 @@ use crate::encoding::Encoding;
 use crate::exact_circuit::{ExactCircuit, InexactCircuit};
 use crate::keys::{EvaluationKey, PublicKey};
 use crate::message::Message;
+use crate::outcome::Outcome;
 use crate::parameters::Parameters;
 use crate::processor_time::processor_time;
 use crate::range::RangeError;
 use crate::round::{Round, RoundSpec};
-use crate::server::Server;
+use crate::server::{Server, ServerError};
 use crate::student::{SecretKey, generate_keys};
 use crate::teacher::Teacher;
 use crate::threads;
@@ -163,12 +164,20 @@ impl Encrypted {
     }
 }
 
-impl Aggregator for Encrypted {
-    fn aggregate(
-        &self,
-        votes: &NoisyVotes,
-        on_query: &(dyn Fn(usize, Duration) + Sync),
-    ) -> Result<Aggregated, AggregationError> {
+/// Hears of the outcomes of some queries, by their indices, and of the time that each took.
+pub type OnOutcomes<'a, E> = &'a (dyn Fn(&[(usize, Outcome)], Duration) -> Result<(), E> + Sync);
+
+/// A round in one process after its sum, before its argmax.
+struct Summed {
+    server: Server,
+    message_bytes: usize,
+    encryption: Duration,
+    sum: Duration,
+}
+
+impl Encrypted {
+    /// Lets the teachers answer and the server sum.
+    fn sum(&self, votes: &NoisyVotes) -> Result<Summed, AggregationError> {
         let placement =
             if votes.server_noise().is_some() { NoisePlacement::Central } else { NoisePlacement::Distributed };
         let terms = RoundSpec::new(&self.label, votes.shape(), votes.noise_bound());
@@ -182,7 +191,58 @@ impl Aggregator for Encrypted {
         if let Some(noise) = votes.server_noise() {
             server.add_noise(noise)?;
         }
+        Ok(Summed { server, message_bytes, encryption, sum })
+    }
 
+    fn open(&self, answer: &EncryptedAnswer) -> Result<(Outcome, usize), AggregationError> {
+        let bytes = answer.to_bytes();
+        Ok((self.secret.open(&EncryptedAnswer::from_bytes(&bytes)?)?, bytes.len()))
+    }
+
+    /// Aggregates as [`Aggregator::aggregate`] does, and hands the outcomes over, opened, as soon as they are there, so that they can be
+    /// kept: a few at a time, from the threads, with the index of each query and the time that each took. `on_sum` hears first how
+    /// long encryption and sum took.
+    ///
+    /// # Errors
+    /// If the votes cannot be aggregated exactly, a step fails, or `on_outcomes` does, after which no further query is begun.
+    pub fn aggregate_in_parts<E: From<AggregationError> + Send>(
+        &self,
+        votes: &NoisyVotes,
+        on_sum: impl FnOnce(Duration, Duration),
+        on_outcomes: OnOutcomes<'_, E>,
+    ) -> Result<(), E> {
+        /// An error of the server or of the caller.
+        enum Stopped<E> {
+            Ours(AggregationError),
+            Theirs(E),
+        }
+        impl<E> From<ServerError> for Stopped<E> {
+            fn from(error: ServerError) -> Self {
+                Self::Ours(error.into())
+            }
+        }
+        let Summed { server, encryption, sum, .. } = self.sum(votes)?;
+        on_sum(encryption, sum);
+        let queries: Vec<usize> = (0..votes.shape().queries()).collect();
+        let answered = server.answer(self.threads, &queries, &|answers, time| {
+            let opened = answers.iter().map(|answer| Ok((answer.query(), self.open(answer)?.0)));
+            let opened: Vec<_> = opened.collect::<Result<_, _>>().map_err(Stopped::Ours)?;
+            on_outcomes(&opened, time).map_err(Stopped::Theirs)
+        });
+        answered.map_err(|stopped| match stopped {
+            Stopped::Ours(error) => error.into(),
+            Stopped::Theirs(error) => error,
+        })
+    }
+}
+
+impl Aggregator for Encrypted {
+    fn aggregate(
+        &self,
+        votes: &NoisyVotes,
+        on_query: &(dyn Fn(usize, Duration) + Sync),
+    ) -> Result<Aggregated, AggregationError> {
+        let Summed { server, message_bytes, encryption, sum } = self.sum(votes)?;
         let (start, processor_start) = (Instant::now(), processor_time());
         let times = Mutex::new(vec![Duration::ZERO; votes.shape().queries()]);
         let answers = server.argmax(self.threads, &|query, time| {
@@ -195,18 +255,12 @@ impl Aggregator for Encrypted {
         let query_times = times.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
 
         let start = Instant::now();
-        let mut answer_bytes = 0;
-        let mut outcomes = Vec::with_capacity(answers.len());
-        for answer in answers {
-            let bytes = answer.to_bytes();
-            answer_bytes += bytes.len();
-            outcomes.push(self.secret.open(&EncryptedAnswer::from_bytes(&bytes)?)?);
-        }
+        let opened = answers.iter().map(|answer| self.open(answer)).collect::<Result<Vec<_>, _>>()?;
         Ok(Aggregated {
-            outcomes,
+            answer_bytes: opened.iter().map(|(_, bytes)| bytes).sum(),
+            outcomes: opened.into_iter().map(|(outcome, _)| outcome).collect(),
             query_times,
             message_bytes,
-            answer_bytes,
             key_generation: self.key_generation,
             encryption,
             sum,

@@ -93,7 +93,7 @@ pub use circuit::{Operations, Work};
 pub use codec::DecodeError;
 pub use encoding::{Encoding, EncodingError};
 #[cfg(feature = "student")]
-pub use encrypted::Encrypted;
+pub use encrypted::{Encrypted, OnOutcomes};
 pub use exact_circuit::InexactCircuit;
 pub use ids::{KeyId, RoundId};
 pub use keys::{EvaluationKey, PublicKey, SeededEvaluationKey};

@@ -85,6 +85,27 @@ impl NoisyVotes {
         Self { threshold: Some(votes), ..self }
     }
 
+    /// Returns the votes on some of the queries, in the order given, with their noise.
+    ///
+    /// # Errors
+    /// If there are none, or more than a table of votes holds.
+    ///
+    /// # Panics
+    /// If a query is none of these votes'.
+    pub fn of_queries(&self, queries: &[usize]) -> Result<Self, speed_core::ShapeError> {
+        let (shape, classes) = (self.shape.with_queries(queries.len())?, self.shape.classes());
+        let chosen = |table: &[i64]| -> Vec<i64> {
+            queries.iter().flat_map(|query| table[query * classes..(query + 1) * classes].iter().copied()).collect()
+        };
+        Ok(Self {
+            shape,
+            noise_bound: self.noise_bound,
+            values: (0..shape.teachers()).flat_map(|teacher| chosen(self.teacher(teacher))).collect(),
+            server_noise: self.server_noise.as_deref().map(chosen),
+            threshold: self.threshold,
+        })
+    }
+
     /// Returns the server's noise, queries x classes, if it is the one that adds it.
     #[must_use]
     pub fn server_noise(&self) -> Option<&[i64]> {
@@ -160,6 +181,22 @@ mod tests {
             assert!(matches!(votes.clone().with_server_noise(noise), Err(VotesError::ServerNoise { .. })));
         }
         assert_eq!(votes.with_server_noise(vec![3, -2]).expect("valid").counts(), [3, -2]);
+    }
+
+    #[test]
+    fn some_queries_keep_their_values_and_noise() {
+        let values = (0..2 * 3 * 2).collect();
+        let votes = NoisyVotes::new(shape(2, 3, 2), 9, values).expect("valid").with_threshold(4);
+        let votes = votes.with_server_noise(vec![10, 20, 30, 40, 50, 60]).expect("valid");
+        let some = votes.of_queries(&[2, 0]).expect("two queries");
+        assert_eq!((some.teacher(0), some.teacher(1)), ([4, 5, 0, 1].as_slice(), [10, 11, 6, 7].as_slice()));
+        assert_eq!(
+            (some.server_noise(), some.threshold(), some.noise_bound()),
+            (Some(&[50, 60, 10, 20][..]), Some(4), 9)
+        );
+        let counts = votes.counts();
+        assert_eq!(some.counts(), [&counts[4..], &counts[..2]].concat());
+        assert!(votes.of_queries(&[]).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod compare;
 mod data;
 mod failure;
 mod identity;
+mod part;
 mod price;
 mod privacy;
 mod round;

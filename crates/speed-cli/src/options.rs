@@ -181,7 +181,18 @@ pub(crate) struct RunOptions {
     /// Do a stage again although it is done (teachers, votes, aggregate, student, ...); what it left is set aside
     #[arg(long, value_name = "STAGE")]
     pub(crate) force: Vec<String>,
-    /// Go on with trainings that another kind of machine began: no one machine repeats them then, and the report says so
+    /// End after a stage (teachers, votes, aggregate, student, ...), without tables; what comes before it is done as well
+    #[arg(long, value_name = "STAGE", conflicts_with = "dry_run")]
+    pub(crate) stage: Option<String>,
+    /// Do a share of the stage's units and nothing else: with --stage teachers, aggregate or student, 3/50 for the third of fifty
+    /// processes that share a results folder (docs/cluster.md)
+    #[arg(long, value_name = "I/N", requires = "stage", conflicts_with = "force")]
+    pub(crate) shard: Option<String>,
+    /// Stop unless this is the id of the config's run, or of its sweep: for scripts, whose config may have changed since
+    #[arg(long, value_name = "ID")]
+    pub(crate) run: Option<String>,
+    /// Go on with trainings that another kind of machine began, and with shards of another binary: no one machine repeats them then,
+    /// and the report says so
     #[arg(long)]
     pub(crate) mix_machines: bool,
     /// Print the resolved config and the stages, and do nothing

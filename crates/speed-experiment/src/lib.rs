@@ -38,10 +38,10 @@ pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, plan};
 pub use progress::{Part, PartView, Progress, RunView, Silent, StageStatus, StageView, Work};
 pub use report::{Report, ReportRow, StageTime};
-pub use runner::run;
+pub use runner::{Shard, ShardReport, check_run_id, run, run_id, run_shard, run_until};
 pub use store::{
     FinishedResults, RunNoise, RunState, RunStatus, RunSummary, find_any_run, find_results, find_run, list_runs, pages,
     run_in_use, write_atomic,
 };
-pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep};
+pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep, run_sweep_until, sweep_id};
 pub use table::Table;

@@ -1,10 +1,19 @@
 //! A run from config to table.
 
+mod shard;
+mod steps;
+
+use std::path::PathBuf;
+
 use speed_accountant::QueryBatch;
 use speed_core::{Votes, printable_path};
 use speed_random::Streams;
 
-use crate::config::Config;
+pub use self::shard::{Shard, ShardReport, run_shard};
+
+use self::shard::leave_word;
+use self::steps::{Results, counts, results};
+use crate::config::{Config, ConfigError};
 use crate::device::Device;
 use crate::environment::Environment;
 use crate::error::ExperimentError;
@@ -14,11 +23,7 @@ use crate::picture;
 use crate::progress::{Progress, Recorder};
 use crate::publish::{Asked, publish};
 use crate::report::{AskedQueries, Report, ReportRow, RowResult, StageTime};
-use crate::stages::{
-    AccountStage, CollectedVotes, Context, Course, DataStage, Images, Keys, Labelled, LabellingStage, QueriesStage,
-    Question, RowStages, StageNames, Students, TeachersStage, Truth, VotesStage, complete, kinds_of_machine,
-    planned_classes, select_queries,
-};
+use crate::stages::{Context, Images, RowStages, StageNames, Truth, kinds_of_machine, planned_classes};
 use crate::store::{RunStore, is_called, progress_path};
 
 /// Runs `config`, going on from whatever an earlier, interrupted run left.
@@ -27,6 +32,64 @@ use crate::store::{RunStore, is_called, progress_path};
 /// See [`ExperimentError`]; finished work stays.
 pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Result<Report, ExperimentError> {
     let names = StageNames::of(config);
+    in_run(config, options, &names, progress, |context, images, environment| {
+        let results = results(context, &names, images, None)?.expect("no stage ends it");
+        let (report, asked) = report(context, images, results, environment)?;
+        publish(context.store, &report, &asked)?;
+        leave_word(context.store, &names, None)?;
+        Ok(report)
+    })
+}
+
+/// Completes the stages of `config` up to `stage`, a name or a kind as `--force` takes it, and returns the run's folder: no table is
+/// made.
+///
+/// # Errors
+/// Those of [`run`], and if there is no such stage.
+pub fn run_until(
+    config: &Config,
+    options: &RunOptions,
+    stage: &str,
+    progress: &dyn Progress,
+) -> Result<PathBuf, ExperimentError> {
+    let names = StageNames::of(config);
+    let last = names.last_called(stage)?;
+    in_run(config, options, &names, progress, |context, images, _| {
+        results(context, &names, images, Some(last))?;
+        leave_word(context.store, &names, Some(last))?;
+        Ok(context.store.folder().to_path_buf())
+    })
+}
+
+/// Returns the id of the run of `config`, which is its folder's name.
+#[must_use]
+pub fn run_id(config: &Config) -> String {
+    RunStore::id_of(config)
+}
+
+/// Checks that `id` is that of the run of `config`, below a folder of results.
+///
+/// # Errors
+/// If it is another's: both are named, and, where that run is there, the keys in which the configs differ.
+pub fn check_run_id(id: &str, config: &Config, results: &std::path::Path) -> Result<(), ConfigError> {
+    let own = run_id(config);
+    if id == own {
+        return Ok(());
+    }
+    let differs = RunStore::differences(results, config, id);
+    let differs = differs.map_or_else(String::new, |keys| format!("; these keys differ: {}", keys.join(", ")));
+    let message = format!("this config's run is {own}{differs}");
+    Err(ConfigError::Key { place: "command line".into(), key: format!("--run {id}"), message })
+}
+
+/// Works in the folder of a run, under its lock, after everything that can refuse.
+fn in_run<T>(
+    config: &Config,
+    options: &RunOptions,
+    names: &StageNames,
+    progress: &dyn Progress,
+    work: impl FnOnce(&Context<'_>, Option<&Images>, &Environment) -> Result<T, ExperimentError>,
+) -> Result<T, ExperimentError> {
     names.check(&options.force)?;
     let _arithmetic = config.arithmetic.hold()?;
     let device = Device::open(config.device)?;
@@ -44,7 +107,7 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
     if let Some(name) = images.as_ref().and_then(|images| images.handwriting.as_ref()) {
         progress.note(&format!("street digits of the handwriting in dataset {name}"));
     }
-    check_forced(&store, config, &forced_charges(config, &names, &options.force, classes)?)?;
+    check_forced(&store, config, &forced_charges(config, names, &options.force, classes)?)?;
     options.force.iter().try_for_each(|stage| store.force(stage))?;
     let context = Context {
         config,
@@ -56,34 +119,23 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
         mix_machines: options.mix_machines,
         progress,
     };
-    let (report, asked) = report(&context, &names, images.as_ref(), environment.clone())?;
-    publish(&store, &report, &asked)?;
-    Ok(report)
+    work(&context, images.as_ref(), &environment)
 }
 
-/// Completes all stages and collects their results.
+/// Makes the report of all stages' results.
 fn report(
     context: &Context<'_>,
-    names: &StageNames,
     images: Option<&Images>,
-    environment: Environment,
+    results: Results<'_>,
+    environment: &Environment,
 ) -> Result<(Report, Asked), ExperimentError> {
     let (config, store) = (context.config, context.store);
-    if let (Some(name), Some(images)) = (&names.data, images) {
-        complete(context, &DataStage { name, images })?;
-    }
-    let truth = Truth::of(config, images)?;
-    let collected = collect_votes(context, names, images, truth.as_ref())?;
-    let queries = select_queries(context, images)?;
-    complete(context, &QueriesStage { name: &names.queries, queries: &queries })?;
-    let mut results = label_rows(context, names, &collected, &queries, truth.as_ref())?;
-    train_students(context, names, images, &queries, &mut results)?;
-
+    let Results { truth, collected, queries, rows } = results;
     let asked = Asked {
-        queries: asked_queries(config, &collected.votes, &queries, truth.as_ref(), &results),
+        queries: asked_queries(config, &collected.votes, &queries, truth.as_ref(), &rows),
         pictures: images.map(|images| picture::of_queries(&images.pool, &queries)).transpose()?,
     };
-    let rows = results.into_iter().enumerate().map(|(row, result)| ReportRow::new(config, row, result)).collect();
+    let rows = rows.into_iter().enumerate().map(|(row, result)| ReportRow::new(config, row, result)).collect();
     let ledger = if config.is_simulation() { None } else { LedgerFiles::of(store.experiment()).statement()? };
     let stage_times = store.records().into_iter().map(|record| StageTime {
         stage: record.stage,
@@ -98,7 +150,7 @@ fn report(
         handwriting: images.and_then(|images| images.handwriting.clone()),
         ensemble: collected.quality,
         rows,
-        environment,
+        environment: environment.clone(),
         kinds_of_machine: kinds_of_machine(store),
         stage_times: stage_times.collect(),
         ledger,
@@ -124,89 +176,6 @@ fn asked_queries(
         rows: Vec::new(),
     }
     .with_answers(config, answers)
-}
-
-fn collect_votes(
-    context: &Context<'_>,
-    names: &StageNames,
-    images: Option<&Images>,
-    truth: Option<&Truth<'_>>,
-) -> Result<CollectedVotes, ExperimentError> {
-    let teachers = match (&names.teachers, images) {
-        (Some(name), Some(images)) => Some(complete(context, &TeachersStage { name, images })?),
-        _ => None,
-    };
-    complete(context, &VotesStage::new(&names.votes, context, images, truth, teachers.as_ref())?)
-}
-
-/// Labels the queries for every row, and accounts for the answers. Keys serve all rows and end here.
-fn label_rows(
-    context: &Context<'_>,
-    names: &StageNames,
-    collected: &CollectedVotes,
-    queries: &[usize],
-    truth: Option<&Truth<'_>>,
-) -> Result<Vec<RowResult>, ExperimentError> {
-    let config = context.config;
-    let keys = Keys::default();
-    let mut results: Vec<RowResult> = Vec::new();
-    for (index, row) in config.rows.iter().enumerate() {
-        let Some(stages) = names.rows.iter().find(|stages| stages.row == index) else {
-            // Nothing is labelled again, so nothing is paid again.
-            results.push(results[config.labels_of(index)].clone());
-            continue;
-        };
-        let queries = &queries[..row.query_count(queries.len())];
-        let CollectedVotes { votes, hash, .. } = collected;
-        let question = Question { row, votes, votes_hash: *hash, queries, truth };
-        results.push(label_row(context, stages, question, &keys)?);
-    }
-    Ok(results)
-}
-
-fn label_row(
-    context: &Context<'_>,
-    stages: &RowStages,
-    question: Question<'_>,
-    keys: &Keys,
-) -> Result<RowResult, ExperimentError> {
-    let (labels, times) = complete(context, &LabellingStage::new(&stages.labelling, question, keys))?;
-    let bounds = match &stages.account {
-        Some(name) => {
-            let counts = counts(question.votes, question.queries);
-            Some(complete(context, &AccountStage { name, row: question.row, counts: &counts })?)
-        }
-        None => None,
-    };
-    Ok(RowResult { labels, times, bounds, students: Vec::new() })
-}
-
-fn counts(votes: &Votes, queries: &[usize]) -> Vec<Vec<u32>> {
-    queries.iter().map(|&image| votes.counts(image)).collect()
-}
-
-/// Trains the students of every row on its labels.
-fn train_students(
-    context: &Context<'_>,
-    names: &StageNames,
-    images: Option<&Images>,
-    queries: &[usize],
-    results: &mut [RowResult],
-) -> Result<(), ExperimentError> {
-    let (Some(names), Some(images), config) = (&names.students, images, context.config) else { return Ok(()) };
-    let courses = config.rows.iter().zip(results.iter()).map(|(row, result)| {
-        let (queries, labels) = result.labels.labelled(queries);
-        Course { labelled: Labelled { row: &row.name, queries, labels }, method: config.method_of(row) }
-    });
-    let courses: Vec<Course<'_>> = courses.collect();
-    for course in courses.iter().filter(|course| course.is_empty()) {
-        context.progress.note(&format!("{}: no query has an answer, so no student learns", course.labelled.row));
-    }
-    let students = Students::train(context, names, images, &courses)?;
-    for (result, course) in results.iter_mut().zip(&courses) {
-        result.students = students.of(names, course, config.table.repeats);
-    }
-    Ok(())
 }
 
 /// Returns the charges for answers that are forced, where a budget may refuse them.

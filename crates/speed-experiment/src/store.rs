@@ -1,17 +1,21 @@
 //! The run store: one folder per run, stages with fingerprints, atomic files, locks. It alone knows the names of its files.
 
 mod atomic;
+mod beginning;
 mod find;
 mod fingerprint;
 mod folder;
 mod layout;
+mod leases;
 mod list;
 mod lock;
 mod noise_key;
+mod program;
 mod read;
 mod record;
 mod remains;
 mod run;
+mod shard_mark;
 mod status;
 mod sweep;
 
@@ -19,15 +23,19 @@ pub use atomic::write_atomic;
 pub(crate) use atomic::{remove_unfinished, write_secret};
 pub use find::{FinishedResults, find_any_run, find_results, find_run, run_in_use};
 pub(crate) use fingerprint::{Fingerprint, Identity};
-pub(crate) use folder::{StageFolder, unit_payload};
+pub(crate) use folder::{StageFolder, unit_meta, unit_payload};
 pub use layout::pages;
-pub(crate) use layout::{ASKED_PICTURES, ASKED_QUERIES, PUBLISHED, is_called, progress_path, report_path};
+pub(crate) use layout::{
+    ASKED_PICTURES, ASKED_QUERIES, PUBLISHED, is_called, progress_path, report_path, shard_progress_path,
+};
+pub(crate) use leases::{Holder, Lease, Leased};
 pub use list::{RunNoise, RunSummary, list_runs};
 pub(crate) use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub(crate) use read::{read_report, read_stage_file, read_table};
 pub(crate) use record::FinishedStage;
 pub(crate) use run::{RunStore, StageState};
+pub(crate) use shard_mark::{ShardMark, StageMark};
 pub(crate) use status::{ProgressFile, write_progress};
 pub use status::{RunState, RunStatus};
 pub(crate) use sweep::SweepStore;

@@ -8,6 +8,8 @@ mod plots;
 mod progress;
 mod report;
 
+use std::path::PathBuf;
+
 pub use lines::{Spread, SweepLine};
 pub(crate) use report::NOTES;
 pub use report::{SettingReport, SweepReport};
@@ -17,7 +19,8 @@ use crate::error::ExperimentError;
 use crate::options::RunOptions;
 use crate::plan::{Plan, plan_with};
 use crate::progress::Progress;
-use crate::runner::run;
+use crate::runner::{run, run_until};
+use crate::store::{Fingerprint, SweepStore};
 use crate::sweep::progress::SettingProgress;
 
 /// Runs every setting of a sweep, and writes its tables beside the runs.
@@ -39,6 +42,34 @@ pub fn run_sweep(sweep: &Sweep, options: &RunOptions, progress: &dyn Progress) -
     let report = SweepReport::new(sweep, reports);
     report.publish(&options.results)?;
     Ok(report)
+}
+
+/// Completes the stages of every setting up to `stage`, a name or a kind; no table is made. Returns the folder of the sweep.
+///
+/// # Errors
+/// Those of [`run_sweep`], and if a setting has no such stage.
+pub fn run_sweep_until(
+    sweep: &Sweep,
+    options: &RunOptions,
+    stage: &str,
+    progress: &dyn Progress,
+) -> Result<PathBuf, ExperimentError> {
+    refuse_force(sweep, options)?;
+    let (all, mut folder) = (sweep.settings.len(), options.results.clone());
+    for (index, setting) in sweep.settings.iter().enumerate() {
+        progress.note(&format!("setting {} of {all}: {}", index + 1, shown(sweep, setting)));
+        let own = SettingProgress::new(progress, index + 1, all);
+        run_until(&setting.config, options, stage, &own)?;
+        folder = SweepStore::folder_of(&options.results, &setting.config.name, &sweep_id(sweep));
+    }
+    Ok(folder)
+}
+
+/// Returns the id of a sweep: the beginning of the fingerprint of all its configs.
+#[must_use]
+pub fn sweep_id(sweep: &Sweep) -> String {
+    let configs: Vec<String> = sweep.settings.iter().map(|setting| setting.config.to_toml()).collect();
+    Fingerprint::of_bytes(configs.join("\n").as_bytes()).short()
 }
 
 /// Tells the work and the price of every setting, and does nothing.

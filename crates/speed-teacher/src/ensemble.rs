@@ -10,6 +10,7 @@ use speed_nn::threads::{self, QueueError};
 use speed_random::Streams;
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 /// An ensemble that was not trained or did not vote; `E` is the error of the caller's own function.
 #[derive(Debug, thiserror::Error)]
@@ -64,11 +65,28 @@ pub fn train_ensemble<E: std::error::Error + Send + 'static>(
         return Err(TeacherError::NoSuchTeacher { teacher, teachers: partitions.len() }.into());
     }
     threads::for_each(todo, threads, |&index, stop| {
-        let family = streams.child("teacher", index as u64);
-        let trained = train_teacher(index, config, data, partitions[index].clone(), &family, device, stop)?;
+        let trained = train_member(index, config, data, partitions[index].clone(), streams, device, stop)?;
         on_finished(trained).map_err(EnsembleError::Caller)
     })?;
     Ok(())
+}
+
+/// Trains one teacher of an ensemble, which has the bits that [`train_ensemble`] gives it if this runs in a one-thread rayon pool:
+/// `streams` is the ensemble's family.
+///
+/// # Errors
+/// Those of [`train_teacher`].
+pub fn train_member(
+    index: usize,
+    config: &TeacherConfig,
+    data: &Split,
+    partition: Range<usize>,
+    streams: &Streams,
+    device: &Device,
+    stop: &AtomicBool,
+) -> Result<TrainedTeacher, TeacherError> {
+    let family = streams.child("teacher", index as u64);
+    train_teacher(index, config, data, partition, &family, device, stop)
 }
 
 /// Returns the labels that each of `teachers` teachers gives to the images of `pool`. `load(i)` gives teacher i, for example from

@@ -17,7 +17,7 @@ pub use burn::tensor::Device;
 
 pub use architecture::{Architecture, TeacherNetwork};
 pub use config::{OptimizerKind, Schedule, TeacherConfig};
-pub use ensemble::{EnsembleError, ensemble_votes, train_ensemble};
+pub use ensemble::{EnsembleError, ensemble_votes, train_ensemble, train_member};
 pub use error::TeacherError;
 pub use speed_training::{Classifier, InvalidField, RegistrationError};
 pub use teacher::Teacher;

@@ -1,6 +1,7 @@
 //! The circuit of the paper with its keys.
 
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
@@ -115,15 +116,42 @@ impl PaperArgmax {
         threads: NonZeroUsize,
         on_query: &(dyn Fn(usize, Duration) + Sync),
     ) -> Result<Vec<PaperAnswer>, AggregationError> {
-        let pool = threads::pool(threads)?;
-        let counts = votes.counts();
-        let argmax = |(query, counts): (usize, &[i64])| {
-            let answer = self.argmax(query as u64, counts)?;
+        let queries: Vec<usize> = (0..votes.shape().queries()).collect();
+        let answers = Mutex::new(Vec::with_capacity(queries.len()));
+        self.aggregate_queries::<AggregationError>(votes, &queries, threads, &|query, answer| {
             on_query(query, answer.time);
-            Ok(answer)
-        };
+            answers.lock().unwrap_or_else(PoisonError::into_inner).push((query, answer));
+            Ok(())
+        })?;
+        let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        answers.sort_by_key(|(query, _)| *query);
+        Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+    }
+
+    /// Computes the same for some queries of a round, summed in the clear. Queries run in parallel, one per thread; `on_answer` is
+    /// called as they finish, with the query's index.
+    ///
+    /// # Errors
+    /// If threads cannot be started, the operating system gives no randomness, or `on_answer` fails, after which no further query is
+    /// begun.
+    ///
+    /// # Panics
+    /// If a query is none of these votes'.
+    pub fn aggregate_queries<E: From<AggregationError> + Send>(
+        &self,
+        votes: &NoisyVotes,
+        queries: &[usize],
+        threads: NonZeroUsize,
+        on_answer: &(dyn Fn(usize, PaperAnswer) -> Result<(), E> + Sync),
+    ) -> Result<(), E> {
+        let pool = threads::pool(threads).map_err(AggregationError::from)?;
+        let (counts, classes) = (votes.counts(), votes.shape().classes());
         pool.install(|| {
-            counts.par_chunks_exact(votes.shape().classes()).enumerate().with_max_len(1).map(argmax).collect()
+            queries.par_iter().with_max_len(1).try_for_each(|&query| {
+                let counts = &counts[query * classes..(query + 1) * classes];
+                let answer = self.argmax(query as u64, counts).map_err(AggregationError::from)?;
+                on_answer(query, answer)
+            })
         })
     }
 

@@ -5,12 +5,12 @@ use std::num::NonZeroUsize;
 use speed_accountant::round_up;
 use speed_core::printable_path;
 use speed_experiment::{
-    Config, Cost, ExperimentError, Plan, PlannedStage, RunOptions, Source, StageCost, Sweep, plan,
+    Config, Cost, ExperimentError, Plan, PlannedStage, RunOptions, Source, StageCost, Sweep, check_run_id, plan,
     run as run_experiment,
 };
 
 use super::runs::report_text;
-use super::{Failure, print, print_json, sweep};
+use super::{Failure, part, print, print_json, sweep};
 use crate::options::RunOptions as RunArguments;
 use crate::progress::Reporter;
 
@@ -38,12 +38,20 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         mix_machines: options.mix_machines,
     };
     if let Some(swept) = Sweep::load(&source)? {
-        return match options.dry_run {
-            true => sweep::dry_run(&swept, &settings, options.json),
-            false => sweep::run(&swept, &settings, options.json, reporter),
+        sweep::check_id(options, &swept)?;
+        return match (options.dry_run, &options.stage) {
+            (true, _) => sweep::dry_run(&swept, &settings, options.json),
+            (false, Some(stage)) => part::of_sweep(options, stage, &swept, &settings, reporter),
+            (false, None) => sweep::run(&swept, &settings, options.json, reporter),
         };
     }
     let config = Config::load(&source)?;
+    if let Some(id) = &options.run {
+        check_run_id(id, &config, &options.results)?;
+    }
+    if let Some(stage) = &options.stage {
+        return part::of_run(options, stage, &config, &settings, reporter);
+    }
     if options.dry_run {
         let plan = plan(&config, &settings)?;
         return if options.json { print_json(&plan) } else { print(&plan_text(&plan)) };

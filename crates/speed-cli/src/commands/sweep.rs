@@ -3,11 +3,12 @@
 use serde_json::json;
 use speed_accountant::round_up;
 use speed_core::printable_path;
-use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep};
+use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep, sweep_id};
 
 use super::run::cost_text;
 use super::runs::sweep_text;
-use super::{Failure, print, print_json};
+use super::{Failure, print, print_json, usage};
+use crate::options::RunOptions as RunArguments;
 use crate::progress::Reporter;
 
 pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Reporter) -> Result<(), Failure> {
@@ -18,6 +19,17 @@ pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Re
     }
     let folder = report.folder(&options.results);
     print(&sweep_text(&report, &folder))
+}
+
+/// Refuses a sweep whose id is not that of `--run`.
+pub(super) fn check_id(options: &RunArguments, sweep: &Sweep) -> Result<(), Failure> {
+    let id = sweep_id(sweep);
+    match &options.run {
+        Some(expected) if *expected != id => {
+            Err(usage("run", format!("expected {expected}, this config's sweep is {id}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result<(), Failure> {

@@ -14,6 +14,7 @@ mod pages;
 mod privacy;
 mod resume;
 mod roles;
+mod shards;
 mod sweep;
 mod terminal;
 mod truth;

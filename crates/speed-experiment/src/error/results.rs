@@ -74,6 +74,43 @@ pub enum ResultsFault {
         /// This machine's kind.
         here: String,
     },
+    /// Another process works on a stage that would be set aside.
+    #[error("{holder} works on it: wait until it is done, or end it")]
+    Leased {
+        /// The process, as its lease names it.
+        holder: String,
+    },
+    /// A stage's folder holds work of other inputs.
+    #[error(
+        "holds work of other inputs ({}). A shard sets nothing aside: `speed run` with the same config and --stage does",
+        if differs.is_empty() { "or of another version".to_owned() } else { format!("these differ: {}", differs.join(", ")) }
+    )]
+    OtherInputs {
+        /// The names of the inputs that differ, as far as the folder tells.
+        differs: Vec<String>,
+    },
+    /// Another program began the stage.
+    #[error(
+        "was begun by another program ({first}; here {here}): shards of one stage are to be of one. Use the same binary          everywhere, or, if both compute the same, --mix-machines"
+    )]
+    OtherProgram {
+        /// The program that began it.
+        first: String,
+        /// This one.
+        here: String,
+    },
+    /// A stage that a shard reads is not done.
+    #[error("is not done, and a shard does nothing but its units: first `speed run CONFIG --stage {stage}`")]
+    NotDone {
+        /// The stage.
+        stage: String,
+    },
+    /// A finished stage is damaged, and a shard does not do it again.
+    #[error("{damage}: `speed run` with the same config does the stage again")]
+    Damaged {
+        /// The damage.
+        damage: Damage,
+    },
     /// A stage that was done is gone.
     #[error("was taken away by another run of the experiment: run again")]
     TakenAway,

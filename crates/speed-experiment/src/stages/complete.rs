@@ -3,14 +3,36 @@
 use super::context::Context;
 use super::machine;
 use super::stage::Stage;
-use crate::error::ExperimentError;
+use crate::error::{ExperimentError, ResultsFault};
 use crate::store::{Identity, StageState};
 
-/// Returns the output of `stage`, which is run unless it is done with the same fingerprint.
+/// Returns the output of `stage`, which is run unless it is done with the same fingerprint. A shard runs nothing: it reads what is done.
+///
+/// # Errors
+/// If the stage fails, or a shard finds it not done.
+pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
+    if context.store.is_shard() { find(context, stage) } else { perform(context, stage) }
+}
+
+/// Returns the output of a stage that another process did.
+fn find<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
+    let identity = identify(context, stage)?;
+    let done = match stage.is_read_by_shards() {
+        true => context.store.done(&identity),
+        false => context.store.recorded(&identity),
+    };
+    let done = done.ok_or_else(|| ExperimentError::Results {
+        path: context.store.remains_of(&identity.name).folder().to_path_buf(),
+        fault: ResultsFault::NotDone { stage: identity.name.clone() },
+    })?;
+    stage.load(context, &done)
+}
+
+/// Returns the output of `stage` likewise, in a shard as well.
 ///
 /// # Errors
 /// If the stage fails.
-pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
+pub(super) fn perform<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
     context.progress.started(stage.name());
     let identity = identify(context, stage)?;
     let done = match open(context, stage, &identity)? {
@@ -45,7 +67,7 @@ fn open<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Resu
     Ok(state)
 }
 
-fn identify<S: Stage>(context: &Context<'_>, stage: &S) -> Result<Identity, ExperimentError> {
+pub(super) fn identify<S: Stage>(context: &Context<'_>, stage: &S) -> Result<Identity, ExperimentError> {
     let inputs = stage.inputs(context)?;
     let (name, kind, version) = (stage.name(), stage.kind(), stage.code_version());
     let identity = if stage.depends_on_machine() {

@@ -1,5 +1,6 @@
 //! The labelling of a row's queries: noise shares, then plurality, clear-text argmax, or the homomorphic one.
 
+mod answers;
 mod argmax;
 mod keys;
 mod noise;
@@ -14,15 +15,17 @@ use std::cell::OnceCell;
 
 use serde_json::{Value, json};
 
-use self::argmax::Method;
+use self::answers::Answers;
+use self::argmax::{Labelled, Method};
 use super::context::Context;
+use super::divided::Divided;
 use super::names::StageName;
 use super::stage::Stage;
 use super::truth::Truth;
 use crate::config::AggregationKind;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::ledger::Payment;
-use crate::store::{FinishedStage, Identity, StageFolder, StageState};
+use crate::store::{FinishedStage, Identity, StageFolder, StageState, unit_meta};
 
 /// The kind of these stages: answers are the same whatever their row is called.
 const KIND: &str = "aggregate";
@@ -58,6 +61,27 @@ impl<'a> LabellingStage<'a> {
         }
         let method = Method::open(context, self.keys, &self.question)?;
         Ok(self.method.get_or_init(|| method))
+    }
+
+    fn is_encrypted(&self) -> bool {
+        self.question.row.aggregation == AggregationKind::Encrypted
+    }
+
+    /// Returns whether every query has an answer that is kept, as shards leave them.
+    fn has_all_answers(&self, context: &Context<'_>, identity: &Identity) -> bool {
+        let remains = context.store.remains_of(&identity.name);
+        let is_there = |query| remains.folder().join(unit_meta(&answers::unit(query))).exists();
+        remains.is_of(identity.fingerprint) && (0..self.question.queries.len()).all(is_there)
+    }
+
+    /// Says how many labels there are.
+    fn say(&self, context: &Context<'_>, labelled: &Labelled) {
+        let (row, queries, given) =
+            (&self.question.row.name, labelled.labels.len(), labelled.labels.iter().flatten().count());
+        context.progress.end(&match given < queries {
+            true => format!("{row}: {given} labels of {queries} queries"),
+            false => format!("{row}: {given} labels"),
+        });
     }
 
     fn payment<'p>(&self, context: &Context<'p>, answers: &'p Identity) -> Payment<'p>
@@ -117,7 +141,9 @@ impl Stage for LabellingStage<'_> {
         if payment.is_underway()? || !is_done() {
             // Failures without a query come before the charge, and every answer after it: one may be charged and not given yet,
             // never the other way round.
-            self.method(context)?;
+            if self.is_encrypted() && !self.has_all_answers(context, identity) {
+                self.method(context)?;
+            }
             if let Some(folder) = payment.settle(is_done)? {
                 return Ok(StageState::Outstanding(folder));
             }
@@ -134,14 +160,25 @@ impl Stage for LabellingStage<'_> {
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let Question { row, queries, truth, .. } = self.question;
         let noise = noise::NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
-        let labelled = self.method(context)?.label(context, &self.question, &noise)?;
+        let labelled = match self.is_encrypted() {
+            true => {
+                let all: Vec<usize> = (0..queries.len()).collect();
+                let answers = Answers::of(context, self.question, folder, &noise, &all, || self.method(context))?;
+                let here = answers.share(&all)?;
+                let labelled = answers.labelled()?;
+                folder.resumed(all.len() - here);
+                labelled
+            }
+            false => argmax::in_clear(context, &self.question, &noise)?,
+        };
+        self.say(context, &labelled);
         let times = LabellingTimes::new(&labelled, context.threads);
         let of_images = truth.filter(|truth| truth.digest().is_some());
         let accuracy = of_images.and_then(|truth| record::share_right(&labelled.labels, queries, truth));
         let labels = RowLabels::new(row, labelled, noise.count, accuracy);
         folder.write(LABELS, labels.to_csv(queries).as_bytes())?;
         folder.write_json(RECORD, &labels)?;
-        if row.aggregation == AggregationKind::Encrypted {
+        if self.is_encrypted() {
             folder.write_json(TIMES, &times)?;
         }
         Ok(vec![LABELS.into(), RECORD.into()])
@@ -149,7 +186,12 @@ impl Stage for LabellingStage<'_> {
 
     /// The answers are given: the key of their noise is removed.
     fn clean_up(&self, context: &Context<'_>, identity: &Identity) -> Result<(), ExperimentError> {
-        self.payment(context, identity).forget_noise()
+        self.payment(context, identity).forget_noise()?;
+        if self.is_encrypted() {
+            // The labels say what they said.
+            context.store.remains_of(self.name).remove_all(answers::UNIT);
+        }
+        Ok(())
     }
 
     fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<Self::Output, ExperimentError> {
@@ -163,5 +205,24 @@ impl Stage for LabellingStage<'_> {
             labels.label_accuracy = record::share_right(&labels.labels, queries, truth);
         }
         Ok((labels, times))
+    }
+}
+
+impl Divided for LabellingStage<'_> {
+    /// Queries on ciphertexts; in clear text all of them take a moment, and the run that assembles answers them.
+    fn units(&self, _: &Context<'_>) -> usize {
+        if self.is_encrypted() { self.question.queries.len() } else { 0 }
+    }
+
+    fn files(&self, query: usize) -> Vec<String> {
+        vec![unit_meta(&answers::unit(query))]
+    }
+
+    fn share(&self, context: &Context<'_>, folder: &StageFolder, units: &[usize]) -> Result<usize, ExperimentError> {
+        let noise = noise::NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
+        let answers = Answers::of(context, self.question, folder, &noise, units, || self.method(context))?;
+        let here = answers.share(units)?;
+        context.progress.end(&format!("{}: {} queries answered", self.question.row.name, units.len()));
+        Ok(here)
     }
 }

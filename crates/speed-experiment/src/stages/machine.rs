@@ -1,17 +1,18 @@
 //! Stages that compute networks: their bits depend on the kind of machine, which is in their fingerprints.
 //!
-//! A stage that one kind began another does not go on with, unless it is told to; then the stage's file `arithmetic` has a line
-//! for each kind that took part, the first of which is in the fingerprint.
+//! A stage that one kind began another does not go on with, unless it is told to: the stage's file `arithmetic` names the first, which
+//! is in the fingerprint, and a file `arithmetic-...` each other that took part. Units say which kind did them.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use speed_core::Digest;
 
 use super::context::Context;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::store::{Identity, RunStore, StageFolder};
 
-/// The file of the kinds of machine that computed a stage; also the key among its inputs.
+/// The file of the kind of machine that began a stage; also the key among its inputs.
 const FILE: &str = "arithmetic";
 
 /// Returns the identity of a stage that computes networks, with the kind of machine among its inputs.
@@ -55,18 +56,24 @@ pub(super) fn identify(
 /// # Errors
 /// If the disk refuses.
 pub(super) fn note(context: &Context<'_>, folder: &StageFolder) -> Result<(), ExperimentError> {
-    let mut kinds = folder.read_partial(FILE).and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
-    if kinds.lines().any(|kind| kind == context.arithmetic) {
+    let kind = format!("{}\n", context.arithmetic);
+    let is_noted = |name: &str| {
+        folder
+            .read_partial(name)
+            .is_some_and(|text| String::from_utf8_lossy(&text).lines().any(|line| line == kind.trim_end()))
+    };
+    folder.write_first(FILE, kind.as_bytes())?;
+    if is_noted(FILE) {
         return Ok(());
     }
-    kinds.push_str(context.arithmetic);
-    kinds.push('\n');
-    folder.write(FILE, kinds.as_bytes())
+    // A file a kind: machines that come together write none of the same.
+    let own = format!("{FILE}-{}", &Digest::of(context.arithmetic).to_hex()[..8]);
+    if is_noted(&own) { Ok(()) } else { folder.write(&own, kind.as_bytes()) }
 }
 
 /// Returns the kinds of machine that computed the networks of a run.
 pub(crate) fn kinds(store: &RunStore) -> Vec<String> {
-    let stages = store.stage_names().into_iter().filter_map(|name| store.remains_of(&name).read(FILE));
+    let stages = store.stage_names().into_iter().flat_map(|name| store.remains_of(&name).read_all(FILE));
     let kinds: BTreeSet<String> = stages.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
     kinds.into_iter().collect()
 }

@@ -102,15 +102,28 @@ impl StageNames {
     pub(crate) fn check(&self, forced: &[String]) -> Result<(), ConfigError> {
         for stage in forced {
             if !self.all().any(|name| is_called(name, stage)) {
-                let known: Vec<&str> = self.all().map(|name| &**name).collect();
-                return Err(ConfigError::Key {
-                    place: "command line".into(),
-                    key: format!("--force {stage}"),
-                    message: format!("no such stage; this config has {}", known.join(", ")),
-                });
+                return Err(self.no_such("--force", stage));
             }
         }
         Ok(())
+    }
+
+    /// Returns the last of the stages that `--stage` names.
+    ///
+    /// # Errors
+    /// If it names none, with the names that there are.
+    pub(crate) fn last_called(&self, stage: &str) -> Result<&StageName, ConfigError> {
+        let called = self.all().filter(|name| is_called(name, stage));
+        called.last().ok_or_else(|| self.no_such("--stage", stage))
+    }
+
+    fn no_such(&self, option: &str, stage: &str) -> ConfigError {
+        let known: Vec<&str> = self.all().map(|name| &**name).collect();
+        ConfigError::Key {
+            place: "command line".into(),
+            key: format!("{option} {stage}"),
+            message: format!("no such stage; this config has {}", known.join(", ")),
+        }
     }
 }
 

@@ -41,6 +41,11 @@ pub(crate) trait Stage {
         false
     }
 
+    /// Returns whether shards of later stages read its outputs, which are checked then: of others the record is enough.
+    fn is_read_by_shards(&self) -> bool {
+        true
+    }
+
     /// Finds the finished stage, or opens its folder for work.
     ///
     /// # Errors

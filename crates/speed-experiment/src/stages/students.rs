@@ -8,16 +8,18 @@ mod student;
 pub(crate) use record::{EpochAccuracy, PICTURE, StudentRun, read_epochs};
 pub(crate) use student::{Course, Labelled};
 
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use speed_nn::threads;
-
 use self::student::Student;
-use super::complete::complete;
+use super::complete::{identify, perform};
 use super::context::Context;
 use super::data::Images;
 use super::names::StudentNames;
+use super::sharing::{Pace, Units, share};
 use crate::error::ExperimentError;
+use crate::store::Identity;
 
 /// The trained students of a run.
 #[derive(Default)]
@@ -34,22 +36,15 @@ impl Students {
         images: &Images,
         courses: &[Course<'_>],
     ) -> Result<Self, ExperimentError> {
-        let mut stages: Vec<Student<'_>> = Vec::new();
-        for course in courses.iter().filter(|course| !course.is_empty()) {
-            for repeat in 0..context.config.table.repeats {
-                let stage = Student::new(names, images, course, repeat);
-                if stages.iter().all(|other| !other.is_same(&stage)) {
-                    stages.push(stage);
-                }
-            }
-        }
+        let stages = distinct(context, names, images, courses);
         let epochs = stages.iter().map(|stage| u64::from(stage.epochs(context))).sum();
         context.progress.started(names.kind());
         context.progress.begin(&format!("train {} students", stages.len()), "epochs", epochs, 0);
-        let students = Self(train_all(context, &stages)?);
+        let work = Training::new(context, &stages)?;
+        work.train(&(0..stages.len()).collect::<Vec<_>>())?;
         context.progress.end(&format!("{} students trained", stages.len()));
         context.progress.finished(names.kind(), false);
-        Ok(students)
+        Ok(Self(work.into_runs()))
     }
 
     /// Returns the students of one course, one per repeat.
@@ -59,13 +54,118 @@ impl Students {
     }
 }
 
-fn train_all(context: &Context<'_>, stages: &[Student<'_>]) -> Result<Vec<StudentRun>, ExperimentError> {
-    let finished = Mutex::new(Vec::new());
-    threads::for_each(stages, context.threads.get(), |stage, stop| {
-        let number = 1 + stages.iter().position(|other| other.is_same(stage)).unwrap_or(0);
-        let run = complete(context, &stage.until(stop, (number, stages.len())))?;
-        finished.lock().unwrap_or_else(PoisonError::into_inner).push(run);
+/// Returns the students of all courses, each once.
+fn distinct<'a>(
+    context: &Context<'_>,
+    names: &StudentNames,
+    images: &'a Images,
+    courses: &'a [Course<'a>],
+) -> Vec<Student<'a>> {
+    let mut stages: Vec<Student<'_>> = Vec::new();
+    for course in courses.iter().filter(|course| !course.is_empty()) {
+        for repeat in 0..context.config.table.repeats {
+            let stage = Student::new(names, images, course, repeat);
+            if stages.iter().all(|other| !other.is_same(&stage)) {
+                stages.push(stage);
+            }
+        }
+    }
+    stages
+}
+
+/// The name under which a student is leased, in its folder.
+const LEASE: &str = "student";
+
+/// The training of students, each a unit of work and a stage of its own.
+struct Training<'a> {
+    context: &'a Context<'a>,
+    stages: &'a [Student<'a>],
+    identities: Vec<Identity>,
+    runs: Mutex<Vec<StudentRun>>,
+}
+
+impl<'a> Training<'a> {
+    fn new(context: &'a Context<'a>, stages: &'a [Student<'a>]) -> Result<Self, ExperimentError> {
+        let identities = stages.iter().map(|stage| identify(context, stage)).collect::<Result<_, _>>()?;
+        Ok(Self { context, stages, identities, runs: Mutex::default() })
+    }
+
+    /// Sees to it that some students are trained, and returns how many were here.
+    fn train(&self, units: &[usize]) -> Result<usize, ExperimentError> {
+        share(self.context, units, Pace { threads: self.context.threads.get(), batch: 1 }, self)
+    }
+
+    fn keep(&self, run: StudentRun) {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).push(run);
+    }
+
+    fn into_runs(self) -> Vec<StudentRun> {
+        self.runs.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn perform(&self, unit: usize, stop: &AtomicBool) -> Result<(), ExperimentError> {
+        let stage = self.stages[unit].until(stop, (unit + 1, self.stages.len()));
+        self.keep(perform(self.context, &stage)?);
         Ok(())
-    })?;
-    Ok(finished.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Units for Training<'_> {
+    fn place(&self, unit: usize) -> Result<(PathBuf, String), ExperimentError> {
+        Ok((self.context.store.place_of(&self.identities[unit])?, LEASE.to_owned()))
+    }
+
+    fn take(&self, unit: usize) -> Result<bool, ExperimentError> {
+        let is_done = self.context.store.done(&self.identities[unit]).is_some();
+        if is_done {
+            self.perform(unit, &AtomicBool::new(false))?;
+        }
+        Ok(is_done)
+    }
+
+    fn work(&self, units: &[usize], stop: &AtomicBool) -> Result<(), ExperimentError> {
+        units.iter().try_for_each(|&unit| self.perform(unit, stop))
+    }
+}
+
+/// The students of a run, as shards know them.
+pub(crate) struct StudentShare<'a> {
+    context: &'a Context<'a>,
+    names: &'a StudentNames,
+    stages: Vec<Student<'a>>,
+}
+
+impl<'a> StudentShare<'a> {
+    /// Finds the students of the courses.
+    pub(crate) fn new(
+        context: &'a Context<'a>,
+        names: &'a StudentNames,
+        images: &'a Images,
+        courses: &'a [Course<'a>],
+    ) -> Self {
+        Self { context, names, stages: distinct(context, names, images, courses) }
+    }
+
+    /// Returns the identity of each.
+    ///
+    /// # Errors
+    /// If inputs cannot be read.
+    pub(crate) fn identities(&self) -> Result<Vec<Identity>, ExperimentError> {
+        Ok(Training::new(self.context, &self.stages)?.identities)
+    }
+
+    /// Sees to it that some are trained, and returns how many were here.
+    ///
+    /// # Errors
+    /// If a training fails.
+    pub(crate) fn train(&self, units: &[usize]) -> Result<usize, ExperimentError> {
+        let context = self.context;
+        let epochs = units.iter().map(|&unit| u64::from(self.stages[unit].epochs(context))).sum();
+        context.progress.started(self.names.kind());
+        context.progress.begin(&format!("train {} students", units.len()), "epochs", epochs, 0);
+        let done = Training::new(context, &self.stages)?.train(units)?;
+        context.progress.end(&format!("{} students trained", units.len()));
+        context.progress.finished(self.names.kind(), false);
+        Ok(done)
+    }
 }

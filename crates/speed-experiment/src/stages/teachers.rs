@@ -1,23 +1,30 @@
 //! Training of the private ensemble: one unit of work per teacher, each saved when it is finished.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use speed_data::partition;
-use speed_teacher::{TeacherMetrics, TrainedTeacher, train_ensemble};
+use speed_data::{Split, partition};
+use speed_nn::threads;
+use speed_teacher::{TeacherMetrics, train_member};
 
 use super::context::Context;
 use super::data::Images;
+use super::divided::Divided;
 use super::names::StageName;
+use super::sharing::{Pace, Units, share};
 use super::stage::Stage;
 use crate::csv;
 use crate::error::{ExperimentError, Mismatch};
-use crate::store::{Fingerprint, FinishedStage, StageFolder, unit_payload};
+use crate::store::{Fingerprint, FinishedStage, StageFolder, unit_meta, unit_payload};
 
 /// Metrics of all teachers; holds times.
 const METRICS: &str = "metrics.csv";
-const METRICS_HEAD: [&str; 7] =
-    ["teacher", "images", "steps", "final_loss", "train_accuracy", "validation_accuracy", "seconds"];
+const METRICS_HEAD: [&str; 8] =
+    ["teacher", "images", "steps", "final_loss", "train_accuracy", "validation_accuracy", "seconds", "arithmetic"];
 
 /// The training of the ensemble.
 pub(crate) struct TeachersStage<'a> {
@@ -63,6 +70,10 @@ impl Stage for TeachersStage<'_> {
         true
     }
 
+    fn is_read_by_shards(&self) -> bool {
+        false
+    }
+
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let config = context.config;
         let mut inputs = json!({
@@ -82,25 +93,12 @@ impl Stage for TeachersStage<'_> {
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-        let (config, train) = (&context.config.teacher, &self.images.train);
-        let teachers = context.config.ensemble.teachers;
-        let partitions = partition::blocks(train.len(), teachers)?;
-        let todo: Vec<usize> =
-            (0..teachers).filter(|i| folder.read_unit::<TeacherMetrics>(&unit(*i)).is_none()).collect();
-        folder.resumed(teachers - todo.len());
-        context.progress.begin("train teachers", "teachers", teachers as u64, (teachers - todo.len()) as u64);
-        let finished = |trained: TrainedTeacher| -> Result<(), ExperimentError> {
-            let weights = trained.teacher.to_bytes()?;
-            folder.write_unit(&unit(trained.index), &weights, &trained.metrics)?;
-            let note =
-                format!("teacher {} fits {:.1} % of its images", trained.index, 100.0 * trained.metrics.train_accuracy);
-            context.progress.advance(1, &note);
-            Ok(())
-        };
-        let streams = &context.streams;
-        let (device, threads) = (&context.device.burn, context.threads.get());
-        train_ensemble(config, train, &partitions, &todo, streams, device, threads, &finished)?;
-        folder.write(METRICS, metrics_csv(folder, &partitions)?.as_bytes())?;
+        let teachers = self.units(context);
+        let work = Training::new(self, context, folder)?;
+        let done = work.train((0..teachers).collect())?;
+        let metrics = work.metrics_csv()?;
+        folder.resumed(teachers - done);
+        folder.write(METRICS, metrics.as_bytes())?;
         context.progress.end(&format!("{teachers} teachers trained"));
         Ok((0..teachers).map(|teacher| unit_payload(&unit(teacher))).collect())
     }
@@ -110,19 +108,116 @@ impl Stage for TeachersStage<'_> {
     }
 }
 
-fn metrics_csv(folder: &StageFolder, partitions: &[Range<usize>]) -> Result<String, ExperimentError> {
-    let lines = partitions.iter().enumerate().map(|(teacher, partition)| {
-        let (_, unit) = folder.read_unit::<TeacherMetrics>(&unit(teacher)).ok_or(Mismatch::LostTeacher { teacher })?;
-        Ok(vec![
-            teacher.to_string(),
-            partition.len().to_string(),
-            unit.steps.to_string(),
-            unit.final_loss.to_string(),
-            unit.train_accuracy.to_string(),
-            unit.validation_accuracy.map_or_else(String::new, |accuracy| accuracy.to_string()),
-            format!("{:.3}", unit.seconds),
-        ])
-    });
-    let lines: Result<Vec<Vec<String>>, ExperimentError> = lines.collect();
-    Ok(csv::write(METRICS_HEAD, lines?))
+impl Divided for TeachersStage<'_> {
+    fn units(&self, context: &Context<'_>) -> usize {
+        context.config.ensemble.teachers
+    }
+
+    fn files(&self, teacher: usize) -> Vec<String> {
+        vec![unit_meta(&unit(teacher)), unit_payload(&unit(teacher))]
+    }
+
+    fn share(&self, context: &Context<'_>, folder: &StageFolder, units: &[usize]) -> Result<usize, ExperimentError> {
+        let done = Training::new(self, context, folder)?.train(units.to_vec())?;
+        context.progress.end(&format!("{} teachers trained", units.len()));
+        Ok(done)
+    }
+}
+
+/// The training of teachers, each a unit of work.
+struct Training<'a> {
+    context: &'a Context<'a>,
+    folder: &'a StageFolder,
+    train: &'a Split,
+    partitions: Vec<Range<usize>>,
+    /// The teachers that are done, with the kind of machine that trained each where that is known.
+    done: Mutex<BTreeMap<usize, Done>>,
+}
+
+/// A teacher that is done, and the kind of machine that trained it, where that is known.
+type Done = (TeacherMetrics, Option<String>);
+
+impl<'a> Training<'a> {
+    fn new(
+        stage: &TeachersStage<'a>,
+        context: &'a Context<'a>,
+        folder: &'a StageFolder,
+    ) -> Result<Self, ExperimentError> {
+        let train = &stage.images.train;
+        let partitions = partition::blocks(train.len(), context.config.ensemble.teachers)?;
+        Ok(Self { context, folder, train, partitions, done: Mutex::default() })
+    }
+
+    fn done(&self) -> MutexGuard<'_, BTreeMap<usize, Done>> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sees to it that some teachers are trained, and returns how many were here.
+    fn train(&self, units: Vec<usize>) -> Result<usize, ExperimentError> {
+        let (context, threads) = (self.context, self.context.threads.get());
+        // Those that are there are read side by side.
+        threads::for_each(&units, threads, |&teacher, _| {
+            self.find(teacher);
+            Ok::<_, ExperimentError>(())
+        })?;
+        let (all, there) = (units.len() as u64, self.done().len() as u64);
+        context.progress.begin("train teachers", "teachers", all, there);
+        let todo: Vec<usize> = units.into_iter().filter(|teacher| !self.done().contains_key(teacher)).collect();
+        share(context, &todo, Pace { threads, batch: 1 }, self)
+    }
+
+    /// Reads a teacher that is there; returns whether it is.
+    fn find(&self, teacher: usize) -> bool {
+        let found = self.folder.read_unit(&unit(teacher));
+        let is_found = found.is_some();
+        self.done().extend(found.map(|found| (teacher, found)));
+        is_found
+    }
+
+    fn metrics_csv(&self) -> Result<String, ExperimentError> {
+        let done = self.done();
+        let lines = self.partitions.iter().enumerate().map(|(teacher, partition)| {
+            let (metrics, arithmetic) = done.get(&teacher).ok_or(Mismatch::LostTeacher { teacher })?;
+            Ok(vec![
+                teacher.to_string(),
+                partition.len().to_string(),
+                metrics.steps.to_string(),
+                metrics.final_loss.to_string(),
+                metrics.train_accuracy.to_string(),
+                metrics.validation_accuracy.map_or_else(String::new, |accuracy| accuracy.to_string()),
+                format!("{:.3}", metrics.seconds),
+                arithmetic.clone().unwrap_or_default(),
+            ])
+        });
+        let lines: Result<Vec<Vec<String>>, ExperimentError> = lines.collect();
+        Ok(csv::write(METRICS_HEAD, lines?))
+    }
+}
+
+impl Units for Training<'_> {
+    fn place(&self, teacher: usize) -> Result<(PathBuf, String), ExperimentError> {
+        Ok((self.folder.path().to_path_buf(), unit(teacher)))
+    }
+
+    fn take(&self, teacher: usize) -> Result<bool, ExperimentError> {
+        let is_found = self.find(teacher);
+        if is_found {
+            self.context.progress.found(1);
+        }
+        Ok(is_found)
+    }
+
+    fn work(&self, teachers: &[usize], stop: &AtomicBool) -> Result<(), ExperimentError> {
+        let Context { config, streams, device, arithmetic, .. } = self.context;
+        for &teacher in teachers {
+            let partition = self.partitions[teacher].clone();
+            let trained = train_member(teacher, &config.teacher, self.train, partition, streams, &device.burn, stop)?;
+            let metrics = trained.metrics;
+            self.folder.write_unit(&unit(teacher), &trained.teacher.to_bytes()?, arithmetic, &metrics)?;
+            self.done().insert(teacher, (metrics, Some((*arithmetic).to_owned())));
+            let note = format!("teacher {teacher} fits {:.1} % of its images", 100.0 * metrics.train_accuracy);
+            self.context.progress.advance(1, &note);
+        }
+        Ok(())
+    }
 }

@@ -1,5 +1,6 @@
 //! Fingerprints of stages: hashes of everything that determines a result.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,9 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
+/// The part of an identity that is the version of the stage's code.
+const CODE: &str = "version of the stage's code";
+
 /// A stage of a run, known by its folder and by what it is made from.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
@@ -52,6 +56,7 @@ pub(crate) struct Identity {
     pub(crate) fingerprint: Fingerprint,
     /// An earlier version of the code whose finished stages serve as well.
     earlier_version: Option<u32>,
+    code_version: u32,
     inputs: Value,
 }
 
@@ -59,7 +64,7 @@ impl Identity {
     /// The identity of the stage in the folder `name`.
     pub(crate) fn new(name: &str, kind: &str, code_version: u32, inputs: Value) -> Self {
         let fingerprint = hash(kind, code_version, &inputs);
-        Self { name: name.to_owned(), kind: kind.to_owned(), fingerprint, earlier_version: None, inputs }
+        Self { name: name.to_owned(), kind: kind.to_owned(), fingerprint, earlier_version: None, code_version, inputs }
     }
 
     /// Lets finished stages of an earlier version of the code serve as well.
@@ -71,6 +76,20 @@ impl Identity {
     /// it.
     pub(super) fn earlier(&self, name: &str) -> Option<Fingerprint> {
         self.earlier_version.map(|version| hash(name, version, &self.inputs))
+    }
+}
+
+impl Identity {
+    /// Returns the hash of each of its parts, by which what differs can be named.
+    pub(super) fn parts(&self) -> BTreeMap<String, Fingerprint> {
+        let mut parts = match &self.inputs {
+            Value::Object(inputs) => {
+                inputs.iter().map(|(key, value)| (key.clone(), Fingerprint::of(value))).collect::<BTreeMap<_, _>>()
+            }
+            all => BTreeMap::from([("inputs".to_owned(), Fingerprint::of(all))]),
+        };
+        parts.insert(CODE.to_owned(), Fingerprint::of(&json!(self.code_version)));
+        parts
     }
 }
 

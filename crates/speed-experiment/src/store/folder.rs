@@ -3,18 +3,23 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
-use super::atomic::{write_atomic, write_json, write_secret};
-use super::fingerprint::Fingerprint;
-use super::layout::{CHARGED, FINGERPRINT};
+use super::atomic::{write_atomic, write_json, write_new, write_new_secret, write_secret};
+use super::beginning;
+use super::fingerprint::{Fingerprint, Identity};
+use super::layout::CHARGED;
+use super::leases::{self, Leases};
 use super::noise_key::{self, NoiseKey};
+use super::program::Program;
 use super::record::{FORMAT, FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;
-use crate::error::ExperimentError;
+use crate::error::{ExperimentError, ResultsFault};
 
 /// The folder of a stage that is not done yet.
 pub(crate) struct StageFolder {
@@ -26,30 +31,71 @@ pub(crate) struct StageFolder {
     noise_key: Option<NoiseKey>,
     /// The name under which what other inputs left here is kept.
     superseded: Option<String>,
+    /// The hashes of payloads that were read or written here: they need not be read again for the record.
+    known: Mutex<BTreeMap<String, Fingerprint>>,
 }
 
 /// A unit's metadata file: present and matching means that the unit is done.
 #[derive(Serialize, Deserialize)]
 struct Unit<M> {
     payload_sha256: Fingerprint,
+    /// The kind of machine that did it, where its bits depend on that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arithmetic: Option<String>,
     #[serde(flatten)]
     meta: M,
 }
 
+/// A unit that is one file: what it says, and the hash of that.
+#[derive(Serialize, Deserialize)]
+struct Sealed<M> {
+    sha256: Fingerprint,
+    value: M,
+}
+
 impl StageFolder {
     /// Opens the folder for work; what another fingerprint left there is renamed, never overwritten.
-    pub(super) fn open(folder: PathBuf, name: &str, fingerprint: Fingerprint) -> Result<Self, ExperimentError> {
+    pub(super) fn open(folder: PathBuf, identity: &Identity, leases: &Leases) -> Result<Self, ExperimentError> {
         let mut superseded = None;
         if folder.exists() {
             let remains = StageRemains(folder.clone());
-            if !remains.is_of(fingerprint) || folder.join(RECORD).exists() {
+            if !remains.is_of(identity.fingerprint) || folder.join(RECORD).exists() {
+                leases.refuse_others(&folder)?;
                 superseded = Some(remains.set_aside()?);
             }
         }
-        fs::create_dir_all(&folder).map_err(ExperimentError::io("create", &folder))?;
-        write_atomic(&folder.join(FINGERPRINT), fingerprint.to_hex().as_bytes())?;
-        let name = name.to_owned();
-        Ok(Self { name, folder, fingerprint, started: Instant::now(), resumed_units: 0, noise_key: None, superseded })
+        beginning::begin(&folder, identity)?;
+        beginning::check(&folder, identity)?;
+        Ok(Self { superseded, ..Self::at(folder, identity) })
+    }
+
+    /// Opens the folder to do a share of its work beside other processes: nothing is renamed.
+    ///
+    /// # Errors
+    /// If it holds work of other inputs, of another program unless that is `any_program`, or a stage that is damaged.
+    pub(super) fn join(folder: PathBuf, identity: &Identity, any_program: bool) -> Result<Self, ExperimentError> {
+        beginning::begin(&folder, identity)?;
+        beginning::check(&folder, identity)?;
+        if let Some((path, damage)) = FinishedStage::damage(&folder, identity.fingerprint) {
+            return Err(ExperimentError::Results { path, fault: ResultsFault::Damaged { damage } });
+        }
+        if !any_program {
+            Program::current().check(&folder)?;
+        }
+        Ok(Self::at(folder, identity))
+    }
+
+    fn at(folder: PathBuf, identity: &Identity) -> Self {
+        Self {
+            name: identity.name.clone(),
+            folder,
+            fingerprint: identity.fingerprint,
+            started: Instant::now(),
+            resumed_units: 0,
+            noise_key: None,
+            superseded: None,
+            known: Mutex::default(),
+        }
     }
 
     /// Returns the name under which what other inputs left here is kept.
@@ -81,11 +127,15 @@ impl StageFolder {
     /// Keeps the key of the noise, readable by its owner only, until the answers are given.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the disk refuses, or another process keeps one at the same moment: where locks do not reach across machines, this is what
+    /// keeps answers from being given with two noises.
     pub(crate) fn keep_noise_key(&mut self, key: NoiseKey) -> Result<(), ExperimentError> {
         let path = self.folder.join(noise_key::FILE);
-        if !fs::read(&path).is_ok_and(|there| there == key.as_bytes()) {
-            write_secret(&path, key.as_bytes())?;
+        match fs::read(&path).map(Zeroizing::new) {
+            Ok(there) if *there == key.as_bytes() => {}
+            Ok(_) => write_secret(&path, key.as_bytes())?,
+            Err(_) if write_new_secret(&path, key.as_bytes())? => {}
+            Err(_) => return Err(ExperimentError::Results { path, fault: ResultsFault::TakenAway }),
         }
         self.noise_key = Some(key);
         Ok(())
@@ -104,20 +154,62 @@ impl StageFolder {
         self.write(CHARGED, noise_digest.as_bytes())
     }
 
-    /// Saves a finished unit of work: the payload first, then the metadata that makes it count.
+    /// Saves a finished unit of work, done by a machine of a kind: the payload first, then the metadata that makes it count.
     ///
     /// # Errors
     /// If the disk refuses.
-    pub(crate) fn write_unit<M: Serialize>(&self, name: &str, payload: &[u8], meta: &M) -> Result<(), ExperimentError> {
+    pub(crate) fn write_unit<M: Serialize>(
+        &self,
+        name: &str,
+        payload: &[u8],
+        arithmetic: &str,
+        meta: &M,
+    ) -> Result<(), ExperimentError> {
+        let payload_sha256 = Fingerprint::of_bytes(payload);
         self.write(&unit_payload(name), payload)?;
-        self.write_json(&unit_meta(name), &Unit { payload_sha256: Fingerprint::of_bytes(payload), meta })
+        self.write_json(&unit_meta(name), &Unit { payload_sha256, arithmetic: Some(arithmetic.to_owned()), meta })?;
+        self.know(name, payload_sha256);
+        Ok(())
     }
 
-    /// Reads a unit that an earlier attempt finished; one that is damaged counts as not done.
-    pub(crate) fn read_unit<M: DeserializeOwned>(&self, name: &str) -> Option<(Vec<u8>, M)> {
+    /// Reads the metadata of a unit that is done, and the kind of machine that did it; one that is damaged counts as not done.
+    pub(crate) fn read_unit<M: DeserializeOwned>(&self, name: &str) -> Option<(M, Option<String>)> {
         let unit: Unit<M> = serde_json::from_slice(&self.read_partial(&unit_meta(name))?).ok()?;
         let payload = self.read_partial(&unit_payload(name))?;
-        (Fingerprint::of_bytes(&payload) == unit.payload_sha256).then_some((payload, unit.meta))
+        (Fingerprint::of_bytes(&payload) == unit.payload_sha256).then(|| {
+            self.know(name, unit.payload_sha256);
+            (unit.meta, unit.arithmetic)
+        })
+    }
+
+    fn know(&self, unit: &str, hash: Fingerprint) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(unit_payload(unit), hash);
+    }
+
+    /// Saves a finished unit of work that is one small file.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub(crate) fn write_sealed(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
+        let value = serde_json::to_value(value).map_err(|source| ExperimentError::Results {
+            path: self.folder.join(unit_meta(name)),
+            fault: ResultsFault::NotOurs(source),
+        })?;
+        self.write_json(&unit_meta(name), &Sealed { sha256: Fingerprint::of(&value), value })
+    }
+
+    /// Reads such a unit; one that is damaged counts as not done.
+    pub(crate) fn read_sealed<M: DeserializeOwned>(&self, name: &str) -> Option<M> {
+        let unit: Sealed<serde_json::Value> = serde_json::from_slice(&self.read_partial(&unit_meta(name))?).ok()?;
+        (Fingerprint::of(&unit.value) == unit.sha256).then(|| serde_json::from_value(unit.value).ok()).flatten()
+    }
+
+    /// Writes a file unless it is there, whoever else is writing it.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub(crate) fn write_first(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
+        write_new(&self.folder.join(name), bytes).map(drop)
     }
 
     /// Reads any file that an earlier attempt left.
@@ -141,11 +233,17 @@ impl StageFolder {
     /// # Errors
     /// If an output is missing or the disk refuses.
     pub(crate) fn finish(self, outputs: &[String]) -> Result<FinishedStage, ExperimentError> {
+        let known = self.known.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut hashes = BTreeMap::new();
         for name in outputs {
-            let path = self.folder.join(name);
-            let bytes = fs::read(&path).map_err(ExperimentError::io("read", path))?;
-            hashes.insert(name.clone(), Fingerprint::of_bytes(&bytes));
+            let hash = match known.get(name) {
+                Some(hash) => *hash,
+                None => {
+                    let path = self.folder.join(name);
+                    Fingerprint::of_bytes(&fs::read(&path).map_err(ExperimentError::io("read", path))?)
+                }
+            };
+            hashes.insert(name.clone(), hash);
         }
         let record = StageRecord {
             format: FORMAT,
@@ -157,6 +255,7 @@ impl StageFolder {
             finished_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         };
         write_json(&self.folder.join(RECORD), &record)?;
+        leases::clear(&self.folder);
         Ok(FinishedStage { folder: self.folder, record })
     }
 }
@@ -166,6 +265,7 @@ pub(crate) fn unit_payload(name: &str) -> String {
     format!("{name}.bin")
 }
 
-fn unit_meta(name: &str) -> String {
+/// Returns the file whose presence means that a unit may be done.
+pub(crate) fn unit_meta(name: &str) -> String {
     format!("{name}.json")
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::error::ExperimentError;
+
 /// The folder of published runs below a folder of results: no run writes there, or takes anything from it.
 pub(crate) const PUBLISHED: &str = "published";
 
@@ -13,6 +15,8 @@ pub(super) const ENVIRONMENT: &str = "env.json";
 pub(super) const LOCK: &str = "run.lock";
 /// What the process that works in the run's folder is doing.
 const PROGRESS: &str = "progress.json";
+/// The folder of what shards say.
+const SHARDS: &str = "shards";
 /// The fingerprint of the stage that is worked on, or was, in its folder.
 pub(super) const FINGERPRINT: &str = "fingerprint";
 /// The digest of the noise that a stage's answers were charged with, in its folder.
@@ -40,6 +44,22 @@ pub(super) fn stages(run: &Path) -> PathBuf {
 /// Returns the path of the file that says what a run is doing.
 pub(crate) fn progress_path(run: &Path) -> PathBuf {
     run.join(PROGRESS)
+}
+
+/// Returns the path of the file that says that a shard, by its name, has nothing to do in a run or sweep.
+pub(crate) fn shard_path(run: &Path, shard: &str) -> PathBuf {
+    run.join(SHARDS).join(format!("{shard}.json"))
+}
+
+/// Returns the path of the file that says what a shard is doing.
+pub(crate) fn shard_progress_path(run: &Path, shard: &str) -> PathBuf {
+    run.join(SHARDS).join(format!("{shard}.progress.json"))
+}
+
+/// Makes the folder of both.
+pub(super) fn make_shards_folder(run: &Path) -> Result<(), ExperimentError> {
+    let folder = run.join(SHARDS);
+    std::fs::create_dir_all(&folder).map_err(ExperimentError::io("create", folder))
 }
 
 /// Returns the path of one of a run's tables or plots.

@@ -24,6 +24,26 @@ impl StageRemains {
         fs::read_to_string(self.0.join(name)).ok()
     }
 
+    /// Reads all files of text whose names are `name` or begin with it and `-`.
+    pub(crate) fn read_all(&self, name: &str) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().map(|entry| name_of(&entry.path()));
+        let mut named: Vec<String> = entries
+            .filter(|entry| entry.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')))
+            .collect();
+        named.sort();
+        named.iter().filter_map(|entry| self.read(entry)).collect()
+    }
+
+    /// Removes the files whose names begin with `start`: units that the stage's outputs hold.
+    pub(crate) fn remove_all(&self, start: &str) {
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(start) {
+                // One that stays behind costs space and nothing else.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// Returns whether it was not set aside.
     pub(super) fn is_current(&self) -> bool {
         is_current(&name_of(&self.0))

@@ -1,12 +1,13 @@
-//! A run's folder, locked while a process works in it.
+//! A run's folder, locked while a process works on all of it; shards work in it beside one another.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::atomic::{remove_unfinished, write_atomic, write_json};
+use super::atomic::{remove_unfinished_unless, write_atomic, write_json};
 use super::fingerprint::{Fingerprint, Identity};
 use super::folder::StageFolder;
 use super::layout::{self, folders_in, is_called, name_of};
+use super::leases::{Leases, is_of_leases};
 use super::lock::Lock;
 use super::noise_key;
 use super::record::{FinishedStage, RECORD, StageRecord};
@@ -15,11 +16,25 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::error::{ExperimentError, ResultsFault};
 
-/// The folder of one run, locked against a second process until dropped.
+/// The folder of one run: locked against a second process until dropped, or joined by a shard beside others.
 pub(crate) struct RunStore {
     folder: PathBuf,
     forced: Vec<String>,
-    _lock: Lock,
+    leases: Leases,
+    access: Access,
+}
+
+/// The way in which a process works in a run's folder.
+enum Access {
+    /// On all stages, under the lock of its machine.
+    Whole { _lock: Lock },
+    /// On units of one stage: nothing is set aside, and no other stage begun.
+    Shard {
+        /// The config as it lies in the folder, which is made when the first unit is begun.
+        config: String,
+        /// Whether it goes on with what another program began.
+        any_program: bool,
+    },
 }
 
 /// The state of a stage.
@@ -41,25 +56,53 @@ impl RunStore {
         let stages = layout::stages(&folder);
         fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &folder))?;
         let lock = Lock::try_take(folder.join(layout::LOCK), &folder)?;
-        remove_unfinished(&folder, 2)?;
-        let path = folder.join(layout::CONFIG);
-        let text = config.to_toml();
-        match fs::read_to_string(&path) {
-            Ok(found) if found != text => {
-                return Err(ExperimentError::Results { path, fault: ResultsFault::OtherConfig });
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => write_atomic(&path, text.as_bytes())?,
-            Err(error) => return Err(ExperimentError::io("read", path)(error)),
-        }
+        let leases = Leases::new()?;
+        // Shards may be writing, which do not take the lock: their machine need not know of it.
+        remove_unfinished_unless(&folder, 2, &|stage| !leases.is_free(stage))?;
+        keep_config(&folder, &config.to_toml())?;
         write_json(&folder.join(layout::ENVIRONMENT), environment)?;
-        Ok(Self { folder, forced: Vec::new(), _lock: lock })
+        Ok(Self { folder, forced: Vec::new(), leases, access: Access::Whole { _lock: lock } })
+    }
+
+    /// Opens the folder for a shard, which works there beside other processes; nothing is written yet. `any_program` lets it go on with
+    /// what another program began.
+    ///
+    /// # Errors
+    /// If the operating system gives no random bytes.
+    pub(crate) fn join(results: &Path, config: &Config, any_program: bool) -> Result<Self, ExperimentError> {
+        let access = Access::Shard { config: config.to_toml(), any_program };
+        Ok(Self { folder: Self::folder_of(results, config), forced: Vec::new(), leases: Leases::new()?, access })
+    }
+
+    /// Returns whether a shard works here: other stages than its own are read and not made.
+    pub(crate) fn is_shard(&self) -> bool {
+        matches!(self.access, Access::Shard { .. })
+    }
+
+    /// Returns the leases of this process on units of work.
+    pub(crate) fn leases(&self) -> &Leases {
+        &self.leases
     }
 
     /// Returns the folder of the run of `config`: the run's id is the beginning of the config's fingerprint.
     pub(crate) fn folder_of(results: &Path, config: &Config) -> PathBuf {
-        let id = Fingerprint::of_bytes(config.to_toml().as_bytes());
-        results.join(&config.name).join(id.short())
+        results.join(&config.name).join(Self::id_of(config))
+    }
+
+    /// Returns the id of the run of `config`.
+    pub(crate) fn id_of(config: &Config) -> String {
+        Fingerprint::of_bytes(config.to_toml().as_bytes()).short()
+    }
+
+    /// Returns the keys in which `config` differs from that of the run `id` of the same experiment; none where that run is not there.
+    pub(crate) fn differences(results: &Path, config: &Config, id: &str) -> Option<Vec<String>> {
+        let is_name = Path::new(id).components().eq([std::path::Component::Normal(id.as_ref())]);
+        let folder = results.join(&config.name).join(is_name.then_some(id)?);
+        let there = fs::read_to_string(folder.join(layout::CONFIG)).ok()?.parse().ok()?;
+        let here = config.to_toml().parse().ok()?;
+        let mut differs = Vec::new();
+        differing_keys("", &toml::Value::Table(here), &toml::Value::Table(there), &mut differs);
+        Some(differs)
     }
 
     /// Returns whether the stage `name` of the run in `folder` is finished, by its record alone.
@@ -90,7 +133,7 @@ impl RunStore {
     pub(crate) fn stage(&self, identity: &Identity) -> Result<StageState, ExperimentError> {
         let folder = self.stage_folder(&identity.name);
         if let Some(stage) = self.done(identity) {
-            if stage.folder == folder {
+            if stage.folder == folder || self.is_shard() {
                 return Ok(StageState::Done(stage));
             }
             if folder.exists() {
@@ -106,12 +149,48 @@ impl RunStore {
 
     /// Opens the folder of a stage to work in.
     pub(crate) fn unfinished(&self, identity: &Identity) -> Result<StageFolder, ExperimentError> {
-        StageFolder::open(self.stage_folder(&identity.name), &identity.name, identity.fingerprint)
+        let folder = self.stage_folder(&identity.name);
+        match &self.access {
+            Access::Whole { .. } => StageFolder::open(folder, identity, &self.leases),
+            Access::Shard { config, any_program } => {
+                let stages = layout::stages(&self.folder);
+                fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &stages))?;
+                layout::make_shards_folder(&self.folder)?;
+                keep_config(&self.folder, config)?;
+                StageFolder::join(folder, identity, *any_program)
+            }
+        }
+    }
+
+    /// Returns the folder in which a stage is leased as a whole. What is there of the same inputs stays as it is.
+    ///
+    /// # Errors
+    /// If the folder cannot be written.
+    pub(crate) fn place_of(&self, identity: &Identity) -> Result<PathBuf, ExperimentError> {
+        let remains = self.remains_of(&identity.name);
+        if !remains.is_of(identity.fingerprint) {
+            self.unfinished(identity)?;
+        }
+        Ok(remains.folder().to_path_buf())
     }
 
     /// Sets aside what the stage left in this run.
+    ///
+    /// # Errors
+    /// If another process works on it, or the folder cannot be renamed.
     pub(crate) fn set_aside(&self, name: &str) -> Result<(), ExperimentError> {
-        self.remains_of(name).set_aside().map(drop)
+        let remains = self.remains_of(name);
+        self.leases.refuse_others(remains.folder())?;
+        remains.set_aside().map(drop)
+    }
+
+    /// Finds the stage done by its record alone, in any run of the experiment: what its outputs are is not looked at.
+    pub(crate) fn recorded(&self, identity: &Identity) -> Option<FinishedStage> {
+        let own = FinishedStage::recorded(&self.stage_folder(&identity.name), identity.fingerprint);
+        own.or_else(|| {
+            let all = self.remains(&identity.kind).into_iter();
+            all.into_iter().find_map(|remains| FinishedStage::recorded(remains.folder(), identity.fingerprint))
+        })
     }
 
     /// Sets aside what the stages called `name`, or `name-...`, left here, and lets no other run answer for them.
@@ -209,6 +288,41 @@ impl RunStore {
     }
 }
 
+/// Collects the dotted keys at which two values differ.
+fn differing_keys(place: &str, here: &toml::Value, there: &toml::Value, differs: &mut Vec<String>) {
+    let below = |key: &str| if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
+    match (here, there) {
+        (toml::Value::Table(here), toml::Value::Table(there)) => {
+            let keys = here.keys().chain(there.keys().filter(|key| !here.contains_key(*key)));
+            for key in keys {
+                match (here.get(key), there.get(key)) {
+                    (Some(here), Some(there)) => differing_keys(&below(key), here, there, differs),
+                    _ => differs.push(below(key)),
+                }
+            }
+        }
+        (toml::Value::Array(here), toml::Value::Array(there)) if here.len() == there.len() => {
+            for (index, (here, there)) in here.iter().zip(there).enumerate() {
+                differing_keys(&below(&index.to_string()), here, there, differs);
+            }
+        }
+        _ if here == there => {}
+        // A name in a folder may be anybody's.
+        _ => differs.push(place.escape_debug().to_string()),
+    }
+}
+
+/// Writes the config of a run into its folder, where it is not there yet.
+fn keep_config(folder: &Path, text: &str) -> Result<(), ExperimentError> {
+    let path = folder.join(layout::CONFIG);
+    match fs::read_to_string(&path) {
+        Ok(found) if found != text => Err(ExperimentError::Results { path, fault: ResultsFault::OtherConfig }),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => write_atomic(&path, text.as_bytes()),
+        Err(error) => Err(ExperimentError::io("read", path)(error)),
+    }
+}
+
 /// Copies files next to the destination and renames the folder into place, so that it appears whole.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), ExperimentError> {
     let parent = to.parent().unwrap_or_else(|| Path::new("."));
@@ -216,7 +330,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), ExperimentError> {
         let temporary = tempfile::Builder::new().prefix(super::atomic::COPYING).tempdir_in(parent)?;
         for entry in fs::read_dir(from)? {
             let entry = entry?;
-            if entry.file_name() == noise_key::FILE {
+            if entry.file_name() == noise_key::FILE || is_of_leases(&entry.file_name().to_string_lossy()) {
                 continue;
             }
             // A file is replaced and never changed, so two stages may share one; some file systems cannot.

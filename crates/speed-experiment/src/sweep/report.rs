@@ -8,11 +8,12 @@ use speed_ledger::Statement;
 
 use super::lines::{Spread, SweepLine};
 use super::plots::Plot;
+use super::sweep_id;
 use crate::config::{MAX_SETTINGS, RawConfig, Setting, Sweep};
 use crate::environment::Environment;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::report::{Report, ReportRow, check_count, check_names, check_rows};
-use crate::store::{Fingerprint, SweepStore, read_report};
+use crate::store::{SweepStore, read_report};
 use crate::table::Table;
 
 /// A finished sweep.
@@ -75,10 +76,9 @@ impl SettingReport {
 
 impl SweepReport {
     pub(super) fn new(sweep: &Sweep, settings: Vec<SettingReport>) -> Self {
-        let configs: Vec<String> = sweep.settings.iter().map(|setting| setting.config.to_toml()).collect();
         Self {
             experiment: sweep.settings.first().map_or_else(String::new, |setting| setting.config.name.clone()),
-            sweep: Fingerprint::of_bytes(configs.join("\n").as_bytes()).short(),
+            sweep: sweep_id(sweep),
             simulation: settings.iter().any(|setting| setting.simulation),
             keys: sweep.keys.clone(),
             values: sweep.values.clone(),

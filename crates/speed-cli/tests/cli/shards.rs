@@ -1,0 +1,231 @@
+//! Shards: processes that share a run's units of work give the bytes of one process, in any order, twice, or killed.
+
+mod refused;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::budget;
+use crate::common::{TINY, Workplace, determined};
+
+/// The stages that divide, each with the stage before which its shards cannot begin.
+const STAGES: [(&str, &str); 3] = [("data", "teachers"), ("queries", "aggregate"), ("aggregate", "student")];
+
+/// Starts a shard, which says nothing.
+pub(crate) fn start(place: &Workplace, results: &str, stage: &str, share: &str) -> Child {
+    let arguments =
+        ["run", "config.toml", "--results", results, "--stage", stage, "--shard", share, "--threads", "1", "--json"];
+    let mut command = place.command(&arguments);
+    // A lease of a process that a test makes up is abandoned soon.
+    command.env("SPEED_LEASE_TIMES", "100,30000");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
+}
+
+/// Waits for a shard, and returns what it says of its work.
+#[track_caller]
+pub(crate) fn ended(shard: Child) -> Value {
+    let output = shard.wait_with_output().expect("ended");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[track_caller]
+fn until(place: &Workplace, results: &str, stage: &str) {
+    let said = place.succeeds(&["run", "config.toml", "--results", results, "--stage", stage]);
+    assert!(said.starts_with(&format!("done up to stage {stage}: ")), "{said}");
+}
+
+#[test]
+fn shards_in_any_order_give_the_bytes_of_one_process() {
+    let place = Workplace::new(TINY);
+    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    let expected = determined(&place.run_folder("one", "tiny"));
+
+    for (before, stage) in STAGES {
+        until(&place, "two", before);
+        // The first two at once, the third one twice at once.
+        let shards = ["3/3", "1/3"].map(|share| start(&place, "two", stage, share)).map(ended);
+        let twice = [(); 2].map(|()| start(&place, "two", stage, "2/3")).map(ended);
+        let units = |report: &Value| report["units"].as_u64();
+        let all: u64 = shards.iter().chain([&twice[0]]).filter_map(units).sum();
+        assert_eq!(
+            all,
+            if stage == "teachers" {
+                5
+            } else if stage == "aggregate" {
+                4
+            } else {
+                6
+            },
+            "{stage}"
+        );
+        // Nothing is done by halves: a unit that the other one has is waited for.
+        let done = |report: &Value| report["done_here"].as_u64().unwrap_or_default();
+        assert_eq!(twice.iter().map(done).sum::<u64>(), units(&twice[0]).or(units(&twice[1])).unwrap_or_default());
+        let run = place.run_folder("two", "tiny");
+        assert!(leases(&run).is_empty(), "{:?}", leases(&run));
+        let again = ended(start(&place, "two", stage, "1/3"));
+        assert_eq!((&again["units"], &again["done_here"]), (&Value::Null, &json!(0)), "it had nothing to do");
+    }
+    place.succeeds(&["run", "config.toml", "--results", "two"]);
+    let run = place.run_folder("two", "tiny");
+    assert_eq!(determined(&run), expected);
+    // The kinds of machine are said of each teacher; the run's own progress is nobody's any more.
+    let metrics = fs::read_to_string(run.join("stages/teachers/metrics.csv")).expect("metrics");
+    let kind = fs::read_to_string(run.join("stages/teachers/arithmetic")).expect("a kind");
+    assert!(metrics.lines().skip(1).all(|line| line.ends_with(kind.trim())), "{metrics}");
+    assert!(!run.join("progress.json").exists() && !run.join("shards/teachers-1-of-3.progress.json").exists());
+}
+
+/// The leases, and the counters of processes, that lie in a run.
+fn leases(run: &Path) -> Vec<PathBuf> {
+    let stages = fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path());
+    let files =
+        stages.flat_map(|stage| fs::read_dir(stage).expect("a stage")).map(|entry| entry.expect("entry").path());
+    let is_lease = |path: &PathBuf| {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        name.ends_with(".lease") || name.starts_with("alive-") || name.starts_with(".writing-")
+    };
+    files.filter(is_lease).collect()
+}
+
+#[test]
+fn a_lost_or_damaged_unit_is_done_again() {
+    let place = Workplace::new(TINY);
+    until(&place, "results", "data");
+    assert_eq!(ended(start(&place, "results", "teachers", "1/1"))["done_here"], 5);
+    let stage = place.run_folder("results", "tiny").join("stages/teachers");
+    let whole = fs::read(stage.join("teacher-0003.bin")).expect("a teacher");
+    fs::remove_file(stage.join("teacher-0003.bin")).expect("removed");
+    assert_eq!(ended(start(&place, "results", "teachers", "1/1"))["done_here"], 1);
+    // Damage that the word of a shard does not show is found by whoever reads the teacher.
+    fs::write(stage.join("teacher-0003.bin"), "x").expect("written");
+    assert_eq!(ended(start(&place, "results", "teachers", "1/1"))["units"], Value::Null);
+    until(&place, "results", "teachers");
+    assert_eq!(fs::read(stage.join("teacher-0003.bin")).expect("a teacher"), whole);
+    // A shard that never ran has nothing to do either, until the stage is gone.
+    assert_eq!(ended(start(&place, "results", "teachers", "7/9"))["units"], Value::Null);
+    fs::remove_dir_all(&stage).expect("removed");
+    assert_eq!(ended(start(&place, "results", "teachers", "2/3"))["done_here"], 2);
+}
+
+/// A plain generator of moments; CI's are the same every time.
+struct Moments(u64);
+
+impl Moments {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+#[test]
+fn shards_killed_at_random_give_the_bytes_of_one_process() {
+    let large: Option<u32> = std::env::var("SPEED_SHARD_KILLS").ok().map(|kills| kills.parse().expect("a number"));
+    let (kills, of) = large.map_or((8, 3), |kills| (kills, 8));
+    // More of everything, so that every shard has units at all times.
+    let config = TINY
+        .replace("teachers = 5", "teachers = 16")
+        .replace("steps = 12", "steps = 30")
+        .replace("count = 4", "count = 16")
+        .replace("repeats = 2", "repeats = 4");
+    let place = Workplace::new(&config);
+    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    let expected = determined(&place.run_folder("one", "tiny"));
+    let (mut moments, mut killed, mut experiments) = (Moments(u64::from(kills)), 0, 0);
+    while killed < kills {
+        experiments += 1;
+        let results = format!("killed-{experiments}");
+        for (before, stage) in STAGES {
+            until(&place, &results, before);
+            // A third of them in every stage, so that none has all.
+            let share = (kills - killed).min(kills.div_ceil(3));
+            killed += kill_some(&place, &results, stage, of, share, &mut moments);
+        }
+        place.succeeds(&["run", "config.toml", "--results", &results]);
+        let run = place.run_folder(&results, "tiny");
+        assert_eq!(determined(&run), expected, "kills changed the results");
+        assert!(leases(&run).is_empty(), "{:?}", leases(&run));
+    }
+    println!("{killed} shards killed in {experiments} experiments");
+}
+
+/// Runs all shards of a stage at once, kills up to `kills` of them at random and starts those again; returns how many it killed.
+fn kill_some(place: &Workplace, results: &str, stage: &str, of: usize, kills: u32, moments: &mut Moments) -> u32 {
+    let shard = |number: usize| start(place, results, stage, &format!("{}/{of}", number + 1));
+    let mut running: Vec<Child> = (0..of).map(shard).collect();
+    let mut killed = 0;
+    while killed < kills {
+        std::thread::sleep(Duration::from_millis(5 + moments.below(120)));
+        let chosen = usize::try_from(moments.below(of as u64)).expect("a small number");
+        let is_running = |child: &mut Child| child.try_wait().expect("a child").is_none();
+        if is_running(&mut running[chosen]) {
+            running[chosen].kill().expect("kill -9");
+            running[chosen].wait().expect("ended");
+            running[chosen] = shard(chosen);
+            killed += 1;
+        } else if !running.iter_mut().any(is_running) {
+            break;
+        }
+    }
+    running.into_iter().for_each(|child| drop(ended(child)));
+    killed
+}
+
+#[test]
+fn a_sweep_s_units_are_done_once_by_its_shards() {
+    let tiny = TINY.replace("encrypted", "trusted");
+    let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
+    let place = Workplace::new(&format!("{head}[sweep]\ngamma = [0.5, 1.0]\nseed = [3, 4]\n\n{rows}"));
+    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    for (before, stage) in STAGES {
+        place.succeeds(&["run", "config.toml", "--results", "two", "--stage", before]);
+        let shards = ["2/2", "1/2"].map(|share| start(&place, "two", stage, share)).map(ended);
+        let done: u64 = shards.iter().filter_map(|report| report["done_here"].as_u64()).sum();
+        // Two seeds, so two ensembles, whatever gamma is; labels in clear text are no units.
+        match stage {
+            "teachers" => assert_eq!(done, 10),
+            "aggregate" => assert_eq!(done, 0),
+            _ => assert!(done > 8, "{done}"),
+        }
+        assert_eq!(ended(start(&place, "two", stage, "1/2"))["done_here"], 0);
+    }
+    let said = place.speed(&["run", "config.toml", "--results", "two"]);
+    assert!(said.status.success() && !String::from_utf8_lossy(&said.stderr).contains(" teachers trained ("));
+    let sweep = |results: &str| {
+        let entries = fs::read_dir(place.path(results).join("tiny")).expect("results");
+        let folders = entries.map(|entry| entry.expect("entry").path());
+        folders.into_iter().find(|path| path.to_string_lossy().contains("sweep-")).expect("a sweep")
+    };
+    for name in ["sweep.csv", "sweep.json", "sweep.md"] {
+        let [one, two] = ["one", "two"].map(|results| fs::read(sweep(results).join(name)).expect(name));
+        assert_eq!(one, two, "{name}");
+    }
+}
+
+#[test]
+fn real_answers_are_charged_once_by_their_shards() {
+    let place = Workplace::new(budget::REAL);
+    place.succeeds(&["run", "config.toml", "--stage", "queries"]);
+    assert!(!place.path("results/real/ledger").exists(), "nothing was answered, and something charged");
+    let shards = ["1/2", "2/2", "1/2"].map(|share| start(&place, "results", "aggregate", share)).map(ended);
+    assert!(shards.iter().filter_map(|report| report["done_here"].as_u64()).sum::<u64>() == 8);
+    // The two encrypted rows; those in clear text are the run's own.
+    assert_eq!(budget::charged(&place), 8);
+    place.succeeds(&budget::RUN);
+    assert_eq!(budget::charged(&place), 16);
+    let run = place.run_folder("results", "real");
+    let keys: Vec<PathBuf> = fs::read_dir(run.join("stages"))
+        .expect("stages")
+        .map(|entry| entry.expect("entry").path().join("noise.key"))
+        .filter(|key| key.exists())
+        .collect();
+    assert!(keys.is_empty(), "{keys:?}");
+    let first = determined(&run);
+    place.succeeds(&budget::RUN);
+    assert_eq!((budget::charged(&place), determined(&run)), (16, first));
+}

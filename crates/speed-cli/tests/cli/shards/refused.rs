@@ -1,0 +1,151 @@
+//! What shards do not do, and leases of others.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{ended, start};
+use crate::common::{TINY, Workplace, check_failure};
+
+const TEACHERS: [&str; 6] = ["run", "config.toml", "--stage", "teachers", "--shard", "1/2"];
+
+#[test]
+fn bad_shares_and_stages_are_named() {
+    let place = Workplace::new(TINY);
+    let run = |stage: &'static str, share: &'static str| ["run", "config.toml", "--stage", stage, "--shard", share];
+    for share in ["0/3", "4/3", "x/3", "3", "1/0", "-1/3", "1/2/3"] {
+        place.fails(
+            &run("teachers", share)[..4].iter().copied().chain([&*format!("--shard={share}")]).collect::<Vec<_>>(),
+            2,
+            &[share, "1 <= I <= N"],
+        );
+    }
+    place.fails(&run("votes", "1/2"), 2, &["--stage votes", "teachers, aggregate or student"]);
+    place.fails(&["run", "config.toml", "--stage", "nothing"], 2, &["--stage nothing", "teachers, votes"]);
+    place.fails(
+        &["run", "config.toml", "--set", "table.repeats=0", "--stage", "student", "--shard", "1/2"],
+        2,
+        &["--stage student"],
+    );
+    for other in [&["--shard", "1/2"][..], &["--stage", "teachers", "--shard", "1/2", "--force", "teachers"]] {
+        let output = place.speed(&[&["run", "config.toml"], other].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(!place.path("results").exists(), "something was written");
+}
+
+#[test]
+fn earlier_stages_are_asked_for_by_name() {
+    let place = Workplace::new(TINY);
+    place.fails(&TEACHERS, 4, &["stages/data", "speed run CONFIG --stage data"]);
+    assert!(!place.path("results").exists(), "something was written");
+    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    place.fails(&["run", "config.toml", "--stage", "aggregate", "--shard", "1/2"], 4, &["--stage teachers"]);
+    place.fails(&["run", "config.toml", "--stage", "student", "--shard", "1/2"], 4, &["--stage teachers"]);
+    // Nothing after the stage was begun.
+    let run = place.run_folder("results", "tiny");
+    assert_eq!(fs::read_dir(run.join("stages")).expect("stages").count(), 1);
+    assert!(!run.join("tables").exists());
+}
+
+#[test]
+fn another_config_is_refused_with_what_differs() {
+    let place = Workplace::new(TINY);
+    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    let run = place.run_folder("results", "tiny");
+    let id = run.file_name().expect("an id").to_str().expect("text");
+    place.succeeds(&["run", "config.toml", "--run", id, "--stage", "data"]);
+    let other = ["run", "config.toml", "--run", id, "--set", "teacher.steps=13", "--set", "row.0.name=x"];
+    place.fails(&other, 2, &[&format!("--run {id}"), "teacher.steps", "row.0.name"]);
+    place.fails(&["run", "config.toml", "--run", "0123"], 2, &["--run 0123", id]);
+    // Work of other inputs in the very folder: a shard sets nothing aside.
+    ended(start(&place, "results", "teachers", "1/2"));
+    let stage = run.join("stages/teachers");
+    fs::write(stage.join("fingerprint"), "0".repeat(64)).expect("written");
+    let mut parts: Value = serde_json::from_slice(&fs::read(stage.join("inputs.json")).expect("parts")).expect("JSON");
+    parts["images"] = json!("1".repeat(64));
+    fs::write(stage.join("inputs.json"), parts.to_string()).expect("written");
+    place.fails(&TEACHERS, 4, &["stages/teachers", "other inputs", "these differ: images"]);
+    assert!(!run.join("stages/teachers.superseded-1").exists());
+    place.succeeds(&["run", "config.toml", "--stage", "teachers"]);
+    assert!(run.join("stages/teachers.superseded-1").exists());
+}
+
+#[test]
+fn another_binary_is_refused_unless_it_is_told_to_go_on() {
+    let place = Workplace::new(TINY);
+    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    ended(start(&place, "results", "teachers", "1/2"));
+    let other = place.path("speed");
+    fs::copy(env!("CARGO_BIN_EXE_speed"), &other).expect("a copy");
+    // The same bytes under another name are the same program.
+    let run = |share: &str, more: &[&str]| {
+        let arguments = ["run", "config.toml", "--stage", "teachers", "--shard", share];
+        let mut command = Command::new(&other);
+        command.args(arguments).args(more).current_dir(place.path("."));
+        command.output().expect("it starts")
+    };
+    assert!(String::from_utf8_lossy(&run("1/2", &[]).stdout).contains("nothing to do"));
+    fs::OpenOptions::new().append(true).open(&other).expect("a binary").write_all(b"x").expect("written");
+    for share in ["1/2", "2/2"] {
+        check_failure(&run(share, &[]), 4, &["stages/teachers", "another program", "SHA-256", "--mix-machines"]);
+    }
+    let told = run("2/2", &["--mix-machines"]);
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+}
+
+/// A lease on a teacher, of a process of this machine or another.
+fn lease(stage: &Path, pid: u32, started: u64, elsewhere: bool) {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot");
+    let namespace = fs::read_link("/proc/self/ns/pid").expect("a namespace");
+    let system = if elsewhere { "another boot".to_owned() } else { format!("{} {}", boot.trim(), namespace.display()) };
+    let lease = json!({
+        "host": "node7", "system": system, "pid": pid, "started": started, "heart": "alive-test", "token": "test-0",
+    });
+    fs::write(stage.join("teacher-0002.lease"), lease.to_string()).expect("a lease");
+}
+
+#[test]
+fn leases_of_processes_that_are_gone_are_taken_over_and_of_others_waited_for() {
+    let place = Workplace::new(TINY);
+    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    ended(start(&place, "results", "teachers", "2/2"));
+    let stage = place.run_folder("results", "tiny").join("stages/teachers");
+    // A process of this machine that had the number of one that lives, and is gone: at once.
+    lease(&stage, std::process::id(), 1, false);
+    let began = Instant::now();
+    place.succeeds(&["run", "config.toml", "--stage", "teachers", "--shard", "3/5"]);
+    assert!(began.elapsed() < Duration::from_secs(30), "a dead process was waited for");
+    assert!(!stage.join("teacher-0002.lease").exists());
+
+    // A process elsewhere that lives is waited for, and the units of others are done meanwhile.
+    fs::remove_file(stage.join("teacher-0002.json")).expect("removed");
+    lease(&stage, 1, 1, true);
+    let mut shard = place.command(&[&TEACHERS[..], &["--threads", "1", "--json"]].concat());
+    let shard = shard.env("SPEED_LEASE_TIMES", "100,2000").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut shard = shard.spawn().expect("the binary starts");
+    for beat in 0..40 {
+        fs::write(stage.join("alive-test"), beat.to_string()).expect("a beat");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(shard.try_wait().expect("a child").is_none(), "it did not wait");
+    assert!(stage.join("teacher-0004.json").exists(), "it did nothing while it waited");
+    // A run that is forced says who is at work, and changes nothing.
+    let mut forced = place.command(&["run", "config.toml", "--force", "teachers"]);
+    let output = std::thread::scope(|scope| {
+        let forced = scope.spawn(|| forced.env("SPEED_LEASE_TIMES", "100,5000").output().expect("it starts"));
+        for beat in 40..60 {
+            fs::write(stage.join("alive-test"), beat.to_string()).expect("a beat");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        forced.join().expect("ended")
+    });
+    check_failure(&output, 4, &["stages/teachers", "process ", "works on it"]);
+    // Its counter stands still: it is gone.
+    assert_eq!(ended(shard)["units"], 3);
+    assert!(!stage.join("teacher-0002.lease").exists() && stage.join("teacher-0002.json").exists());
+}

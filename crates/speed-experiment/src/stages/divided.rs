@@ -1,0 +1,58 @@
+//! Stages whose work divides into units that several processes share.
+
+use super::complete::identify;
+use super::context::Context;
+use super::machine;
+use super::stage::Stage;
+use crate::error::ExperimentError;
+use crate::store::{Identity, StageFolder, StageState};
+
+/// A stage whose work divides into units.
+pub(crate) trait Divided: Stage {
+    /// Returns how many units it has.
+    fn units(&self, context: &Context<'_>) -> usize;
+
+    /// Returns the names of the files that are there once a unit is done.
+    fn files(&self, unit: usize) -> Vec<String>;
+
+    /// Sees to it that some of its units are done, and returns how many this process did.
+    ///
+    /// # Errors
+    /// If the work fails; units that are saved stay.
+    fn share(&self, context: &Context<'_>, folder: &StageFolder, units: &[usize]) -> Result<usize, ExperimentError>;
+}
+
+/// Returns the identity of a stage, by which settings of a sweep share it.
+///
+/// # Errors
+/// If its inputs cannot be read.
+pub(crate) fn identity<S: Stage>(context: &Context<'_>, stage: &S) -> Result<Identity, ExperimentError> {
+    identify(context, stage)
+}
+
+/// Does a share of a stage's units, unless the stage is done, and returns how many this process did.
+///
+/// # Errors
+/// If the work fails, or the stage's folder holds something else.
+pub(crate) fn do_share<S: Divided>(
+    context: &Context<'_>,
+    stage: &S,
+    identity: &Identity,
+    units: &[usize],
+) -> Result<usize, ExperimentError> {
+    if context.store.recorded(identity).is_some() || units.is_empty() {
+        return Ok(0);
+    }
+    context.progress.started(stage.name());
+    let done = match stage.open(context, identity)? {
+        StageState::Done(_) => 0,
+        StageState::Outstanding(folder) => {
+            if stage.depends_on_machine() {
+                machine::note(context, &folder)?;
+            }
+            stage.share(context, &folder, units)?
+        }
+    };
+    context.progress.finished(stage.name(), false);
+    Ok(done)
+}

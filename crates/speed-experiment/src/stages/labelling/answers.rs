@@ -1,0 +1,217 @@
+//! The queries of a row on ciphertexts: each a unit of work, saved when its answer is there.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use speed_aggregation::{Aggregated, Aggregator, ClearText, Message, NoisyVotes, processor_time};
+use speed_core::Circuit;
+
+use super::argmax::{Labelled, Method, Winner};
+use super::noise::NoisyTeachers;
+use super::question::Question;
+use crate::error::ExperimentError;
+use crate::stages::context::Context;
+use crate::stages::sharing::{Pace, Units, share};
+use crate::store::StageFolder;
+
+/// Queries of one round at most: every teacher encrypts for all of them at once, and packs their counts.
+const BATCH: usize = 128;
+
+/// The answer to one query, as it is saved.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Answer {
+    /// None where no count reached the threshold, or the paper's circuit found no winner or several.
+    label: Option<u8>,
+    /// The digest of the noise that was charged; empty in a simulation.
+    noise: String,
+    /// Wall clock of its argmax on its thread.
+    query_seconds: f64,
+    /// Its share of the times of its round.
+    encrypt_seconds: f64,
+    sum_seconds: f64,
+    argmax_seconds: f64,
+    core_seconds: Option<f64>,
+    /// The time that the keys took, which serve other queries as well.
+    key_generation_seconds: f64,
+}
+
+/// The beginning of the names of these units.
+pub(super) const UNIT: &str = "query-";
+
+/// Returns the name of a query's unit.
+pub(super) fn unit(query: usize) -> String {
+    format!("{UNIT}{query:04}")
+}
+
+/// The labelling of a row's queries on ciphertexts.
+pub(super) struct Answers<'a> {
+    context: &'a Context<'a>,
+    question: Question<'a>,
+    folder: &'a StageFolder,
+    noise: &'a NoisyTeachers,
+    /// Made for the first query that is not done: keys take seconds.
+    method: Option<&'a Method<'a>>,
+    noisy: NoisyVotes,
+    done: Mutex<BTreeMap<usize, Answer>>,
+}
+
+impl<'a> Answers<'a> {
+    /// Finds the answers that are there, of `queries`; `method` is asked for where one is missing.
+    ///
+    /// # Errors
+    /// If noise cannot be drawn, or keys not be made.
+    pub(super) fn of(
+        context: &'a Context<'a>,
+        question: Question<'a>,
+        folder: &'a StageFolder,
+        noise: &'a NoisyTeachers,
+        queries: &[usize],
+        method: impl FnOnce() -> Result<&'a Method<'a>, ExperimentError>,
+    ) -> Result<Self, ExperimentError> {
+        let noisy = noise.votes(context, &question)?;
+        let mut answers = Self { context, question, folder, noise, method: None, noisy, done: Mutex::default() };
+        let missing = queries.iter().filter(|&&query| !answers.find(query)).count();
+        let (row, there) = (&question.row.name, queries.len() - missing);
+        context.progress.begin(&format!("aggregate {row}"), "queries", queries.len() as u64, there as u64);
+        if missing > 0 {
+            answers.method = Some(method()?);
+        }
+        Ok(answers)
+    }
+
+    /// Sees to it that queries are answered, and returns how many were here.
+    ///
+    /// # Errors
+    /// If a step fails.
+    pub(super) fn share(&self, queries: &[usize]) -> Result<usize, ExperimentError> {
+        let todo: Vec<usize> = queries.iter().copied().filter(|query| !self.done().contains_key(query)).collect();
+        share(self.context, &todo, Pace { threads: 1, batch: BATCH }, self)
+    }
+
+    /// Collects the answers to all queries.
+    ///
+    /// # Errors
+    /// If the votes cannot be added.
+    pub(super) fn labelled(&self) -> Result<Labelled, ExperimentError> {
+        let (done, shape) = (self.done(), self.noisy.shape());
+        let sum =
+            |seconds: fn(&Answer) -> f64| Duration::from_secs_f64(done.values().map(seconds).sum::<f64>().max(0.0));
+        let key_generation = done.values().map(|answer| answer.key_generation_seconds).fold(0.0, f64::max);
+        let is_papers = self.question.row.circuit == Circuit::Paper;
+        let aggregated = Aggregated {
+            query_times: done.values().map(|answer| Duration::from_secs_f64(answer.query_seconds)).collect(),
+            message_bytes: if is_papers { 0 } else { Message::size(shape.queries(), shape.classes()) },
+            key_generation: Duration::from_secs_f64(key_generation),
+            encryption: sum(|answer| answer.encrypt_seconds),
+            sum: sum(|answer| answer.sum_seconds),
+            argmax: sum(|answer| answer.argmax_seconds),
+            ..Aggregated::default()
+        };
+        Ok(Labelled {
+            labels: done.values().map(|answer| answer.label).collect(),
+            clear: ClearText.aggregate(&self.noisy, &|_, _| {})?.labels(),
+            aggregated,
+            core_seconds: done.values().map(|answer| answer.core_seconds).sum(),
+        })
+    }
+
+    fn done(&self) -> MutexGuard<'_, BTreeMap<usize, Answer>> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn noise_digest(&self) -> String {
+        self.noise.key.as_ref().map_or_else(String::new, |key| key.digest())
+    }
+
+    /// Reads an answer that is there; returns whether it is. One with other noise is none.
+    fn find(&self, query: usize) -> bool {
+        let answer = self.folder.read_sealed::<Answer>(&unit(query));
+        let answer = answer.filter(|answer| answer.noise == self.noise_digest());
+        let is_found = answer.is_some();
+        self.done().extend(answer.map(|answer| (query, answer)));
+        is_found
+    }
+
+    fn save(&self, answer: Answer, query: usize) -> Result<(), ExperimentError> {
+        self.folder.write_sealed(&unit(query), &answer)?;
+        self.done().insert(query, answer);
+        self.context.progress.advance(1, "");
+        Ok(())
+    }
+}
+
+/// The times of a round, shared out to its queries so that they add up.
+struct Meter {
+    each_encryption: f64,
+    each_sum: f64,
+    last: (Instant, Option<Duration>),
+}
+
+impl Meter {
+    fn new() -> Self {
+        Self { each_encryption: 0.0, each_sum: 0.0, last: (Instant::now(), processor_time()) }
+    }
+
+    /// Notes encryption and sum for so many queries.
+    fn summed(&mut self, encryption: Duration, sum: Duration, queries: usize) {
+        self.each_encryption = encryption.as_secs_f64() / queries as f64;
+        self.each_sum = sum.as_secs_f64() / queries as f64;
+        // The argmax begins; processor time is that of everything.
+        self.last.0 = Instant::now();
+    }
+
+    /// Returns wall clock and processor time since the last call, for each of so many queries.
+    fn passed(&mut self, queries: usize) -> (f64, Option<f64>) {
+        let (now, processor) = (Instant::now(), processor_time());
+        let each = |time: Duration| time.as_secs_f64() / queries as f64;
+        let passed = (each(now - self.last.0), processor.zip(self.last.1).map(|(now, last)| each(now - last)));
+        self.last = (now, processor);
+        passed
+    }
+}
+
+impl Units for Answers<'_> {
+    fn place(&self, query: usize) -> Result<(PathBuf, String), ExperimentError> {
+        Ok((self.folder.path().to_path_buf(), unit(query)))
+    }
+
+    fn take(&self, query: usize) -> Result<bool, ExperimentError> {
+        let is_found = self.find(query);
+        if is_found {
+            self.context.progress.found(1);
+        }
+        Ok(is_found)
+    }
+
+    fn work(&self, queries: &[usize], _: &AtomicBool) -> Result<(), ExperimentError> {
+        let Some(method) = self.method else { return Ok(()) };
+        let meter = Mutex::new(Meter::new());
+        let on_sum = |encryption, sum| {
+            meter.lock().unwrap_or_else(PoisonError::into_inner).summed(encryption, sum, queries.len());
+        };
+        let on_winners = |winners: &[Winner]| {
+            let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
+            let (argmax_seconds, core_seconds) = meter.passed(winners.len());
+            let (encrypt_seconds, sum_seconds) = (meter.each_encryption, meter.each_sum);
+            drop(meter);
+            winners.iter().try_for_each(|&Winner { query, label, time }| {
+                let answer = Answer {
+                    label,
+                    noise: self.noise_digest(),
+                    query_seconds: time.as_secs_f64(),
+                    encrypt_seconds,
+                    sum_seconds,
+                    argmax_seconds,
+                    core_seconds,
+                    key_generation_seconds: method.key_generation().as_secs_f64(),
+                };
+                self.save(answer, query)
+            })
+        };
+        method.find_winners(self.context, self.question.row, &self.noisy, queries, on_sum, &on_winners)
+    }
+}

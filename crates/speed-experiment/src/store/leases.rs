@@ -1,0 +1,246 @@
+//! Leases of units of work, among processes that share a folder, on one machine or many.
+//!
+//! A unit that is worked on has a file `UNIT.lease` in its stage's folder, which says who works on it. It comes there by link(2), which
+//! fails where the name exists, on NFS as well. Beside it lies a file of the process, whose counter grows while it lives. Whoever
+//! wants the unit watches that counter by a clock of its own, and takes the lease over when the counter has stood still for long
+//! enough, or at once where the process was one of this machine and is gone.
+//!
+//! Leases only save work. A unit is a function of its stage's fingerprint and its files appear whole, so two processes that do the
+//! same unit, because one was thought dead and was not, write the same bytes.
+
+mod heart;
+mod holder;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+pub(crate) use self::holder::Holder;
+
+use self::heart::Heart;
+use super::atomic::{WRITING, write_new};
+use crate::error::{ExperimentError, ResultsFault};
+
+/// The ending of the names of leases.
+const ENDING: &str = ".lease";
+
+/// Milliseconds between two beats and until a lease counts as abandoned, as in `10000,60000`: for tests.
+const TIMES: &str = "SPEED_LEASE_TIMES";
+
+/// The leases of this process, and its knowledge of others'.
+pub(crate) struct Leases {
+    me: Holder,
+    taken: AtomicUsize,
+    abandoned_after: Duration,
+    heart: Arc<Heart>,
+    watched: Mutex<HashMap<PathBuf, Sight>>,
+}
+
+/// A lease of another process when it was seen to change last.
+struct Sight {
+    token: String,
+    beat: Option<u64>,
+    since: Instant,
+}
+
+/// The answer to whoever wants a unit.
+pub(crate) enum Leased {
+    /// It is theirs until this is dropped.
+    Ours(Lease),
+    /// Another process works on it.
+    Theirs(Holder),
+}
+
+/// A unit of work that is this process's until the lease is dropped.
+pub(crate) struct Lease {
+    path: PathBuf,
+    token: String,
+    heart: Arc<Heart>,
+}
+
+impl Leases {
+    /// The leases of this process, none yet.
+    ///
+    /// # Errors
+    /// If the operating system gives no random bytes.
+    pub(crate) fn new() -> Result<Self, ExperimentError> {
+        let (every, abandoned_after) = times();
+        let me = Holder::this_process()?;
+        let heart = Arc::new(Heart::new(me.heart.clone(), every));
+        let watched = Mutex::default();
+        Ok(Self { me, taken: AtomicUsize::new(0), abandoned_after, heart, watched })
+    }
+
+    /// Returns the time between two looks at a lease of another process.
+    pub(crate) fn patience(&self) -> Duration {
+        (self.abandoned_after / 20).clamp(Duration::from_millis(20), Duration::from_secs(1))
+    }
+
+    /// Leases `unit` of the stage in `folder`, unless another process that lives has it.
+    ///
+    /// # Errors
+    /// If the folder cannot be written.
+    pub(crate) fn take(&self, folder: &Path, unit: &str) -> Result<Leased, ExperimentError> {
+        let path = folder.join(format!("{unit}{ENDING}"));
+        let mine = self.me.numbered(self.taken.fetch_add(1, Ordering::Relaxed));
+        let bytes = mine.to_json();
+        let mut lease = None;
+        loop {
+            match read(&path) {
+                // An answer that was lost on the way looks like a name that exists.
+                Some(found) if found.token == mine.token => {}
+                Some(found) if !self.is_abandoned(&path, &found) => return Ok(Leased::Theirs(found)),
+                Some(found) => {
+                    take_away(&path, &found)?;
+                    continue;
+                }
+                None => {
+                    if lease.is_none() {
+                        self.heart.beat_in(folder)?;
+                        let heart = Arc::clone(&self.heart);
+                        lease = Some(Lease { path: path.clone(), token: mine.token.clone(), heart });
+                    }
+                    if !write_new(&path, &bytes)? {
+                        continue;
+                    }
+                }
+            }
+            if let Some(lease) = lease {
+                return Ok(Leased::Ours(lease));
+            }
+        }
+    }
+
+    /// Returns whether the process that has a lease is gone, as far as this one can tell by now.
+    fn is_abandoned(&self, path: &Path, holder: &Holder) -> bool {
+        let beat = holder.beat(path);
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_gone = match watched.get_mut(path) {
+            Some(sight) if sight.token == holder.token => {
+                // A counter that is missing says nothing.
+                if beat.is_some() && beat != sight.beat {
+                    (sight.beat, sight.since) = (beat, Instant::now());
+                }
+                sight.since.elapsed() >= self.abandoned_after
+            }
+            _ => {
+                let sight = Sight { token: holder.token.clone(), beat, since: Instant::now() };
+                watched.insert(path.to_path_buf(), sight);
+                false
+            }
+        };
+        let is_gone = is_gone || holder.is_dead(&self.me);
+        if is_gone {
+            watched.remove(path);
+        }
+        is_gone
+    }
+
+    /// Refuses to go on where other processes work in a stage's folder, which is to be renamed. Leases that nobody renews are waited for
+    /// until that is certain.
+    ///
+    /// # Errors
+    /// If one lives: it is named.
+    pub(crate) fn refuse_others(&self, folder: &Path) -> Result<(), ExperimentError> {
+        let others = leases_in(folder).into_iter().filter(|(_, holder)| holder.heart != self.me.heart);
+        let mut leases: Vec<_> = others
+            .map(|(path, holder)| {
+                let beat = holder.beat(&path);
+                ((path, holder), beat)
+            })
+            .collect();
+        loop {
+            leases.retain(|((path, holder), _)| {
+                read(path).is_some_and(|now| now.token == holder.token) && !self.is_abandoned(path, holder)
+            });
+            let alive = leases.iter().find(|((path, holder), first)| {
+                holder.lives_here(&self.me) || holder.beat(path).is_some_and(|beat| Some(beat) != *first)
+            });
+            if let Some(((_, holder), _)) = alive {
+                let fault = ResultsFault::Leased { holder: holder.to_string() };
+                return Err(ExperimentError::Results { path: folder.to_path_buf(), fault });
+            }
+            if leases.is_empty() {
+                return Ok(());
+            }
+            std::thread::sleep(self.patience());
+        }
+    }
+
+    /// Returns whether no lease lies in a folder but of processes of this machine that are gone.
+    pub(super) fn is_free(&self, folder: &Path) -> bool {
+        leases_in(folder).iter().all(|(_, holder)| holder.is_dead(&self.me))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // One that stays behind is taken over like any other.
+        if read(&self.path).is_some_and(|found| found.token == self.token) {
+            let _ = fs::remove_file(&self.path);
+        }
+        if let Some(folder) = self.path.parent() {
+            self.heart.rest_in(folder);
+        }
+    }
+}
+
+/// Returns whether a file of a stage's folder is a lease's, and so no part of the stage.
+pub(super) fn is_of_leases(name: &str) -> bool {
+    name.ends_with(ENDING) || holder::is_heart(name) || name.starts_with(WRITING)
+}
+
+/// Removes what leases left in the folder of a stage that is done: there is nothing to lease any more.
+pub(super) fn clear(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(ENDING) || holder::is_heart(&name) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn leases_in(folder: &Path) -> Vec<(PathBuf, Holder)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let leases = entries.filter(|path| path.to_string_lossy().ends_with(ENDING));
+    leases.filter_map(|path| Some((path.clone(), read(&path)?))).collect()
+}
+
+/// Reads who has a lease; none where there is no lease any more. One that cannot be read is nobody's, and watched as any other.
+fn read(path: &Path) -> Option<Holder> {
+    Some(Holder::from_json(&fs::read(path).ok()?))
+}
+
+/// Takes the lease of a process away that is gone, unless another did so meanwhile and leased the unit anew.
+fn take_away(path: &Path, judged: &Holder) -> Result<(), ExperimentError> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // No other process takes the same one away under this name.
+    let aside = folder.join(format!("{WRITING}{name}-{}-{}", judged.token, std::process::id()));
+    match fs::rename(path, &aside) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(ExperimentError::io("rename", path))?,
+    }
+    if read(&aside).is_some_and(|found| found.token != judged.token) {
+        // That of a process that lives. Where yet another has leased the unit in between, both do it, to the same bytes.
+        let _ = fs::hard_link(&aside, path);
+    }
+    let _ = fs::remove_file(&aside);
+    Ok(())
+}
+
+/// Returns the time between two beats, and the time without one after which a lease is abandoned.
+fn times() -> (Duration, Duration) {
+    let given = std::env::var(TIMES).ok();
+    let parsed = given.as_deref().and_then(|text| text.split_once(',')).and_then(|(every, after)| {
+        Some((Duration::from_millis(every.trim().parse().ok()?), Duration::from_millis(after.trim().parse().ok()?)))
+    });
+    parsed.unwrap_or((Duration::from_secs(10), Duration::from_secs(60)))
+}
+
+#[cfg(test)]
+mod tests;

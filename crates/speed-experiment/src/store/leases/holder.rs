@@ -1,0 +1,137 @@
+//! The process that has a lease, as the lease names it.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use speed_core::{Randomness, printable};
+use speed_mechanism::MechanismError;
+
+use crate::error::ExperimentError;
+
+/// The beginning of the names of the files with the counters of processes.
+const HEART: &str = "alive-";
+
+/// The process that has a lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Holder {
+    /// The name of its machine, for people.
+    host: String,
+    /// The boot of the machine and the namespace in which `pid` is its number; empty where the system does not tell.
+    system: String,
+    pid: u32,
+    /// Clock ticks from the boot to its start: a number that another process had before has another one.
+    started: u64,
+    /// The file beside the lease whose counter grows while it lives.
+    pub(super) heart: String,
+    /// A text that no other lease has.
+    pub(super) token: String,
+}
+
+impl Holder {
+    /// Describes this process.
+    ///
+    /// # Errors
+    /// If the operating system gives no random bytes.
+    pub(super) fn this_process() -> Result<Self, ExperimentError> {
+        let random = Randomness::fresh().map_err(MechanismError::from)?;
+        let token = hex::encode(&random[..8]);
+        let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let boot = text("/proc/sys/kernel/random/boot_id");
+        let pid = std::process::id();
+        Ok(Self {
+            host: text("/proc/sys/kernel/hostname"),
+            system: if boot.is_empty() { boot } else { format!("{boot} {}", namespace.display()) },
+            pid,
+            started: started(pid).unwrap_or_default(),
+            heart: format!("{HEART}{token}"),
+            token,
+        })
+    }
+
+    /// Returns the same process as the holder of its lease of a number.
+    pub(super) fn numbered(&self, number: usize) -> Self {
+        Self { token: format!("{}-{number}", self.token), ..self.clone() }
+    }
+
+    pub(super) fn to_json(&self) -> Vec<u8> {
+        // An object of texts and numbers has a form in JSON.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Reads a lease; one that is no lease is nobody's.
+    pub(super) fn from_json(bytes: &[u8]) -> Self {
+        serde_json::from_slice(bytes).unwrap_or_default()
+    }
+
+    /// Returns whether it ran on the machine of `me` and is gone.
+    pub(super) fn is_dead(&self, me: &Self) -> bool {
+        self.is_here(me) && started(self.pid) != Some(self.started)
+    }
+
+    /// Returns whether it runs on the machine of `me`.
+    pub(super) fn lives_here(&self, me: &Self) -> bool {
+        self.is_here(me) && started(self.pid) == Some(self.started)
+    }
+
+    fn is_here(&self, me: &Self) -> bool {
+        !self.system.is_empty() && self.system == me.system
+    }
+
+    /// Reads its counter, which lies beside the lease at `lease`.
+    pub(super) fn beat(&self, lease: &Path) -> Option<u64> {
+        // The name is from a file that may be anybody's.
+        let is_name = is_heart(&self.heart) && !self.heart.contains(['/', '\\']);
+        let path = lease.with_file_name(is_name.then_some(&self.heart)?);
+        std::fs::read_to_string(path).ok()?.trim().parse().ok()
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.is_empty() {
+            true => f.write_str("a process that is not known"),
+            false => write!(f, "process {} on {}", self.pid, printable(&self.host)),
+        }
+    }
+}
+
+/// Returns whether a file is one with the counter of a process.
+pub(super) fn is_heart(name: &str) -> bool {
+    name.starts_with(HEART)
+}
+
+/// Returns when a process of this machine started; none if it is gone, or has ended and nobody has asked how.
+fn started(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything.
+    let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_lives_and_one_of_its_number_before_it_does_not() {
+        let me = Holder::this_process().expect("random bytes");
+        assert!(me.lives_here(&me) && !me.is_dead(&me));
+        let earlier = Holder { started: me.started - 1, ..me.clone() };
+        assert!(earlier.is_dead(&me) && !earlier.lives_here(&me));
+        let elsewhere = Holder { system: "another boot".into(), ..earlier.clone() };
+        assert!(!elsewhere.is_dead(&me) && !elsewhere.lives_here(&me));
+        let unknown = Holder { system: String::new(), ..earlier };
+        assert!(!unknown.is_dead(&unknown));
+        assert_eq!(Holder::from_json(&me.to_json()), me);
+        assert_eq!(Holder::from_json(b"no lease"), Holder::default());
+        // A lease of anybody's names no file elsewhere.
+        let odd = Holder { heart: "alive-/../../etc/passwd".into(), ..me };
+        assert_eq!(odd.beat(Path::new("/tmp/x.lease")), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! Leases between processes, two of which are this one.
+
+use super::*;
+
+/// A process of another machine, with patience for a test.
+fn elsewhere(abandoned_after: Duration) -> Leases {
+    let leases = Leases::new().expect("random bytes");
+    let other = String::from_utf8(leases.me.to_json()).expect("text").replace("pid:[", "other:[");
+    Leases { me: Holder::from_json(other.as_bytes()), abandoned_after, ..leases }
+}
+
+fn ours(leased: Leased) -> Lease {
+    match leased {
+        Leased::Ours(lease) => lease,
+        Leased::Theirs(holder) => panic!("of {holder}"),
+    }
+}
+
+#[test]
+fn a_unit_is_one_process_s_until_it_is_done_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [one, other] = [(); 2].map(|()| Leases::new().expect("random bytes"));
+    let lease = ours(one.take(folder.path(), "a").expect("written"));
+    let Leased::Theirs(holder) = other.take(folder.path(), "a").expect("written") else { panic!("twice") };
+    assert!(holder.to_string().contains(&std::process::id().to_string()), "{holder}");
+    assert!(matches!(other.take(folder.path(), "b").expect("written"), Leased::Ours(_)));
+    assert!(other.refuse_others(folder.path()).is_err_and(|error| error.to_string().contains("process ")));
+    drop(lease);
+    assert!(other.refuse_others(folder.path()).is_ok());
+    drop(ours(other.take(folder.path(), "a").expect("written")));
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "something stayed behind");
+}
+
+#[test]
+fn the_lease_of_a_process_that_is_gone_is_taken_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mine = Leases::new().expect("random bytes");
+    let mut gone: serde_json::Value = serde_json::from_slice(&mine.me.numbered(7).to_json()).expect("JSON");
+    gone["started"] = serde_json::json!(1);
+    fs::write(folder.path().join("a.lease"), gone.to_string()).expect("written");
+    // Of this machine: at once.
+    drop(ours(mine.take(folder.path(), "a").expect("written")));
+    // Of another: when its counter has stood still, or is not there, for a while by our own clock.
+    for (text, heart) in [(gone.to_string().replace("pid:[", "far:["), "alive-x"), ("rubbish".to_owned(), "alive-y")] {
+        fs::write(folder.path().join("a.lease"), text).expect("written");
+        fs::write(folder.path().join(heart), "5").expect("written");
+        let mine = Leases { abandoned_after: Duration::from_millis(100), ..Leases::new().expect("random bytes") };
+        assert!(matches!(mine.take(folder.path(), "a").expect("written"), Leased::Theirs(_)));
+        std::thread::sleep(Duration::from_millis(150));
+        drop(ours(mine.take(folder.path(), "a").expect("written")));
+    }
+}
+
+#[test]
+fn a_counter_that_grows_keeps_a_lease() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let far = elsewhere(Duration::from_secs(60));
+    let far = Leases { heart: Arc::new(Heart::new(far.me.heart.clone(), Duration::from_millis(20))), ..far };
+    let lease = ours(far.take(folder.path(), "a").expect("written"));
+    let mine = Leases { abandoned_after: Duration::from_millis(400), ..Leases::new().expect("random bytes") };
+    for _ in 0..20 {
+        assert!(matches!(mine.take(folder.path(), "a").expect("written"), Leased::Theirs(_)));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(mine.refuse_others(folder.path()).is_err());
+    // One that was taken for dead and lives does not take the other's lease away when it ends.
+    let judged = read(&folder.path().join("a.lease")).expect("a lease");
+    take_away(&folder.path().join("a.lease"), &judged).expect("taken");
+    let other = ours(mine.take(folder.path(), "a").expect("written"));
+    drop(lease);
+    assert!(folder.path().join("a.lease").exists());
+    // A lease that was made anew between judging and taking is put back.
+    take_away(&folder.path().join("a.lease"), &judged).expect("put back");
+    assert!(read(&folder.path().join("a.lease")).is_some_and(|found| found.token == other.token));
+}

@@ -1,0 +1,114 @@
+//! The program that works on a stage: shards of one stage are to be of one program.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::{ExperimentError, ResultsFault};
+
+/// The file of the program that began a stage, in its folder.
+pub(super) const FILE: &str = "program.json";
+
+/// A program, known by the bytes of its executable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Program {
+    /// Version of SPEED.
+    speed: String,
+    /// SHA-256 of the executable; empty where it cannot be read.
+    sha256: String,
+}
+
+/// The executable as its file system knows it: what need not be read again while this is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Executable {
+    bytes: u64,
+    changed_nanoseconds: u64,
+    inode: u64,
+}
+
+impl Program {
+    /// Returns the program of this process.
+    pub(crate) fn current() -> &'static Self {
+        static CURRENT: OnceLock<Program> = OnceLock::new();
+        CURRENT
+            .get_or_init(|| Self { speed: env!("CARGO_PKG_VERSION").to_owned(), sha256: digest().unwrap_or_default() })
+    }
+
+    /// Returns it as the text of its file.
+    pub(super) fn to_json(&self) -> Vec<u8> {
+        // An object of texts has a form in JSON.
+        serde_json::to_vec_pretty(self).unwrap_or_default()
+    }
+
+    /// Refuses a stage that another program began.
+    ///
+    /// # Errors
+    /// If one did: both are named.
+    pub(super) fn check(&self, stage: &Path) -> Result<(), ExperimentError> {
+        let path = stage.join(FILE);
+        // Stages of earlier versions lack it.
+        let Ok(bytes) = std::fs::read(&path) else { return Ok(()) };
+        let first: Self = serde_json::from_slice(&bytes)
+            .map_err(|source| ExperimentError::Results { path: path.clone(), fault: ResultsFault::NotOurs(source) })?;
+        if first == *self || first.sha256.is_empty() || self.sha256.is_empty() {
+            return Ok(());
+        }
+        let fault = ResultsFault::OtherProgram { first: first.in_words(), here: self.in_words() };
+        Err(ExperimentError::Results { path: stage.to_path_buf(), fault })
+    }
+
+    fn in_words(&self) -> String {
+        let digest: String = self.sha256.chars().take(12).collect();
+        format!("speed {}, SHA-256 {digest}...", self.speed).escape_debug().to_string()
+    }
+}
+
+impl Executable {
+    /// Returns this process's; none where the system does not tell.
+    pub(crate) fn current() -> Option<Self> {
+        let file = open()?.metadata().ok()?;
+        let changed = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(&file);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Some(Self { bytes: file.len(), changed_nanoseconds: u64::try_from(changed.as_nanos()).ok()?, inode })
+    }
+}
+
+/// Opens the executable, also one that was replaced since the process started.
+fn open() -> Option<File> {
+    File::open("/proc/self/exe").or_else(|_| File::open(std::env::current_exe()?)).ok()
+}
+
+fn digest() -> Option<String> {
+    let mut hash = Sha256::new();
+    std::io::copy(&mut open()?, &mut hash).ok()?;
+    Some(hex::encode(hash.finalize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_program_is_named() {
+        let stage = tempfile::tempdir().expect("a folder");
+        let here = Program::current();
+        assert_eq!(here.sha256.len(), 64);
+        assert!(here.check(stage.path()).is_ok());
+        std::fs::write(stage.path().join(FILE), here.to_json()).expect("written");
+        assert!(here.check(stage.path()).is_ok());
+        let other = Program { speed: "0.0.1".into(), sha256: "ab".repeat(32) };
+        let error = other.check(stage.path()).expect_err("another").to_string();
+        for part in ["speed 0.0.1", "abababababab", &here.sha256[..12], "--mix-machines"] {
+            assert!(error.contains(part), "{part} is not in {error}");
+        }
+        std::fs::write(stage.path().join(FILE), "{").expect("written");
+        assert!(here.check(stage.path()).is_err());
+    }
+}
