@@ -56,7 +56,7 @@ impl Report {
         let images = handwriting
             .map_or_else(String::new, |name| format!("Street digits of the handwriting in dataset {name}.\n"));
         format!(
-            "{images}{votes}, {} queries, {}, delta {}, seed {}.\n",
+            "{images}{votes}, {} queries, {}, delta {:e}, seed {}.\n",
             config.queries.count,
             noise(&config.noise),
             config.privacy.delta,
