@@ -40,8 +40,8 @@ fn a_file_and_the_command_line_change_what_they_name() {
 /// The run ids of the presets, by which finished runs are found.
 const PRESETS: [(&str, &str); 21] = [
     ("argmax-accuracy", "88d5c62e3abe"),
-    ("confident", "bd7c3fc0a4d5"),
-    ("confident-svhn", "?"),
+    ("confident", "51d5db1235af"),
+    ("confident-svhn", "0cdae5f266b7"),
     ("default", "b8a8f27914b3"),
     ("mnist", "abaeb3d5b808"),
     ("mnist-500-epochs", "606a56819cc9"),
@@ -55,7 +55,7 @@ const PRESETS: [(&str, &str); 21] = [
     ("published-votes", "d6ebd506c782"),
     ("published-votes-students", "c1cb0360d9b3"),
     ("published-votes-svhn", "7307714228ba"),
-    ("quickstart", "299d80b710dc"),
+    ("quickstart", "2c8e57e4c566"),
     ("street-digits", "d672bd6e2d43"),
     ("street-digits-select", "dee073ad83f2"),
     ("svhn", "01c6f66f15af"),
