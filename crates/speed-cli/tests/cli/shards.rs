@@ -151,7 +151,6 @@ fn shards_killed_at_random_give_the_bytes_of_one_process() {
         assert_eq!(determined(&run), expected, "kills changed the results");
         assert!(leases(&run).is_empty(), "{:?}", leases(&run));
     }
-    println!("{killed} shards killed in {experiments} experiments");
 }
 
 /// Runs all shards of a stage at once, kills up to `kills` of them at random and starts those again; returns how many it killed.
