@@ -141,8 +141,10 @@ fn what_others_left_in_a_run_does_not_enter_its_page() {
     let accuracy = report.find("\"accuracy\": 0").expect("a student") + "\"accuracy\": ".len();
     let end = accuracy + report[accuracy..].find([',', '\n']).expect("a number");
     let faster = format!("{}1e306{}", &report[..accuracy], &report[end..]);
-    let moving = report.replacen("\"name\": \"Non-private\"", "\"name\": \"\\u001b[2J\"", 1);
-    let long = report.replacen("\"name\": \"Non-private\"", &format!("\"name\": \"{}\"", "x".repeat(300)), 1);
+    // The name of the row itself, which comes after that in the config.
+    let name = report.rfind("\"Non-private\"").expect("a row");
+    let named = |name_of_row: &str| format!("{}\"{name_of_row}\"{}", &report[..name], &report[name + 13..]);
+    let (moving, long) = (named("\\u001b[2J"), named(&"x".repeat(300)));
     for (hostile, found) in
         [("{}", ""), (&*faster, "accuracies from 0 to 1"), (&*moving, "without control"), (&*long, "xxx")]
     {

@@ -7,6 +7,7 @@ use super::figures::{Figure, FigureComparison, Measure};
 use super::rows::shown;
 use super::spread::Difference;
 use super::{ComparedRun, Comparison};
+use crate::store::RunNoise;
 use crate::table::Table;
 
 /// The two forms of a text with tables.
@@ -95,7 +96,11 @@ impl Comparison {
         let mut table = Table::new(["", "folder", "experiment", "run", "noise"]);
         for ComparedRun { label, folder, experiment, run, noise, .. } in &self.runs {
             let cell = |text: &Option<String>| text.as_deref().map_or_else(|| "-".to_owned(), printable);
-            let noise = noise.map_or_else(|| "-".to_owned(), |noise| noise.to_string());
+            let noise = match noise {
+                Some(RunNoise::Simulation) => "SIMULATION".to_owned(),
+                Some(noise) => noise.to_string(),
+                None => "-".to_owned(),
+            };
             table.push(vec![label.clone(), cell(folder), cell(experiment), cell(run), noise]);
         }
         table
