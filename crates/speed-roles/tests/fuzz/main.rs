@@ -22,7 +22,7 @@ use mutate::Mutator;
 use targets::Target;
 
 /// The longest time that an input may take: thousands of times what a valid one takes, or ten times for evaluation keys.
-const MAX_SECONDS: f64 = 5.0;
+const MAX_SECONDS: f64 = 30.0;
 
 #[global_allocator]
 static ALLOCATOR: limit::Counting = limit::Counting;
