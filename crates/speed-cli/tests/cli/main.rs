@@ -14,6 +14,7 @@ mod privacy;
 mod resume;
 mod roles;
 mod shards;
+mod submit;
 mod sweep;
 mod terminal;
 mod truth;

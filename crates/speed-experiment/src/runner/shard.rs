@@ -175,6 +175,10 @@ pub fn open_shards(
 ) -> Result<Vec<usize>, ConfigError> {
     let folder = folder_of(configs, sweep, results);
     let mut open = Vec::new();
+    let runs = || configs.iter().map(|config| RunStore::folder_of(results, config));
+    if runs().all(|run| ShardMark::all_hold(&run, stage)) {
+        return Ok(open);
+    }
     for number in 1..=of {
         let shard = Shard::parse(stage, &format!("{number}/{of}"))?;
         if !ShardMark::holds(&folder, &shard.name()) {

@@ -4,6 +4,7 @@ use speed_core::{printable, printable_path};
 use speed_experiment::{RunState, StageUnits, Step, Table, Worker};
 
 use super::{Outcome, RunUnits, Status, Task};
+use crate::slurm::ranges;
 use crate::terminal;
 
 /// Seconds without a sign after which a process is said to give none.
@@ -23,8 +24,7 @@ impl Status {
         if !self.tasks.is_empty() {
             text.push_str(&format!("\n{}", terminal::table(&self.jobs_table())));
         }
-        let failed = self.tasks.iter().filter(|task| matches!(task.outcome, Outcome::Failed | Outcome::Forgotten));
-        let failed: Vec<String> = failed.map(Task::to_text).collect();
+        let failed = failed(&self.tasks);
         if !failed.is_empty() {
             text.push_str(
                 "\nnot done, and in no job that waits or runs; the same `speed submit` submits them again:\n",
@@ -80,15 +80,31 @@ fn worker_text(stage: &StageUnits, worker: &Worker) -> String {
     format!("  {} {}: {by}, {sign}", printable(&stage.stage), printable(unit))
 }
 
-impl Task {
-    fn to_text(&self) -> String {
-        let Self { step, job, shard, of, state, exit_code, log, .. } = self;
-        let which = shard.map_or_else(String::new, |shard| format!(" {shard}/{of}"));
-        let state = state.as_deref().unwrap_or("not known to Slurm any more");
-        let code = exit_code.as_ref().map_or_else(String::new, |code| format!(", exit {code}"));
-        let log = if log.exists() { printable_path(log) } else { "none".to_owned() };
-        format!("  {}{which}: job {job}, {state}{code}; log: {log}", step.name())
+/// Returns a line for every task that failed; those of a job that left no log, never begun, in one.
+fn failed(tasks: &[Task]) -> Vec<String> {
+    let mut groups: Vec<Vec<&Task>> = Vec::new();
+    for task in tasks.iter().filter(|task| matches!(task.outcome, Outcome::Failed | Outcome::Forgotten)) {
+        let is_like = |other: &Task| {
+            let both_without = !task.log.exists() && !other.log.exists();
+            let same_job = (other.step, &other.job, &other.state) == (task.step, &task.job, &task.state);
+            both_without && same_job && other.exit_code == task.exit_code
+        };
+        match groups.last_mut() {
+            Some(group) if group.first().is_some_and(|other| is_like(other)) => group.push(task),
+            _ => groups.push(vec![task]),
+        }
     }
+    groups.iter().filter_map(|group| group_text(group)).collect()
+}
+
+fn group_text(group: &[&Task]) -> Option<String> {
+    let Task { step, job, of, state, exit_code, log, .. } = group.first()?;
+    let shards: Vec<usize> = group.iter().filter_map(|task| task.shard).collect();
+    let which = if shards.is_empty() { String::new() } else { format!(" {}/{of}", ranges(&shards)) };
+    let state = state.as_deref().unwrap_or("not known to Slurm any more");
+    let code = exit_code.as_ref().map_or_else(String::new, |code| format!(", exit {code}"));
+    let log = if log.exists() { printable_path(log) } else { "none".to_owned() };
+    Some(format!("  {}{which}: job {job}, {state}{code}; log: {log}", step.name()))
 }
 
 /// Returns lines, and how many there are besides where they are many.
