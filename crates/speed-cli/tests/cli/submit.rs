@@ -140,7 +140,7 @@ fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
     let cancelled: Vec<String> = cluster.calls("scancel").concat();
     assert_eq!(cancelled, ["3", "4", "5", "6", "7"]);
     let votes = &cluster.calls("sbatch")[8];
-    assert!(votes.contains(&"--dependency=afterok:2:8".to_owned()), "{votes:?}");
+    assert!(votes.contains(&"--dependency=afterok:2_2:2_3:8".to_owned()), "{votes:?}");
 
     cluster.queue("8|1|RUNNING\n2|2|RUNNING\n2|3|PENDING\n9|N/A|PENDING\n10|1|PENDING\n11|N/A|PENDING\n12|1|PENDING\n13|N/A|PENDING\n");
     let said = cluster.submits(&[]);

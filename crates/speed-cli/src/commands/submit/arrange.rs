@@ -18,7 +18,7 @@ pub(super) struct Order {
     pub(super) of: usize,
     /// The shards to submit, none of them in a step that does not divide; nothing where there is nothing to submit.
     pub(super) todo: Option<Vec<usize>>,
-    /// Its jobs that wait or run, and are left to it.
+    /// Its jobs that wait or run, or tasks of them, as the next step's dependency names them.
     pub(super) alive: Vec<String>,
     /// Its jobs that wait for what is now submitted again, and so in vain.
     pub(super) stale: Vec<String>,
@@ -52,12 +52,10 @@ fn order(
     let last = jobs.of(step).last().map(|job| job.of);
     let wanted = shards.map(NonZeroUsize::get).or(last).unwrap_or(SHARDS);
     let of = if step.is_divided() { wanted.min(work.units(step)).max(1) } else { 1 };
-    let living = |job: &Submitted| -> Vec<Seen> {
-        seen.iter().filter(|task| task.job == job.job && task.is_alive()).cloned().collect()
-    };
+    let open = if step.is_divided() { work.open_shards(step, of)? } else { Vec::new() };
     let (mut alive, mut stale, mut taken) = (Vec::new(), Vec::new(), Vec::new());
     for job in jobs.of(step) {
-        let tasks = living(job);
+        let tasks: Vec<&Seen> = seen.iter().filter(|task| task.job == job.job && task.is_alive()).collect();
         if tasks.is_empty() {
             continue;
         }
@@ -66,24 +64,35 @@ fn order(
             continue;
         }
         if job.of != of {
-            let message = format!(
-                "{of} of {}, and job {} with {} of them waits or runs: use --shards {}, or scancel {} first",
-                step.name(),
-                job.job,
-                job.of,
-                job.of,
-                job.job
-            );
-            return Err(usage("shards", message));
+            return Err(other_number(step, of, job));
         }
-        alive.push(job.job.clone());
-        taken.extend(tasks.into_iter().filter_map(|task| task.task));
+        let living: Vec<usize> = tasks.iter().filter_map(|task| task.task).collect();
+        alive.extend(worth_waiting_for(job, &living, &open));
+        taken.extend(living);
     }
     let todo = if step.is_divided() {
-        let open = work.open_shards(step, of)?.into_iter().filter(|shard| !taken.contains(shard));
-        Some(open.collect::<Vec<_>>()).filter(|open| !open.is_empty())
+        let todo: Vec<usize> = open.into_iter().filter(|shard| !taken.contains(shard)).collect();
+        Some(todo).filter(|todo| !todo.is_empty())
     } else {
         (alive.is_empty() && !work.is_done(step)).then(Vec::new)
     };
     Ok(Order { step, of, todo, alive, stale })
+}
+
+/// Returns what comes before a job behind `job`: all of it, or those of its tasks that live where another one failed, since nothing can come
+/// behind a whole array of which a part failed.
+fn worth_waiting_for(job: &Submitted, living: &[usize], open: &[usize]) -> Vec<String> {
+    let has_failed = job.shards.iter().any(|shard| open.contains(shard) && !living.contains(shard));
+    match has_failed {
+        true => living.iter().map(|task| format!("{}_{task}", job.job)).collect(),
+        false => vec![job.job.clone()],
+    }
+}
+
+fn other_number(step: Step, of: usize, job: &Submitted) -> Failure {
+    let (name, number, there) = (step.name(), &job.job, job.of);
+    let message = format!(
+        "{of} of {name}, and job {number} with {there} of them waits or runs: use --shards {there}, or scancel {number} first"
+    );
+    usage("shards", message)
 }
