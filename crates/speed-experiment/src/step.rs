@@ -222,8 +222,8 @@ mod tests {
     fn a_config_has_the_steps_that_it_needs() {
         let all = steps(&["row.0.aggregation=encrypted"]);
         assert_eq!(all, ["data", "teachers", "votes", "aggregate", "labels", "students", "report"]);
-        assert_eq!(steps(&["row.0.aggregation=trusted"]), ["data", "teachers", "labels", "students", "report"]);
-        let without = ["row.0.aggregation=trusted", "table.repeats=0"];
+        assert_eq!(steps(&["row.*.aggregation=trusted"]), ["data", "teachers", "labels", "students", "report"]);
+        let without = ["row.*.aggregation=trusted", "table.repeats=0"];
         assert_eq!(steps(&without), ["data", "teachers", "report"]);
     }
 }

@@ -50,6 +50,9 @@ struct Task {
     log: PathBuf,
 }
 
+/// A step that does not divide, or a shard of one that does.
+type Part = (Step, Option<usize>);
+
 /// What became of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -124,7 +127,7 @@ impl Status {
     }
 
     /// Returns the shards and steps that are not done; nothing is known of a sweep's.
-    fn open(&self, jobs: &Jobs) -> Result<Option<BTreeSet<(Step, Option<usize>)>>, Failure> {
+    fn open(&self, jobs: &Jobs) -> Result<Option<BTreeSet<Part>>, Failure> {
         let (Some(results), true) = (self.folder.parent().and_then(Path::parent), config_path(&self.folder).exists())
         else {
             return Ok(None);
