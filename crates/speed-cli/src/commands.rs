@@ -13,7 +13,9 @@ mod run;
 mod runs;
 mod server;
 mod shell;
+mod status;
 mod student;
+mod submit;
 mod sweep;
 mod teacher;
 mod watch;
@@ -40,6 +42,8 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
             };
             runs::show(&run, &results, &form)
         }
+        Command::Submit(options) => submit::submit(&options),
+        Command::Status(options) => status::status(&options),
         Command::Compare(options) => compare::compare(&options),
         Command::Watch { run, results, once, json } => watch::watch(&run, &results, once, json),
         Command::Data(command) => data::execute(command),

@@ -7,6 +7,7 @@ mod figure;
 mod options;
 mod processor;
 mod progress;
+mod slurm;
 mod terminal;
 
 use std::io::Write;

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod cluster;
 mod privacy;
 mod rounds;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use cluster::{StatusOptions, SubmitOptions};
 pub(crate) use privacy::{
     AccountOptions, AuditOptions, CalibrateOptions, FigureCommand, FigureOptions, LedgerCommand, NoiseOptions,
     QueryOptions, ShareKind,
@@ -118,6 +120,13 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Run an experiment on a cluster, as arrays of jobs that depend on one another
+    ///
+    /// Writes readable scripts into the run's folder and submits them. The same command again submits what is missing: shards that are not
+    /// done and whose jobs neither wait nor run (docs/slurm.md).
+    Submit(SubmitOptions),
+    /// Say how far a run on a cluster is: units, jobs, and the logs of those that failed
+    Status(StatusOptions),
     /// Put finished runs side by side, and beside the paper
     ///
     /// Prints what differs in their configs, versions and machines, and for every figure of rows of the same name the values and their

@@ -22,6 +22,7 @@ mod publish;
 mod report;
 mod runner;
 mod stages;
+mod step;
 mod store;
 mod sweep;
 mod table;
@@ -38,10 +39,13 @@ pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, plan};
 pub use progress::{Part, PartView, Progress, RunView, Silent, StageStatus, StageView, Work};
 pub use report::{Report, ReportRow, StageTime};
-pub use runner::{Shard, ShardReport, check_run_id, run, run_id, run_shard, run_until};
+pub use runner::{
+    Shard, ShardReport, StageUnits, begin_run, check_run_id, open_shards, run, run_id, run_shard, run_until,
+};
+pub use step::{Step, Work as StepWork};
 pub use store::{
-    FinishedResults, RunNoise, RunState, RunStatus, RunSummary, find_any_run, find_results, find_run, list_runs, pages,
-    run_in_use, write_atomic,
+    FinishedResults, RunNoise, RunState, RunStatus, RunSummary, Worker, config_path, find_any_run, find_results,
+    find_run, list_runs, pages, run_in_use, slurm_folder, write_atomic,
 };
 pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep, run_sweep_until, sweep_id};
 pub use table::Table;

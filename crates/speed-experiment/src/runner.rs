@@ -2,14 +2,17 @@
 
 mod shard;
 mod steps;
+mod units;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use speed_accountant::QueryBatch;
 use speed_core::{Votes, printable_path};
 use speed_random::Streams;
 
-pub use self::shard::{Shard, ShardReport, run_shard};
+pub(crate) use self::shard::folder_of;
+pub use self::shard::{Shard, ShardReport, open_shards, run_shard};
+pub use self::units::StageUnits;
 
 use self::shard::leave_word;
 use self::steps::{Results, counts, results};
@@ -67,11 +70,19 @@ pub fn run_id(config: &Config) -> String {
     RunStore::id_of(config)
 }
 
+/// Makes the folder of the run of `config` below `results`, with the resolved config in it, for processes that are to work there later.
+///
+/// # Errors
+/// If the folder belongs to another config, or cannot be written.
+pub fn begin_run(config: &Config, results: &Path) -> Result<PathBuf, ExperimentError> {
+    RunStore::begin(results, config)
+}
+
 /// Checks that `id` is that of the run of `config`, below a folder of results.
 ///
 /// # Errors
 /// If it is another's: both are named, and, where that run is there, the keys in which the configs differ.
-pub fn check_run_id(id: &str, config: &Config, results: &std::path::Path) -> Result<(), ConfigError> {
+pub fn check_run_id(id: &str, config: &Config, results: &Path) -> Result<(), ConfigError> {
     let own = run_id(config);
     if id == own {
         return Ok(());

@@ -24,16 +24,18 @@ pub(crate) use atomic::{remove_unfinished, write_secret};
 pub use find::{FinishedResults, find_any_run, find_results, find_run, run_in_use};
 pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_meta, unit_payload};
-pub use layout::pages;
 pub(crate) use layout::{
     ASKED_PICTURES, ASKED_QUERIES, PUBLISHED, is_called, progress_path, report_path, shard_progress_path,
 };
-pub(crate) use leases::{Holder, Lease, Leased};
+pub use layout::{config_path, pages, slurm_folder};
+pub use leases::Worker;
+pub(crate) use leases::{Holder, Lease, Leased, workers};
 pub use list::{RunNoise, RunSummary, list_runs};
 pub(crate) use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub(crate) use read::{read_report, read_stage_file, read_table};
 pub(crate) use record::FinishedStage;
+pub(crate) use remains::StageRemains;
 pub(crate) use run::{RunStore, StageState};
 pub(crate) use shard_mark::{ShardMark, StageMark};
 pub(crate) use status::{ProgressFile, write_progress};

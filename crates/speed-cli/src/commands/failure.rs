@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Roles(speed_roles::RolesError),
     /// A round over a network, likewise.
     Network(speed_network::NetworkError),
+    /// One of Slurm's programs, likewise.
+    Slurm(crate::slurm::SlurmError),
     /// Somebody was told why already.
     Told(ExitCode),
     /// The reader of standard output went away, as `| head` does: no failure of ours.
@@ -28,6 +30,7 @@ impl Failure {
             Self::Experiment(error) => error.exit_code(),
             Self::Roles(error) => error.exit_code(),
             Self::Network(error) => error.exit_code(),
+            Self::Slurm(error) => error.exit_code(),
             Self::Told(code) => *code,
             Self::OutputClosed => ExitCode::Done,
         }
@@ -46,6 +49,7 @@ impl Failure {
             Self::Experiment(error) => Some(error.to_string()),
             Self::Roles(error) => Some(error.to_string()),
             Self::Network(error) => Some(error.to_string()),
+            Self::Slurm(error) => Some(error.to_string()),
             Self::Told(_) | Self::OutputClosed => None,
         }
     }
@@ -94,6 +98,12 @@ impl From<speed_roles::RolesError> for Failure {
 impl From<speed_network::NetworkError> for Failure {
     fn from(error: speed_network::NetworkError) -> Self {
         Self::Network(error)
+    }
+}
+
+impl From<crate::slurm::SlurmError> for Failure {
+    fn from(error: crate::slurm::SlurmError) -> Self {
+        Self::Slurm(error)
     }
 }
 

@@ -15,6 +15,7 @@ mod privacy;
 mod resume;
 mod roles;
 mod shards;
+mod submit;
 mod sweep;
 mod terminal;
 mod truth;

@@ -162,7 +162,34 @@ pub(super) fn leave_word(
     Ok(())
 }
 
-fn folder_of(configs: &[&Config], sweep: Option<&Sweep>, results: &Path) -> PathBuf {
+/// Returns the numbers, from 1, of those of `of` shards of a stage that have not left their word that all is done.
+///
+/// # Errors
+/// If the stage has no units.
+pub fn open_shards(
+    configs: &[&Config],
+    sweep: Option<&Sweep>,
+    results: &Path,
+    stage: &str,
+    of: usize,
+) -> Result<Vec<usize>, ConfigError> {
+    let folder = folder_of(configs, sweep, results);
+    let mut open = Vec::new();
+    let runs = || configs.iter().map(|config| RunStore::folder_of(results, config));
+    if runs().all(|run| ShardMark::all_hold(&run, stage)) {
+        return Ok(open);
+    }
+    for number in 1..=of {
+        let shard = Shard::parse(stage, &format!("{number}/{of}"))?;
+        if !ShardMark::holds(&folder, &shard.name()) {
+            open.push(number);
+        }
+    }
+    Ok(open)
+}
+
+/// Returns the folder of a run, or that of a sweep.
+pub(crate) fn folder_of(configs: &[&Config], sweep: Option<&Sweep>, results: &Path) -> PathBuf {
     match (sweep, configs.first()) {
         (Some(sweep), Some(config)) => SweepStore::folder_of(results, &config.name, &sweep_id(sweep)),
         (None, Some(config)) => RunStore::folder_of(results, config),

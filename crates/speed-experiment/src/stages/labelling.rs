@@ -7,6 +7,7 @@ mod noise;
 mod question;
 mod record;
 
+pub(crate) use answers::unit as query_unit;
 pub(crate) use keys::Keys;
 pub(crate) use question::Question;
 pub(crate) use record::{LabellingTimes, RowLabels};

@@ -8,10 +8,10 @@ use super::context::Context;
 use super::data::Images;
 use super::names::StageName;
 use super::stage::Stage;
-use crate::config::QuerySelection;
+use crate::config::{Config, QuerySelection};
 use crate::error::{ExperimentError, Mismatch};
 use crate::npy;
-use crate::store::{Fingerprint, FinishedStage, StageFolder};
+use crate::store::{Fingerprint, FinishedStage, StageFolder, StageRemains};
 
 /// The file of the pool indices.
 const QUERIES: &str = "queries.npy";
@@ -29,6 +29,11 @@ pub(crate) fn select(context: &Context<'_>, images: Option<&Images>) -> Result<V
         QuerySelection::Balanced => balanced(context, images, count)?,
         QuerySelection::File(path) => npy::read_indices(path, count, pool)?,
     })
+}
+
+/// Reads the queries that a run asks, where its stage lies finished in `remains`.
+pub(crate) fn chosen(remains: &StageRemains, config: &Config) -> Option<Vec<usize>> {
+    npy::read_indices(&remains.folder().join(QUERIES), config.queries.count, config.data.pool_images).ok()
 }
 
 /// Selects `count` images of the pool, as many of every class or one more of the first ones, drawn by the seed.

@@ -51,7 +51,7 @@ impl TrainedTeachers {
 }
 
 /// Returns the name, without ending, of a teacher's weights and metrics.
-fn unit(teacher: usize) -> String {
+pub(crate) fn unit(teacher: usize) -> String {
     format!("teacher-{teacher:04}")
 }
 

@@ -15,6 +15,8 @@ pub(super) const ENVIRONMENT: &str = "env.json";
 pub(super) const LOCK: &str = "run.lock";
 /// What the process that works in the run's folder is doing.
 const PROGRESS: &str = "progress.json";
+/// The folder of what a cluster is given to do.
+const SLURM: &str = "slurm";
 /// The folder of what shards say.
 const SHARDS: &str = "shards";
 /// The fingerprint of the stage that is worked on, or was, in its folder.
@@ -54,6 +56,18 @@ pub(crate) fn shard_path(run: &Path, shard: &str) -> PathBuf {
 /// Returns the path of the file that says what a shard is doing.
 pub(crate) fn shard_progress_path(run: &Path, shard: &str) -> PathBuf {
     run.join(SHARDS).join(format!("{shard}.progress.json"))
+}
+
+/// Returns the path of a run's resolved config.
+#[must_use]
+pub fn config_path(run: &Path) -> PathBuf {
+    run.join(CONFIG)
+}
+
+/// Returns the folder of the scripts, jobs and logs of a run or sweep on a cluster.
+#[must_use]
+pub fn slurm_folder(run: &Path) -> PathBuf {
+    run.join(SLURM)
 }
 
 /// Makes the folder of both.

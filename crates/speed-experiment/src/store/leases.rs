@@ -10,6 +10,7 @@
 
 mod heart;
 mod holder;
+mod workers;
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,6 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) use self::holder::Holder;
+pub use self::workers::Worker;
+pub(crate) use self::workers::workers;
 
 use self::heart::Heart;
 use super::atomic::{WRITING, write_new};

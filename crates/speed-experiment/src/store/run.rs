@@ -74,6 +74,22 @@ impl RunStore {
         Ok(Self { folder: Self::folder_of(results, config), forced: Vec::new(), leases: Leases::new()?, access })
     }
 
+    /// Makes the folder of `config` with its resolved text, and returns it: nothing is locked, and nothing worked on.
+    ///
+    /// # Errors
+    /// If the folder belongs to another config, or cannot be written.
+    pub(crate) fn begin(results: &Path, config: &Config) -> Result<PathBuf, ExperimentError> {
+        let folder = Self::folder_of(results, config);
+        fs::create_dir_all(&folder).map_err(ExperimentError::io("create", &folder))?;
+        keep_config(&folder, &config.to_toml())?;
+        Ok(folder)
+    }
+
+    /// Returns what the stage `name` left in the run in `folder`.
+    pub(crate) fn remains_in(folder: &Path, name: &str) -> StageRemains {
+        StageRemains(layout::stages(folder).join(name))
+    }
+
     /// Returns whether a shard works here: other stages than its own are read and not made.
     pub(crate) fn is_shard(&self) -> bool {
         matches!(self.access, Access::Shard { .. })

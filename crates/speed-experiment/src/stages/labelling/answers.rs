@@ -43,7 +43,7 @@ pub(super) struct Answer {
 pub(super) const UNIT: &str = "query-";
 
 /// Returns the name of a query's unit.
-pub(super) fn unit(query: usize) -> String {
+pub(crate) fn unit(query: usize) -> String {
     format!("{UNIT}{query:04}")
 }
 

@@ -10,6 +10,7 @@ use super::argmax::Labelled;
 use crate::config::{AggregationKind, RowConfig};
 use crate::csv;
 use crate::stages::truth::Truth;
+use crate::store::StageRemains;
 
 /// The labels of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,6 +41,11 @@ impl RowLabels {
             message_bytes: aggregated.message_bytes,
             labels,
         }
+    }
+
+    /// Reads those of a stage that lies finished in `remains`.
+    pub(crate) fn of(remains: &StageRemains) -> Option<Self> {
+        serde_json::from_str(&remains.read(super::RECORD)?).ok()
     }
 
     /// Returns the number of queries that have a label.

@@ -32,7 +32,7 @@ impl Course<'_> {
     }
 
     /// Returns the name of a student. Rows with the same labels and method share it: the name holds the labels' hash.
-    pub(super) fn stage_name(&self, names: &StudentNames, repeat: usize) -> StageName {
+    pub(crate) fn stage_name(&self, names: &StudentNames, repeat: usize) -> StageName {
         let hash = Fingerprint::of(&json!([self.labelled.queries, self.labelled.labels]));
         names.of(self.method, hash, repeat)
     }

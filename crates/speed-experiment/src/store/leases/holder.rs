@@ -1,7 +1,8 @@
 //! The process that has a lease, as the lease names it.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use speed_core::{Randomness, printable};
@@ -81,10 +82,18 @@ impl Holder {
 
     /// Reads its counter, which lies beside the lease at `lease`.
     pub(super) fn beat(&self, lease: &Path) -> Option<u64> {
+        std::fs::read_to_string(self.heart_beside(lease)?).ok()?.trim().parse().ok()
+    }
+
+    /// Returns when its counter last grew.
+    pub(super) fn last_beat(&self, lease: &Path) -> Option<SystemTime> {
+        std::fs::metadata(self.heart_beside(lease)?).ok()?.modified().ok()
+    }
+
+    fn heart_beside(&self, lease: &Path) -> Option<PathBuf> {
         // The name is from a file that may be anybody's.
         let is_name = is_heart(&self.heart) && !self.heart.contains(['/', '\\']);
-        let path = lease.with_file_name(is_name.then_some(&self.heart)?);
-        std::fs::read_to_string(path).ok()?.trim().parse().ok()
+        Some(lease.with_file_name(is_name.then_some(&self.heart)?))
     }
 }
 

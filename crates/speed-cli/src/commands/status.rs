@@ -1,0 +1,182 @@
+//! `speed status`: a run on a cluster.
+
+mod text;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use speed_experiment::{
+    Config, RunState, RunStatus, Source, StageUnits, Step, StepWork, config_path, find_any_run, slurm_folder,
+};
+
+use super::{Failure, print, print_json};
+use crate::options::StatusOptions;
+use crate::slurm::{self, Jobs, Seen, Submitted, log_name};
+
+/// The state of a run or sweep on a cluster.
+#[derive(Serialize)]
+struct Status {
+    /// The folder of the run or sweep.
+    folder: PathBuf,
+    runs: Vec<RunUnits>,
+    /// The reason for which Slurm could not be asked, if it could not.
+    slurm_error: Option<String>,
+    /// The jobs that Slurm was given, each shard's last one.
+    tasks: Vec<Task>,
+}
+
+/// The units of a run.
+#[derive(Serialize)]
+struct RunUnits {
+    run: String,
+    state: RunState,
+    units: Vec<StageUnits>,
+}
+
+/// A job, or a shard's part of an array.
+#[derive(Serialize)]
+struct Task {
+    step: Step,
+    job: String,
+    /// Null of a step that does not divide.
+    shard: Option<usize>,
+    of: usize,
+    outcome: Outcome,
+    /// Slurm's word; null where Slurm does not know it any more.
+    state: Option<String>,
+    /// Code and signal, where Slurm's accounting has them.
+    exit_code: Option<String>,
+    log: PathBuf,
+}
+
+/// A step that does not divide, or a shard of one that does.
+type Part = (Step, Option<usize>);
+
+/// What became of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Outcome {
+    Waiting,
+    Running,
+    Done,
+    Failed,
+    /// Slurm does not know it any more, and its units are not known to be done.
+    Forgotten,
+}
+
+pub(super) fn status(options: &StatusOptions) -> Result<(), Failure> {
+    let folder = find(&options.results, &options.run)?;
+    let status = Status::read(folder)?;
+    if options.json { print_json(&status) } else { print(&status.to_text()) }
+}
+
+/// Finds a run, or the folder of a sweep that was submitted.
+fn find(results: &Path, name: &Path) -> Result<PathBuf, Failure> {
+    for folder in [name.to_path_buf(), results.join(name)] {
+        if Jobs::read(&folder)?.is_some() {
+            return Ok(folder);
+        }
+    }
+    Ok(find_any_run(results, name)?)
+}
+
+impl Status {
+    fn read(folder: PathBuf) -> Result<Self, Failure> {
+        let jobs = Jobs::read(&folder)?;
+        let folders = match &jobs {
+            Some(jobs) if !config_path(&folder).exists() => beside(&folder, &jobs.runs),
+            _ => vec![folder.clone()],
+        };
+        let runs = folders.iter().filter(|run| config_path(run).exists()).map(|run| units(run));
+        let runs = runs.collect::<Result<_, Failure>>()?;
+        let mut status = Self { folder, runs, slurm_error: None, tasks: Vec::new() };
+        if let Some(jobs) = jobs {
+            status.ask(&jobs)?;
+        }
+        Ok(status)
+    }
+
+    /// Asks Slurm what became of the jobs; without it units alone are known.
+    fn ask(&mut self, jobs: &Jobs) -> Result<(), Failure> {
+        let mut seen = slurm::queue().unwrap_or_else(|error| {
+            self.slurm_error = Some(error.to_string());
+            Vec::new()
+        });
+        let numbers: Vec<&str> = jobs.jobs.iter().map(|job| job.job.as_str()).collect();
+        if self.slurm_error.is_none() && !numbers.is_empty() {
+            match slurm::accounted(&numbers) {
+                Ok(accounted) => seen.extend(accounted.unwrap_or_default()),
+                Err(error) => self.slurm_error = Some(error.to_string()),
+            }
+        }
+        let open = self.open(jobs)?;
+        let mut known = BTreeSet::new();
+        // Each shard's last job is the one that counts.
+        for job in jobs.jobs.iter().rev() {
+            let of = jobs.of(job.step).last().map(|last| last.of);
+            for shard in job.tasks() {
+                if of == Some(job.of) && known.insert((job.step, shard)) {
+                    let is_open = open.as_ref().is_none_or(|open| open.contains(&(job.step, shard)));
+                    self.tasks.push(task(&self.folder, job, shard, &seen, is_open));
+                }
+            }
+        }
+        self.tasks.sort_by_key(|task| (task.step, task.shard));
+        Ok(())
+    }
+
+    /// Returns the shards and steps that are not done; nothing is known of a sweep's.
+    fn open(&self, jobs: &Jobs) -> Result<Option<BTreeSet<Part>>, Failure> {
+        let (Some(results), true) = (self.folder.parent().and_then(Path::parent), config_path(&self.folder).exists())
+        else {
+            return Ok(None);
+        };
+        let config = Config::load(&Source::read(&config_path(&self.folder))?)?;
+        let (work, mut open) = (StepWork::of_run(&config, results), BTreeSet::new());
+        for step in work.steps()? {
+            let of = jobs.of(step).last().map_or(1, |job| job.of);
+            if step.is_divided() {
+                open.extend(work.open_shards(step, of)?.into_iter().map(|shard| (step, Some(shard))));
+            } else if !work.is_done(step) {
+                open.insert((step, None));
+            }
+        }
+        Ok(Some(open))
+    }
+}
+
+/// Returns the folders of the runs of a sweep. Their names are from a file that may be anybody's: none leads elsewhere.
+fn beside(sweep: &Path, runs: &[String]) -> Vec<PathBuf> {
+    let is_name = |run: &&String| run.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    runs.iter().filter(is_name).map(|run| sweep.with_file_name(run)).collect()
+}
+
+fn units(run: &Path) -> Result<RunUnits, Failure> {
+    let status = RunStatus::read(run)?;
+    Ok(RunUnits { run: status.run, state: status.state, units: StageUnits::of_run(run)? })
+}
+
+/// Returns what became of a shard of a job.
+fn task(folder: &Path, job: &Submitted, shard: Option<usize>, seen: &[Seen], is_open: bool) -> Task {
+    let of_it = || seen.iter().filter(|task| task.job == job.job && task.task == shard);
+    let found = of_it().next();
+    let outcome = match found {
+        Some(found) if found.is_alive() && found.state == "PENDING" => Outcome::Waiting,
+        Some(found) if found.is_alive() => Outcome::Running,
+        Some(found) if found.state == "COMPLETED" => Outcome::Done,
+        Some(_) if is_open => Outcome::Failed,
+        None if is_open => Outcome::Forgotten,
+        Some(_) | None => Outcome::Done,
+    };
+    Task {
+        step: job.step,
+        job: job.job.clone(),
+        shard,
+        of: job.of,
+        outcome,
+        state: found.map(|found| found.state.clone()),
+        exit_code: of_it().find_map(|found| found.exit_code.clone()),
+        log: slurm_folder(folder).join("logs").join(log_name(&job.name, &job.job, shard)),
+    }
+}

@@ -1,0 +1,117 @@
+//! The state of a run on a cluster for people.
+
+use speed_core::{printable, printable_path};
+use speed_experiment::{RunState, StageUnits, Step, Table, Worker};
+
+use super::{Outcome, RunUnits, Status, Task};
+use crate::slurm::ranges;
+use crate::terminal;
+
+/// Seconds without a sign after which a process is said to give none.
+const SILENT: f64 = 60.0;
+/// Lines of a list at most.
+const MAX_LINES: usize = 20;
+
+impl Status {
+    pub(super) fn to_text(&self) -> String {
+        let mut text = String::new();
+        for run in &self.runs {
+            text.push_str(&run.to_text());
+        }
+        if let Some(error) = &self.slurm_error {
+            text.push_str(&format!("\nSlurm was not asked: {error}\n"));
+        }
+        if !self.tasks.is_empty() {
+            text.push_str(&format!("\n{}", terminal::table(&self.jobs_table())));
+        }
+        let failed = failed(&self.tasks);
+        if !failed.is_empty() {
+            text.push_str(
+                "\nnot done, and in no job that waits or runs; the same `speed submit` submits them again:\n",
+            );
+            text.push_str(&listed(&failed));
+        }
+        text.push_str(&format!("{}\n", printable_path(&self.folder)));
+        text
+    }
+
+    fn jobs_table(&self) -> Table {
+        let mut table = Table::new(["jobs", "waiting", "running", "done", "failed", "forgotten"]);
+        let mut steps: Vec<Step> = self.tasks.iter().map(|task| task.step).collect();
+        steps.dedup();
+        for step in steps {
+            let count = |outcome| {
+                let tasks = self.tasks.iter().filter(|task| task.step == step && task.outcome == outcome);
+                tasks.count().to_string()
+            };
+            let outcomes =
+                [Outcome::Waiting, Outcome::Running, Outcome::Done, Outcome::Failed, Outcome::Forgotten].map(count);
+            table.push([vec![step.name().to_owned()], outcomes.to_vec()].concat());
+        }
+        table
+    }
+}
+
+impl RunUnits {
+    fn to_text(&self) -> String {
+        let state = match self.state {
+            RunState::Finished => "finished",
+            RunState::Running | RunState::Stopped => "not finished",
+        };
+        let mut table = Table::new(["units", "done", "of", "worked on"]);
+        for StageUnits { stage, done, of, at_most, working } in &self.units {
+            let of = if *at_most { format!("at most {of}") } else { of.to_string() };
+            table.push(vec![printable(stage), done.to_string(), of, working.len().to_string()]);
+        }
+        let workers: Vec<String> =
+            self.units.iter().flat_map(|stage| stage.working.iter().map(|worker| worker_text(stage, worker))).collect();
+        format!("run {}, {state}\n{}{}", printable(&self.run), terminal::table(&table), listed(&workers))
+    }
+}
+
+fn worker_text(stage: &StageUnits, worker: &Worker) -> String {
+    let Worker { unit, by, seconds_since_sign, is_gone } = worker;
+    let sign = match seconds_since_sign {
+        _ if *is_gone => "gone: whoever comes next takes it over".to_owned(),
+        Some(seconds) if *seconds < SILENT => format!("{seconds:.0} s since its last sign"),
+        Some(seconds) => format!("no sign for {seconds:.0} s"),
+        None => "no sign".to_owned(),
+    };
+    format!("  {} {}: {by}, {sign}", printable(&stage.stage), printable(unit))
+}
+
+/// Returns a line for every task that failed; those of a job that left no log, never begun, in one.
+fn failed(tasks: &[Task]) -> Vec<String> {
+    let mut groups: Vec<Vec<&Task>> = Vec::new();
+    for task in tasks.iter().filter(|task| matches!(task.outcome, Outcome::Failed | Outcome::Forgotten)) {
+        let is_like = |other: &Task| {
+            let both_without = !task.log.exists() && !other.log.exists();
+            let same_job = (other.step, &other.job, &other.state) == (task.step, &task.job, &task.state);
+            both_without && same_job && other.exit_code == task.exit_code
+        };
+        match groups.last_mut() {
+            Some(group) if group.first().is_some_and(|other| is_like(other)) => group.push(task),
+            _ => groups.push(vec![task]),
+        }
+    }
+    groups.iter().filter_map(|group| group_text(group)).collect()
+}
+
+fn group_text(group: &[&Task]) -> Option<String> {
+    let Task { step, job, of, state, exit_code, log, .. } = group.first()?;
+    let shards: Vec<usize> = group.iter().filter_map(|task| task.shard).collect();
+    let which = if shards.is_empty() { String::new() } else { format!(" {}/{of}", ranges(&shards)) };
+    let state = state.as_deref().unwrap_or("not known to Slurm any more");
+    let code = exit_code.as_ref().map_or_else(String::new, |code| format!(", exit {code}"));
+    let log = if log.exists() { printable_path(log) } else { "none".to_owned() };
+    Some(format!("  {}{which}: job {job}, {state}{code}; log: {log}", step.name()))
+}
+
+/// Returns lines, and how many there are besides where they are many.
+fn listed(lines: &[String]) -> String {
+    let mut text: String = lines.iter().take(MAX_LINES).map(|line| format!("{line}\n")).collect();
+    if lines.len() > MAX_LINES {
+        text.push_str(&format!("  and {} others: --json has all\n", lines.len() - MAX_LINES));
+    }
+    text
+}

@@ -1,0 +1,293 @@
+//! `speed submit`: an experiment as jobs of a cluster.
+
+mod arrange;
+mod needs;
+mod options;
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use speed_core::printable_path;
+use speed_experiment::{
+    Config, ExperimentError, Plan, RunOptions, Source, Step, StepWork, Sweep, begin_run, config_path, plan, run_id,
+    slurm_folder, sweep_id, write_atomic,
+};
+
+use self::arrange::{Order, arrange};
+use self::options::{absolute, check, text};
+use super::{Failure, print, print_json, usage};
+use crate::options::SubmitOptions;
+use crate::slurm::{self, Jobs, Place, Script, Submitted, quoted};
+
+/// The folder of the logs, beside the scripts.
+const LOGS: &str = "logs";
+
+pub(super) fn submit(options: &SubmitOptions) -> Result<(), Failure> {
+    check(options)?;
+    let source = Source::read(&options.config)?.with_overrides(&options.overrides)?;
+    let results = absolute(&options.results)?;
+    match Sweep::load(&source)? {
+        Some(sweep) => {
+            let Some(first) = sweep.settings.first() else { return Ok(()) };
+            let (work, id) = (StepWork::of_sweep(&sweep, &results), sweep_id(&sweep));
+            Submission::new(options, &first.config, work, &results, Some(id))?.execute()
+        }
+        None => {
+            let config = Config::load(&source)?;
+            Submission::new(options, &config, StepWork::of_run(&config, &results), &results, None)?.execute()
+        }
+    }
+}
+
+/// What is submitted, and where it works.
+struct Submission<'a> {
+    options: &'a SubmitOptions,
+    /// The config, of a sweep that of its first setting.
+    config: &'a Config,
+    work: StepWork<'a>,
+    results: &'a Path,
+    /// The folder of the run or sweep.
+    folder: PathBuf,
+    place: Place,
+    plan: Plan,
+    is_sweep: bool,
+}
+
+/// What is printed of a step.
+#[derive(Serialize)]
+struct Said<'a> {
+    step: Step,
+    script: PathBuf,
+    /// The number of all shards; null of a step that does not divide.
+    shards: Option<usize>,
+    /// Whether the step is done, waits or runs already, or was submitted now.
+    state: &'static str,
+    /// The shards that are submitted now.
+    submitted: &'a [usize],
+    /// The job's number.
+    job: Option<String>,
+    /// The program and its arguments.
+    command: Vec<String>,
+    /// The script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+impl<'a> Submission<'a> {
+    fn new(
+        options: &'a SubmitOptions,
+        config: &'a Config,
+        work: StepWork<'a>,
+        results: &'a Path,
+        sweep: Option<String>,
+    ) -> Result<Self, Failure> {
+        let datasets = options.datasets.clone().or_else(|| std::env::var_os("SPEED_DATASETS").map(PathBuf::from));
+        let datasets = datasets.map(|folder| absolute(&folder)).transpose()?;
+        let (folder, is_sweep) = (work.folder(), sweep.is_some());
+        let mut run_options = vec!["--results".to_owned(), text(results)?];
+        if let Some(datasets) = &datasets {
+            run_options.extend(["--datasets".to_owned(), text(datasets)?]);
+        }
+        if options.mix_machines {
+            run_options.push("--mix-machines".to_owned());
+        }
+        if is_sweep {
+            run_options.extend(options.overrides.iter().flat_map(|change| ["--set".to_owned(), change.clone()]));
+        }
+        let program = std::env::current_exe().map_err(|source| {
+            Failure::from(ExperimentError::Io { action: "find", path: "the running program".into(), source })
+        })?;
+        let place = Place {
+            program: text(&program)?,
+            working: text(&absolute(Path::new("."))?)?,
+            config: text(&if is_sweep { slurm_folder(&folder).join("config.toml") } else { config_path(&folder) })?,
+            options: run_options,
+            kind: if is_sweep { "sweep" } else { "run" },
+            run: sweep.unwrap_or_else(|| run_id(config)),
+        };
+        let settings = RunOptions {
+            results: results.to_path_buf(),
+            datasets,
+            threads: NonZeroUsize::new(options.cpus.into()).unwrap_or(NonZeroUsize::MIN),
+            force: Vec::new(),
+            mix_machines: options.mix_machines,
+        };
+        let plan = plan(config, &settings)?;
+        match &plan.missing {
+            Some(missing) => Err(usage("datasets", missing.clone())),
+            None => Ok(Self { options, config, work, results, folder, place, plan, is_sweep }),
+        }
+    }
+
+    fn execute(&self) -> Result<(), Failure> {
+        let mut jobs = Jobs::read(&self.folder)?.unwrap_or_default();
+        let seen = match (jobs.jobs.is_empty(), self.options.dry_run) {
+            (true, _) => Vec::new(),
+            (false, true) => slurm::queue().unwrap_or_default(),
+            (false, false) => slurm::queue()?,
+        };
+        let orders = arrange(&self.work, &jobs, &seen, self.options.shards)?;
+        let scripts: Vec<Script<'_>> = orders.iter().map(|order| self.script(order)).collect();
+        if !self.options.dry_run {
+            self.prepare(&scripts)?;
+            let runs = self.work.runs();
+            let names = runs.iter().filter_map(|run| run.file_name());
+            jobs.runs = names.map(|name| name.to_string_lossy().into_owned()).collect();
+        }
+        let (mut said, mut after) = (Vec::new(), Vec::new());
+        for (order, script) in orders.iter().zip(&scripts) {
+            said.push(self.step(order, script, &mut after, &mut jobs)?);
+        }
+        self.say(&said)
+    }
+
+    fn script(&self, order: &Order) -> Script<'_> {
+        let needs = needs::of(self.options, &self.work, order.step, order.of, self.plan.cost.as_ref());
+        Script { step: order.step, of: order.of, experiment: &self.config.name, place: &self.place, needs }
+    }
+
+    /// Writes scripts and config where the jobs find them.
+    fn prepare(&self, scripts: &[Script<'_>]) -> Result<(), Failure> {
+        let folder = slurm_folder(&self.folder);
+        if !self.is_sweep {
+            begin_run(self.config, self.results)?;
+        }
+        let logs = folder.join(LOGS);
+        let failed = |action, path: &Path| {
+            let path = path.to_path_buf();
+            move |source| ExperimentError::Io { action, path, source }
+        };
+        std::fs::create_dir_all(&logs).map_err(failed("create", &logs))?;
+        if self.is_sweep {
+            // As it is now: `--run` stops a job whose config has changed.
+            let text = std::fs::read(&self.options.config).map_err(failed("read", &self.options.config))?;
+            write_atomic(Path::new(&self.place.config), &text)?;
+        }
+        for script in scripts {
+            write_atomic(&script.path(&folder), script.text().as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Submits what is missing of a step, behind the jobs `after`, which become those behind which the next step comes.
+    fn step<'o>(
+        &self,
+        order: &'o Order,
+        script: &Script<'_>,
+        after: &mut Vec<String>,
+        jobs: &mut Jobs,
+    ) -> Result<Said<'o>, Failure> {
+        let path = script.path(&slurm_folder(&self.folder));
+        let mut said = Said {
+            step: order.step,
+            script: path.clone(),
+            shards: order.step.is_divided().then_some(order.of),
+            state: if order.alive.is_empty() { "done" } else { "underway" },
+            submitted: &[],
+            job: None,
+            command: Vec::new(),
+            text: self.options.dry_run.then(|| script.text()),
+        };
+        let mut next = order.alive.clone();
+        if let Some(shards) = &order.todo {
+            said.state = if self.options.dry_run { "to-do" } else { "submitted" };
+            said.submitted = shards;
+            let arguments = self.arguments(order.step, shards, after, &path)?;
+            said.command = [vec!["sbatch".to_owned()], arguments.clone()].concat();
+            if self.options.dry_run {
+                next.push(format!("${{{}%%;*}}", order.step.name()));
+            } else {
+                if !order.stale.is_empty() {
+                    slurm::cancel(&order.stale)?;
+                }
+                let job = slurm::submit(&arguments)?;
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                jobs.jobs.push(Submitted {
+                    step: order.step,
+                    job: job.clone(),
+                    name: script.job_name(),
+                    shards: shards.clone(),
+                    of: order.of,
+                    submitted_at: since.as_secs(),
+                });
+                // Job by job: one that Slurm has is never forgotten.
+                jobs.write(&self.folder)?;
+                next.push(job.clone());
+                said.job = Some(job);
+            }
+        }
+        if !next.is_empty() {
+            *after = next;
+        }
+        Ok(said)
+    }
+
+    /// Returns the options of sbatch that are not in the script.
+    fn arguments(&self, step: Step, shards: &[usize], after: &[String], path: &Path) -> Result<Vec<String>, Failure> {
+        // The folder of the logs is given as the job's own, since sbatch would read a `%` or `\` in its path.
+        let logs = slurm_folder(&self.folder).join(LOGS);
+        let mut arguments = vec!["--parsable".to_owned(), format!("--chdir={}", text(&logs)?)];
+        if step.is_divided() {
+            let at_once = self.options.at_once.map_or_else(String::new, |at_once| format!("%{at_once}"));
+            arguments.push("--output=%x-%A_%a.out".to_owned());
+            arguments.push(format!("--array={}{at_once}", slurm::ranges(shards)));
+        } else {
+            arguments.push("--output=%x-%j.out".to_owned());
+        }
+        if !after.is_empty() {
+            arguments.push(format!("--dependency=afterok:{}", after.join(":")));
+        }
+        arguments.extend(self.options.sbatch.iter().cloned());
+        arguments.push(text(path)?);
+        Ok(arguments)
+    }
+
+    fn say(&self, said: &[Said<'_>]) -> Result<(), Failure> {
+        if self.options.json {
+            let value = serde_json::json!({
+                "run": self.place.run,
+                "folder": self.folder,
+                "slurm": slurm_folder(&self.folder),
+                "dry_run": self.options.dry_run,
+                "steps": said,
+            });
+            return print_json(&value);
+        }
+        let mut text: String = said.iter().map(|step| line(step)).collect();
+        if !self.options.dry_run {
+            let (folder, run) = (printable_path(&slurm_folder(&self.folder)), printable_path(&self.folder));
+            text.push_str(&format!("scripts, jobs and logs: {folder}\nhow far it is: speed status {}\n", quoted(&run)));
+        }
+        if let Some(refused) = &self.plan.refused {
+            text.push_str(&format!("REFUSED by the budget, with a row of it: {refused}\n"));
+        }
+        print(&text)
+    }
+}
+
+/// Says what became of a step; in a dry run its script and command, which is one of bash.
+fn line(said: &Said<'_>) -> String {
+    let name = said.step.name();
+    if let (Some(script), "to-do") = (&said.text, said.state) {
+        let words: Vec<String> = said.command.iter().map(|word| command_word(word)).collect();
+        return format!(
+            "### {}\n{script}### submitted by\n{name}=$({})\n\n",
+            printable_path(&said.script),
+            words.join(" ")
+        );
+    }
+    let of = said.shards.map_or_else(String::new, |of| format!(" of {of} shards"));
+    match (&said.job, said.submitted) {
+        (Some(job), []) => format!("{name}: job {job}\n"),
+        (Some(job), shards) => format!("{name}: job {job}, {}{of}\n", slurm::ranges(shards)),
+        (None, _) if said.state == "underway" => format!("{name}: waits or runs already\n"),
+        (None, _) => format!("{name}: done\n"),
+    }
+}
+
+fn command_word(word: &str) -> String {
+    // The numbers of jobs that there are not yet.
+    if word.starts_with("--dependency=") { word.to_owned() } else { quoted(word) }
+}

@@ -1,0 +1,98 @@
+//! What is to be submitted: what is neither done nor in Slurm's hands.
+
+use std::num::NonZeroUsize;
+
+use speed_experiment::{Step, StepWork};
+
+use crate::commands::{Failure, usage};
+use crate::slurm::{Jobs, Seen, Submitted};
+
+/// Shards of a stage where nobody says how many.
+const SHARDS: usize = 100;
+
+/// What becomes of a step.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) step: Step,
+    /// The number of its shards; 1 where it does not divide.
+    pub(super) of: usize,
+    /// The shards to submit, none of them in a step that does not divide; nothing where there is nothing to submit.
+    pub(super) todo: Option<Vec<usize>>,
+    /// Its jobs that wait or run, or tasks of them, as the next step's dependency names them.
+    pub(super) alive: Vec<String>,
+    /// Its jobs that wait for what is now submitted again, and so in vain.
+    pub(super) stale: Vec<String>,
+}
+
+/// Returns what becomes of every step, in their order.
+pub(super) fn arrange(
+    work: &StepWork<'_>,
+    jobs: &Jobs,
+    seen: &[Seen],
+    shards: Option<NonZeroUsize>,
+) -> Result<Vec<Order>, Failure> {
+    let (mut orders, mut is_behind) = (Vec::new(), false);
+    for step in work.steps()? {
+        let order = order(work, step, jobs, seen, shards, is_behind)?;
+        is_behind |= order.todo.is_some();
+        orders.push(order);
+    }
+    Ok(orders)
+}
+
+/// Returns what becomes of a step; `is_behind` tells whether an earlier one is submitted again.
+fn order(
+    work: &StepWork<'_>,
+    step: Step,
+    jobs: &Jobs,
+    seen: &[Seen],
+    shards: Option<NonZeroUsize>,
+    is_behind: bool,
+) -> Result<Order, Failure> {
+    let last = jobs.of(step).last().map(|job| job.of);
+    let wanted = shards.map(NonZeroUsize::get).or(last).unwrap_or(SHARDS);
+    let of = if step.is_divided() { wanted.min(work.units(step)).max(1) } else { 1 };
+    let open = if step.is_divided() { work.open_shards(step, of)? } else { Vec::new() };
+    let (mut alive, mut stale, mut taken) = (Vec::new(), Vec::new(), Vec::new());
+    for job in jobs.of(step) {
+        let tasks: Vec<&Seen> = seen.iter().filter(|task| task.job == job.job && task.is_alive()).collect();
+        if tasks.is_empty() {
+            continue;
+        }
+        if is_behind && tasks.iter().all(|task| task.state == "PENDING") {
+            stale.push(job.job.clone());
+            continue;
+        }
+        if job.of != of {
+            return Err(other_number(step, of, job));
+        }
+        let living: Vec<usize> = tasks.iter().filter_map(|task| task.task).collect();
+        alive.extend(worth_waiting_for(job, &living, &open));
+        taken.extend(living);
+    }
+    let todo = if step.is_divided() {
+        let todo: Vec<usize> = open.into_iter().filter(|shard| !taken.contains(shard)).collect();
+        Some(todo).filter(|todo| !todo.is_empty())
+    } else {
+        (alive.is_empty() && !work.is_done(step)).then(Vec::new)
+    };
+    Ok(Order { step, of, todo, alive, stale })
+}
+
+/// Returns what comes before a job behind `job`: all of it, or those of its tasks that live where another one failed, since nothing can come
+/// behind a whole array of which a part failed.
+fn worth_waiting_for(job: &Submitted, living: &[usize], open: &[usize]) -> Vec<String> {
+    let has_failed = job.shards.iter().any(|shard| open.contains(shard) && !living.contains(shard));
+    match has_failed {
+        true => living.iter().map(|task| format!("{}_{task}", job.job)).collect(),
+        false => vec![job.job.clone()],
+    }
+}
+
+fn other_number(step: Step, of: usize, job: &Submitted) -> Failure {
+    let (name, number, there) = (step.name(), &job.job, job.of);
+    let message = format!(
+        "{of} of {name}, and job {number} with {there} of them waits or runs: use --shards {there}, or scancel {number} first"
+    );
+    usage("shards", message)
+}

@@ -1,0 +1,57 @@
+//! What a job asks of the cluster: what the user says, else from a few steps measured here.
+
+use speed_experiment::{Cost, Step, StepWork};
+
+use crate::options::SubmitOptions;
+use crate::slurm::Needs;
+
+/// The factor on what was measured: a guess within a factor of two.
+const MARGIN: f64 = 2.0;
+/// Minutes of a shard at least.
+const LEAST: f64 = 10.0;
+/// Minutes of a job that does not divide at least: it reads everything and accounts for it, which nobody measured.
+const LEAST_WHOLE: f64 = 60.0;
+/// Megabytes at least, and the step to which they are rounded up.
+const LEAST_MEMORY: f64 = 500.0;
+const MEMORY_STEP: f64 = 100.0;
+
+/// Returns the needs of the jobs of a step with `of` shards.
+pub(super) fn of(options: &SubmitOptions, work: &StepWork<'_>, step: Step, of: usize, cost: Option<&Cost>) -> Needs {
+    let measured = cost.and_then(|cost| work.core_seconds(step, of, cost));
+    let bytes = cost.map_or(0.0, |cost| cost.memory_bytes);
+    Needs {
+        cpus: options.cpus,
+        time: options.time.clone().or_else(|| measured.map(|seconds| time(step, seconds / f64::from(options.cpus)))),
+        memory: options.memory.clone().unwrap_or_else(|| memory(bytes)),
+        partition: options.partition.clone(),
+        account: options.account.clone(),
+    }
+}
+
+/// Returns a time limit as `hours:minutes:seconds`.
+fn time(step: Step, seconds: f64) -> String {
+    let least = if step.is_divided() { LEAST } else { LEAST_WHOLE };
+    let minutes = (MARGIN * seconds / 60.0).max(least).ceil();
+    format!("{:.0}:{:02.0}:00", (minutes / 60.0).floor(), minutes % 60.0)
+}
+
+fn memory(bytes: f64) -> String {
+    let megabytes = (MARGIN * bytes / 1e6 / MEMORY_STEP).ceil() * MEMORY_STEP;
+    format!("{:.0}M", megabytes.max(LEAST_MEMORY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn needs_are_rounded_up_generously() {
+        assert_eq!(time(Step::Teachers, 1.0), "0:10:00");
+        assert_eq!(time(Step::Report, 1.0), "1:00:00");
+        assert_eq!(time(Step::Students, 3601.0), "2:01:00");
+        assert_eq!(time(Step::Students, 100.0 * 3600.0), "200:00:00");
+        assert_eq!(memory(1e6), "500M");
+        assert_eq!(memory(550e6), "1100M");
+        assert_eq!(memory(551e6), "1200M");
+    }
+}

@@ -1,0 +1,76 @@
+//! Options of `speed submit`, checked before anything is done.
+
+use std::path::{Path, PathBuf};
+
+use speed_core::{printable, printable_path};
+use speed_experiment::{ConfigError, ExperimentError};
+
+use crate::commands::{Failure, usage};
+use crate::options::SubmitOptions;
+
+/// Options of sbatch that are the command's own, long and short.
+const OWN: [(&str, &str); 8] = [
+    ("--array", "-a"),
+    ("--dependency", "-d"),
+    ("--output", "-o"),
+    ("--chdir", "-D"),
+    ("--job-name", "-J"),
+    ("--wrap", "--wrap"),
+    ("--parsable", "--parsable"),
+    ("--wait", "-W"),
+];
+
+/// Refuses what no script can hold, or what would take the jobs out of the command's hands.
+pub(super) fn check(options: &SubmitOptions) -> Result<(), Failure> {
+    let words = [
+        ("partition", &options.partition),
+        ("account", &options.account),
+        ("time", &options.time),
+        ("memory", &options.memory),
+    ];
+    for (name, word) in words {
+        let is_fine = |c: char| c.is_ascii_alphanumeric() || "_.,:+-/".contains(c);
+        if let Some(word) = word
+            && (word.is_empty() || !word.chars().all(is_fine))
+        {
+            return Err(usage(
+                name,
+                format!("expected letters, digits and any of _.,:+-/, found {:?}", printable(word)),
+            ));
+        }
+    }
+    for option in &options.sbatch {
+        let name = option.split('=').next().unwrap_or_default();
+        let is_own =
+            |(long, short): &&(&str, &str)| name == *long || (!name.starts_with("--") && name.starts_with(short));
+        if !option.starts_with('-') {
+            return Err(usage(
+                "sbatch",
+                format!("expected an option as --sbatch=--gres=gpu:1, found {:?}", printable(option)),
+            ));
+        }
+        if let Some((long, _)) = OWN.iter().find(is_own) {
+            return Err(usage(
+                "sbatch",
+                format!("{long} is chosen by this command: --shards, --at-once and --results decide"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns a path from the root, which every machine that sees the folder finds.
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    let failed = |source| ExperimentError::Io { action: "find", path: path.to_path_buf(), source };
+    Ok(std::path::absolute(path).map_err(failed)?)
+}
+
+/// Returns a path as text, which a script can hold.
+pub(super) fn text(path: &Path) -> Result<String, Failure> {
+    let refuse = || ConfigError::Key {
+        place: "command line".into(),
+        key: printable_path(path),
+        message: "a path in a script is UTF-8 text, and this one is not: use a folder with another name".into(),
+    };
+    Ok(path.to_str().map(str::to_owned).ok_or_else(refuse)?)
+}

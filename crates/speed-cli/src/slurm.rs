@@ -1,0 +1,13 @@
+//! Slurm: its programs, the scripts that it runs, and the record of the jobs that it was given.
+
+mod error;
+mod jobs;
+mod programs;
+mod quote;
+mod script;
+
+pub(crate) use error::SlurmError;
+pub(crate) use jobs::{Jobs, Submitted, log_name};
+pub(crate) use programs::{Seen, accounted, cancel, queue, submit};
+pub(crate) use quote::quoted;
+pub(crate) use script::{Needs, Place, Script, ranges};

@@ -1,0 +1,80 @@
+//! The record of the jobs that Slurm was given for a run, in its folder.
+
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use speed_experiment::{ExperimentError, ResultsFault, Step, slurm_folder, write_atomic};
+
+/// The record's file.
+const FILE: &str = "jobs.json";
+/// Bytes of it at most.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// The jobs that Slurm was given for a run or sweep.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Jobs {
+    /// The runs: its own, or those of the sweep.
+    pub(crate) runs: Vec<String>,
+    /// The jobs, in the order in which they were submitted.
+    pub(crate) jobs: Vec<Submitted>,
+}
+
+/// A job that was submitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Submitted {
+    /// The step.
+    pub(crate) step: Step,
+    /// Its number.
+    pub(crate) job: String,
+    /// Its name.
+    pub(crate) name: String,
+    /// The shards that it does; none of a step that does not divide.
+    pub(crate) shards: Vec<usize>,
+    /// The number of all shards.
+    pub(crate) of: usize,
+    /// Seconds since 1970 when it was submitted.
+    pub(crate) submitted_at: u64,
+}
+
+impl Submitted {
+    /// Returns its tasks: a number for each shard, or none where it is no array.
+    pub(crate) fn tasks(&self) -> Vec<Option<usize>> {
+        if self.shards.is_empty() { vec![None] } else { self.shards.iter().copied().map(Some).collect() }
+    }
+}
+
+/// Returns the name of the log of a task.
+pub(crate) fn log_name(name: &str, job: &str, task: Option<usize>) -> String {
+    task.map_or_else(|| format!("{name}-{job}.out"), |task| format!("{name}-{job}_{task}.out"))
+}
+
+impl Jobs {
+    /// Reads the record of a run; none where there is none.
+    pub(crate) fn read(run: &Path) -> Result<Option<Self>, ExperimentError> {
+        let path = slurm_folder(run).join(FILE);
+        let failed = |source| ExperimentError::Io { action: "read", path: path.clone(), source };
+        let mut bytes = Vec::new();
+        match std::fs::File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file.and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes)).map_err(failed)?,
+        };
+        let read = serde_json::from_slice(&bytes);
+        read.map(Some)
+            .map_err(|error| ExperimentError::Results { path: path.clone(), fault: ResultsFault::NotOurs(error) })
+    }
+
+    /// Writes the record.
+    pub(crate) fn write(&self, run: &Path) -> Result<(), ExperimentError> {
+        let path = slurm_folder(run).join(FILE);
+        let fault = |error| ExperimentError::Results { path: path.clone(), fault: ResultsFault::NotOurs(error) };
+        let mut text = serde_json::to_string_pretty(self).map_err(fault)?;
+        text.push('\n');
+        write_atomic(&path, text.as_bytes())
+    }
+
+    /// Returns the jobs of a step.
+    pub(crate) fn of(&self, step: Step) -> impl Iterator<Item = &Submitted> {
+        self.jobs.iter().filter(move |job| job.step == step)
+    }
+}

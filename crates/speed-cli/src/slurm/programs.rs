@@ -1,0 +1,203 @@
+//! Calls of Slurm's programs, by their names from PATH and without a shell. What they say is limited in length and read strictly.
+
+use std::io::{ErrorKind, Read};
+use std::process::{Command, Stdio};
+
+use super::error::SlurmError;
+
+/// Bytes that a program says at most: a hundred thousand tasks.
+const MAX_OUTPUT: u64 = 8 << 20;
+/// Bytes of its errors that are kept.
+const MAX_ERRORS: u64 = 64 << 10;
+
+/// A task of a job, or a job that is no array, as Slurm sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// The job, of an array all of it.
+    pub(crate) job: String,
+    /// The number within the array.
+    pub(crate) task: Option<usize>,
+    /// Slurm's word for its state.
+    pub(crate) state: String,
+    /// The exit code and the signal, as Slurm writes them: `1:0`.
+    pub(crate) exit_code: Option<String>,
+}
+
+impl Seen {
+    /// Returns whether it has not ended: it waits, runs, or is about to do either.
+    pub(crate) fn is_alive(&self) -> bool {
+        const ENDED: [&str; 11] = [
+            "BOOT_FAIL",
+            "CANCELLED",
+            "COMPLETED",
+            "DEADLINE",
+            "FAILED",
+            "LAUNCH_FAILED",
+            "NODE_FAIL",
+            "OUT_OF_MEMORY",
+            "PREEMPTED",
+            "REVOKED",
+            "TIMEOUT",
+        ];
+        !ENDED.contains(&self.state.as_str())
+    }
+}
+
+/// Submits a script with these options of sbatch, and returns the job's number.
+pub(crate) fn submit(arguments: &[String]) -> Result<String, SlurmError> {
+    let said = call("sbatch", arguments)?;
+    // Of several clusters its name comes after the number.
+    let number = said.trim_end().split(';').next().unwrap_or_default();
+    match is_number(number) {
+        true => Ok(number.to_owned()),
+        false => Err(unexpected("sbatch", "a job's number", &said)),
+    }
+}
+
+/// Lists this user's tasks that Slurm has not forgotten.
+pub(crate) fn queue() -> Result<Vec<Seen>, SlurmError> {
+    let arguments = ["--noheader", "--array", "--me", "--states=all", "--format=%F|%K|%T"].map(str::to_owned);
+    queued(&call("squeue", &arguments)?)
+}
+
+/// Lists the tasks of jobs as Slurm's accounting has them; none where there is no accounting.
+pub(crate) fn accounted(jobs: &[&str]) -> Result<Option<Vec<Seen>>, SlurmError> {
+    let jobs = format!("--jobs={}", jobs.join(","));
+    let arguments = ["--noheader", "--parsable2", "--allocations", &jobs, "--format=JobID,State,ExitCode"];
+    match call("sacct", &arguments.map(str::to_owned)) {
+        Ok(text) => accounts(&text).map(Some),
+        Err(SlurmError::Missing { .. } | SlurmError::Failed { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Cancels jobs.
+pub(crate) fn cancel(jobs: &[String]) -> Result<(), SlurmError> {
+    call("scancel", jobs).map(drop)
+}
+
+fn call(program: &'static str, arguments: &[String]) -> Result<String, SlurmError> {
+    let failed = |source: std::io::Error| match source.kind() {
+        ErrorKind::NotFound => SlurmError::Missing { program },
+        _ => SlurmError::Io { program, source },
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (said, errors) = std::thread::scope(|scope| {
+        let errors = scope.spawn(|| read(stderr, MAX_ERRORS));
+        (read(stdout, MAX_OUTPUT + 1), errors.join().unwrap_or_default())
+    });
+    let status = child.wait().map_err(failed)?;
+    if said.len() as u64 > MAX_OUTPUT {
+        return Err(unexpected(program, "at most 8 MiB", &String::from_utf8_lossy(&said[..80])));
+    }
+    if !status.success() {
+        let said = String::from_utf8_lossy(if errors.is_empty() { &said } else { &errors }).into_owned();
+        return Err(SlurmError::Failed { program, code: status.code(), said });
+    }
+    String::from_utf8(said).map_err(|error| unexpected(program, "UTF-8 text", &error.to_string()))
+}
+
+/// Reads the beginning, and throws the rest away so that the program can end.
+fn read(from: Option<impl Read>, limit: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        let _ = from.by_ref().take(limit).read_to_end(&mut bytes);
+        let _ = std::io::copy(&mut from, &mut std::io::sink());
+    }
+    bytes
+}
+
+fn queued(text: &str) -> Result<Vec<Seen>, SlurmError> {
+    let task = |line: &str| {
+        let [job, task, state]: [&str; 3] = line.trim().split('|').collect::<Vec<_>>().try_into().ok()?;
+        let task = if task == "N/A" { None } else { Some(task.parse().ok()?) };
+        (is_number(job) && is_state(state)).then(|| Seen {
+            job: job.into(),
+            task,
+            state: state.into(),
+            exit_code: None,
+        })
+    };
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| task(line).ok_or_else(|| unexpected("squeue", "JOB|TASK|STATE", line))).collect()
+}
+
+fn accounts(text: &str) -> Result<Vec<Seen>, SlurmError> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let read = |line: &str| account(line).ok_or_else(|| unexpected("sacct", "JOB|STATE|CODE:SIGNAL", line));
+    // Tasks that wait are one line, `12_[3-5]`: squeue has them each.
+    let all: Result<Vec<Option<Seen>>, SlurmError> = lines.map(read).collect();
+    Ok(all?.into_iter().flatten().collect())
+}
+
+/// Reads a line of sacct: none if it is none, and no task where it is of several.
+fn account(line: &str) -> Option<Option<Seen>> {
+    let [number, state, exit_code]: [&str; 3] = line.trim().split('|').collect::<Vec<_>>().try_into().ok()?;
+    // As in `CANCELLED by 1000`.
+    let state = state.split(' ').next()?;
+    let (code, signal) = exit_code.split_once(':')?;
+    if !(is_state(state) && is_number(code) && is_number(signal)) {
+        return None;
+    }
+    let (job, task) = match number.split_once('_') {
+        Some((job, task)) => (job, task.parse().ok()),
+        None => (number, None),
+    };
+    let is_one = is_number(job) && (task.is_some() || !number.contains('_'));
+    let seen = Seen { job: job.to_owned(), task, state: state.to_owned(), exit_code: Some(exit_code.to_owned()) };
+    Some(is_one.then_some(seen))
+}
+
+fn is_number(text: &str) -> bool {
+    (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_state(text: &str) -> bool {
+    (1..=32).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+}
+
+fn unexpected(program: &'static str, expected: &'static str, found: &str) -> SlurmError {
+    SlurmError::Unexpected { program, expected, found: found.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(job: &str, task: Option<usize>, state: &str, exit_code: Option<&str>) -> Seen {
+        Seen { job: job.into(), task, state: state.into(), exit_code: exit_code.map(Into::into) }
+    }
+
+    #[test]
+    fn tasks_are_read_as_slurm_writes_them() {
+        let text = "12|1|RUNNING\n12|2|PENDING\n13|N/A|CANCELLED\n";
+        let expected = [
+            seen("12", Some(1), "RUNNING", None),
+            seen("12", Some(2), "PENDING", None),
+            seen("13", None, "CANCELLED", None),
+        ];
+        assert_eq!(queued(text).expect("tasks"), expected);
+        assert_eq!(expected.map(|task| task.is_alive()), [true, true, false]);
+        let text = "12_1|FAILED|1:0\n12_[3-5%2]|PENDING|0:0\n13|CANCELLED by 1000|0:15\n";
+        let expected = [seen("12", Some(1), "FAILED", Some("1:0")), seen("13", None, "CANCELLED", Some("0:15"))];
+        assert_eq!(accounts(text).expect("tasks"), expected);
+    }
+
+    #[test]
+    fn anything_else_is_refused_by_name() {
+        for line in
+            ["12|1", "12|1|RUNNING|x", "x|1|RUNNING", "12|-1|RUNNING", "12|1|\u{1b}[2J", "12|1|", "$(id)|1|RUNNING"]
+        {
+            let error = queued(line).expect_err(line).to_string();
+            assert!(error.starts_with("squeue said") && !error.contains('\u{1b}'), "{error}");
+        }
+        for line in ["12_1|FAILED", "12_1|FAILED|1", "12_1|failed|1:0", "12_1|FAILED|1:x"] {
+            assert!(accounts(line).expect_err(line).to_string().starts_with("sacct said"));
+        }
+        let long = "9".repeat(1000);
+        assert!(queued(&long).expect_err("long").to_string().len() < 500);
+    }
+}

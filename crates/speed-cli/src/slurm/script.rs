@@ -1,0 +1,159 @@
+//! Scripts of bash, one for each step: for Slurm, and by hand for any other scheduler.
+
+use std::path::{Path, PathBuf};
+
+use speed_core::printable;
+use speed_experiment::Step;
+
+use super::quote::quoted;
+
+/// What a job asks of the cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Needs {
+    /// Processors, and threads.
+    pub(crate) cpus: u16,
+    /// The time limit; none for the cluster's own.
+    pub(crate) time: Option<String>,
+    /// Memory.
+    pub(crate) memory: String,
+    /// The partition.
+    pub(crate) partition: Option<String>,
+    /// The account.
+    pub(crate) account: Option<String>,
+}
+
+/// Where a run's commands work: paths that all machines see.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The program.
+    pub(crate) program: String,
+    /// The folder from which relative paths of the config are meant.
+    pub(crate) working: String,
+    /// The config.
+    pub(crate) config: String,
+    /// Options of `speed run`, as they are.
+    pub(crate) options: Vec<String>,
+    /// The word "run" or "sweep", and its id.
+    pub(crate) kind: &'static str,
+    pub(crate) run: String,
+}
+
+/// The script of a step.
+#[derive(Debug)]
+pub(crate) struct Script<'a> {
+    pub(crate) step: Step,
+    /// The number of all shards; 1 of a step that does not divide.
+    pub(crate) of: usize,
+    pub(crate) experiment: &'a str,
+    pub(crate) place: &'a Place,
+    pub(crate) needs: Needs,
+}
+
+impl Script<'_> {
+    /// Returns the name of its jobs, which tells the run in Slurm's lists.
+    pub(crate) fn job_name(&self) -> String {
+        let id: String = self.place.run.chars().take(8).collect();
+        format!("speed-{}-{id}", self.step.name())
+    }
+
+    /// Returns its place.
+    pub(crate) fn path(&self, folder: &Path) -> PathBuf {
+        folder.join(format!("{}.sh", self.step.name()))
+    }
+
+    /// Returns its text.
+    pub(crate) fn text(&self) -> String {
+        let Self { step, of, experiment, place, needs } = self;
+        let mut text = format!("#!/bin/bash\n# Experiment {}, {} {}: ", printable(experiment), place.kind, place.run);
+        text.push_str(&match step {
+            Step::Data => "the record of the images.\n".to_owned(),
+            Step::Teachers => format!("the teachers, one of {of} shards.\n"),
+            Step::Votes => "their votes, and the queries.\n".to_owned(),
+            Step::Aggregate => format!("the queries on ciphertexts, one of {of} shards.\n"),
+            Step::Labels => "the labels of all rows, and whatever comes before them and is not done.\n".to_owned(),
+            Step::Students => format!("the students, one of {of} shards.\n"),
+            Step::Report => "the tables, and whatever is not done.\n".to_owned(),
+        });
+        text.push_str(
+            "# Written by `speed submit`, which writes it again. Slurm may end it at any moment and start it again.\n",
+        );
+        if step.is_divided() {
+            text.push_str(&format!(
+                "# By hand: bash {}.sh I, for I from 1 to {of}, any number at a time, in any order.\n",
+                step.name()
+            ));
+        } else {
+            text.push_str(&format!("# By hand: bash {}.sh, once everything before it is done.\n", step.name()));
+        }
+        text.push_str(&self.directives(needs));
+        text.push_str("\nset -euo pipefail\n");
+        if step.is_divided() {
+            text.push_str(&format!(
+                "shard=\"${{SLURM_ARRAY_TASK_ID:-${{1:?expected the number of a shard, from 1 to {of}}}}}\"\n"
+            ));
+        }
+        text.push_str(&format!("cd {}\n{}\n", quoted(&place.working), self.command()));
+        text
+    }
+
+    /// Returns what sbatch reads: no text in it needs quotes.
+    fn directives(&self, needs: &Needs) -> String {
+        let mut options = vec![
+            format!("--job-name={}", self.job_name()),
+            format!("--cpus-per-task={}", needs.cpus),
+            format!("--mem={}", needs.memory),
+        ];
+        options.extend(needs.time.iter().map(|time| format!("--time={time}")));
+        options.extend(needs.partition.iter().map(|name| format!("--partition={name}")));
+        options.extend(needs.account.iter().map(|name| format!("--account={name}")));
+        // Work is saved unit by unit, so a node may fail; and a job behind one that failed is gone, for the next `speed submit` to see.
+        options.extend(["--requeue", "--open-mode=append", "--kill-on-invalid-dep=yes"].map(str::to_owned));
+        options.iter().map(|option| format!("#SBATCH {option}\n")).collect()
+    }
+
+    fn command(&self) -> String {
+        let Place { program, config, options, run, .. } = self.place;
+        let words: Vec<String> = [program.as_str(), "run", config.as_str(), "--run", run.as_str()]
+            .into_iter()
+            .chain(options.iter().map(String::as_str))
+            .map(quoted)
+            .collect();
+        let mut command =
+            format!("exec {} \\\n    --threads \"${{SLURM_CPUS_PER_TASK:-{}}}\"", words.join(" "), self.needs.cpus);
+        if let Some(stage) = self.step.stage() {
+            command.push_str(&format!(" --stage {stage}"));
+        }
+        if self.step.is_divided() {
+            command.push_str(&format!(" --shard \"$shard/{}\"", self.of));
+        }
+        command
+    }
+}
+
+/// Returns numbers in order as sbatch's `--array` takes them: `1-3,7`.
+pub(crate) fn ranges(numbers: &[usize]) -> String {
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    for &number in numbers {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => parts.push((number, number)),
+        }
+    }
+    let parts = parts.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    parts.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_those_of_sbatch() {
+        assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1-3,7,9-10");
+        assert_eq!(ranges(&[4]), "4");
+        assert_eq!(ranges(&[]), "");
+    }
+}

@@ -1,0 +1,227 @@
+//! `speed submit` and `speed status`, with programs of Slurm that only write down what they are asked, or do it at once.
+
+mod fake;
+mod status;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use self::fake::Cluster;
+use crate::common::{TINY, determined};
+
+#[test]
+fn steps_are_submitted_in_order_each_behind_the_one_before() {
+    let cluster = Cluster::new("place", TINY);
+    let said = cluster.submits(&["--shards", "3", "--at-once", "2", "--partition", "long", "--account=abc-1"]);
+    assert!(said.contains("teachers: job 2, 1-3 of 3 shards\n"), "{said}");
+    let calls = cluster.calls("sbatch");
+    let name = |call: &[String]| call.last().expect("a script").rsplit('/').next().expect("a name").to_owned();
+    let names: Vec<String> = calls.iter().map(|call| name(call)).collect();
+    let expected = ["data.sh", "teachers.sh", "votes.sh", "aggregate.sh", "labels.sh", "students.sh", "report.sh"];
+    assert_eq!(names, expected);
+    let option =
+        |call: &[String], start: &str| call.iter().find_map(|word| word.strip_prefix(start)).map(str::to_owned);
+    let behind: Vec<Option<String>> = calls.iter().map(|call| option(call, "--dependency=afterok:")).collect();
+    let numbers: Vec<Option<String>> = (0..7).map(|job| (job > 0).then(|| job.to_string())).collect();
+    assert_eq!(behind, numbers);
+    let arrays: Vec<Option<String>> = calls.iter().map(|call| option(call, "--array=")).collect();
+    let array = |of: &str| Some(format!("1-{of}%2"));
+    assert_eq!(arrays, [None, array("3"), None, array("3"), None, array("3"), None]);
+    assert!(calls.iter().all(|call| call[0] == "--parsable"), "{calls:?}");
+
+    let run = cluster.run_folder();
+    let teachers = fs::read_to_string(run.join("slurm/teachers.sh")).expect("a script");
+    for line in [
+        "#SBATCH --requeue\n",
+        "#SBATCH --open-mode=append\n",
+        "#SBATCH --kill-on-invalid-dep=yes\n",
+        "#SBATCH --cpus-per-task=1\n",
+        "#SBATCH --partition=long\n",
+        "#SBATCH --account=abc-1\n",
+        "#SBATCH --time=0:10:00\n",
+        "#SBATCH --mem=1300M\n",
+        "--stage teachers --shard \"$shard/3\"\n",
+    ] {
+        assert!(teachers.contains(line), "{line:?} is not in {teachers}");
+    }
+    let report = fs::read_to_string(run.join("slurm/report.sh")).expect("a script");
+    assert!(!report.contains("--stage") && !report.contains("shard"), "{report}");
+    let jobs: Value = serde_json::from_slice(&fs::read(run.join("slurm/jobs.json")).expect("jobs")).expect("JSON");
+    let students = &jobs["jobs"][5];
+    assert_eq!((&students["step"], &students["of"], &students["job"]), (&"students".into(), &3.into(), &"6".into()));
+    assert!(students["submitted_at"].as_u64().is_some_and(|at| at > 1_700_000_000), "{students}");
+}
+
+#[test]
+fn scripts_do_the_experiment_from_a_folder_of_any_name() {
+    let cluster = Cluster::new("it's a \"folder\" $(touch harm) %j & more", TINY);
+    cluster.at_once();
+    cluster.submits(&["--shards", "2", "--set", "seed=9"]);
+    let run = cluster.run_folder();
+    assert!(run.join("tables/table.md").exists(), "{:?}", cluster.logs(&run));
+    assert!(!cluster.path("harm").exists());
+    cluster.place.succeeds(&["run", "config.toml", "--set", "seed=9", "--results", "one"]);
+    assert_eq!(determined(&run), determined(&cluster.place.run_folder("one", "tiny")));
+    // Nothing is left, so nothing is submitted.
+    let before = cluster.calls("sbatch").len();
+    let said = cluster.submits(&["--set", "seed=9"]);
+    assert_eq!(said.matches(": done\n").count(), 7, "{said}");
+    assert_eq!(cluster.calls("sbatch").len(), before);
+}
+
+#[test]
+fn scripts_run_by_hand() {
+    let cluster = Cluster::new("place", TINY);
+    cluster.submits(&["--shards", "2"]);
+    let scripts = cluster.run_folder().join("slurm");
+    let by_hand = |name: &str, shard: Option<&str>| {
+        let mut command = std::process::Command::new("bash");
+        command.arg(scripts.join(name)).args(shard).env_remove("SLURM_ARRAY_TASK_ID").output().expect("bash")
+    };
+    assert!(by_hand("data.sh", None).status.success());
+    let without = by_hand("teachers.sh", None);
+    assert!(String::from_utf8_lossy(&without.stderr).contains("expected the number of a shard, from 1 to 2"));
+    assert!(!without.status.success());
+    let second = by_hand("teachers.sh", Some("2"));
+    assert!(String::from_utf8_lossy(&second.stdout).contains("shard 2/2 of teachers: 2 units done"), "{second:?}");
+}
+
+#[test]
+fn a_dry_run_prints_everything_and_leaves_nothing() {
+    let cluster = Cluster::new("place", TINY);
+    let said = cluster.submits(&["--shards", "2", "--dry-run"]);
+    assert!(said.contains("#!/bin/bash") && said.contains("--stage queries"), "{said}");
+    assert!(said.contains("--dependency=afterok:${teachers%%;*}"), "{said}");
+    let json = cluster.submits(&["--shards", "2", "--dry-run", "--json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["steps"][1]["submitted"], serde_json::json!([1, 2]));
+    assert_eq!((&json["schema"], &json["steps"][1]["state"]), (&1.into(), &"to-do".into()));
+    assert!(cluster.calls("sbatch").is_empty() && !cluster.path("results").exists());
+}
+
+#[test]
+fn only_what_is_missing_is_submitted_again() {
+    let cluster = Cluster::new("place", TINY);
+    cluster.at_once();
+    // The second shard of the teachers ends at once; everything behind it is cancelled, as Slurm does.
+    cluster.fails("teachers", 2);
+    cluster.submits(&["--shards", "3"]);
+    let run = cluster.run_folder();
+    assert!(!run.join("tables/table.md").exists());
+    assert!(run.join("stages/teachers/teacher-0000.json").exists());
+    assert!(!run.join("stages/teachers/teacher-0001.json").exists());
+    let first = cluster.calls("sbatch").len();
+
+    cluster.fails("none", 0);
+    let said = cluster.submits(&[]);
+    assert!(said.contains("data: done\nteachers: job 8, 2 of 3 shards\n"), "{said}");
+    let again = cluster.calls("sbatch").split_off(first);
+    assert!(
+        again[0].contains(&"--array=2".to_owned()) && again[0].last().is_some_and(|path| path.ends_with("teachers.sh"))
+    );
+    assert_eq!(again.len(), 6, "{again:?}");
+    assert!(run.join("tables/table.md").exists(), "{:?}", cluster.logs(&run));
+}
+
+#[test]
+fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
+    let cluster = Cluster::new("place", TINY);
+    cluster.submits(&["--shards", "3"]);
+    let results = cluster.path("results");
+    let results = results.to_str().expect("text");
+    cluster.place.succeeds(&["run", "config.toml", "--results", results, "--stage", "data"]);
+    // The first shard failed, the others go on; the votes do not know yet that they wait in vain.
+    let others = "3|N/A|PENDING\n4|1|PENDING\n5|N/A|PENDING\n6|1|PENDING\n7|N/A|PENDING\n";
+    cluster.queue(&format!("1|N/A|COMPLETED\n2|1|FAILED\n2|2|RUNNING\n2|3|PENDING\n{others}"));
+    let said = cluster.submits(&[]);
+    assert!(said.contains("teachers: job 8, 1 of 3 shards\nvotes: job 9\n"), "{said}");
+    let cancelled: Vec<String> = cluster.calls("scancel").concat();
+    assert_eq!(cancelled, ["3", "4", "5", "6", "7"]);
+    let votes = &cluster.calls("sbatch")[8];
+    assert!(votes.contains(&"--dependency=afterok:2_2:2_3:8".to_owned()), "{votes:?}");
+
+    cluster.queue("8|1|RUNNING\n2|2|RUNNING\n2|3|PENDING\n9|N/A|PENDING\n10|1|PENDING\n11|N/A|PENDING\n12|1|PENDING\n13|N/A|PENDING\n");
+    let said = cluster.submits(&[]);
+    // The other shards of the arrays behind them are in no queue.
+    assert!(
+        said.contains("teachers: waits or runs already\nvotes: waits or runs already\naggregate: job 14, 2-3"),
+        "{said}"
+    );
+    let other = cluster.submit(&["--shards", "2"]);
+    crate::common::check_failure(&other, 2, &["--shards", "job 2 with 3", "scancel 2"]);
+}
+
+#[test]
+fn options_are_passed_through_or_refused_by_name() {
+    let cluster = Cluster::new("place", TINY);
+    cluster.submits(&[
+        "--sbatch=--gres=gpu:1",
+        "--sbatch",
+        "--comment=two words; $(id)",
+        "--time=1-00:00:00",
+        "--memory",
+        "3G",
+        "--cpus",
+        "4",
+    ]);
+    let call = &cluster.calls("sbatch")[1];
+    assert!(
+        call.contains(&"--gres=gpu:1".to_owned()) && call.contains(&"--comment=two words; $(id)".to_owned()),
+        "{call:?}"
+    );
+    let script = fs::read_to_string(cluster.run_folder().join("slurm/teachers.sh")).expect("a script");
+    for part in ["--time=1-00:00:00\n", "--mem=3G\n", "--cpus-per-task=4\n", "${SLURM_CPUS_PER_TASK:-4}"] {
+        assert!(script.contains(part), "{part:?} is not in {script}");
+    }
+    for (option, words) in [
+        ("--sbatch=--array=1-9", ["--sbatch", "--array", "--shards"]),
+        ("--sbatch=-d1", ["--sbatch", "--dependency", "chosen"]),
+        ("--sbatch=gres", ["--sbatch", "gres", "expected an option"]),
+        ("--partition=a b", ["--partition", "a b", "letters"]),
+        ("--time=", ["--time", "found", "letters"]),
+        ("--stage=teachers", ["unexpected", "--stage", "submit"]),
+    ] {
+        let refused = cluster.submit(&[option]);
+        crate::common::check_failure(&refused, 2, &words);
+    }
+    let without = cluster.place.speed(&["submit", "config.toml"]);
+    crate::common::check_failure(&without, 2, &["--slurm"]);
+}
+
+#[test]
+fn a_cluster_that_is_not_there_or_refuses_is_named() {
+    let cluster = Cluster::new("place", TINY);
+    let mut command = cluster.place.command(&["submit", "config.toml", "--slurm"]);
+    let output = command.env("PATH", cluster.path("nothing")).output().expect("the binary starts");
+    crate::common::check_failure(&output, 5, &["sbatch", "PATH", "slurm-client", "--dry-run"]);
+    cluster.program("sbatch", "echo 'sbatch: error: invalid partition' >&2; exit 1");
+    crate::common::check_failure(&cluster.submit(&[]), 5, &["sbatch", "code 1", "invalid partition"]);
+    cluster.program("sbatch", "echo 'welcome to the cluster'");
+    crate::common::check_failure(&cluster.submit(&[]), 5, &["sbatch", "welcome", "expected a job's number"]);
+}
+
+#[test]
+fn a_sweep_is_submitted_as_one() {
+    let tiny = TINY.replace("encrypted", "trusted").replace("repeats = 2", "repeats = 1");
+    let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
+    let cluster = Cluster::new("a sweep", &format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
+    cluster.at_once();
+    let said = cluster.submits(&["--shards", "2", "--set", "seed=9", "--json"]);
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    let folder = Path::new(said["folder"].as_str().expect("a folder"));
+    assert!(folder.join("sweep.md").exists(), "{:?}", cluster.logs(folder));
+    let steps: Vec<&str> =
+        said["steps"].as_array().expect("steps").iter().filter_map(|step| step["step"].as_str()).collect();
+    assert_eq!(steps, ["data", "teachers", "labels", "students", "report"]);
+    cluster.place.succeeds(&["run", "config.toml", "--set", "seed=9", "--results", "one"]);
+    let id = folder.file_name().expect("a name");
+    for name in ["sweep.csv", "sweep.md"] {
+        let one = fs::read(cluster.path("one").join("tiny").join(id).join(name)).expect(name);
+        assert!(fs::read(folder.join(name)).expect(name) == one, "{name}");
+    }
+    let status: Value =
+        serde_json::from_str(&cluster.place.succeeds(&["status", &folder.to_string_lossy(), "--json"])).expect("JSON");
+    assert_eq!(status["runs"].as_array().map(Vec::len), Some(2));
+}

@@ -1,0 +1,133 @@
+//! Slurm's programs as scripts that write down what they are asked.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::common::Workplace;
+
+/// A place with a cluster before everything else on PATH. Its state is files in `fake/`: `number`, the last job's; `queue`, what squeue
+/// prints; `fails`, the step and the shard that fail; `now`, where jobs are done at once.
+pub(super) struct Cluster {
+    pub(super) place: Workplace,
+    folder: String,
+}
+
+/// Prints a number, and where `now` is there runs the script as Slurm would, each index of the array, unless a job before it failed.
+const SBATCH: &str = r#"
+number=$(( $(cat "$fake/number" 2>/dev/null || echo 0) + 1 ))
+echo "$number" >"$fake/number"
+echo "$number;a-cluster"
+[ -e "$fake/now" ] || exit 0
+[ -z "$(cat "$fake/failed" 2>/dev/null)" ] || exit 0
+script="${!#}" indices="-" logs=.
+for option in "$@"; do
+    case "$option" in
+        --array=*) indices=$(echo "${option#--array=}" | sed 's/%.*//; s/,/ /g') ;;
+        --chdir=*) logs=${option#--chdir=} ;;
+    esac
+done
+cd "$logs"
+step=none shard=0
+[ ! -e "$fake/fails" ] || read -r step shard <"$fake/fails"
+for range in $indices; do
+    for index in $(seq "${range%%-*}" "${range##*-}" 2>/dev/null || echo -); do
+        [ "$indices" = - ] && index=-
+        if [[ "$script" == *"/$step.sh" && "$index" = "$shard" ]]; then echo failed >"$fake/failed"; continue; fi
+        [ "$index" = - ] || export SLURM_ARRAY_TASK_ID="$index"
+        bash "$script" >>"$number.out" 2>&1 || echo failed >"$fake/failed"
+    done
+done
+[ "$indices" != - ] || { bash "$script" >>"$number.out" 2>&1 || echo failed >"$fake/failed"; }
+"#;
+
+impl Cluster {
+    /// A cluster whose runs are in `folder`, whatever its name.
+    pub(super) fn new(folder: &str, config: &str) -> Self {
+        let cluster = Self { place: Workplace::new(config), folder: folder.to_owned() };
+        fs::create_dir_all(cluster.path("fake")).expect("a folder");
+        cluster.program("sbatch", SBATCH);
+        cluster.program("squeue", "cat \"$fake/queue\" 2>/dev/null || true");
+        cluster.program(
+            "sacct",
+            "cat \"$fake/accounts\" 2>/dev/null || { echo 'accounting storage is disabled' >&2; exit 1; }",
+        );
+        cluster.program("scancel", "");
+        cluster
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        if name == "results" { self.place.path(&self.folder).join(name) } else { self.place.path(name) }
+    }
+
+    /// Writes one of Slurm's programs: it notes its arguments, a NUL behind each and a newline behind all.
+    pub(super) fn program(&self, name: &str, body: &str) {
+        let folder = self.path("fake");
+        let fake = folder.to_str().expect("text");
+        let notes =
+            "printf '%s\\0' \"$@\" >>\"$fake/$(basename \"$0\").calls\"; echo >>\"$fake/$(basename \"$0\").calls\"";
+        let text = format!("#!/bin/bash\nset -eu\nfake='{fake}'\n{notes}\n{body}\n");
+        let path = folder.join(name);
+        fs::write(&path, text).expect("a script");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+
+    pub(super) fn at_once(&self) {
+        fs::write(self.path("fake/now"), "").expect("written");
+    }
+
+    pub(super) fn fails(&self, step: &str, shard: usize) {
+        fs::write(self.path("fake/fails"), format!("{step} {shard}\n")).expect("written");
+        fs::write(self.path("fake/failed"), "").expect("written");
+    }
+
+    pub(super) fn queue(&self, tasks: &str) {
+        fs::write(self.path("fake/queue"), tasks).expect("written");
+    }
+
+    pub(super) fn accounts(&self, tasks: &str) {
+        fs::write(self.path("fake/accounts"), tasks).expect("written");
+    }
+
+    /// The arguments of every call of a program.
+    pub(super) fn calls(&self, program: &str) -> Vec<Vec<String>> {
+        let text = fs::read_to_string(self.path("fake").join(format!("{program}.calls"))).unwrap_or_default();
+        let calls = text.split("\0\n").filter(|call| !call.is_empty());
+        calls.map(|call| call.split('\0').map(str::to_owned).collect()).collect()
+    }
+
+    /// A command of the binary with this cluster.
+    pub(super) fn command(&self, arguments: &[&str]) -> Command {
+        let path = format!("{}:{}", self.path("fake").display(), std::env::var("PATH").expect("PATH"));
+        let mut command = self.place.command(arguments);
+        command.env("PATH", path);
+        command
+    }
+
+    pub(super) fn submit(&self, options: &[&str]) -> Output {
+        let results = self.path("results");
+        let start = ["submit", "config.toml", "--slurm", "--results", results.to_str().expect("text")];
+        self.command(&[&start, options].concat()).output().expect("the binary starts")
+    }
+
+    /// Submits and expects success; standard output as text.
+    #[track_caller]
+    pub(super) fn submits(&self, options: &[&str]) -> String {
+        let output = self.submit(options);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// The only run.
+    #[track_caller]
+    pub(super) fn run_folder(&self) -> PathBuf {
+        self.place.run_folder(&format!("{}/results", self.folder), "tiny")
+    }
+
+    /// The logs of a run, for messages.
+    pub(super) fn logs(&self, run: &Path) -> Vec<String> {
+        let entries = fs::read_dir(run.join("slurm/logs")).into_iter().flatten().flatten();
+        entries.filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect()
+    }
+}

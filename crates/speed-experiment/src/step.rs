@@ -1,0 +1,229 @@
+//! The steps into which an experiment divides for machines that share its work: each a job, or an array of jobs.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{AggregationKind, Config, ConfigError, DataSource, Sweep};
+use crate::cost::Cost;
+use crate::runner::{folder_of, open_shards};
+use crate::stages::StageNames;
+use crate::store::{RunStore, SweepStore, report_path};
+
+/// Core-seconds of a shard of encrypted queries beside them: its keys, and the reading of votes.
+const KEYS: f64 = 10.0;
+
+/// A step of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// The record of the images, which shards of the teachers' training read.
+    Data,
+    /// The teachers' training, by shards.
+    Teachers,
+    /// Their votes, and the queries.
+    Votes,
+    /// The queries on ciphertexts, by shards.
+    Aggregate,
+    /// The labels of all rows, and whatever comes before them and is not done.
+    Labels,
+    /// The students' training, by shards.
+    Students,
+    /// The tables, and whatever is not done.
+    Report,
+}
+
+impl Step {
+    /// Returns its name, which is that of its script.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Teachers => "teachers",
+            Self::Votes => "votes",
+            Self::Aggregate => "aggregate",
+            Self::Labels => "labels",
+            Self::Students => "students",
+            Self::Report => "report",
+        }
+    }
+
+    /// Returns what `speed run --stage` calls it; none for the last one, which is a whole run.
+    #[must_use]
+    pub fn stage(self) -> Option<&'static str> {
+        match self {
+            Self::Data => Some("data"),
+            Self::Teachers => Some("teachers"),
+            Self::Votes => Some("queries"),
+            Self::Aggregate | Self::Labels => Some("aggregate"),
+            Self::Students => Some("student"),
+            Self::Report => None,
+        }
+    }
+
+    /// Returns whether it divides into shards.
+    #[must_use]
+    pub fn is_divided(self) -> bool {
+        matches!(self, Self::Teachers | Self::Aggregate | Self::Students)
+    }
+}
+
+/// The work of a run, or of a sweep's runs, step by step.
+pub struct Work<'a> {
+    configs: Vec<&'a Config>,
+    sweep: Option<&'a Sweep>,
+    results: &'a Path,
+}
+
+impl<'a> Work<'a> {
+    /// The work of one run.
+    #[must_use]
+    pub fn of_run(config: &'a Config, results: &'a Path) -> Self {
+        Self { configs: vec![config], sweep: None, results }
+    }
+
+    /// The work of a sweep's runs.
+    #[must_use]
+    pub fn of_sweep(sweep: &'a Sweep, results: &'a Path) -> Self {
+        let configs = sweep.settings.iter().map(|setting| &setting.config).collect();
+        Self { configs, sweep: Some(sweep), results }
+    }
+
+    /// Returns the folder of the run, or of the sweep.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        folder_of(&self.configs, self.sweep, self.results)
+    }
+
+    /// Returns the folders of the runs.
+    #[must_use]
+    pub fn runs(&self) -> Vec<PathBuf> {
+        self.configs.iter().map(|config| RunStore::folder_of(self.results, config)).collect()
+    }
+
+    /// Returns the steps in their order.
+    ///
+    /// # Errors
+    /// If settings of a sweep differ in them.
+    pub fn steps(&self) -> Result<Vec<Step>, ConfigError> {
+        let has = |what: &str, has: fn(&Config) -> bool| {
+            let with = self.configs.iter().filter(|config| has(config)).count();
+            if (1..self.configs.len()).contains(&with) {
+                let message = format!("some of its settings have {what} and others have none: submit them one by one");
+                return Err(ConfigError::Key { place: "config".into(), key: "sweep".into(), message });
+            }
+            Ok(with > 0)
+        };
+        let teachers = has("teachers", |config| StageNames::of(config).teachers.is_some())?;
+        let encrypted = has("queries on ciphertexts", |config| queries(config) > 0)?;
+        let students = has("students", has_students)?;
+        let all = [
+            (Step::Data, teachers),
+            (Step::Teachers, teachers),
+            // Without queries that divide they are made together with the labels.
+            (Step::Votes, encrypted),
+            (Step::Aggregate, encrypted),
+            (Step::Labels, students),
+            (Step::Students, students),
+            (Step::Report, true),
+        ];
+        Ok(all.into_iter().filter(|(_, has)| *has).map(|(step, _)| step).collect())
+    }
+
+    /// Returns how many units a step has at most; 1 of one that does not divide.
+    #[must_use]
+    pub fn units(&self, step: Step) -> usize {
+        let sum = |units: fn(&Config) -> usize| self.configs.iter().map(|config| units(config)).sum();
+        match step {
+            Step::Teachers => sum(|config| config.ensemble.teachers),
+            Step::Aggregate => sum(queries),
+            Step::Students => sum(|config| config.rows.len() * config.table.repeats),
+            Step::Data | Step::Votes | Step::Labels | Step::Report => 1,
+        }
+    }
+
+    /// Returns whether a step is done, as far as the records of the runs' stages say: of students only the report does.
+    #[must_use]
+    pub fn is_done(&self, step: Step) -> bool {
+        let is_reported = match self.sweep {
+            Some(_) => SweepStore::report_of(&self.folder()).exists(),
+            None => self.runs().iter().all(|run| report_path(run).exists()),
+        };
+        let is_finished = |config: &&Config| {
+            let (folder, names) = (RunStore::folder_of(self.results, config), StageNames::of(config));
+            let is_finished = |name: &str| RunStore::is_finished(&folder, name);
+            match step {
+                Step::Data => names.data.iter().all(|name| is_finished(name)),
+                Step::Teachers => names.teachers.iter().all(|name| is_finished(name)),
+                Step::Votes => is_finished(&names.queries),
+                Step::Aggregate => names.rows.iter().all(|stages| {
+                    config.rows[stages.row].aggregation != AggregationKind::Encrypted || is_finished(&stages.labelling)
+                }),
+                Step::Labels => names.rows.iter().all(|stages| is_finished(&stages.labelling)),
+                Step::Students | Step::Report => false,
+            }
+        };
+        is_reported || self.configs.iter().all(is_finished)
+    }
+
+    /// Returns the numbers, from 1, of those of `of` shards of a step that are not done.
+    ///
+    /// # Errors
+    /// If the step does not divide.
+    pub fn open_shards(&self, step: Step, of: usize) -> Result<Vec<usize>, ConfigError> {
+        if self.is_done(step) {
+            return Ok(Vec::new());
+        }
+        open_shards(&self.configs, self.sweep, self.results, step.stage().unwrap_or_default(), of)
+    }
+
+    /// Returns the core-seconds of the longest of `of` shards of a step, by `cost`, which is the first run's; none where it is not known.
+    #[must_use]
+    pub fn core_seconds(&self, step: Step, of: usize, cost: &Cost) -> Option<f64> {
+        let kind = match step {
+            Step::Teachers => "teachers",
+            Step::Aggregate => "encrypted argmax",
+            Step::Students => "students",
+            Step::Data | Step::Votes | Step::Labels | Step::Report => "votes",
+        };
+        let of_kind = cost.stages.iter().filter(|stage| stage.kind.starts_with(kind));
+        let one: f64 = of_kind.map(|stage| stage.core_seconds).sum::<Option<f64>>()?;
+        let (units, all) = (self.units(step), one * self.configs.len() as f64);
+        let share = units.div_ceil(of.max(1)) as f64 / units.max(1) as f64;
+        Some(all * share + if step == Step::Aggregate { KEYS } else { 0.0 })
+    }
+}
+
+/// Returns the number of queries on ciphertexts.
+fn queries(config: &Config) -> usize {
+    let own = config.rows.iter().enumerate().filter(|(index, _)| config.labels_of(*index) == *index);
+    let encrypted = own.filter(|(_, row)| row.aggregation == AggregationKind::Encrypted);
+    encrypted.map(|(_, row)| row.query_count(config.queries.count)).sum()
+}
+
+fn has_students(config: &Config) -> bool {
+    config.table.repeats > 0 && config.data.source != DataSource::None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{DEFAULTS, Source};
+
+    fn steps(overrides: &[&str]) -> Vec<&'static str> {
+        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+        let source = Source::new("test.toml", DEFAULTS).with_overrides(&overrides).expect("keys");
+        let config = Config::load(&source).expect("a config");
+        let work = Work::of_run(&config, Path::new("none"));
+        work.steps().expect("steps").into_iter().map(Step::name).collect()
+    }
+
+    #[test]
+    fn a_config_has_the_steps_that_it_needs() {
+        let all = steps(&["row.0.aggregation=encrypted"]);
+        assert_eq!(all, ["data", "teachers", "votes", "aggregate", "labels", "students", "report"]);
+        assert_eq!(steps(&["row.*.aggregation=trusted"]), ["data", "teachers", "labels", "students", "report"]);
+        let without = ["row.*.aggregation=trusted", "table.repeats=0"];
+        assert_eq!(steps(&without), ["data", "teachers", "report"]);
+    }
+}
