@@ -11,7 +11,7 @@ mod text;
 pub(crate) use asked::AskedQueries;
 pub(crate) use columns::{AGREEMENT, two_digits_up};
 pub use finished::{Report, StageTime};
-pub(crate) use plausible::{check_count, check_names, check_rows};
+pub(crate) use plausible::{MAX_FOLDER, check_count, check_names, check_rows};
 pub use row::ReportRow;
 pub(crate) use row::RowResult;
 pub(crate) use statistics::{mean_and_deviation, median};

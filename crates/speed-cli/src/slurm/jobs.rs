@@ -6,6 +6,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use speed_experiment::{ExperimentError, ResultsFault, Step, slurm_folder, write_atomic};
 
+use super::programs::is_number;
+
 /// The record's file.
 const FILE: &str = "jobs.json";
 /// Bytes of it at most.
@@ -59,9 +61,16 @@ impl Jobs {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file.and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes)).map_err(failed)?,
         };
-        let read = serde_json::from_slice(&bytes);
-        read.map(Some)
-            .map_err(|error| ExperimentError::Results { path: path.clone(), fault: ResultsFault::NotOurs(error) })
+        let fault = |fault| ExperimentError::Results { path: path.clone(), fault };
+        let read: Self = serde_json::from_slice(&bytes).map_err(|error| fault(ResultsFault::NotOurs(error)))?;
+        // Results may be from anywhere: numbers go to Slurm's programs, and names into paths.
+        let is_odd = |job: &&Submitted| !is_number(&job.job) || job.name.contains(['/', '\\']);
+        if let Some(job) = read.jobs.iter().find(is_odd) {
+            let expected = "numbers of jobs, and names without slashes".to_owned();
+            let found = format!("{:?}, {:?}", job.job, job.name);
+            return Err(fault(ResultsFault::Unlikely { expected, found }));
+        }
+        Ok(Some(read))
     }
 
     /// Writes the record.
@@ -76,5 +85,33 @@ impl Jobs {
     /// Returns the jobs of a step.
     pub(crate) fn of(&self, step: Step) -> impl Iterator<Item = &Submitted> {
         self.jobs.iter().filter(move |job| job.step == step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_from_elsewhere_names_no_option_and_no_other_folder() {
+        let run = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(slurm_folder(run.path())).expect("a folder");
+        let job = |job: &str, name: &str| Submitted {
+            step: Step::Teachers,
+            job: job.into(),
+            name: name.into(),
+            shards: vec![1],
+            of: 1,
+            submitted_at: 0,
+        };
+        let read = |jobs: Vec<Submitted>| {
+            Jobs { runs: Vec::new(), jobs }.write(run.path()).expect("written");
+            Jobs::read(run.path())
+        };
+        assert!(read(vec![job("12", "tiny-teachers")]).expect("a record").is_some());
+        for odd in [job("--user=me", "a"), job("", "a"), job("12", "../../a")] {
+            let error = read(vec![job("12", "a"), odd]).expect_err("refused").to_string();
+            assert!(error.contains("numbers of jobs"), "{error}");
+        }
     }
 }

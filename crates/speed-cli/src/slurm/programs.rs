@@ -151,7 +151,8 @@ fn account(line: &str) -> Option<Option<Seen>> {
     Some(is_one.then_some(seen))
 }
 
-fn is_number(text: &str) -> bool {
+/// Returns whether a text is a number as Slurm writes them.
+pub(super) fn is_number(text: &str) -> bool {
     (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 

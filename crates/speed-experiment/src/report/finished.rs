@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use speed_ledger::Statement;
 
-use super::plausible::{check_count, check_names, check_rows};
+use super::plausible::{MAX_FOLDER, check_count, check_names, check_rows};
 use super::row::ReportRow;
 use crate::config::RawConfig;
 use crate::environment::Environment;
@@ -131,7 +131,7 @@ impl Report {
     fn check(&self) -> Result<(), ResultsFault> {
         let stages = self.stage_times.iter().map(|time| &time.stage);
         check_count("stages", self.stage_times.len(), MAX_STAGES)?;
-        check_names([&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages))?;
+        check_names(MAX_FOLDER, [&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages))?;
         check_rows(&self.rows)
     }
 }

@@ -9,13 +9,16 @@ use crate::error::ResultsFault;
 const MAX_ROWS: usize = 1000;
 const MAX_STUDENTS: usize = 1000;
 
-/// Checks that names are those of a config: short, and without control characters.
+/// Bytes of the name of a folder at most, which holds a row's name and more.
+pub(crate) const MAX_FOLDER: usize = 255;
+
+/// Checks that names are those of a config: not longer than `most` bytes, and without control characters.
 ///
 /// # Errors
 /// If one is not, which says it.
-pub(crate) fn check_names<'a>(names: impl IntoIterator<Item = &'a String>) -> Result<(), ResultsFault> {
-    let expected = format!("names of at most {MAX_NAME} bytes without control characters");
-    match names.into_iter().find(|name| name.len() > MAX_NAME || name.chars().any(char::is_control)) {
+pub(crate) fn check_names<'a>(most: usize, names: impl IntoIterator<Item = &'a String>) -> Result<(), ResultsFault> {
+    let expected = format!("names of at most {most} bytes without control characters");
+    match names.into_iter().find(|name| name.len() > most || name.chars().any(char::is_control)) {
         Some(name) => {
             let found = name.chars().take(40).collect::<String>().escape_debug().to_string();
             Err(ResultsFault::Unlikely { expected, found })
@@ -42,9 +45,9 @@ pub(crate) fn check_count(what: &str, found: usize, most: usize) -> Result<(), R
 pub(crate) fn check_rows(rows: &[ReportRow]) -> Result<(), ResultsFault> {
     check_count("rows", rows.len(), MAX_ROWS)?;
     for row in rows {
-        check_names([&row.name, &row.labels_of])?;
+        check_names(MAX_NAME, [&row.name, &row.labels_of])?;
         check_count("students of a row", row.students.len(), MAX_STUDENTS)?;
-        check_names(row.students.iter().map(|student| &student.stage))?;
+        check_names(MAX_FOLDER, row.students.iter().map(|student| &student.stage))?;
         let paper = [row.paper.accuracy, row.paper.deviation].into_iter().flatten().map(|percent| percent / 100.0);
         let shares = row.students.iter().flat_map(|student| [student.accuracy, student.accuracy_raw]);
         let mut shares = shares.chain(row.label_accuracy).chain(paper);
@@ -54,4 +57,17 @@ pub(crate) fn check_rows(rows: &[ReportRow]) -> Result<(), ResultsFault> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stage_of_the_longest_row_has_a_name_and_what_moves_a_terminal_has_none() {
+        let stage = format!("aggregate-{}-01234567", "x".repeat(MAX_NAME));
+        assert!(check_names(MAX_FOLDER, [&stage]).is_ok() && check_names(MAX_NAME, [&stage]).is_err());
+        let error = check_names(MAX_NAME, [&"\u{1b}[2J".to_owned()]).expect_err("an escape").to_string();
+        assert!(error.contains("u{1b}") && !error.contains('\u{1b}'), "{error}");
+    }
 }

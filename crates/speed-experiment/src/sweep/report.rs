@@ -12,9 +12,12 @@ use super::sweep_id;
 use crate::config::{MAX_SETTINGS, RawConfig, Setting, Sweep};
 use crate::environment::Environment;
 use crate::error::{ExperimentError, ResultsFault};
-use crate::report::{Report, ReportRow, check_count, check_names, check_rows};
+use crate::report::{MAX_FOLDER, Report, ReportRow, check_count, check_names, check_rows};
 use crate::store::{SweepStore, read_report};
 use crate::table::Table;
+
+/// Bytes of a swept value at most: a path, or a list of numbers.
+const MAX_VALUE: usize = 4096;
 
 /// A finished sweep.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -122,7 +125,7 @@ impl SweepReport {
 
     /// Checks what may be from anywhere: names, numbers, and lists of one length.
     fn check(&self) -> Result<(), ResultsFault> {
-        check_names([&self.experiment, &self.sweep].into_iter().chain(&self.keys))?;
+        check_names(MAX_FOLDER, [&self.experiment, &self.sweep].into_iter().chain(&self.keys))?;
         check_count("settings", self.settings.len(), MAX_SETTINGS)?;
         for setting in &self.settings {
             check_count("values of a setting", setting.values.len(), self.keys.len())?;
@@ -130,7 +133,7 @@ impl SweepReport {
                 let found = format!("{} values of {} keys", setting.values.len(), self.keys.len());
                 return Err(ResultsFault::Unlikely { expected: "a value of every key".to_owned(), found });
             }
-            check_names(setting.values.iter().chain([&setting.run]))?;
+            check_names(MAX_VALUE, setting.values.iter().chain([&setting.run]))?;
             check_rows(&setting.rows)?;
         }
         Ok(())
