@@ -141,7 +141,7 @@ fn report(
     environment: &Environment,
 ) -> Result<(Report, Asked), ExperimentError> {
     let (config, store) = (context.config, context.store);
-    let Results { truth, collected, queries, rows } = results;
+    let Results { asked: steps::Asked { truth, collected, queries }, rows } = results;
     let asked = Asked {
         queries: asked_queries(config, &collected.votes, &queries, truth.as_ref(), &rows),
         pictures: images.map(|images| picture::of_queries(&images.pool, &queries)).transpose()?,

@@ -12,10 +12,7 @@ use crate::stages::{
 
 /// The results of all stages.
 pub(super) struct Results<'a> {
-    pub(super) truth: Option<Truth<'a>>,
-    pub(super) collected: CollectedVotes,
-    /// Pool indices.
-    pub(super) queries: Vec<usize>,
+    pub(super) asked: Asked<'a>,
     pub(super) rows: Vec<RowResult>,
 }
 
@@ -32,14 +29,14 @@ pub(super) fn results<'a>(
     let Some(asked) = ask(context, names, images, last)? else { return Ok(None) };
     let Some(mut rows) = label_rows(context, names, &asked, last)? else { return Ok(None) };
     train_students(context, names, images, &asked.queries, &mut rows)?;
-    let Asked { truth, collected, queries } = asked;
-    Ok(Some(Results { truth, collected, queries, rows }))
+    Ok(Some(Results { asked, rows }))
 }
 
 /// Everything that rows are labelled from.
 pub(super) struct Asked<'a> {
     pub(super) truth: Option<Truth<'a>>,
     pub(super) collected: CollectedVotes,
+    /// Pool indices.
     pub(super) queries: Vec<usize>,
 }
 
