@@ -112,7 +112,8 @@ fn a_run_is_watched_from_elsewhere_until_it_ends() {
     let part = &status["work"]["parts"][0];
     assert!(part["name"] == "student" && part["unit"] == "epoch" && part["done"].as_u64() > Some(0), "{status}");
     let shown = place.succeeds(&["watch", "tiny", "--once"]);
-    assert!(shown.contains("student 1 of ") && shown.contains("stages done: "), "{shown}");
+    // Students train side by side: which of them is first to end an epoch is chance.
+    assert!(shown.contains(" of 6, epoch ") && shown.contains("stages done: "), "{shown}");
 
     let watching = place.command(&["watch", "tiny"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let watching = watching.expect("the binary starts");
@@ -121,7 +122,7 @@ fn a_run_is_watched_from_elsewhere_until_it_ends() {
     child.wait().expect("ended");
     let watched = watching.wait_with_output().expect("ended");
     let (said, end) = (String::from_utf8_lossy(&watched.stderr), String::from_utf8_lossy(&watched.stdout));
-    assert!(watched.status.success() && said.contains("student 1 of "), "{said}");
+    assert!(watched.status.success() && said.contains(" of 6, epoch "), "{said}");
     assert!(end.starts_with("stopped, ") && end.contains("no process works on"), "{end}");
 
     place.succeeds(&["run", "config.toml", "--results", "other"]);
