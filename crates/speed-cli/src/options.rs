@@ -123,7 +123,7 @@ pub(crate) enum Command {
     /// Run an experiment on a cluster, as arrays of jobs that depend on one another
     ///
     /// Writes readable scripts into the run's folder and submits them. The same command again submits what is missing: shards that are not
-    /// done and whose jobs neither wait nor run (docs/slurm.md).
+    /// done and whose jobs neither wait nor run (docs/cluster.md).
     Submit(SubmitOptions),
     /// Say how far a run on a cluster is: units, jobs, and the logs of those that failed
     Status(StatusOptions),
@@ -172,7 +172,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RunOptions {
+pub(crate) struct ExperimentOptions {
     /// A TOML file; configs/default.toml documents every key
     pub(crate) config: PathBuf,
     /// Change one key, for example --set student.epochs=50; may be given several times
@@ -184,6 +184,12 @@ pub(crate) struct RunOptions {
     /// Folder of datasets; without it SPEED_DATASETS, then ./datasets
     #[arg(long, value_name = "DIR")]
     pub(crate) datasets: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) experiment: ExperimentOptions,
     /// Threads; results do not depend on it [default: all processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,

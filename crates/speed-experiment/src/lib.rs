@@ -39,9 +39,7 @@ pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, plan};
 pub use progress::{Part, PartView, Progress, RunView, Silent, StageStatus, StageView, Work};
 pub use report::{Report, ReportRow, StageTime};
-pub use runner::{
-    Shard, ShardReport, StageUnits, begin_run, check_run_id, open_shards, run, run_id, run_shard, run_until,
-};
+pub use runner::{Shard, ShardReport, StageUnits, begin_run, check_run_id, run, run_id, run_shard, run_until};
 pub use step::{Step, Work as StepWork};
 pub use store::{
     FinishedResults, RunNoise, RunState, RunStatus, RunSummary, Worker, config_path, find_any_run, find_results,

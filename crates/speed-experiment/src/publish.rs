@@ -7,7 +7,7 @@ use crate::report::{AskedQueries, Report, ReportRow};
 use crate::store::{ASKED_PICTURES, ASKED_QUERIES, RunStore};
 
 /// The queries of a finished run, and a sheet of their pictures where there are images.
-pub(crate) struct Asked {
+pub(crate) struct PublishedQueries {
     pub(crate) queries: AskedQueries,
     pub(crate) pictures: Option<Vec<u8>>,
 }
@@ -16,7 +16,7 @@ pub(crate) struct Asked {
 ///
 /// # Errors
 /// If the disk refuses.
-pub(crate) fn publish(store: &RunStore, report: &Report, asked: &Asked) -> Result<(), ExperimentError> {
+pub(crate) fn publish(store: &RunStore, report: &Report, asked: &PublishedQueries) -> Result<(), ExperimentError> {
     let table = report.table();
     store.write_table("table.md", table.to_markdown().as_bytes())?;
     store.write_table("table.csv", table.to_csv().as_bytes())?;

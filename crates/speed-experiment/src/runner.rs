@@ -10,8 +10,8 @@ use speed_accountant::QueryBatch;
 use speed_core::{Votes, printable_path};
 use speed_random::Streams;
 
-pub(crate) use self::shard::folder_of;
-pub use self::shard::{Shard, ShardReport, open_shards, run_shard};
+pub use self::shard::{Shard, ShardReport, run_shard};
+pub(crate) use self::shard::{folder_of, open_shards};
 pub use self::units::StageUnits;
 
 use self::shard::leave_word;
@@ -24,7 +24,7 @@ use crate::ledger::{LedgerFiles, check, check_forced, planned_charge};
 use crate::options::RunOptions;
 use crate::picture;
 use crate::progress::{Progress, Recorder};
-use crate::publish::{Asked, publish};
+use crate::publish::{PublishedQueries, publish};
 use crate::report::{AskedQueries, Report, ReportRow, RowResult, StageTime};
 use crate::stages::{Context, Images, RowStages, StageNames, Truth, kinds_of_machine, planned_classes};
 use crate::store::{RunStore, is_called, progress_path};
@@ -139,10 +139,10 @@ fn report(
     images: Option<&Images>,
     results: Results<'_>,
     environment: &Environment,
-) -> Result<(Report, Asked), ExperimentError> {
+) -> Result<(Report, PublishedQueries), ExperimentError> {
     let (config, store) = (context.config, context.store);
     let Results { asked: steps::Asked { truth, collected, queries }, rows } = results;
-    let asked = Asked {
+    let asked = PublishedQueries {
         queries: asked_queries(config, &collected.votes, &queries, truth.as_ref(), &rows),
         pictures: images.map(|images| picture::of_queries(&images.pool, &queries)).transpose()?,
     };

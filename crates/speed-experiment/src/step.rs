@@ -10,7 +10,7 @@ use crate::runner::{folder_of, open_shards};
 use crate::stages::StageNames;
 use crate::store::{RunStore, SweepStore, report_path};
 
-/// Core-seconds of a shard of encrypted queries beside them: its keys, and the reading of votes.
+/// Seconds of a shard of encrypted queries beside them: its keys, and the reading of votes.
 const KEYS: f64 = 10.0;
 
 /// A step of an experiment.
@@ -71,7 +71,9 @@ impl Step {
 /// The work of a run, or of a sweep's runs, step by step.
 pub struct Work<'a> {
     configs: Vec<&'a Config>,
-    sweep: Option<&'a Sweep>,
+    /// The folder of the run, or of the sweep.
+    folder: PathBuf,
+    is_sweep: bool,
     results: &'a Path,
 }
 
@@ -79,20 +81,27 @@ impl<'a> Work<'a> {
     /// The work of one run.
     #[must_use]
     pub fn of_run(config: &'a Config, results: &'a Path) -> Self {
-        Self { configs: vec![config], sweep: None, results }
+        Self { configs: vec![config], folder: RunStore::folder_of(results, config), is_sweep: false, results }
     }
 
     /// The work of a sweep's runs.
     #[must_use]
     pub fn of_sweep(sweep: &'a Sweep, results: &'a Path) -> Self {
-        let configs = sweep.settings.iter().map(|setting| &setting.config).collect();
-        Self { configs, sweep: Some(sweep), results }
+        let configs: Vec<&Config> = sweep.settings.iter().map(|setting| &setting.config).collect();
+        let folder = folder_of(&configs, Some(sweep), results);
+        Self { configs, folder, is_sweep: true, results }
+    }
+
+    /// The work of a sweep in `folder`, by the configs of its runs.
+    #[must_use]
+    pub fn of_sweep_folder(folder: PathBuf, configs: &'a [Config], results: &'a Path) -> Self {
+        Self { configs: configs.iter().collect(), folder, is_sweep: true, results }
     }
 
     /// Returns the folder of the run, or of the sweep.
     #[must_use]
-    pub fn folder(&self) -> PathBuf {
-        folder_of(&self.configs, self.sweep, self.results)
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Returns the folders of the runs.
@@ -145,9 +154,9 @@ impl<'a> Work<'a> {
     /// Returns whether a step is done, as far as the records of the runs' stages say: of students only the report does.
     #[must_use]
     pub fn is_done(&self, step: Step) -> bool {
-        let is_reported = match self.sweep {
-            Some(_) => SweepStore::report_of(&self.folder()).exists(),
-            None => self.runs().iter().all(|run| report_path(run).exists()),
+        let is_reported = match self.is_sweep {
+            true => SweepStore::report_of(&self.folder).exists(),
+            false => self.runs().iter().all(|run| report_path(run).exists()),
         };
         let is_finished = |config: &&Config| {
             let (folder, names) = (RunStore::folder_of(self.results, config), StageNames::of(config));
@@ -174,12 +183,13 @@ impl<'a> Work<'a> {
         if self.is_done(step) {
             return Ok(Vec::new());
         }
-        open_shards(&self.configs, self.sweep, self.results, step.stage().unwrap_or_default(), of)
+        open_shards(&self.folder, &self.runs(), step.stage().unwrap_or_default(), of)
     }
 
-    /// Returns the core-seconds of the longest of `of` shards of a step, by `cost`, which is the first run's; none where it is not known.
+    /// Returns the seconds of the longest of `of` shards of a step on `cpus` processors, by `cost`, which is the first run's; none where it is not
+    /// known.
     #[must_use]
-    pub fn core_seconds(&self, step: Step, of: usize, cost: &Cost) -> Option<f64> {
+    pub fn seconds(&self, step: Step, of: usize, cpus: u16, cost: &Cost) -> Option<f64> {
         let kind = match step {
             Step::Teachers => "teachers",
             Step::Aggregate => "encrypted argmax",
@@ -188,9 +198,19 @@ impl<'a> Work<'a> {
         };
         let of_kind = cost.stages.iter().filter(|stage| stage.kind.starts_with(kind));
         let one: f64 = of_kind.map(|stage| stage.core_seconds).sum::<Option<f64>>()?;
-        let (units, all) = (self.units(step), one * self.configs.len() as f64);
-        let share = units.div_ceil(of.max(1)) as f64 / units.max(1) as f64;
-        Some(all * share + if step == Step::Aggregate { KEYS } else { 0.0 })
+        let units = self.units(step).max(1);
+        let unit = one * self.configs.len() as f64 / units as f64;
+        Some(longest_shard(step, units.div_ceil(of.max(1)), unit, cpus))
+    }
+}
+
+/// Returns the seconds of a shard of `units`, each of `unit` core-seconds.
+fn longest_shard(step: Step, units: usize, unit: f64, cpus: u16) -> f64 {
+    match step {
+        // A training has one thread: processors do several side by side, and one no sooner.
+        Step::Teachers | Step::Students => unit * units.div_ceil(usize::from(cpus.max(1))) as f64,
+        Step::Aggregate => KEYS + unit * units as f64 / f64::from(cpus.max(1)),
+        Step::Data | Step::Votes | Step::Labels | Step::Report => unit * units as f64 / f64::from(cpus.max(1)),
     }
 }
 
@@ -216,6 +236,14 @@ mod tests {
         let config = Config::load(&source).expect("a config");
         let work = Work::of_run(&config, Path::new("none"));
         work.steps().expect("steps").into_iter().map(Step::name).collect()
+    }
+
+    #[test]
+    fn processors_beside_one_training_do_not_shorten_it() {
+        assert_eq!(longest_shard(Step::Teachers, 1, 1000.0, 8), 1000.0);
+        assert_eq!(longest_shard(Step::Students, 9, 1000.0, 8), 2000.0);
+        assert_eq!(longest_shard(Step::Aggregate, 8, 1.0, 4), KEYS + 2.0);
+        assert_eq!(longest_shard(Step::Votes, 1, 1000.0, 4), 250.0);
     }
 
     #[test]

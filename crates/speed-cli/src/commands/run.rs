@@ -27,12 +27,12 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
 }
 
 fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> {
-    let source = Source::read(&options.config)?.with_overrides(&options.overrides)?;
+    let source = Source::read(&options.experiment.config)?.with_overrides(&options.experiment.overrides)?;
     let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let threads = options.threads.and_then(|threads| NonZeroUsize::new(threads.into())).unwrap_or_else(all);
     let settings = RunOptions {
-        results: options.results.clone(),
-        datasets: options.datasets.clone(),
+        results: options.experiment.results.clone(),
+        datasets: options.experiment.datasets.clone(),
         threads,
         force: options.force.clone(),
         mix_machines: options.mix_machines,
@@ -47,7 +47,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
     }
     let config = Config::load(&source)?;
     if let Some(id) = &options.run {
-        check_run_id(id, &config, &options.results)?;
+        check_run_id(id, &config, &options.experiment.results)?;
     }
     if let Some(stage) = &options.stage {
         return part::of_run(options, stage, &config, &settings, reporter);
@@ -61,7 +61,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
             reporter.progress().note("finished work is kept; the same command goes on from it");
         }
     })?;
-    let folder = report.folder(&options.results);
+    let folder = report.folder(&options.experiment.results);
     reporter.finished(&folder);
     if options.json { print_json(&report) } else { print(&report_text(&report, &folder, options.legend)) }
 }

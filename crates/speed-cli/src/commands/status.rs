@@ -10,9 +10,10 @@ use speed_experiment::{
     Config, RunState, RunStatus, Source, StageUnits, Step, StepWork, config_path, find_any_run, slurm_folder,
 };
 
+use super::submit::absolute;
 use super::{Failure, print, print_json};
 use crate::options::StatusOptions;
-use crate::slurm::{self, Jobs, Seen, Submitted, log_name};
+use crate::slurm::{self, Jobs, Seen, SlurmError, Submitted, log_name};
 
 /// The state of a run or sweep on a cluster.
 #[derive(Serialize)]
@@ -99,17 +100,14 @@ impl Status {
 
     /// Asks Slurm what became of the jobs; without it units alone are known.
     fn ask(&mut self, jobs: &Jobs) -> Result<(), Failure> {
-        let mut seen = slurm::queue().unwrap_or_else(|error| {
-            self.slurm_error = Some(error.to_string());
-            Vec::new()
-        });
         let numbers: Vec<&str> = jobs.jobs.iter().map(|job| job.job.as_str()).collect();
-        if self.slurm_error.is_none() && !numbers.is_empty() {
-            match slurm::accounted(&numbers) {
-                Ok(accounted) => seen.extend(accounted.unwrap_or_default()),
-                Err(error) => self.slurm_error = Some(error.to_string()),
+        let seen = match ask_slurm(&numbers) {
+            Ok(seen) => seen,
+            Err(error) => {
+                self.slurm_error = Some(error.to_string());
+                return Ok(());
             }
-        }
+        };
         let open = self.open(jobs)?;
         let mut known = BTreeSet::new();
         // Each shard's last job is the one that counts.
@@ -117,7 +115,7 @@ impl Status {
             let of = jobs.of(job.step).last().map(|last| last.of);
             for shard in job.tasks() {
                 if of == Some(job.of) && known.insert((job.step, shard)) {
-                    let is_open = open.as_ref().is_none_or(|open| open.contains(&(job.step, shard)));
+                    let is_open = open.contains(&(job.step, shard));
                     self.tasks.push(task(&self.folder, job, shard, &seen, is_open));
                 }
             }
@@ -126,14 +124,19 @@ impl Status {
         Ok(())
     }
 
-    /// Returns the shards and steps that are not done; nothing is known of a sweep's.
-    fn open(&self, jobs: &Jobs) -> Result<Option<BTreeSet<Part>>, Failure> {
-        let (Some(results), true) = (self.folder.parent().and_then(Path::parent), config_path(&self.folder).exists())
-        else {
-            return Ok(None);
+    /// Returns the shards and steps that are not done.
+    fn open(&self, jobs: &Jobs) -> Result<BTreeSet<Part>, Failure> {
+        let folder = absolute(&self.folder)?;
+        let experiment = folder.parent().unwrap_or(&folder);
+        let results = experiment.parent().unwrap_or(experiment);
+        let folders = self.runs.iter().map(|run| experiment.join(&run.run));
+        let configs = folders.map(|folder| Ok(Config::load(&Source::read(&config_path(&folder))?)?));
+        let configs: Vec<Config> = configs.collect::<Result<_, Failure>>()?;
+        let work = match &configs[..] {
+            [config] if config_path(&folder).exists() => StepWork::of_run(config, results),
+            configs => StepWork::of_sweep_folder(folder.clone(), configs, results),
         };
-        let config = Config::load(&Source::read(&config_path(&self.folder))?)?;
-        let (work, mut open) = (StepWork::of_run(&config, results), BTreeSet::new());
+        let mut open = BTreeSet::new();
         for step in work.steps()? {
             let of = jobs.of(step).last().map_or(1, |job| job.of);
             if step.is_divided() {
@@ -142,8 +145,17 @@ impl Status {
                 open.insert((step, None));
             }
         }
-        Ok(Some(open))
+        Ok(open)
     }
+}
+
+/// Returns what Slurm knows of all jobs that wait or run, and of those of these numbers that ended.
+fn ask_slurm(numbers: &[&str]) -> Result<Vec<Seen>, SlurmError> {
+    let mut seen = slurm::queue()?;
+    if !numbers.is_empty() {
+        seen.extend(slurm::accounted(numbers)?.unwrap_or_default());
+    }
+    Ok(seen)
 }
 
 /// Returns the folders of the runs of a sweep. Their names are from a file that may be anybody's: none leads elsewhere.

@@ -16,7 +16,8 @@ use speed_experiment::{
 };
 
 use self::arrange::{Order, arrange};
-use self::options::{absolute, check, text};
+pub(in crate::commands) use self::options::absolute;
+use self::options::{check, text};
 use super::{Failure, print, print_json, usage};
 use crate::options::SubmitOptions;
 use crate::slurm::{self, Jobs, Place, Script, Submitted, quoted};
@@ -26,8 +27,8 @@ const LOGS: &str = "logs";
 
 pub(super) fn submit(options: &SubmitOptions) -> Result<(), Failure> {
     check(options)?;
-    let source = Source::read(&options.config)?.with_overrides(&options.overrides)?;
-    let results = absolute(&options.results)?;
+    let source = Source::read(&options.experiment.config)?.with_overrides(&options.experiment.overrides)?;
+    let results = absolute(&options.experiment.results)?;
     match Sweep::load(&source)? {
         Some(sweep) => {
             let Some(first) = sweep.settings.first() else { return Ok(()) };
@@ -83,9 +84,10 @@ impl<'a> Submission<'a> {
         results: &'a Path,
         sweep: Option<String>,
     ) -> Result<Self, Failure> {
-        let datasets = options.datasets.clone().or_else(|| std::env::var_os("SPEED_DATASETS").map(PathBuf::from));
+        let datasets =
+            options.experiment.datasets.clone().or_else(|| std::env::var_os("SPEED_DATASETS").map(PathBuf::from));
         let datasets = datasets.map(|folder| absolute(&folder)).transpose()?;
-        let (folder, is_sweep) = (work.folder(), sweep.is_some());
+        let (folder, is_sweep) = (work.folder().to_path_buf(), sweep.is_some());
         let mut run_options = vec!["--results".to_owned(), text(results)?];
         if let Some(datasets) = &datasets {
             run_options.extend(["--datasets".to_owned(), text(datasets)?]);
@@ -94,7 +96,8 @@ impl<'a> Submission<'a> {
             run_options.push("--mix-machines".to_owned());
         }
         if is_sweep {
-            run_options.extend(options.overrides.iter().flat_map(|change| ["--set".to_owned(), change.clone()]));
+            run_options
+                .extend(options.experiment.overrides.iter().flat_map(|change| ["--set".to_owned(), change.clone()]));
         }
         let program = std::env::current_exe().map_err(|source| {
             Failure::from(ExperimentError::Io { action: "find", path: "the running program".into(), source })
@@ -162,7 +165,8 @@ impl<'a> Submission<'a> {
         std::fs::create_dir_all(&logs).map_err(failed("create", &logs))?;
         if self.is_sweep {
             // As it is now: `--run` stops a job whose config has changed.
-            let text = std::fs::read(&self.options.config).map_err(failed("read", &self.options.config))?;
+            let text = std::fs::read(&self.options.experiment.config)
+                .map_err(failed("read", &self.options.experiment.config))?;
             write_atomic(Path::new(&self.place.config), &text)?;
         }
         for script in scripts {

@@ -5,22 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::ExperimentOptions;
+
 #[derive(Debug, Args)]
 pub(crate) struct SubmitOptions {
-    /// A TOML file, as for speed run; with [sweep] all its runs
-    pub(crate) config: PathBuf,
+    #[command(flatten)]
+    pub(crate) experiment: ExperimentOptions,
     /// Submit to Slurm, by sbatch, squeue, sacct and scancel
     #[arg(long, required = true)]
     pub(crate) slurm: bool,
-    /// Change one key, for example --set student.epochs=50; may be given several times
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(crate) overrides: Vec<String>,
-    /// Folder of all results, which all machines see
-    #[arg(long, value_name = "DIR", default_value = "results")]
-    pub(crate) results: PathBuf,
-    /// Folder of datasets, which all machines see; without it SPEED_DATASETS, then ./datasets
-    #[arg(long, value_name = "DIR")]
-    pub(crate) datasets: Option<PathBuf>,
     /// Shards of a stage at most [default: those of the last time, else 100, and never more than units]
     #[arg(long, value_name = "N")]
     pub(crate) shards: Option<NonZeroUsize>,

@@ -177,7 +177,8 @@ fn options_are_passed_through_or_refused_by_name() {
     }
     for (option, words) in [
         ("--sbatch=--array=1-9", ["--sbatch", "--array", "--shards"]),
-        ("--sbatch=-d1", ["--sbatch", "--dependency", "chosen"]),
+        ("--sbatch=-d1", ["--sbatch", "--dependency", "not passed on"]),
+        ("--sbatch=-Mother", ["--sbatch", "--clusters", "not passed on"]),
         ("--sbatch=gres", ["--sbatch", "gres", "expected an option"]),
         ("--partition=a b", ["--partition", "a b", "letters"]),
         ("--time=", ["--time", "found", "letters"]),
@@ -224,4 +225,9 @@ fn a_sweep_is_submitted_as_one() {
     let status: Value =
         serde_json::from_str(&cluster.place.succeeds(&["status", &folder.to_string_lossy(), "--json"])).expect("JSON");
     assert_eq!(status["runs"].as_array().map(Vec::len), Some(2));
+    // Slurm has forgotten all jobs by now, and their units are done.
+    let status = cluster.command(&["status", &folder.to_string_lossy(), "--json"]).output().expect("the binary starts");
+    let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+    let tasks = status["tasks"].as_array().expect("tasks");
+    assert!(tasks.len() > 4 && tasks.iter().all(|task| task["outcome"] == "done"), "{status}");
 }

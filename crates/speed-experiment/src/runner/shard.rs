@@ -162,26 +162,19 @@ pub(super) fn leave_word(
     Ok(())
 }
 
-/// Returns the numbers, from 1, of those of `of` shards of a stage that have not left their word that all is done.
+/// Returns the numbers, from 1, of those of `of` shards of a stage that have not left their word that all is done, in the folder of a run or
+/// of a sweep of `runs`.
 ///
 /// # Errors
 /// If the stage has no units.
-pub fn open_shards(
-    configs: &[&Config],
-    sweep: Option<&Sweep>,
-    results: &Path,
-    stage: &str,
-    of: usize,
-) -> Result<Vec<usize>, ConfigError> {
-    let folder = folder_of(configs, sweep, results);
+pub(crate) fn open_shards(folder: &Path, runs: &[PathBuf], stage: &str, of: usize) -> Result<Vec<usize>, ConfigError> {
     let mut open = Vec::new();
-    let runs = || configs.iter().map(|config| RunStore::folder_of(results, config));
-    if runs().all(|run| ShardMark::all_hold(&run, stage)) {
+    if runs.iter().all(|run| ShardMark::all_hold(run, stage)) {
         return Ok(open);
     }
     for number in 1..=of {
         let shard = Shard::parse(stage, &format!("{number}/{of}"))?;
-        if !ShardMark::holds(&folder, &shard.name()) {
+        if !ShardMark::holds(folder, &shard.name()) {
             open.push(number);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use super::atomic::{COPYING, RETRIES};
@@ -29,9 +29,9 @@ pub(super) fn begin(folder: &Path, identity: &Identity) -> Result<(), Experiment
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         let temporary = builder.tempdir_in(parent)?;
         let parts = serde_json::to_vec_pretty(&identity.parts())?;
-        fs::write(temporary.path().join(FINGERPRINT), identity.fingerprint.to_hex())?;
-        fs::write(temporary.path().join(program::FILE), Program::current().to_json())?;
-        fs::write(temporary.path().join(PARTS), parts)?;
+        write_synced(&temporary.path().join(FINGERPRINT), identity.fingerprint.to_hex().as_bytes())?;
+        write_synced(&temporary.path().join(program::FILE), Program::current().to_json().as_ref())?;
+        write_synced(&temporary.path().join(PARTS), &parts)?;
         fs::rename(temporary.path(), folder)
     };
     for _ in 0..RETRIES {
@@ -46,6 +46,13 @@ pub(super) fn begin(folder: &Path, identity: &Identity) -> Result<(), Experiment
         }
     }
     fs::metadata(folder.join(FINGERPRINT)).map(drop).map_err(ExperimentError::io("create", folder))
+}
+
+/// Writes a file that is whole once its folder gets its name, also where the machine stops right after.
+fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = fs::File::create_new(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 fn is_there(error: &std::io::Error) -> bool {

@@ -17,11 +17,11 @@ const MEMORY_STEP: f64 = 100.0;
 
 /// Returns the needs of the jobs of a step with `of` shards.
 pub(super) fn of(options: &SubmitOptions, work: &StepWork<'_>, step: Step, of: usize, cost: Option<&Cost>) -> Needs {
-    let measured = cost.and_then(|cost| work.core_seconds(step, of, cost));
+    let measured = cost.and_then(|cost| work.seconds(step, of, options.cpus, cost));
     let bytes = cost.map_or(0.0, |cost| cost.memory_bytes);
     Needs {
         cpus: options.cpus,
-        time: options.time.clone().or_else(|| measured.map(|seconds| time(step, seconds / f64::from(options.cpus)))),
+        time: options.time.clone().or_else(|| measured.map(|seconds| time(step, seconds))),
         memory: options.memory.clone().unwrap_or_else(|| memory(bytes)),
         partition: options.partition.clone(),
         account: options.account.clone(),

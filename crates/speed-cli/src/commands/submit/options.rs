@@ -8,8 +8,8 @@ use speed_experiment::{ConfigError, ExperimentError};
 use crate::commands::{Failure, usage};
 use crate::options::SubmitOptions;
 
-/// Options of sbatch that are the command's own, long and short.
-const OWN: [(&str, &str); 8] = [
+/// Options of sbatch that are the command's own, long and short, or with which it would look for the jobs on another cluster than they are on.
+const OWN: [(&str, &str); 9] = [
     ("--array", "-a"),
     ("--dependency", "-d"),
     ("--output", "-o"),
@@ -18,6 +18,7 @@ const OWN: [(&str, &str); 8] = [
     ("--wrap", "--wrap"),
     ("--parsable", "--parsable"),
     ("--wait", "-W"),
+    ("--clusters", "-M"),
 ];
 
 /// Refuses what no script can hold, or what would take the jobs out of the command's hands.
@@ -52,7 +53,9 @@ pub(super) fn check(options: &SubmitOptions) -> Result<(), Failure> {
         if let Some((long, _)) = OWN.iter().find(is_own) {
             return Err(usage(
                 "sbatch",
-                format!("{long} is chosen by this command: --shards, --at-once and --results decide"),
+                format!(
+                    "{long} is not passed on: the command needs to know its jobs (--shards, --at-once and --results decide)"
+                ),
             ));
         }
     }
@@ -60,7 +63,7 @@ pub(super) fn check(options: &SubmitOptions) -> Result<(), Failure> {
 }
 
 /// Returns a path from the root, which every machine that sees the folder finds.
-pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+pub(in crate::commands) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     let failed = |source| ExperimentError::Io { action: "find", path: path.to_path_buf(), source };
     Ok(std::path::absolute(path).map_err(failed)?)
 }

@@ -93,6 +93,7 @@ fn without_slurm_units_alone_are_shown() {
         cluster.place.command(&["status", name]).env("PATH", cluster.path("nothing")).output().expect("starts");
     let text = String::from_utf8(without.stdout).expect("text");
     assert!(without.status.success() && text.contains("Slurm was not asked: squeue is not on PATH"), "{text}");
+    assert!(!text.contains("submits them again"), "nobody knows what waits: {text}");
     cluster.program("squeue", "printf '1|1|\\033[2Jx\\n'");
     let odd = status(&cluster, name);
     assert!(

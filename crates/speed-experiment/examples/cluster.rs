@@ -1,0 +1,150 @@
+//! Predicts what an experiment takes on clusters of 10, 100 and 1000 cores, from measured units of work, and checks the arithmetic by
+//! simulations of the schedule.
+//!
+//! COSTS has a line for every step of an experiment, in order: `experiment,step,units,shards,core_seconds,overhead,spreads,measured`. The
+//! core-seconds are of a unit, the overhead those of a shard beside its units. TEACHERS has a column `core_seconds` of trained teachers; units
+//! of steps with `spreads` spread about their mean as those did, each by itself. Cores are alike and free from the beginning, and a step
+//! begins when the one before has ended: waiting in the queue, shared memory and disks, and slow nodes are not in it.
+//!
+//! ```console
+//! $ cargo run --release -p speed-experiment --example cluster -- costs.csv teachers.csv
+//! ```
+#![expect(clippy::print_stdout, reason = "a table is what this program is for")]
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::error::Error;
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use serde::Deserialize;
+
+const CORES: [usize; 3] = [10, 100, 1000];
+const SIMULATIONS: usize = 1000;
+/// Of simulations, on either side of the range that is printed.
+const TAIL: usize = SIMULATIONS / 40;
+const HOUR: f64 = 3600.0;
+/// Seconds, to which simulated times are rounded shard by shard.
+const ROUNDING: f64 = 1.0;
+
+/// A step of an experiment: an array of shards, or a single job.
+#[derive(Clone, Debug, Deserialize)]
+struct Step {
+    experiment: String,
+    step: String,
+    units: usize,
+    shards: usize,
+    /// Of a unit.
+    core_seconds: f64,
+    /// Core-seconds of a shard beside its units.
+    overhead: f64,
+    /// Whether units take unequal times.
+    spreads: bool,
+}
+
+impl Step {
+    fn is_valid(&self) -> bool {
+        let are_times = [self.core_seconds, self.overhead].iter().all(|time| time.is_finite() && *time >= 0.0);
+        (1..=self.units).contains(&self.shards) && are_times
+    }
+
+    fn core_seconds(&self) -> f64 {
+        self.shards as f64 * self.overhead + self.units as f64 * self.core_seconds
+    }
+
+    /// Seconds on `cores`, of equal units at most: as many rounds of the longest shard as it takes.
+    fn predicted(&self, cores: usize) -> f64 {
+        let longest = self.overhead + self.units.div_ceil(self.shards) as f64 * self.core_seconds;
+        self.shards.div_ceil(cores) as f64 * longest
+    }
+
+    /// Seconds on `cores`, each taking the next shard when it is free; a unit takes `spread` times what it takes in the mean.
+    fn simulated(&self, cores: usize, mut spread: impl FnMut() -> f64) -> f64 {
+        // Milliseconds: times have an order then.
+        let mut free: BinaryHeap<Reverse<u64>> = (0..cores).map(|_| Reverse(0)).collect();
+        let mut end = 0;
+        for shard in 0..self.shards {
+            let units = (shard..self.units).step_by(self.shards);
+            let work: f64 = units.map(|_| self.core_seconds * if self.spreads { spread() } else { 1.0 }).sum();
+            let Reverse(begin) = free.pop().unwrap_or_default();
+            let done = begin + (1000.0 * (self.overhead + work)).round() as u64;
+            free.push(Reverse(done));
+            end = end.max(done);
+        }
+        end as f64 / 1000.0
+    }
+
+    /// Returns whether a simulation of equal units and the prediction agree: exactly where all shards have as many units.
+    fn is_consistent(&self, cores: usize) -> bool {
+        let (simulated, predicted) = (self.simulated(cores, || 1.0), self.predicted(cores));
+        let is_equal = (simulated - predicted).abs() <= ROUNDING;
+        is_equal || (!self.units.is_multiple_of(self.shards) && simulated < predicted)
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [costs, teachers] = &arguments[..] else { return Err("usage: cluster COSTS.csv TEACHERS.csv".into()) };
+    let steps: Vec<Step> = csv::Reader::from_path(costs)?.deserialize().collect::<Result<_, _>>()?;
+    if let Some(step) = steps.iter().find(|step| !step.is_valid()) {
+        return Err(format!(
+            "{costs}: expected one shard or more, not more than units, and finite times, found {step:?}"
+        )
+        .into());
+    }
+    let spread = spread(teachers)?;
+
+    println!("| experiment | step | units | core-seconds each | shards | core-seconds of each beside | core-hours |");
+    println!("|---|---|---:|---:|---:|---:|---:|");
+    for step in &steps {
+        let Step { experiment, step: name, units, shards, core_seconds, overhead, .. } = step;
+        let hours = step.core_seconds() / HOUR;
+        println!("| {experiment} | {name} | {units} | {core_seconds:.2} | {shards} | {overhead:.2} | {hours:.2} |");
+    }
+    println!(
+        "\n| experiment | cores | core-hours | hours, predicted | simulated: mean (95 % of {SIMULATIONS}) | busy |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|");
+    for experiment in steps.chunk_by(|one, next| one.experiment == next.experiment) {
+        let work: f64 = experiment.iter().map(Step::core_seconds).sum::<f64>() / HOUR;
+        for cores in CORES {
+            if let Some(step) = experiment.iter().find(|step| !step.is_consistent(cores)) {
+                return Err(format!("prediction and simulation differ on {cores} cores: {step:?}").into());
+            }
+            let predicted: f64 = experiment.iter().map(|step| step.predicted(cores)).sum::<f64>() / HOUR;
+            let hours = simulations(experiment, cores, &spread);
+            let mean = hours.iter().sum::<f64>() / hours.len() as f64;
+            let (low, high) = (hours[TAIL], hours[SIMULATIONS - 1 - TAIL]);
+            let (name, busy) = (&experiment[0].experiment, 100.0 * work / (mean * cores as f64));
+            println!(
+                "| {name} | {cores} | {work:.1} | {predicted:.2} | {mean:.2} ({low:.2} to {high:.2}) | {busy:.0} % |"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Returns the hours of simulated runs, in order.
+fn simulations(steps: &[Step], cores: usize, spread: &[f64]) -> Vec<f64> {
+    let mut generator = SmallRng::seed_from_u64(1);
+    let mut one = || spread[generator.random_range(0..spread.len())];
+    let mut run = |_| steps.iter().map(|step| step.simulated(cores, &mut one)).sum::<f64>() / HOUR;
+    let mut hours: Vec<f64> = (0..SIMULATIONS).map(&mut run).collect();
+    hours.sort_by(f64::total_cmp);
+    hours
+}
+
+/// Returns what trained teachers took, relative to their mean.
+fn spread(teachers: &str) -> Result<Vec<f64>, Box<dyn Error>> {
+    #[derive(Deserialize)]
+    struct Trained {
+        core_seconds: Option<f64>,
+    }
+    let trained: Vec<Trained> = csv::Reader::from_path(teachers)?.deserialize().collect::<Result<_, _>>()?;
+    let seconds: Vec<f64> = trained.iter().filter_map(|one| one.core_seconds).filter(|time| *time > 0.0).collect();
+    if seconds.len() < 2 {
+        return Err(format!("{teachers}: expected the times of two trained teachers or more").into());
+    }
+    let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
+    Ok(seconds.iter().map(|time| time / mean).collect())
+}
