@@ -285,7 +285,7 @@ impl Axis {
     /// Returns the places from `low` to `high`, labelled at round numbers.
     fn coordinate(&self, (low, high): (f64, f64)) -> Ticked {
         let range = RangedCoordf64::from(low..high);
-        let ticks = if self.logarithmic { decades(low, high) } else { range.key_points(8) };
+        let ticks = if self.logarithmic { round_logarithms(low, high) } else { range.key_points(8) };
         Ticked { range, ticks }
     }
 
@@ -330,7 +330,17 @@ impl Ranged for Ticked {
     }
 }
 
-/// Returns the logarithms of round numbers: whole decades, with their doubles and halves where there are few.
+/// Returns the logarithms of round numbers; of a narrow range, in which hardly one is of a decade, of those that an even axis would have.
+fn round_logarithms(low: f64, high: f64) -> Vec<f64> {
+    let places = decades(low, high);
+    if places.len() > 1 {
+        return places;
+    }
+    let even = RangedCoordf64::from(10f64.powf(low)..10f64.powf(high)).key_points(6);
+    even.into_iter().map(f64::log10).filter(|place| (low..=high).contains(place)).collect()
+}
+
+/// Returns the logarithms of whole decades, with their doubles and halves where there are few.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let steps: &[f64] = match high - low {
         ..1.2 => &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
@@ -383,6 +393,18 @@ mod tests {
         assert!(svg.contains("tau &lt;1&gt;") && !svg.contains("<1>"), "{svg}");
         // Two points, and none of those that the axis has no place for.
         assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
+    }
+
+    #[test]
+    fn a_narrow_axis_has_labels_too() {
+        let axis = Axis::new("epsilon").logarithmic();
+        let labels = |low: f64, high: f64| -> Vec<String> {
+            let ticks = axis.coordinate((low.log10(), high.log10())).ticks;
+            ticks.into_iter().map(|place| axis.label(place)).collect()
+        };
+        assert_eq!(labels(0.9, 11.0), ["1", "1.5", "2", "3", "5", "7", "10"]);
+        assert_eq!(labels(6.07, 6.26), ["6.1", "6.15", "6.2", "6.25"]);
+        assert!(labels(0.999, 1.001).len() > 1);
     }
 
     #[test]
