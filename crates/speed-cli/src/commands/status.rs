@@ -115,7 +115,7 @@ impl Status {
             let of = jobs.of(job.step).last().map(|last| last.of);
             for shard in job.tasks() {
                 if of == Some(job.of) && known.insert((job.step, shard)) {
-                    let is_open = open.contains(&(job.step, shard));
+                    let is_open = open.as_ref().is_none_or(|open| open.contains(&(job.step, shard)));
                     self.tasks.push(task(&self.folder, job, shard, &seen, is_open));
                 }
             }
@@ -124,8 +124,11 @@ impl Status {
         Ok(())
     }
 
-    /// Returns the shards and steps that are not done.
-    fn open(&self, jobs: &Jobs) -> Result<BTreeSet<Part>, Failure> {
+    /// Returns the shards and steps that are not done; none where runs of a sweep have not begun, so that nothing is.
+    fn open(&self, jobs: &Jobs) -> Result<Option<BTreeSet<Part>>, Failure> {
+        if self.runs.len() < jobs.runs.len() {
+            return Ok(None);
+        }
         let folder = absolute(&self.folder)?;
         let experiment = folder.parent().unwrap_or(&folder);
         let results = experiment.parent().unwrap_or(experiment);
@@ -145,7 +148,7 @@ impl Status {
                 open.insert((step, None));
             }
         }
-        Ok(open)
+        Ok(Some(open))
     }
 }
 
