@@ -154,9 +154,10 @@ impl<'a> Work<'a> {
     /// Returns whether a step is done, as far as the records of the runs' stages say: of students only the report does.
     #[must_use]
     pub fn is_done(&self, step: Step) -> bool {
-        let is_reported = match self.is_sweep {
-            true => SweepStore::report_of(&self.folder).exists(),
-            false => self.runs().iter().all(|run| report_path(run).exists()),
+        let is_reported = if self.is_sweep {
+            SweepStore::report_of(&self.folder).exists()
+        } else {
+            self.runs().iter().all(|run| report_path(run).exists())
         };
         let is_finished = |config: &&Config| {
             let (folder, names) = (RunStore::folder_of(self.results, config), StageNames::of(config));
@@ -206,11 +207,13 @@ impl<'a> Work<'a> {
 
 /// Returns the seconds of a shard of `units`, each of `unit` core-seconds.
 fn longest_shard(step: Step, units: usize, unit: f64, cpus: u16) -> f64 {
+    let cpus = usize::from(cpus.max(1));
+    let evenly = unit * units as f64 / cpus as f64;
     match step {
         // A training has one thread: processors do several side by side, and one no sooner.
-        Step::Teachers | Step::Students => unit * units.div_ceil(usize::from(cpus.max(1))) as f64,
-        Step::Aggregate => KEYS + unit * units as f64 / f64::from(cpus.max(1)),
-        Step::Data | Step::Votes | Step::Labels | Step::Report => unit * units as f64 / f64::from(cpus.max(1)),
+        Step::Teachers | Step::Students => unit * units.div_ceil(cpus) as f64,
+        Step::Aggregate => KEYS + evenly,
+        Step::Data | Step::Votes | Step::Labels | Step::Report => evenly,
     }
 }
 

@@ -130,10 +130,11 @@ impl Status {
             return Ok(None);
         }
         let folder = absolute(&self.folder)?;
-        let experiment = folder.parent().unwrap_or(&folder);
-        let results = experiment.parent().unwrap_or(experiment);
-        let folders = self.runs.iter().map(|run| experiment.join(&run.run));
-        let configs = folders.map(|folder| Ok(Config::load(&Source::read(&config_path(&folder))?)?));
+        let results = folder.parent().and_then(Path::parent).unwrap_or(&folder);
+        let configs = self.runs.iter().map(|run| {
+            let path = config_path(&folder.with_file_name(&run.run));
+            Ok(Config::load(&Source::read(&path)?)?)
+        });
         let configs: Vec<Config> = configs.collect::<Result<_, Failure>>()?;
         let work = match &configs[..] {
             [config] if config_path(&folder).exists() => StepWork::of_run(config, results),

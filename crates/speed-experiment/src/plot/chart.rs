@@ -25,6 +25,8 @@ const ENTRY: u32 = 18;
 
 /// Of lines behind others.
 const FAINT: RGBColor = RGBColor(176, 176, 176);
+/// Relative difference of places below which they are one: sums of the same values in another order.
+const SAME: f64 = 1e-9;
 
 /// Lines and points over two axes.
 #[derive(Clone, Debug)]
@@ -278,7 +280,8 @@ impl Axis {
     fn range(&self, values: impl Iterator<Item = [f64; 2]>) -> Option<(f64, f64)> {
         let values = values.map(|ends| ends.map(|end| self.place(end)));
         let [low, high] = values.reduce(|[low, high], [from, to]| [low.min(from), high.max(to)])?;
-        let room = if high > low { 0.06 * (high - low) } else { 0.5 };
+        let is_one = high - low <= SAME * low.abs().max(high.abs());
+        let room = if is_one { 0.5 } else { 0.06 * (high - low) };
         (high - low).is_finite().then_some((low - room, high + room))
     }
 
@@ -332,11 +335,12 @@ impl Ranged for Ticked {
 
 /// Returns the logarithms of round numbers; of a narrow range, in which hardly one is of a decade, of those that an even axis would have.
 fn round_logarithms(low: f64, high: f64) -> Vec<f64> {
-    let places = decades(low, high);
-    if places.len() > 1 {
+    let (places, ends) = (decades(low, high), [low, high].map(|place| 10f64.powf(place)));
+    // Beyond the largest number there is no even axis.
+    if places.len() > 1 || !ends[1].is_finite() {
         return places;
     }
-    let even = RangedCoordf64::from(10f64.powf(low)..10f64.powf(high)).key_points(6);
+    let even = RangedCoordf64::from(ends[0]..ends[1]).key_points(6);
     even.into_iter().map(f64::log10).filter(|place| (low..=high).contains(place)).collect()
 }
 
@@ -405,6 +409,17 @@ mod tests {
         assert_eq!(labels(0.9, 11.0), ["1", "1.5", "2", "3", "5", "7", "10"]);
         assert_eq!(labels(6.07, 6.26), ["6.1", "6.15", "6.2"]);
         assert!(labels(0.999, 1.001).len() > 1);
+        assert!(axis.coordinate((308.2, 308.26)).ticks.is_empty(), "up to infinity");
+    }
+
+    #[test]
+    fn values_that_differ_by_rounding_are_one() {
+        for axis in [Axis::new("right labels, %"), Axis::new("epsilon").logarithmic()] {
+            let alike = [99.033_333_333_333_33, 99.033_333_333_333_35];
+            let ticks = axis.coordinate(axis.range([alike].into_iter()).expect("a range")).ticks;
+            let labels: std::collections::BTreeSet<String> = ticks.iter().map(|place| axis.label(*place)).collect();
+            assert!(ticks.len() > 1 && labels.len() == ticks.len(), "{labels:?}");
+        }
     }
 
     #[test]

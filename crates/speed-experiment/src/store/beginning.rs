@@ -30,7 +30,7 @@ pub(super) fn begin(folder: &Path, identity: &Identity) -> Result<(), Experiment
         let temporary = builder.tempdir_in(parent)?;
         let parts = serde_json::to_vec_pretty(&identity.parts())?;
         write_synced(&temporary.path().join(FINGERPRINT), identity.fingerprint.to_hex().as_bytes())?;
-        write_synced(&temporary.path().join(program::FILE), Program::current().to_json().as_ref())?;
+        write_synced(&temporary.path().join(program::FILE), &Program::current().to_json())?;
         write_synced(&temporary.path().join(PARTS), &parts)?;
         fs::rename(temporary.path(), folder)
     };
