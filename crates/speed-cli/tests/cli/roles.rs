@@ -174,19 +174,24 @@ pub(crate) fn in_process(parties: &Parties, queries: usize, teachers: usize) -> 
     format!("query,label\n{labels}")
 }
 
-/// Starts the server and kills it as soon as it wrote to its registry so many times, as far as its time of change tells.
-fn kill_after(parties: &Parties, party: &str, writes: usize) {
+/// Starts the server and kills it as soon as it wrote to its registry so many times, as far as its time of change tells. Returns whether the
+/// server still worked then: it is done where this thread was not let look for too long.
+fn kill_after(parties: &Parties, party: &str, writes: usize) -> bool {
     let registry = parties.path(party, "signing.registry");
     let changed = || fs::metadata(&registry).and_then(|meta| meta.modified()).ok();
     let mut child = parties
         .command(party, &format!("{AGGREGATE} --threads 1"))
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
     let (mut seen, mut last) = (0, changed());
     while seen < writes {
-        assert!(child.try_wait().expect("a child").is_none(), "the server ended before it was killed");
+        if let Some(status) = child.try_wait().expect("a child") {
+            let output = child.wait_with_output().expect("ended");
+            assert!(status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(2));
         let now = changed();
         seen += usize::from(now != last);
@@ -194,6 +199,28 @@ fn kill_after(parties: &Parties, party: &str, writes: usize) {
     }
     child.kill().expect("kill -9");
     child.wait().expect("ended");
+    true
+}
+
+/// Starts and kills the server, ever later, until some of its answers are kept: of the first kills nobody knows what it had done. Returns how
+/// many are kept, or nothing where it was done before.
+fn kill_until_some_are_kept(parties: &Parties, party: &str) -> Option<usize> {
+    for file in ["evaluation.key", "round.toml", "signing.key"] {
+        parties.send(("server", file), (party, file));
+    }
+    for file in ["teacher-0.msg", "teacher-1.msg"] {
+        parties.send(("server/inbox", file), (&format!("{party}/inbox"), file));
+    }
+    kill_after(parties, party, 0);
+    let mut writes = 2;
+    while kill_after(parties, party, writes) {
+        assert!(!parties.path(party, "result").exists());
+        match answers_kept(parties, party) {
+            0 => writes += 1,
+            kept => return Some(kept),
+        }
+    }
+    None
 }
 
 /// The number of answers in a server's registry.
@@ -217,29 +244,20 @@ fn a_server_that_is_killed_goes_on_to_the_same_bytes() {
     assert_eq!(undisturbed["missing"], serde_json::json!([2]));
     let expected = fs::read(parties.path("server", "result")).expect("a result");
 
-    for file in ["evaluation.key", "round.toml", "signing.key"] {
-        parties.send(("server", file), ("killed", file));
-    }
-    for file in ["teacher-0.msg", "teacher-1.msg"] {
-        parties.send(("server/inbox", file), ("killed/inbox", file));
-    }
-    kill_after(&parties, "killed", 0);
-    // Ever later, until some answers are kept: of the first kills nobody knows what the server had done.
-    let (mut kept, mut writes) = (0, 2);
-    while kept == 0 {
-        kill_after(&parties, "killed", writes);
-        (kept, writes) = (answers_kept(&parties, "killed"), writes + 1);
-        assert!(!parties.path("killed", "result").exists());
-    }
+    let killed = |attempt: usize| {
+        let party = format!("killed {attempt}");
+        kill_until_some_are_kept(&parties, &party).map(|kept| (party, kept))
+    };
+    let (killed, kept) = (0..5).find_map(killed).expect("one of five servers is killed while it computes");
     assert!(kept < queries, "the server was killed while it computed");
     // What comes now is late; the rest is done as before.
     parties.answer(2, &labels(2, queries));
-    parties.send(("server/inbox", "teacher-2.msg"), ("killed/inbox", "teacher-2.msg"));
-    let report = parties.succeeds("killed", &format!("{AGGREGATE} --json"));
+    parties.send(("server/inbox", "teacher-2.msg"), (&format!("{killed}/inbox"), "teacher-2.msg"));
+    let report = parties.succeeds(&killed, &format!("{AGGREGATE} --json"));
     let report: serde_json::Value = serde_json::from_str(&report).expect("json");
     assert!(report["resumed"] == kept, "{report}");
     assert_eq!((&report["refused"][0]["teacher"], &report["refused"][0]["reason"]), (&2.into(), &"late".into()));
-    assert!(fs::read(parties.path("killed", "result")).expect("a result") == expected, "bytes differ");
+    assert!(fs::read(parties.path(&killed, "result")).expect("a result") == expected, "bytes differ");
 }
 
 #[test]
