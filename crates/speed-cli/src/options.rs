@@ -203,6 +203,9 @@ pub(crate) struct RunOptions {
     /// processes that share a results folder (docs/cluster.md)
     #[arg(long, value_name = "I/N", requires = "stage", conflicts_with = "force")]
     pub(crate) shard: Option<String>,
+    /// Seconds for which a shard waits for an earlier stage that it does not find done: file systems may show late what another machine wrote
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, hide_default_value = true, requires = "shard")]
+    pub(crate) latency_wait: u32,
     /// Stop unless this is the id of the config's run, or of its sweep: for scripts, whose config may have changed since
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The choices of a run beside its config; none of them changes results.
 #[derive(Clone, Debug)]
@@ -16,4 +17,6 @@ pub struct RunOptions {
     pub force: Vec<String>,
     /// Go on with trainings that another kind of machine began; the report names both.
     pub mix_machines: bool,
+    /// How long a shard waits for an earlier stage that it does not find done: a file system may show late what another machine wrote.
+    pub latency_wait: Duration,
 }

@@ -128,6 +128,7 @@ fn in_run<T>(
         device: &device,
         arithmetic: &environment.arithmetic,
         mix_machines: options.mix_machines,
+        latency_wait: options.latency_wait,
         progress,
     };
     work(&context, images.as_ref(), &environment)

@@ -1,6 +1,7 @@
 //! `speed run`
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use speed_accountant::round_up;
 use speed_core::printable_path;
@@ -36,6 +37,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         threads,
         force: options.force.clone(),
         mix_machines: options.mix_machines,
+        latency_wait: Duration::from_secs(options.latency_wait.into()),
     };
     if let Some(swept) = Sweep::load(&source)? {
         sweep::check_id(options, &swept)?;

@@ -6,7 +6,7 @@ mod options;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use speed_core::printable_path;
@@ -116,6 +116,7 @@ impl<'a> Submission<'a> {
             threads: NonZeroUsize::new(options.cpus.into()).unwrap_or(NonZeroUsize::MIN),
             force: Vec::new(),
             mix_machines: options.mix_machines,
+            latency_wait: Duration::ZERO,
         };
         let plan = plan(config, &settings)?;
         match &plan.missing {

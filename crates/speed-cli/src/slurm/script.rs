@@ -7,6 +7,10 @@ use speed_experiment::Step;
 
 use super::quote::quoted;
 
+/// Seconds that a shard waits for what came before it: NFS shows files after at most 60 (`acdirmax`), and where it gives up, Slurm removes
+/// whatever waits behind it.
+const LATENCY_WAIT: u32 = 90;
+
 /// What a job asks of the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Needs {
@@ -124,7 +128,7 @@ impl Script<'_> {
             command.push_str(&format!(" --stage {stage}"));
         }
         if self.step.is_divided() {
-            command.push_str(&format!(" --shard \"$shard/{}\"", self.of));
+            command.push_str(&format!(" --shard \"$shard/{}\" --latency-wait {LATENCY_WAIT}", self.of));
         }
         command
     }

@@ -43,7 +43,7 @@ fn steps_are_submitted_in_order_each_behind_the_one_before() {
         "#SBATCH --account=abc-1\n",
         "#SBATCH --time=0:10:00\n",
         "#SBATCH --mem=1300M\n",
-        "--stage teachers --shard \"$shard/3\"\n",
+        "--stage teachers --shard \"$shard/3\" --latency-wait 90\n",
     ] {
         assert!(teachers.contains(line), "{line:?} is not in {teachers}");
     }

@@ -225,6 +225,7 @@ impl<'a> Work<'a> {
             device: &device,
             arithmetic: &environment.arithmetic,
             mix_machines: self.options.mix_machines,
+            latency_wait: self.options.latency_wait,
             progress: &recorder,
         };
         let done = self.share(&context, &names, images.as_ref());

@@ -1,10 +1,12 @@
 //! The way of every stage from its inputs to its output.
 
+use std::time::{Duration, Instant};
+
 use super::context::Context;
 use super::machine;
 use super::stage::Stage;
 use crate::error::{ExperimentError, ResultsFault};
-use crate::store::{Identity, StageState};
+use crate::store::{FinishedStage, Identity, StageState};
 
 /// Returns the output of `stage`, which is run unless it is done with the same fingerprint. A shard runs nothing: it reads what is done.
 ///
@@ -14,18 +16,37 @@ pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::
     if context.store.is_shard() { find(context, stage) } else { perform(context, stage) }
 }
 
-/// Returns the output of a stage that another process did.
+/// How long a shard sleeps between looks at an earlier stage.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Returns the output of a stage that another process did, and waits for it as long as the context says.
 fn find<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
     let identity = identify(context, stage)?;
-    let done = match stage.is_read_by_shards() {
+    let look = || match stage.is_read_by_shards() {
         true => context.store.done(&identity),
         false => context.store.recorded(&identity),
     };
+    let done = look().or_else(|| wait_for(context, &identity.name, look));
     let done = done.ok_or_else(|| ExperimentError::Results {
         path: context.store.remains_of(&identity.name).folder().to_path_buf(),
         fault: ResultsFault::NotDone { stage: identity.name.clone() },
     })?;
     stage.load(context, &done)
+}
+
+/// Looks again and again, for as long as a file system may show late what another machine wrote.
+fn wait_for(context: &Context<'_>, stage: &str, look: impl Fn() -> Option<FinishedStage>) -> Option<FinishedStage> {
+    let (start, wait) = (Instant::now(), context.latency_wait);
+    if !wait.is_zero() {
+        context.progress.note(&format!("{stage} is not seen done yet: waiting up to {} s for it", wait.as_secs()));
+    }
+    while start.elapsed() < wait {
+        std::thread::sleep(LOOK.min(wait));
+        if let Some(done) = look() {
+            return Some(done);
+        }
+    }
+    None
 }
 
 /// Returns the output of `stage` likewise, in a shard as well.

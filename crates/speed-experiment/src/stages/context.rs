@@ -1,6 +1,7 @@
 //! The surroundings of all stages of a run.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use speed_random::Streams;
 
@@ -20,5 +21,7 @@ pub(crate) struct Context<'a> {
     pub(crate) arithmetic: &'a str,
     /// True where work that another kind of machine began is gone on with.
     pub(crate) mix_machines: bool,
+    /// How long a shard waits for an earlier stage.
+    pub(crate) latency_wait: Duration,
     pub(crate) progress: &'a dyn Progress,
 }

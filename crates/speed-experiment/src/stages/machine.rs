@@ -81,6 +81,7 @@ pub(crate) fn kinds(store: &RunStore) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroUsize;
+    use std::time::Duration;
 
     use speed_random::Streams;
 
@@ -105,6 +106,7 @@ mod tests {
             device: &device,
             arithmetic,
             mix_machines,
+            latency_wait: Duration::ZERO,
             progress: &Silent,
         };
         let inputs = |context: &Context<'_>, images: u32| identify(context, "teachers", 1, json!({ "images": images }));

@@ -1,7 +1,7 @@
 //! What shards do not do, and leases of others.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -50,6 +50,22 @@ fn earlier_stages_are_asked_for_by_name() {
     let run = place.run_folder("results", "tiny");
     assert_eq!(fs::read_dir(run.join("stages")).expect("stages").count(), 1);
     assert!(!run.join("tables").exists());
+}
+
+#[test]
+fn an_earlier_stage_that_shows_late_is_waited_for() {
+    let place = Workplace::new(TINY);
+    let waiting = |seconds: &'static str| [&TEACHERS[..], &["--threads", "1", "--latency-wait", seconds]].concat();
+    place.fails(&waiting("1"), 4, &["data is not seen done yet: waiting up to 1 s", "speed run CONFIG --stage data"]);
+
+    let mut shard = place.command(&waiting("600")).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let mut said = BufReader::new(shard.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("waiting up to 600 s")), "the shard did not wait");
+    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    // Read to its end, so that the shard can go on writing.
+    let rest: Vec<String> = said.collect();
+    assert!(shard.wait().expect("ended").success(), "{rest:?}");
+    assert!(place.run_folder("results", "tiny").join("stages/teachers/teacher-0000.bin").exists());
 }
 
 #[test]
