@@ -1,10 +1,11 @@
-//! Predicts what an experiment takes on clusters of 10, 100 and 1000 cores, from measured units of work, and checks the arithmetic by
-//! simulations of the schedule.
+//! Sums up trained teachers, and predicts what experiments take on clusters of 10, 100 and 1000 cores, from measured units of work; the
+//! arithmetic is checked by simulations of the schedule.
 //!
-//! COSTS has a line for every step of an experiment, in order: `experiment,step,units,shards,core_seconds,overhead,spreads,measured`. The
-//! core-seconds are of a unit, the overhead those of a shard beside its units. TEACHERS has a column `core_seconds` of trained teachers; units
-//! of steps with `spreads` spread about their mean as those did, each by itself. Cores are alike and free from the beginning, and a step
-//! begins when the one before has ended: waiting in the queue, shared memory and disks, and slow nodes are not in it.
+//! TEACHERS is written by `scripts/reference-teachers`. COSTS has a line for every step of an experiment, in order:
+//! `experiment,step,units,shards,core_seconds,overhead,spreads,measured`. The core-seconds are of a unit, by default the mean of TEACHERS; the
+//! overhead is that of a shard beside its units. Units of steps with `spreads` spread about their mean as TEACHERS did, each by itself. Cores
+//! are alike and free from the beginning, and a step begins when the one before has ended: waiting in the queue, shared memory and disks, and
+//! slow nodes are not in it.
 //!
 //! ```console
 //! $ cargo run --release -p speed-experiment --example cluster -- costs.csv teachers.csv
@@ -18,14 +19,29 @@ use std::error::Error;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde::Deserialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::statistics::Statistics;
 
 const CORES: [usize; 3] = [10, 100, 1000];
 const SIMULATIONS: usize = 1000;
 /// Of simulations, on either side of the range that is printed.
 const TAIL: usize = SIMULATIONS / 40;
 const HOUR: f64 = 3600.0;
+/// The probability at the upper end of an interval of 95 %.
+const UPPER: f64 = 0.975;
 /// Seconds, to which simulated times are rounded shard by shard.
 const ROUNDING: f64 = 1.0;
+
+/// A trained teacher.
+#[derive(Clone, Debug, Deserialize)]
+struct Teacher {
+    /// On MNIST's test images.
+    test_accuracy: f64,
+    /// On its own images.
+    own_accuracy: f64,
+    /// None of one whose training went on after an interruption of the script.
+    core_seconds: Option<f64>,
+}
 
 /// A step of an experiment: an array of shards, or a single job.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,8 +50,8 @@ struct Step {
     step: String,
     units: usize,
     shards: usize,
-    /// Of a unit.
-    core_seconds: f64,
+    /// Of a unit; none where it is a teacher.
+    core_seconds: Option<f64>,
     /// Core-seconds of a shard beside its units.
     overhead: f64,
     /// Whether units take unequal times.
@@ -44,17 +60,22 @@ struct Step {
 
 impl Step {
     fn is_valid(&self) -> bool {
-        let are_times = [self.core_seconds, self.overhead].iter().all(|time| time.is_finite() && *time >= 0.0);
+        let are_times = [self.unit(), self.overhead].iter().all(|time| time.is_finite() && *time >= 0.0);
         (1..=self.units).contains(&self.shards) && are_times
     }
 
+    /// Core-seconds of a unit.
+    fn unit(&self) -> f64 {
+        self.core_seconds.unwrap_or(f64::NAN)
+    }
+
     fn core_seconds(&self) -> f64 {
-        self.shards as f64 * self.overhead + self.units as f64 * self.core_seconds
+        self.shards as f64 * self.overhead + self.units as f64 * self.unit()
     }
 
     /// Seconds on `cores`, of equal units at most: as many rounds of the longest shard as it takes.
     fn predicted(&self, cores: usize) -> f64 {
-        let longest = self.overhead + self.units.div_ceil(self.shards) as f64 * self.core_seconds;
+        let longest = self.overhead + self.units.div_ceil(self.shards) as f64 * self.unit();
         self.shards.div_ceil(cores) as f64 * longest
     }
 
@@ -65,7 +86,7 @@ impl Step {
         let mut end = 0;
         for shard in 0..self.shards {
             let units = (shard..self.units).step_by(self.shards);
-            let work: f64 = units.map(|_| self.core_seconds * if self.spreads { spread() } else { 1.0 }).sum();
+            let work: f64 = units.map(|_| self.unit() * if self.spreads { spread() } else { 1.0 }).sum();
             let Reverse(begin) = free.pop().unwrap_or_default();
             let done = begin + (1000.0 * (self.overhead + work)).round() as u64;
             free.push(Reverse(done));
@@ -85,22 +106,62 @@ impl Step {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [costs, teachers] = &arguments[..] else { return Err("usage: cluster COSTS.csv TEACHERS.csv".into()) };
-    let steps: Vec<Step> = csv::Reader::from_path(costs)?.deserialize().collect::<Result<_, _>>()?;
-    if let Some(step) = steps.iter().find(|step| !step.is_valid()) {
-        return Err(format!(
-            "{costs}: expected one shard or more, not more than units, and finite times, found {step:?}"
-        )
-        .into());
+    let trained: Vec<Teacher> = csv::Reader::from_path(teachers)?.deserialize().collect::<Result<_, _>>()?;
+    let seconds: Vec<f64> = trained.iter().filter_map(|one| one.core_seconds).filter(|time| *time > 0.0).collect();
+    if seconds.len() < 2 {
+        return Err(format!("{teachers}: expected the times of two trained teachers or more").into());
     }
-    let spread = spread(teachers)?;
+    let mean = seconds.iter().mean();
+    let mut steps: Vec<Step> = csv::Reader::from_path(costs)?.deserialize().collect::<Result<_, _>>()?;
+    for step in &mut steps {
+        step.core_seconds.get_or_insert(mean);
+        if !step.is_valid() {
+            let expected = "expected one shard or more, not more than units, and finite times";
+            return Err(format!("{costs}: {expected}, found {step:?}").into());
+        }
+    }
+    print_teachers(&trained, &seconds);
+    print_costs(&steps);
+    print_clusters(&steps, &seconds.iter().map(|time| time / mean).collect::<Vec<_>>())
+}
 
-    println!("| experiment | step | units | core-seconds each | shards | core-seconds of each beside | core-hours |");
-    println!("|---|---|---:|---:|---:|---:|---:|");
-    for step in &steps {
-        let Step { experiment, step: name, units, shards, core_seconds, overhead, .. } = step;
-        let hours = step.core_seconds() / HOUR;
-        println!("| {experiment} | {name} | {units} | {core_seconds:.2} | {shards} | {overhead:.2} | {hours:.2} |");
+/// Prints a line for each measure of the teachers, with Student's interval of the mean.
+fn print_teachers(teachers: &[Teacher], seconds: &[f64]) {
+    println!("| of {} teachers | mean | deviation | 95 % interval of the mean | lowest | highest |", teachers.len());
+    println!("|---|---:|---:|---:|---:|---:|");
+    let percent = |accuracy: fn(&Teacher) -> f64| -> Vec<f64> {
+        teachers.iter().map(|teacher| 100.0 * accuracy(teacher)).collect()
+    };
+    for (name, values) in [
+        ("accuracy on the test images, %", percent(|teacher| teacher.test_accuracy)),
+        ("accuracy on their own images, %", percent(|teacher| teacher.own_accuracy)),
+        ("core-minutes", seconds.iter().map(|time| time / 60.0).collect()),
+    ] {
+        let (mean, deviation) = (values.iter().mean(), values.iter().std_dev());
+        let degrees = values.len() as f64 - 1.0;
+        let half = StudentsT::new(0.0, 1.0, degrees).map_or(f64::NAN, |t| t.inverse_cdf(UPPER))
+            * (deviation / (values.len() as f64).sqrt());
+        let (low, high, least, most) = (mean - half, mean + half, Statistics::min(&values), Statistics::max(&values));
+        println!("| {name} | {mean:.2} | {deviation:.2} | {low:.2} to {high:.2} | {least:.2} | {most:.2} |");
     }
+}
+
+/// Prints the work of every step.
+fn print_costs(steps: &[Step]) {
+    println!("\n| experiment | step | units | core-seconds each | shards | core-seconds of each beside | core-hours |");
+    println!("|---|---|---:|---:|---:|---:|---:|");
+    for step in steps {
+        let Step { experiment, step: name, units, shards, overhead, .. } = step;
+        let (unit, hours) = (step.unit(), step.core_seconds() / HOUR);
+        println!("| {experiment} | {name} | {units} | {unit:.2} | {shards} | {overhead:.2} | {hours:.2} |");
+    }
+}
+
+/// Prints the hours of every experiment on clusters.
+///
+/// # Errors
+/// If a prediction is not that of a simulation with equal units.
+fn print_clusters(steps: &[Step], spread: &[f64]) -> Result<(), Box<dyn Error>> {
     println!(
         "\n| experiment | cores | core-hours | hours, predicted | simulated: mean (95 % of {SIMULATIONS}) | busy |"
     );
@@ -112,8 +173,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 return Err(format!("prediction and simulation differ on {cores} cores: {step:?}").into());
             }
             let predicted: f64 = experiment.iter().map(|step| step.predicted(cores)).sum::<f64>() / HOUR;
-            let hours = simulations(experiment, cores, &spread);
-            let mean = hours.iter().sum::<f64>() / hours.len() as f64;
+            let hours = simulations(experiment, cores, spread);
+            let mean = hours.iter().mean();
             let (low, high) = (hours[TAIL], hours[SIMULATIONS - 1 - TAIL]);
             let (name, busy) = (&experiment[0].experiment, 100.0 * work / (mean * cores as f64));
             println!(
@@ -132,19 +193,4 @@ fn simulations(steps: &[Step], cores: usize, spread: &[f64]) -> Vec<f64> {
     let mut hours: Vec<f64> = (0..SIMULATIONS).map(&mut run).collect();
     hours.sort_by(f64::total_cmp);
     hours
-}
-
-/// Returns what trained teachers took, relative to their mean.
-fn spread(teachers: &str) -> Result<Vec<f64>, Box<dyn Error>> {
-    #[derive(Deserialize)]
-    struct Trained {
-        core_seconds: Option<f64>,
-    }
-    let trained: Vec<Trained> = csv::Reader::from_path(teachers)?.deserialize().collect::<Result<_, _>>()?;
-    let seconds: Vec<f64> = trained.iter().filter_map(|one| one.core_seconds).filter(|time| *time > 0.0).collect();
-    if seconds.len() < 2 {
-        return Err(format!("{teachers}: expected the times of two trained teachers or more").into());
-    }
-    let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
-    Ok(seconds.iter().map(|time| time / mean).collect())
 }
