@@ -222,7 +222,7 @@ def teacher(architecture, batch):
             for layer, (_, stride, _) in zip(layers, DEEPER):
                 x = conv(x, layer, "SAME", stride)
         else:
-            x = lrn(tf.nn.max_pool2d(conv(x, layers[0], "SAME"), 3, 2, "SAME"))
+            x = lrn(tf.nn.max_pool2d(conv(x * 255.0, layers[0], "SAME"), 3, 2, "SAME"))
             x = tf.nn.max_pool2d(lrn(conv(x, layers[1], "SAME")), 3, 2, "SAME")
         x = tf.reshape(x, (x.shape[0], -1))
         for weight, bias in dense[:-1]:

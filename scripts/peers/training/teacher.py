@@ -12,6 +12,7 @@ from jax import lax
 from kinks import max_pool, relu
 
 WEIGHT_DECAY = 0.004
+PIXEL_DEPTH = 255.0
 
 
 def conv(x, kernel, bias, padding, stride=1):
@@ -38,10 +39,10 @@ def small(p, x, flips=None):
 
 
 def reference(p, x, flips=None, with_lrn=True):
-    """The paper's published network: 5x5x64, pool, LRN, 5x5x128, LRN, pool, 384, 192, classes."""
+    """The paper's published network: 5x5x64, pool, LRN, 5x5x128, LRN, pool, 384, 192, classes. It sees bytes less a half."""
     normalise = lrn if with_lrn else lambda maps: maps
     margins = []
-    x = relu(conv(x, *p[0], "SAME"), flips, margins)
+    x = relu(conv(x * PIXEL_DEPTH, *p[0], "SAME"), flips, margins)
     x = normalise(max_pool(x, 3, 2, "SAME", flips, margins))
     x = relu(conv(x, *p[1], "SAME"), flips, margins)
     x = max_pool(normalise(x), 3, 2, "SAME", flips, margins)
