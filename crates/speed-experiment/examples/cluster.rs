@@ -58,6 +58,13 @@ struct Step {
     spreads: bool,
 }
 
+impl Teacher {
+    fn is_valid(&self) -> bool {
+        let are_shares = [self.test_accuracy, self.own_accuracy].iter().all(|share| (0.0..=1.0).contains(share));
+        are_shares && self.core_seconds.is_none_or(|time| time.is_finite() && time > 0.0)
+    }
+}
+
 impl Step {
     fn is_valid(&self) -> bool {
         let are_times = [self.unit(), self.overhead].iter().all(|time| time.is_finite() && *time >= 0.0);
@@ -107,7 +114,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [costs, teachers] = &arguments[..] else { return Err("usage: cluster COSTS.csv TEACHERS.csv".into()) };
     let trained: Vec<Teacher> = csv::Reader::from_path(teachers)?.deserialize().collect::<Result<_, _>>()?;
-    let seconds: Vec<f64> = trained.iter().filter_map(|one| one.core_seconds).filter(|time| *time > 0.0).collect();
+    if let Some(teacher) = trained.iter().find(|teacher| !teacher.is_valid()) {
+        return Err(format!("{teachers}: expected accuracies from 0 to 1 and finite times, found {teacher:?}").into());
+    }
+    let seconds: Vec<f64> = trained.iter().filter_map(|teacher| teacher.core_seconds).collect();
     if seconds.len() < 2 {
         return Err(format!("{teachers}: expected the times of two trained teachers or more").into());
     }

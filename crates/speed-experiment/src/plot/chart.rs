@@ -25,7 +25,7 @@ const ENTRY: u32 = 18;
 
 /// Of lines behind others.
 const FAINT: RGBColor = RGBColor(176, 176, 176);
-/// Relative difference of places below which they are one: sums of the same values in another order.
+/// Relative difference of values below which they are one: sums of the same values in another order.
 const SAME: f64 = 1e-9;
 
 /// Lines and points over two axes.
@@ -280,7 +280,9 @@ impl Axis {
     fn range(&self, values: impl Iterator<Item = [f64; 2]>) -> Option<(f64, f64)> {
         let values = values.map(|ends| ends.map(|end| self.place(end)));
         let [low, high] = values.reduce(|[low, high], [from, to]| [low.min(from), high.max(to)])?;
-        let is_one = high - low <= SAME * low.abs().max(high.abs());
+        // A difference of logarithms is relative already.
+        let scale = if self.logarithmic { 1.0 } else { low.abs().max(high.abs()) };
+        let is_one = high - low <= SAME * scale;
         let room = if is_one { 0.5 } else { 0.06 * (high - low) };
         (high - low).is_finite().then_some((low - room, high + room))
     }
@@ -415,10 +417,11 @@ mod tests {
     #[test]
     fn values_that_differ_by_rounding_are_one() {
         for axis in [Axis::new("right labels, %"), Axis::new("epsilon").logarithmic()] {
-            let alike = [99.033_333_333_333_33, 99.033_333_333_333_35];
-            let ticks = axis.coordinate(axis.range([alike].into_iter()).expect("a range")).ticks;
-            let labels: std::collections::BTreeSet<String> = ticks.iter().map(|place| axis.label(*place)).collect();
-            assert!(ticks.len() > 1 && labels.len() == ticks.len(), "{labels:?}");
+            for alike in [[99.033_333_333_333_33, 99.033_333_333_333_35], [1.0, 1.0 + f64::EPSILON]] {
+                let ticks = axis.coordinate(axis.range([alike].into_iter()).expect("a range")).ticks;
+                let labels: std::collections::BTreeSet<String> = ticks.iter().map(|place| axis.label(*place)).collect();
+                assert!(ticks.len() > 1 && labels.len() == ticks.len(), "{labels:?} for {alike:?}");
+            }
         }
     }
 
