@@ -31,7 +31,7 @@ pub use layout::{config_path, pages, slurm_folder};
 pub use leases::Worker;
 pub(crate) use leases::{Holder, Lease, Leased, workers};
 pub use list::{RunNoise, RunSummary, list_runs};
-pub(crate) use lock::Lock;
+pub use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub(crate) use read::{read_report, read_stage_file, read_table};
 pub(crate) use record::FinishedStage;

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use speed_core::printable_path;
 use speed_experiment::{
-    Config, ExperimentError, Plan, RunOptions, Source, Step, StepWork, Sweep, begin_run, config_path, plan, run_id,
-    slurm_folder, sweep_id, write_atomic,
+    Config, ExperimentError, Lock, Plan, RunOptions, Source, Step, StepWork, Sweep, begin_run, config_path, plan,
+    run_id, slurm_folder, sweep_id, write_atomic,
 };
 
 use self::arrange::{Order, arrange};
@@ -126,6 +126,8 @@ impl<'a> Submission<'a> {
     }
 
     fn execute(&self) -> Result<(), Failure> {
+        // Two that read the same record would submit the same shards twice.
+        let _alone = if self.options.dry_run { None } else { Some(self.begin()?) };
         let mut jobs = Jobs::read(&self.folder)?.unwrap_or_default();
         let seen = match (jobs.jobs.is_empty(), self.options.dry_run) {
             (true, _) => Vec::new(),
@@ -152,22 +154,23 @@ impl<'a> Submission<'a> {
         Script { step: order.step, of: order.of, experiment: &self.config.name, place: &self.place, needs }
     }
 
-    /// Writes scripts and config where the jobs find them.
-    fn prepare(&self, scripts: &[Script<'_>]) -> Result<(), Failure> {
-        let folder = slurm_folder(&self.folder);
+    /// Makes the folders, and takes the lock of whoever submits.
+    fn begin(&self) -> Result<Lock, Failure> {
         if !self.is_sweep {
             begin_run(self.config, self.results)?;
         }
-        let logs = folder.join(LOGS);
-        let failed = |action, path: &Path| {
-            let path = path.to_path_buf();
-            move |source| ExperimentError::Io { action, path, source }
-        };
+        let logs = slurm_folder(&self.folder).join(LOGS);
         std::fs::create_dir_all(&logs).map_err(failed("create", &logs))?;
+        Ok(Jobs::lock(&self.folder)?)
+    }
+
+    /// Writes scripts and config where the jobs find them.
+    fn prepare(&self, scripts: &[Script<'_>]) -> Result<(), Failure> {
+        let folder = slurm_folder(&self.folder);
         if self.is_sweep {
             // As it is now: `--run` stops a job whose config has changed.
-            let text = std::fs::read(&self.options.experiment.config)
-                .map_err(failed("read", &self.options.experiment.config))?;
+            let config = &self.options.experiment.config;
+            let text = std::fs::read(config).map_err(failed("read", config))?;
             write_atomic(Path::new(&self.place.config), &text)?;
         }
         for script in scripts {
@@ -270,6 +273,11 @@ impl<'a> Submission<'a> {
         }
         print(&text)
     }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ExperimentError {
+    let path = path.to_path_buf();
+    move |source| ExperimentError::Io { action, path, source }
 }
 
 /// Says what became of a step; in a dry run its script and command, which is one of bash.

@@ -4,12 +4,14 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use speed_experiment::{ExperimentError, ResultsFault, Step, slurm_folder, write_atomic};
+use speed_experiment::{ExperimentError, Lock, ResultsFault, Step, slurm_folder, write_atomic};
 
 use super::programs::is_number;
 
 /// The record's file.
 const FILE: &str = "jobs.json";
+/// The file by whose lock one process at a time submits.
+const LOCK: &str = "submit.lock";
 /// Bytes of it at most.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -71,6 +73,15 @@ impl Jobs {
             return Err(fault(ResultsFault::Unlikely { expected, found }));
         }
         Ok(Some(read))
+    }
+
+    /// Takes the lock of whoever submits jobs of a run.
+    ///
+    /// # Errors
+    /// If another process submits them, or the folder cannot be written.
+    pub(crate) fn lock(run: &Path) -> Result<Lock, ExperimentError> {
+        let folder = slurm_folder(run);
+        Lock::try_take(folder.join(LOCK), &folder)
     }
 
     /// Writes the record.

@@ -316,7 +316,7 @@ fn two_runs_at_once_charge_the_same_answers_once() {
     let ended: Vec<&std::process::Output> = outputs.iter().filter(|output| output.status.success()).collect();
     // The third works in the folder of the first, unless that was done before it came.
     for output in outputs.iter().filter(|output| !output.status.success()) {
-        check_failure(output, 4, &["another `speed run` works in this folder"]);
+        check_failure(output, 4, &["another `speed` works in this folder"]);
     }
     assert!(ended.len() >= 2);
     assert_eq!(charged(&place), 16);

@@ -6,6 +6,7 @@ mod status;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -152,6 +153,25 @@ fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
     );
     let other = cluster.submit(&["--shards", "2"]);
     crate::common::check_failure(&other, 2, &["--shards", "job 2 with 3", "scancel 2"]);
+}
+
+#[test]
+fn of_two_at_once_one_is_refused() {
+    let cluster = Cluster::new("place", TINY);
+    let waits = "touch \"$fake/here\"; for _ in {1..3000}; do [ ! -e \"$fake/go\" ] || break; sleep 0.01; done; echo 1";
+    cluster.program("sbatch", waits);
+    let results = cluster.path("results");
+    let arguments = ["submit", "config.toml", "--slurm", "--results", results.to_str().expect("text")];
+    let mut first = cluster.command(&arguments).stdout(Stdio::null()).spawn().expect("the binary starts");
+    while !cluster.path("fake/here").exists() {
+        assert!(first.try_wait().expect("a process").is_none(), "it ended before it submitted");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    crate::common::check_failure(&cluster.submit(&[]), 4, &["slurm", "another `speed`", "wait for it"]);
+    cluster.submits(&["--dry-run"]);
+    fs::write(cluster.path("fake/go"), "").expect("written");
+    assert!(first.wait().expect("a process").success());
+    cluster.submits(&[]);
 }
 
 #[test]

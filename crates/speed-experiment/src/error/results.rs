@@ -10,7 +10,7 @@ use speed_core::printable_path;
 #[non_exhaustive]
 pub enum ResultsFault {
     /// Another process works in the folder.
-    #[error("another `speed run` works in this folder: wait for it, or use another --results")]
+    #[error("another `speed` works in this folder: wait for it, or use another --results")]
     InUse,
     /// The folder belongs to another config.
     #[error("this results folder belongs to another config: move it away, or use another --results")]

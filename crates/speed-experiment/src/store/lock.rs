@@ -10,7 +10,7 @@ use crate::error::{ExperimentError, ResultsFault};
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// An exclusive lock on a file that is made for nothing else.
-pub(crate) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
@@ -29,7 +29,7 @@ impl Lock {
     ///
     /// # Errors
     /// If another process has it, or the file cannot be opened or locked.
-    pub(crate) fn try_take(path: PathBuf, folder: &Path) -> Result<Self, ExperimentError> {
+    pub fn try_take(path: PathBuf, folder: &Path) -> Result<Self, ExperimentError> {
         let file = open(&path)?;
         // Whoever looks whether it is held holds it for a moment.
         let first = file.try_lock();
