@@ -15,6 +15,9 @@ use super::{Failure, print, print_json};
 use crate::options::StatusOptions;
 use crate::slurm::{self, Jobs, Seen, SlurmError, Submitted, log_name};
 
+/// Seconds without a sign after which a process is said to give none.
+pub(super) const SILENT: f64 = 60.0;
+
 /// The state of a run or sweep on a cluster.
 #[derive(Serialize)]
 struct Status {

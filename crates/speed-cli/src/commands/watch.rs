@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use speed_core::{printable, printable_path};
-use speed_experiment::{RunState, RunStatus, StageStatus, Table, find_any_run, run_in_use};
+use speed_experiment::{RunState, RunStatus, StageStatus, StageUnits, Table, find_any_run, run_in_use};
 
+use super::status::SILENT;
 use super::{Failure, print, print_json, print_json_line};
 use crate::bar::line;
 use crate::progress::Bars;
@@ -96,8 +97,20 @@ fn ending(status: &RunStatus) -> String {
     match status.state {
         RunState::Running => format!("running, {of_all} done: {folder}\n"),
         RunState::Finished => format!("finished: {folder}\n"),
+        RunState::Stopped if has_shards(&status.folder) => {
+            format!("shards work on it, {of_all} done; `speed status` shows their units: {folder}\n")
+        }
         RunState::Stopped => {
             format!("stopped, {of_all} done: no process works on {folder}; `speed run` with the same config goes on\n")
         }
     }
+}
+
+/// Returns whether shards of which there was a sign lately have units of a run.
+fn has_shards(run: &Path) -> bool {
+    let stages = StageUnits::of_run(run).unwrap_or_default();
+    stages
+        .iter()
+        .flat_map(|stage| &stage.working)
+        .any(|worker| !worker.is_gone && worker.seconds_since_sign.is_some_and(|seconds| seconds < SILENT))
 }

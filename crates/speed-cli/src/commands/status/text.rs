@@ -3,12 +3,10 @@
 use speed_core::{printable, printable_path};
 use speed_experiment::{RunState, StageUnits, Step, Table, Worker};
 
-use super::{Outcome, RunUnits, Status, Task};
+use super::{Outcome, RunUnits, SILENT, Status, Task};
 use crate::slurm::ranges;
 use crate::terminal;
 
-/// Seconds without a sign after which a process is said to give none.
-const SILENT: f64 = 60.0;
 /// Lines of a list at most.
 const MAX_LINES: usize = 20;
 

@@ -52,6 +52,8 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
         [task("teachers", json!(1)), task("teachers", json!(3)), task("votes", Value::Null), task("data", Value::Null)];
     assert_eq!(outcomes.map(|task| task["outcome"].clone()), ["running", "done", "waiting", "done"]);
     assert_eq!(task("aggregate", json!(1))["outcome"], "forgotten");
+    let watched = cluster.place.succeeds(&["watch", name, "--once"]);
+    assert!(watched.contains("shards work on it") && watched.contains("speed status"), "{watched}");
     // Without accounting the code is not known, and everything else is.
     fs::remove_file(cluster.path("fake/accounts")).expect("removed");
     assert_eq!(status(&cluster, name)["tasks"][1]["outcome"], "running");
