@@ -8,7 +8,7 @@ use crate::config::{AggregationKind, Config, ConfigError, DataSource, Sweep};
 use crate::cost::Cost;
 use crate::runner::{folder_of, open_shards};
 use crate::stages::StageNames;
-use crate::store::{RunStore, SweepStore, report_path};
+use crate::store::{RunStore, ShardMark, SweepStore, report_path};
 
 /// Seconds of a shard of encrypted queries beside them: its keys, and the reading of votes.
 const KEYS: f64 = 10.0;
@@ -151,7 +151,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Returns whether a step is done, as far as the records of the runs' stages say: of students only the report does.
+    /// Returns whether a step is done, as far as the records of the runs' stages say: of students only the report does. A step whose
+    /// units are made from what earlier stages left before they were done anew is not.
     #[must_use]
     pub fn is_done(&self, step: Step) -> bool {
         let is_reported = if self.is_sweep {
@@ -173,7 +174,14 @@ impl<'a> Work<'a> {
                 Step::Students | Step::Report => false,
             }
         };
-        is_reported || self.configs.iter().all(is_finished)
+        let units = match step {
+            Step::Data => None,
+            Step::Teachers => Some("teachers"),
+            Step::Votes | Step::Aggregate => Some("aggregate"),
+            Step::Labels | Step::Students | Step::Report => Some("student"),
+        };
+        let is_outdated = |run: &PathBuf| units.is_some_and(|kind| ShardMark::is_outdated(run, kind));
+        (is_reported || self.configs.iter().all(is_finished)) && !self.runs().iter().any(is_outdated)
     }
 
     /// Returns the numbers, from 1, of those of `of` shards of a step that are not done.

@@ -25,7 +25,7 @@ pub use find::{FinishedResults, find_any_run, find_results, find_run, run_in_use
 pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_meta, unit_payload};
 pub(crate) use layout::{
-    ASKED_PICTURES, ASKED_QUERIES, PUBLISHED, is_called, progress_path, report_path, shard_progress_path,
+    ARITHMETIC, ASKED_PICTURES, ASKED_QUERIES, PUBLISHED, is_called, progress_path, report_path, shard_progress_path,
 };
 pub use layout::{config_path, pages, slurm_folder};
 pub use leases::Worker;

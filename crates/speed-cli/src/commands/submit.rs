@@ -141,6 +141,7 @@ impl<'a> Submission<'a> {
             let runs = self.work.runs();
             let names = runs.iter().filter_map(|run| run.file_name());
             jobs.runs = names.map(|name| name.to_string_lossy().into_owned()).collect();
+            jobs.wanted_shards = self.options.shards.map(NonZeroUsize::get).or(jobs.wanted_shards);
         }
         let (mut said, mut after) = (Vec::new(), Vec::new());
         for (order, script) in orders.iter().zip(&scripts) {
@@ -259,6 +260,7 @@ impl<'a> Submission<'a> {
                 "folder": self.folder,
                 "slurm": slurm_folder(&self.folder),
                 "dry_run": self.options.dry_run,
+                "refused": self.plan.refused,
                 "steps": said,
             });
             return print_json(&value);

@@ -10,6 +10,8 @@ use super::programs::is_number;
 
 /// The record's file.
 const FILE: &str = "jobs.json";
+/// Shards at most: as many as an array of Slurm can have.
+const MAX_SHARDS: usize = 4_000_001;
 /// The file by whose lock one process at a time submits.
 const LOCK: &str = "submit.lock";
 /// Bytes of it at most.
@@ -18,6 +20,9 @@ const MAX_BYTES: u64 = 16 << 20;
 /// The jobs that Slurm was given for a run or sweep.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Jobs {
+    /// The number of shards that was asked for last, of every step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) wanted_shards: Option<usize>,
     /// The runs: its own, or those of the sweep.
     pub(crate) runs: Vec<String>,
     /// The jobs, in the order in which they were submitted.
@@ -60,16 +65,18 @@ impl Jobs {
         let failed = |source| ExperimentError::Io { action: "read", path: path.clone(), source };
         let mut bytes = Vec::new();
         match std::fs::File::open(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             file => file.and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes)).map_err(failed)?,
         };
         let fault = |fault| ExperimentError::Results { path: path.clone(), fault };
         let read: Self = serde_json::from_slice(&bytes).map_err(|error| fault(ResultsFault::NotOurs(error)))?;
         // Results may be from anywhere: numbers go to Slurm's programs, and names into paths.
-        let is_odd = |job: &&Submitted| !is_number(&job.job) || job.name.contains(['/', '\\']);
+        let is_odd = |job: &&Submitted| {
+            !is_number(&job.job) || job.name.contains(['/', '\\']) || !(1..=MAX_SHARDS).contains(&job.of)
+        };
         if let Some(job) = read.jobs.iter().find(is_odd) {
-            let expected = "numbers of jobs, and names without slashes".to_owned();
-            let found = format!("{:?}, {:?}", job.job, job.name);
+            let expected = format!("numbers of jobs, names without slashes, and 1 to {MAX_SHARDS} shards");
+            let found = format!("{:?}, {:?}, {}", job.job, job.name, job.of);
             return Err(fault(ResultsFault::Unlikely { expected, found }));
         }
         Ok(Some(read))
@@ -116,11 +123,12 @@ mod tests {
             submitted_at: 0,
         };
         let read = |jobs: Vec<Submitted>| {
-            Jobs { runs: Vec::new(), jobs }.write(run.path()).expect("written");
+            Jobs { jobs, ..Jobs::default() }.write(run.path()).expect("written");
             Jobs::read(run.path())
         };
         assert!(read(vec![job("12", "tiny-teachers")]).expect("a record").is_some());
-        for odd in [job("--user=me", "a"), job("", "a"), job("12", "../../a")] {
+        let endless = Submitted { of: usize::MAX, ..job("12", "a") };
+        for odd in [job("--user=me", "a"), job("", "a"), job("12", "../../a"), endless] {
             let error = read(vec![job("12", "a"), odd]).expect_err("refused").to_string();
             assert!(error.contains("numbers of jobs"), "{error}");
         }

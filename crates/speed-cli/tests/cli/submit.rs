@@ -71,6 +71,13 @@ fn scripts_do_the_experiment_from_a_folder_of_any_name() {
     let said = cluster.submits(&["--set", "seed=9"]);
     assert_eq!(said.matches(": done\n").count(), 7, "{said}");
     assert_eq!(cluster.calls("sbatch").len(), before);
+    // Once the images were recorded anew, nothing that is made from others is taken for done.
+    fs::write(run.join("stages/data/fingerprint"), "0".repeat(64)).expect("written");
+    let said = cluster.submits(&["--set", "seed=9", "--dry-run", "--json"]);
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    let states: Vec<&str> =
+        said["steps"].as_array().expect("steps").iter().filter_map(|step| step["state"].as_str()).collect();
+    assert_eq!(states, ["done", "to-do", "to-do", "to-do", "to-do", "to-do", "to-do"]);
 }
 
 #[test]
@@ -153,6 +160,15 @@ fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
     );
     let other = cluster.submit(&["--shards", "2"]);
     crate::common::check_failure(&other, 2, &["--shards", "job 2 with 3", "scancel 2"]);
+
+    // Done by hand meanwhile, its task failed all the same: nothing could come behind the whole array.
+    let by_hand = ["run", "config.toml", "--results", results, "--stage", "teachers", "--shard", "1/3"];
+    cluster.place.succeeds(&by_hand);
+    cluster.queue("2|1|FAILED\n2|2|RUNNING\n2|3|PENDING\n");
+    cluster.submits(&[]);
+    let calls = cluster.calls("sbatch");
+    let votes = calls.iter().rfind(|call| call.iter().any(|word| word.ends_with("/votes.sh"))).expect("votes");
+    assert!(votes.contains(&"--dependency=afterok:2_2:2_3".to_owned()), "{votes:?}");
 }
 
 #[test]
@@ -218,8 +234,14 @@ fn a_cluster_that_is_not_there_or_refuses_is_named() {
     let mut command = cluster.place.command(&["submit", "config.toml", "--slurm"]);
     let output = command.env("PATH", cluster.path("nothing")).output().expect("the binary starts");
     crate::common::check_failure(&output, 5, &["sbatch", "PATH", "slurm-client", "--dry-run"]);
-    cluster.program("sbatch", "echo 'sbatch: error: invalid partition' >&2; exit 1");
-    crate::common::check_failure(&cluster.submit(&[]), 5, &["sbatch", "code 1", "invalid partition"]);
+    // The number of shards is remembered for the steps that were not submitted as well.
+    let limit = "case \"$*\" in *--array*) echo 'sbatch: error: invalid partition' >&2; exit 1;; *) echo 7;; esac";
+    cluster.program("sbatch", limit);
+    let refused = cluster.submit(&["--shards", "2"]);
+    crate::common::check_failure(&refused, 5, &["sbatch", "code 1", "invalid partition"]);
+    let said = cluster.submits(&["--dry-run", "--json"]);
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((&said["steps"][1]["shards"], &said["refused"]), (&2.into(), &Value::Null));
     cluster.program("sbatch", "echo 'welcome to the cluster'");
     crate::common::check_failure(&cluster.submit(&[]), 5, &["sbatch", "welcome", "expected a job's number"]);
 }

@@ -111,6 +111,9 @@ pub enum ResultsFault {
         /// The damage.
         damage: Damage,
     },
+    /// A stage's folder was renamed, or removed, under who worked in it.
+    #[error("was set aside by a run with other inputs while this one worked in it: run again")]
+    SetAside,
     /// A stage that was done is gone.
     #[error("was taken away by another run of the experiment: run again")]
     TakenAway,

@@ -129,13 +129,14 @@ impl Payment<'_> {
     fn charge(&self, outstanding: Option<NoiseKey>, folder: &mut StageFolder) -> Result<(), ExperimentError> {
         let own = self.store.remains_of(&self.answers.name);
         // A key that was never charged serves as well as a new one.
-        let key = match outstanding.or_else(|| own.noise_key(self.question())) {
+        let seen = own.noise_key(self.question());
+        let key = match outstanding.or_else(|| seen.clone()) {
             Some(key) => key,
             None => NoiseKey::fresh(self.question()).map_err(MechanismError::from)?,
         };
         let digest = key.digest();
         // Before it is charged: from then on it must not be lost.
-        folder.keep_noise_key(key)?;
+        folder.keep_noise_key(key, seen.as_ref())?;
         match self.enter(&digest) {
             Ok((before, statement)) => {
                 folder.mark_charged(&digest)?;

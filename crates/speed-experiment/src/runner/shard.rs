@@ -18,7 +18,7 @@ use crate::stages::{
     Context, Divided, Images, Keys, LabellingStage, StageName, StageNames, StudentShare, TeachersStage, do_share,
     identity,
 };
-use crate::store::{Identity, RunStore, ShardMark, StageMark, SweepStore, shard_progress_path};
+use crate::store::{Identity, RunStore, ShardMark, StageMark, SweepStore, is_called, shard_progress_path};
 use crate::sweep::sweep_id;
 
 /// A share of one stage's units: of units 0, 1, 2, ... those that leave `number - 1` when divided by `of`.
@@ -156,10 +156,15 @@ pub(super) fn leave_word(
     for kind in Kind::ALL.map(Kind::name) {
         let done = names.last_called(kind).ok().and_then(place);
         if done.is_some_and(|done| done <= end) {
-            ShardMark::write_all(store, kind)?;
+            ShardMark::write_all(store, kind, before(names, kind))?;
         }
     }
     Ok(())
+}
+
+/// Returns the names of the stages before the first one of a kind: what they leave is what its units are made from.
+fn before(names: &StageNames, kind: &str) -> Vec<String> {
+    names.all().map(ToString::to_string).take_while(|name| !is_called(name, kind)).collect()
 }
 
 /// Returns the numbers, from 1, of those of `of` shards of a stage that have not left their word that all is done, in the folder of a run or
@@ -230,6 +235,7 @@ impl<'a> Work<'a> {
         };
         let done = self.share(&context, &names, images.as_ref());
         self.images = Some((config, images));
+        self.marks.extend(StageMark::of_done(&store, before(&names, self.shard.kind.name())));
         done
     }
 
@@ -287,6 +293,8 @@ impl<'a> Work<'a> {
         let mine: Vec<usize> =
             (0..identities.len()).filter(|&unit| !self.number(&identities[unit], 1).is_empty()).collect();
         self.here += students.train(&mine)?;
+        // Of the first kind of machine, where another began some of them in the meantime.
+        let identities = students.identities()?;
         let marks = mine.iter().map(|&unit| StageMark::of(context.store, &identities[unit], Vec::new()));
         self.marks.extend(marks);
         Ok(())
@@ -299,7 +307,8 @@ impl<'a> Work<'a> {
         if mine.is_empty() {
             return Ok(());
         }
-        self.here += do_share(context, stage, &identity, &mine)?;
+        let (here, identity) = do_share(context, stage, identity, &mine)?;
+        self.here += here;
         let files = mine.iter().flat_map(|&unit| stage.files(unit)).collect();
         self.marks.push(StageMark::of(context.store, &identity, files));
         Ok(())

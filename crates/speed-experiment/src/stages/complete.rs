@@ -88,6 +88,27 @@ fn open<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Resu
     Ok(state)
 }
 
+/// Opens a stage by its identity, and once more by the one that it has meanwhile: machines of several kinds that begin together are
+/// of the kind of the first, where kinds may be mixed.
+///
+/// # Errors
+/// Those of `open`.
+pub(super) fn identified<S: Stage, T>(
+    context: &Context<'_>,
+    stage: &S,
+    identity: Identity,
+    open: impl Fn(&Identity) -> Result<T, ExperimentError>,
+) -> Result<(T, Identity), ExperimentError> {
+    match open(&identity) {
+        Ok(opened) => Ok((opened, identity)),
+        Err(error) if !(context.mix_machines && stage.depends_on_machine()) => Err(error),
+        Err(error) => match identify(context, stage)? {
+            same if same.fingerprint == identity.fingerprint => Err(error),
+            other => Ok((open(&other)?, other)),
+        },
+    }
+}
+
 pub(super) fn identify<S: Stage>(context: &Context<'_>, stage: &S) -> Result<Identity, ExperimentError> {
     let inputs = stage.inputs(context)?;
     let (name, kind, version) = (stage.name(), stage.kind(), stage.code_version());

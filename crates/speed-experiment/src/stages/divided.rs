@@ -1,6 +1,6 @@
 //! Stages whose work divides into units that several processes share.
 
-use super::complete::identify;
+use super::complete::{identified, identify};
 use super::context::Context;
 use super::machine;
 use super::stage::Stage;
@@ -30,21 +30,23 @@ pub(crate) fn identity<S: Stage>(context: &Context<'_>, stage: &S) -> Result<Ide
     identify(context, stage)
 }
 
-/// Does a share of a stage's units, unless the stage is done, and returns how many this process did.
+/// Does a share of a stage's units, unless the stage is done, and returns how many this process did, with the identity of what they are
+/// units of: that of the first kind of machine, where another began the stage in the meantime.
 ///
 /// # Errors
 /// If the work fails, or the stage's folder holds something else.
 pub(crate) fn do_share<S: Divided>(
     context: &Context<'_>,
     stage: &S,
-    identity: &Identity,
+    identity: Identity,
     units: &[usize],
-) -> Result<usize, ExperimentError> {
-    if context.store.recorded(identity).is_some() || units.is_empty() {
-        return Ok(0);
+) -> Result<(usize, Identity), ExperimentError> {
+    if context.store.recorded(&identity).is_some() || units.is_empty() {
+        return Ok((0, identity));
     }
     context.progress.started(stage.name());
-    let done = match stage.open(context, identity)? {
+    let (state, identity) = identified(context, stage, identity, |identity| stage.open(context, identity))?;
+    let done = match state {
         StageState::Done(_) => 0,
         StageState::Outstanding(folder) => {
             if stage.depends_on_machine() {
@@ -54,5 +56,5 @@ pub(crate) fn do_share<S: Divided>(
         }
     };
     context.progress.finished(stage.name(), false);
-    Ok(done)
+    Ok((done, identity))
 }

@@ -10,10 +10,7 @@ use speed_core::Digest;
 
 use super::context::Context;
 use crate::error::{ExperimentError, ResultsFault};
-use crate::store::{Identity, RunStore, StageFolder};
-
-/// The file of the kind of machine that began a stage; also the key among its inputs.
-const FILE: &str = "arithmetic";
+use crate::store::{ARITHMETIC as FILE, Identity, RunStore, StageFolder};
 
 /// Returns the identity of a stage that computes networks, with the kind of machine among its inputs.
 ///
@@ -90,6 +87,10 @@ mod tests {
     use crate::device::Device;
     use crate::environment::Environment;
     use crate::progress::Silent;
+    use crate::stages::complete::{self, identified};
+    use crate::stages::names::{StageName, StageNames};
+    use crate::stages::stage::Stage;
+    use crate::store::FinishedStage;
     use speed_core::ExitCode;
 
     #[test]
@@ -136,6 +137,11 @@ mod tests {
         assert_eq!(inputs(&there, 8).expect("other images").fingerprint, on_kind(8, "vectors-2"));
         begin(&there, 8);
         assert_eq!(kinds(&store), ["vectors-2"]);
+        // Also where the first has only just begun, and noted nothing yet.
+        store.unfinished(&inputs(&here, 9).expect("one kind")).expect("a folder");
+        assert_eq!(inputs(&mixing, 9).expect("told to").fingerprint, on_kind(9, "tiles-1"));
+        assert!(inputs(&there, 9).is_err());
+        begin(&there, 8);
         // With real noise another run of the experiment counts too: its answers would be asked again, and paid again.
         assert!(!config.is_simulation());
         let seeded =
@@ -149,5 +155,65 @@ mod tests {
         assert!(
             inputs("tiles-1").is_err_and(|error| error.exit_code() == ExitCode::Results) && inputs("vectors-2").is_ok()
         );
+    }
+
+    /// A stage that trains nothing.
+    struct Training(StageName);
+
+    impl Stage for Training {
+        type Output = ();
+
+        fn name(&self) -> &StageName {
+            &self.0
+        }
+
+        fn code_version(&self) -> u32 {
+            1
+        }
+
+        fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
+            Ok(json!({ "images": 7 }))
+        }
+
+        fn depends_on_machine(&self) -> bool {
+            true
+        }
+
+        fn run(&self, _: &Context<'_>, _: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
+            Ok(Vec::new())
+        }
+
+        fn load(&self, _: &Context<'_>, _: &FinishedStage) -> Result<(), ExperimentError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn of_kinds_that_begin_together_the_second_goes_on_with_the_first_ones_work() {
+        let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
+        let results = tempfile::tempdir().expect("a folder");
+        let store = RunStore::join(results.path(), &config, true).expect("a store");
+        let device = Device::open(ComputeDevice::Cpu).expect("a processor");
+        let on = |arithmetic, mix_machines| Context {
+            config: &config,
+            store: &store,
+            streams: Streams::new(1),
+            threads: NonZeroUsize::MIN,
+            device: &device,
+            arithmetic,
+            mix_machines,
+            latency_wait: Duration::ZERO,
+            progress: &Silent,
+        };
+        let stage = Training(StageNames::of(&config).teachers.expect("teachers"));
+        let (first, second) = (on("tiles-1", true), on("vectors-2", true));
+        // Both look before either begins.
+        let [one, other] = [&first, &second].map(|context| complete::identify(context, &stage).expect("its own"));
+        assert_ne!(one.fingerprint, other.fingerprint);
+        let open = |identity: &Identity| store.unfinished(identity);
+        let (_, begun) = identified(&first, &stage, one.clone(), open).expect("the first");
+        let (_, joined) = identified(&second, &stage, other.clone(), open).expect("the second");
+        assert_eq!([begun.fingerprint, joined.fingerprint], [one.fingerprint; 2]);
+        assert!(identified(&on("vectors-2", false), &stage, other, open).is_err());
     }
 }

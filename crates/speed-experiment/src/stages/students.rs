@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use self::student::Student;
-use super::complete::{identify, perform};
+use super::complete::{identified, identify, perform};
 use super::context::Context;
 use super::data::Images;
 use super::names::StudentNames;
@@ -112,7 +112,10 @@ impl<'a> Training<'a> {
 
 impl Units for Training<'_> {
     fn place(&self, unit: usize) -> Result<(PathBuf, String), ExperimentError> {
-        Ok((self.context.store.place_of(&self.identities[unit])?, LEASE.to_owned()))
+        let (context, identity) = (self.context, self.identities[unit].clone());
+        let place = |identity: &Identity| context.store.place_of(identity);
+        let (folder, _) = identified(context, &self.stages[unit], identity, place)?;
+        Ok((folder, LEASE.to_owned()))
     }
 
     fn take(&self, unit: usize) -> Result<bool, ExperimentError> {

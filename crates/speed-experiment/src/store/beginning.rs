@@ -7,8 +7,9 @@ use std::path::Path;
 
 use super::atomic::{COPYING, RETRIES};
 use super::fingerprint::{Fingerprint, Identity};
-use super::layout::FINGERPRINT;
+use super::layout::{ARITHMETIC, FINGERPRINT};
 use super::program::{self, Program};
+use super::read::read_small;
 use super::remains::StageRemains;
 use crate::error::{ExperimentError, ResultsFault};
 
@@ -32,6 +33,10 @@ pub(super) fn begin(folder: &Path, identity: &Identity) -> Result<(), Experiment
         write_synced(&temporary.path().join(FINGERPRINT), identity.fingerprint.to_hex().as_bytes())?;
         write_synced(&temporary.path().join(program::FILE), &Program::current().to_json())?;
         write_synced(&temporary.path().join(PARTS), &parts)?;
+        // With the folder, so that another kind of machine knows at once whose it is.
+        if let Some(kind) = identity.arithmetic() {
+            write_synced(&temporary.path().join(ARITHMETIC), format!("{kind}\n").as_bytes())?;
+        }
         fs::rename(temporary.path(), folder)
     };
     for _ in 0..RETRIES {
@@ -67,7 +72,7 @@ pub(super) fn check(folder: &Path, identity: &Identity) -> Result<(), Experiment
     if StageRemains(folder.to_path_buf()).is_of(identity.fingerprint) {
         return Ok(());
     }
-    let there = fs::read(folder.join(PARTS)).ok();
+    let there = read_small(&folder.join(PARTS)).ok();
     let there: BTreeMap<String, Fingerprint> =
         there.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     let here = identity.parts();

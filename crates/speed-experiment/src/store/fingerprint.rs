@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_core::Digest;
 
+use super::layout::ARITHMETIC;
+
 /// SHA-256 of everything that determines a result: a slice of the config, hashes of inputs, a code version.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -80,6 +82,11 @@ impl Identity {
 }
 
 impl Identity {
+    /// Returns the kind of machine that began it, where its bits depend on that.
+    pub(super) fn arithmetic(&self) -> Option<&str> {
+        self.inputs.get(ARITHMETIC)?.as_str()
+    }
+
     /// Returns the hash of each of its parts, by which what differs can be named.
     pub(super) fn parts(&self) -> BTreeMap<String, Fingerprint> {
         let mut parts = match &self.inputs {

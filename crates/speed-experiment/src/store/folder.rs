@@ -17,6 +17,7 @@ use super::layout::CHARGED;
 use super::leases::{self, Leases};
 use super::noise_key::{self, NoiseKey};
 use super::program::Program;
+use super::read::{read_output, read_small};
 use super::record::{FORMAT, FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;
 use crate::error::{ExperimentError, ResultsFault};
@@ -38,6 +39,8 @@ pub(crate) struct StageFolder {
 /// A unit's metadata file: present and matching means that the unit is done.
 #[derive(Serialize, Deserialize)]
 struct Unit<M> {
+    /// The stage that it is a unit of: whoever worked on another in a folder that was renamed meanwhile leaves nothing that counts.
+    of: Option<Fingerprint>,
     payload_sha256: Fingerprint,
     /// The kind of machine that did it, where its bits depend on that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,6 +52,8 @@ struct Unit<M> {
 /// A unit that is one file: what it says, and the hash of that.
 #[derive(Serialize, Deserialize)]
 struct Sealed<M> {
+    /// The stage that it is a unit of.
+    of: Option<Fingerprint>,
     sha256: Fingerprint,
     value: M,
 }
@@ -113,6 +118,7 @@ impl StageFolder {
     /// # Errors
     /// If the disk refuses.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
+        self.check()?;
         write_atomic(&self.folder.join(name), bytes)
     }
 
@@ -121,21 +127,36 @@ impl StageFolder {
     /// # Errors
     /// If the disk refuses.
     pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
+        self.check()?;
         write_json(&self.folder.join(name), value)
     }
 
-    /// Keeps the key of the noise, readable by its owner only, until the answers are given.
+    /// Refuses to write where the folder was renamed, and another stage's perhaps lies in its place.
+    fn check(&self) -> Result<(), ExperimentError> {
+        if StageRemains(self.folder.clone()).is_of(self.fingerprint) {
+            return Ok(());
+        }
+        Err(ExperimentError::Results { path: self.folder.clone(), fault: ResultsFault::SetAside })
+    }
+
+    /// Keeps the key of the noise, readable by its owner only, until the answers are given, in the place of `seen`, if there was one.
     ///
     /// # Errors
     /// If the disk refuses, or another process keeps one at the same moment: where locks do not reach across machines, this is what
     /// keeps answers from being given with two noises.
-    pub(crate) fn keep_noise_key(&mut self, key: NoiseKey) -> Result<(), ExperimentError> {
+    pub(crate) fn keep_noise_key(&mut self, key: NoiseKey, seen: Option<&NoiseKey>) -> Result<(), ExperimentError> {
+        self.check()?;
         let path = self.folder.join(noise_key::FILE);
-        match fs::read(&path).map(Zeroizing::new) {
+        let taken = || ExperimentError::Results { path: path.clone(), fault: ResultsFault::TakenAway };
+        let is_anothers = |there: &[u8]| {
+            NoiseKey::from_bytes(there, self.fingerprint).is_some() && seen.is_none_or(|seen| seen.as_bytes() != there)
+        };
+        match read_small(&path).map(Zeroizing::new) {
             Ok(there) if *there == key.as_bytes() => {}
+            Ok(there) if is_anothers(&there) => return Err(taken()),
             Ok(_) => write_secret(&path, key.as_bytes())?,
             Err(_) if write_new_secret(&path, key.as_bytes())? => {}
-            Err(_) => return Err(ExperimentError::Results { path, fault: ResultsFault::TakenAway }),
+            Err(_) => return Err(taken()),
         }
         self.noise_key = Some(key);
         Ok(())
@@ -167,7 +188,10 @@ impl StageFolder {
     ) -> Result<(), ExperimentError> {
         let payload_sha256 = Fingerprint::of_bytes(payload);
         self.write(&unit_payload(name), payload)?;
-        self.write_json(&unit_meta(name), &Unit { payload_sha256, arithmetic: Some(arithmetic.to_owned()), meta })?;
+        self.write_json(
+            &unit_meta(name),
+            &Unit { of: Some(self.fingerprint), payload_sha256, arithmetic: Some(arithmetic.to_owned()), meta },
+        )?;
         self.know(name, payload_sha256);
         Ok(())
     }
@@ -176,7 +200,7 @@ impl StageFolder {
     pub(crate) fn read_unit<M: DeserializeOwned>(&self, name: &str) -> Option<(M, Option<String>)> {
         let unit: Unit<M> = serde_json::from_slice(&self.read_partial(&unit_meta(name))?).ok()?;
         let payload = self.read_partial(&unit_payload(name))?;
-        (Fingerprint::of_bytes(&payload) == unit.payload_sha256).then(|| {
+        (unit.of == Some(self.fingerprint) && Fingerprint::of_bytes(&payload) == unit.payload_sha256).then(|| {
             self.know(name, unit.payload_sha256);
             (unit.meta, unit.arithmetic)
         })
@@ -195,13 +219,17 @@ impl StageFolder {
             path: self.folder.join(unit_meta(name)),
             fault: ResultsFault::NotOurs(source),
         })?;
-        self.write_json(&unit_meta(name), &Sealed { sha256: Fingerprint::of(&value), value })
+        self.write_json(
+            &unit_meta(name),
+            &Sealed { of: Some(self.fingerprint), sha256: Fingerprint::of(&value), value },
+        )
     }
 
     /// Reads such a unit; one that is damaged counts as not done.
     pub(crate) fn read_sealed<M: DeserializeOwned>(&self, name: &str) -> Option<M> {
         let unit: Sealed<serde_json::Value> = serde_json::from_slice(&self.read_partial(&unit_meta(name))?).ok()?;
-        (Fingerprint::of(&unit.value) == unit.sha256).then(|| serde_json::from_value(unit.value).ok()).flatten()
+        let counts = unit.of == Some(self.fingerprint) && Fingerprint::of(&unit.value) == unit.sha256;
+        counts.then(|| serde_json::from_value(unit.value).ok()).flatten()
     }
 
     /// Writes a file unless it is there, whoever else is writing it.
@@ -214,7 +242,7 @@ impl StageFolder {
 
     /// Reads any file that an earlier attempt left.
     pub(crate) fn read_partial(&self, name: &str) -> Option<Vec<u8>> {
-        fs::read(self.folder.join(name)).ok()
+        read_output(&self.folder.join(name)).ok()
     }
 
     /// Removes a file that is no longer needed, a checkpoint for example.
@@ -233,6 +261,7 @@ impl StageFolder {
     /// # Errors
     /// If an output is missing or the disk refuses.
     pub(crate) fn finish(self, outputs: &[String]) -> Result<FinishedStage, ExperimentError> {
+        self.check()?;
         let known = self.known.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut hashes = BTreeMap::new();
         for name in outputs {
@@ -240,7 +269,7 @@ impl StageFolder {
                 Some(hash) => *hash,
                 None => {
                     let path = self.folder.join(name);
-                    Fingerprint::of_bytes(&fs::read(&path).map_err(ExperimentError::io("read", path))?)
+                    Fingerprint::of_bytes(&read_output(&path).map_err(ExperimentError::io("read", path))?)
                 }
             };
             hashes.insert(name.clone(), hash);
@@ -268,4 +297,55 @@ pub(crate) fn unit_payload(name: &str) -> String {
 /// Returns the file whose presence means that a unit may be done.
 pub(crate) fn unit_meta(name: &str) -> String {
     format!("{name}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn work_of_other_inputs_gets_into_no_folder_and_counts_in_none() {
+        let stages = tempfile::tempdir().expect("a folder");
+        let path = stages.path().join("teachers");
+        let of = |images: u32| Identity::new("teachers", "teachers", 1, json!({ "images": images, "arithmetic": "a" }));
+        let first = StageFolder::join(path.clone(), &of(1), true).expect("a folder");
+        let save = |folder: &StageFolder| {
+            folder.write_unit("teacher-0", b"x", "a", &json!({ "steps": 1 }))?;
+            folder.write_sealed("query-0", &json!({ "label": 2 }))
+        };
+        let counts = |folder: &StageFolder| {
+            (folder.read_unit::<Value>("teacher-0").is_some(), folder.read_sealed::<Value>("query-0").is_some())
+        };
+        save(&first).expect("written");
+        assert_eq!(counts(&first), (true, true));
+        assert_eq!(first.read_partial("arithmetic"), Some(b"a\n".to_vec()), "with the folder, whose kind it is");
+
+        let leases = Leases::new().expect("random bytes");
+        let second = StageFolder::open(path.clone(), &of(2), &leases).expect("set aside");
+        let error = save(&first).expect_err("another stage's").to_string();
+        assert!(error.contains("set aside") && error.contains("run again"), "{error}");
+        // A write that began before the folder was renamed.
+        for name in ["teacher-0.bin", "teacher-0.json", "query-0.json"] {
+            fs::copy(stages.path().join("teachers.superseded-1").join(name), path.join(name)).expect("a copy");
+        }
+        assert_eq!(counts(&second), (false, false));
+        save(&second).expect("written");
+        assert_eq!(counts(&second), (true, true));
+    }
+
+    #[test]
+    fn a_key_of_another_process_is_not_replaced() {
+        let stages = tempfile::tempdir().expect("a folder");
+        let identity = Identity::new("aggregate", "aggregate", 1, json!({}));
+        let mut folder = StageFolder::join(stages.path().join("aggregate"), &identity, true).expect("a folder");
+        let key = |byte| NoiseKey::from_bytes(&[byte; 32], identity.fingerprint).expect("32 bytes");
+        folder.keep_noise_key(key(1), None).expect("the first");
+        folder.keep_noise_key(key(1), None).expect("the same");
+        assert!(folder.keep_noise_key(key(2), None).is_err() && folder.keep_noise_key(key(2), Some(&key(3))).is_err());
+        folder.keep_noise_key(key(2), Some(&key(1))).expect("in the place of one that was never charged");
+        fs::write(folder.path().join(noise_key::FILE), "half a key").expect("written");
+        folder.keep_noise_key(key(3), None).expect("of what is no key");
+    }
 }

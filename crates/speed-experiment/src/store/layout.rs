@@ -21,6 +21,8 @@ const SLURM: &str = "slurm";
 const SHARDS: &str = "shards";
 /// The fingerprint of the stage that is worked on, or was, in its folder.
 pub(super) const FINGERPRINT: &str = "fingerprint";
+/// The kind of machine that began a stage, in its folder; also the key among its inputs.
+pub(crate) const ARITHMETIC: &str = "arithmetic";
 /// The digest of the noise that a stage's answers were charged with, in its folder.
 pub(super) const CHARGED: &str = "charged";
 /// The folder of tables and plots.

@@ -12,7 +12,7 @@ mod heart;
 mod holder;
 mod workers;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,7 @@ pub(crate) use self::workers::workers;
 
 use self::heart::Heart;
 use super::atomic::{WRITING, write_new};
+use super::read::read_small;
 use crate::error::{ExperimentError, ResultsFault};
 
 /// The ending of the names of leases.
@@ -149,25 +150,27 @@ impl Leases {
     /// # Errors
     /// If one lives: it is named.
     pub(crate) fn refuse_others(&self, folder: &Path) -> Result<(), ExperimentError> {
-        let others = leases_in(folder).into_iter().filter(|(_, holder)| holder.heart != self.me.heart);
-        let mut leases: Vec<_> = others
-            .map(|(path, holder)| {
-                let beat = holder.beat(&path);
-                ((path, holder), beat)
-            })
-            .collect();
+        let (mut first_beats, mut gone) = (HashMap::new(), HashSet::new());
         loop {
-            leases.retain(|((path, holder), _)| {
-                read(path).is_some_and(|now| now.token == holder.token) && !self.is_abandoned(path, holder)
-            });
-            let alive = leases.iter().find(|((path, holder), first)| {
-                holder.lives_here(&self.me) || holder.beat(path).is_some_and(|beat| Some(beat) != *first)
-            });
-            if let Some(((_, holder), _)) = alive {
-                let fault = ResultsFault::Leased { holder: holder.to_string() };
-                return Err(ExperimentError::Results { path: folder.to_path_buf(), fault });
+            let mut is_certain = true;
+            // Anew each time: who waited without a lease may have one by now.
+            for (path, holder) in leases_in(folder) {
+                let lease = (path.clone(), holder.token.clone());
+                if holder.heart == self.me.heart || gone.contains(&lease) {
+                    continue;
+                }
+                let beat = holder.beat(&path);
+                let first = *first_beats.entry(lease.clone()).or_insert(beat);
+                if self.is_abandoned(&path, &holder) {
+                    gone.insert(lease);
+                } else if holder.lives_here(&self.me) || (beat.is_some() && beat != first) {
+                    let fault = ResultsFault::Leased { holder: holder.to_string() };
+                    return Err(ExperimentError::Results { path: folder.to_path_buf(), fault });
+                } else {
+                    is_certain = false;
+                }
             }
-            if leases.is_empty() {
+            if is_certain {
                 return Ok(());
             }
             std::thread::sleep(self.patience());
@@ -213,9 +216,13 @@ fn leases_in(folder: &Path) -> Vec<(PathBuf, Holder)> {
     leases.filter_map(|path| Some((path.clone(), read(&path)?))).collect()
 }
 
-/// Reads who has a lease; none where there is no lease any more. One that cannot be read is nobody's, and watched as any other.
+/// Reads who has a lease; none where nothing has its name any more. What cannot be read is nobody's lease, and watched as any other.
 fn read(path: &Path) -> Option<Holder> {
-    Some(Holder::from_json(&fs::read(path).ok()?))
+    match read_small(path) {
+        Ok(bytes) => Some(Holder::from_json(&bytes)),
+        // A link that leads nowhere is in the way as well.
+        Err(_) => fs::symlink_metadata(path).is_ok().then(Holder::default),
+    }
 }
 
 /// Takes the lease of a process away that is gone, unless another did so meanwhile and leased the unit anew.
@@ -223,7 +230,7 @@ fn take_away(path: &Path, judged: &Holder) -> Result<(), ExperimentError> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // No other process takes the same one away under this name.
-    let aside = folder.join(format!("{WRITING}{name}-{}-{}", judged.token, std::process::id()));
+    let aside = folder.join(format!("{WRITING}{name}-{}-{}", judged.token_in_names(), std::process::id()));
     match fs::rename(path, &aside) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         other => other.map_err(ExperimentError::io("rename", path))?,

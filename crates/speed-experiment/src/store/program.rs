@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::read::read_small;
 use crate::error::{ExperimentError, ResultsFault};
 
 /// The file of the program that began a stage, in its folder.
@@ -51,7 +52,7 @@ impl Program {
     pub(super) fn check(&self, stage: &Path) -> Result<(), ExperimentError> {
         let path = stage.join(FILE);
         // Stages of earlier versions lack it.
-        let Ok(bytes) = std::fs::read(&path) else { return Ok(()) };
+        let Ok(bytes) = read_small(&path) else { return Ok(()) };
         let first: Self = serde_json::from_slice(&bytes)
             .map_err(|source| ExperimentError::Results { path: path.clone(), fault: ResultsFault::NotOurs(source) })?;
         if first == *self || first.sha256.is_empty() || self.sha256.is_empty() {

@@ -1,6 +1,6 @@
 //! Reading of finished results, which may be from anywhere: regular files of a limited length.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::{Component, Path};
 
@@ -12,8 +12,11 @@ use crate::error::{ExperimentError, ResultsFault};
 /// Bytes of a report at most: a thousand times those of a long table.
 const MAX_REPORT: u64 = 64 << 20;
 
-/// Bytes at most of a file that a page is made of.
+/// Bytes at most of a file that a page is made of, and of the small files of a stage.
 const MAX_PART: u64 = 16 << 20;
+
+/// Bytes of an output at most: more than those of any network here.
+const MAX_OUTPUT: u64 = 8 << 30;
 
 /// Reads a report.
 ///
@@ -23,7 +26,7 @@ pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, Experim
     let failure = |fault| ExperimentError::Results { path: path.to_path_buf(), fault };
     let bytes = read_up_to(path, MAX_REPORT + 1).map_err(|error| failure(ResultsFault::Unfinished(error)))?;
     if bytes.len() as u64 > MAX_REPORT {
-        let found = std::fs::metadata(path).map_or(MAX_REPORT + 1, |file| file.len());
+        let found = fs::metadata(path).map_or(MAX_REPORT + 1, |file| file.len());
         return Err(failure(ResultsFault::ReportSize { max: MAX_REPORT, found }));
     }
     serde_json::from_slice(&bytes).map_err(|error| failure(ResultsFault::NoReport(error)))
@@ -42,16 +45,40 @@ pub(crate) fn read_stage_file(run: &Path, stage: &str, name: &str) -> Option<Vec
 
 fn read_part(path: &Path) -> Option<Vec<u8>> {
     // A page is for sending: no link brings another file of this machine into it.
-    if std::fs::symlink_metadata(path).ok()?.is_symlink() {
+    if fs::symlink_metadata(path).ok()?.is_symlink() {
         return None;
     }
-    let bytes = read_up_to(path, MAX_PART + 1).ok()?;
-    (bytes.len() as u64 <= MAX_PART).then_some(bytes)
+    read_small(path).ok()
+}
+
+/// Reads a record of a stage, a lease or the like: a regular file of at most 16 MiB.
+///
+/// # Errors
+/// If it is none, or cannot be read.
+pub(super) fn read_small(path: &Path) -> IoResult<Vec<u8>> {
+    read_whole(path, MAX_PART)
+}
+
+/// Reads an output of a stage, or the payload of a unit: a regular file of at most 8 GiB.
+///
+/// # Errors
+/// If it is none, or cannot be read.
+pub(super) fn read_output(path: &Path) -> IoResult<Vec<u8>> {
+    read_whole(path, MAX_OUTPUT)
+}
+
+fn read_whole(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
+    let bytes = read_up_to(path, limit + 1)?;
+    if bytes.len() as u64 > limit {
+        return Err(Error::new(ErrorKind::FileTooLarge, format!("expected at most {limit} bytes")));
+    }
+    Ok(bytes)
 }
 
 /// Reads a regular file, or its beginning.
 fn read_up_to(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
-    if !std::fs::metadata(path)?.is_file() {
+    // Of a pipe or a device the opening alone may wait for ever.
+    if !fs::metadata(path)?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
     let mut bytes = Vec::new();

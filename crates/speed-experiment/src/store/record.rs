@@ -1,13 +1,13 @@
 //! Finished stages: the record that says that a stage is done, and its outputs.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;
+use super::read::{read_output, read_small};
 use crate::error::{Damage, ExperimentError, ResultsFault};
 
 /// The record of a finished stage; the file is written last, its presence means done.
@@ -40,7 +40,7 @@ pub(crate) struct StageRecord {
 impl StageRecord {
     /// Reads the record of the stage in `folder`, if it is finished.
     pub(super) fn read(folder: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(folder.join(RECORD)).ok()?).ok()
+        serde_json::from_slice(&read_small(&folder.join(RECORD)).ok()?).ok()
     }
 
     /// Returns the first output that is not what the record says.
@@ -49,7 +49,7 @@ impl StageRecord {
         let first = |outputs: &[(&String, &Fingerprint)]| {
             outputs.iter().find_map(|(name, hash)| {
                 let path = folder.join(name);
-                match fs::read(&path) {
+                match read_output(&path) {
                     Ok(bytes) if Fingerprint::of_bytes(&bytes) == **hash => None,
                     Ok(_) => Some((path, Damage::Changed)),
                     Err(_) => Some((path, Damage::Missing)),
@@ -114,7 +114,7 @@ impl FinishedStage {
     /// If it cannot be read.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>, ExperimentError> {
         let path = self.path(name);
-        fs::read(&path).map_err(ExperimentError::io("read", path))
+        read_output(&path).map_err(ExperimentError::io("read", path))
     }
 
     /// Reads a JSON output or side file.

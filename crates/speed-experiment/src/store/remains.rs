@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use super::fingerprint::Fingerprint;
 use super::layout::{CHARGED, FINGERPRINT, is_current, name_of};
 use super::noise_key::{self, NoiseKey};
+use super::read::read_small;
 use super::record::FinishedStage;
 use crate::error::{Damage, ExperimentError};
 
@@ -21,7 +22,7 @@ impl StageRemains {
 
     /// Reads a file of text that is there.
     pub(crate) fn read(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.0.join(name)).ok()
+        String::from_utf8(read_small(&self.0.join(name)).ok()?).ok()
     }
 
     /// Reads all files of text whose names are `name` or begin with it and `-`.
@@ -51,12 +52,13 @@ impl StageRemains {
 
     /// Returns whether it holds a key of noise whose answers are not given yet.
     pub(crate) fn has_noise_key(&self) -> bool {
-        fs::read(self.0.join(noise_key::FILE)).map(Zeroizing::new).is_ok()
+        read_small(&self.0.join(noise_key::FILE)).map(Zeroizing::new).is_ok()
     }
 
     /// Returns the key of noise whose answers to `question` are not given yet.
     pub(crate) fn noise_key(&self, question: Fingerprint) -> Option<NoiseKey> {
-        let bytes = fs::read(self.0.join(noise_key::FILE)).map(Zeroizing::new).ok().filter(|_| self.is_of(question))?;
+        let key = read_small(&self.0.join(noise_key::FILE)).map(Zeroizing::new);
+        let bytes = key.ok().filter(|_| self.is_of(question))?;
         NoiseKey::from_bytes(&bytes, question)
     }
 

@@ -2,16 +2,17 @@
 //!
 //! It only saves time: the run that makes the tables checks everything, whatever is said here.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::atomic::write_json;
 use super::fingerprint::{Fingerprint, Identity};
-use super::layout::{FINGERPRINT, is_called, shard_path};
+use super::layout::{is_called, shard_path};
 use super::program::{Executable, Program};
+use super::read::read_small;
 use super::record::{RECORD, StageRecord};
+use super::remains::StageRemains;
 use super::run::RunStore;
 use crate::error::ExperimentError;
 
@@ -47,9 +48,20 @@ impl StageMark {
         Self { folder, fingerprint: identity.fingerprint, files }
     }
 
+    /// Marks stages of a run that are done, of these names: the units are of their outputs.
+    pub(crate) fn of_done(store: &RunStore, names: impl IntoIterator<Item = String>) -> Vec<Self> {
+        let mark = |name: String| {
+            let stage = store.remains_of(&name).folder().to_path_buf();
+            let fingerprint = StageRecord::read(&stage)?.fingerprint;
+            let folder = stage.strip_prefix(store.experiment()).ok()?.to_path_buf();
+            Some(Self { folder, fingerprint, files: Vec::new() })
+        };
+        names.into_iter().filter_map(mark).collect()
+    }
+
     fn holds(&self, experiment: &Path) -> bool {
         let folder = experiment.join(&self.folder);
-        let is_of = fs::read_to_string(folder.join(FINGERPRINT)).is_ok_and(|text| text == self.fingerprint.to_hex());
+        let is_of = StageRemains(folder.clone()).is_of(self.fingerprint);
         let is_there = |name: &str| folder.join(name).exists();
         is_of && (is_there(RECORD) || (!self.files.is_empty() && self.files.iter().all(|name| is_there(name))))
     }
@@ -66,19 +78,13 @@ impl ShardMark {
         write_json(&shard_path(run, shard), &mark)
     }
 
-    /// Writes that all units of a kind of stage are done in a run, as its records say.
+    /// Writes that all units of a kind of stage are done in a run, as its records say, and of which stages `before` they are.
     ///
     /// # Errors
     /// If the disk refuses.
-    pub(crate) fn write_all(store: &RunStore, kind: &str) -> Result<(), ExperimentError> {
+    pub(crate) fn write_all(store: &RunStore, kind: &str, before: Vec<String>) -> Result<(), ExperimentError> {
         let names = store.stage_names().into_iter().filter(|name| is_called(name, kind));
-        let marks = names.filter_map(|name| {
-            let stage = store.remains_of(&name).folder().to_path_buf();
-            let fingerprint = StageRecord::read(&stage)?.fingerprint;
-            let folder = stage.strip_prefix(store.experiment()).ok()?.to_path_buf();
-            Some(StageMark { folder, fingerprint, files: Vec::new() })
-        });
-        Self::write(store.folder(), &all_of(kind), marks.collect())
+        Self::write(store.folder(), &all_of(kind), StageMark::of_done(store, names.chain(before)))
     }
 
     /// Returns whether a run said that all units of a kind of stage are done, and its records are there.
@@ -86,13 +92,25 @@ impl ShardMark {
         Self::holds(run, &all_of(kind))
     }
 
+    /// Returns whether a run said so, by whatever program, of stages that are others by now.
+    pub(crate) fn is_outdated(run: &Path, kind: &str) -> bool {
+        Self::read(run, &all_of(kind)).is_some_and(|mark| !mark.holds_in(run))
+    }
+
     /// Returns whether the shard was done by this program and its files are there.
     pub(crate) fn holds(run: &Path, shard: &str) -> bool {
-        let mark = fs::read(shard_path(run, shard)).ok().and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
-        let Some(mark) = mark else { return false };
-        let experiment = run.parent().unwrap_or(run);
+        let Some(mark) = Self::read(run, shard) else { return false };
         let is_of_this_program = (mark.executable.is_some() && mark.executable == Executable::current())
             || mark.program.as_ref() == Some(Program::current());
-        is_of_this_program && mark.stages.iter().all(|stage| stage.holds(experiment))
+        is_of_this_program && mark.holds_in(run)
+    }
+
+    fn read(run: &Path, shard: &str) -> Option<Self> {
+        serde_json::from_slice(&read_small(&shard_path(run, shard)).ok()?).ok()
+    }
+
+    fn holds_in(&self, run: &Path) -> bool {
+        let experiment = run.parent().unwrap_or(run);
+        self.stages.iter().all(|stage| stage.holds(experiment))
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::atomic::write_passing;
 use super::find::is_in_use;
 use super::layout::{self, name_of};
+use super::read::read_small;
 use super::run::RunStore;
 use crate::config::{Config, Source};
 use crate::error::{ExperimentError, ResultsFault};
@@ -109,7 +110,7 @@ impl RunStatus {
 
 /// Reads what the process says that works in the folder. A file that cannot be read says nothing.
 fn said(folder: &Path) -> Option<ProgressFile> {
-    serde_json::from_slice(&std::fs::read(layout::progress_path(folder)).ok()?).ok()
+    serde_json::from_slice(&read_small(&layout::progress_path(folder)).ok()?).ok()
 }
 
 /// Returns the stages of the config: what `said` tells of them, and what lies in the folder.

@@ -50,7 +50,7 @@ fn order(
     is_behind: bool,
 ) -> Result<Order, Failure> {
     let last = jobs.of(step).last().map(|job| job.of);
-    let wanted = shards.map(NonZeroUsize::get).or(last).unwrap_or(SHARDS);
+    let wanted = shards.map(NonZeroUsize::get).or(last).or(jobs.wanted_shards).unwrap_or(SHARDS);
     let of = if step.is_divided() { wanted.min(work.units(step)).max(1) } else { 1 };
     let open = if step.is_divided() { work.open_shards(step, of)? } else { Vec::new() };
     let (mut alive, mut stale, mut taken) = (Vec::new(), Vec::new(), Vec::new());
@@ -67,7 +67,11 @@ fn order(
             return Err(other_number(step, of, job));
         }
         let living: Vec<usize> = tasks.iter().filter_map(|task| task.task).collect();
-        alive.extend(worth_waiting_for(job, &living, &open));
+        let has_ended_well = |shard: &usize| {
+            seen.iter().any(|task| task.job == job.job && task.task == Some(*shard) && task.state == "COMPLETED")
+        };
+        let is_whole = job.shards.iter().all(|shard| living.contains(shard) || has_ended_well(shard));
+        alive.extend(worth_waiting_for(job, &living, is_whole));
         taken.extend(living);
     }
     let todo = if step.is_divided() {
@@ -79,13 +83,12 @@ fn order(
     Ok(Order { step, of, todo, alive, stale })
 }
 
-/// Returns what comes before a job behind `job`: all of it, or those of its tasks that live where another one failed, since nothing can come
-/// behind a whole array of which a part failed.
-fn worth_waiting_for(job: &Submitted, living: &[usize], open: &[usize]) -> Vec<String> {
-    let has_failed = job.shards.iter().any(|shard| open.contains(shard) && !living.contains(shard));
-    match has_failed {
-        true => living.iter().map(|task| format!("{}_{task}", job.job)).collect(),
-        false => vec![job.job.clone()],
+/// Returns what comes before a job behind `job`: all of it, or those of its tasks that live where another one is not known to have ended
+/// well, since nothing can come behind a whole array of which a part failed, whoever did its shard later.
+fn worth_waiting_for(job: &Submitted, living: &[usize], is_whole: bool) -> Vec<String> {
+    match is_whole {
+        true => vec![job.job.clone()],
+        false => living.iter().map(|task| format!("{}_{task}", job.job)).collect(),
     }
 }
 

@@ -92,6 +92,18 @@ fn another_config_is_refused_with_what_differs() {
 }
 
 #[test]
+fn a_shard_looks_again_where_the_step_before_was_done_anew() {
+    let place = Workplace::new(TINY);
+    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    assert_eq!(ended(start(&place, "results", "teachers", "1/2"))["done_here"], 3);
+    assert_eq!(ended(start(&place, "results", "teachers", "1/2"))["units"], Value::Null);
+    let data = place.run_folder("results", "tiny").join("stages/data");
+    fs::write(data.join("fingerprint"), "0".repeat(64)).expect("written");
+    let again = ended(start(&place, "results", "teachers", "1/2"));
+    assert_eq!((&again["units"], &again["done_here"]), (&json!(3), &json!(0)), "the images are the same");
+}
+
+#[test]
 fn another_binary_is_refused_unless_it_is_told_to_go_on() {
     let place = Workplace::new(TINY);
     place.succeeds(&["run", "config.toml", "--stage", "data"]);

@@ -21,6 +21,9 @@ use crate::store::StageFolder;
 /// Queries of one round at most: every teacher encrypts for all of them at once, and packs their counts.
 const BATCH: usize = 128;
 
+/// More seconds than any answer takes: thirty years.
+const MOST_SECONDS: f64 = 1e9;
+
 /// The answer to one query, as it is saved.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Answer {
@@ -37,6 +40,15 @@ pub(super) struct Answer {
     core_seconds: Option<f64>,
     /// The time that the keys took, which serve other queries as well.
     key_generation_seconds: f64,
+}
+
+impl Answer {
+    /// Returns whether its times can be those of something that was done: a file may be anybody's.
+    fn has_times(&self) -> bool {
+        let Self { query_seconds, encrypt_seconds, sum_seconds, argmax_seconds, key_generation_seconds, .. } = *self;
+        let times = [query_seconds, encrypt_seconds, sum_seconds, argmax_seconds, key_generation_seconds];
+        times.into_iter().chain(self.core_seconds).all(|seconds| (0.0..MOST_SECONDS).contains(&seconds))
+    }
 }
 
 /// The beginning of the names of these units.
@@ -98,8 +110,7 @@ impl<'a> Answers<'a> {
     /// If the votes cannot be added.
     pub(super) fn labelled(&self) -> Result<Labelled, ExperimentError> {
         let (done, shape) = (self.done(), self.noisy.shape());
-        let sum =
-            |seconds: fn(&Answer) -> f64| Duration::from_secs_f64(done.values().map(seconds).sum::<f64>().max(0.0));
+        let sum = |seconds: fn(&Answer) -> f64| Duration::from_secs_f64(done.values().map(seconds).sum());
         let key_generation = done.values().map(|answer| answer.key_generation_seconds).fold(0.0, f64::max);
         let is_papers = self.question.row.circuit == Circuit::Paper;
         let aggregated = Aggregated {
@@ -130,7 +141,7 @@ impl<'a> Answers<'a> {
     /// Reads an answer that is there; returns whether it is. One with other noise is none.
     fn find(&self, query: usize) -> bool {
         let answer = self.folder.read_sealed::<Answer>(&unit(query));
-        let answer = answer.filter(|answer| answer.noise == self.noise_digest());
+        let answer = answer.filter(|answer| answer.has_times() && answer.noise == self.noise_digest());
         let is_found = answer.is_some();
         self.done().extend(answer.map(|answer| (query, answer)));
         is_found
@@ -213,5 +224,29 @@ impl Units for Answers<'_> {
             })
         };
         method.find_winners(self.context, self.question.row, &self.noisy, queries, on_sum, &on_winners)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_nothing_takes_make_an_answer_none() {
+        let answer = Answer {
+            label: None,
+            noise: String::new(),
+            query_seconds: 0.5,
+            encrypt_seconds: 0.0,
+            sum_seconds: 0.1,
+            argmax_seconds: 0.6,
+            core_seconds: Some(1.0),
+            key_generation_seconds: 2.0,
+        };
+        assert!(answer.has_times() && Answer { core_seconds: None, ..answer.clone() }.has_times());
+        for odd in [-1.0, 1e300, f64::NAN, f64::INFINITY] {
+            assert!(!Answer { query_seconds: odd, ..answer.clone() }.has_times(), "{odd}");
+            assert!(!Answer { core_seconds: Some(odd), ..answer.clone() }.has_times(), "{odd}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use speed_core::{Randomness, printable};
 use speed_mechanism::MechanismError;
 
 use crate::error::ExperimentError;
+use crate::store::read::read_small;
 
 /// The beginning of the names of the files with the counters of processes.
 const HEART: &str = "alive-";
@@ -82,7 +83,12 @@ impl Holder {
 
     /// Reads its counter, which lies beside the lease at `lease`.
     pub(super) fn beat(&self, lease: &Path) -> Option<u64> {
-        std::fs::read_to_string(self.heart_beside(lease)?).ok()?.trim().parse().ok()
+        std::str::from_utf8(&read_small(&self.heart_beside(lease)?).ok()?).ok()?.trim().parse().ok()
+    }
+
+    /// Returns what of its text can be part of a file's name: a lease may be anybody's.
+    pub(super) fn token_in_names(&self) -> String {
+        self.token.chars().filter(|char| char.is_ascii_alphanumeric() || *char == '-').take(64).collect()
     }
 
     /// Returns when its counter last grew.

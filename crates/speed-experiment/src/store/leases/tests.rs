@@ -73,3 +73,47 @@ fn a_counter_that_grows_keeps_a_lease() {
     take_away(&folder.path().join("a.lease"), &judged).expect("put back");
     assert!(read(&folder.path().join("a.lease")).is_some_and(|found| found.token == other.token));
 }
+
+#[test]
+fn what_is_in_the_way_of_a_lease_is_taken_away() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(format!("{name}.lease"));
+    fs::create_dir(at("folder")).expect("a folder");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("nowhere", at("link")).expect("a link");
+    let mut odd = elsewhere(Duration::ZERO).me;
+    odd.token = "a/../b".into();
+    fs::write(at("odd"), odd.to_json()).expect("written");
+    let mine = Leases { abandoned_after: Duration::from_millis(50), ..Leases::new().expect("random bytes") };
+    for unit in ["folder", "link", "odd"] {
+        let taken = (0..100).find_map(|_| match mine.take(folder.path(), unit).expect("written") {
+            Leased::Ours(lease) => Some(lease),
+            Leased::Theirs(_) => {
+                std::thread::sleep(Duration::from_millis(20));
+                None
+            }
+        });
+        assert!(taken.is_some(), "{unit}");
+    }
+}
+
+#[test]
+fn who_leases_a_unit_while_others_are_looked_at_is_seen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.lease"), elsewhere(Duration::ZERO).me.to_json()).expect("written");
+    let [mine, other] = [(); 2].map(|()| Leases::new().expect("random bytes"));
+    let mine = Leases { abandoned_after: Duration::from_secs(2), ..mine };
+    let other = Leases { abandoned_after: Duration::from_millis(50), ..other };
+    std::thread::scope(|scope| {
+        let refused = scope.spawn(|| mine.refuse_others(folder.path()));
+        // It waits for the lease of a process that is gone, and takes it over before the first one is certain of that.
+        let lease = loop {
+            match other.take(folder.path(), "a").expect("written") {
+                Leased::Ours(lease) => break lease,
+                Leased::Theirs(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        assert!(refused.join().expect("no panic").is_err(), "its folder would be renamed under it");
+        drop(lease);
+    });
+}
