@@ -2,18 +2,18 @@
 //! arithmetic is checked by simulations of the schedule.
 //!
 //! TEACHERS is written by `scripts/reference-teachers`. COSTS has a line for every step of an experiment, in order:
-//! `experiment,step,units,shards,core_seconds,overhead,spreads,measured`. The core-seconds are of a unit, by default the mean of TEACHERS; the
-//! overhead is that of a shard beside its units. Units of steps with `spreads` spread about their mean as TEACHERS did, each by itself. Cores
-//! are alike and free from the beginning, and a step begins when the one before has ended: waiting in the queue, shared memory and disks, and
+//! `experiment,step,units,shards,core_seconds,overhead,spreads,measured`. The core-seconds are of a unit, by default the mean of those TEACHERS
+//! that were trained on MACHINE; the overhead is that of a shard beside its units. Units of steps with `spreads` spread about their mean as
+//! those teachers did, each by itself. Cores are alike and free from the beginning, and a step begins when the one before has ended: waiting in the queue, shared memory and disks, and
 //! slow nodes are not in it.
 //!
 //! ```console
-//! $ cargo run --release -p speed-experiment --example cluster -- costs.csv teachers.csv
+//! $ cargo run --release -p speed-experiment --example cluster -- costs.csv teachers.csv 2
 //! ```
 #![expect(clippy::print_stdout, reason = "a table is what this program is for")]
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::error::Error;
 
 use rand::rngs::SmallRng;
@@ -41,6 +41,8 @@ struct Teacher {
     own_accuracy: f64,
     /// None of one whose training went on after an interruption of the script.
     core_seconds: Option<f64>,
+    /// The number of the machine.
+    machine: u32,
 }
 
 /// A step of an experiment: an array of shards, or a single job.
@@ -112,14 +114,17 @@ impl Step {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [costs, teachers] = &arguments[..] else { return Err("usage: cluster COSTS.csv TEACHERS.csv".into()) };
+    let [costs, teachers, machine] = &arguments[..] else {
+        return Err("usage: cluster COSTS.csv TEACHERS.csv MACHINE".into());
+    };
     let trained: Vec<Teacher> = csv::Reader::from_path(teachers)?.deserialize().collect::<Result<_, _>>()?;
     if let Some(teacher) = trained.iter().find(|teacher| !teacher.is_valid()) {
         return Err(format!("{teachers}: expected accuracies from 0 to 1 and finite times, found {teacher:?}").into());
     }
-    let seconds: Vec<f64> = trained.iter().filter_map(|teacher| teacher.core_seconds).collect();
+    let machine: u32 = machine.parse().map_err(|_| format!("expected the number of a machine, found {machine:?}"))?;
+    let seconds = seconds(&trained, machine);
     if seconds.len() < 2 {
-        return Err(format!("{teachers}: expected the times of two trained teachers or more").into());
+        return Err(format!("{teachers}: expected the times of two teachers or more on machine {machine}").into());
     }
     let mean = seconds.iter().mean();
     let mut steps: Vec<Step> = csv::Reader::from_path(costs)?.deserialize().collect::<Result<_, _>>()?;
@@ -130,23 +135,33 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Err(format!("{costs}: {expected}, found {step:?}").into());
         }
     }
-    print_teachers(&trained, &seconds);
+    print_teachers(&trained);
     print_costs(&steps);
     print_clusters(&steps, &seconds.iter().map(|time| time / mean).collect::<Vec<_>>())
 }
 
+/// Returns the core-seconds of the teachers that were trained on a machine.
+fn seconds(teachers: &[Teacher], machine: u32) -> Vec<f64> {
+    teachers.iter().filter(|teacher| teacher.machine == machine).filter_map(|teacher| teacher.core_seconds).collect()
+}
+
 /// Prints a line for each measure of the teachers, with Student's interval of the mean.
-fn print_teachers(teachers: &[Teacher], seconds: &[f64]) {
+fn print_teachers(teachers: &[Teacher]) {
     println!("| of {} teachers | mean | deviation | 95 % interval of the mean | lowest | highest |", teachers.len());
     println!("|---|---:|---:|---:|---:|---:|");
     let percent = |accuracy: fn(&Teacher) -> f64| -> Vec<f64> {
         teachers.iter().map(|teacher| 100.0 * accuracy(teacher)).collect()
     };
-    for (name, values) in [
-        ("accuracy on the test images, %", percent(|teacher| teacher.test_accuracy)),
-        ("accuracy on their own images, %", percent(|teacher| teacher.own_accuracy)),
-        ("core-minutes", seconds.iter().map(|time| time / 60.0).collect()),
-    ] {
+    let accuracies = [
+        ("accuracy on the test images, %".to_owned(), percent(|teacher| teacher.test_accuracy)),
+        ("accuracy on their own images, %".to_owned(), percent(|teacher| teacher.own_accuracy)),
+    ];
+    let machines: BTreeSet<u32> = teachers.iter().map(|teacher| teacher.machine).collect();
+    let times = machines.into_iter().map(|machine| {
+        let minutes: Vec<f64> = seconds(teachers, machine).iter().map(|time| time / 60.0).collect();
+        (format!("core-minutes of {} on machine {machine}", minutes.len()), minutes)
+    });
+    for (name, values) in accuracies.into_iter().chain(times).filter(|(_, values)| values.len() > 1) {
         let (mean, deviation) = (values.iter().mean(), values.iter().std_dev());
         let degrees = values.len() as f64 - 1.0;
         let half = StudentsT::new(0.0, 1.0, degrees).map_or(f64::NAN, |t| t.inverse_cdf(UPPER))
