@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{AggregationKind, Config, ConfigError, DataSource, Sweep};
 use crate::cost::Cost;
-use crate::runner::{folder_of, open_shards};
+use crate::runner::{QUERIES, folder_of, open_shards};
 use crate::stages::StageNames;
 use crate::store::{RunStore, ShardMark, SweepStore, report_path};
 
@@ -177,8 +177,9 @@ impl<'a> Work<'a> {
         let units = match step {
             Step::Data => None,
             Step::Teachers => Some("teachers"),
-            Step::Votes | Step::Aggregate => Some("aggregate"),
-            Step::Labels | Step::Students | Step::Report => Some("student"),
+            Step::Votes => Some(QUERIES),
+            Step::Aggregate | Step::Labels => Some("aggregate"),
+            Step::Students | Step::Report => Some("student"),
         };
         let is_outdated = |run: &PathBuf| units.is_some_and(|kind| ShardMark::is_outdated(run, kind));
         (is_reported || self.configs.iter().all(is_finished)) && !self.runs().iter().any(is_outdated)

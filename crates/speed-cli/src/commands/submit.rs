@@ -142,6 +142,7 @@ impl<'a> Submission<'a> {
             let names = runs.iter().filter_map(|run| run.file_name());
             jobs.runs = names.map(|name| name.to_string_lossy().into_owned()).collect();
             jobs.wanted_shards = self.options.shards.map(NonZeroUsize::get).or(jobs.wanted_shards);
+            jobs.write(&self.folder)?;
         }
         let (mut said, mut after) = (Vec::new(), Vec::new());
         for (order, script) in orders.iter().zip(&scripts) {

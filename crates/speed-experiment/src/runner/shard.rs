@@ -29,6 +29,9 @@ pub struct Shard {
     of: usize,
 }
 
+/// The stage of the queries.
+pub(crate) const QUERIES: &str = "queries";
+
 /// The stages that divide into units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -153,7 +156,8 @@ pub(super) fn leave_word(
 ) -> Result<(), ExperimentError> {
     let place = |name: &StageName| names.all().position(|other| other == name);
     let end = last.map_or(usize::MAX, |last| place(last).unwrap_or_default());
-    for kind in Kind::ALL.map(Kind::name) {
+    // Those that divide, and the queries, which are made in one piece before some of them.
+    for kind in Kind::ALL.map(Kind::name).into_iter().chain([QUERIES]) {
         let done = names.last_called(kind).ok().and_then(place);
         if done.is_some_and(|done| done <= end) {
             ShardMark::write_all(store, kind, before(names, kind))?;
@@ -233,9 +237,14 @@ impl<'a> Work<'a> {
             latency_wait: self.options.latency_wait,
             progress: &recorder,
         };
+        let earlier = || StageMark::of_done(&store, before(&names, self.shard.kind.name()));
+        let read = earlier();
         let done = self.share(&context, &names, images.as_ref());
         self.images = Some((config, images));
-        self.marks.extend(StageMark::of_done(&store, before(&names, self.shard.kind.name())));
+        // As they were when they were read; others may have been waited for.
+        let waited_for = earlier().into_iter().filter(|mark| read.iter().all(|other| !other.is_of_same_folder(mark)));
+        self.marks.extend(waited_for);
+        self.marks.extend(read);
         done
     }
 

@@ -150,7 +150,7 @@ impl Leases {
     /// # Errors
     /// If one lives: it is named.
     pub(crate) fn refuse_others(&self, folder: &Path) -> Result<(), ExperimentError> {
-        let (mut first_beats, mut gone) = (HashMap::new(), HashSet::new());
+        let (mut first_beats, mut gone, mut was_certain) = (HashMap::new(), HashSet::new(), false);
         loop {
             let mut is_certain = true;
             // Anew each time: who waited without a lease may have one by now.
@@ -170,9 +170,11 @@ impl Leases {
                     is_certain = false;
                 }
             }
-            if is_certain {
+            // One that is taken over is not there for a moment.
+            if is_certain && (was_certain || first_beats.is_empty()) {
                 return Ok(());
             }
+            was_certain = is_certain;
             std::thread::sleep(self.patience());
         }
     }

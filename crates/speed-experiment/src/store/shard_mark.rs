@@ -59,6 +59,11 @@ impl StageMark {
         names.into_iter().filter_map(mark).collect()
     }
 
+    /// Returns whether another mark is of the same stage, whatever it was made from.
+    pub(crate) fn is_of_same_folder(&self, other: &Self) -> bool {
+        self.folder == other.folder
+    }
+
     fn holds(&self, experiment: &Path) -> bool {
         let folder = experiment.join(&self.folder);
         let is_of = StageRemains(folder.clone()).is_of(self.fingerprint);

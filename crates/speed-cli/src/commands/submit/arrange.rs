@@ -10,6 +10,9 @@ use crate::slurm::{Jobs, Seen, Submitted};
 /// Shards of a stage where nobody says how many.
 const SHARDS: usize = 100;
 
+/// Tasks that a dependency names at most: sbatch takes no argument of any length.
+const MOST_NAMED: usize = 5000;
+
 /// What becomes of a step.
 #[derive(Debug)]
 pub(super) struct Order {
@@ -67,10 +70,14 @@ fn order(
             return Err(other_number(step, of, job));
         }
         let living: Vec<usize> = tasks.iter().filter_map(|task| task.task).collect();
-        let has_ended_well = |shard: &usize| {
-            seen.iter().any(|task| task.job == job.job && task.task == Some(*shard) && task.state == "COMPLETED")
+        let ended = |shard: usize| seen.iter().find(|task| task.job == job.job && task.task == Some(shard));
+        let is_well = |shard: &usize| match ended(*shard) {
+            _ if living.contains(shard) => true,
+            Some(task) => task.state == "COMPLETED",
+            // Slurm has forgotten it.
+            None => living.len() > MOST_NAMED && !open.contains(shard),
         };
-        let is_whole = job.shards.iter().all(|shard| living.contains(shard) || has_ended_well(shard));
+        let is_whole = job.shards.iter().all(is_well);
         alive.extend(worth_waiting_for(job, &living, is_whole));
         taken.extend(living);
     }
