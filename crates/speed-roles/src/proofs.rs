@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
-use speed_aggregation::{Parameters, ProofError, ProofKey};
-use speed_core::{Digest, NoisePlacement, Randomness};
+#[cfg(feature = "student")]
+use speed_aggregation::Parameters;
+use speed_aggregation::{ProofError, ProofKey};
+use speed_core::Digest;
+#[cfg(feature = "student")]
+use speed_core::{NoisePlacement, Randomness};
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
