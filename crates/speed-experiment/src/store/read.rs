@@ -78,10 +78,14 @@ fn read_whole(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
 /// Reads a regular file, or its beginning.
 fn read_up_to(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
     // Of a pipe or a device the opening alone may wait for ever.
-    if !fs::metadata(path)?.is_file() {
+    let there = fs::metadata(path)?;
+    if !there.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
+    // At once, so that no piece of a key stays behind where the bytes grow.
     let mut bytes = Vec::new();
+    let length = usize::try_from(there.len().min(limit)).unwrap_or(usize::MAX);
+    bytes.try_reserve_exact(length).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
     File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
