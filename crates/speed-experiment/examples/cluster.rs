@@ -4,8 +4,8 @@
 //! TEACHERS is written by `scripts/reference-teachers`. COSTS has a line for every step of an experiment, in order:
 //! `experiment,step,units,shards,core_seconds,overhead,spreads,measured`. The core-seconds are of a unit, by default the mean of those TEACHERS
 //! that were trained on MACHINE; the overhead is that of a shard beside its units. Units of steps with `spreads` spread about their mean as
-//! those teachers did, each by itself. Cores are alike and free from the beginning, and a step begins when the one before has ended: waiting in the queue, shared memory and disks, and
-//! slow nodes are not in it.
+//! those teachers did, each by itself. Cores are alike and free from the beginning, and a step begins when the one before has ended: waiting
+//! in the queue, shared memory and disks, and slow nodes are not in it.
 //!
 //! ```console
 //! $ cargo run --release -p speed-experiment --example cluster -- costs.csv teachers.csv 2

@@ -43,7 +43,7 @@ pub use runner::{Shard, ShardReport, StageUnits, begin_run, check_run_id, run, r
 pub use step::{Step, Work as StepWork};
 pub use store::{
     FinishedResults, Lock, RunNoise, RunState, RunStatus, RunSummary, Worker, config_path, find_any_run, find_results,
-    find_run, list_runs, pages, run_in_use, slurm_folder, write_atomic,
+    find_run, list_runs, pages, read_small, run_in_use, slurm_folder, write_atomic,
 };
 pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep, run_sweep_until, sweep_id};
 pub use table::Table;

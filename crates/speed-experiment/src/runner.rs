@@ -10,8 +10,8 @@ use speed_accountant::QueryBatch;
 use speed_core::{Votes, printable_path};
 use speed_random::Streams;
 
-pub(crate) use self::shard::{QUERIES, folder_of, open_shards};
 pub use self::shard::{Shard, ShardReport, run_shard};
+pub(crate) use self::shard::{folder_of, open_shards};
 pub use self::units::StageUnits;
 
 use self::shard::leave_word;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{AggregationKind, Config, ConfigError, DataSource, Sweep};
 use crate::cost::Cost;
-use crate::runner::{QUERIES, folder_of, open_shards};
-use crate::stages::StageNames;
+use crate::runner::{folder_of, open_shards};
+use crate::stages::{STUDENT, StageNames};
 use crate::store::{RunStore, ShardMark, SweepStore, report_path};
 
 /// Seconds of a shard of encrypted queries beside them: its keys, and the reading of votes.
@@ -174,14 +174,8 @@ impl<'a> Work<'a> {
                 Step::Students | Step::Report => false,
             }
         };
-        let units = match step {
-            Step::Data => None,
-            Step::Teachers => Some("teachers"),
-            Step::Votes => Some(QUERIES),
-            Step::Aggregate | Step::Labels => Some("aggregate"),
-            Step::Students | Step::Report => Some("student"),
-        };
-        let is_outdated = |run: &PathBuf| units.is_some_and(|kind| ShardMark::is_outdated(run, kind));
+        let stage = step.stage().unwrap_or(STUDENT);
+        let is_outdated = |run: &PathBuf| ShardMark::is_outdated(run, stage);
         (is_reported || self.configs.iter().all(is_finished)) && !self.runs().iter().any(is_outdated)
     }
 

@@ -33,6 +33,7 @@ pub(crate) use leases::{Holder, Lease, Leased, workers};
 pub use list::{RunNoise, RunSummary, list_runs};
 pub use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
+pub use read::read_small;
 pub(crate) use read::{read_report, read_stage_file, read_table};
 pub(crate) use record::FinishedStage;
 pub(crate) use remains::StageRemains;

@@ -99,9 +99,7 @@ impl<'a> Submission<'a> {
             run_options
                 .extend(options.experiment.overrides.iter().flat_map(|change| ["--set".to_owned(), change.clone()]));
         }
-        let program = std::env::current_exe().map_err(|source| {
-            Failure::from(ExperimentError::Io { action: "find", path: "the running program".into(), source })
-        })?;
+        let program = std::env::current_exe().map_err(ExperimentError::io("find", "the running program"))?;
         let place = Place {
             program: text(&program)?,
             working: text(&absolute(Path::new("."))?)?,
@@ -162,7 +160,7 @@ impl<'a> Submission<'a> {
             begin_run(self.config, self.results)?;
         }
         let logs = slurm_folder(&self.folder).join(LOGS);
-        std::fs::create_dir_all(&logs).map_err(failed("create", &logs))?;
+        std::fs::create_dir_all(&logs).map_err(ExperimentError::io("create", &logs))?;
         Ok(Jobs::lock(&self.folder)?)
     }
 
@@ -172,7 +170,7 @@ impl<'a> Submission<'a> {
         if self.is_sweep {
             // As it is now: `--run` stops a job whose config has changed.
             let config = &self.options.experiment.config;
-            let text = std::fs::read(config).map_err(failed("read", config))?;
+            let text = std::fs::read(config).map_err(ExperimentError::io("read", config))?;
             write_atomic(Path::new(&self.place.config), &text)?;
         }
         for script in scripts {
@@ -276,11 +274,6 @@ impl<'a> Submission<'a> {
         }
         print(&text)
     }
-}
-
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ExperimentError {
-    let path = path.to_path_buf();
-    move |source| ExperimentError::Io { action, path, source }
 }
 
 /// Says what became of a step; in a dry run its script and command, which is one of bash.

@@ -1,10 +1,10 @@
 //! The record of the jobs that Slurm was given for a run, in its folder.
 
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use speed_experiment::{ExperimentError, Lock, ResultsFault, Step, slurm_folder, write_atomic};
+use speed_experiment::{ExperimentError, Lock, ResultsFault, Step, read_small, slurm_folder, write_atomic};
 
 use super::programs::is_number;
 
@@ -14,8 +14,6 @@ const FILE: &str = "jobs.json";
 const MAX_SHARDS: usize = 4_000_001;
 /// The file by whose lock one process at a time submits.
 const LOCK: &str = "submit.lock";
-/// Bytes of it at most.
-const MAX_BYTES: u64 = 16 << 20;
 
 /// The jobs that Slurm was given for a run or sweep.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -62,13 +60,18 @@ impl Jobs {
     /// Reads the record of a run; none where there is none.
     pub(crate) fn read(run: &Path) -> Result<Option<Self>, ExperimentError> {
         let path = slurm_folder(run).join(FILE);
-        let failed = |source| ExperimentError::Io { action: "read", path: path.clone(), source };
-        let mut bytes = Vec::new();
-        match std::fs::File::open(&path) {
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-            file => file.and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes)).map_err(failed)?,
-        };
         let fault = |fault| ExperimentError::Results { path: path.clone(), fault };
+        let bytes = match read_small(&path) {
+            Ok(bytes) => bytes,
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => return Ok(None),
+                ErrorKind::FileTooLarge | ErrorKind::InvalidInput => {
+                    let expected = "a regular file of at most 16 MiB".to_owned();
+                    return Err(fault(ResultsFault::Unlikely { expected, found: error.to_string() }));
+                }
+                _ => return Err(ExperimentError::io("read", path)(error)),
+            },
+        };
         let read: Self = serde_json::from_slice(&bytes).map_err(|error| fault(ResultsFault::NotOurs(error)))?;
         // Results may be from anywhere: numbers go to Slurm's programs, and names into paths.
         let is_odd = |job: &&Submitted| {

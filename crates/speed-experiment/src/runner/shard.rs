@@ -29,9 +29,6 @@ pub struct Shard {
     of: usize,
 }
 
-/// The stage of the queries.
-pub(crate) const QUERIES: &str = "queries";
-
 /// The stages that divide into units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -157,7 +154,7 @@ pub(super) fn leave_word(
     let place = |name: &StageName| names.all().position(|other| other == name);
     let end = last.map_or(usize::MAX, |last| place(last).unwrap_or_default());
     // Those that divide, and the queries, which are made in one piece before some of them.
-    for kind in Kind::ALL.map(Kind::name).into_iter().chain([QUERIES]) {
+    for kind in Kind::ALL.map(Kind::name).into_iter().chain([&*names.queries]) {
         let done = names.last_called(kind).ok().and_then(place);
         if done.is_some_and(|done| done <= end) {
             ShardMark::write_all(store, kind, before(names, kind))?;

@@ -10,7 +10,7 @@ use speed_core::Digest;
 
 use super::context::Context;
 use crate::error::{ExperimentError, ResultsFault};
-use crate::store::{ARITHMETIC as FILE, Identity, RunStore, StageFolder};
+use crate::store::{ARITHMETIC, Identity, RunStore, StageFolder};
 
 /// Returns the identity of a stage that computes networks, with the kind of machine among its inputs.
 ///
@@ -29,9 +29,9 @@ pub(super) fn identify(
     }
     let here = context.arithmetic;
     for remains in all {
-        let kinds = remains.read(FILE).unwrap_or_default();
+        let kinds = remains.read(ARITHMETIC).unwrap_or_default();
         let Some(first) = kinds.lines().next().filter(|first| *first != here) else { continue };
-        inputs[FILE] = json!(first);
+        inputs[ARITHMETIC] = json!(first);
         let identity = Identity::new(stage, stage, code_version, inputs.clone());
         if remains.is_of(identity.fingerprint) {
             if !context.mix_machines {
@@ -44,7 +44,7 @@ pub(super) fn identify(
             return Ok(identity);
         }
     }
-    inputs[FILE] = json!(here);
+    inputs[ARITHMETIC] = json!(here);
     Ok(Identity::new(stage, stage, code_version, inputs))
 }
 
@@ -59,18 +59,17 @@ pub(super) fn note(context: &Context<'_>, folder: &StageFolder) -> Result<(), Ex
             .read_partial(name)
             .is_some_and(|text| String::from_utf8_lossy(&text).lines().any(|line| line == kind.trim_end()))
     };
-    folder.write_first(FILE, kind.as_bytes())?;
-    if is_noted(FILE) {
+    if is_noted(ARITHMETIC) {
         return Ok(());
     }
     // A file a kind: machines that come together write none of the same.
-    let own = format!("{FILE}-{}", &Digest::of(context.arithmetic).to_hex()[..8]);
+    let own = format!("{ARITHMETIC}-{}", &Digest::of(context.arithmetic).to_hex()[..8]);
     if is_noted(&own) { Ok(()) } else { folder.write(&own, kind.as_bytes()) }
 }
 
 /// Returns the kinds of machine that computed the networks of a run.
 pub(crate) fn kinds(store: &RunStore) -> Vec<String> {
-    let stages = store.stage_names().into_iter().flat_map(|name| store.remains_of(&name).read_all(FILE));
+    let stages = store.stage_names().into_iter().flat_map(|name| store.remains_of(&name).read_all(ARITHMETIC));
     let kinds: BTreeSet<String> = stages.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
     kinds.into_iter().collect()
 }
@@ -93,23 +92,28 @@ mod tests {
     use crate::store::FinishedStage;
     use speed_core::ExitCode;
 
+    /// The context of a process on a machine of no kind.
+    fn context<'a>(config: &'a Config, store: &'a RunStore, device: &'a Device) -> Context<'a> {
+        Context {
+            config,
+            store,
+            streams: Streams::new(1),
+            threads: NonZeroUsize::MIN,
+            device,
+            arithmetic: "",
+            mix_machines: false,
+            latency_wait: Duration::ZERO,
+            progress: &Silent,
+        }
+    }
+
     #[test]
     fn what_one_kind_of_machine_began_another_does_not_go_on_with_without_a_word() {
         let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
         let results = tempfile::tempdir().expect("a folder");
         let store = RunStore::open(results.path(), &config, &Environment::current("test")).expect("a store");
         let device = Device::open(ComputeDevice::Cpu).expect("a processor");
-        let on = |arithmetic, mix_machines| Context {
-            config: &config,
-            store: &store,
-            streams: Streams::new(1),
-            threads: NonZeroUsize::MIN,
-            device: &device,
-            arithmetic,
-            mix_machines,
-            latency_wait: Duration::ZERO,
-            progress: &Silent,
-        };
+        let on = |arithmetic, mix_machines| Context { arithmetic, mix_machines, ..context(&config, &store, &device) };
         let inputs = |context: &Context<'_>, images: u32| identify(context, "teachers", 1, json!({ "images": images }));
         let begin = |context: &Context<'_>, images: u32| {
             let folder = store.unfinished(&inputs(context, images).expect("one kind")).expect("a folder");
@@ -194,17 +198,7 @@ mod tests {
         let results = tempfile::tempdir().expect("a folder");
         let store = RunStore::join(results.path(), &config, true).expect("a store");
         let device = Device::open(ComputeDevice::Cpu).expect("a processor");
-        let on = |arithmetic, mix_machines| Context {
-            config: &config,
-            store: &store,
-            streams: Streams::new(1),
-            threads: NonZeroUsize::MIN,
-            device: &device,
-            arithmetic,
-            mix_machines,
-            latency_wait: Duration::ZERO,
-            progress: &Silent,
-        };
+        let on = |arithmetic, mix_machines| Context { arithmetic, mix_machines, ..context(&config, &store, &device) };
         let stage = Training(StageNames::of(&config).teachers.expect("teachers"));
         let (first, second) = (on("tiles-1", true), on("vectors-2", true));
         // Both look before either begins.

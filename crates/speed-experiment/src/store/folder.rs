@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::atomic::{write_atomic, write_json, write_new, write_new_secret, write_secret};
+use super::atomic::{write_atomic, write_json, write_new_secret, write_secret};
 use super::beginning;
 use super::fingerprint::{Fingerprint, Identity};
 use super::layout::CHARGED;
@@ -40,7 +40,7 @@ pub(crate) struct StageFolder {
 #[derive(Serialize, Deserialize)]
 struct Unit<M> {
     /// The stage that it is a unit of: whoever worked on another in a folder that was renamed meanwhile leaves nothing that counts.
-    of: Option<Fingerprint>,
+    of: Fingerprint,
     payload_sha256: Fingerprint,
     /// The kind of machine that did it, where its bits depend on that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +53,7 @@ struct Unit<M> {
 #[derive(Serialize, Deserialize)]
 struct Sealed<M> {
     /// The stage that it is a unit of.
-    of: Option<Fingerprint>,
+    of: Fingerprint,
     sha256: Fingerprint,
     value: M,
 }
@@ -116,7 +116,7 @@ impl StageFolder {
     /// Writes any file of the stage.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the disk refuses, or the folder is another stage's by now.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.check()?;
         write_atomic(&self.folder.join(name), bytes)
@@ -125,7 +125,7 @@ impl StageFolder {
     /// Writes a JSON file of the stage.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the disk refuses, or the folder is another stage's by now.
     pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.check()?;
         write_json(&self.folder.join(name), value)
@@ -190,7 +190,7 @@ impl StageFolder {
         self.write(&unit_payload(name), payload)?;
         self.write_json(
             &unit_meta(name),
-            &Unit { of: Some(self.fingerprint), payload_sha256, arithmetic: Some(arithmetic.to_owned()), meta },
+            &Unit { of: self.fingerprint, payload_sha256, arithmetic: Some(arithmetic.to_owned()), meta },
         )?;
         self.know(name, payload_sha256);
         Ok(())
@@ -200,7 +200,7 @@ impl StageFolder {
     pub(crate) fn read_unit<M: DeserializeOwned>(&self, name: &str) -> Option<(M, Option<String>)> {
         let unit: Unit<M> = serde_json::from_slice(&self.read_partial(&unit_meta(name))?).ok()?;
         let payload = self.read_partial(&unit_payload(name))?;
-        (unit.of == Some(self.fingerprint) && Fingerprint::of_bytes(&payload) == unit.payload_sha256).then(|| {
+        (unit.of == self.fingerprint && Fingerprint::of_bytes(&payload) == unit.payload_sha256).then(|| {
             self.know(name, unit.payload_sha256);
             (unit.meta, unit.arithmetic)
         })
@@ -219,25 +219,14 @@ impl StageFolder {
             path: self.folder.join(unit_meta(name)),
             fault: ResultsFault::NotOurs(source),
         })?;
-        self.write_json(
-            &unit_meta(name),
-            &Sealed { of: Some(self.fingerprint), sha256: Fingerprint::of(&value), value },
-        )
+        self.write_json(&unit_meta(name), &Sealed { of: self.fingerprint, sha256: Fingerprint::of(&value), value })
     }
 
     /// Reads such a unit; one that is damaged counts as not done.
     pub(crate) fn read_sealed<M: DeserializeOwned>(&self, name: &str) -> Option<M> {
         let unit: Sealed<serde_json::Value> = serde_json::from_slice(&self.read_partial(&unit_meta(name))?).ok()?;
-        let counts = unit.of == Some(self.fingerprint) && Fingerprint::of(&unit.value) == unit.sha256;
+        let counts = unit.of == self.fingerprint && Fingerprint::of(&unit.value) == unit.sha256;
         counts.then(|| serde_json::from_value(unit.value).ok()).flatten()
-    }
-
-    /// Writes a file unless it is there, whoever else is writing it.
-    ///
-    /// # Errors
-    /// If the disk refuses.
-    pub(crate) fn write_first(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
-        write_new(&self.folder.join(name), bytes).map(drop)
     }
 
     /// Reads any file that an earlier attempt left.
@@ -259,7 +248,7 @@ impl StageFolder {
     /// Writes the record. `outputs` name the files that the fingerprint determines; others may hold times.
     ///
     /// # Errors
-    /// If an output is missing or the disk refuses.
+    /// If an output is missing, the disk refuses, or the folder is another stage's by now.
     pub(crate) fn finish(self, outputs: &[String]) -> Result<FinishedStage, ExperimentError> {
         self.check()?;
         let known = self.known.into_inner().unwrap_or_else(PoisonError::into_inner);

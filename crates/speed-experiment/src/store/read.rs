@@ -55,7 +55,7 @@ fn read_part(path: &Path) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// If it is none, or cannot be read.
-pub(super) fn read_small(path: &Path) -> IoResult<Vec<u8>> {
+pub fn read_small(path: &Path) -> IoResult<Vec<u8>> {
     read_whole(path, MAX_PART)
 }
 

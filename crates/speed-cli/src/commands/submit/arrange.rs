@@ -1,5 +1,6 @@
 //! What is to be submitted: what is neither done nor in Slurm's hands.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use speed_experiment::{Step, StepWork};
@@ -11,7 +12,7 @@ use crate::slurm::{Jobs, Seen, Submitted};
 const SHARDS: usize = 100;
 
 /// Tasks that a dependency names at most: sbatch takes no argument of any length.
-const MOST_NAMED: usize = 5000;
+const MOST_NAMED: usize = 4000;
 
 /// What becomes of a step.
 #[derive(Debug)]
@@ -56,9 +57,11 @@ fn order(
     let wanted = shards.map(NonZeroUsize::get).or(last).or(jobs.wanted_shards).unwrap_or(SHARDS);
     let of = if step.is_divided() { wanted.min(work.units(step)).max(1) } else { 1 };
     let open = if step.is_divided() { work.open_shards(step, of)? } else { Vec::new() };
-    let (mut alive, mut stale, mut taken) = (Vec::new(), Vec::new(), Vec::new());
+    let open = BTreeSet::from_iter(open);
+    let (mut alive, mut stale, mut taken) = (Vec::new(), Vec::new(), BTreeSet::new());
     for job in jobs.of(step) {
-        let tasks: Vec<&Seen> = seen.iter().filter(|task| task.job == job.job && task.is_alive()).collect();
+        let (tasks, ended): (Vec<&Seen>, Vec<&Seen>) =
+            seen.iter().filter(|task| task.job == job.job).partition(|task| task.is_alive());
         if tasks.is_empty() {
             continue;
         }
@@ -69,20 +72,12 @@ fn order(
         if job.of != of {
             return Err(other_number(step, of, job));
         }
-        let living: Vec<usize> = tasks.iter().filter_map(|task| task.task).collect();
-        let ended = |shard: usize| seen.iter().find(|task| task.job == job.job && task.task == Some(shard));
-        let is_well = |shard: &usize| match ended(*shard) {
-            _ if living.contains(shard) => true,
-            Some(task) => task.state == "COMPLETED",
-            // Slurm has forgotten it.
-            None => living.len() > MOST_NAMED && !open.contains(shard),
-        };
-        let is_whole = job.shards.iter().all(is_well);
-        alive.extend(worth_waiting_for(job, &living, is_whole));
+        let living: BTreeSet<usize> = tasks.iter().filter_map(|task| task.task).collect();
+        alive.extend(worth_waiting_for(job, &living, &ended, &open));
         taken.extend(living);
     }
     let todo = if step.is_divided() {
-        let todo: Vec<usize> = open.into_iter().filter(|shard| !taken.contains(shard)).collect();
+        let todo: Vec<usize> = open.difference(&taken).copied().collect();
         Some(todo).filter(|todo| !todo.is_empty())
     } else {
         (alive.is_empty() && !work.is_done(step)).then(Vec::new)
@@ -92,8 +87,20 @@ fn order(
 
 /// Returns what comes before a job behind `job`: all of it, or those of its tasks that live where another one is not known to have ended
 /// well, since nothing can come behind a whole array of which a part failed, whoever did its shard later.
-fn worth_waiting_for(job: &Submitted, living: &[usize], is_whole: bool) -> Vec<String> {
-    match is_whole {
+fn worth_waiting_for(
+    job: &Submitted,
+    living: &BTreeSet<usize>,
+    ended: &[&Seen],
+    open: &BTreeSet<usize>,
+) -> Vec<String> {
+    let ended: BTreeMap<usize, &Seen> = ended.iter().filter_map(|task| Some((task.task?, *task))).collect();
+    let is_well = |shard: &usize| match ended.get(shard) {
+        _ if living.contains(shard) => true,
+        Some(task) => task.state == "COMPLETED",
+        // Slurm has forgotten it.
+        None => living.len() > MOST_NAMED && !open.contains(shard),
+    };
+    match job.shards.iter().all(is_well) {
         true => vec![job.job.clone()],
         false => living.iter().map(|task| format!("{}_{task}", job.job)).collect(),
     }

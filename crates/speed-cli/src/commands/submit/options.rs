@@ -64,8 +64,7 @@ pub(super) fn check(options: &SubmitOptions) -> Result<(), Failure> {
 
 /// Returns a path from the root, which every machine that sees the folder finds.
 pub(in crate::commands) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    let failed = |source| ExperimentError::Io { action: "find", path: path.to_path_buf(), source };
-    Ok(std::path::absolute(path).map_err(failed)?)
+    Ok(std::path::absolute(path).map_err(ExperimentError::io("find", path))?)
 }
 
 /// Returns a path as text, which a script can hold.
