@@ -294,13 +294,13 @@ impl<'a> Work<'a> {
         let Some(asked) = ask(context, names, Some(images), None)? else { return Ok(()) };
         let Some(rows) = label_rows(context, names, &asked, None)? else { return Ok(()) };
         let courses = courses(context.config, &asked.queries, &rows);
-        let students = StudentShare::new(context, student, images, &courses);
-        let identities = students.identities()?;
+        let students = StudentShare::new(context, student, images, &courses)?;
+        let identities = students.identities();
         let mine: Vec<usize> =
             (0..identities.len()).filter(|&unit| !self.number(&identities[unit], 1).is_empty()).collect();
         self.here += students.train(&mine)?;
         // Of the first kind of machine, where another began some of them in the meantime.
-        let identities = students.identities()?;
+        let identities = students.identities();
         let marks = mine.iter().map(|&unit| StageMark::of(context.store, &identities[unit], Vec::new()));
         self.marks.extend(marks);
         Ok(())

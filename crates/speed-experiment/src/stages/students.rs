@@ -10,7 +10,7 @@ pub(crate) use student::{Course, Labelled};
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::student::Student;
 use super::complete::{identified, identify, perform};
@@ -36,14 +36,8 @@ impl Students {
         images: &Images,
         courses: &[Course<'_>],
     ) -> Result<Self, ExperimentError> {
-        let stages = distinct(context, names, images, courses);
-        let epochs = stages.iter().map(|stage| u64::from(stage.epochs(context))).sum();
-        context.progress.started(names.kind());
-        context.progress.begin(&format!("train {} students", stages.len()), "epochs", epochs, 0);
-        let work = Training::new(context, &stages)?;
-        work.train(&(0..stages.len()).collect::<Vec<_>>())?;
-        context.progress.end(&format!("{} students trained", stages.len()));
-        context.progress.finished(names.kind(), false);
+        let work = Training::new(context, distinct(context, names, images, courses))?;
+        work.train(names, &(0..work.stages.len()).collect::<Vec<_>>())?;
         Ok(Self(work.into_runs()))
     }
 
@@ -79,20 +73,37 @@ const LEASE: &str = "student";
 /// The training of students, each a unit of work and a stage of its own.
 struct Training<'a> {
     context: &'a Context<'a>,
-    stages: &'a [Student<'a>],
-    identities: Vec<Identity>,
+    stages: Vec<Student<'a>>,
+    /// Each student's, that of the first kind of machine where another began it in the meantime.
+    identities: Mutex<Vec<Identity>>,
     runs: Mutex<Vec<StudentRun>>,
 }
 
 impl<'a> Training<'a> {
-    fn new(context: &'a Context<'a>, stages: &'a [Student<'a>]) -> Result<Self, ExperimentError> {
-        let identities = stages.iter().map(|stage| identify(context, stage)).collect::<Result<_, _>>()?;
-        Ok(Self { context, stages, identities, runs: Mutex::default() })
+    fn new(context: &'a Context<'a>, stages: Vec<Student<'a>>) -> Result<Self, ExperimentError> {
+        let identities: Vec<Identity> =
+            stages.iter().map(|stage| identify(context, stage)).collect::<Result<_, _>>()?;
+        Ok(Self { context, stages, identities: identities.into(), runs: Mutex::default() })
     }
 
     /// Sees to it that some students are trained, and returns how many were here.
-    fn train(&self, units: &[usize]) -> Result<usize, ExperimentError> {
-        share(self.context, units, Pace { threads: self.context.threads.get(), batch: 1 }, self)
+    fn train(&self, names: &StudentNames, units: &[usize]) -> Result<usize, ExperimentError> {
+        let Context { progress, threads, .. } = self.context;
+        let epochs = units.iter().map(|&unit| u64::from(self.stages[unit].epochs(self.context))).sum();
+        progress.started(names.kind());
+        progress.begin(&format!("train {} students", units.len()), "epochs", epochs, 0);
+        let done = share(self.context, units, Pace { threads: threads.get(), batch: 1 }, self)?;
+        progress.end(&format!("{} students trained", units.len()));
+        progress.finished(names.kind(), false);
+        Ok(done)
+    }
+
+    fn identities(&self) -> MutexGuard<'_, Vec<Identity>> {
+        self.identities.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn identity(&self, unit: usize) -> Identity {
+        self.identities()[unit].clone()
     }
 
     fn keep(&self, run: StudentRun) {
@@ -112,14 +123,14 @@ impl<'a> Training<'a> {
 
 impl Units for Training<'_> {
     fn place(&self, unit: usize) -> Result<(PathBuf, String), ExperimentError> {
-        let (context, identity) = (self.context, self.identities[unit].clone());
-        let place = |identity: &Identity| context.store.place_of(identity);
-        let (folder, _) = identified(context, &self.stages[unit], identity, place)?;
+        let place = |identity: &Identity| self.context.store.place_of(identity);
+        let (folder, identity) = identified(self.context, &self.stages[unit], self.identity(unit), place)?;
+        self.identities()[unit] = identity;
         Ok((folder, LEASE.to_owned()))
     }
 
     fn take(&self, unit: usize) -> Result<bool, ExperimentError> {
-        let is_done = self.context.store.done(&self.identities[unit]).is_some();
+        let is_done = self.context.store.done(&self.identity(unit)).is_some();
         if is_done {
             self.perform(unit, &AtomicBool::new(false))?;
         }
@@ -133,28 +144,27 @@ impl Units for Training<'_> {
 
 /// The students of a run, as shards know them.
 pub(crate) struct StudentShare<'a> {
-    context: &'a Context<'a>,
     names: &'a StudentNames,
-    stages: Vec<Student<'a>>,
+    work: Training<'a>,
 }
 
 impl<'a> StudentShare<'a> {
     /// Finds the students of the courses.
+    ///
+    /// # Errors
+    /// If inputs cannot be read.
     pub(crate) fn new(
         context: &'a Context<'a>,
         names: &'a StudentNames,
         images: &'a Images,
         courses: &'a [Course<'a>],
-    ) -> Self {
-        Self { context, names, stages: distinct(context, names, images, courses) }
+    ) -> Result<Self, ExperimentError> {
+        Ok(Self { names, work: Training::new(context, distinct(context, names, images, courses))? })
     }
 
-    /// Returns the identity of each.
-    ///
-    /// # Errors
-    /// If inputs cannot be read.
-    pub(crate) fn identities(&self) -> Result<Vec<Identity>, ExperimentError> {
-        Ok(Training::new(self.context, &self.stages)?.identities)
+    /// Returns the identity of each, as far as is known by now.
+    pub(crate) fn identities(&self) -> Vec<Identity> {
+        self.work.identities().clone()
     }
 
     /// Sees to it that some are trained, and returns how many were here.
@@ -162,13 +172,6 @@ impl<'a> StudentShare<'a> {
     /// # Errors
     /// If a training fails.
     pub(crate) fn train(&self, units: &[usize]) -> Result<usize, ExperimentError> {
-        let context = self.context;
-        let epochs = units.iter().map(|&unit| u64::from(self.stages[unit].epochs(context))).sum();
-        context.progress.started(self.names.kind());
-        context.progress.begin(&format!("train {} students", units.len()), "epochs", epochs, 0);
-        let done = Training::new(context, &self.stages)?.train(units)?;
-        context.progress.end(&format!("{} students trained", units.len()));
-        context.progress.finished(self.names.kind(), false);
-        Ok(done)
+        self.work.train(self.names, units)
     }
 }
