@@ -15,7 +15,7 @@ use speed_aggregation::{
 };
 use speed_core::{Circuit, Randomness, VoteShape};
 
-/// A simulation: every run computes on the same ciphertexts.
+/// Simulated keys and noise: every run computes on the same ciphertexts.
 const RANDOMNESS: Randomness = Randomness::simulation([1; 32]);
 const TEACHERS: usize = 250;
 const CLASSES: usize = 10;
@@ -31,7 +31,7 @@ fn keys() -> Keys {
     Keys { secret: keys.secret, public: keys.public, evaluation: keys.evaluation.expand() }
 }
 
-/// A round of so many queries in which one of 250 teachers must answer.
+/// Returns a round with `queries` queries in which at least one of 250 teachers must answer.
 fn round(queries: usize, classes: usize) -> Round {
     let shape = VoteShape::new(TEACHERS, queries, classes).expect("a shape");
     Round::new(RoundSpec { min_teachers: 1, ..RoundSpec::new(b"bench", shape, 898) }).expect("valid")
@@ -59,7 +59,7 @@ fn answer(server: &Server) -> Vec<EncryptedAnswer> {
     answers.into_inner().expect("no panic")
 }
 
-/// One message of a hundred queries: a teacher's encryption, and the server's decoding and sum.
+/// Measures the message of one teacher for 100 queries: the teacher's encryption, and the server's decoding and sum.
 fn messages(criterion: &mut Criterion) {
     let (keys, round) = (keys(), round(100, CLASSES));
     criterion.bench_function("encrypt 100 queries", |bencher| bencher.iter(|| message(&keys, &round)));
@@ -73,7 +73,7 @@ fn messages(criterion: &mut Criterion) {
     });
 }
 
-/// One query on one thread: two classes (one comparison), and ten classes with either circuit.
+/// Measures one query on one thread: two classes (one comparison), and ten classes with either circuit.
 fn argmax(criterion: &mut Criterion) {
     let keys = keys();
     let mut group = criterion.benchmark_group("argmax");
@@ -91,7 +91,7 @@ fn argmax(criterion: &mut Criterion) {
     criterion.bench_function("open one answer", |bencher| bencher.iter(|| keys.secret.open(&answers[0])));
 }
 
-/// One operation, in its batches inside a tournament of ten classes.
+/// Measures one operation of each kind, in the batch sizes of a tournament of ten classes.
 fn operations(criterion: &mut Criterion) {
     let keys = keys();
     let server = server(&keys, &round(1, CLASSES), Circuit::Tournament);

@@ -5,7 +5,7 @@
 //! $ cargo run --release -p speed-aggregation --example cost -- sizes
 //! ```
 //!
-//! Peak memory is of the whole process: all roles, and the generation of keys. `scripts/bench-argmax` compares.
+//! Peak memory is that of the process: all roles and key generation. `scripts/bench-argmax` compares.
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
 use std::error::Error;
@@ -35,7 +35,7 @@ struct CostOptions {
     /// The measurement.
     #[arg(default_value = "tournament")]
     what: What,
-    /// Queries of the round; the server works on groups of four.
+    /// Queries of the round. The server works on groups of four.
     #[arg(long, default_value = "8")]
     queries: NonZeroUsize,
     /// Threads of the argmax.
@@ -48,9 +48,9 @@ struct CostOptions {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum What {
-    /// The tournament, in a whole round.
+    /// The tournament, in a complete round.
     Tournament,
-    /// All pairs, in a whole round.
+    /// All pairs, in a complete round.
     AllPairs,
     /// The paper's circuit with its parameters: the argmax only.
     Paper,
@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A round of the protocol: the argmax by kind of operation, and the other steps beside it.
+/// Runs a round of the protocol: the cost of the argmax by kind of operation, and that of the other steps.
 fn round(circuit: Circuit, options: &CostOptions) -> Result<Value, Box<dyn Error>> {
     let encrypted = Encrypted::new(&PARAMETERS, KEYS, b"cost", options.threads)?.with_circuit(circuit)?;
     let votes = votes(options.queries.get())?;
@@ -110,7 +110,7 @@ fn round(circuit: Circuit, options: &CostOptions) -> Result<Value, Box<dyn Error
     }))
 }
 
-/// The paper's circuit on the sums of the same votes.
+/// Runs the paper's circuit on the sums of the same votes.
 fn paper(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
     let paper = PaperArgmax::new(KEYS, TEACHERS)?;
     let votes = votes(options.queries.get())?;
@@ -138,12 +138,12 @@ fn paper(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
         },
         "evaluation_key_memory_bytes": paper.bootstrapping_key_size(),
         "peak_memory_bytes": peak_memory_bytes()?,
-        // One ciphertext a count; nothing is packed.
+        // One ciphertext per count; nothing is packed.
         "message_bytes": { "1": CLASSES * PaperArgmax::ciphertext_size(), "100": 100 * CLASSES * PaperArgmax::ciphertext_size() },
     }))
 }
 
-/// Bytes of keys and messages as they travel.
+/// Returns the bytes of keys and messages on the wire.
 fn sizes() -> Result<Value, Box<dyn Error>> {
     let keys = generate_keys(&PARAMETERS, &KEYS)?;
     let message = |queries: usize| -> Result<usize, Box<dyn Error>> {
@@ -158,8 +158,8 @@ fn sizes() -> Result<Value, Box<dyn Error>> {
     }))
 }
 
-/// Seven teachers of ten vote for the same class and the others at random, so that every circuit can find it. The time does
-/// not depend on votes.
+/// Returns votes in which seven teachers of ten vote for the same class and the others at random, so that every circuit
+/// finds the winner. The time does not depend on the votes.
 fn votes(queries: usize) -> Result<NoisyVotes, Box<dyn Error>> {
     let mut rng = Streams::new(1).stream("cost", 0);
     let mut values = vec![0; TEACHERS * queries * CLASSES];
@@ -171,7 +171,7 @@ fn votes(queries: usize) -> Result<NoisyVotes, Box<dyn Error>> {
     Ok(NoisyVotes::new(VoteShape::new(TEACHERS, queries, CLASSES)?, NOISE_BOUND, values)?)
 }
 
-/// The most memory that this process has held so far (Linux).
+/// Returns the peak memory of this process, in bytes (Linux).
 fn peak_memory_bytes() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/self/status")?;

@@ -4,7 +4,7 @@
 //! $ RAYON_NUM_THREADS=1 cargo run --release -p speed-aggregation --features proofs --example proof-cost -- 100
 //! ```
 //!
-//! The argument is the number of queries. One line of JSON: processor seconds, and bytes of the proof.
+//! The argument is the number of queries. Prints one line of JSON: processor seconds, and bytes of the proof.
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
 use std::error::Error;
@@ -15,7 +15,7 @@ use speed_aggregation::{Encrypted, Parameters, ProofKey, Round, RoundSpec, Teach
 use speed_core::{Randomness, VoteShape};
 
 const KEYS: Randomness = Randomness::simulation([1; 32]);
-/// A teacher's value is at most half of two to this, in votes.
+/// log2 of the range of a teacher's value: its absolute value is at most `2^(RANGE_LOG - 1)` votes.
 const RANGE_LOG: u32 = 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns what `work` gives, and its processor seconds where the system tells them.
+/// Returns the result of `work` and its processor seconds, if the system reports them.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Option<f64>) {
     let start = processor_time();
     let outcome = work();

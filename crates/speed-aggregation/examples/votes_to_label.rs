@@ -1,4 +1,4 @@
-//! From votes to a label: five teachers vote on one image, and the student alone learns which class won.
+//! From votes to a label: five teachers vote on one image, and only the student learns which class won.
 //!
 //! ```console
 //! $ cargo run --release -p speed-aggregation --example votes_to_label
@@ -17,20 +17,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let shape = VoteShape::new(votes.len(), 1, 10)?;
     let randomness = Randomness::OperatingSystem;
 
-    // Noise of scale 1/gamma votes in all, in shares of the teachers. Its bound decides which parameters are exact.
+    // Noise of scale 1/gamma votes in total, shared among the teachers. Its bound decides which parameters are exact.
     let noise = PrivacyNoise::named("discrete-laplace", 2.0)?;
     let noise_bound = noise.bound(shape)?;
     let parameters = Encoding::choose_parameters(shape.classes(), VoteRange::new(shape.teachers(), noise_bound))?;
 
-    // The student: keys for everyone, and the terms of the round.
+    // The student generates the keys of all parties and states the terms of the round.
     let keys = generate_keys(&parameters, &randomness)?;
     let spec = RoundSpec::new(b"votes to a label", shape, noise_bound);
     let round = Round::new(RoundSpec { mechanism: Some(noise.mechanism()), ..spec })?;
 
-    // The server: it has no key that decrypts.
+    // The server has no key that decrypts.
     let mut server = Server::new(keys.evaluation.expand(), round.clone())?;
 
-    // Each teacher: its vote plus its share of the noise, encrypted under the student's key.
+    // Each teacher encrypts its vote plus its share of the noise under the student's key.
     let share = noise.share_of(shape.teachers())?;
     for (index, vote) in votes.into_iter().enumerate() {
         let values = teacher_values(shape, &[vote], Some((&share, &randomness)))?;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         server.add(&message)?;
     }
 
-    // The server: sum and argmax on ciphertexts. The student: the label, and nothing else.
+    // The server computes sum and argmax on ciphertexts. The student learns the label and nothing else.
     let answers = server.argmax(std::thread::available_parallelism()?, &|_, _| {})?;
     match keys.secret.open(&answers[0])? {
         Outcome::Label(label) => println!("the teachers' label is {label}"),

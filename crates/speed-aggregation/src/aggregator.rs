@@ -1,4 +1,4 @@
-//! One interface for aggregation in the clear and under encryption.
+//! A common interface for aggregation in the clear and under encryption.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ use crate::votes::NoisyVotes;
 
 /// Turns noisy votes into labels. [`ClearText`] and [`Encrypted`](crate::Encrypted) give the same outcomes.
 pub trait Aggregator {
-    /// Returns the outcome of every query. `on_query` is called, possibly from several threads, when a query's argmax is done,
-    /// with its index and the time it took.
+    /// Returns the outcome of every query. Calls `on_query` with a query's index and duration when its argmax is done,
+    /// possibly from several threads.
     ///
     /// # Errors
     /// If the votes cannot be aggregated exactly, or a step fails.
@@ -34,32 +34,33 @@ pub trait Aggregator {
 /// The labels of a round, and their cost. Times are wall-clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aggregated {
-    /// The outcome of every query: the winning class, ties going to the lowest, or no answer below the threshold.
+    /// The outcome of every query: the winning class (the lowest on a tie), or no answer if the maximum is below the
+    /// threshold.
     pub outcomes: Vec<Outcome>,
-    /// Time of every query's argmax on its thread.
+    /// Time of each query's argmax on its thread.
     pub query_times: Vec<Duration>,
-    /// Bytes that one teacher sends for the whole round; 0 in the clear.
+    /// Bytes that one teacher sends for the round; 0 in the clear.
     pub message_bytes: usize,
-    /// Bytes that the server sends to the student for the whole round; 0 in the clear.
+    /// Bytes that the server sends to the student for the round; 0 in the clear.
     pub answer_bytes: usize,
-    /// Generation of the keys, once for all rounds of an aggregator.
+    /// Time of key generation, once for all rounds of an aggregator.
     pub key_generation: Duration,
-    /// All teachers' encryptions.
+    /// Time of all teachers' encryptions.
     pub encryption: Duration,
-    /// The server's decoding and sum.
+    /// Time of the server's decoding and sum.
     pub sum: Duration,
-    /// The argmax of all queries.
+    /// Time of the argmax of all queries.
     pub argmax: Duration,
-    /// Processor time of the process during the argmax, where the system tells it; none in the clear.
+    /// Processor time of the process during the argmax, if the system reports it; `None` in the clear.
     pub argmax_processor: Option<Duration>,
-    /// The student's decryptions.
+    /// Time of the student's decryptions.
     pub opening: Duration,
-    /// The operations of the argmax circuits, by kind; none in the clear.
+    /// Operations of the argmax circuits by kind; none in the clear.
     pub work: Work,
 }
 
 impl Aggregated {
-    /// Returns the label of every query; none where the query has no answer.
+    /// Returns the label of every query, or `None` if the query has no answer.
     #[must_use]
     pub fn labels(&self) -> Vec<Option<u8>> {
         self.outcomes.iter().map(|outcome| outcome.label()).collect()
@@ -75,7 +76,7 @@ pub enum AggregationError {
     /// The votes' range or classes have no exact encoding.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
-    /// The noise exceeded its bound so far that a comparison would be wrong.
+    /// The noise exceeded its bound by so much that a comparison would be wrong.
     #[error("query {query}: the noise exceeded its bound: {source}")]
     NoiseBound {
         /// The query.
@@ -99,7 +100,7 @@ pub enum AggregationError {
         /// The reason.
         source: DecodeError,
     },
-    /// The server refused.
+    /// The server refused a message or a step.
     #[error(transparent)]
     Server(#[from] ServerError),
     /// An answer could not be read.
@@ -108,7 +109,7 @@ pub enum AggregationError {
     /// The student could not open an answer.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The operating system gave no randomness.
+    /// The operating system provided no randomness.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
     /// The threads could not be started.
@@ -119,8 +120,8 @@ pub enum AggregationError {
     Circuit(#[from] InexactCircuit),
 }
 
-/// Aggregation by a trusted party: sums and compares in the clear. The reference for [`Encrypted`](crate::Encrypted),
-/// with the same rule for ties.
+/// Aggregation by a trusted party, which sums and compares in the clear. The reference for
+/// [`Encrypted`](crate::Encrypted), with the same rule for ties.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClearText;
 
@@ -181,7 +182,7 @@ mod tests {
         assert_eq!(result.labels(), [2, 2, 1, 1].map(Some));
         assert_eq!(*seen.lock().expect("no panic"), [0, 1, 2, 3]);
         assert_eq!((result.query_times.len(), result.message_bytes), (4, 0));
-        // Maxima are 3, 1, 4 and 3; one that reaches the threshold wins.
+        // The maxima are 3, 1, 4 and 3; a maximum equal to the threshold wins.
         let confident = ClearText.aggregate(&votes.with_threshold(3), &|_, _| {}).expect("clear text cannot fail");
         assert_eq!(confident.labels(), [Some(2), None, Some(1), Some(1)]);
     }

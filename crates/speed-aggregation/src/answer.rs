@@ -8,14 +8,13 @@ use crate::round::Round;
 
 /// The encrypted winner of one query.
 ///
-/// # What it carries
-/// The phase is the code of the winning class plus an error, and nothing else: the last bootstrap writes the code out of
-/// a table, so the winning count is not in the answer, and losing counts never are. The ciphertext is then
-/// re-randomised with a fresh public-key encryption of zero, so its mask tells the student nothing about the bootstrap
-/// that made it, and flooded with noise uniform on `[-2^58, 2^58]`, which hides the error of the bootstrap before it. That error is
-/// the only way left in which counts could show (they steer the rotation that makes it); it is flooded three times, and
-/// docs/homomorphic-argmax.md, section 7, has the distance that is left. The mask hides by ring-LWE with the phase, which the
-/// student decrypts, as a hint.
+/// # Contents
+/// The phase is the code of the winning class plus an error. The last bootstrap reads the code from a table, so the
+/// answer contains neither the winning count nor the losing ones. The server then adds a fresh public-key encryption of
+/// zero, so the mask reveals nothing about the bootstrap that made it, and floods the body with noise uniform on
+/// `[-2^58, 2^58]`, which hides the error of that bootstrap. Only this error could still reveal counts, because they
+/// steer the rotation that produces it. It is flooded three times; docs/homomorphic-argmax.md, section 7, bounds the
+/// remaining distance. Ring-LWE hides the mask, with the phase that the student decrypts as a hint.
 ///
 /// Content on the wire (after the envelope of 12 bytes, before the checksum of 16): key id (32), round id (32), query
 /// (4), classes (4), flags (4; bit 0: "no answer" is possible), 2049 words of 8 bytes for each digit of the outcome
@@ -40,7 +39,7 @@ pub enum OpenError {
         /// The answer's key.
         found: KeyId,
     },
-    /// The answer decrypts to an outcome that does not exist.
+    /// The answer decrypts to an outcome that the round does not have.
     #[error(
         "query {query} decrypts to outcome {code} of {outcomes}: the answer was damaged or not made by the circuit"
     )]
@@ -54,7 +53,7 @@ pub enum OpenError {
     },
 }
 
-/// Words of one ciphertext of an answer. All parameter sets of this format version share it.
+/// Words of one ciphertext of an answer, the same for all parameter sets of this format version.
 pub(crate) const WORDS: usize = Parameters::TOURNAMENT_128.polynomial_size + 1;
 
 /// The bit of the flags for [`Outcomes::no_answer`].
@@ -95,13 +94,13 @@ impl Content for EncryptedAnswer {
 }
 
 impl EncryptedAnswer {
-    /// Makes an answer; `words` holds one ciphertext for each digit of the outcome.
+    /// Makes an answer from `words`, which holds one ciphertext for each digit of the outcome.
     pub(crate) fn new(key: KeyId, round: RoundId, query: usize, outcomes: Outcomes, words: Vec<u64>) -> Self {
         debug_assert_eq!(words.len(), outcomes.digits() * WORDS);
         Self { key, round, query, outcomes, words }
     }
 
-    /// Returns the key under which it is encrypted.
+    /// Returns the key under which the answer is encrypted.
     #[must_use]
     pub fn key(&self) -> KeyId {
         self.key
@@ -131,7 +130,7 @@ impl EncryptedAnswer {
         ENVELOPE + HEADER + outcomes.digits() * WORDS * size_of::<u64>()
     }
 
-    /// Returns the bytes that travel.
+    /// Returns the encoded bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.seal()

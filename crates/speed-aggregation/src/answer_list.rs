@@ -1,4 +1,4 @@
-//! A round's result as it travels: all answers, and the status of every teacher.
+//! A round's result on the wire: all answers, and the status of every teacher.
 
 use speed_core::{NoisePlacement, VoteShape};
 
@@ -9,8 +9,8 @@ use crate::outcome::Outcomes;
 use crate::round::Round;
 use crate::status::TeacherStatus;
 
-/// The result of a round: the encrypted answers to all its queries, and the status of every teacher, from which the
-/// honest ratio follows that the accountant must use.
+/// The result of a round: the encrypted answers to all its queries, and the status of every teacher. The statuses
+/// determine the honest ratio that the accountant must use.
 ///
 /// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
 ///
@@ -44,7 +44,7 @@ const CENTRAL_NOISE: u32 = 4;
 /// Bytes before the statuses: key id, round id, teachers, queries, classes and flags.
 const HEADER: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH + Flags::LENGTH;
 
-/// Answers that do not make a result.
+/// The reason why answers do not make a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerListError {
     /// A query without its answer.
@@ -53,7 +53,7 @@ pub enum AnswerListError {
         /// The first such query.
         query: usize,
     },
-    /// A number of statuses that is not that of the teachers.
+    /// The number of statuses differs from the number of teachers.
     #[error("{found} statuses, the round has {expected} teachers")]
     Statuses {
         /// Teachers of the round.
@@ -117,10 +117,11 @@ impl AnswerList {
     pub const MAX_BYTES: usize =
         ENVELOPE + HEADER + Round::MAX_TEACHERS + Round::MAX_QUERIES * 2 * WORDS * size_of::<u64>();
 
-    /// Puts the answers of `round`, in the order of its queries, and the teachers' statuses together.
+    /// Combines the answers of `round`, in the order of its queries, and the teachers' statuses.
     ///
     /// # Errors
-    /// If the answers are not exactly those to the round's queries in order, or there is not one status for each teacher.
+    /// If the answers are not exactly one for each query of the round, in order, or if there is not one status for each
+    /// teacher.
     pub fn new(
         round: &Round,
         key: KeyId,
@@ -161,13 +162,13 @@ impl AnswerList {
         self.shape
     }
 
-    /// Returns the outcomes that answers can have.
+    /// Returns the possible outcomes of a query.
     #[must_use]
     pub fn outcomes(&self) -> Outcomes {
         self.outcomes
     }
 
-    /// Returns whether the round is a simulation, whose noise protects nobody.
+    /// Returns whether the round is a simulation, whose noise protects no one.
     #[must_use]
     pub fn is_simulation(&self) -> bool {
         self.simulation
@@ -191,7 +192,7 @@ impl AnswerList {
         self.statuses.iter().filter(|&&status| status == TeacherStatus::Counted).count()
     }
 
-    /// Returns whether the result says of its round what the round itself says.
+    /// Returns whether shape, outcomes, randomness and noise placement are those of `round`.
     #[must_use]
     pub fn agrees_with(&self, round: &Round) -> bool {
         self.shape == round.shape()
@@ -200,9 +201,10 @@ impl AnswerList {
             && self.placement == round.placement()
     }
 
-    /// Returns the largest honest ratio (the paper's tau) that an accountant may use, if every counted teacher is honest:
-    /// the share of the noise that is in the sum. Without the server's noise it is counted teachers to all teachers, since
-    /// each adds one n-th; the noise of a server is whole whoever answers.
+    /// Returns the largest honest ratio (the paper's tau) that an accountant may use if every counted teacher is
+    /// honest: the share of the noise that is in the sum. If the teachers add the noise, this is the number of counted
+    /// teachers over that of all teachers, because each adds one n-th. If the server adds it, the ratio is 1,
+    /// regardless of which teachers answer.
     #[must_use]
     pub fn honest_ratio(&self) -> f64 {
         match self.placement {
@@ -226,7 +228,7 @@ impl AnswerList {
         ENVELOPE + HEADER + round.shape().teachers() + words * size_of::<u64>()
     }
 
-    /// Returns the bytes that travel.
+    /// Returns the encoded bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.seal()

@@ -1,8 +1,8 @@
-//! Ciphertext noise: the variance, by formula, of every operation of the circuits, and the failure bounds that follow.
+//! Ciphertext noise: formulas for the variance of every operation of the circuits, and the resulting failure bounds.
 //!
-//! Variances are in squared torus units (the torus is `2^64` units) unless they say buckets. Each formula is for binary
-//! keys, one mask polynomial, and TUniform(b) noise, whose variance is `(2^(2b+1) + 1) / 6`. They are those of tfhe-rs
-//! (core_crypto::commons::noise_formulas), written out for this crate's keys; a test compares the two.
+//! Variances are in squared torus units (the torus has `2^64` units) unless stated in buckets. Each formula is for
+//! binary keys, one mask polynomial, and TUniform(b) noise, whose variance is `(2^(2b+1) + 1) / 6`. The formulas are
+//! those of tfhe-rs (core_crypto::commons::noise_formulas), specialised to this crate's keys; a test compares the two.
 
 use crate::circuit::{FAN_IN, READ_OUTS, SUM_STEP};
 use crate::exact_circuit::ExactCircuit;
@@ -11,15 +11,15 @@ use crate::parameters::{Decomposition, Parameters};
 use crate::range::VoteRange;
 use crate::scales::DEAD_ZONE;
 
-/// The guarantee of a query, as base-2 logarithms of probabilities, from the model of ciphertext noise: phase errors are Gaussian
-/// with the variances of the formulas (as in tfhe's own parameter sets).
+/// The guarantee of a query, as base-2 logarithms of probabilities. The model is that phase errors are Gaussian with
+/// the variances of the formulas, as in tfhe's own parameter sets.
 ///
 /// # Failure
 ///
-/// With `s_j` the standard deviation at the input of scale `j` in buckets, `x_j = D u_j` the noiseless phase of a
-/// difference `D` at its unit `u_j`, dead zone `t_j` (0 for the finest, `j = 0`), half-circle `N`, and `Q` the Gaussian
-/// tail, a comparison errs only if the coarsest scale has the wrong sign, or does not know while the next finer one errs
-/// in the same sense, and so on. Without assuming independence,
+/// Let `s_j` be the standard deviation at the input of scale `j` in buckets, `x_j = D u_j` the noiseless phase of a
+/// difference `D` at its unit `u_j`, `t_j` the dead zone (0 for the finest scale, `j = 0`), `N` the half-circle, and
+/// `Q` the Gaussian tail. A comparison errs only if the coarsest scale has the wrong sign, or if it answers "don't
+/// know" and the next finer one errs in the same sense, and so on. Without assuming independence,
 ///
 /// ```text
 /// E_0     =  W_0
@@ -29,10 +29,10 @@ use crate::scales::DEAD_ZONE;
 /// Z_j     =  Q((x_j - t_j) / s_j) + Q((N - t_j - x_j) / s_j)     not the right sign
 /// C       =  2 Q(64 / s_c)                                       the sum of the signs is misread
 /// ```
-/// and `comparison` is the maximum over all `D` from 1/2 to the largest difference of the round plus 1/2; in a tournament,
-/// in the last round, where noise is largest. Every match can be lost for the winner only once, and a query has `K - 1`
-/// matches: `query` is the union bound over `K - 1` comparisons and the read-outs. In all pairs, the result is right if the
-/// winner's `K - 1` comparisons and all `K` thresholds are.
+/// and `comparison` is the maximum over all `D` from 1/2 to the largest difference of the round plus 1/2. In a
+/// tournament it is taken in the last round, where the noise is largest. The winner can lose every match only once, and
+/// a query has `K - 1` matches, so `query` is the union bound over `K - 1` comparisons and the read-outs. In all pairs,
+/// the result is right if the winner's `K - 1` comparisons and all `K` thresholds are right.
 ///
 /// # Distance
 /// A bound on the information in an answer beyond its winner: see [`crate::EncryptedAnswer`].
@@ -40,8 +40,8 @@ use crate::scales::DEAD_ZONE;
 pub struct Guarantee {
     /// log2 of the failure probability of one comparison, for the worst difference in the worst round.
     pub comparison_log2: f64,
-    /// log2 of the failure probability of all that follows comparisons: thresholds on numbers of wins (all pairs), the
-    /// read-outs, and the opening of the answer.
+    /// log2 of the failure probability of the steps after the comparisons: thresholds on numbers of wins (all pairs),
+    /// the read-outs, and the opening of the answer.
     pub read_out_log2: f64,
     /// log2 of the failure probability of one query: union bound over comparisons and read-out.
     pub query_log2: f64,
@@ -69,9 +69,10 @@ impl<'a> CiphertextNoise<'a> {
         self.p.bucket() as f64
     }
 
-    /// Returns the variance of a sum of public-key encryptions `(A r + e_1, B r + e_2 + m)` with `B = A s + e`, one of each
-    /// teacher: the phase error is `e r + e_2 - e_1 s`. The binary `r` has mean 1/2, which makes `e r` biased by a number
-    /// that depends on the key (through `e`) and adds up over teachers; over keys its variance is `N/4` that of `e`.
+    /// Returns the variance of a sum of public-key encryptions `(A r + e_1, B r + e_2 + m)` with `B = A s + e`, one
+    /// from each teacher: the phase error is `e r + e_2 - e_1 s`. The binary `r` has mean 1/2, so `e r` has a bias that
+    /// depends on the key (through `e`) and adds up over teachers. Over keys, the variance of the bias is `N/4` times
+    /// that of `e`.
     pub(crate) fn fresh_sum(&self) -> f64 {
         let (n, ring) = (self.range.teachers() as f64, self.ring());
         self.bias() + n * t_uniform(self.p.glwe_noise_log) * (ring / 4.0 + ring / 2.0 + 1.0)
@@ -83,22 +84,22 @@ impl<'a> CiphertextNoise<'a> {
         n * n * self.ring() / 4.0 * t_uniform(self.p.glwe_noise_log)
     }
 
-    /// Returns the variance of a key switch: `l N` products of a digit and a noisy key bit, and the part of the mask that
-    /// digits do not reach, against half of the key bits.
+    /// Returns the variance of a key switch: `l N` products of a digit and a noisy key bit, and the part of the mask
+    /// that digits do not reach, multiplied by half of the key bits.
     pub(crate) fn key_switch(&self) -> f64 {
         let d = self.p.key_switch;
         self.ring() * (d.levels as f64 * digit(d) * t_uniform(self.p.lwe_noise_log) + unreached(d) / 2.0)
     }
 
-    /// Returns the variance of the centred modulus switch to `2N` buckets: every mask element is rounded, against key bits
-    /// of +-1/2 after centring.
+    /// Returns the variance of the centred modulus switch to `2N` buckets: every mask element is rounded and multiplied
+    /// by a key bit of +-1/2 after centring.
     pub(crate) fn modulus_switch(&self) -> f64 {
         self.p.lwe_dimension as f64 / 48.0 * self.bucket().powi(2)
     }
 
-    /// Returns the variance of the output of a bootstrap: `n` external products, each with `2 l N` digit times noise
-    /// products, unreached parts of body and mask (half of the key bits, and half of the `n` rotations happen), and the
-    /// rounding of the Fourier transform.
+    /// Returns the variance of the output of a bootstrap: `n` external products, each with `2 l N` products of digit
+    /// and noise, the unreached parts of body and mask (half of the key bits, and half of the `n` rotations happen),
+    /// and the rounding of the Fourier transform.
     pub(crate) fn bootstrap(&self, d: Decomposition) -> f64 {
         let (n, ring, levels) = (self.p.lwe_dimension as f64, self.ring(), d.levels as f64);
         let key = 2.0 * levels * ring * digit(d) * t_uniform(self.p.glwe_noise_log);
@@ -111,9 +112,9 @@ impl<'a> CiphertextNoise<'a> {
         0.00705 * base * (d.levels as f64).powf(1.01827) * self.ring().powf(2.22003) * 2_f64.powf(1.01827)
     }
 
-    /// Returns the variance of an entry of a packed table of `N/4` (four scales: `N/2`) equal entries. The ciphertext noise of step
-    /// `k` of the trace is doubled by each of the steps after it and ends on the `2^k` multiples of `N / 2^k`; an entry
-    /// sums over those in its window.
+    /// Returns the variance of an entry of a packed table of `N/4` (four scales: `N/2`) equal entries. Each later step
+    /// of the trace doubles the ciphertext noise of step `k`, which ends on the `2^k` multiples of `N / 2^k`; an entry
+    /// sums those in its window.
     pub(crate) fn packing(&self) -> f64 {
         let d = self.p.trace;
         let ring = self.ring();
@@ -125,12 +126,12 @@ impl<'a> CiphertextNoise<'a> {
         (1..=steps).map(|k| step * 4_f64.powi(steps - k) * (window * 2_f64.powi(k)).max(1.0)).sum()
     }
 
-    /// Returns the variance that one match adds to the ciphertext noise of the winner that it passes on.
+    /// Returns the variance that one match adds to the ciphertext noise of its winner.
     pub(crate) fn selection(&self) -> f64 {
         self.bootstrap(self.p.select) + self.packing()
     }
 
-    /// Rounds of a tournament.
+    /// Returns the number of rounds of a tournament.
     fn rounds(&self) -> usize {
         self.layout.outcomes().next_power_of_two().trailing_zeros() as usize
     }
@@ -140,23 +141,24 @@ impl<'a> CiphertextNoise<'a> {
         self.fresh_sum() + rounds as f64 * self.selection()
     }
 
-    /// Returns the variance at the input of the bootstrap of one scale in a tournament, in buckets squared, between two
+    /// Returns the variance at the input of the bootstrap of one scale in a tournament, in squared buckets, between two
     /// contestants that have won `rounds` matches each.
     pub(crate) fn match_input(&self, scale: u64, rounds: usize) -> f64 {
-        // Two sums under one key share `e`, and so their biases may be correlated in any way: from neighbours under one mask, whose biases are nearly
-        // the same, to the last value of a mask and the first of the next, whose biases are nearly opposite. Opposite ones are the worst.
+        // Two sums under one key share `e`, so their biases may be correlated in any way. Neighbours under one mask
+        // have almost equal biases; the last value of a mask and the first of the next have almost opposite ones.
+        // Opposite biases are the worst case.
         let difference = 2.0 * self.contestant(rounds) + 2.0 * self.bias();
         let scaled = difference * (scale as f64).powi(2);
         (scaled + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
     }
 
-    /// Returns the same in all pairs, where both counts have been key-switched before they are subtracted.
+    /// Returns the same variance in all pairs, where both counts are key-switched before they are subtracted.
     pub(crate) fn pair_input(&self, scale: u64) -> f64 {
         self.match_input(scale, 0) + self.key_switch() / self.bucket().powi(2)
     }
 
-    /// Returns the variance at the input of a bootstrap of a sum of outputs of `summands` coarse bootstraps, in buckets
-    /// squared.
+    /// Returns the variance at the input of a bootstrap of a sum of `summands` outputs of coarse bootstraps, in squared
+    /// buckets.
     pub(crate) fn sum_input(&self, summands: usize) -> f64 {
         let sum = summands as f64 * self.bootstrap(self.p.bootstrap);
         (sum + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
@@ -170,7 +172,7 @@ impl<'a> CiphertextNoise<'a> {
         }
     }
 
-    /// Returns the variance at the input of a read-out of a digit of variance `digit`, in buckets squared, without the
+    /// Returns the variance at the input of a read-out of a digit of variance `digit`, in squared buckets, without the
     /// flooding.
     pub(crate) fn read_out_input(&self, digit: f64) -> f64 {
         (digit + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
@@ -199,8 +201,8 @@ impl<'a> CiphertextNoise<'a> {
         }
     }
 
-    /// Returns the failure bound of the read-outs and the opening of one digit, which lies half a sixteenth of the torus
-    /// from its neighbours, less the flooding.
+    /// Returns the failure bound of the read-outs and the opening of one digit. A digit is half a sixteenth of the
+    /// torus, less the flooding, away from its neighbours.
     fn read_outs(&self, circuit: ExactCircuit) -> f64 {
         let half_slot = self.ring() / 16.0;
         let flooding = |log: u32| 2_f64.powi(log as i32) / self.bucket();
@@ -212,7 +214,8 @@ impl<'a> CiphertextNoise<'a> {
         first + (READ_OUTS - 1) as f64 * next + opening
     }
 
-    /// Returns the failure bound of one comparison with these variances at its inputs (buckets squared), finest scale first.
+    /// Returns the failure bound of one comparison with these variances at its inputs (squared buckets), finest scale
+    /// first.
     fn comparison(&self, variances: &[f64]) -> f64 {
         let half_circle = self.ring();
         let scales: Vec<(f64, f64, f64)> = (self.layout.scales().zip(variances).enumerate())
@@ -233,8 +236,8 @@ impl<'a> CiphertextNoise<'a> {
         (0..=self.range.difference()).map(|d| error(d as f64 + 0.5)).fold(0.0, f64::max) + sum
     }
 
-    /// Bounds the total variation distance: flooding that is uniform on an interval of length `L` hides errors `e, e'` up
-    /// to a distance of `E|e - e'| / L`, and what one stage does not hide meets the next.
+    /// Bounds the total variation distance. Flooding that is uniform on an interval of length `L` hides errors `e, e'`
+    /// up to a distance of `E|e - e'| / L`; a difference that one stage does not hide reaches the next stage.
     fn distance_log2(&self, circuit: ExactCircuit) -> f64 {
         // E|e - e'| of two independent Gaussian errors is 2 / sqrt(pi) standard deviations.
         let stage = |variance: f64, log: u32| {
@@ -258,7 +261,7 @@ fn digit(d: Decomposition) -> f64 {
     (2_f64.powi(2 * d.base_log as i32) + 2.0) / 12.0
 }
 
-/// Returns the mean square of what a decomposition leaves out.
+/// Returns the mean square of the remainder of a decomposition.
 fn unreached(d: Decomposition) -> f64 {
     2_f64.powi(2 * (64 - (d.base_log * d.levels) as i32)) / 12.0
 }
@@ -350,7 +353,8 @@ mod tests {
 
     #[test]
     fn a_wider_range_or_less_precision_would_fail() {
-        // The bound is no constant: it sees both ends of the range, the gaps between scales, and every kind of noise.
+        // The bound is not a constant: it depends on both ends of the range, the gaps between scales, and every kind of
+        // noise.
         let p = Parameters::TOURNAMENT_128;
         let range = VoteRange::new(250, 1147);
         let layout = Layout::new(&p, 10, range).expect("in range");

@@ -1,8 +1,9 @@
 //! The argmax circuits on ciphertexts.
 //!
-//! Both compare two counts exactly at a few scales (`compare`). The tournament (`tournament`) lets the winner of a match go
-//! on with the digits of its class; all pairs (`all_pairs`) asks which class beats all others. Both give the digits of the
-//! winner, which `read_out` then writes anew, so that nothing but the winner is left in them.
+//! Both compare two counts exactly at a few scales (`compare`). The tournament (`tournament`) advances the winner of
+//! each match together with the digits of its class; all pairs (`all_pairs`) finds the class that beats all others.
+//! Both return the digits of the winner. `read_out` then refreshes the digits, so that they carry no information but
+//! the winner.
 
 mod all_pairs;
 mod compare;
@@ -33,8 +34,8 @@ pub use work::{Operations, Work};
 use crate::exact_circuit::ExactCircuit;
 
 impl Engine<'_> {
-    /// Computes the argmax of the encrypted counts of several queries (under the big key, one ciphertext per class), each as the
-    /// digits of its winner, least significant first.
+    /// Computes the argmax of the encrypted counts of several queries (under the big key, one ciphertext per class).
+    /// Each result is the digits of the winner, least significant first.
     pub(crate) fn argmax(&mut self, circuit: ExactCircuit, queries: &[Vec<Lwe>]) -> Vec<Vec<Lwe>> {
         match circuit {
             ExactCircuit::Tournament => self.tournament(queries),

@@ -1,7 +1,7 @@
-//! Bytes that travel: values in a fixed order, in an envelope with magic, version, kind and checksum.
+//! The wire format: values in a fixed order, in an envelope with magic, version, kind and checksum.
 //!
-//! A type that travels says with [`Encode`] how its fields follow each other, with [`Decode`] how they are read back under
-//! limits, and with [`Content`] which kind of envelope holds it. No type knows an offset.
+//! A wire type defines with [`Encode`] the order of its fields, with [`Decode`] how to read them back under limits, and
+//! with [`Content`] the kind of envelope that holds it. No type hard-codes an offset.
 
 mod bytes;
 mod envelope;

@@ -1,4 +1,4 @@
-//! The encoding of a round: a layout of its counts and outcomes with which every argmax is exact.
+//! The encoding of a round: a layout of its counts and outcomes in which every argmax is exact.
 
 use speed_core::Circuit;
 
@@ -9,16 +9,16 @@ use crate::parameters::Parameters;
 use crate::range::{RangeError, VoteRange};
 use crate::round::Round;
 
-/// log2 of the failure probability of a query that is allowed.
+/// log2 of the largest allowed failure probability of a query.
 const ALLOWED_FAILURE_LOG2: f64 = -128.0;
 
 /// The reason why a round has no exact encoding.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum EncodingError {
-    /// The counts can differ by more than the comparison can tell.
+    /// The counts can differ by more than the comparison supports.
     #[error(transparent)]
     Range(#[from] RangeError),
-    /// The number of outcomes is outside what an answer has room for.
+    /// The number of outcomes is outside the range of an answer.
     #[error("{found} outcomes: an answer has room for {min} to {max}")]
     Outcomes {
         /// The number of outcomes asked for.
@@ -28,12 +28,12 @@ pub enum EncodingError {
         /// The largest number supported.
         max: usize,
     },
-    /// The argmax would be wrong too often.
+    /// The argmax would fail too often.
     #[error("the argmax of a query would fail with probability 2^{found_log2:.1}, allowed is 2^{allowed_log2}")]
     Failure {
         /// log2 of the failure probability.
         found_log2: f64,
-        /// log2 of the probability that is allowed.
+        /// log2 of the largest allowed probability.
         allowed_log2: f64,
     },
     /// The circuit is never exact.
@@ -41,16 +41,16 @@ pub enum EncodingError {
     Circuit(#[from] InexactCircuit),
 }
 
-/// The places of the counts and outcomes of a round on the torus, computed from the number of outcomes and the range of the
-/// counts. It exists only if every argmax of the round is exact but for a probability of 2^-128.
+/// The positions of the counts and outcomes of a round on the torus, computed from the number of outcomes and the range
+/// of the counts. It exists only if every argmax of the round is exact except with probability 2^-128.
 ///
 /// # Counts
 /// A count `v` is `v * 2^50` (with four scales `v * 2^48`), modulo 2^64. A comparison multiplies the difference of two
-/// counts so that a vote becomes 146, 10, 3/4 and 1/16 buckets of 4096, and uses as many of these scales as the range
-/// asks for: one up to 13 votes, two up to 190, three up to 2544, four up to 30,000.
+/// counts so that a vote becomes 146, 10, 3/4 and 1/16 buckets of 4096. The range determines the number of scales: one
+/// up to 13 votes, two up to 190, three up to 2544, four up to 30,000.
 ///
 /// Write `D = |d - 1/2|` for the difference `d` of the later minus the earlier count. In buckets:
-/// - finest scale (sign): `D = 1/2` lies 73 from the wrong answer, and `D <= 13.5` at least 73 from the wrap-around at
+/// - finest scale (sign): `D = 1/2` is 73 from the wrong answer, and `D <= 13.5` is at least 73 from the wrap-around at
 ///   2048;
 /// - second scale (sign, but 0 within 70 of zero and of 2048): 75 or more from the wrong sign; from `D = 14.5` on, 75 from
 ///   "don't know";
@@ -61,8 +61,8 @@ pub enum EncodingError {
 /// - sum of the answers with weights 1, 2, 4, 8, each 64 buckets: 64 from the next value.
 ///
 /// # Outcomes
-/// The number of an outcome is one digit, or from 17 outcomes on two digits, to the base 16, each a ciphertext of its
-/// own. A digit sits in the middle of its sixteenth of the torus.
+/// The number of an outcome has one digit in base 16, or two digits if there are 17 outcomes or more. Each digit is one
+/// ciphertext. It lies in the middle of its sixteenth of the torus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding {
     layout: Layout,
@@ -95,7 +95,7 @@ impl Encoding {
     /// Computes the encoding of a round.
     ///
     /// # Errors
-    /// Those of [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn of_round(parameters: &Parameters, round: &Round) -> Result<Self, EncodingError> {
         Self::new(parameters, round.outcomes().count(), round.range())
     }
@@ -103,7 +103,7 @@ impl Encoding {
     /// Returns the fastest parameter set that has an encoding of `outcomes` noisy counts in `range`.
     ///
     /// # Errors
-    /// Those of [`Self::new`] for the widest set, if none has.
+    /// If there is none, the errors of [`Self::new`] for the widest set.
     pub fn choose_parameters(outcomes: usize, range: VoteRange) -> Result<Parameters, EncodingError> {
         let mut last = Err(EncodingError::Outcomes { found: outcomes, min: 2, max: Self::MAX_OUTCOMES });
         for parameters in Parameters::ALL {
@@ -118,7 +118,7 @@ impl Encoding {
     /// Bounds the failure and the leakage of a query of `outcomes` noisy counts in `range`.
     ///
     /// # Errors
-    /// Those of [`Self::new`], and if the circuit is the paper's.
+    /// The errors of [`Self::new`], and if the circuit is the paper's.
     pub fn guarantee(
         parameters: &Parameters,
         circuit: Circuit,
@@ -136,20 +136,22 @@ impl Encoding {
         self.layout.outcomes()
     }
 
-    /// Returns the number of ciphertexts of an answer, each with a digit of the outcome: 1, or 2 from 17 outcomes on.
+    /// Returns the number of ciphertexts of an answer, each with one digit of the outcome: 1 for up to 16 outcomes,
+    /// else 2.
     #[must_use]
     pub fn digit_count(&self) -> usize {
         self.layout.digit_count()
     }
 
-    /// Returns the largest absolute value that one teacher may send for one class: half of the modulus `2^(64 - unit_log)`
-    /// in which the server sums. A single share may exceed the bound on the sum; it wraps around and back.
+    /// Returns the largest absolute value that one teacher may send for one class: half of the modulus
+    /// `2^(64 - unit_log)` in which the server sums. A single share may exceed the bound on the sum, because
+    /// wrap-around cancels in the sum.
     #[must_use]
     pub fn max_share(&self) -> u64 {
         self.layout.max_share()
     }
 
-    /// Returns the layout that was found exact.
+    /// Returns the layout, which was found exact.
     pub(crate) fn layout(self) -> Layout {
         self.layout
     }

@@ -1,4 +1,4 @@
-//! The whole protocol in one process.
+//! The complete protocol in one process.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
@@ -24,8 +24,8 @@ use crate::teacher::Teacher;
 use crate::threads;
 use crate::votes::NoisyVotes;
 
-/// Teachers, server and student in one process, exchanging the bytes that would travel. Cloning is cheap (keys and
-/// threads are shared).
+/// Teachers, server and student in one process, which exchange the encoded messages. Cloning is cheap because keys and
+/// threads are shared.
 #[derive(Clone)]
 pub struct Encrypted {
     secret: Arc<SecretKey>,
@@ -40,10 +40,10 @@ pub struct Encrypted {
 }
 
 impl Encrypted {
-    /// Generates keys, once for all rounds. `label` names the run and enters the round's identifier.
+    /// Generates keys, once for all rounds. `label` names the run and is part of the round's identifier.
     ///
     /// # Errors
-    /// If the operating system gives no randomness or no threads.
+    /// If the operating system provides no randomness or no threads.
     pub fn new(
         parameters: &Parameters,
         randomness: Randomness,
@@ -73,15 +73,15 @@ impl Encrypted {
     /// Changes the circuit.
     ///
     /// # Errors
-    /// If it is the paper's, which is not exact.
+    /// If it is the paper's circuit, which is not exact.
     pub fn with_circuit(mut self, circuit: Circuit) -> Result<Self, InexactCircuit> {
         ExactCircuit::try_from(circuit)?;
         self.circuit = circuit;
         Ok(self)
     }
 
-    /// Changes the label, for another round with the same keys. Rounds need labels of their own: they bind messages to the round, and in a
-    /// simulation they keep the encryptions of two rounds apart.
+    /// Changes the label, for another round with the same keys. Each round needs its own label: it binds messages to
+    /// the round, and in a simulation it keeps the encryptions of two rounds apart.
     #[must_use]
     pub fn with_label(mut self, label: &[u8]) -> Self {
         self.label = label.to_vec();
@@ -106,14 +106,14 @@ impl Encrypted {
         &self.evaluation
     }
 
-    /// Returns the time that the generation and expansion of the keys took.
+    /// Returns the duration of key generation and expansion.
     #[must_use]
     pub fn key_generation(&self) -> Duration {
         self.key_generation
     }
 
-    /// Checks that the privacy noise is within its bound. Here, unlike in the protocol, the counts are known: noise beyond is
-    /// an error, not a wrong label.
+    /// Checks that the privacy noise is within its bound. Here, unlike in the protocol, the counts are known, so noise
+    /// beyond the bound is an error and not a wrong label.
     fn check_range(&self, votes: &NoisyVotes) -> Result<(), AggregationError> {
         let supported = self.public.parameters().range();
         for (query, counts) in votes.counts().chunks_exact(votes.shape().classes()).enumerate() {
@@ -127,8 +127,8 @@ impl Encrypted {
         Ok(())
     }
 
-    /// Lets all teachers encrypt, a batch in parallel at a time, and the server sum. Returns bytes of a message and times of
-    /// encryption and sum.
+    /// Lets all teachers encrypt, one parallel batch at a time, and the server sum. Returns the bytes of a message and
+    /// the times of encryption and sum.
     fn collect(
         &self,
         votes: &NoisyVotes,
@@ -164,7 +164,7 @@ impl Encrypted {
     }
 }
 
-/// Hears of the outcomes of some queries, by their indices, and of the time that each took.
+/// A callback for the outcomes of some queries, by their indices, and the time that each took.
 pub type OnOutcomes<'a, E> = &'a (dyn Fn(&[(usize, Outcome)], Duration) -> Result<(), E> + Sync);
 
 /// A round in one process after its sum, before its argmax.
@@ -199,12 +199,13 @@ impl Encrypted {
         Ok((self.secret.open(&EncryptedAnswer::from_bytes(&bytes)?)?, bytes.len()))
     }
 
-    /// Aggregates as [`Aggregator::aggregate`] does, and hands the outcomes over, opened, as soon as they are there, so that they can be
-    /// kept: a few at a time, from the threads, with the index of each query and the time that each took. `on_sum` hears first how
-    /// long encryption and sum took.
+    /// Aggregates as [`Aggregator::aggregate`] does, but passes the opened outcomes to `on_outcomes` as soon as they
+    /// are available, so that the caller can save them: a few at a time, from the worker threads, with the index of
+    /// each query and the time that each took. Calls `on_sum` first, with the durations of encryption and sum.
     ///
     /// # Errors
-    /// If the votes cannot be aggregated exactly, a step fails, or `on_outcomes` does, after which no further query is begun.
+    /// If the votes cannot be aggregated exactly, a step fails, or `on_outcomes` fails. No further query is started
+    /// after that.
     pub fn aggregate_in_parts<E: From<AggregationError> + Send>(
         &self,
         votes: &NoisyVotes,
@@ -246,7 +247,7 @@ impl Aggregator for Encrypted {
         let (start, processor_start) = (Instant::now(), processor_time());
         let times = Mutex::new(vec![Duration::ZERO; votes.shape().queries()]);
         let answers = server.argmax(self.threads, &|query, time| {
-            // A panic in another caller's on_query must not hide its own message behind a poisoned lock.
+            // A panic in another caller's on_query must not be hidden behind a poisoned lock.
             times.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[query] = time;
             on_query(query, time);
         })?;

@@ -17,7 +17,7 @@ impl ExactCircuit {
     pub(crate) const ALL: [Self; 2] = [Self::Tournament, Self::AllPairs];
 }
 
-/// A circuit that is not exact, where only exact ones run.
+/// An inexact circuit, where an exact one is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("circuit {found} is not exact: expected {} or {}", Circuit::Tournament, Circuit::AllPairs)]
 pub struct InexactCircuit {

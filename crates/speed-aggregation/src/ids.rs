@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use speed_core::{Digest, DigestError};
 
-/// Defines a newtype over [`Digest`]: as text 64 hexadecimal digits, with `Display` the first 16.
+/// Defines a newtype over [`Digest`]. `to_hex` gives all 64 hexadecimal digits, `Display` the first 16.
 macro_rules! identifier {
     ($(#[$doc:meta])+ $name:ident) => {
         $(#[$doc])+
@@ -59,7 +59,7 @@ identifier! {
 }
 
 identifier! {
-    /// The identifier of a round: a hash of everything that its parties agree on ([`Round::id`](crate::Round::id)).
+    /// The identifier of a round: a hash of all terms that its parties agree on ([`Round::id`](crate::Round::id)).
     RoundId
 }
 

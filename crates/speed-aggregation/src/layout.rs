@@ -1,14 +1,14 @@
-//! The places of counts and outcomes on the torus.
+//! The positions of counts and outcomes on the torus.
 
 use crate::parameters::Parameters;
 use crate::range::{RangeError, VoteRange};
 use crate::scales::SCALES;
 
-/// Values of one digit of an outcome.
+/// The number of values of one digit of an outcome.
 const RADIX: usize = 16;
 
-/// The places of a round's counts and outcomes on the torus. [`crate::Encoding`], a layout that was found exact, explains
-/// the numbers.
+/// The positions of a round's counts and outcomes on the torus. [`crate::Encoding`], a layout that was found exact,
+/// explains the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     unit_log: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The largest number of outcomes. (Two digits have room for more, but all pairs would fail too often.)
+    /// The largest number of outcomes. (Two digits could hold more, but all pairs would fail too often.)
     pub(crate) const MAX_OUTCOMES: usize = 128;
 
     /// Lays out `outcomes` noisy counts in `range`, on the fewest scales that cover it.
@@ -49,12 +49,12 @@ impl Layout {
         1 << (u64::BITS - self.unit_log - 1)
     }
 
-    /// Returns one vote on the torus.
+    /// Returns one vote in torus units.
     pub(crate) fn unit(self) -> u64 {
         1 << self.unit_log
     }
 
-    /// Returns a value in votes on the torus.
+    /// Returns a value (in votes) in torus units.
     pub(crate) fn value(self, value: i64) -> u64 {
         value.cast_unsigned().wrapping_mul(self.unit())
     }
@@ -71,7 +71,7 @@ impl Layout {
     }
 }
 
-/// Returns the number of digits that tell so many outcomes apart.
+/// Returns the number of digits that distinguish `outcomes` outcomes.
 pub(crate) fn digit_count(outcomes: usize) -> usize {
     if outcomes <= RADIX { 1 } else { 2 }
 }

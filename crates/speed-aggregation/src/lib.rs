@@ -1,5 +1,5 @@
-//! Private aggregation (the paper's section on homomorphic aggregation): many teachers vote with noise, a server sums
-//! and takes the argmax on ciphertexts, and a student alone sees the winning labels.
+//! Private aggregation (the paper's section on homomorphic aggregation): teachers vote with noise, a server computes
+//! sum and argmax on ciphertexts, and only a student sees the winning labels.
 //!
 //! | role | holds | does |
 //! |---|---|---|
@@ -7,11 +7,11 @@
 //! | [`Teacher`] | [`PublicKey`] | encrypts its values for a [`Round`] into one [`Message`] |
 //! | [`Server`] | [`EvaluationKey`] | adds messages, computes the argmax, sends [`EncryptedAnswer`]s |
 //!
-//! The keys are different types, so the server cannot be handed a secret key. The argmax is exact, with a failure
-//! probability below 2^-128 per query ([`Encoding::guarantee`]), as long as counts stay in their [`VoteRange`]; a round for
-//! which that cannot be had is refused. Ties go to the lowest class.
+//! The keys have different types, so a secret key cannot be passed to the server. The argmax is exact, with a failure
+//! probability below 2^-128 per query ([`Encoding::guarantee`]), if the counts stay in their [`VoteRange`]; a round
+//! that cannot meet this bound is refused. Ties go to the lowest class.
 //!
-//! [`Aggregator`] is the same for the protocol in one process ([`Encrypted`]) and for its clear-text twin
+//! [`Aggregator`] is the common interface of the protocol in one process ([`Encrypted`]) and its clear-text reference
 //! ([`ClearText`]):
 //!
 //! ```
@@ -41,7 +41,7 @@
 //! # Features
 //! | feature | default | gives |
 //! |---|---|---|
-//! | `student` | yes | the secret key, key generation, opening, the whole protocol in one process, the paper's circuit |
+//! | `student` | yes | the secret key, key generation, opening, the complete protocol in one process, the paper's circuit |
 //! | `proofs` | no | zero-knowledge proofs that a teacher's message is well formed |
 //!
 //! The cryptography is TFHE (<https://eprint.iacr.org/2018/421>) through `tfhe::core_crypto`.

@@ -64,10 +64,10 @@ impl Decode for Header {
     }
 }
 
-/// The dimension of messages on the wire. All parameter sets of this format version share it.
+/// The dimension of messages on the wire, the same for all parameter sets of this format version.
 const DIMENSION: LweDimension = LweDimension(Parameters::TOURNAMENT_128.polynomial_size);
 
-/// Returns the number of words of a list of so many values.
+/// Returns the number of words of a list of `values` values.
 pub(crate) fn list_words(values: usize) -> usize {
     lwe_compact_ciphertext_list_size(DIMENSION, LweCiphertextCount(values))
 }
@@ -86,7 +86,7 @@ impl Encode for Message {
 impl Decode for Message {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         let header: Header = reader.read()?;
-        // At most 2^24 values: no overflow on the way to the comparison with the length at hand.
+        // At most 2^24 values, so nothing overflows before the comparison with the available length.
         let count = header.queries * header.classes;
         let words = reader.read_with(list_words(count))?;
         let (size, modulus) = (DIMENSION.to_lwe_size(), CiphertextModulus::new_native());
@@ -100,9 +100,9 @@ impl Content for Message {
 }
 
 impl Message {
-    /// The number of values that share a mask, and a proof.
+    /// The number of values that share a mask and a proof.
     pub const VALUES_PER_MASK: usize = DIMENSION.0;
-    /// The first bytes of every message, as of all files of this crate.
+    /// The first bytes of every message, and of all files of this crate.
     pub const MAGIC: &[u8; 8] = MAGIC;
 
     pub(crate) fn new(key: KeyId, round: &Round, teacher: usize, list: LweCompactCiphertextListOwned<u64>) -> Self {
@@ -110,7 +110,7 @@ impl Message {
         Self { header: Header { key, round: round.id(key), teacher, queries, classes }, list }
     }
 
-    /// Returns the key under which it is encrypted.
+    /// Returns the key under which the message is encrypted.
     #[must_use]
     pub fn key(&self) -> KeyId {
         self.header.key
@@ -122,7 +122,7 @@ impl Message {
         self.header.round
     }
 
-    /// Returns the teacher that claims to have sent it. (A claim: messages carry no signature.)
+    /// Returns the teacher that claims to have sent the message. (Messages carry no signature.)
     #[must_use]
     pub fn teacher(&self) -> usize {
         self.header.teacher
@@ -150,7 +150,7 @@ impl Message {
         ENVELOPE + Header::LENGTH + list_words(queries * classes) * size_of::<u64>()
     }
 
-    /// Returns the bytes that travel.
+    /// Returns the encoded bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.seal()

@@ -8,12 +8,12 @@ use crate::layout::{Layout, digit_count};
 pub enum Outcome {
     /// The winning class.
     Label(u8),
-    /// The noisy maximum is below the round's threshold: the query stays without a label.
+    /// The noisy maximum is below the round's threshold, so the query gets no label.
     NoAnswer,
 }
 
 impl Outcome {
-    /// Returns the label, if there is one.
+    /// Returns the label, or `None` for no answer.
     #[must_use]
     pub fn label(self) -> Option<u8> {
         match self {
@@ -25,8 +25,8 @@ impl Outcome {
 
 /// The possible outcomes of a round's queries: its classes, and, if the round has a threshold, "no answer".
 ///
-/// Their codes are the classes from 0, and the number of classes for "no answer". A code travels as digits to the base
-/// 16, one ciphertext each, lowest first: one digit for up to 16 outcomes, two beyond.
+/// The code of a class is its index, and that of "no answer" is the number of classes. A code travels as digits in base
+/// 16, one ciphertext each, lowest first: one digit for up to 16 outcomes, two for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcomes {
     classes: usize,
@@ -65,7 +65,7 @@ impl Outcomes {
         digit_count(self.count())
     }
 
-    /// Returns the outcome with this code, if there is one.
+    /// Returns the outcome with this code, if it exists.
     #[must_use]
     pub fn from_code(self, code: usize) -> Option<Outcome> {
         match u8::try_from(code) {

@@ -1,6 +1,6 @@
 //! The paper's own argmax circuit, for comparison only: nothing else here uses it.
 //!
-//! It is neither exact nor up to today's security, and its counts arrive in the clear. The protocol runs
+//! It is neither exact nor secure by today's standards, and its counts arrive in the clear. The protocol uses
 //! [`crate::Server`].
 
 mod answer;

@@ -22,8 +22,9 @@ impl Decomposition {
     }
 }
 
-/// A complete, named set of cryptographic parameters. There is no public constructor: security and exactness hold for the
-/// named constants only. The places of counts on the torus are not part of it; they are computed for each round ([`crate::Encoding`]).
+/// A complete, named set of cryptographic parameters. There is no public constructor, because security and exactness
+/// hold for the named constants only. The positions of counts on the torus are not part of it; [`crate::Encoding`]
+/// computes them for each round.
 ///
 /// The torus is `Z / 2^64`. A bootstrap sees the phase in *buckets*: `2N = 4096` of them, `2^52` torus units each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub struct Parameters {
     pub(crate) name: &'static str,
     /// Number of the set in files.
     pub(crate) code: usize,
-    /// Dimension `n` of the small key, over which bootstraps read their input.
+    /// Dimension `n` of the small key, under which bootstraps read their input.
     pub(crate) lwe_dimension: usize,
     /// Degree `N` of the ring; with one mask polynomial (`k = 1`) also the dimension of the big key.
     pub(crate) polynomial_size: usize,
@@ -76,8 +77,9 @@ impl Parameters {
         flooding_log: 58,
     };
 
-    /// As [`Parameters::TOURNAMENT_128`], for differences of up to 30,000 votes: thousands of teachers. A match of four scales
-    /// takes four coarse bootstraps and two with a key of three levels, instead of three and one of two levels.
+    /// Like [`Parameters::TOURNAMENT_128`], but for differences of up to 30,000 votes: thousands of teachers. A match
+    /// with four scales takes four coarse bootstraps and two with a key of three levels, instead of three coarse ones
+    /// and one with a key of two levels.
     pub const WIDE_128: Self = Self {
         name: "WIDE_128",
         code: 2,
@@ -90,7 +92,7 @@ impl Parameters {
     /// All named sets, the fastest first.
     pub const ALL: [Self; 2] = [Self::TOURNAMENT_128, Self::WIDE_128];
 
-    /// Returns the constant's name, as written into tables and logs.
+    /// Returns the constant's name, as used in tables and logs.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -102,9 +104,10 @@ impl Parameters {
         crate::scales::reach(self.scales)
     }
 
-    /// Returns how many bits of the secret key may become known so that the rest of it still has 112 bits of security: 364. With so many bits known an
-    /// attacker solves for a key of the remaining dimension, whose noise must lie on the curve that the lattice estimator gives for 112 bits
-    /// (log2 of the standard deviation on the torus = 2.16246 - 0.0296701 n; zama-ai/concrete, `security-curves`, of February 2025).
+    /// Returns how many bits of the secret key may become known while the rest still has 112 bits of security: 364. An
+    /// attacker who knows these bits solves for a key of the remaining dimension, whose noise must lie on the curve
+    /// that the lattice estimator gives for 112 bits (log2 of the standard deviation on the torus = 2.16246 - 0.0296701
+    /// n; zama-ai/concrete, `security-curves`, of February 2025).
     #[must_use]
     pub fn leakage_bits(&self) -> u16 {
         let deviation_log = f64::from(self.glwe_noise_log) - 3_f64.log2() / 2.0 - 64.0;
@@ -146,7 +149,7 @@ impl Parameters {
     }
 }
 
-/// A parameter set travels as its number.
+/// A parameter set is encoded as its number.
 impl Encode for Parameters {
     fn encoded_len(&self) -> usize {
         usize::LENGTH

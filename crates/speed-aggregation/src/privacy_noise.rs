@@ -7,8 +7,8 @@ use speed_mechanism::{
 };
 use zeroize::Zeroizing;
 
-/// The probability that the privacy noise of any class of any query of a round leaves the range that the round's encoding is
-/// exact for.
+/// The probability that the privacy noise of any class of any query of a round leaves the range in which the round's
+/// encoding is exact.
 pub const PRIVACY_NOISE_RANGE_FAILURE: f64 = 1.0 / (1u128 << 64) as f64;
 
 /// A mechanism whose noise can be drawn in shares and encrypted: discrete Laplace or Skellam.
@@ -17,15 +17,15 @@ pub struct PrivacyNoise {
     mechanism: Mechanism,
 }
 
-/// The reason why a mechanism has no privacy noise for a round.
+/// The reason why a mechanism cannot provide the privacy noise of a round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PrivacyNoiseError {
-    /// A mechanism that is not known, or not drawn in shares.
+    /// A mechanism that is unknown or not drawn in shares.
     #[error("mechanism {found:?}: expected one of {}", expected.join(", "))]
     Unsupported {
-        /// Its name.
+        /// The name found.
         found: String,
-        /// The names of those that are.
+        /// The supported names.
         expected: &'static [&'static str],
     },
     /// Skellam noise so wide that drawing it takes too long.
@@ -51,11 +51,11 @@ impl PrivacyNoise {
     /// The largest deviation of Skellam noise, in votes.
     pub const MAX_DEVIATION: f64 = 1000.0;
 
-    /// Checks that the noise of a mechanism can be drawn. Work grows as 1/gamma, or as sigma squared: a file of a stranger
-    /// must not be able to ask for hours.
+    /// Checks that the noise of a mechanism can be drawn. Work grows as 1/gamma, or as sigma squared, so an untrusted
+    /// file could otherwise demand hours of it.
     ///
     /// # Errors
-    /// If teachers cannot draw shares of it, or it is wider than what can be sampled.
+    /// If teachers cannot draw shares of it, or it is too wide to sample.
     pub fn new(mechanism: Mechanism) -> Result<Self, PrivacyNoiseError> {
         let (found, min, max) = (mechanism.scale(), NoiseShare::MIN_SCALE, Self::MAX_DEVIATION);
         match mechanism {
@@ -69,7 +69,7 @@ impl PrivacyNoise {
     /// Finds the mechanism of a round between programs by its name and parameter.
     ///
     /// # Errors
-    /// If there is no such mechanism, or those of [`Self::new`].
+    /// If there is no such mechanism, and the errors of [`Self::new`].
     pub fn named(name: &str, scale: f64) -> Result<Self, PrivacyNoiseError> {
         let kind = name.parse::<MechanismKind>().ok().filter(|kind| Self::NAMES.contains(&kind.name()));
         let unsupported = || PrivacyNoiseError::Unsupported { found: name.to_owned(), expected: &Self::NAMES };
@@ -83,7 +83,7 @@ impl PrivacyNoise {
         self.mechanism
     }
 
-    /// Returns a bound that the noise of all classes of all queries respects, but for a probability of
+    /// Returns a bound that the noise of all classes of all queries respects, except with probability
     /// [`PRIVACY_NOISE_RANGE_FAILURE`].
     ///
     /// # Errors
@@ -97,10 +97,10 @@ impl PrivacyNoise {
         }
     }
 
-    /// Prepares the draws of one of `sharers` parties that add the noise together; of the whole noise if it is one.
+    /// Prepares the draws of one of `sharers` parties that add the noise together; a single party draws all of it.
     ///
     /// # Errors
-    /// If there are too many of them, or none.
+    /// If `sharers` is 0 or too large.
     pub fn share_of(self, sharers: usize) -> Result<PrivacyNoiseShare, MechanismError> {
         Ok(PrivacyNoiseShare(match self.mechanism {
             Mechanism::DiscreteLaplace { gamma } => Sampler::DiscreteLaplace(NoiseShare::new(gamma, sharers)?),
@@ -124,7 +124,7 @@ impl PrivacyNoiseShare {
     /// Draws `count` independent values.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn draw(&self, count: usize, randomness: &Randomness) -> Result<Zeroizing<Vec<i64>>, EntropyError> {
         let mut noise = Zeroizing::new(vec![0; count]);
         let mut generator = NoiseGenerator::new(randomness)?;
@@ -135,12 +135,12 @@ impl PrivacyNoiseShare {
         Ok(noise)
     }
 
-    /// Bounds the total variation distance of so many draws together from the exact noise.
+    /// Bounds the total variation distance between the joint distribution of `draws` draws and the exact noise.
     #[must_use]
     pub fn total_variation_distance(&self, draws: usize) -> f64 {
         match &self.0 {
             Sampler::DiscreteLaplace(share) => share.total_variation_of_draws(draws as u64),
-            // It is exact.
+            // The Skellam sampler is exact.
             Sampler::Skellam(_) => 0.0,
         }
     }
@@ -187,7 +187,8 @@ mod tests {
         }
         let bound = noise.bound(shape).expect("bounded");
         assert!(sum.iter().all(|value| value.unsigned_abs() <= bound));
-        // The mean of 4000 squares has a deviation of about sqrt(2 / 4000) = 2.2 %: six of them fail once in 10^9.
+        // The mean of 4000 squares has a relative deviation of about sqrt(2 / 4000) = 2.2 %; six deviations fail once
+        // in 10^9.
         let variance = sum.iter().map(|&value| (value * value) as f64).sum::<f64>() / sum.len() as f64;
         assert!((variance / 400.0 - 1.0).abs() < 0.135, "{variance}");
         assert_eq!(share.total_variation_distance(1 << 40), 0.0);

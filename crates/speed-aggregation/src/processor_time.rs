@@ -1,8 +1,8 @@
-//! Processor time: what work costs whoever else uses the machine.
+//! Processor time: the cost of a computation for other users of the machine.
 
 use std::time::Duration;
 
-/// Returns the time that all threads of this process have spent on processors so far, where the system tells it (not on Windows).
+/// Returns the processor time of all threads of this process so far, if the system reports it (not on Windows).
 #[must_use]
 pub fn processor_time() -> Option<Duration> {
     #[cfg(unix)]
@@ -25,7 +25,7 @@ mod tests {
             x = std::hint::black_box(x.wrapping_mul(3));
         }
         let spent = processor_time().expect("the system tells it") - before;
-        // Other tests of this process run beside it: more is possible, none is not.
+        // Other tests of this process run in parallel, so more time is possible, but not zero.
         assert!(spent > Duration::from_millis(20), "{spent:?}");
     }
 }

@@ -1,13 +1,15 @@
-//! Zero-knowledge proofs that a message is well formed (feature `proofs`), against teachers that do not follow the protocol.
+//! Zero-knowledge proofs that a message is well formed (feature `proofs`), against teachers that deviate from the
+//! protocol.
 //!
-//! A proof says, of a message and its public key: each body is an encryption, with noise within its bound, of a value in
-//! `[-2^(b-1), 2^(b-1))` votes for the `b` of the [`ProofKey`]. So a teacher can shift a count by `2^(b-1)` votes at most,
-//! where without proof it can send any torus element. It does **not** say that the value is a vote plus an honestly drawn
-//! share of noise: a lying teacher still has as much influence as the range leaves.
+//! A proof states that each body of a message encrypts, under the public key and with noise within its bound, a value
+//! in `[-2^(b-1), 2^(b-1))` votes for the `b` of the [`ProofKey`]. So a teacher can shift a count by at most `2^(b-1)`
+//! votes, whereas without a proof it can send any torus element. A proof does **not** state that the value is a vote
+//! plus an honestly drawn share of noise: a dishonest teacher can still use the complete range.
 //!
-//! The proofs are those of tfhe-rs (Libert: Vector Commitments with Proofs of Smallness, <https://eprint.iacr.org/2023/800>).
-//! They are sound against whoever does not know the trapdoor of the [`ProofKey`]; its generator does. Let the student or a
-//! third party generate it, never a teacher.
+//! The proofs are those of tfhe-rs (Libert: Vector Commitments with Proofs of Smallness,
+//! <https://eprint.iacr.org/2023/800>). They are sound against anyone who does not know the trapdoor of the
+//! [`ProofKey`]. Its generator knows the trapdoor, so the student or a third party must generate the key, never a
+//! teacher.
 
 mod error;
 
@@ -38,16 +40,16 @@ use crate::teacher::Teacher;
 
 pub use error::{ProofError, ProofTarget};
 
-/// The common reference string of proofs, with which teachers prove and the server checks. Public.
+/// The public common reference string of proofs, with which teachers prove and the server checks.
 ///
-/// On the wire (between envelope and checksum): parameter set (4 bytes), binary logarithm of a vote on the torus (4), bits of a value's range
-/// (4), values of a proof (4), and tfhe's form of the reference string.
+/// On the wire (between envelope and checksum): parameter set (4 bytes), binary logarithm of a vote on the torus (4),
+/// bits of a value's range (4), values of a proof (4), and tfhe's encoding of the reference string.
 pub struct ProofKey {
     parameters: Parameters,
     unit_log: u32,
     range_log: u32,
     crs: CompactPkeCrs,
-    /// The form that travels, which the round's file names by its digest.
+    /// The encoded key. The round's file names it by its digest.
     bytes: Vec<u8>,
 }
 
@@ -65,7 +67,8 @@ impl ProofKey {
     /// `[-2^(range_log - 1), 2^(range_log - 1))` votes. Takes about 20 core-seconds for a thousand values.
     ///
     /// # Errors
-    /// If the round has no encoding, the range is wider than the encoding's, or the operating system gives no randomness.
+    /// If the round has no encoding, the range is wider than the encoding's, or the operating system provides no
+    /// randomness.
     pub fn generate(
         parameters: &Parameters,
         round: &Round,
@@ -96,7 +99,7 @@ impl ProofKey {
         Ok(Self { parameters: *parameters, unit_log: u64::BITS - bits, range_log, crs, bytes })
     }
 
-    /// Returns SHA-256 of the form that travels, by which a round names its proof key.
+    /// Returns SHA-256 of the encoded bytes, by which a round names its proof key.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of(&self.bytes)
@@ -108,7 +111,7 @@ impl ProofKey {
         self.range_log
     }
 
-    /// Returns the bytes that travel.
+    /// Returns the encoded bytes.
     #[must_use]
     pub fn to_bytes(&self) -> &[u8] {
         &self.bytes
@@ -138,7 +141,7 @@ impl ProofKey {
         Ok(Self { parameters, unit_log, range_log, crs, bytes: bytes.to_vec() })
     }
 
-    /// Checks a message's proofs, under the public key and for the round.
+    /// Checks a message's proofs under the public key and for the round.
     ///
     /// # Errors
     /// If the proofs do not hold for this message.
@@ -155,7 +158,7 @@ impl ProofKey {
         }
         let shape = CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2);
         for (place, (mut list, proof)) in lists.into_iter().zip(&proofs.0).enumerate() {
-            // What was proved is an encryption of the value plus half the range.
+            // The proof is about an encryption of the value plus half the range.
             self.shift(&mut list, self.offset() << self.unit_log);
             let metadata = metadata(id, teacher, place);
             if !proof.is_conformant(&shape)
@@ -236,7 +239,7 @@ impl Decode for Header {
     }
 }
 
-/// A proof key as it is written.
+/// A proof key in its encoded form.
 struct Sealed<'a> {
     header: Header,
     crs: &'a [u8],
@@ -256,12 +259,12 @@ fn check_range(range_log: u32, bits: u32) -> Result<(), ProofError> {
     if (1..bits).contains(&range_log) { Ok(()) } else { Err(ProofError::Range { found: range_log, max: bits - 1 }) }
 }
 
-/// Returns the number of values of the longest part of a round's message that one proof covers.
+/// Returns the largest number of values of a round's message that one proof covers.
 fn values_of_a_proof(round: &Round) -> usize {
     round.values().min(ProofKey::MAX_VALUES)
 }
 
-/// Returns the parts of a list that share a mask, as lists of their own.
+/// Splits a list into lists that have one mask each.
 fn lists(list: &LweCompactCiphertextListOwned<u64>) -> Vec<LweCompactCiphertextListOwned<u64>> {
     let (masks, bodies) = list.as_ref().split_at(list.as_ref().len() - list.lwe_ciphertext_count().0);
     let parts = masks.chunks_exact(list.lwe_size().to_lwe_dimension().0).zip(bodies.chunks(ProofKey::MAX_VALUES));
@@ -278,7 +281,7 @@ fn lists(list: &LweCompactCiphertextListOwned<u64>) -> Vec<LweCompactCiphertextL
         .collect()
 }
 
-/// Puts lists of one mask each together, as [`lists`] takes them apart.
+/// Joins lists of one mask each, the inverse of [`lists`].
 fn join(lists: &[LweCompactCiphertextListOwned<u64>], size: LweSize) -> LweCompactCiphertextListOwned<u64> {
     let dimension = size.to_lwe_dimension().0;
     let part = |part: fn(&[u64], usize) -> &[u64]| lists.iter().flat_map(move |list| part(list.as_ref(), dimension));
@@ -292,7 +295,7 @@ impl Proofs {
     /// The largest number of bytes of one proof.
     pub const MAX_BYTES: u64 = 1 << 13;
 
-    /// Returns the bytes that travel: for each proof its length (4 bytes) and tfhe's versioned form.
+    /// Returns the encoded bytes: for each proof its length (4 bytes) and tfhe's versioned encoding.
     ///
     /// # Errors
     /// If a proof is larger than [`Self::MAX_BYTES`].
@@ -308,7 +311,7 @@ impl Proofs {
         Ok(bytes)
     }
 
-    /// Reads proofs; whether they convince is for [`ProofKey::verify`] to say.
+    /// Reads proofs without verifying them; [`ProofKey::verify`] does that.
     ///
     /// # Errors
     /// If the bytes are not proofs of the scheme in use.
@@ -327,11 +330,11 @@ impl Proofs {
 }
 
 impl Teacher {
-    /// Encrypts as [`Self::answer`] does, with a proof that the message is well formed. The prover works longer so that the server need
-    /// not.
+    /// Encrypts as [`Self::answer`] does, with a proof that the message is well formed. Computes the variant of the
+    /// proof that is slower to make and faster to check.
     ///
     /// # Errors
-    /// Those of [`Self::answer`], and if the proof key is not for this round.
+    /// The errors of [`Self::answer`], and if the proof key is not for this round.
     pub fn answer_with_proof(
         &self,
         key: &PublicKey,
@@ -376,10 +379,11 @@ impl Teacher {
 }
 
 impl Server {
-    /// Adds a message as [`Self::add`] does, if the message's proofs hold.
+    /// Adds a message as [`Self::add`] does if its proofs are valid.
     ///
     /// # Errors
-    /// Those of [`Self::add`], and [`ProofError::Invalid`], which names the teacher. A refused message changes nothing.
+    /// The errors of [`Self::add`], and [`ProofError::Invalid`], which names the teacher. A refused message changes
+    /// nothing.
     pub fn add_proven(&mut self, message: &Message, proofs: &Proofs, proof_key: &ProofKey) -> Result<(), ProofError> {
         self.check(message)?;
         proof_key.verify(self.key().public_key(), self.round(), message, proofs)?;

@@ -1,5 +1,6 @@
-//! Properties of everything that travels: it survives the wire, has the length that it says, and no part of it or bit of it can
-//! be lost or turned unnoticed. (Evaluation keys of 91 MB are in `tests/protocol` and in the fuzzing of `speed-roles`.)
+//! Property tests of every wire format: each value survives a round trip and has its stated length, and any truncation
+//! or flipped bit is detected. (Evaluation keys of 91 MB are covered in `tests/protocol` and by the fuzzing of
+//! `speed-roles`.)
 
 use proptest::prelude::*;
 use speed_core::{Digest, NoisePlacement, RandomnessKind, VoteShape};
@@ -16,7 +17,7 @@ use crate::{
     TeacherStatus,
 };
 
-/// Words that look random and follow from a seed.
+/// Returns words that look random and are determined by a seed.
 fn words(count: usize, seed: u64) -> Vec<u64> {
     (0..count as u64).map(|i| (seed ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ seed).collect()
 }
@@ -40,17 +41,18 @@ prop_compose! {
     }
 }
 
-/// What looks like a signature.
+/// Returns bytes of the form of a signature.
 fn sign(digest: Digest) -> Signature {
     Signature::from_bytes(std::array::from_fn(|i| digest.as_bytes()[i % 32]))
 }
 
-/// Returns a place in a file, as a fraction of its length.
+/// Returns a position in a file, given as a fraction of its length.
 fn place(bytes: &[u8], fraction: f64) -> usize {
     ((bytes.len() as f64 * fraction) as usize).min(bytes.len() - 1)
 }
 
-/// Checks a value's bytes: `decode` gives them back, and refuses them cut at, or with a bit turned in, any place.
+/// Checks the encoding of a value: `decode` returns the value, and refuses bytes that are truncated or have a flipped
+/// bit at any position.
 fn check<T: Content>(
     value: &T,
     decode: impl Fn(&[u8]) -> Result<T, DecodeError>,
@@ -64,7 +66,7 @@ fn check<T: Content>(
     let mut damaged = bytes.clone();
     damaged[place(&bytes, turned)] ^= 1 << bit;
     prop_assert!(decode(&damaged).is_err());
-    // The first bytes, where everything but ciphertexts is.
+    // The first bytes, which contain everything except ciphertexts.
     let start = place(&bytes[..bytes.len().min(128)], turned);
     prop_assert!(decode(&bytes[..start]).is_err());
     let mut damaged = bytes.clone();

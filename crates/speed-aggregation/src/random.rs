@@ -6,8 +6,9 @@ use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, XofSeed};
 
 pub(crate) type Seeder = DeterministicSeeder<DefaultRandomGenerator>;
 
-/// Starts a generator of seeds for one purpose. Those of a simulation depend on its key, purpose, index and context only; a key that
-/// was kept repeats noise, never the randomness of an encryption, which would show the difference of two plaintexts.
+/// Creates a generator of seeds for one purpose. In a simulation the seeds depend on its key, purpose, index and
+/// context only. A kept key repeats noise but never the randomness of an encryption, because that would reveal the
+/// difference of two plaintexts.
 pub(crate) fn seeder(
     randomness: &Randomness,
     purpose: &str,

@@ -1,7 +1,8 @@
 //! The range of noisy counts.
 
-/// The guaranteed range of a noisy count: `teachers` votes at most, plus noise of at most `noise_bound` in absolute
-/// value. The caller states for its mechanism how likely the bound is exceeded; the aggregation is exact below it.
+/// The guaranteed range of a noisy count: at most `teachers` votes, plus noise of at most `noise_bound` in absolute
+/// value. The caller determines, for its mechanism, the probability that the noise exceeds the bound; within the bound
+/// the aggregation is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VoteRange {
     teachers: u64,
@@ -34,15 +35,15 @@ impl VoteRange {
     }
 }
 
-/// Two counts can differ by more than the comparison can tell.
+/// Two counts can differ by more than the comparison supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "noisy counts can differ by {needed} votes, but the comparison is exact up to {supported}: fewer teachers, less noise, \
      or keys for a wider range"
 )]
 pub struct RangeError {
-    /// The difference that has to be covered, in votes.
+    /// The largest difference possible, in votes.
     pub needed: u64,
-    /// The difference that the parameter set covers, in votes.
+    /// The largest difference that the parameter set supports, in votes.
     pub supported: u64,
 }

@@ -1,4 +1,4 @@
-//! A labelling round: its terms, and the identifier that binds messages to it.
+//! A labelling round: its terms, and the identifier that binds messages to the round.
 
 mod error;
 mod spec;
@@ -14,27 +14,28 @@ use crate::range::VoteRange;
 pub use error::RoundError;
 pub use spec::RoundSpec;
 
-/// The public description of one labelling round, the same for teachers, server and student: terms that were checked.
+/// The validated public terms of one labelling round, the same for teachers, server and student.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
     spec: RoundSpec,
 }
 
 impl Round {
-    /// The largest number of values (`queries * classes`) of one message: 8 MiB of bodies and as much of masks.
+    /// The largest number of values (`queries * classes`) of one message: 8 MiB of bodies and 8 MiB of masks.
     pub const MAX_VALUES: usize = 1 << 20;
-    /// The largest number of queries of a round: a result has at most 2 GiB.
+    /// The largest number of queries of a round, which limits a result to 2 GiB.
     pub const MAX_QUERIES: usize = 1 << 16;
     /// The largest number of teachers of a round.
     pub const MAX_TEACHERS: usize = VoteShape::MAX_TEACHERS;
-    /// The largest number of classes of a round (a label is a byte); a parameter set may support fewer.
+    /// The largest number of classes of a round (a label is one byte); a parameter set may support fewer.
     pub const MAX_CLASSES: usize = VoteShape::MAX_CLASSES;
 
     /// Checks the terms of a round.
     ///
     /// # Errors
-    /// If there are too many queries or values; if no teacher, or more than there are, must answer; if no noisy count, or
-    /// every one, is below the threshold, or "no answer" would be one outcome too many; or if the noise is no integer.
+    /// If there are too many queries or values; if the minimum number of teachers is 0 or exceeds their number; if no
+    /// noisy count, or every one, is below the threshold; if "no answer" makes one outcome too many; or if the noise is
+    /// not an integer.
     pub fn new(spec: RoundSpec) -> Result<Self, RoundError> {
         let (queries, classes) = (spec.shape.queries(), spec.shape.classes());
         if queries > Self::MAX_QUERIES {
@@ -76,7 +77,7 @@ impl Round {
         self.spec.shape
     }
 
-    /// Returns the number of teachers that must answer.
+    /// Returns the minimum number of teachers that must answer.
     #[must_use]
     pub fn min_teachers(&self) -> usize {
         self.spec.min_teachers
@@ -88,7 +89,7 @@ impl Round {
         self.spec.placement
     }
 
-    /// Returns the distribution of the privacy noise, if it was stated.
+    /// Returns the distribution of the privacy noise, if stated.
     #[must_use]
     pub fn mechanism(&self) -> Option<Mechanism> {
         self.spec.mechanism
@@ -106,19 +107,19 @@ impl Round {
         self.spec.randomness == RandomnessKind::Simulation
     }
 
-    /// Returns SHA-256 of the list of queries, if it was stated.
+    /// Returns SHA-256 of the list of queries, if stated.
     #[must_use]
     pub fn query_list(&self) -> Option<Digest> {
         self.spec.query_list
     }
 
-    /// Returns SHA-256 of the parties' names and keys, where they sign what they send.
+    /// Returns SHA-256 of the parties' names and keys, if they sign their messages.
     #[must_use]
     pub fn roster(&self) -> Option<Digest> {
         self.spec.roster
     }
 
-    /// Returns SHA-256 of the proof key, where messages need proofs that they are well formed.
+    /// Returns SHA-256 of the proof key, if messages need proofs that they are well formed.
     #[must_use]
     pub fn proofs(&self) -> Option<Digest> {
         self.spec.proofs
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_id_of_the_documented_example() {
-        // The same bytes hashed by Python's hashlib, written out from docs/protocol.md.
+        // The same bytes hashed by Python's hashlib, as specified in docs/protocol.md.
         let round = Round::new(RoundSpec {
             query_list: Some(Digest::from_bytes([7; 32])),
             roster: Some(Digest::from_bytes([5; 32])),

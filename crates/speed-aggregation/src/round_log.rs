@@ -1,4 +1,4 @@
-//! The log of a round: what the server received, and what it made of it.
+//! The log of a round: the messages that the server received and the results it derived from them.
 
 use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
@@ -10,17 +10,17 @@ use crate::submission::Signature;
 /// An event in the log of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LogEvent {
-    /// A teacher's message came, and was kept.
+    /// A teacher's message was received and kept.
     Received = 0,
-    /// A message with a teacher's signature was refused for what it holds, or came too late.
+    /// A message with a valid teacher's signature was refused because of its content, or came too late.
     Refused = 1,
-    /// A teacher's message is in the sum.
+    /// A teacher's message was added to the sum.
     Counted = 2,
     /// The sum was closed; the digest is that of the server's state.
     Closed = 3,
-    /// The result was made.
+    /// The result was computed.
     Result = 4,
-    /// Another message of a teacher came than the one that was kept, and was refused: two messages with its signature.
+    /// A second, different message with a teacher's signature came after one was kept, and was refused.
     Duplicate = 5,
 }
 
@@ -39,7 +39,7 @@ speed_core::named!(LogEvent:
     Duplicate = "duplicate",
 );
 
-/// A line of the log of a round. 37 bytes.
+/// An entry of the log of a round: 37 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEntry {
     event: LogEvent,
@@ -50,16 +50,16 @@ pub struct LogEntry {
 impl LogEntry {
     /// The number of bytes of an entry.
     pub const LENGTH: usize = 1 + usize::LENGTH + Digest::LENGTH;
-    /// The teacher of an entry that concerns none.
+    /// The teacher number of an entry that concerns no teacher.
     const NO_TEACHER: u32 = u32::MAX;
 
-    /// Notes an event about the message of a teacher, with the SHA-256 of all its bytes.
+    /// Creates an entry about a teacher's message, with the SHA-256 of all its bytes.
     #[must_use]
     pub fn of_message(event: LogEvent, teacher: usize, message: Digest) -> Self {
         Self { event, teacher: Some(teacher), digest: message }
     }
 
-    /// Notes an event about the whole round, with the SHA-256 of what it brought forth.
+    /// Creates an entry about the round, with the SHA-256 of the state or the result.
     #[must_use]
     pub fn of_round(event: LogEvent, digest: Digest) -> Self {
         Self { event, teacher: None, digest }
@@ -71,7 +71,7 @@ impl LogEntry {
         self.event
     }
 
-    /// Returns the teacher whose message it is about, if any.
+    /// Returns the teacher whose message the entry is about, if any.
     #[must_use]
     pub fn teacher(&self) -> Option<usize> {
         self.teacher
@@ -83,7 +83,7 @@ impl LogEntry {
         self.digest
     }
 
-    /// Returns its bytes.
+    /// Returns the encoded bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::with_capacity(Self::LENGTH);
@@ -94,7 +94,7 @@ impl LogEntry {
     /// Reads an entry.
     ///
     /// # Errors
-    /// If the bytes are not exactly one.
+    /// If the bytes are not exactly one entry.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes, 0);
         let entry = reader.read()?;
@@ -128,8 +128,8 @@ impl Decode for LogEntry {
     }
 }
 
-/// The log of a round as it travels: every entry so far, signed by the server. Entries are only ever added: the head of a log, signed, commits
-/// the server to all entries before it, as in a hash chain.
+/// The log of a round on the wire: every entry so far, signed by the server. The log is append-only: as in a hash
+/// chain, the signed head commits the server to all earlier entries.
 ///
 /// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
 ///
@@ -166,7 +166,7 @@ impl RoundLog {
         self.round
     }
 
-    /// Returns the entries. Until the signature is checked they are anybody's.
+    /// Returns the entries. They are unauthenticated until the signature is checked.
     #[must_use]
     pub fn entries(&self) -> &[LogEntry] {
         &self.entries
@@ -178,13 +178,13 @@ impl RoundLog {
         (LogHead::of(self.round, &self.entries).to_sign(), &self.signature)
     }
 
-    /// Returns the head after the first `count` entries, if there are so many.
+    /// Returns the head after the first `count` entries, or `None` if there are fewer.
     #[must_use]
     pub fn head(&self, count: usize) -> Option<LogHead> {
         self.entries.get(..count).map(|entries| LogHead::of(self.round, entries))
     }
 
-    /// Returns the bytes that travel.
+    /// Returns the encoded bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.seal()
@@ -216,7 +216,7 @@ impl Decode for RoundLog {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         let round = reader.read()?;
         let count: usize = reader.read_with(Limits { field: "entries of the log", min: 0, max: Self::MAX_ENTRIES })?;
-        // All at once: the length is compared with what there is before anything is allocated.
+        // Reads all entries at once: the length is compared with the available bytes before anything is allocated.
         let bytes = reader.take(count * LogEntry::LENGTH)?;
         let entries = bytes.chunks_exact(LogEntry::LENGTH).map(LogEntry::from_bytes).collect::<Result<_, _>>()?;
         Ok(Self { round, entries, signature: reader.read()? })
@@ -227,8 +227,8 @@ impl Content for RoundLog {
     const KIND: Kind = Kind::RoundLog;
 }
 
-/// The head of a log: the number of its entries, and the last link of their chain. The first link is the SHA-256 of "speed/log/v3" and the round
-/// id, each further one that of the link before and an entry.
+/// The head of a log: the number of its entries, and the last link of their hash chain. The first link is the SHA-256
+/// of "speed/log/v3" and the round id; each further link is the SHA-256 of the previous link and an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogHead {
     round: RoundId,
@@ -237,7 +237,7 @@ pub struct LogHead {
 }
 
 impl LogHead {
-    /// Returns the head of a round's log without any entry.
+    /// Returns the head of a round's empty log.
     #[must_use]
     pub fn empty(round: RoundId) -> Self {
         let link = Sha256::new_with_prefix(b"speed/log/v3").chain_update(round.as_bytes());
@@ -267,7 +267,8 @@ impl LogHead {
         self.signed_as(b"speed/log-head/v3")
     }
 
-    /// Returns the digest of a receipt. Its first words are its own: the signature of a log is no receipt for its last entry.
+    /// Returns the digest of a receipt. Its prefix differs from that of a log head, so the signature of a log is not a
+    /// receipt for its last entry.
     fn received_to_sign(&self) -> Digest {
         self.signed_as(b"speed/receipt/v3")
     }
@@ -283,9 +284,9 @@ impl LogHead {
     }
 }
 
-/// What a teacher gets for its message: the server's word that the log of the round has, after `entry` others that end in the link `before`, the
-/// entry that says that this message was received. The receipt names neither teacher nor message: who checks it says which, and the signature
-/// holds for no other. A later log without that entry at that place convicts the server.
+/// A signed receipt: entry `entry` of the round's log, which follows the link `before`, records this message as
+/// received. The receipt names neither teacher nor message: the verifier supplies both, and the signature is valid for
+/// no others. A later log without that entry at that position proves that the server cheated.
 ///
 /// Content on the wire: round id (32), number of entries before that of the message (4), the link before it (32), signature (64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,21 +303,21 @@ impl Receipt {
     /// The number of bytes of a receipt.
     pub const BYTES: usize = crate::codec::ENVELOPE + 2 * Digest::LENGTH + usize::LENGTH + Signature::LENGTH;
 
-    /// Signs that a teacher's message (its SHA-256) was received right after `before`.
+    /// Signs that a teacher's message (its SHA-256) was received directly after `before`.
     #[must_use]
     pub fn new(before: LogHead, teacher: usize, message: Digest, sign: impl FnOnce(Digest) -> Signature) -> Self {
         let signature = sign(before.then_received(teacher, message).received_to_sign());
         Self { round: before.round, entry: before.entries, before: before.link, signature }
     }
 
-    /// Returns the head of the log right after the message, if it is the receipt of this teacher's message.
+    /// Returns the head of the log directly after the message, if this is the receipt of this teacher's message.
     #[must_use]
     pub fn head(&self, teacher: usize, message: Digest) -> LogHead {
         let before = LogHead { round: self.round, entries: self.entry, link: self.before };
         before.then_received(teacher, message)
     }
 
-    /// Returns the place of the message's entry in the log, from 0.
+    /// Returns the index of the message's entry in the log, from 0.
     #[must_use]
     pub fn entry(&self) -> usize {
         self.entry
@@ -328,13 +329,13 @@ impl Receipt {
         self.round
     }
 
-    /// Returns the digest that the server signed if it is the receipt of this teacher's message, and its signature.
+    /// Returns the digest that the server signed if this is the receipt of this teacher's message, and its signature.
     #[must_use]
     pub fn signed(&self, teacher: usize, message: Digest) -> (Digest, &Signature) {
         (self.head(teacher, message).received_to_sign(), &self.signature)
     }
 
-    /// Returns the bytes that travel.
+    /// Returns the encoded bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.seal()
@@ -411,7 +412,7 @@ mod tests {
         assert!(holds(&receipt, teacher, message));
         assert_eq!(Some(receipt.head(teacher, message)), log.head(1));
         assert!(!holds(&receipt, 2, message) && !holds(&receipt, teacher, Digest::of("another")));
-        // Neither the signature of a log nor another receipt's place and link make one.
+        // Neither the signature of a log nor the position and link of another receipt make a valid receipt.
         let of_log =
             Receipt { signature: *RoundLog::new(log.round, log.entries[..1].to_vec(), sign).signed().1, ..receipt };
         let elsewhere = Receipt { entry: 1, ..receipt };

@@ -1,16 +1,15 @@
 //! The scales at which a comparison reads a difference of two counts.
 
-/// A scale at which a comparison reads a difference, with the largest difference for which a comparison with this as its
-/// coarsest scale is right.
+/// A scale at which a comparison reads a difference.
 pub(crate) struct Scale {
     /// Sixteenths of a bucket per vote.
     pub(crate) sixteenths: u64,
-    /// Largest difference, in votes.
+    /// The largest difference, in votes, for which a comparison with this as its coarsest scale is right.
     pub(crate) reach: u64,
 }
 
-/// The scales, finest first. The finest sets half a vote 73 buckets from zero; each further one takes over where the one
-/// before wraps around: see [`crate::Encoding`] for the margins.
+/// The scales, finest first. The finest places half a vote 73 buckets from zero; each further scale takes over where
+/// the previous one wraps around. See [`crate::Encoding`] for the margins.
 pub(crate) const SCALES: [Scale; 4] = [
     Scale { sixteenths: 146 * 16, reach: 13 },
     Scale { sixteenths: 10 * 16, reach: 190 },
@@ -21,7 +20,7 @@ pub(crate) const SCALES: [Scale; 4] = [
 /// Half-width in buckets of the zone around zero in which all scales but the finest answer "don't know".
 pub(crate) const DEAD_ZONE: usize = 70;
 
-/// Returns the largest difference that so many scales cover, in votes.
+/// Returns the largest difference that `scales` scales cover, in votes.
 pub(crate) fn reach(scales: usize) -> u64 {
     SCALES[scales - 1].reach
 }

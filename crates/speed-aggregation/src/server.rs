@@ -1,4 +1,4 @@
-//! The server's role: sum the teachers' messages and compute the argmax, on ciphertexts only.
+//! The server's role: sums the teachers' messages and computes the argmax, on ciphertexts only.
 
 mod error;
 mod evaluate;
@@ -23,7 +23,7 @@ pub use error::{NoiseFault, ServerError};
 
 /// The server of one round.
 ///
-/// It is made from an [`EvaluationKey`]; there is no way to hand it a [`SecretKey`](crate::SecretKey):
+/// It is created from an [`EvaluationKey`]. Passing a [`SecretKey`](crate::SecretKey) does not compile:
 ///
 /// ```no_run
 /// # use speed_aggregation::{generate_keys, Parameters, Round, RoundSpec, Server};
@@ -57,7 +57,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server for one round: tournament circuit, randomness of the operating system.
+    /// Creates a server for one round, with the tournament circuit and the operating system's randomness.
     ///
     /// # Errors
     /// If the round's counts have no exact encoding under the key's parameters.
@@ -87,7 +87,7 @@ impl Server {
     /// Changes the circuit.
     ///
     /// # Errors
-    /// If it is the paper's, which is not exact.
+    /// If it is the paper's circuit, which is not exact.
     pub fn with_circuit(mut self, circuit: Circuit) -> Result<Self, InexactCircuit> {
         self.circuit = circuit.try_into()?;
         Ok(self)
@@ -140,8 +140,9 @@ impl Server {
     /// changes nothing.
     ///
     /// # Errors
-    /// If the teacher is unknown, has answered already, or comes too late, the message was made for another key, round or shape, or the
-    /// round asks for proofs. Each error names the teacher. (That the message is the teacher's, its signature says: [`Submission`](crate::Submission).)
+    /// If the teacher is unknown, has already answered or is too late, if the message was made for another key, round
+    /// or shape, or if the round requires proofs. Each error names the teacher. (The signature of a
+    /// [`Submission`](crate::Submission) shows that the message is the teacher's.)
     pub fn add(&mut self, message: &Message) -> Result<(), ServerError> {
         self.check(message)?;
         if self.round.proofs().is_some() {
@@ -151,10 +152,11 @@ impl Server {
         Ok(())
     }
 
-    /// Adds a message whose proofs the caller has checked, where the round asks for them ([`ProofKey::verify`](crate::ProofKey::verify)).
+    /// Adds a message whose proofs the caller has verified if the round requires them
+    /// ([`ProofKey::verify`](crate::ProofKey::verify)).
     ///
     /// # Errors
-    /// Those of [`Self::check`].
+    /// The errors of [`Self::check`].
     #[cfg(feature = "proofs")]
     pub fn add_checked(&mut self, message: &Message) -> Result<(), ServerError> {
         self.check(message)?;
@@ -162,10 +164,11 @@ impl Server {
         Ok(())
     }
 
-    /// Checks everything of a message but its proofs.
+    /// Checks a message except for its proofs.
     ///
     /// # Errors
-    /// If the teacher is unknown, has answered already, or comes too late, or the message was made for another key, round or shape.
+    /// If the teacher is unknown, has already answered or is too late, or if the message was made for another key,
+    /// round or shape.
     pub fn check(&self, message: &Message) -> Result<(), ServerError> {
         let shape = self.round.shape();
         let (teacher, teachers) = (message.teacher(), shape.teachers());
@@ -191,7 +194,7 @@ impl Server {
         Ok(())
     }
 
-    /// Adds a message that was checked.
+    /// Adds a checked message to the sum.
     pub(crate) fn count(&mut self, message: &Message) {
         self.statuses[message.teacher()] = TeacherStatus::Counted;
         for (sum, word) in self.sum.as_mut().iter_mut().zip(message.list().as_ref()) {
@@ -199,7 +202,8 @@ impl Server {
         }
     }
 
-    /// Notes why a teacher is not in the sum: the worst reason stays. Nothing changes for a teacher who is, or after the sum was closed.
+    /// Records why a teacher is not in the sum; the worst reason is kept. Does nothing if the teacher is in the sum or
+    /// the sum is closed.
     pub fn note(&mut self, teacher: usize, status: TeacherStatus) {
         if let Some(noted) = self.statuses.get_mut(teacher)
             && *noted != TeacherStatus::Counted
@@ -210,10 +214,11 @@ impl Server {
         }
     }
 
-    /// Adds the server's own privacy noise (queries x classes, row major, in votes) to the sum, where the round asks for it.
+    /// Adds the server's own privacy noise (queries x classes, row major, in votes) to the sum, if the round requires
+    /// it.
     ///
     /// # Errors
-    /// If the noise of this round comes from the teachers, is there already, or has another shape.
+    /// If the teachers add the noise of this round, if it was already added, or if it has another shape.
     pub fn add_noise(&mut self, noise: &[i64]) -> Result<(), ServerError> {
         if self.round.placement() != NoisePlacement::Central {
             return Err(ServerError::Noise(NoiseFault::NotAsked));
@@ -232,10 +237,11 @@ impl Server {
         Ok(())
     }
 
-    /// Closes the sum: what comes later is late. At least `min_teachers` must be in it, and no fewer than the round says.
+    /// Closes the sum; later messages are refused as late. The sum must contain at least `min_teachers` teachers and at
+    /// least the round's own minimum.
     ///
     /// # Errors
-    /// If fewer are, or the noise that the round asks of the server is missing.
+    /// If it contains fewer, or if the server's noise is required and missing.
     pub fn close(&mut self, min_teachers: usize) -> Result<(), ServerError> {
         self.check_complete(min_teachers.max(self.round.min_teachers()))?;
         self.closed = true;

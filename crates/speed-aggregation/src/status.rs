@@ -2,27 +2,27 @@
 
 use crate::codec::{Decode, DecodeError, Encode, Reader, Writer};
 
-/// The fate of a teacher's message: in the sum, or the reason why not. One byte in states and results. Only what a teacher signed says
-/// anything of it: what is not signed is anybody's.
+/// The status of a teacher's message: in the sum, or the reason why not. One byte in states and results. Only signed
+/// messages affect it, because anyone can send an unsigned one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TeacherStatus {
     /// The message is in the sum.
     Counted = 0,
-    /// No message with its signature had come when the sum was closed. (One that came later is late, and is not read.)
+    /// No message with the teacher's signature had come when the sum was closed. (A later one is late and is not read.)
     Missing = 1,
     /// The message was made for another key.
     WrongKey = 2,
-    /// The message was made for another round, as a replayed one is.
+    /// The message was made for another round; a replayed message, for example.
     WrongRound = 3,
     /// The message has another number of queries or classes.
     WrongShape = 4,
-    /// The message has no proof that it is well formed, or one that does not hold.
+    /// The message has no valid proof that it is well formed.
     Unproven = 5,
 }
 
 impl TeacherStatus {
-    /// Returns whether a teacher that gave reason for both statuses has this one: an unproven message weighs more than one for another round, which
-    /// weighs more than none.
+    /// Returns whether this status replaces `other` if a teacher caused both: an unproven message is worse than one for
+    /// another round, which is worse than none.
     #[must_use]
     pub fn is_worse_than(self, other: Self) -> bool {
         self as u8 > other as u8

@@ -1,7 +1,7 @@
 //! The student's side: the secret key, the generation of all keys, and the opening of answers.
 //!
-//! Only this module knows the type of the secret key, and it exists only with the feature `student`: a teacher or a
-//! server that is built without the feature has no name for a secret key, and no code that could use one.
+//! Only this module contains the type of the secret key, and it exists only with the feature `student`: a teacher or a
+//! server built without the feature has neither the type nor any code that could use a secret key.
 
 mod generate;
 mod secret_key;

@@ -1,6 +1,6 @@
-//! What travels between the parties of a round, signed by who sends it.
+//! The signed messages between the parties of a round.
 //!
-//! This crate says what is signed; who signs, and how, is for those who know the parties.
+//! This crate defines the signed bytes. Its callers choose the signers and create the signatures.
 
 use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
@@ -62,7 +62,7 @@ fn digest_to_sign(kind: Kind, content: &[&dyn Encode]) -> Digest {
     Digest::from_bytes(hash.chain_update(writer.as_bytes()).finalize().into())
 }
 
-/// A teacher's message as it travels: with its proofs, where the round asks for them, and signed by the teacher.
+/// A teacher's message on the wire: with its proofs, if the round requires them, and signed by the teacher.
 ///
 /// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
 ///
@@ -87,7 +87,7 @@ impl Submission {
         values.div_ceil(Message::VALUES_PER_MASK) * MAX_PROOF
     }
 
-    /// Signs a message and its proofs: the digest is that of everything that travels.
+    /// Signs a message and its proofs: the digest covers everything that is sent.
     #[must_use]
     pub fn new(message: Message, proofs: Vec<u8>, sign: impl FnOnce(Digest) -> Signature) -> Self {
         let signature = sign(digest_to_sign(Self::KIND, &[&message, &proofs.len(), &proofs.as_slice()]));
@@ -100,13 +100,13 @@ impl Submission {
         (digest_to_sign(Self::KIND, &[&self.message, &self.proofs.len(), &self.proofs.as_slice()]), &self.signature)
     }
 
-    /// Returns the message. Until the signature is checked it is anybody's.
+    /// Returns the message. It is unauthenticated until the signature is checked.
     #[must_use]
     pub fn message(&self) -> &Message {
         &self.message
     }
 
-    /// Returns the proofs' bytes; none if the round asks for none.
+    /// Returns the proofs' bytes; empty if the round requires none.
     #[must_use]
     pub fn proofs(&self) -> &[u8] {
         &self.proofs
@@ -125,7 +125,7 @@ impl Submission {
         Self::min_size(round) + proofs
     }
 
-    /// Returns the bytes that travel.
+    /// Returns the encoded bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.seal()
@@ -175,7 +175,7 @@ impl std::fmt::Debug for Submission {
     }
 }
 
-/// A round's result as it travels: with the digest of the sum that its answers are of, and signed by the server.
+/// A round's result on the wire: with the digest of the sum that the answers are based on, and signed by the server.
 ///
 /// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
 ///
@@ -221,7 +221,7 @@ impl SignedResult {
         (digest_to_sign(Self::KIND, &[&self.list, &self.sum]), &self.signature)
     }
 
-    /// Returns the answers. Until the signature is checked they are anybody's.
+    /// Returns the answers. They are unauthenticated until the signature is checked.
     #[must_use]
     pub fn list(&self) -> &AnswerList {
         &self.list
@@ -239,7 +239,7 @@ impl SignedResult {
         AnswerList::size(round) + Digest::LENGTH + Signature::LENGTH
     }
 
-    /// Returns the bytes that travel.
+    /// Returns the encoded bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.seal()

@@ -1,4 +1,4 @@
-//! The teacher's role: encrypt.
+//! The teacher's role: encryption.
 
 use speed_core::{EntropyError, Randomness};
 use tfhe::core_crypto::commons::generators::NoiseRandomGenerator;
@@ -52,13 +52,13 @@ pub enum TeacherError {
     /// The round has no exact encoding.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
-    /// The operating system gave no randomness.
+    /// The operating system provided no randomness.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
 }
 
 impl Teacher {
-    /// Names the teacher with this index, from 0.
+    /// Creates the teacher with this index, from 0.
     #[must_use]
     pub fn new(index: usize) -> Self {
         Self { index }
@@ -69,7 +69,7 @@ impl Teacher {
     ///
     /// # Errors
     /// If the teacher is not in the round, the shape is wrong, a value does not fit, the round has no exact encoding
-    /// (the server could not compare its counts), or the operating system gives no randomness.
+    /// (the server could not compare its counts), or the operating system provides no randomness.
     pub fn answer(
         &self,
         key: &PublicKey,
@@ -82,7 +82,7 @@ impl Teacher {
         let id = round.id(key.id());
         let mut seeder = seeder(randomness, "answer", self.index as u64, id.as_bytes())?;
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
-        // The container is wiped when it goes out of scope: votes and noise are the teacher's secret.
+        // The container is wiped when it goes out of scope, because votes and noise are the teacher's secret.
         let encoded = Zeroizing::new(values.iter().map(|&value| encoding.layout().value(value)).collect::<Vec<u64>>());
         let mut list = LweCompactCiphertextList::new(
             0,

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-/// Threads that could not be started.
+/// The error of a thread pool that could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start {threads} threads: {source}")]
 pub struct ThreadsError {
@@ -12,10 +12,10 @@ pub struct ThreadsError {
     source: rayon::ThreadPoolBuildError,
 }
 
-/// Starts a pool of so many threads.
+/// Starts a pool of `threads` threads.
 ///
 /// # Errors
-/// If the operating system gives no threads.
+/// If the operating system cannot start them.
 pub(crate) fn pool(threads: NonZeroUsize) -> Result<rayon::ThreadPool, ThreadsError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build();
     pool.map_err(|source| ThreadsError { threads, source })

@@ -5,11 +5,11 @@ use zeroize::Zeroizing;
 
 use crate::privacy_noise::PrivacyNoiseShare;
 
-/// Returns the values that a teacher encrypts (queries x classes, row major): its one-hot votes, and on each value a draw of
-/// its share of the privacy noise, if it adds one.
+/// Returns the values that a teacher encrypts (queries x classes, row major): its one-hot votes, each plus a draw of
+/// its share of the privacy noise, if it adds any.
 ///
 /// # Errors
-/// If the operating system gives no randomness.
+/// If the operating system provides no randomness.
 ///
 /// # Panics
 /// If there is not one label below the number of classes for each query.

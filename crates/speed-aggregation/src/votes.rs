@@ -3,8 +3,8 @@
 use speed_core::VoteShape;
 
 /// Noisy votes of all teachers for all queries: `teachers x queries x classes` integers, each a vote (0 or 1) plus a
-/// share of privacy noise. They are the teachers' secret and not printable. The noise may be the server's instead
-/// ([`Self::with_server_noise`]), and answers may need a number of votes ([`Self::with_threshold`]).
+/// share of privacy noise. They are the teachers' secret and not printable. Alternatively the server adds the noise
+/// ([`Self::with_server_noise`]). Answers may require a minimum number of votes ([`Self::with_threshold`]).
 #[derive(Clone, PartialEq, Eq)]
 pub struct NoisyVotes {
     shape: VoteShape,
@@ -14,13 +14,13 @@ pub struct NoisyVotes {
     threshold: Option<i64>,
 }
 
-/// Noisy votes that make no sense.
+/// The reason why values are not noisy votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VotesError {
     /// Fewer than two classes.
     #[error("{0}: at least 2 classes are needed")]
     OneClass(VoteShape),
-    /// A number of values that is not the product of the sides.
+    /// The number of values is not the product of the dimensions.
     #[error("{found} values, expected those of {shape}")]
     Length {
         /// Values given.
@@ -28,7 +28,7 @@ pub enum VotesError {
         /// Numbers of teachers, queries and classes.
         shape: VoteShape,
     },
-    /// Noise of the server that has not one value for each query and class, or too large a one.
+    /// Server noise that does not have one value for each query and class, or has a value that is too large.
     #[error("noise of the server: expected {} values within 2^32, one for each query and class", shape.counts())]
     ServerNoise {
         /// Numbers of teachers, queries and classes.
@@ -48,15 +48,15 @@ pub enum VotesError {
 
 impl NoisyVotes {
     /// Checks and wraps `values`, teacher by teacher, query by query, class by class. `noise_bound` bounds the absolute
-    /// value of the noise in one class summed over teachers (in votes); the mechanism's tail gives it.
+    /// value of the noise in one class summed over teachers (in votes); it follows from the mechanism's tail.
     ///
     /// # Errors
-    /// If there is only one class, the length is not the product of the sides, or a value is beyond `2^32`.
+    /// If there is only one class, the length is not the product of the dimensions, or a value is beyond `2^32`.
     pub fn new(shape: VoteShape, noise_bound: u64, values: Vec<i64>) -> Result<Self, VotesError> {
         if shape.classes() < 2 {
             return Err(VotesError::OneClass(shape));
         }
-        // The limits of a shape: at most 2^52.
+        // The limits of a shape keep this product at most 2^52.
         if values.len() != shape.teachers() * shape.counts() {
             return Err(VotesError::Length { found: values.len(), shape });
         }
@@ -68,10 +68,11 @@ impl NoisyVotes {
         Ok(Self { shape, noise_bound, values, server_noise: None, threshold: None })
     }
 
-    /// Adds the privacy noise of the server, queries x classes: all of it, the teachers' values being votes alone.
+    /// Adds the server's privacy noise, queries x classes. It is all the noise: the teachers' values must then be votes
+    /// only.
     ///
     /// # Errors
-    /// If it has not one value for each query and class, or one beyond `2^32`.
+    /// If it does not have one value for each query and class, or has a value beyond `2^32`.
     pub fn with_server_noise(self, noise: Vec<i64>) -> Result<Self, VotesError> {
         if noise.len() != self.shape.counts() || noise.iter().any(|value| value.unsigned_abs() > 1 << 32) {
             return Err(VotesError::ServerNoise { shape: self.shape });
@@ -88,10 +89,10 @@ impl NoisyVotes {
     /// Returns the votes on some of the queries, in the order given, with their noise.
     ///
     /// # Errors
-    /// If there are none, or more than a table of votes holds.
+    /// If there are no queries, or more than a table of votes can hold.
     ///
     /// # Panics
-    /// If a query is none of these votes'.
+    /// If a query is not in the votes.
     pub fn of_queries(&self, queries: &[usize]) -> Result<Self, speed_core::ShapeError> {
         let (shape, classes) = (self.shape.with_queries(queries.len())?, self.shape.classes());
         let chosen = |table: &[i64]| -> Vec<i64> {
@@ -106,13 +107,13 @@ impl NoisyVotes {
         })
     }
 
-    /// Returns the server's noise, queries x classes, if it is the one that adds it.
+    /// Returns the server's noise, queries x classes, if the server adds the noise.
     #[must_use]
     pub fn server_noise(&self) -> Option<&[i64]> {
         self.server_noise.as_deref()
     }
 
-    /// Returns the number of votes that an answer needs, if it needs any.
+    /// Returns the number of votes that an answer requires, if there is a threshold.
     #[must_use]
     pub fn threshold(&self) -> Option<i64> {
         self.threshold

@@ -1,5 +1,5 @@
-//! Proofs of well-formed messages: honest ones convince, and nothing else does. Needs the feature `proofs`:
-//! `cargo test --release -p speed-aggregation --features proofs --test proofs -- --nocapture` also prints what they cost.
+//! Proofs of well-formed messages: honest proofs are accepted, and nothing else is. Needs the feature `proofs`: `cargo
+//! test --release -p speed-aggregation --features proofs --test proofs -- --nocapture` also prints their cost.
 #![expect(clippy::print_stdout, reason = "costs, for whoever asks with --nocapture")]
 
 use std::time::Instant;
@@ -36,12 +36,12 @@ fn honest_messages_convince_and_nothing_else_does() {
     let invalid = |message: &Message, proof: &Proofs| {
         matches!(proof_key.verify(public, &round, message, proof), Err(ProofError::Invalid { .. }))
     };
-    // Another teacher's proof, and a message without one: the same values, encrypted as without proofs.
+    // Another teacher's proof, and a message without a proof: the same values, encrypted without proofs.
     let (other, other_proof) = answer(1).expect("in range");
     assert!(invalid(&message, &other_proof) && invalid(&other, &proof));
     let plain = Teacher::new(0).answer(public, &round, &values, &SOURCE).expect("valid");
     assert!(invalid(&plain, &proof));
-    // A message that was changed after its proof: one more vote for the last class.
+    // A message changed after its proof was made: one more vote for the last class.
     let mut changed = message.to_bytes();
     let body = changed.len() - 16 - 2;
     changed[body] = changed[body].wrapping_add(4);
@@ -53,7 +53,7 @@ fn honest_messages_convince_and_nothing_else_does() {
     let error =
         Teacher::new(0).answer_with_proof(public, &round, &[512; 10], &proof_key, &SOURCE).expect_err("too wide");
     assert!(matches!(error, ProofError::Teacher(TeacherError::Value { max: 511, .. })));
-    // Damaged bytes are refused, or do not convince.
+    // Damaged bytes are refused or fail to verify.
     for position in (0..bytes.len()).step_by(37) {
         let mut damaged = bytes.clone();
         damaged[position] ^= 1;

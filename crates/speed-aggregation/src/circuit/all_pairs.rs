@@ -4,7 +4,8 @@ use super::compare::SUM_STEP;
 use super::engine::{Engine, Precision};
 use super::lwe::{Lwe, add, add_constant, difference, negated, table};
 
-/// The largest number of signs that can be added before their sum is read: twice as many steps fill half the torus.
+/// The largest number of signs that can be added before their sum is read: twice this number of steps fills half the
+/// torus.
 pub(crate) const FAN_IN: usize = 16;
 
 impl Engine<'_> {
@@ -15,7 +16,7 @@ impl Engine<'_> {
         let switched = self.at_scales(counts);
         let switched: Vec<&[Lwe]> = switched.chunks_exact(self.layout.scales().len()).collect();
         let mut outcomes = vec![Vec::with_capacity(classes - 1); classes];
-        // One later class at a time, which bounds memory.
+        // Handles one later class at a time, which bounds memory.
         for later in 1..classes {
             let earlier = &switched[..later];
             let leads = earlier.iter().flat_map(|e| switched[later].iter().zip(*e).map(|(l, e)| difference(l, e)));
@@ -29,14 +30,14 @@ impl Engine<'_> {
         self.digits_of_the_one(&won)
     }
 
-    /// Plus or minus [`SUM_STEP`], as the sign of the input.
+    /// Returns plus or minus [`SUM_STEP`], with the sign of each input.
     fn signs(&mut self, inputs: &[Lwe]) -> Vec<Lwe> {
         let switched = self.key_switch(inputs);
         self.bootstrap(&switched, &vec![table(self.p, |_| SUM_STEP); inputs.len()], Precision::Coarse)
     }
 
-    /// Computes, from signs of plus or minus one step, a ciphertext that is one step if all are positive, and at most minus
-    /// one if not, without wrapping around.
+    /// Computes from signs of plus or minus one step a ciphertext that is one step if all are positive, and at most
+    /// minus one step otherwise, without wrapping around.
     fn all_positive(&mut self, mut signs: Vec<Lwe>) -> Lwe {
         while signs.len() > FAN_IN {
             let sums: Vec<Lwe> = signs.chunks(FAN_IN).map(|signs| self.sum_less_all_but_one(signs)).collect();
@@ -45,19 +46,20 @@ impl Engine<'_> {
         self.sum_less_all_but_one(&signs)
     }
 
-    /// Computes the sum of signs, less all but one of them: one step if all are positive, and two less for each that is not.
+    /// Computes the sum of the signs minus `signs.len() - 1` steps: one step if all are positive, and two steps less
+    /// for each negative sign.
     fn sum_less_all_but_one(&self, signs: &[Lwe]) -> Lwe {
         let mut sum = self.constant((signs.len() as u64 - 1).wrapping_mul(SUM_STEP).wrapping_neg());
         signs.iter().for_each(|sign| add(&mut sum, sign));
         sum
     }
 
-    /// Returns the digits of the one class whose input is positive.
+    /// Returns the digits of the only class whose input is positive.
     fn digits_of_the_one(&mut self, won: &[Lwe]) -> Vec<Lwe> {
         let won = self.key_switch(won);
         (0..self.layout.digit_count())
             .map(|place| {
-                // Half a code if the class won and minus half if not, plus half: the code of the winner, or 0.
+                // Half a code if the class won and minus half otherwise, plus half: the code of the winner, or 0.
                 let halves: Vec<u64> = (0..won.len())
                     .filter_map(|class| self.layout.digits(class).nth(place))
                     .map(|code| code / 2)

@@ -1,20 +1,23 @@
 //! The exact comparison of two encrypted counts.
 //!
-//! A bootstrap sees 4096 buckets with noise of about 5, so one sign bootstrap cannot both tell 0 from 1 and cover
-//! thousands of votes. A few can: the difference is read at several scales, all but the finest with a zone around zero
-//! (and, the table being negacyclic, around the half-circle) where they answer 0, "don't know". With weights 1, 2, 4, ..
-//! the coarsest that knows decides the sign of the sum. [`crate::Encoding`] gives the margins.
+//! A bootstrap sees 4096 buckets with noise of about 5, so one sign bootstrap cannot both distinguish 0 from 1 and
+//! cover thousands of votes. Several can: the difference is read at several scales. Every scale but the finest answers
+//! 0, "don't know", in a zone around zero and, because the table is negacyclic, around the half-circle. With weights 1,
+//! 2, 4, .. the coarsest scale with a nonzero answer decides the sign of the sum. [`crate::Encoding`] gives the
+//! margins.
 
 use super::engine::{Engine, Precision};
 use super::lwe::{Glwe, Lwe, add, add_constant, scaled, table};
 use crate::scales::DEAD_ZONE;
 
-/// The unit of sums of signs: 64 buckets, a 64th of the torus. Eight of them make an eighth of the torus, so that the
-/// signs of three scales (7 steps at most) leave room for a second table entry, and the signs of four (15) for one.
+/// The unit of sums of signs: 64 buckets, a 64th of the torus. Eight units are an eighth of the torus, so the signs of
+/// three scales (7 steps at most) leave room for a second table entry, and the signs of four scales (15 steps) for one
+/// entry only.
 pub(crate) const SUM_STEP: u64 = 1 << 58;
 
 impl Engine<'_> {
-    /// Counts at all scales of the round, finest first, under the small key: as many outputs an input.
+    /// Key-switches each count at all scales of the round to the small key, finest scale first: one output per input
+    /// and scale.
     pub(super) fn at_scales(&mut self, counts: &[Lwe]) -> Vec<Lwe> {
         let scales = self.layout.scales();
         let scaled: Vec<Lwe> =
@@ -22,13 +25,13 @@ impl Engine<'_> {
         self.key_switch(&scaled)
     }
 
-    /// Computes, from each difference `later - earlier` of two counts at all scales (small key), the sum of weighted signs
-    /// (big key): an odd multiple of [`SUM_STEP`], positive if the later count is strictly larger.
+    /// Computes from each difference `later - earlier` of two counts at all scales (small key) the sum of weighted
+    /// signs (big key): an odd multiple of [`SUM_STEP`], positive if the later count is strictly larger.
     pub(super) fn compare(&mut self, mut differences: Vec<Lwe>) -> Vec<Lwe> {
         let scales = self.layout.scales();
         for scaled in differences.chunks_exact_mut(scales.len()) {
             for (input, scale) in scaled.iter_mut().zip(scales.clone()) {
-                // Minus half a vote: a difference of 0 counts as negative, so that ties go to the earlier class.
+                // Subtracts half a vote: a difference of 0 counts as negative, so ties go to the earlier class.
                 add_constant(input, (self.layout.unit() / 2).wrapping_mul(scale).wrapping_neg());
             }
         }

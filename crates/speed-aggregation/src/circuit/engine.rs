@@ -1,7 +1,7 @@
 //! Key switches and bootstraps in batches, and the linear algebra between them.
 //!
-//! Keys are large (40 MB to 180 MB) and every operation reads one from end to end: memory, not arithmetic, would set the
-//! pace. So each operation takes a batch and reads its key once for many ciphertexts.
+//! Keys are large (40 MB to 180 MB) and every operation reads all of one, so memory bandwidth, not arithmetic, would
+//! limit the speed. Each operation therefore takes a batch and reads its key once for many ciphertexts.
 
 use std::time::Instant;
 
@@ -15,7 +15,8 @@ use crate::keys::{EvaluationKey, EvaluationParts};
 use crate::layout::Layout;
 use crate::parameters::Parameters;
 
-/// Ciphertexts that go through a bootstrapping key together: 64 kB of accumulators each, which fit a core's cache.
+/// The number of ciphertexts that pass through a bootstrapping key together: 64 kB of accumulators each, which fit a
+/// core's cache.
 const BATCH: usize = 16;
 
 /// A choice of bootstrapping key: fast and coarse, or slow and fine.
@@ -31,7 +32,7 @@ pub(crate) struct Engine<'a> {
     pub(super) layout: Layout,
     pub(super) keys: &'a EvaluationParts,
     pub(super) products: ExternalProduct,
-    /// The operations so far.
+    /// The operations performed so far.
     pub(crate) work: Work,
 }
 
@@ -43,7 +44,7 @@ impl<'a> Engine<'a> {
         Self { p, layout, keys: &key.parts, products, work: Work::default() }
     }
 
-    /// Switches from the big key to the small one.
+    /// Switches ciphertexts from the big key to the small one.
     pub(crate) fn key_switch(&mut self, inputs: &[Lwe]) -> Vec<Lwe> {
         let start = Instant::now();
         let outputs = self.keys.key_switch.switch(self.p, inputs);
@@ -51,13 +52,14 @@ impl<'a> Engine<'a> {
         outputs
     }
 
-    /// Reads each table at the phase of its input (small key). Entry `i` of a table stands for phases from `i` to
-    /// `i + 1` buckets, and its negative for the opposite half-circle. The outputs are under the big key.
+    /// Reads each table at the phase of its input (small key). Entry `i` of a table stands for phases from `i` to `i +
+    /// 1` buckets, and its negative for the opposite half-circle. The outputs are under the big key.
     pub(super) fn bootstrap(&mut self, inputs: &[Lwe], tables: &[Glwe], precision: Precision) -> Vec<Lwe> {
         self.bootstrap_at(inputs, tables, precision, [0]).into_iter().map(|[output]| output).collect()
     }
 
-    /// Bootstraps like [`Self::bootstrap`], but reads each table in several places, each so many entries after the phase.
+    /// Bootstraps like [`Self::bootstrap`], but reads each table in several places, at the given offsets (in entries)
+    /// after the phase.
     pub(super) fn bootstrap_at<const PLACES: usize>(
         &mut self,
         inputs: &[Lwe],
@@ -97,7 +99,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Returns an input of a bootstrap, rounded to buckets by the centred modulus switch. It also subtracts half a bucket, so
+/// Returns the input of a bootstrap, rounded to buckets by the centred modulus switch. Also subtracts half a bucket, so
 /// that an exact phase lies between two entries.
 pub(super) fn rounded(p: &Parameters, input: &Lwe) -> Rotation {
     let switched = lwe_ciphertext_centered_binary_modulus_switch::<u64, usize, _>(

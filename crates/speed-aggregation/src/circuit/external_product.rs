@@ -1,5 +1,5 @@
-//! The external product of a GGSW ciphertext (a matrix of ring ciphertexts) and a ring ciphertext, and the blind rotation
-//! that is made of it.
+//! The external product of a GGSW ciphertext (a matrix of ring ciphertexts) and a ring ciphertext, and the blind
+//! rotation built from it.
 
 use aligned_vec::{AVec, avec};
 use pulp::{Arch, Simd, WithSimd};
@@ -9,18 +9,18 @@ use tfhe_fft::c64;
 use super::fourier::{Block, Fourier, LANES};
 use crate::parameters::Decomposition;
 
-/// GGSW ciphertexts with one mask polynomial, transformed. A ciphertext has a row for each polynomial of a ring ciphertext
-/// and each level of the decomposition, and each row two polynomials.
+/// Fourier-transformed GGSW ciphertexts with one mask polynomial. A ciphertext has one row for each polynomial of a
+/// ring ciphertext and each level of the decomposition; each row has two polynomials.
 pub(crate) struct GgswList {
     decomposition: Decomposition,
     n: usize,
-    /// By ciphertext, block, row, column: what is multiplied together lies together.
+    /// By ciphertext, block, row, column: operands of one product are contiguous.
     blocks: Vec<Block>,
 }
 
 impl GgswList {
-    /// Transforms ciphertexts in tfhe's order: level by level from the last to the first, a row for the mask and one for
-    /// the body, each with mask and body. On rayon's current pool.
+    /// Transforms ciphertexts from tfhe's order: level by level from the last to the first, one row for the mask and
+    /// one for the body, each with mask and body. Runs on rayon's current pool.
     pub(crate) fn new(n: usize, decomposition: Decomposition, words: &[u64]) -> Self {
         let columns_each = 4 * decomposition.levels;
         let transform = |fourier: &mut Fourier, words: &[u64]| -> Vec<Block> {
@@ -43,8 +43,8 @@ impl GgswList {
     }
 }
 
-/// The working memory of external products. Work goes polynomial by polynomial, so that what one pass writes is
-/// still in the innermost cache when the next one reads it.
+/// The working memory of external products. Work proceeds one polynomial at a time, so that the output of one pass is
+/// still in the innermost cache when the next pass reads it.
 pub(super) struct ExternalProduct {
     n: usize,
     fourier: Fourier,
@@ -71,8 +71,8 @@ impl ExternalProduct {
         self.add_product_of_digits(output, list, ggsw);
     }
 
-    /// Turns each table to the phase of its input: multiplies it by `X^-phase`, where the phase is `body - mask * key` for
-    /// the key whose bits `list` encrypts. Every ciphertext of the list is read once for all tables.
+    /// Rotates each table to the phase of its input: multiplies it by `X^-phase`, where the phase is `body - mask *
+    /// key` for the key whose bits `list` encrypts. Reads every ciphertext of the list once for all tables.
     pub(super) fn blind_rotate(&mut self, tables: &mut [AVec<u64>], inputs: &[Rotation], list: &GgswList) {
         Arch::new().dispatch(BlindRotation { product: self, tables, inputs, list });
     }
@@ -117,7 +117,7 @@ impl ExternalProduct {
     }
 }
 
-/// A blind rotation, compiled for each kind of vectors that a processor may have; the bits are the same.
+/// A blind rotation, compiled for each vector instruction set that a processor may have. The results are bit-identical.
 struct BlindRotation<'a> {
     product: &'a mut ExternalProduct,
     tables: &'a mut [AVec<u64>],
@@ -128,7 +128,7 @@ struct BlindRotation<'a> {
 impl WithSimd for BlindRotation<'_> {
     type Output = ();
 
-    // What this calls is inlined too: a function of its own would have the vectors of the whole build.
+    // Inline everything: a separate function would be compiled for the baseline target features.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         let Self { product, tables, inputs, list } = self;
@@ -142,14 +142,14 @@ pub(super) struct Rotation {
     pub(super) body: usize,
 }
 
-/// Takes `X^exponent * input` modulo `X^N + 1` (exponents up to `2N`) and puts `combine(turned, input)` of all coefficients
-/// into `output`.
+/// Computes `X^exponent * input` modulo `X^N + 1` (exponents up to `2N`) and writes `combine(turned, input)` of all
+/// coefficients to `output`.
 #[inline(always)]
 fn turn(input: &[u64], exponent: usize, output: &mut [u64], combine: impl Fn(u64, u64) -> u64) {
     let n = input.len();
     let shift = exponent % n;
     let (kept, carried) = input.split_at(n - shift);
-    // Each passage of X^N = -1 changes the sign: once more for the coefficients that are carried over the end.
+    // Each wrap-around X^N = -1 flips the sign: once more for the coefficients that are carried over the end.
     let combine_all = |output: &mut [u64], turned: &[u64], input: &[u64], negative: bool| {
         let pairs = output.iter_mut().zip(turned.iter().zip(input));
         if negative {
@@ -170,7 +170,7 @@ fn multiply<const LEVELS: usize>(digits: &[c64], ggsw: &[Block], products: &mut 
     let size = products.len() / 2;
     let (masks, bodies) = products.split_at_mut(size);
     let outputs = masks.as_chunks_mut::<LANES>().0.iter_mut().zip(bodies.as_chunks_mut::<LANES>().0);
-    // Digits lie by polynomial and level, rows by level and polynomial.
+    // Digits are ordered by polynomial and level, rows by level and polynomial.
     let rows: [[&[[c64; LANES]]; 2]; LEVELS] = std::array::from_fn(|level| {
         std::array::from_fn(|polynomial| digits[(polynomial * LEVELS + level) * size..][..size].as_chunks().0)
     });
@@ -186,8 +186,8 @@ fn multiply<const LEVELS: usize>(digits: &[c64], ggsw: &[Block], products: &mut 
     }
 }
 
-/// A sum of complex products `a b`, kept as the two sums of `re(a) b` and of `im(a) b`: no element changes its place until
-/// all is added.
+/// A sum of complex products `a b`, kept as the two sums of `re(a) b` and of `im(a) b`, so that elements are reordered
+/// only once, at the end.
 struct Sum([f64; 2 * LANES], [f64; 2 * LANES]);
 
 impl Sum {
@@ -221,7 +221,7 @@ mod tests {
         let input: Vec<u64> = (1..=8).collect();
         let mut turned = vec![0; n];
         for exponent in 0..=2 * n {
-            // By definition, one step at a time.
+            // The definition, one step at a time.
             let mut expected = input.clone();
             for _ in 0..exponent {
                 expected.rotate_right(1);
@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn an_external_product_with_plain_weights_gives_the_input_back() {
-        // A GGSW ciphertext of 1 without noise or mask: the product with it is the input, but for what digits do not reach
-        // and the rounding of the transform.
+        // A GGSW ciphertext of 1 without noise or mask: the product with it is the input, except for the part that
+        // digits do not reach and the rounding of the transform.
         let (n, decomposition) = (64, Decomposition { base_log: 12, levels: 3 });
         let mut words = vec![0; 2 * decomposition.levels * 2 * n];
         for (level, matrix) in words.chunks_exact_mut(4 * n).enumerate() {

@@ -1,9 +1,9 @@
 //! Products of polynomials modulo `X^N + 1` through the Fourier transform.
 //!
-//! A real polynomial `p` becomes `N/2` complex numbers `(p_j + i p_(j + N/2)) w^j` with `w = exp(i pi / N)`, whose discrete
-//! Fourier transform are the values of `p` at half of the roots of `X^N + 1`; the other half are their conjugates. The
-//! transform itself is tfhe-fft's. Around it, decomposition, twist and conversion are one pass each, in plain loops over
-//! slices that the compiler turns into vector instructions.
+//! A real polynomial `p` becomes `N/2` complex numbers `(p_j + i p_(j + N/2)) w^j` with `w = exp(i pi / N)`, whose
+//! discrete Fourier transform gives the values of `p` at half of the roots of `X^N + 1`; the other half are their
+//! conjugates. The transform itself is tfhe-fft's. Decomposition, twist and conversion are one pass each, in plain
+//! loops over slices that the compiler vectorises.
 
 use aligned_vec::{AVec, avec};
 use dyn_stack::{PodBuffer, PodStack};
@@ -13,7 +13,7 @@ use tfhe_fft::unordered::{Method, Plan};
 
 use crate::parameters::Decomposition;
 
-/// Complex numbers that are multiplied together.
+/// Number of complex numbers that are multiplied together.
 pub(super) const LANES: usize = 4;
 
 /// [`LANES`] complex numbers.
@@ -29,9 +29,9 @@ pub(super) struct Fourier {
 }
 
 impl Fourier {
-    /// Transforms of polynomials with `n` coefficients.
+    /// Prepares transforms of polynomials with `n` coefficients.
     pub(super) fn new(n: usize) -> Self {
-        // A fixed algorithm: the fastest by measurement would round differently from run to run.
+        // The algorithm is fixed: the fastest one by measurement would round differently from run to run.
         let plan = Plan::new(n / 2, Method::UserProvided { base_algo: FftAlgo::Dif4, base_n: n / 2 });
         let angle = |j: usize| std::f64::consts::PI * j as f64 / n as f64;
         let twist = ((0..n / 2).map(|j| angle(j).cos()).collect(), (0..n / 2).map(|j| angle(j).sin()).collect());
@@ -39,7 +39,7 @@ impl Fourier {
         Self { plan, twist, scratch }
     }
 
-    /// Makes a buffer for so many transformed polynomials.
+    /// Allocates a buffer for `polynomials` transformed polynomials.
     pub(super) fn buffer(&self, polynomials: usize) -> AVec<c64> {
         avec![c64::default(); polynomials * self.plan.fft_size()]
     }
@@ -81,7 +81,8 @@ impl Fourier {
         }
     }
 
-    /// Adds the polynomial with this transform to one over the torus. Leaves no meaning in `values`.
+    /// Adds the polynomial with this transform to one over the torus. The contents of `values` are unspecified
+    /// afterwards.
     #[inline(always)]
     pub(super) fn add_to(&mut self, values: &mut [c64], polynomial: &mut [u64]) {
         self.plan.inv(values, PodStack::new(&mut self.scratch));
@@ -98,7 +99,7 @@ impl Fourier {
     }
 }
 
-/// Returns a number of turns on the torus, to multiples of `2^12`: far below the rounding of the transform.
+/// Returns a number of turns on the torus, rounded to multiples of `2^12`, far below the rounding of the transform.
 #[inline(always)]
 fn to_torus(turns: f64) -> u64 {
     // Adding 1.5 * 2^52 to a number below 2^51 leaves its integer part in the low bits of the mantissa.
@@ -110,11 +111,11 @@ fn to_torus(turns: f64) -> u64 {
 /// One balanced digit of the leading `levels * base_log` bits of a torus element.
 #[derive(Clone, Copy)]
 struct Digit {
-    /// Rounds what the digits do not reach, and carries half a base from each level below into the next.
+    /// Rounds off the bits that the digits do not reach, and carries half a base from each level below into the next.
     rounding: u64,
-    /// The bits above the digit.
+    /// The number of bits above the digit.
     above: u32,
-    /// All bits but the digit's.
+    /// The number of bits outside the digit.
     rest: u32,
 }
 

@@ -6,21 +6,21 @@ use super::lwe::Lwe;
 use crate::keys::Seeded;
 use crate::parameters::Parameters;
 
-/// The key switching key: a row for each mask element of the input and each digit of its decomposition, a column for
-/// each word of the output.
+/// The key switching key: one row for each mask element of the input and each digit of its decomposition, one column
+/// for each word of the output.
 ///
-/// Words are rounded to multiples of `2^32`, a rounding error far below the noise of at least `2^44` that they carry.
-/// So all products fit `f64` without rounding: digits are at most 4 in absolute value, rounded words below `2^31`, and a
-/// sum of 10,240 products is below `2^47`. The product of matrices is then a matter for a fast `f64` routine, and its
-/// result does not depend on the order of its sums.
+/// Words are rounded to multiples of `2^32`; the rounding error is far below their noise of at least `2^44`. So `f64`
+/// holds all products without rounding: digits are at most 4 in absolute value, rounded words are below `2^31`, and a
+/// sum of 10,240 products is below `2^47`. A fast `f64` routine can therefore compute the matrix product, and the
+/// result does not depend on the order of summation.
 pub(crate) struct KeySwitchKey {
     rows: Vec<i32>,
 }
 
-/// The weight of a unit of a rounded word.
+/// log2 of the weight of one unit of a rounded word.
 const ROUNDING_LOG: u32 = 32;
 
-/// Rows that are converted to `f64` at a time: 1.9 MB, which fit a core's cache.
+/// Rows converted to `f64` at a time: 1.9 MB, which fit a core's cache.
 const BLOCK: usize = 256;
 
 impl KeySwitchKey {
@@ -68,7 +68,7 @@ impl KeySwitchKey {
     }
 }
 
-/// Returns the digits of all mask elements, an input after another, in the order of the key's rows.
+/// Returns the digits of all mask elements, one input after another, in the order of the key's rows.
 fn digits(p: &Parameters, inputs: &[Lwe]) -> Vec<f64> {
     let decomposer = SignedDecomposer::new(p.key_switch.base(), p.key_switch.level_count());
     let mut digits = Vec::with_capacity(inputs.len() * p.polynomial_size * p.key_switch.levels);
@@ -86,7 +86,7 @@ fn add_product(sums: &mut [f64], block: &[f64], digits: &[f64], columns: usize, 
     assert!(digits.len() == inputs * inner && first + rows <= inner, "matrices that do not fit");
     let stride = |length: usize| isize::try_from(length).expect("a slice is no longer than isize::MAX");
     // SAFETY: by the assertion, every index of the three column-major matrices lies in its slice, and the exclusive
-    // borrow of `sums` keeps it apart from the operands.
+    // borrow of `sums` means that it does not overlap the operands.
     unsafe {
         gemm::gemm(
             columns,

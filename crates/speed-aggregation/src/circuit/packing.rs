@@ -3,10 +3,10 @@
 //!
 //! A ciphertext becomes a ring ciphertext whose constant coefficient is its message; the other coefficients are
 //! garbage. The trace, a sum over all automorphisms `X -> X^t` in `log2 N` steps of doubling, removes the garbage and
-//! multiplies the message by `N`. Torus elements cannot be divided by `N`, but ciphertexts can: after all words are
-//! divided, the message is `m / N` plus an unknown multiple of `2^64 / N`, and the multiplication by `N` makes that
-//! vanish. A packing costs about 4 % of a bootstrap; a table of key switching keys for the same task would take 200 MB
-//! and as long as a bootstrap.
+//! multiplies the message by `N`. Torus elements cannot be divided by `N`, but ciphertexts can: after the division of
+//! all words, the message is `m / N` plus an unknown multiple of `2^64 / N`, which the multiplication by `N` removes. A
+//! packing costs about 4 % of a bootstrap. A table of key switching keys for the same task would take 200 MB and as
+//! long as a bootstrap.
 
 use std::time::Instant;
 
@@ -18,8 +18,8 @@ use crate::keys::trace_rotations;
 use crate::parameters::Parameters;
 
 impl Engine<'_> {
-    /// Returns a ring ciphertext with the message of `first` as its constant coefficient and, if given, that of `second` as
-    /// its coefficient of `X^(N/2)`; all others are 0.
+    /// Returns a ring ciphertext whose constant coefficient is the message of `first` and whose coefficient of
+    /// `X^(N/2)` is the message of `second`, if given; all others are 0.
     pub(super) fn pack(&mut self, first: &Lwe, second: Option<&Lwe>) -> Glwe {
         let start = Instant::now();
         let p = self.p;
@@ -47,14 +47,14 @@ impl Engine<'_> {
     }
 }
 
-/// Returns the ring ciphertext whose constant coefficient is the message, all divided by `N`.
+/// Returns the ring ciphertext whose constant coefficient is the message, with all words divided by `N`.
 fn embed(p: &Parameters, input: &Lwe) -> Glwe {
     let n = p.polynomial_size;
     let log = n.trailing_zeros();
     let divide = |word: u64| (word >> log).wrapping_add(word >> (log - 1) & 1);
     let (mask, body) = input.as_ref().split_at(n);
     let mut words = vec![0; 2 * n];
-    // The constant coefficient of mask times key is the scalar product, if the mask is laid out backwards.
+    // If the mask is laid out backwards, the constant coefficient of mask times key is the scalar product.
     words[0] = divide(mask[0]);
     for (i, &word) in mask.iter().enumerate().skip(1) {
         words[n - i] = divide(word).wrapping_neg();

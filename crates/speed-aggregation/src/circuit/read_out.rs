@@ -4,13 +4,13 @@ use super::engine::{Engine, Precision};
 use super::lwe::{Glwe, Lwe, table};
 use crate::layout::digit_code;
 
-/// Read-outs of every digit, one after another, with re-randomisation and flooding before and between and after them.
-/// Their number is even: a table is negacyclic, so one read-out maps the upper eight digits backwards, and the next one
-/// puts them right again.
+/// The number of successive read-outs of every digit, with re-randomisation and flooding before, between and after
+/// them. It is even: a table is negacyclic, so one read-out reverses the upper eight digits, and the next restores
+/// their order.
 pub(crate) const READ_OUTS: usize = 2;
 
 impl Engine<'_> {
-    /// Writes each digit anew (all under the big key).
+    /// Re-encodes each digit (all under the big key).
     pub(crate) fn read_out(&mut self, digits: &[Lwe]) -> Vec<Lwe> {
         let inputs = self.key_switch(digits);
         let slot = self.p.polynomial_size / 8;

@@ -1,5 +1,6 @@
-//! The comparator on chosen differences, and the noise of every step against its formula. Keys are simulated with a
-//! fixed seed, so each statistical test gives the same verdict in every run; the stated rates are those over seeds.
+//! Tests of the comparator on chosen differences, and of the noise of every step against its formula. Keys are
+//! simulated with a fixed seed, so each statistical test gives the same verdict in every run; stated rates are over
+//! seeds.
 
 use std::sync::OnceLock;
 
@@ -47,7 +48,7 @@ fn wide_keys() -> &'static Keys {
     KEYS.get_or_init(|| Keys::generate(&Parameters::WIDE_128))
 }
 
-/// Returns the engine of a round of so many teachers, with counts in the widest range of the keys.
+/// Returns the engine of a round of `teachers` teachers, with counts in the widest range of the keys.
 fn engine(keys: &Keys, outcomes: usize, teachers: usize) -> (Engine<'_>, CiphertextNoise<'_>) {
     let p = keys.evaluation.parameters();
     let range = VoteRange::new(teachers, (p.range() - teachers as u64) / 2);
@@ -66,7 +67,7 @@ fn encrypt(keys: &Keys, label: &str, counts: &[Vec<i64>], teachers: usize) -> Ve
     let round = round(label, teachers, counts.len(), counts[0].len(), noise);
     let mut server = Server::new(keys.evaluation.clone(), round.clone()).expect("valid");
     for teacher in 0..teachers {
-        // The first sends all counts, the others zero.
+        // The first teacher sends all counts, the others zero.
         let values: Vec<i64> = counts.iter().flatten().map(|&x| if teacher == 0 { x } else { 0 }).collect();
         let message = Teacher::new(teacher).answer(&keys.public, &round, &values, &SOURCE).expect("valid");
         server.add(&message).expect("valid");
@@ -78,16 +79,17 @@ fn phase(keys: &Keys, ciphertext: &Lwe) -> u64 {
     decrypt_lwe_ciphertext(&keys.secret.big, ciphertext).0
 }
 
-/// Returns the phase of a ciphertext less what it should be.
+/// Returns the phase of a ciphertext minus its expected value.
 fn error(keys: &Keys, ciphertext: &Lwe, expected: u64) -> f64 {
     phase(keys, ciphertext).wrapping_sub(expected).cast_signed() as f64
 }
 
-/// Returns the phase in buckets that a bootstrap sees, relative to `expected` (torus units).
+/// Returns the phase that a bootstrap sees, in buckets, relative to `expected` (torus units).
 fn error_in_buckets(keys: &Keys, small: &Lwe, expected: u64) -> f64 {
     let mut input = small.clone();
     add_constant(&mut input, expected.wrapping_neg());
-    // Masks are untouched, so rounding errors are those of the real input; the body is moved by whole torus units.
+    // Masks are unchanged, so the rounding errors are those of the real input; only the body is shifted, by an integer
+    // number of torus units.
     let switched = rounded(&P, &input);
     let key = keys.small.as_ref();
     let selected: usize = switched.mask.iter().zip(key).filter(|(_, key)| **key == 1).map(|(mask, _)| mask).sum();
@@ -97,13 +99,14 @@ fn error_in_buckets(keys: &Keys, small: &Lwe, expected: u64) -> f64 {
     centred + 0.5
 }
 
-/// The part of the variance of a key switch that is the same for all ciphertexts under one key: the mean of its digits times the key's errors. The
-/// formulas count it in, since they are about ciphertexts and keys together; over eight keys the squared mean of 200 inputs of a comparison was 0.03 to
-/// 0.09 of the formula's variance, and squared mean and variance together 1.00 to 1.06 of it.
+/// The share of the variance of a key switch that is the same for all ciphertexts under one key: the mean of its digits
+/// times the key's errors. The formulas include it, because they average over ciphertexts and keys together. Over eight
+/// keys, the squared mean of 200 inputs of a comparison was 0.03 to 0.09 of the formula's variance, and squared mean
+/// plus variance 1.00 to 1.06 of it.
 const OF_THE_KEY: f64 = 0.09;
 
-/// Fails if mean or variance of `errors` differ from 0 and `variance` by more than 5 of their standard deviations: for
-/// Gaussian errors of that variance, a false alarm once in 800,000 seeds.
+/// Fails if the mean or the variance of `errors` differs from 0 or `variance` by more than 5 of its standard
+/// deviations. For Gaussian errors of that variance, this is a false alarm for one in 800,000 seeds.
 fn assert_noise(what: &str, errors: &[f64], variance: f64) {
     let n = errors.len() as f64;
     let mean = errors.iter().sum::<f64>() / n;
@@ -150,7 +153,7 @@ fn assert_matches(keys: &Keys, outcomes: usize, magnitudes: &[i64]) {
 
 #[test]
 fn a_match_is_right_for_differences_around_zero_every_scale_boundary_and_the_range() {
-    // 13 and 14: the finest scale wraps around; 185 to 196: the second one; 2544: end of the range.
+    // At 13 and 14 the finest scale wraps around; at 185 to 196 the second one; 2544 is the end of the range.
     let magnitudes = [0, 1, 2, 7, 8, 13, 14, 15, 27, 28, 93, 94, 185, 190, 191, 196, 198, 409, 1500, 2543, 2544];
     assert_matches(keys(), 16, &magnitudes);
 }
@@ -190,7 +193,7 @@ fn noise_at_the_inputs_of_a_comparison_follows_the_formula() {
     }
 }
 
-/// Checks the noise of selection, of sums of signs, and at the inputs that they go to.
+/// Checks the noise of selections, of sums of signs, and at the inputs of the bootstraps that read them.
 fn assert_selection_noise(keys: &Keys, queries: i64) {
     let (mut engine, model) = engine(keys, 16, 3);
     let counts: Vec<Vec<i64>> = (0..queries).map(|q| vec![q % 7, q % 5]).collect();
@@ -203,7 +206,7 @@ fn assert_selection_noise(keys: &Keys, queries: i64) {
         count.push(error(keys, &winner[0][0], engine.layout.value(counts[class])));
         digit.push(error(keys, &winner[0][1], digit_code(9 * class)));
     }
-    // The errors of all selections share what depends on the key only; the mean is tested with the rest.
+    // The errors of all selections share the part that depends on the key only; the mean is tested with the rest.
     assert_noise("selected counts", &count, model.selection() + model.fresh_sum());
     assert_noise("selected digits", &digit, model.selection());
 
@@ -267,7 +270,7 @@ fn packing_puts_two_messages_in_their_places_and_nothing_elsewhere() {
 
 #[test]
 fn noise_of_a_sum_of_public_key_encryptions_stays_below_the_formula() {
-    // The bias depends on the key, one draw: so an upper bound, at 5 standard deviations.
+    // The bias depends on the key, of which there is one draw, so this is an upper bound, at 5 standard deviations.
     let keys = keys();
     let teachers = 250;
     let sums = encrypt(keys, "fresh", &vec![vec![0; 10]; 20], teachers);
@@ -280,7 +283,7 @@ fn noise_of_a_sum_of_public_key_encryptions_stays_below_the_formula() {
 
 #[test]
 fn both_circuits_give_the_same_digits() {
-    // 2^46 is ten standard deviations or more of what either leaves.
+    // 2^46 is at least ten standard deviations of the error of either circuit.
     let keys = keys();
     for (counts, class) in [(vec![5, 9, 9], 1), (vec![-1, -2, -3], 0), ((0..19).map(|k| k * k % 19).collect(), 6)] {
         let (mut engine, _) = engine(keys, counts.len(), 1);
@@ -298,8 +301,8 @@ fn both_circuits_give_the_same_digits() {
 
 #[test]
 fn flooding_noise_is_uniform() {
-    // Kolmogorov-Smirnov: for uniform errors, a distance of 2.4 / sqrt(n) or more has probability 2 exp(-2 * 2.4^2),
-    // a false alarm once in 50,000 seeds.
+    // Kolmogorov-Smirnov: for uniform errors, a distance of 2.4 / sqrt(n) or more has probability 2 exp(-2 * 2.4^2), a
+    // false alarm for one in 50,000 seeds.
     let keys = keys();
     let round = round("flooding", 1, 1, 2, 0);
     let server = Server::new(keys.evaluation.clone(), round).expect("valid").with_randomness(SOURCE);
@@ -314,7 +317,7 @@ fn flooding_noise_is_uniform() {
         positions.sort_by(f64::total_cmp);
         let n = positions.len() as f64;
         let distance = (1..).zip(&positions).map(|(i, x)| (f64::from(i) / n - x).abs()).fold(0.0, f64::max);
-        // The public-key noise under it, about 2^22, may reach beyond the edge by that much.
+        // The public-key noise of about 2^22 may exceed the edge by that much.
         assert!(positions[0] > -1e-9 && positions[positions.len() - 1] < 1.0 + 1e-9);
         assert!(distance < 2.4 / n.sqrt(), "distance {distance}");
     }
@@ -322,7 +325,7 @@ fn flooding_noise_is_uniform() {
 
 #[test]
 fn an_answer_does_not_tell_the_losing_count() {
-    // What is left in a digit after the read-outs, before any flooding, from a clear win and from a close one. Two-sample
+    // The error of a digit after the read-outs, before any flooding, from a clear win and from a close one. Two-sample
     // Kolmogorov-Smirnov: for equal distributions a distance of 2.7 sqrt(2 / n) or more has probability below 1e-6.
     let keys = keys();
     let range = VoteRange::new(13, 0);

@@ -1,4 +1,4 @@
-//! Argmax by a knock-out tournament: the winner of a match goes on with its count and the digits of its class.
+//! Argmax by a knock-out tournament: the winner of a match advances with its count and the digits of its class.
 
 use super::compare::SUM_STEP;
 use super::engine::{Engine, Precision};
@@ -8,7 +8,7 @@ use super::lwe::{Glwe, Lwe, add, difference};
 type Contestant = Vec<Lwe>;
 
 impl Engine<'_> {
-    /// Computes, for each query (a list of encrypted counts, the same number in each), the digits of the winner.
+    /// Computes, for each query (a list of encrypted counts, all of the same length), the digits of the winner.
     pub(super) fn tournament(&mut self, queries: &[Vec<Lwe>]) -> Vec<Vec<Lwe>> {
         let enter = |(class, count): (usize, &Lwe)| {
             let digits = self.layout.digits(class).map(|digit| self.constant(digit));
@@ -22,8 +22,9 @@ impl Engine<'_> {
         brackets.into_iter().flatten().map(|mut winner| winner.split_off(1)).collect()
     }
 
-    /// Plays one round of all brackets: neighbours meet, and the one with the larger count goes on; the earlier on a tie. An
-    /// odd last one goes on without a match. Contestants keep their order, so that "earlier" always means "lower classes".
+    /// Plays one round of all brackets: neighbours meet, and the one with the larger count advances, or the earlier one
+    /// on a tie. With an odd number the last advances without a match. Contestants keep their order, so "earlier"
+    /// always means "lower classes".
     pub(super) fn play_round(&mut self, brackets: Vec<Vec<Contestant>>) -> Vec<Vec<Contestant>> {
         let pairs = brackets.iter().flat_map(|bracket| bracket.as_chunks::<2>().0);
         let leads: Vec<Contestant> = pairs
@@ -48,13 +49,13 @@ impl Engine<'_> {
             .collect()
     }
 
-    /// Selects for each match the lead if the sum of signs is positive, else encryptions of zero. One bootstrap compares and
-    /// selects, because its table is itself encrypted and holds the lead where the sum is positive. Where the sums leave
-    /// room for it, a table holds two parts of a lead, half a table apart.
+    /// Selects for each match the lead if the sum of signs is positive, and encryptions of zero otherwise. One
+    /// bootstrap both compares and selects, because its table is itself encrypted and holds the lead where the sum is
+    /// positive. If the sums leave enough room, a table holds two parts of a lead, half a table apart.
     fn select(&mut self, signs: &[Lwe], leads: &[Contestant]) -> Vec<Contestant> {
         let inputs = self.key_switch(signs);
         let n = self.p.polynomial_size;
-        // Sums reach 2^scales - 1 steps to each side, and need as many entries and a step of room.
+        // Sums reach 2^scales - 1 steps to each side, and need that many entries and one step of room.
         let length = (SUM_STEP / self.p.bucket()) as usize * (1 << self.layout.scales().len());
         let parts_per_table = if 4 * length <= n { 2 } else { 1 };
         let parts = 1 + self.layout.digit_count();
@@ -82,7 +83,7 @@ impl Engine<'_> {
 fn spread(mut packed: Glwe, n: usize, length: usize) -> Glwe {
     for polynomial in packed.as_mut().chunks_exact_mut(n) {
         let input = polynomial.to_vec();
-        // The polynomial from X^-N on: what lies before the start comes back with a change of sign.
+        // The polynomial from X^-N on: coefficients before the start come back with the opposite sign.
         let at = |i: usize| if i < n { input[i].wrapping_neg() } else { input[i - n] };
         let mut window = (n - length + 1..n).fold(0_u64, |sum, i| sum.wrapping_add(at(i)));
         for (i, output) in (n..).zip(polynomial) {

@@ -3,12 +3,12 @@
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
-/// A kind of operation: how often, and how long on its thread.
+/// The number of operations of one kind, and their time on their threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
-    /// Ciphertexts that went through.
+    /// Ciphertexts processed.
     pub count: usize,
-    /// Time in all.
+    /// Total time.
     pub time: Duration,
 }
 

@@ -2,7 +2,7 @@
 
 use super::error::DecodeError;
 
-/// A value with one form in bytes.
+/// A value with a single encoding.
 pub(crate) trait Encode {
     /// Returns the number of bytes that [`Self::encode`] writes.
     fn encoded_len(&self) -> usize;
@@ -11,8 +11,8 @@ pub(crate) trait Encode {
     fn encode(&self, writer: &mut Writer);
 }
 
-/// A value that can be read back, given a parameter: a length, limits, or nothing. Memory is bounded by the bytes at hand,
-/// never by a field that was read.
+/// A value that can be decoded, given a parameter: a length, limits, or nothing. Memory is bounded by the length of the
+/// input, never by a decoded field.
 pub(crate) trait Decode<Parameter = ()>: Sized {
     /// Reads the bytes that [`Encode::encode`] wrote.
     fn decode(reader: &mut Reader<'_>, parameter: Parameter) -> Result<Self, DecodeError>;
@@ -45,12 +45,12 @@ pub(crate) use encode_in_order;
 pub(crate) struct Writer(pub(super) Vec<u8>);
 
 impl Writer {
-    /// Starts with nothing, and memory for so many bytes.
+    /// Creates an empty writer with capacity for `bytes` bytes.
     pub(crate) fn with_capacity(bytes: usize) -> Self {
         Self(Vec::with_capacity(bytes))
     }
 
-    /// Returns what was written.
+    /// Returns the bytes written.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -61,15 +61,16 @@ impl Writer {
     }
 }
 
-/// The bytes that are left to read.
+/// The bytes that remain to be read.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
-    /// Bytes of the whole that are read already or belong to its frame: lengths in errors are those of the whole.
+    /// Bytes outside `rest`: those already read and those of the surrounding frame. Lengths in errors refer to the
+    /// complete input.
     outside: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Starts to read the bytes between the `outside` others of a whole.
+    /// Creates a reader of `rest`, the part of an input that has `outside` more bytes.
     pub(crate) fn new(rest: &'a [u8], outside: usize) -> Self {
         Self { rest, outside }
     }
@@ -101,18 +102,18 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    /// Returns what is left.
+    /// Returns the unread bytes.
     #[cfg(feature = "proofs")]
     pub(crate) fn rest(self) -> &'a [u8] {
         self.rest
     }
 
-    /// Checks that nothing is left.
+    /// Checks that all bytes were read.
     pub(crate) fn end(self) -> Result<(), DecodeError> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.wrong_length(0)) }
     }
 
-    /// Returns the error of a whole whose rest should have `rest` bytes.
+    /// Returns the error of an input that should continue with `rest` bytes.
     fn wrong_length(&self, rest: usize) -> DecodeError {
         DecodeError::Length { expected: self.outside.saturating_add(rest), found: self.outside + self.rest.len() }
     }

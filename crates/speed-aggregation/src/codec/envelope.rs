@@ -1,4 +1,4 @@
-//! The envelope around everything that travels: magic, version, kind, content, checksum.
+//! The envelope of every wire format: magic, version, kind, content, checksum.
 //!
 //! ```text
 //! offset  bytes  content
@@ -23,7 +23,7 @@ const VERSION: u16 = 3;
 const CHECKSUM: usize = 16;
 const HEADER: usize = MAGIC.len() + size_of::<u16>() + size_of::<u16>();
 
-/// Bytes of an envelope beside its content.
+/// Bytes of an envelope without its content.
 pub(crate) const ENVELOPE: usize = HEADER + CHECKSUM;
 
 /// The kind of an envelope's content.
@@ -45,12 +45,12 @@ pub(crate) enum Kind {
     Receipt = 12,
 }
 
-/// A value that travels in an envelope of its own.
+/// A value that travels in its own envelope.
 pub(crate) trait Content: Encode {
     /// The kind of its envelope.
     const KIND: Kind;
 
-    /// Returns the envelope with the value in it. It is allocated once, so that no copy of a secret is left in memory.
+    /// Returns the envelope with the value in it. Allocates it once, so that no copy of a secret remains in memory.
     fn seal(&self) -> Vec<u8> {
         let mut writer = Writer(Vec::with_capacity(ENVELOPE + self.encoded_len()));
         writer.bytes(MAGIC);
@@ -63,7 +63,7 @@ pub(crate) trait Content: Encode {
         writer.0
     }
 
-    /// Reads exactly one envelope with one value in it.
+    /// Reads exactly one envelope with one value.
     fn unseal<Parameter>(bytes: &[u8], parameter: Parameter) -> Result<Self, DecodeError>
     where
         Self: Decode<Parameter>,
@@ -75,7 +75,7 @@ pub(crate) trait Content: Encode {
     }
 }
 
-/// Checks envelope and checksum, and returns a reader of the content.
+/// Checks the envelope and its checksum, and returns a reader of the content.
 pub(crate) fn open(bytes: &[u8], kind: Kind) -> Result<Reader<'_>, DecodeError> {
     let short = DecodeError::Length { expected: ENVELOPE, found: bytes.len() };
     let content = bytes.len().checked_sub(CHECKSUM).filter(|&end| end >= HEADER).ok_or(short)?;

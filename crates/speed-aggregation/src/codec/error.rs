@@ -1,12 +1,12 @@
-//! Faults of bytes.
+//! Decoding errors.
 
-/// Bytes that are not a well-formed message or answer.
+/// The reason why bytes are not a well-formed message or answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The length is not what the header calls for.
+    /// The length differs from the one that the header implies.
     #[error("{found} bytes, expected {expected}")]
     Length {
-        /// Bytes that the header calls for (at least).
+        /// Bytes that the header implies (at least).
         expected: usize,
         /// Bytes given.
         found: usize,
@@ -22,7 +22,7 @@ pub enum DecodeError {
         /// The version found.
         found: u16,
     },
-    /// A file of the other kind.
+    /// A file of another kind.
     #[error("file of kind {found}, expected kind {expected}")]
     Kind {
         /// The kind asked for.
@@ -43,12 +43,12 @@ pub enum DecodeError {
     /// The content was changed on its way.
     #[error("checksum mismatch: the content was damaged")]
     Checksum,
-    /// A public key under which votes would stand in clear.
+    /// A public key that would leave votes unencrypted.
     #[error("a degenerate key: {found} of its body's {words} words are far from 0, expected {min} or more")]
     Degenerate {
-        /// Words that are a quarter of the torus or more away from 0.
+        /// Words that are at least a quarter of the torus away from 0.
         found: usize,
-        /// The fewest that an honest key has.
+        /// The minimum for an honest key.
         min: usize,
         /// Words of the body.
         words: usize,

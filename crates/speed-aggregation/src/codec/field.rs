@@ -15,7 +15,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Limits of a field that can only have one value.
+    /// Returns limits that allow one value only.
     pub(crate) fn exactly(field: &'static str, value: usize) -> Self {
         Self { field, min: value, max: value }
     }
@@ -25,7 +25,7 @@ impl FixedLength for usize {
     const LENGTH: usize = 4;
 }
 
-/// A number below `2^32`, as all limits of a round are.
+/// A number below `2^32`, like all limits of a round.
 impl Encode for usize {
     fn encoded_len(&self) -> usize {
         Self::LENGTH
@@ -46,7 +46,7 @@ impl Decode<Limits> for usize {
     }
 }
 
-/// Bits, of which a decoder names those that it knows.
+/// A set of bits. A decoder names the bits that it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flags(u32);
 

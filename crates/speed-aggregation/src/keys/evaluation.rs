@@ -1,4 +1,4 @@
-//! The server's key: compact as it travels, and expanded as it computes.
+//! The server's key: a compact form for storage and transfer, and an expanded form for computation.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::codec::{Content, Decode, DecodeError, Kind, Reader, encode_in_order};
 use crate::ids::KeyId;
 use crate::parameters::{Decomposition, Parameters};
 
-/// The server's key as it is stored and sent: masks are replaced by the seeds that they grow from, so it takes 91 MB
-/// (parameters of up to 2544 votes) where the [`EvaluationKey`] takes 230 MB.
+/// The server's key as it is stored and sent. Seeds replace the masks, so it takes 91 MB (parameters of up to 2544
+/// votes) where the [`EvaluationKey`] takes 230 MB.
 ///
-/// On the wire (between envelope and checksum): the public key as in its own file, then for each of key switch,
-/// bootstrap, select and trace the seed (16 bytes) and the bodies (words of 8 bytes).
+/// On the wire (between envelope and checksum): the public key as in its own file, then the seed (16 bytes) and the
+/// bodies (words of 8 bytes) for each of key switch, bootstrap, select and trace.
 pub struct SeededEvaluationKey {
     pub(crate) public: PublicKey,
     pub(crate) parts: SeededParts,
@@ -71,7 +71,7 @@ impl SeededEvaluationKey {
         Self::unseal(bytes, ())
     }
 
-    /// Expands the key into the form that computes. Takes about a core-second, in parallel on rayon's current pool.
+    /// Expands the key into its computational form. Takes about one core-second, in parallel on rayon's current pool.
     #[must_use]
     pub fn expand(self) -> EvaluationKey {
         let p = self.public.parameters;
@@ -102,7 +102,7 @@ impl Content for SeededEvaluationKey {
 
 encode_in_order!(SeededParts: key_switch, bootstrap, select, trace);
 
-/// The parameter is the parameter set, from which the lengths of the parts follow.
+/// The parameter is the parameter set, which determines the lengths of the parts.
 impl Decode<&Parameters> for SeededParts {
     fn decode(reader: &mut Reader<'_>, parameters: &Parameters) -> Result<Self, DecodeError> {
         let [key_switch, bootstrap, select, trace] = body_counts(parameters);
@@ -121,15 +121,15 @@ impl std::fmt::Debug for SeededEvaluationKey {
     }
 }
 
-/// The server's key: sums, compares and selects on ciphertexts, and decrypts nothing. It contains the public key, with
-/// which the server re-randomises its answers. Cloning is cheap (the keys are shared).
+/// The server's key: it can sum, compare and select on ciphertexts, but not decrypt. It contains the public key, with
+/// which the server re-randomises its answers. Cloning is cheap because the keys are shared.
 #[derive(Clone)]
 pub struct EvaluationKey {
     pub(crate) public: PublicKey,
     pub(crate) parts: Arc<EvaluationParts>,
 }
 
-/// [`SeededParts`] in the forms in which they are used: an integer matrix, and Fourier transforms.
+/// [`SeededParts`] in the forms used by the circuits: an integer matrix, and Fourier transforms.
 pub(crate) struct EvaluationParts {
     pub(crate) key_switch: KeySwitchKey,
     pub(crate) bootstrap: GgswList,
@@ -186,8 +186,8 @@ fn expand_bootstrap_key(p: &Parameters, d: Decomposition, seeded: Seeded) -> Ggs
     GgswList::new(p.polynomial_size, d, key.as_ref())
 }
 
-/// Expands, for each automorphism of the trace, the key that takes a ciphertext under the rotated key back to the ring key: an
-/// encryption in GGSW form whose mask rows hold the rotated key and whose body rows are plain.
+/// Expands, for each automorphism of the trace, the key that switches a ciphertext under the rotated key back to the
+/// ring key: an encryption in GGSW form whose mask rows hold the rotated key and whose body rows are plain.
 fn expand_trace_key(p: &Parameters, seeded: Seeded) -> GgswList {
     let modulus = CiphertextModulus::new_native();
     let seed = seeded.compression_seed();
@@ -197,7 +197,7 @@ fn expand_trace_key(p: &Parameters, seeded: Seeded) -> GgswList {
     let mut words = Vec::with_capacity(2 * rows.as_ref().len());
     for (position, row) in rows.as_ref().chunks_exact(2 * n).enumerate() {
         words.extend_from_slice(row);
-        // The row of the body, without noise: the level's weight. Levels go from the last to the first.
+        // The row of the body, without noise, is the level's weight. Levels go from the last to the first.
         let level = p.trace.levels - position % p.trace.levels;
         let body = words.len() + n;
         words.resize(words.len() + 2 * n, 0);

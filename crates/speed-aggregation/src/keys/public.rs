@@ -13,15 +13,15 @@ use crate::parameters::Parameters;
 /// The seed of a public key's mask.
 pub(crate) type MaskSeed = [u8; 32];
 
-/// The fewest words of a body that are a quarter of the torus or more away from 0. Half of an honest body's are; fewer than this with
-/// probability 2^-128 (Hoeffding: 1024 less the root of 2048 ln(2^128) / 2).
+/// The minimum number of words of a body that are at least a quarter of the torus away from 0. Half of an honest body's
+/// words are; fewer than this has probability 2^-128 (Hoeffding: 1024 less the root of 2048 ln(2^128) / 2).
 const MIN_LARGE_WORDS: usize = 722;
 
-/// The teachers' key: encrypts, and does nothing else. Cloning is cheap.
+/// The teachers' key: it can only encrypt. Cloning is cheap.
 ///
-/// Its mask grows out of a seed by a hash, so whoever generates a key cannot choose the mask, and its body is refused if it is as good as
-/// zero, where votes would stand in clear. Whether the body hides a good secret key nobody but its owner can tell: the student's
-/// key generation is trusted.
+/// A hash expands a seed into its mask, so the generator of a key cannot choose the mask. A body close to zero is
+/// refused, because it would leave votes unencrypted. Only the owner can tell whether the body hides a good secret key,
+/// so the student's key generation is trusted.
 ///
 /// On the wire (between envelope and checksum): parameter set (4 bytes), the mask's seed (32), and the body, 2048 words of 8 bytes.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub struct PublicKey {
     pub(crate) key: Arc<LweCompactPublicKeyOwned<u64>>,
 }
 
-/// Returns the mask of a seed: SHA-256 of parameter set and seed in counter mode, four words to a hash.
+/// Returns the mask of a seed: SHA-256 of parameter set and seed in counter mode, four words per hash.
 pub(crate) fn mask(parameters: &Parameters, seed: &MaskSeed) -> Vec<u64> {
     let block = |block| derive_key(b"speed/public-key/mask/v3", seed, parameters.name, block, b"");
     let bytes: Vec<u8> = (0..parameters.polynomial_size as u64 / 4).flat_map(block).collect();
@@ -40,7 +40,7 @@ pub(crate) fn mask(parameters: &Parameters, seed: &MaskSeed) -> Vec<u64> {
 }
 
 impl PublicKey {
-    /// Puts the body to the mask of a seed.
+    /// Combines a body with the mask of a seed.
     pub(crate) fn new(parameters: &Parameters, seed: MaskSeed, body: &[u64]) -> Self {
         let mut hash = sha2::Sha256::new();
         hash.update(b"speed/public-key/v3");
@@ -152,7 +152,7 @@ mod tests {
     fn a_key_under_which_votes_would_stand_in_clear_is_refused() {
         let p = Parameters::TOURNAMENT_128;
         let zero = PublicKey::new(&p, [0; 32], &[0; 2048]);
-        // A body of noise alone, as of a secret key of zeros.
+        // A body of noise alone, as if the secret key were zero.
         let small: Vec<u64> = (0..2048_u64).map(|word| (word << 6).wrapping_sub(1 << 16)).collect();
         for key in [zero, PublicKey::new(&p, [0; 32], &small)] {
             let refused = PublicKey::from_bytes(&key.to_bytes());

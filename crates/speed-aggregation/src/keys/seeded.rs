@@ -1,4 +1,4 @@
-//! The compact form in which the parts of an evaluation key travel.
+//! The compact form of the parts of an evaluation key.
 
 use tfhe::core_crypto::commons::math::random::{CompressionSeed, Seed};
 

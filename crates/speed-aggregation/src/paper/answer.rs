@@ -5,9 +5,9 @@ use std::time::Duration;
 /// The answer of [`PaperArgmax::argmax`](super::PaperArgmax::argmax).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaperAnswer {
-    /// Classes whose ciphertexts say that they won: one in most queries; none or several if counts are close.
+    /// Classes whose ciphertexts claim to have won: one in most queries; none or several if counts are close.
     pub winners: Vec<usize>,
-    /// Bootstraps of the circuit.
+    /// Number of bootstraps of the circuit.
     pub bootstraps: usize,
     /// Time of the circuit on its thread, without encryption and decryption.
     pub time: Duration,

@@ -29,12 +29,12 @@ type Lwe = LweCiphertextOwned<u64>;
 /// | counts | rescaled by `2 (teachers + 2 * 900) + 2`, which is the paper's 4102 for 250 teachers |
 /// | cost, ten classes | 55 bootstraps, no key switch |
 ///
-/// **Not exact**: a vote is half a bucket of the first bootstrap, and rounding alone is several buckets off. Counts that are
-/// close are compared at random, and then no class, several or the wrong one may win.
+/// **Not exact**: a vote is half a bucket of the first bootstrap, and rounding alone is several buckets off. Close
+/// counts are compared at random, so no class, several classes or the wrong class may win.
 ///
-/// Different from the paper: its two bootstrapping keys, which save it key switches, are emulated by one that encrypts the
-/// ring key under itself (the same operations in the same dimensions); the torus has 64 bits instead of 32; and instead
-/// of a ciphertext per teacher, the sum is encrypted, with the ciphertext noise of as many ciphertexts as there are teachers.
+/// Differences from the paper: one key that encrypts the ring key under itself emulates its two bootstrapping keys,
+/// which save key switches (the same operations in the same dimensions); the torus has 64 bits instead of 32; and the
+/// sum is encrypted instead of one ciphertext per teacher, with the ciphertext noise of one ciphertext per teacher.
 pub struct PaperArgmax {
     secret: LweSecretKeyOwned<u64>,
     bootstrap: FourierLweBootstrapKeyOwned,
@@ -48,14 +48,15 @@ const LEVELS: usize = 6;
 const NOISE: f64 = 1e-9;
 /// The paper's bound A on the noise of a count, in votes.
 const AMPLITUDE: usize = 900;
-/// An eighth of the torus: the second bootstrap gives plus or minus that, to which the same is added.
+/// An eighth of the torus: the second bootstrap gives plus or minus an eighth, to which another eighth is added.
 const EIGHTH: u64 = 1 << 61;
 
 impl PaperArgmax {
-    /// Generates keys for the counts of so many teachers. Takes some core-seconds, in parallel on rayon's current pool.
+    /// Generates keys for the counts of `teachers` teachers. Takes some core-seconds, in parallel on rayon's current
+    /// pool.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn new(randomness: Randomness, teachers: usize) -> Result<Self, EntropyError> {
         let mut seeder = seeder(&randomness, "keys of the paper's circuit", 0, b"")?;
         let mut secret_generator = SecretRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
@@ -87,11 +88,11 @@ impl PaperArgmax {
         Ok(Self { secret, bootstrap, randomness, teachers })
     }
 
-    /// Encrypts noisy counts (one per class, two classes or more), computes their argmax on ciphertexts, and decrypts. In a
-    /// simulation the encryptions follow from the key's seed and `query`.
+    /// Encrypts noisy counts (one per class, two classes or more), computes their argmax on ciphertexts, and decrypts.
+    /// In a simulation the key's seed and `query` determine the encryptions.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     ///
     /// # Panics
     /// With fewer than two counts.
@@ -105,11 +106,11 @@ impl PaperArgmax {
         Ok(PaperAnswer { winners, bootstraps: counts.len() * (counts.len() + 1) / 2, time })
     }
 
-    /// Computes the same for all queries of a round, summed in the clear. Queries run in parallel, one per thread; `on_query` is called
-    /// as they finish, with the query's index and the time it took on its thread.
+    /// Computes the argmax of all queries of a round, summed in the clear. Queries run in parallel, one per thread.
+    /// Calls `on_query` when a query finishes, with its index and the time on its thread.
     ///
     /// # Errors
-    /// If threads cannot be started, or the operating system gives no randomness.
+    /// If threads cannot be started, or the operating system provides no randomness.
     pub fn aggregate(
         &self,
         votes: &NoisyVotes,
@@ -128,15 +129,15 @@ impl PaperArgmax {
         Ok(answers.into_iter().map(|(_, answer)| answer).collect())
     }
 
-    /// Computes the same for some queries of a round, summed in the clear. Queries run in parallel, one per thread; `on_answer` is
-    /// called as they finish, with the query's index.
+    /// Computes the argmax of some queries of a round, summed in the clear. Queries run in parallel, one per thread.
+    /// Calls `on_answer` when a query finishes, with its index.
     ///
     /// # Errors
-    /// If threads cannot be started, the operating system gives no randomness, or `on_answer` fails, after which no further query is
-    /// begun.
+    /// If threads cannot be started, the operating system provides no randomness, or `on_answer` fails. No further
+    /// query is started after that.
     ///
     /// # Panics
-    /// If a query is none of these votes'.
+    /// If a query is not in the votes.
     pub fn aggregate_queries<E: From<AggregationError> + Send>(
         &self,
         votes: &NoisyVotes,
@@ -161,13 +162,14 @@ impl PaperArgmax {
         size_of_val(self.bootstrap.as_view().data())
     }
 
-    /// Returns the bytes of one encrypted count on the paper's torus of 32 bits; each teacher sends one per class and query.
+    /// Returns the bytes of one encrypted count on the paper's torus of 32 bits; each teacher sends one per class and
+    /// query.
     #[must_use]
     pub fn ciphertext_size() -> usize {
         (DIMENSION + 1) * size_of::<u32>()
     }
 
-    /// Computes a quarter of the torus for a winner, zero for every other class.
+    /// Computes a quarter of the torus for a winner, and zero for every other class.
     fn circuit(&self, counts: &[Lwe]) -> Vec<Lwe> {
         let classes = counts.len();
         // The reciprocal of the paper's first output modulus, 36 for ten classes.
@@ -182,7 +184,7 @@ impl PaperArgmax {
                 lwe_ciphertext_sub_assign(&mut sums[later], &sign);
             }
         }
-        // The winner's K - 1 thetas exceed the threshold by one, the runner-up's K - 3 miss it by one.
+        // The winner's K - 1 thetas exceed the threshold by one; the runner-up's K - 3 fall short of it by one.
         let threshold = theta.wrapping_mul(classes as u64 - 2);
         let flag = |mut sum: Lwe| {
             lwe_ciphertext_plaintext_sub_assign(&mut sum, Plaintext(threshold));
@@ -193,7 +195,8 @@ impl PaperArgmax {
         sums.into_iter().map(flag).collect()
     }
 
-    /// Bootstraps with tfhe's own operation to `amplitude` or its negative, by the half of the torus in which the input lies.
+    /// Bootstraps with tfhe's own operation to `amplitude` or its negative, depending on the half of the torus that
+    /// contains the input.
     fn sign(&self, input: &Lwe, amplitude: u64) -> Lwe {
         let mut table =
             GlweCiphertext::new(0_u64, GlweSize(2), PolynomialSize(DIMENSION), CiphertextModulus::new_native());
@@ -238,7 +241,7 @@ impl std::fmt::Debug for PaperArgmax {
     }
 }
 
-/// Returns the ciphertext noise of a sum of so many fresh ciphertexts.
+/// Returns the ciphertext noise of a sum of `ciphertexts` fresh ciphertexts.
 fn noise(ciphertexts: usize) -> DynamicDistribution<u64> {
     DynamicDistribution::new_gaussian_from_std_dev(StandardDev(NOISE * (ciphertexts as f64).sqrt()))
 }
@@ -276,8 +279,8 @@ mod tests {
         }
     }
 
-    /// Its known weakness: ten equal counts are 45 coin flips, and a class that beats all the others comes up in about one of
-    /// 51 queries.
+    /// The circuit's known weakness: ten equal counts are 45 coin flips, and some class beats all others in about one
+    /// of 51 queries.
     #[test]
     fn close_counts_may_have_no_winner() {
         let paper = paper();

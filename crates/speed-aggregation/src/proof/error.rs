@@ -1,4 +1,4 @@
-//! Failures of proofs.
+//! Errors of proofs.
 
 use speed_core::{Digest, EntropyError};
 
@@ -6,10 +6,10 @@ use crate::encoding::EncodingError;
 use crate::server::ServerError;
 use crate::teacher::TeacherError;
 
-/// The reason why a proof cannot be made, or does not convince.
+/// The reason why a proof cannot be made or is not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
-    /// A range of values that is wider than the encoding's, or empty.
+    /// A range of values that is empty or wider than the encoding's.
     #[error("a range of {found} bits: 1 to {max} fit the encoding")]
     Range {
         /// Bits asked for.
@@ -17,18 +17,18 @@ pub enum ProofError {
         /// The largest number of bits.
         max: u32,
     },
-    /// A proof key that tfhe does not generate.
+    /// A proof key that tfhe fails to generate.
     #[error("no proof key: {0}")]
     Generate(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A proof key that is not the one that the round names.
+    /// A proof key that differs from the one that the round names.
     #[error("proof key {found}, the round's is {expected}")]
     OtherKey {
         /// The digest in the round.
         expected: Digest,
-        /// That of the key.
+        /// The digest of the key.
         found: Digest,
     },
-    /// A round that the proof key is not for.
+    /// A proof key for other rounds.
     #[error("the proof key is for {key}, the round has {round}")]
     Key {
         /// The messages that the key proves.
@@ -36,7 +36,7 @@ pub enum ProofError {
         /// The messages of the round.
         round: ProofTarget,
     },
-    /// Bytes that are no proof.
+    /// Bytes that are not a proof.
     #[error("not a proof: {0}")]
     Decode(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A proof that is too large to travel.
@@ -47,7 +47,7 @@ pub enum ProofError {
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The proof is not one of this message, teacher and round.
+    /// The proof is not valid for this message, teacher and round.
     #[error("the proof of teacher {teacher} does not hold for its message")]
     Invalid {
         /// The teacher.
@@ -65,12 +65,12 @@ pub enum ProofError {
     /// The round has no exact encoding.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
-    /// The operating system gave no randomness.
+    /// The operating system provided no randomness.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
 }
 
-/// The messages that a proof key proves, or that a round has.
+/// The kind of messages that a proof key proves or that a round has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProofTarget {
     /// The name of the parameter set.

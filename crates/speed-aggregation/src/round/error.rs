@@ -1,12 +1,12 @@
-//! Faults of a round's terms.
+//! Errors in a round's terms.
 
 use speed_core::ShapeError;
 use speed_mechanism::Mechanism;
 
-/// Terms that make no round.
+/// The reason why terms do not define a round.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum RoundError {
-    /// A number of teachers, queries or classes that no round has.
+    /// An unsupported number of teachers, queries or classes.
     #[error("a round of {0}")]
     Shape(#[from] ShapeError),
     /// A product `queries * classes` beyond the limit of a message.
@@ -19,7 +19,7 @@ pub enum RoundError {
         /// The largest product.
         max: usize,
     },
-    /// A smallest number of teachers that is not one of theirs.
+    /// A minimum number of teachers that is 0 or exceeds their number.
     #[error("at least {found} teachers must answer: 1 to {teachers} can")]
     MinTeachers {
         /// The number asked for.
@@ -27,7 +27,7 @@ pub enum RoundError {
         /// Number of teachers.
         teachers: usize,
     },
-    /// A threshold outside the range of counts, so that it would decide nothing.
+    /// A threshold outside the range of counts, which would have no effect.
     #[error("threshold {found}: noisy counts of this round lie from {min} to {max}")]
     Threshold {
         /// The threshold asked for, in votes.
@@ -37,7 +37,7 @@ pub enum RoundError {
         /// The largest noisy count.
         max: i64,
     },
-    /// More outcomes, with "no answer", than answers have room for.
+    /// Too many outcomes, including "no answer", for an answer.
     #[error("{classes} classes and \"no answer\": an answer has room for {max} outcomes")]
     Outcomes {
         /// Number of classes.
@@ -45,7 +45,7 @@ pub enum RoundError {
         /// The largest number of outcomes.
         max: usize,
     },
-    /// A mechanism whose noise is no integer.
+    /// A mechanism whose noise is not an integer.
     #[error("{found} cannot be encrypted: the noise of a round is an integer number of votes")]
     Mechanism {
         /// The mechanism asked for.

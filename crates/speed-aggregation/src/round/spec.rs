@@ -3,7 +3,7 @@
 use speed_core::{Digest, NoisePlacement, RandomnessKind, VoteShape};
 use speed_mechanism::Mechanism;
 
-/// The terms of a labelling round. [`RoundSpec::new`] has the usual ones:
+/// The terms of a labelling round. [`RoundSpec::new`] gives the defaults:
 ///
 /// ```
 /// use speed_aggregation::{Round, RoundSpec};
@@ -16,33 +16,33 @@ use speed_mechanism::Mechanism;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundSpec {
-    /// SHA-256 of the round's name (a run id, for example). Two rounds of one key need different names.
+    /// SHA-256 of the round's name (a run id, for example). Two rounds under one key need different names.
     pub label: Digest,
     /// Numbers of teachers, queries and classes.
     pub shape: VoteShape,
     /// The largest absolute value of the privacy noise in one class, summed over teachers, in votes.
     pub noise_bound: u64,
-    /// SHA-256 of a list of the queries, if it is stated.
+    /// SHA-256 of a list of the queries, if stated.
     pub query_list: Option<Digest>,
-    /// The number of teachers that must answer.
+    /// The minimum number of teachers that must answer.
     pub min_teachers: usize,
     /// The parties that add the privacy noise.
     pub placement: NoisePlacement,
-    /// The distribution of the privacy noise, if it is stated.
+    /// The distribution of the privacy noise, if stated.
     pub mechanism: Option<Mechanism>,
     /// The number of votes that a noisy maximum must reach for an answer: confident aggregation.
     pub threshold: Option<i64>,
-    /// SHA-256 of the parties' names and keys, where they are programs that sign what they send.
+    /// SHA-256 of the parties' names and keys, if they are programs that sign their messages.
     pub roster: Option<Digest>,
-    /// SHA-256 of the proof key, where messages need proofs that they are well formed.
+    /// SHA-256 of the proof key, if messages need proofs that they are well formed.
     pub proofs: Option<Digest>,
-    /// The origin of keys and privacy noise. In a simulation they protect nobody.
+    /// The origin of keys and privacy noise. In a simulation they protect no one.
     pub randomness: RandomnessKind,
 }
 
 impl RoundSpec {
-    /// Starts from the terms of a round in which all teachers must answer, with a share of noise each that is not stated
-    /// further.
+    /// Creates the terms of a round in which all teachers must answer, each adds a share of the noise, and no mechanism
+    /// is stated.
     #[must_use]
     pub fn new(label: &[u8], shape: VoteShape, noise_bound: u64) -> Self {
         Self {

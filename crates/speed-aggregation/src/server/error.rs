@@ -1,4 +1,4 @@
-//! Refusals of the server.
+//! Errors of the server.
 
 use speed_core::EntropyError;
 
@@ -9,7 +9,7 @@ use crate::ids::{KeyId, RoundId};
 use crate::status::TeacherStatus;
 use crate::threads::ThreadsError;
 
-/// A refusal of the server.
+/// The reason why the server refuses.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The teacher is not one of the round's.
@@ -36,7 +36,7 @@ pub enum ServerError {
         /// The message's key.
         found: KeyId,
     },
-    /// The round asks for proofs, and the message has none.
+    /// The round requires proofs, and the message has none.
     #[error("teacher {teacher} gave no proof that its message is well formed, and the round asks for one")]
     Unproven {
         /// The teacher.
@@ -58,7 +58,7 @@ pub enum ServerError {
         /// The message's round.
         found: RoundId,
     },
-    /// The message holds another number of queries or classes.
+    /// The message has another number of queries or classes.
     #[error(
         "teacher {teacher} answered {} queries of {} classes, expected {} of {}", found.0, found.1, expected.0, expected.1
     )]
@@ -83,7 +83,7 @@ pub enum ServerError {
         /// Number of teachers that must answer.
         minimum: usize,
     },
-    /// The server's privacy noise is not asked for, is there already, or is missing.
+    /// The server's privacy noise is not required, was already added, or is missing.
     #[error(transparent)]
     Noise(#[from] NoiseFault),
     /// The bytes are not the state of a server.
@@ -117,7 +117,7 @@ pub enum NoiseFault {
     /// The teachers add the noise.
     #[error("the teachers add the noise of this round, the server adds none")]
     NotAsked,
-    /// The noise is in the sum.
+    /// The noise was already added.
     #[error("the server's noise is in the sum already")]
     Repeated,
     /// The noise has another number of values.
@@ -128,14 +128,14 @@ pub enum NoiseFault {
         /// Values given.
         found: usize,
     },
-    /// The noise is not in the sum.
+    /// The noise was not added.
     #[error("the noise that this round asks of the server is missing")]
     Missing,
 }
 
 impl ServerError {
-    /// Returns the status that this refusal of a message gives its teacher; `None` if the teacher's earlier message stays in the sum, or
-    /// the refusal is not about a message.
+    /// Returns the status that this refusal gives the teacher; `None` if the teacher's earlier message stays in the
+    /// sum, or if the refusal is not about a message.
     #[must_use]
     pub fn status(&self) -> Option<TeacherStatus> {
         match self {

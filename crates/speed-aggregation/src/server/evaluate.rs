@@ -18,16 +18,16 @@ use crate::random::seeder;
 use crate::threads::pool;
 
 impl Server {
-    /// The largest number of queries that a thread computes together: every key is read once for all of them.
+    /// The largest number of queries that a thread computes together; every key is read once for all of them.
     pub const GROUP: usize = 4;
 
-    /// Computes the encrypted winner of every query, in order. Groups of queries run in parallel, one per thread; the answers do not
-    /// depend on the number of threads. `on_query` is called from the threads as queries finish, with the query's index
-    /// and the time it took on its thread.
+    /// Computes the encrypted winner of every query, in order. Groups of queries run in parallel, one per thread; the
+    /// answers do not depend on the number of threads. Calls `on_query` from the threads when a query finishes, with
+    /// its index and the time on its thread.
     ///
     /// # Errors
     /// If too few teachers have answered, the server's noise is missing, threads cannot be started, or the operating
-    /// system gives no randomness.
+    /// system provides no randomness.
     pub fn argmax(
         &self,
         threads: NonZeroUsize,
@@ -37,7 +37,7 @@ impl Server {
         let answers = Mutex::new(Vec::with_capacity(queries.len()));
         self.answer::<ServerError>(threads, &queries, &|group, time| {
             group.iter().for_each(|answer| on_query(answer.query(), time));
-            // A panic in another caller's on_query must not hide its own message behind a poisoned lock.
+            // A panic in another caller's on_query must not be hidden behind a poisoned lock.
             answers.lock().unwrap_or_else(PoisonError::into_inner).extend(group);
             Ok(())
         })?;
@@ -46,11 +46,11 @@ impl Server {
         Ok(answers)
     }
 
-    /// Computes the encrypted winners of some queries, for instance those that an interrupted server had not answered. Answers are
-    /// handed to `on_answers` from the threads as soon as they are there, a few at a time, with the time that each took.
+    /// Computes the encrypted winners of some queries, for instance those that an interrupted server had not answered.
+    /// Calls `on_answers` from the threads as soon as a few answers are available, with the time that each took.
     ///
     /// # Errors
-    /// Those of [`Self::argmax`], and the first error of `on_answers`, after which no further group is begun.
+    /// The errors of [`Self::argmax`], and the first error of `on_answers`. No further group is started after that.
     ///
     /// # Panics
     /// If a query is not one of the round's.
@@ -62,7 +62,7 @@ impl Server {
     ) -> Result<(), E> {
         self.check_complete(self.round.min_teachers())?;
         let pool = pool(threads).map_err(ServerError::from)?;
-        // No thread stays idle while another has a whole group.
+        // The group size keeps every thread busy: none is idle while another has a full group.
         let group = queries.len().div_ceil(threads.get()).clamp(1, Self::GROUP);
         pool.install(|| {
             queries.par_chunks(group).with_max_len(1).try_for_each(|group| {
@@ -74,11 +74,11 @@ impl Server {
         })
     }
 
-    /// Computes the encrypted winners of a few queries in lockstep: every key is read once for all of them.
+    /// Computes the encrypted winners of a few queries in lockstep; every key is read once for all of them.
     fn evaluate_group(&self, queries: &[usize]) -> Result<Vec<EncryptedAnswer>, ServerError> {
         let mut engine = Engine::new(&self.key, self.layout);
         let mut counts: Vec<Vec<Lwe>> = queries.iter().map(|&query| self.counts(query)).collect();
-        // "No answer" is one more class, which has as many votes as the threshold. Ties go to the lowest class, so a
+        // "No answer" is an additional last class whose votes equal the threshold. Ties go to the lowest class, so a
         // maximum that reaches the threshold still wins.
         if let Some(threshold) = self.round.threshold() {
             counts.iter_mut().for_each(|counts| counts.push(engine.constant(self.layout.value(threshold))));
@@ -108,7 +108,8 @@ impl Server {
         (query * classes..(query + 1) * classes).map(|value| unpack(&self.sum, value)).collect()
     }
 
-    /// Returns a fresh public-key encryption of zero with flooding noise in its body: that of a read-out, or the last.
+    /// Returns a fresh public-key encryption of zero with flooding noise in its body: that of a read-out, or the final
+    /// one.
     pub(crate) fn encrypted_zero(&self, query: usize, place: usize, stage: usize) -> Result<Lwe, EntropyError> {
         let p = self.key.parameters();
         let context = [self.id.as_bytes().as_slice(), &[place as u8, stage as u8]].concat();
@@ -133,8 +134,8 @@ impl Server {
     }
 }
 
-/// Unpacks one value of a packed list: the mask of its ring element, turned to the value's place, and its body. (tfhe's own
-/// expansion does the same for all values at once, which takes 16 kB each.)
+/// Unpacks one value of a packed list: the mask of its ring element, rotated to the value's position, and its body.
+/// (tfhe's own expansion unpacks all values at once, which takes 16 kB each.)
 fn unpack(list: &LweCompactCiphertextListOwned<u64>, value: usize) -> Lwe {
     let dimension = list.lwe_size().to_lwe_dimension().0;
     let (masks, bodies) = list.as_ref().split_at(list.lwe_mask_count().0 * dimension);

@@ -1,4 +1,4 @@
-//! The state of a server whose sum is closed, so that it can be interrupted.
+//! The state of a server whose sum is closed, from which it can resume.
 
 use super::Server;
 use super::error::ServerError;
@@ -24,7 +24,7 @@ impl FixedLength for Header {
     const LENGTH: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH;
 }
 
-/// A closed sum as it is written.
+/// A closed sum in its encoded form.
 struct ClosedSum<'a> {
     header: Header,
     statuses: &'a Vec<TeacherStatus>,
@@ -37,7 +37,7 @@ impl Content for ClosedSum<'_> {
     const KIND: Kind = Kind::ServerState;
 }
 
-/// The part of a state that follows its round's shape: statuses, and the words of the sum.
+/// The part of a state whose size depends on the round's shape: statuses, and the words of the sum.
 struct SumParts {
     statuses: Vec<TeacherStatus>,
     words: Vec<u64>,
@@ -56,8 +56,8 @@ impl Decode<&Round> for SumParts {
 }
 
 impl Server {
-    /// Returns the closed sum and the teachers' statuses, with which [`Self::resume`] goes on. The sum is encrypted; with
-    /// central noise the noise is in it, so that a resumed server does not draw it again.
+    /// Returns the closed sum and the teachers' statuses, from which [`Self::resume`] continues. The sum is encrypted.
+    /// It includes central noise, so a resumed server does not draw it again.
     ///
     /// Content (after the envelope of 12 bytes, before the checksum of 16):
     ///
@@ -93,10 +93,11 @@ impl Server {
         ENVELOPE + Header::LENGTH + round.shape().teachers() + list_words(round.values()) * size_of::<u64>()
     }
 
-    /// Starts the server of a round whose sum was closed. Memory is bounded by the length of `state` and the round.
+    /// Restores the server of a round whose sum was closed. Memory is bounded by the length of `state` and the round.
     ///
     /// # Errors
-    /// Those of [`Self::new`], and if the bytes are not exactly one well-formed state of this round, with enough teachers.
+    /// The errors of [`Self::new`], and if the bytes are not exactly one well-formed state of this round, with enough
+    /// teachers.
     pub fn resume(key: EvaluationKey, round: Round, state: &[u8]) -> Result<Self, ServerError> {
         let mut server = Self::new(key, round)?;
         let mut reader = open(state, ClosedSum::KIND)?;
@@ -108,7 +109,7 @@ impl Server {
         reader.end()?;
         server.statuses = statuses;
         server.sum.as_mut().copy_from_slice(&words);
-        // A state is made after the noise was added.
+        // A state is saved after the noise was added.
         server.noise_added = true;
         server.close(server.round.min_teachers())?;
         Ok(server)

@@ -1,4 +1,4 @@
-//! Generation of the keys of the three roles.
+//! Key generation for the three roles.
 
 use speed_core::{EntropyError, Randomness};
 use tfhe::core_crypto::algorithms::slice_algorithms::slice_semi_reverse_negacyclic_convolution;
@@ -12,14 +12,14 @@ use crate::keys::{PublicKey, Seeded, SeededEvaluationKey, SeededParts, mask, tra
 use crate::parameters::{Decomposition, Parameters};
 use crate::random::{Seeder, seeder};
 
-/// The keys of one student, to be split up: each goes to one role.
+/// The keys of one student, one for each role.
 #[derive(Debug)]
 pub struct KeySet {
-    /// Stays with the student.
+    /// The student's own key.
     pub secret: SecretKey,
-    /// Goes to every teacher.
+    /// The key for every teacher.
     pub public: PublicKey,
-    /// Goes to the server, which [expands](SeededEvaluationKey::expand) it.
+    /// The key for the server, which [expands](SeededEvaluationKey::expand) it.
     pub evaluation: SeededEvaluationKey,
 }
 
@@ -27,15 +27,15 @@ pub struct KeySet {
 /// does not depend on the number of threads.
 ///
 /// # Errors
-/// If the operating system gives no randomness.
+/// If the operating system provides no randomness.
 pub fn generate_keys(parameters: &Parameters, randomness: &Randomness) -> Result<KeySet, EntropyError> {
     let (keys, mut small) = generate_with_small_key(parameters, randomness)?;
     small.as_mut().zeroize();
     Ok(keys)
 }
 
-/// Generates keys like [`generate_keys`], and also returns the small secret key, which nobody needs after generation (but
-/// noise tests do).
+/// Generates keys like [`generate_keys`], and also returns the small secret key. It has no use after generation except
+/// in noise tests.
 pub(crate) fn generate_with_small_key(
     parameters: &Parameters,
     randomness: &Randomness,
@@ -64,7 +64,7 @@ pub(crate) fn generate_with_small_key(
     Ok((keys, small))
 }
 
-/// Generates a compact public key as tfhe does, but for the mask, which a hash makes.
+/// Generates a compact public key as tfhe does, except that a hash generates the mask.
 fn public_key(p: &Parameters, big: &LweSecretKeyOwned<u64>, seeder: &mut Seeder) -> PublicKey {
     let mut seed = [0; 32];
     for half in seed.chunks_exact_mut(16) {

@@ -1,4 +1,4 @@
-//! The secret key, and the opening of answers with it.
+//! The secret key, which opens answers.
 
 use tfhe::core_crypto::prelude::{
     CiphertextModulus, LweCiphertext, LweSecretKey, LweSecretKeyOwned, decrypt_lwe_ciphertext,
@@ -12,10 +12,10 @@ use crate::layout::outcome_of_phases;
 use crate::outcome::Outcome;
 use crate::parameters::Parameters;
 
-/// The student's key: opens answers, and would open every teacher's message. It never leaves the student.
+/// The student's key: it opens answers, and could open every teacher's message. It never leaves the student.
 ///
-/// Neither `Clone` nor printable; its memory is overwritten on drop. (What tfhe copied internally while keys were
-/// generated, and the state of its random generators, is beyond reach and is not overwritten.)
+/// It is neither `Clone` nor printable, and its memory is overwritten on drop. (Internal copies that tfhe makes during
+/// key generation, and the state of its random generators, are not accessible and not overwritten.)
 ///
 /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), the key's bits (256), lowest
 /// first.
@@ -26,7 +26,7 @@ pub struct SecretKey {
 }
 
 impl SecretKey {
-    /// Makes a key with these bits, one per word.
+    /// Creates a key from these bits, one per word.
     #[cfg(test)]
     pub(crate) fn from_bits(parameters: Parameters, id: KeyId, bits: Vec<u64>) -> Self {
         Self { parameters, id, big: LweSecretKey::from_container(bits) }
@@ -93,7 +93,7 @@ impl Decode for SecretKey {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         let (parameters, id) = (reader.read()?, reader.read()?);
         let bits: Zeroizing<[u8; BITS]> = Zeroizing::new(reader.array()?);
-        // Allocated once: a vector that grows would leave parts of the key behind.
+        // Allocated once, because a growing vector would leave parts of the key behind.
         let mut words = Vec::with_capacity(8 * BITS);
         words.extend(bits.iter().flat_map(|byte| (0..8).map(move |bit| u64::from(byte >> bit & 1))));
         Ok(Self { parameters, id, big: LweSecretKey::from_container(words) })

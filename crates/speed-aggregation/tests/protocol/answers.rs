@@ -63,7 +63,7 @@ fn a_result_survives_the_wire_with_what_became_of_the_teachers() {
     let outcomes: Vec<_> = read.answers().map(|answer| keys.secret_key().open(&answer)).collect();
     assert_eq!(outcomes, [Ok(Outcome::Label(1)), Ok(Outcome::NoAnswer)]);
 
-    // Answers that are not all of the round, in order.
+    // Answers that are incomplete or out of order.
     let fails = |answers: &[EncryptedAnswer]| AnswerList::new(&round, server.key().id(), statuses.clone(), answers);
     assert_eq!(fails(&answers[..1]), Err(AnswerListError::Answer { query: 1 }));
     assert_eq!(fails(&[answers[1].clone(), answers[0].clone()]), Err(AnswerListError::Answer { query: 0 }));
@@ -72,7 +72,7 @@ fn a_result_survives_the_wire_with_what_became_of_the_teachers() {
     let few = AnswerList::new(&round, server.key().id(), statuses[1..].to_vec(), &answers);
     assert_eq!(few, Err(AnswerListError::Statuses { expected: 4, found: 3 }));
 
-    // Fields that lie, with a correct checksum.
+    // False fields, with a correct checksum.
     for (offset, value) in
         [(76, 0), (76, 3), (76, 5), (76, 1 << 21), (80, 0), (80, 3), (84, 1), (84, 257), (88, 9), (88, 16)]
     {

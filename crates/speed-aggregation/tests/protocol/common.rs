@@ -1,4 +1,4 @@
-//! Keys, made once for the whole process, and small rounds.
+//! Keys, generated once per process, and small rounds.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, OnceLock};
@@ -21,7 +21,7 @@ pub(crate) fn protocol() -> &'static Encrypted {
     PROTOCOL.get_or_init(|| Encrypted::new(&P, SOURCE, b"tests", threads(2)).expect("a simulation needs no entropy"))
 }
 
-/// Splits the counts of each query over teachers: the last teacher sends what is missing.
+/// Splits the counts of each query over teachers; the last teacher sends the remainder.
 pub(crate) fn votes(counts: &[Vec<i64>], teachers: usize, noise_bound: u64, rng: &mut Stream) -> NoisyVotes {
     let classes = counts[0].len();
     let flat: Vec<i64> = counts.concat();
@@ -48,7 +48,7 @@ pub(crate) fn assert_same_winners(aggregator: &Encrypted, votes: &NoisyVotes, wh
     assert!(encrypted.query_times.iter().all(|time| !time.is_zero()), "{what}: times");
 }
 
-/// A histogram of 250 votes with noise, as real ensembles give: a clear plurality, or `uniform` votes.
+/// Returns a histogram of 250 votes with noise, as real ensembles give: a clear plurality, or `uniform` votes.
 pub(crate) fn histogram(uniform: bool, rng: &mut Stream) -> Vec<i64> {
     let mut counts = vec![0; 10];
     let favourite = rng.random_range(0..10);
@@ -57,7 +57,7 @@ pub(crate) fn histogram(uniform: bool, rng: &mut Stream) -> Vec<i64> {
         let class = if uniform || rng.random::<f64>() > agreement { rng.random_range(0..10) } else { favourite };
         counts[class] += 1;
     }
-    // Geometric steps of scale 10 both ways: about the noise of the paper.
+    // Geometric steps of scale 10 in both directions: about the noise of the paper.
     for count in &mut counts {
         *count += (rng.random::<f64>().ln() * -10.0) as i64 - (rng.random::<f64>().ln() * -10.0) as i64;
     }
@@ -68,7 +68,7 @@ pub(crate) fn shape(teachers: usize, queries: usize, classes: usize) -> VoteShap
     VoteShape::new(teachers, queries, classes).expect("a shape")
 }
 
-/// The usual terms of a round.
+/// Returns the default terms of a round.
 pub(crate) fn spec(label: &str, teachers: usize, queries: usize, classes: usize, noise_bound: u64) -> RoundSpec {
     RoundSpec::new(label.as_bytes(), shape(teachers, queries, classes), noise_bound)
 }
@@ -81,7 +81,7 @@ pub(crate) fn message(label: &str, teacher: usize) -> Message {
     Teacher::new(teacher).answer(protocol().public_key(), &round(label), &[1, 2, 3, 4, 5, 6], &SOURCE).expect("valid")
 }
 
-/// The same bytes with the checksum that belongs to them, as a forger would make it.
+/// Returns the same bytes with a matching checksum, as a forger would make it.
 pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let end = bytes.len() - 16;
     let digest = Sha256::digest(&bytes[..end]);
@@ -89,7 +89,7 @@ pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The same bytes with another number in the field of four bytes at `offset`.
+/// Returns the same bytes with another number in the four-byte field at `offset`.
 pub(crate) fn with_field(bytes: &[u8], offset: usize, value: u32) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[offset..offset + 4].copy_from_slice(&value.to_le_bytes());

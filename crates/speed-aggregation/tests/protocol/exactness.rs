@@ -1,4 +1,4 @@
-//! The encrypted argmax is the clear one, on any number of threads.
+//! The encrypted argmax equals the clear one, on any number of threads.
 
 use rand::RngExt;
 use speed_aggregation::{
@@ -16,7 +16,8 @@ fn the_encrypted_argmax_agrees_with_the_clear_one_on_all_kinds_of_counts() {
     let mut counts = Vec::new();
     counts.extend((0..9).map(|_| histogram(false, &mut rng)));
     counts.extend((0..9).map(|_| histogram(true, &mut rng)));
-    // Ties: of all, of neighbours, of first and last, between the halves of the bracket, below zero; off by one.
+    // Ties: of all classes, of neighbours, of the first and the last, between the halves of the bracket, below zero;
+    // and differences of one.
     counts.push(vec![3; 10]);
     counts.push(vec![0, 0, 40, 40, 0, 0, 0, 0, 0, 0]);
     counts.push(vec![125, 0, 0, 0, 0, 0, 0, 0, 0, 125]);
@@ -63,7 +64,7 @@ fn a_simulation_gives_the_same_bytes_on_one_and_two_threads() {
         let answers = server.argmax(threads(count), &|_, _| {}).expect("complete");
         (message.to_bytes(), answers.iter().map(EncryptedAnswer::to_bytes).collect::<Vec<_>>())
     };
-    // The shared keys were made on two threads. Answers depend on every bit of the keys that made them.
+    // The shared keys were generated on two threads. Answers depend on every bit of the keys that made them.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
     let (public, evaluation) = pool.install(|| {
         let keys = generate_keys(&P, &SOURCE).expect("simulated");
@@ -100,7 +101,7 @@ fn a_threshold_gives_no_answer_exactly_when_the_maximum_is_below_it() {
         for teacher in 0..2 {
             let mut values = vec![-3; round.values()];
             for (query, maximum) in maxima.into_iter().enumerate() {
-                // The last class wins, and its votes are split between the two.
+                // The last class wins, with its votes split between the two teachers.
                 values[query * classes..(query + 1) * classes].fill(-3);
                 values[(query + 1) * classes - 1] = if teacher == 0 { maximum - 2 } else { 2 };
             }
@@ -121,7 +122,7 @@ fn one_process_adds_the_servers_noise_and_keeps_the_threshold() {
     let mut rng = Streams::new(19).stream("confident", 0);
     let counts: Vec<Vec<i64>> = (0..6).map(|query| histogram(query % 2 == 0, &mut rng)).collect();
     let noise: Vec<i64> = (0..60).map(|_| rng.random_range(-40..=40)).collect();
-    // A quarter of the votes: some maxima are below, some above.
+    // With a threshold of a quarter of the votes, some maxima are below and some above.
     for threshold in [None, Some(70)] {
         let votes = votes(&counts, 3, 300, &mut rng).with_server_noise(noise.clone()).expect("a noise");
         let votes = threshold.into_iter().fold(votes, NoisyVotes::with_threshold);

@@ -1,4 +1,4 @@
-//! The protocol from outside.
+//! The protocol through the public interface.
 
 mod answers;
 mod common;

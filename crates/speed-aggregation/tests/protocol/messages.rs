@@ -33,7 +33,7 @@ fn damaged_bytes_are_refused() {
     }
     let longer = [bytes.clone(), vec![0]].concat();
     assert!(matches!(Message::from_bytes(&longer), Err(DecodeError::Checksum)));
-    // One bit in every header byte, and in some of the others.
+    // One flipped bit in every header byte, and in some of the other bytes.
     for position in (0..88).chain((88..bytes.len()).step_by(997)).chain([bytes.len() - 1]) {
         let mut damaged = bytes.clone();
         damaged[position] ^= 1 << (position % 8);

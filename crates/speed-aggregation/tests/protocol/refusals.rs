@@ -23,16 +23,16 @@ fn the_server_refuses_and_names_the_teacher_and_keeps_its_sum() {
     assert!(matches!(&error, ServerError::Missing { missing, teachers: 3, minimum: 3 } if *missing == [1, 2]));
     assert_eq!(error.to_string(), "2 of 3 teachers have not answered, the first of them teacher 1; at least 3 must");
 
-    // A header that claims another shape of the same length for the same round.
+    // A header with another shape of the same length for the same round.
     let forged = with_field(&with_field(&message("refusals", 1).to_bytes(), 80, 3), 84, 2);
     let forged = Message::from_bytes(&forged).expect("well-formed");
     assert!(matches!(server.add(&forged), Err(ServerError::Shape { teacher: 1, expected: (2, 3), found: (3, 2) })));
-    // Another key, said openly.
+    // Another key, stated openly.
     let mut forged = message("refusals", 1).to_bytes();
     forged[12] ^= 1;
     let forged = Message::from_bytes(&sealed(forged)).expect("well-formed");
     assert!(matches!(server.add(&forged), Err(ServerError::WrongKey { teacher: 1, .. })));
-    // The refused teacher may still answer properly.
+    // The refused teacher may still send a valid answer.
     server.add(&message("refusals", 1)).expect("valid");
 }
 

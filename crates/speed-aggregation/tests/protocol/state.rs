@@ -1,4 +1,4 @@
-//! A server that is interrupted and goes on.
+//! Interrupting and resuming a server.
 
 use std::sync::Mutex;
 
@@ -12,7 +12,7 @@ fn round(label: &str) -> Round {
     Round::new(terms).expect("valid")
 }
 
-/// Two of three teachers in the sum, and the server's noise.
+/// Returns a server with two of three teachers and the server's noise in its sum.
 fn server(round: &Round) -> Server {
     let keys = protocol();
     let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
@@ -40,7 +40,7 @@ fn a_resumed_server_gives_the_same_bytes_and_refuses_what_is_late() {
     let mut second = resume(&round, &state).expect("intact").with_randomness(SOURCE);
     assert_eq!(second.statuses(), first.statuses());
     assert_eq!(second.state().expect("closed"), state);
-    // Only the queries that are left, in groups of another size.
+    // The remaining queries only, in groups of another size.
     let answers = Mutex::new(Vec::new());
     second
         .answer::<ServerError>(threads(1), &[1, 2, 4], &|group, _| {

@@ -1,15 +1,15 @@
 //! Test vectors of docs/protocol.md.
 //!
-//! Keys, encryption and the sum use integers only, so a simulation gives these bytes on every machine. (Answers do not:
-//! they come out of Fourier transforms in floating point.) A change means that the format, a derivation of seeds or a
-//! parameter changed: raise the format's version, and change the document.
+//! Keys, encryption and the sum use integers only, so a simulation gives these bytes on every machine. (Answers do not,
+//! because they depend on Fourier transforms in floating point.) If a vector changes, the format, a seed derivation or
+//! a parameter has changed: raise the format's version, and update the document.
 
 use speed_aggregation::{Parameters, Round, RoundSpec, Server, Teacher, generate_keys};
 use speed_core::{Digest, RandomnessKind};
 
 use crate::common::{P, SOURCE, protocol, sha256, spec};
 
-/// 3 queries, 4 classes, 2 teachers; the threshold and the list of queries are part of the id only.
+/// Returns a round of 3 queries, 4 classes and 2 teachers. The threshold and the list of queries affect only the id.
 fn example() -> Round {
     Round::new(RoundSpec {
         query_list: Some(Digest::from_bytes([7; 32])),
