@@ -168,7 +168,7 @@ impl AnswerList {
         self.outcomes
     }
 
-    /// Returns whether the round is a simulation, whose noise protects no one.
+    /// Returns whether the round is a simulation, whose noise gives no privacy.
     #[must_use]
     pub fn is_simulation(&self) -> bool {
         self.simulation

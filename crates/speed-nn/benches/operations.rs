@@ -1,4 +1,5 @@
-//! Every operation with its gradient beside its body of plain Burn tensors, on one thread, at sizes that the networks here have.
+//! Every operation with its gradient, compared with its body of plain Burn tensors, on one thread, at the sizes of this
+//! repository's networks.
 //!
 //! ```console
 //! $ RAYON_NUM_THREADS=1 cargo bench -p speed-nn --bench operations
@@ -32,13 +33,13 @@ use speed_random::Streams;
 #[global_allocator]
 static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
-/// Normal values of which gradients are computed, others for each index.
+/// Returns normal values that record gradients, different for each index.
 fn random<const D: usize>(shape: [usize; D], index: u64) -> Tensor<D> {
     let device = Device::flex().autodiff();
     init::normal(shape, 1.0, &mut Streams::new(1).stream("bench", index), &device).require_grad()
 }
 
-/// Measures two ways to one output, with the gradients of everything in it.
+/// Measures two implementations of one output, with the gradients of all inputs.
 fn both<const D: usize>(
     criterion: &mut Criterion,
     name: &str,
@@ -134,7 +135,7 @@ fn optimisers(criterion: &mut Criterion) {
 
 fn steps(criterion: &mut Criterion, name: &str, optimizer: impl Optimizer) {
     let layer = Dense::new(random([784, 1000], 1), random([1000], 2), Activation::Linear);
-    // With numbers, by which an optimiser knows parameters, and a loss that costs either the same.
+    // Parameters have numbers, by which an optimiser identifies them. The loss costs both optimisers the same.
     let mut trained = Trained::new(number_parameters(layer), optimizer);
     criterion.benchmark_group("adam").bench_function(name, |bencher| {
         bencher.iter(|| {

@@ -1,4 +1,4 @@
-//! Exponential averages of a network's parameters, as networks.
+//! Exponential averages of a network's parameters, returned as networks.
 
 use std::collections::HashMap;
 
@@ -10,18 +10,19 @@ use crate::params::{ParameterError, to_record, with_record};
 
 /// The average `a += rate * (p - a)` of a network's trained parameters, from `a = 0`.
 ///
-/// It may be updated once for several steps: [`update`](Self::update) then takes the parameters of the last of them with the
-/// compounded rate `1 - (1 - rate)^steps`, a tenth of the work for nearly the same average.
+/// It may be updated once for several steps: [`update`](Self::update) then takes the parameters of the last step with
+/// the compounded rate `1 - (1 - rate)^steps`. With ten steps per update this is a tenth of the work for nearly the
+/// same average.
 #[derive(Clone, Debug)]
 pub struct Average<M> {
     rate: f64,
     steps: u64,
-    /// Without gradients; parameters that are not trained are the network's own.
+    /// Without gradients. Untrained parameters are the network's own.
     model: M,
 }
 
 impl<M: Module> Average<M> {
-    /// Returns an average of rate `rate` a step that has seen nothing yet.
+    /// Returns an average with rate `rate` per step and no updates.
     #[must_use]
     pub fn new(rate: f64, model: &M) -> Self {
         Self {
@@ -31,26 +32,27 @@ impl<M: Module> Average<M> {
         }
     }
 
-    /// Takes in the parameters of `model`, on a device with gradients, as they are `steps` steps after the last update.
+    /// Updates the average with the parameters of `model`, a network on a device with gradients, `steps` steps after
+    /// the last update.
     pub fn update(&mut self, steps: u32, model: &M) {
         self.steps = self.steps.saturating_add(steps.into());
         self.model = towards(self.model.clone(), model, weight(self.rate, u64::from(steps)));
     }
 
-    /// Returns the network with the average as it is, still drawn towards its start at zero.
+    /// Returns the network with the uncorrected average, which is biased towards its start at zero.
     pub fn from_zero(&self) -> &M {
         &self.model
     }
 
-    /// Returns the network with the average whose start at zero is divided out: a true weighted mean of the parameters seen. Zero
-    /// before the first update. `model` says which parameters are trained.
+    /// Returns the network with the bias-corrected average: a true weighted mean of the parameters seen, or zero before
+    /// the first update. `model` determines which parameters are trained.
     #[must_use]
     pub fn corrected(&self, model: &M) -> M {
         let factor = if self.steps == 0 { 0.0 } else { 1.0 / weight(self.rate, self.steps) };
         self.model.clone().map(&mut Scale { factor, trained: Some(Current::of(model)) })
     }
 
-    /// Returns the number of steps seen, 8 bytes little-endian, and Burn's record of the average as it is.
+    /// Returns the number of steps seen (8 bytes, little-endian) and Burn's record of the uncorrected average.
     ///
     /// # Errors
     /// If Burn cannot write it.
@@ -58,18 +60,18 @@ impl<M: Module> Average<M> {
         Ok([&self.steps.to_le_bytes()[..], &to_record(&self.model)?].concat())
     }
 
-    /// Returns the same average with the steps and the values of a record.
+    /// Returns this average with the steps and the values of a record.
     ///
     /// # Errors
-    /// If they are not those of this network.
+    /// If the record is not one of this network.
     pub fn with_record(self, record: &[u8]) -> Result<Self, ParameterError> {
         let (steps, record) = record.split_first_chunk().unwrap_or((&[0; 8], &[]));
         Ok(Self { steps: u64::from_le_bytes(*steps), model: with_record(self.model, record)?, ..self })
     }
 }
 
-/// The average that TensorFlow's `ExponentialMovingAverage(1 - rate, num_updates = t)` is: `a += max(rate, 9 / (10 + t)) (p - a)` after
-/// step t = 1, 2, ..., from the initial parameters on.
+/// TensorFlow's `ExponentialMovingAverage(1 - rate, num_updates = t)`: `a += max(rate, 9 / (10 + t)) (p - a)` after
+/// step t = 1, 2, ..., starting from the initial parameters.
 ///
 /// The second term is its warm-up: without it an average of decay 0.9999 would still hold 60 % of the initial weights after 5000
 /// steps.
@@ -87,7 +89,7 @@ impl<M: Module> WarmedUpAverage<M> {
         Self { rate, updates: 0, model: model.valid() }
     }
 
-    /// Takes in the parameters of `model` after one more step.
+    /// Updates the average with the parameters of `model` after one more step.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub fn update(&mut self, model: &M) {
         self.updates += 1;
@@ -102,7 +104,7 @@ impl<M: Module> WarmedUpAverage<M> {
     }
 }
 
-/// `1 - (1 - rate)^steps`: how far an average of rate `rate` goes in `steps` steps.
+/// Returns `1 - (1 - rate)^steps`, the weight of an update after `steps` steps at rate `rate`.
 fn weight(rate: f64, steps: u64) -> f32 {
     let steps = i32::try_from(steps).unwrap_or(i32::MAX);
     #[expect(clippy::cast_possible_truncation, reason = "a weight in f32 is what the update needs")]
@@ -110,7 +112,8 @@ fn weight(rate: f64, steps: u64) -> f32 {
     weight
 }
 
-/// Moves a network without gradients by the share `weight` towards `model`; parameters that are not trained become those of `model`.
+/// Moves a network without gradients by the fraction `weight` towards `model`. Untrained parameters are replaced by
+/// those of `model`.
 fn towards<M: Module>(average: M, model: &M, weight: f32) -> M {
     struct Step {
         weight: f32,
@@ -129,7 +132,8 @@ fn towards<M: Module>(average: M, model: &M, weight: f32) -> M {
     average.map(&mut Step { weight, current: Current::of(model) })
 }
 
-/// The parameters of a network on a device with gradients: flattened, so that one map holds every rank, and whether they are trained.
+/// The parameters of a network on a device with gradients: flattened, so that one map holds every rank, and a flag for
+/// trained ones.
 struct Current(HashMap<ParamId, (Tensor<1>, bool)>);
 
 impl Current {
@@ -149,7 +153,7 @@ impl ModuleVisitor for Current {
     }
 }
 
-/// Multiplies trained parameters, or all.
+/// Multiplies the trained parameters, or all of them.
 struct Scale {
     factor: f32,
     trained: Option<Current>,
@@ -174,14 +178,14 @@ mod tests {
     use crate::test_support::values;
     use burn::tensor::Device;
 
-    /// Returns a layer whose every parameter is `value`.
+    /// Returns a layer whose parameters all equal `value`.
     fn layer(value: f32) -> Dense {
         let device = Device::flex().autodiff();
         let (weight, bias) = (constant([2, 3], value, &device), constant([3], value, &device));
         number_parameters(Dense::new(weight, bias, Activation::Linear))
     }
 
-    /// Two weights and a bias of the same value for a row of ones.
+    /// Returns the layer's output for a row of ones: two weights plus a bias.
     fn value(layer: &Dense) -> f64 {
         let found = values(layer.forward(constant([1, 2], 1.0, &Device::flex())));
         assert!(found.iter().all(|value| *value == found[0]));
@@ -218,7 +222,7 @@ mod tests {
         let kind =
             WeightNorm { activation: Activation::Linear, trained_scale: false, norm_epsilon: 0.0, deviation: 1.0 };
         let model = number_parameters(WeightNormDense::new(constant([4, 1], 1.0, &device), kind));
-        // Scale 1 over a norm that does not depend on the average's size.
+        // Scale 1 divided by a norm that does not depend on the scale of the average.
         let mut average = Average::new(0.25, &model);
         average.update(1, &model);
         for network in [average.from_zero(), &average.corrected(&model)] {

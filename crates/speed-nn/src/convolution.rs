@@ -1,9 +1,9 @@
-//! Convolutions of any stride and padding as bare products, forward and both ways back: no bias, no activation.
+//! Convolutions of any stride and padding, without bias and activation: the forward pass and both gradients.
 //!
-//! Maps are stored image by image, row by row, pixel by pixel, channel by channel (NHWC), weights kernel row by kernel row, kernel
-//! column by kernel column, channel by channel, so that every row of a window is one run of values beside a run of weights. Maps of
-//! many channels at stride 1 run on tiles where there are some, and those of kernels 3x3 elsewhere with fewer products
-//! (`winograd.rs`), without a matrix of windows; all else copies the windows of a few images at a time into one.
+//! Maps are stored in the order image, row, pixel, channel (NHWC), and weights in the order kernel row, kernel column,
+//! channel. So each row of a window is one contiguous run of values, matching one run of weights. Maps of many channels
+//! at stride 1 run on the tile unit if the machine has one; otherwise 3x3 kernels use fewer products (`winograd.rs`).
+//! Neither needs a matrix of windows. All other cases copy the windows of a few images at a time into a matrix.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,7 @@ use crate::matrix::{Matrix, Sums, View, append_product, multiply, put_product};
 use crate::tile_conv::{TileConv, TileConvWork};
 use crate::winograd::{Winograd, WinogradWork};
 
-/// Values of the windows that are in work at a time: 4 MiB.
+/// Values of the windows processed at a time: 4 MiB.
 const BLOCK_VALUES: usize = 1 << 20;
 
 /// The windows of a convolution on maps of one size.
@@ -45,8 +45,9 @@ thread_local! {
 }
 
 impl Geometry {
-    /// TensorFlow's `SAME` padding of maps `[height, width, channels]`: as many results as a map has rows and columns, divided by the
-    /// stride, rounded up; where the padding is odd, its larger half lies after the map. `None` for sizes of zero.
+    /// Returns TensorFlow's `SAME` padding of maps `[height, width, channels]`: the number of result rows and columns
+    /// is that of the map divided by the stride, rounded up. If the padding is odd, its larger half is at the end.
+    /// `None` for sizes of zero.
     #[must_use]
     pub fn same([height, width, channels]: [usize; 3], kernel: usize, stride: usize) -> Option<Self> {
         let sizes = [height, width, channels, kernel, stride];
@@ -57,15 +58,17 @@ impl Geometry {
         sizes.iter().all(|&size| size > 0).then_some(geometry)
     }
 
-    /// Half of an odd `kernel` of zeros on every side of maps `[height, width, channels]`, as Theano and cuDNN pad: as many results as
-    /// with [`same`](Self::same), whose windows lie elsewhere where the stride is not 1. `None` for sizes of zero and even kernels.
+    /// Returns a padding of half of an odd `kernel` of zeros on every side of maps `[height, width, channels]`, as in
+    /// Theano and cuDNN. The number of results is that of [`same`](Self::same), but the windows are at other positions
+    /// if the stride is not 1. `None` for sizes of zero and even kernels.
     #[must_use]
     pub fn half(map: [usize; 3], kernel: usize, stride: usize) -> Option<Self> {
         let same = Self::same(map, kernel, stride)?;
         (kernel % 2 == 1).then_some(Self { before: [kernel / 2; 2], ..same })
     }
 
-    /// No padding, stride 1. `None` for maps `[height, width, channels]` that are smaller than the kernel, and for sizes of zero.
+    /// Returns windows without padding at stride 1. `None` for maps `[height, width, channels]` that are smaller than
+    /// the kernel, and for sizes of zero.
     #[must_use]
     pub fn valid([height, width, channels]: [usize; 3], kernel: usize) -> Option<Self> {
         let fits = kernel > 0 && channels > 0 && height >= kernel && width >= kernel;
@@ -81,26 +84,26 @@ impl Geometry {
         [self.height, self.width, self.channels]
     }
 
-    /// Returns rows and columns of the results.
+    /// Returns the number of rows and columns of the results.
     #[must_use]
     pub fn results(&self) -> [usize; 2] {
         [self.rows, self.columns]
     }
 
-    /// Returns the rows, and columns, of the kernel.
+    /// Returns the number of rows, which is also that of columns, of the kernel.
     #[must_use]
     pub fn kernel(&self) -> usize {
         self.kernel
     }
 
-    /// Returns the positions from window to window.
+    /// Returns the distance between neighbouring windows, in pixels.
     #[must_use]
     pub fn stride(&self) -> usize {
         self.stride
     }
 
-    /// Returns the rows, and the columns, of zeros before and after a map, as far as windows reach; rows and columns at its end that no
-    /// window reaches are none.
+    /// Returns the rows and the columns of zeros before and after a map that windows reach; 0 at the end if no window
+    /// reaches beyond it.
     #[must_use]
     pub fn padding(&self) -> [[usize; 2]; 2] {
         let [height, width] = self.framed();
@@ -121,16 +124,16 @@ impl Geometry {
         self.rows * self.columns
     }
 
-    /// Returns the number of values in a window: rows of the matrix of weights.
+    /// Returns the number of values in a window, which is the number of rows of the weight matrix.
     #[must_use]
     pub fn patch_len(&self) -> usize {
         self.kernel * self.kernel * self.channels
     }
 
-    /// Convolves whole maps with weights `[patch_len, outputs]`: `[images * rows * columns, outputs]`.
+    /// Convolves complete maps with weights `[patch_len, outputs]`: `[images * rows * columns, outputs]`.
     ///
     /// # Panics
-    /// When the maps are not whole or the weights of other windows.
+    /// If a map is incomplete or the weights are for other windows.
     #[must_use]
     pub fn forward(&self, maps: &[f32], weight: View<'_>) -> Matrix {
         let outputs = self.outputs(weight);
@@ -163,10 +166,11 @@ impl Geometry {
         Matrix::from_vec(positions, outputs, out)
     }
 
-    /// Computes the gradient of the weights `[patch_len, outputs]` from that of the results `[images * rows * columns, outputs]`.
+    /// Computes the gradient of the weights `[patch_len, outputs]` from the gradient of the results
+    /// `[images * rows * columns, outputs]`.
     ///
     /// # Panics
-    /// When there are not as many results as whole maps have windows.
+    /// If the number of results is not the number of windows of the maps.
     #[must_use]
     pub fn weight_gradient(&self, maps: &[f32], by_results: &[f32], outputs: usize) -> Matrix {
         let positions = maps.len() / self.map_len() * self.positions();
@@ -197,10 +201,11 @@ impl Geometry {
         weight
     }
 
-    /// Computes the gradient of the maps from that of the results `[images * rows * columns, outputs]`: a transposed convolution.
+    /// Computes the gradient of the maps from the gradient of the results `[images * rows * columns, outputs]`: a
+    /// transposed convolution.
     ///
     /// # Panics
-    /// When the results are not of whole maps or the weights of other windows.
+    /// If the results are not those of complete maps or the weights are for other windows.
     #[must_use]
     pub fn map_gradient(&self, weight: View<'_>, by_results: &[f32]) -> Vec<f32> {
         let outputs = self.outputs(weight);
@@ -232,7 +237,7 @@ impl Geometry {
         maps
     }
 
-    /// Returns the way with fewer products, where it applies and tiles do not.
+    /// Returns the algorithm with fewer products, if it applies and tiles do not.
     fn winograd(&self, outputs: usize) -> Option<Winograd> {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         if self.tiles(outputs).is_some() {
@@ -250,14 +255,14 @@ impl Geometry {
         (self.stride == 1 && tiles.applies(outputs)).then_some(tiles)
     }
 
-    /// Values of whole maps, without their frames, that go through the tiles together.
+    /// Returns the number of values of complete maps, without their padding, that the tiles process together.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     fn tile_block(&self, tiles: TileConv) -> usize {
         let [height, width] = self.framed();
         tiles.block_len() / (height * width * self.channels) * self.map_len()
     }
 
-    /// Puts the gradient of a block's results where the tiles' results were.
+    /// Writes the gradient of a block's results to the positions of the tiles' results.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     fn put_gradient<'a>(
         &self,
@@ -275,26 +280,26 @@ impl Geometry {
         }
     }
 
-    /// Returns the places of rows of results among those that the tiles computed for whole frames.
+    /// Returns the positions of rows of results among those that the tiles computed for complete padded maps.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     fn result_rows(&self, images: usize, outputs: usize) -> impl Iterator<Item = usize> {
         let ([height, width], rows) = (self.framed(), self.rows);
         (0..images).flat_map(move |image| (0..rows).map(move |row| (image * height + row) * width * outputs))
     }
 
-    /// Returns the outputs of weights `[patch_len, outputs]`.
+    /// Returns the number of outputs of weights `[patch_len, outputs]`.
     fn outputs(&self, weight: View<'_>) -> usize {
         let [inputs, outputs] = weight.shape();
         assert_eq!(inputs, self.patch_len(), "rows of the weights");
         outputs
     }
 
-    /// Images that go through together.
+    /// Returns the number of images processed together.
     fn block(&self) -> usize {
         (BLOCK_VALUES / (self.positions() * self.patch_len())).max(1)
     }
 
-    /// Rows and columns that windows reach, zeros included.
+    /// Returns the rows and columns that windows reach, including zeros.
     fn framed(&self) -> [usize; 2] {
         [self.rows, self.columns].map(|results| (results - 1) * self.stride + self.kernel)
     }

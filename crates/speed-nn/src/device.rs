@@ -1,4 +1,4 @@
-//! The device that computes.
+//! The device that runs the computation.
 
 use burn::tensor::{Device, Tensor};
 
@@ -11,25 +11,25 @@ pub enum DeviceKind {
     Wgpu,
 }
 
-/// A device, open for work.
+/// An opened device.
 #[derive(Clone, Debug)]
 pub struct Accelerator {
     /// Burn's device, without autodiff.
     pub device: Device,
-    /// Its name for people: of a GPU, that of its driver.
+    /// Its display name; for a GPU, that of its driver.
     pub name: String,
 }
 
-/// A device that does not compute.
+/// The reason why a device cannot compute.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// The feature that drives it was left out.
+    /// The program was built without the feature for the device.
     #[error("this program was built without GPUs: build it with `--features wgpu`, or use the processor")]
     NotBuilt,
-    /// There is none, or it does not start.
+    /// There is no GPU, or it does not start.
     #[error("no GPU was found that Vulkan, Metal or DirectX 12 can use: {message}")]
     NotFound {
-        /// The driver's word.
+        /// The driver's message.
         message: String,
     },
     /// Values could not be read back from it.
@@ -48,10 +48,10 @@ pub fn values<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, DeviceError
     tensor.try_into_vec_as().map_err(|error| DeviceError::Read { message: error.to_string() })
 }
 
-/// Opens a device. A process has one GPU: opened again, it is the same.
+/// Opens a device. A process has one GPU; opening it again returns the same one.
 ///
-/// Of several GPUs it is the one that the driver calls powerful; `CUBECL_WGPU_DEFAULT_DEVICE` names another, as in
-/// `IntegratedGpu(0)` or, for a driver in software, `Cpu`.
+/// Of several GPUs it is the one that the driver classifies as high-performance. `CUBECL_WGPU_DEFAULT_DEVICE` selects
+/// another, for example `IntegratedGpu(0)`, or `Cpu` for a software driver.
 ///
 /// # Errors
 /// [`DeviceError::NotBuilt`], [`DeviceError::NotFound`].

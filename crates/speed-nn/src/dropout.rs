@@ -4,11 +4,11 @@ use burn::tensor::{Tensor, TensorData};
 use rand::Rng;
 use speed_random::Stream;
 
-/// Drops every unit with probability `rate`, rounded to a multiple of 2^-16, and multiplies the others by `1 / (1 - rate)`, so that the
-/// expected value of a unit does not change and nothing is left to do at evaluation.
+/// Drops every unit with probability `rate`, rounded to a multiple of 2^-16, and multiplies the others by
+/// `1 / (1 - rate)`. The expected value of a unit does not change, so evaluation needs no correction.
 ///
 /// # Panics
-/// When `rate` is not within `0.0..1.0`.
+/// If `rate` is not within `0.0..1.0`.
 #[must_use]
 pub fn dropout<const D: usize>(x: Tensor<D>, rate: f32, stream: &mut Stream) -> Tensor<D> {
     assert!((0.0..1.0).contains(&rate), "dropout rate {rate}");

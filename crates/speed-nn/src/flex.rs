@@ -1,4 +1,5 @@
-//! What operations on Burn's `flex` backend share: values of its tensors, and a way to record a gradient in four lines.
+//! Shared helpers of the operations on Burn's `flex` backend: access to tensor values, and a short way to record a
+//! gradient.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,29 +16,29 @@ use crate::matrix::{self, Matrix, View};
 /// A tensor of Flex: shared memory, a shape and strides.
 pub type Array = FloatTensor<Flex>;
 
-/// The same with its place in the graph of gradients.
+/// The same tensor with its node in the graph of gradients.
 pub type Recorded<C> = FloatTensor<Autodiff<Flex, C>>;
 
-/// Returns whether a tensor is one of `f32` on Flex, with or without gradients.
+/// Returns whether a tensor holds `f32` values on Flex, with or without gradients.
 #[must_use]
 pub fn on_flex<const D: usize>(tensor: &Tensor<D>) -> bool {
     tensor.dtype() == DType::F32 && matches!(tensor.device().inner().as_dispatch(), DispatchDevice::Flex(_))
 }
 
-/// Takes values in row-major order, without a copy.
+/// Creates a tensor from values in row-major order, without a copy.
 #[must_use]
 pub fn array(values: Vec<f32>, shape: impl Into<Shape>) -> Array {
     Array::from_data(TensorData::from_bytes(Bytes::from_elems(values), shape.into(), DType::F32))
 }
 
-/// Takes a matrix, without a copy.
+/// Creates a tensor from a matrix, without a copy.
 #[must_use]
 pub fn from_matrix(matrix: Matrix) -> Array {
     let shape = [matrix.rows(), matrix.columns()];
     array(matrix.into_vec(), shape)
 }
 
-/// Returns the tensor with its values in row-major order; copies only where they lie in another.
+/// Returns the tensor with its values in row-major order. Copies only if they are in another order.
 #[must_use]
 pub fn contiguous(tensor: Array) -> Array {
     if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
@@ -46,16 +47,16 @@ pub fn contiguous(tensor: Array) -> Array {
 /// Returns the values of a [`contiguous`] tensor.
 ///
 /// # Panics
-/// When it is none, or not of `f32`.
+/// If the tensor is not contiguous or not of `f32`.
 #[must_use]
 pub fn values(tensor: &Array) -> &[f32] {
     tensor.as_slice().expect("a contiguous tensor of f32")
 }
 
-/// Returns the values in row-major order, to change: copies only what something else holds as well.
+/// Returns mutable values in row-major order. Copies only if the memory is shared.
 ///
 /// # Panics
-/// When they are not `f32`.
+/// If they are not `f32`.
 pub fn values_mut(tensor: &mut Array) -> &mut [f32] {
     let is_whole = |values: &[f32]| size_of_val(values) == tensor.bytes().len();
     if !tensor.as_slice().is_some_and(is_whole) {
@@ -64,24 +65,24 @@ pub fn values_mut(tensor: &mut Array) -> &mut [f32] {
     tensor.storage_mut()
 }
 
-/// Returns rows of `length` values each; of rows without values there is none.
+/// Returns rows of `length` values each. If `length` is 0 there are no rows.
 pub(crate) fn rows<T>(values: &[T], length: usize) -> std::slice::ChunksExact<'_, T> {
     values.chunks_exact(length.max(1))
 }
 
-/// Returns [`rows`] to change.
+/// Returns mutable [`rows`].
 pub(crate) fn rows_mut<T>(values: &mut [T], length: usize) -> std::slice::ChunksExactMut<'_, T> {
     values.chunks_exact_mut(length.max(1))
 }
 
-/// Returns rows and columns.
+/// Returns the number of rows and columns.
 #[must_use]
 pub fn size(tensor: &Array) -> [usize; 2] {
     let shape = tensor.shape();
     [shape[0], shape[1]]
 }
 
-/// Reads a two-dimensional tensor as an operand of a product: transposed ones are not copied.
+/// Passes a two-dimensional tensor to `read` as an operand of a product. Transposed tensors are not copied.
 pub fn with_view<R>(tensor: &Array, read: impl FnOnce(View<'_>) -> R) -> R {
     let strides = tensor.layout().strides();
     match usize::try_from(strides[0]).ok().zip(usize::try_from(strides[1]).ok()) {
@@ -96,22 +97,24 @@ pub fn with_view<R>(tensor: &Array, read: impl FnOnce(View<'_>) -> R) -> R {
 /// Returns `left right`.
 ///
 /// # Panics
-/// When they do not fit together.
+/// If their sizes do not match.
 #[must_use]
 pub fn multiply(left: &Array, right: &Array) -> Array {
     with_view(left, |left| with_view(right, |right| from_matrix(matrix::product(left, right))))
 }
 
-/// Computes the gradients of an operation's `N` inputs from that of its output, as far as they are wanted.
+/// Computes the requested gradients of an operation's `N` inputs from the gradient of its output.
 pub type Gradient<S, const N: usize> = fn(S, Array, [bool; N]) -> [Option<Array>; N];
 
-/// Runs an operation on Flex and records its gradient: `forward` returns the output and what `backward` needs.
+/// Runs an operation on Flex and records its gradient: `forward` returns the output and the state that `backward`
+/// needs.
 ///
-/// Inputs are handed over by value, so that an operation may write into those that nothing else holds ([`values_mut`]). What
-/// `forward` keeps and hands on as well, or what another operation may still write to, it keeps as a tensor: a second owner.
+/// Inputs are passed by value, so an operation may write into those that are not shared ([`values_mut`]). If `forward`
+/// keeps values that it also returns, or that another operation may write to, it must keep them as a tensor, because
+/// this second owner prevents writes.
 ///
 /// # Panics
-/// When the graph of gradients is broken, as Burn's own operations do.
+/// If the graph of gradients is broken, like Burn's own operations.
 pub fn record<C: CheckpointStrategy, S: Clone + Send + fmt::Debug + 'static, const N: usize>(
     inputs: [Recorded<C>; N],
     forward: impl FnOnce([Array; N]) -> (Array, S),
@@ -131,7 +134,7 @@ pub fn record<C: CheckpointStrategy, S: Clone + Send + fmt::Debug + 'static, con
     }
 }
 
-/// The backward pass of an operation whose forward pass left `S`.
+/// The backward pass of an operation whose forward pass returned `S`.
 struct Step<S>(PhantomData<S>);
 
 impl<S> fmt::Debug for Step<S> {
@@ -167,7 +170,8 @@ mod tests {
     use crate::ops::weight_norm::weight_norm_dense;
     use crate::test_support::{assert_close, values};
 
-    /// Burn may throw activations away and compute them again: operations keep what they need themselves and are not asked to.
+    /// Burn may discard activations and recompute them. Operations keep the values they need themselves and are not
+    /// asked to recompute.
     #[test]
     fn gradient_checkpointing_changes_no_gradient() {
         let gradients = |device: &Device| {

@@ -1,10 +1,10 @@
-//! Initial weights drawn from a caller's own stream.
+//! Initial weights, drawn from the caller's stream.
 //!
-//! Burn's `flex` backend has one generator for the whole process, so its own initialisers would make a model depend on
-//! what other threads draw meanwhile. Here every value comes from the [`Stream`] that is handed in, in row-major order
-//! of the shape: the same stream gives the same weights on every machine and device.
+//! Burn's `flex` backend has one generator per process, so with its own initialisers a model would depend on concurrent
+//! draws of other threads. Here every value comes from the given [`Stream`], in row-major order of the shape: the same
+//! stream gives the same weights on every machine and device.
 //!
-//! The functions return plain tensors; `Param::from_tensor` makes a trainable parameter of one.
+//! The functions return plain tensors; `Param::from_tensor` turns one into a trainable parameter.
 
 use burn::tensor::{Device, Shape, Tensor, TensorData};
 use rand::RngExt;
@@ -17,8 +17,9 @@ pub fn normal<const D: usize>(shape: [usize; D], std: f32, stream: &mut Stream, 
     fill(shape, device, || std * standard_normal(stream))
 }
 
-/// Draws normal values of mean 0 whose every draw beyond two standard deviations is drawn again, as TensorFlow's
-/// `truncated_normal` does. `std` is the deviation *before* the truncation, as there; the values' own is 0.880 `std`.
+/// Draws normal values of mean 0, redrawing every value beyond two standard deviations, like TensorFlow's
+/// `truncated_normal`. As there, `std` is the deviation *before* truncation; the deviation of the values is 0.880
+/// `std`.
 #[must_use]
 pub fn truncated_normal<const D: usize>(
     shape: [usize; D],
@@ -48,7 +49,7 @@ pub fn uniform<const D: usize>(
     fill(shape, device, || low + (high - low) * stream.random::<f32>())
 }
 
-/// Returns the same value everywhere.
+/// Returns a tensor filled with one value.
 #[must_use]
 pub fn constant<const D: usize>(shape: [usize; D], value: f32, device: &Device) -> Tensor<D> {
     fill(shape, device, || value)
@@ -82,8 +83,8 @@ mod tests {
 
     #[test]
     fn normal_has_its_moments() {
-        // n = 1e5 fixed draws: mean within 5 sigma/sqrt(n), variance within 5 sqrt(2/n), fourth moment 3 within
-        // 5 sqrt(96/n); each fails for a correct sampler with probability 6e-7 over seeds.
+        // n = 1e5 fixed draws: mean within 5 sigma/sqrt(n), variance within 5 sqrt(2/n), fourth moment 3 within 5
+        // sqrt(96/n). Each check fails for a correct sampler with probability 6e-7 over seeds.
         let v = values(normal(SHAPE, 0.5, &mut stream(0), &Device::flex()));
         assert!(mean(&v, 1).abs() < 5.0 * 0.5 / 1e5_f64.sqrt());
         assert!((mean(&v, 2) / 0.25 - 1.0).abs() < 5.0 * (2.0 / 1e5_f64).sqrt());

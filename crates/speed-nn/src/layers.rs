@@ -1,4 +1,5 @@
-//! Layers as Burn modules, on this crate's [operations](crate::ops). Initial values are given, not drawn ([`init`](crate::init)).
+//! Layers as Burn modules, built on this crate's [operations](crate::ops). Initial values are passed in, not drawn
+//! ([`init`](crate::init)).
 
 mod batch_norm;
 mod batch_norm_conv;

@@ -1,15 +1,16 @@
-//! Burn operations, layers and optimisers with kernels of their own, for networks on processors.
+//! Burn operations, layers and optimisers with their own kernels, for networks on CPUs.
 //!
-//! A network is an ordinary Burn [`Module`](burn::module::Module), written once, without gradients. Where Burn's own operations are
-//! slow on a processor it calls one of this crate's: [`ops`] says what each has, and how to add one.
+//! A network is an ordinary Burn [`Module`](burn::module::Module), written once, without gradients. Where Burn's own
+//! operations are slow on a CPU, it calls one of this crate's. [`ops`] describes the parts of an operation, and how to
+//! add one.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`layers`], [`dropout`], [`noise`] | what networks are made of |
-//! | [`ops`], [`flex`] | operations with a kernel for Burn's `flex` backend, and what these share |
+//! | [`layers`], [`dropout`], [`noise`] | the parts of networks |
+//! | [`ops`], [`flex`] | operations with a kernel for Burn's `flex` backend, and their shared helpers |
 //! | [`optim`], [`average`] | Adam in one pass over a parameter, and exponential averages of networks |
 //! | [`init`], [`params`] | initial weights from a caller's stream; parameters with fixed ids, and their records |
-//! | [`matrix`], [`convolution`], [`pooled_conv`], [`math`] | the kernels: they know no network |
+//! | [`matrix`], [`convolution`], [`pooled_conv`], [`math`] | the kernels, independent of any network |
 //! | [`device`] | the processor, or a GPU |
 //! | [`threads`] | a work queue whose workers each have a one-thread pool |
 //!

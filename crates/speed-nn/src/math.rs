@@ -1,15 +1,15 @@
-//! Element-wise functions in a form that the compiler turns into vector instructions.
+//! Element-wise functions in a form that the compiler vectorises.
 //!
 //! The standard library's `exp` and `ln_1p` are calls that handle one value each; these are branch-free and cost a
-//! tenth. They are good to about 2e-7 relative to the larger of the result and 1e-7, what `f32` can tell apart.
+//! tenth. Their error is about 2e-7 relative to the larger of the result and 1e-7, which is the precision of `f32`.
 
-/// `e^x`; 0 below -87.3, about 1.7e38 above 88 (never infinite).
+/// Returns `e^x`: 0 below -87.3, about 1.7e38 above 88 (never infinite).
 #[must_use]
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.3, 88.0);
-    // x = k ln 2 + r with |r| <= ln 2 / 2; ln 2 in two parts, the first exact in few bits (Cody and Waite).
-    // Adding 1.5 * 2^23 rounds to a whole number and leaves k in the low bits.
+    // x = k ln 2 + r with |r| <= ln 2 / 2; ln 2 in two parts, the first exact in few bits (Cody and Waite). Adding 1.5
+    // * 2^23 rounds to an integer and leaves k in the low bits.
     const ROUND: f32 = 12_582_912.0;
     let shifted = x.mul_add(std::f32::consts::LOG2_E, ROUND);
     let k = shifted - ROUND;
@@ -24,10 +24,10 @@ pub fn exp(x: f32) -> f32 {
     p * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
 }
 
-/// `ln(1 + u)` for `0 <= u <= 1`.
+/// Returns `ln(1 + u)` for `0 <= u <= 1`.
 #[inline(always)]
 fn ln_1p_unit(u: f32) -> f32 {
-    // 2 artanh(s) with s = u / (2 + u) <= 1/3; the first term left out is 2 s^15 / 15 < 1e-8.
+    // 2 artanh(s) with s = u / (2 + u) <= 1/3; the first omitted term is 2 s^15 / 15 < 1e-8.
     let s = u / (2.0 + u);
     let s2 = s * s;
     let mut p = 1.0 / 13.0;
@@ -55,8 +55,8 @@ pub fn softplus(x: f32) -> f32 {
 
 const LANES: usize = 16;
 
-/// Returns the sum of `values`, as sixteen interleaved partial sums: a plain loop may not be vectorised, since that changes
-/// the order of the additions.
+/// Returns the sum of `values` as sixteen interleaved partial sums. A plain loop may not be vectorised, because that
+/// changes the order of the additions.
 #[must_use]
 pub fn sum(values: &[f32]) -> f32 {
     let mut lanes = [0.0_f32; LANES];
@@ -71,7 +71,7 @@ pub fn sum(values: &[f32]) -> f32 {
 mod tests {
     use super::*;
 
-    /// -87, -86.99, ..., 88.
+    /// Returns -87, -86.99, ..., 88.
     fn grid() -> impl Iterator<Item = f32> {
         (-8700..=8800).map(|i| i as f32 * 0.01)
     }

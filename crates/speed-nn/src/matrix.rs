@@ -1,11 +1,11 @@
 //! Dense matrices and their products.
 //!
-//! A [`Matrix`] is one block of `f32` in row-major order that keeps its memory when it is resized; a [`View`] is a matrix that is read,
-//! as it lies or transposed.
+//! A [`Matrix`] is one block of `f32` in row-major order that keeps its memory when it is resized. A [`View`] is a
+//! read-only matrix, plain or transposed.
 //!
-//! Products run on the calling thread only: the order of every sum, and so every bit, is the same whatever else runs.
-//! Large ones use the processor's tile unit where there is one ([`product_unit`]), so kinds of machine differ in the last bits,
-//! unless [`Arithmetic::Portable`] is held.
+//! Products run on the calling thread only, so the order of every sum, and therefore every bit, does not depend on
+//! other threads. Large products use the processor's tile unit if there is one ([`product_unit`]), so kinds of machine
+//! differ in the last bits unless [`Arithmetic::Portable`] is held.
 
 mod portable;
 mod product;
@@ -30,7 +30,7 @@ const PANEL: usize = 32;
 pub struct Matrix {
     rows: usize,
     columns: usize,
-    /// At least `rows * columns`: what a larger size needed stays.
+    /// At least `rows * columns` values: shrinking keeps the allocation.
     values: Vec<f32>,
 }
 
@@ -41,16 +41,16 @@ impl Matrix {
         Self { rows, columns, values: vec![0.0; rows * columns] }
     }
 
-    /// Returns a matrix of the values that `value` gives, called in row-major order.
+    /// Returns a matrix of the values returned by `value`, which is called in row-major order.
     #[must_use]
     pub fn from_fn(rows: usize, columns: usize, mut value: impl FnMut() -> f32) -> Self {
         Self { rows, columns, values: (0..rows * columns).map(|_| value()).collect() }
     }
 
-    /// Takes values in row-major order.
+    /// Creates a matrix from values in row-major order.
     ///
     /// # Panics
-    /// When there are not `rows * columns`.
+    /// If there are not `rows * columns` values.
     #[must_use]
     pub fn from_vec(rows: usize, columns: usize, values: Vec<f32>) -> Self {
         assert_eq!(values.len(), rows * columns, "values of a matrix");
@@ -82,30 +82,30 @@ impl Matrix {
         &self.values[..self.rows * self.columns]
     }
 
-    /// Returns all values in row-major order, to change.
+    /// Returns all values in row-major order, mutably.
     pub fn values_mut(&mut self) -> &mut [f32] {
         &mut self.values[..self.rows * self.columns]
     }
 
-    /// Row `row`, one value a column.
+    /// Returns row `row`, one value per column.
     ///
     /// # Panics
-    /// When `row >= rows()`, as a slice does.
+    /// If `row >= rows()`, like a slice.
     #[must_use]
     pub fn row(&self, row: usize) -> &[f32] {
         &self.values()[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Row `row`, to change.
+    /// Returns row `row`, mutably.
     ///
     /// # Panics
-    /// When `row >= rows()`, as a slice does.
+    /// If `row >= rows()`, like a slice.
     pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
         let columns = self.columns;
         &mut self.values_mut()[row * columns..(row + 1) * columns]
     }
 
-    /// Gives the matrix another size and keeps its memory. The values are then unspecified.
+    /// Changes the size of the matrix and keeps its memory. The values are unspecified afterwards.
     pub fn resize(&mut self, rows: usize, columns: usize) {
         if self.values.len() < rows * columns {
             self.values.resize(rows * columns, 0.0);
@@ -113,7 +113,7 @@ impl Matrix {
         (self.rows, self.columns) = (rows, columns);
     }
 
-    /// Returns the whole matrix as an operand of [`multiply`].
+    /// Returns the complete matrix as an operand of [`multiply`].
     #[must_use]
     pub fn view(&self) -> View<'_> {
         View { values: self.values(), shape: [self.rows, self.columns], strides: [self.columns, 1] }
@@ -132,7 +132,7 @@ impl fmt::Debug for Matrix {
     }
 }
 
-/// A matrix, a transposed one, or a part of one, to read.
+/// A read-only view of a matrix, of its transpose, or of a part of it.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     values: &'a [f32],
@@ -141,18 +141,18 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes a strided matrix `[rows, columns]`: value `(r, c)` stands at `r * strides[0] + c * strides[1]`. A product checks that
-    /// it ends within `values`.
+    /// Creates a view of a strided matrix `[rows, columns]`: value `(r, c)` is at `r * strides[0] + c * strides[1]`. A
+    /// product checks that it ends within `values`.
     ///
     /// # Panics
-    /// When neither rows nor columns are runs of neighbouring values.
+    /// If neither rows nor columns are contiguous.
     #[must_use]
     pub fn new(values: &'a [f32], shape: [usize; 2], strides: [usize; 2]) -> Self {
         assert!(strides.contains(&1), "strides {strides:?} of a matrix");
         Self { values, shape, strides }
     }
 
-    /// Takes a matrix in row-major order.
+    /// Creates a view of a matrix in row-major order.
     #[must_use]
     pub fn of_rows(values: &'a [f32], shape: [usize; 2]) -> Self {
         Self { values, shape, strides: [shape[1], 1] }
@@ -165,10 +165,10 @@ impl<'a> View<'a> {
         Self { values, shape: [columns, rows], strides: [right, down] }
     }
 
-    /// Returns some neighbouring rows, without a copy.
+    /// Returns a range of rows, without a copy.
     ///
     /// # Panics
-    /// When they begin beyond the matrix, as a slice does.
+    /// If they begin beyond the matrix, like a slice.
     #[must_use]
     pub fn rows(self, range: Range<usize>) -> Self {
         let start = if range.is_empty() { 0 } else { range.start * self.strides[0] };
@@ -181,7 +181,7 @@ impl<'a> View<'a> {
         &self.values[row * self.strides[0]..][..self.shape[1]]
     }
 
-    /// `[rows, columns]`.
+    /// Returns `[rows, columns]`.
     #[must_use]
     pub fn shape(self) -> [usize; 2] {
         self.shape

@@ -1,10 +1,9 @@
 //! Gaussian noise for noise layers, read from a pool of normal values drawn once.
 //!
-//! A step of the student takes about a million and a half normal values; drawing each costs more than the rest of the
-//! step's element-wise work. A [`NormalPool`] draws its values once and every use reads a window that starts at a
-//! random place. *This is an approximation*: two windows may overlap, so the same values come back at other positions
-//! (4 million values serve a run of 10^10 uses). As a regulariser that is harmless; it must never serve as privacy
-//! noise.
+//! A step of the student takes about 1.5 million normal values; drawing each one costs more than the rest of the step's
+//! element-wise work. A [`NormalPool`] draws its values once, and every use reads a window that starts at a random
+//! position. *This is an approximation*: two windows may overlap, so the same values recur at other positions (4
+//! million values serve a run of 10^10 uses). This is harmless for a regulariser; it must never serve as privacy noise.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use rand::RngExt;
@@ -13,14 +12,14 @@ use speed_random::Stream;
 
 use crate::ops::add_scaled::add_scaled;
 
-/// Standard normal values to read windows from.
+/// A pool of standard normal values, read in windows.
 #[derive(Clone)]
 pub struct NormalPool {
     values: Tensor<1>,
 }
 
 impl NormalPool {
-    /// Draws `length` values, and puts them on a device without gradients; a length below 2 becomes 2.
+    /// Draws `length` values (at least 2) and puts them on a device without gradients.
     #[must_use]
     pub fn new(length: usize, stream: &mut Stream, device: &Device) -> Self {
         let length = length.max(2);
@@ -28,8 +27,8 @@ impl NormalPool {
         Self { values: Tensor::from_data(TensorData::new(values, [length]), device) }
     }
 
-    /// Adds noise of deviation `sigma` to every value. Windows are at most half the pool long, each at its own place drawn from
-    /// `stream`.
+    /// Adds noise of deviation `sigma` to every value. Each window is at most half as long as the pool and starts at a
+    /// position drawn from `stream`.
     #[must_use]
     pub fn add<const D: usize>(&self, x: Tensor<D>, sigma: f32, stream: &mut Stream) -> Tensor<D> {
         if sigma == 0.0 {
@@ -39,7 +38,7 @@ impl NormalPool {
         add_scaled(x, self.draw(dims.iter().product(), stream).reshape(dims), sigma)
     }
 
-    /// Returns `count` values of one window, or of several where one is not enough.
+    /// Returns `count` values of one window, or of several if one is not enough.
     fn draw(&self, count: usize, stream: &mut Stream) -> Tensor<1> {
         let pool = self.values.dims()[0];
         let longest = pool / 2;

@@ -1,22 +1,23 @@
-//! Operations on Burn's tensors with this crate's kernels behind them, one a module.
+//! Operations on Burn's tensors, implemented by this crate's kernels, one per module.
 //!
 //! Each is a function on [`Tensor`](burn::tensor::Tensor)s with
 //!
-//! 1. **a body of plain Burn tensors** (`..._in_burn`): what it computes, what runs on every backend but Flex, with Burn's own
-//!    gradients, and what tests hold the other one against;
-//! 2. **a kernel for Flex with its gradient written out**, registered with Burn's `#[backend_extension(Flex, Autodiff)]`.
+//! 1. **a body of plain Burn tensors** (`..._in_burn`): it defines the operation, runs on every backend but Flex with
+//!    Burn's own gradients, and is the reference of the tests;
+//! 2. **a kernel for Flex with an explicit gradient**, registered with Burn's `#[backend_extension(Flex, Autodiff)]`.
 //!
-//! # Adding one
+//! # Add an operation
 //!
-//! 1. A function on tensors: not [on Flex](crate::flex::on_flex) it calls the body, else the dispatched operation.
-//! 2. A trait with `#[backend_extension(Flex, Autodiff)]` and one function: tensors as `FloatTensor<Self>`, all else by value.
-//! 3. Its implementation for `Flex`, which is the kernel, and for `Autodiff<Flex, C>`, which hands the kernel and its gradient to
-//!    [`flex::record`](crate::flex::record). Inputs come by value: a kernel may write into what nothing else holds
-//!    ([`flex::values_mut`](crate::flex::values_mut)). What it keeps for the gradient and has also returned, it keeps as a tensor, a
-//!    second owner.
-//! 4. A test that both give the same values and gradients, and a line in `benches/operations.rs`.
+//! 1. A function on tensors: [on Flex](crate::flex::on_flex) it calls the dispatched operation, otherwise the body.
+//! 2. A trait with `#[backend_extension(Flex, Autodiff)]` and one function: tensors as `FloatTensor<Self>`, other
+//!    arguments by value.
+//! 3. Its implementation for `Flex`, which is the kernel, and for `Autodiff<Flex, C>`, which passes the kernel and its
+//!    gradient to [`flex::record`](crate::flex::record). Inputs are passed by value: a kernel may write into those that
+//!    are not shared ([`flex::values_mut`](crate::flex::values_mut)). If it keeps values for the gradient that it also
+//!    returns, it must keep them as a tensor, a second owner.
+//! 4. A test that kernel and body give the same values and gradients, and a line in `benches/operations.rs`.
 //!
-//! [`add_scaled`] is the shortest to start from.
+//! [`add_scaled`] is the shortest example.
 
 pub mod activation;
 pub mod add_scaled;
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
     use crate::test_support::random;
 
-    /// An operation on no images gives none, and a gradient of none.
+    /// Checks that an operation on no images gives no results, and an empty gradient.
     #[test]
     fn empty_batches_stay_empty() {
         let device = Device::flex().autodiff();

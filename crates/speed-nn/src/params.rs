@@ -1,4 +1,4 @@
-//! Names of parameters that do not change from run to run, and records of their values.
+//! Parameter names that are stable from run to run, and records of parameter values.
 
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::store::{ModuleRecord, RecordError};
@@ -8,20 +8,20 @@ use crate::device::DeviceError;
 
 /// Numbers the parameters of a model 1, 2, ... in the order of its fields.
 ///
-/// Burn gives every parameter a random identifier and writes it into records, so two equal models have different
-/// bytes. With numbers instead, equal models have equal bytes. Call it once, before an optimizer sees the model.
+/// Burn gives every parameter a random identifier and writes it into records, so two equal models have different bytes.
+/// With numbers instead, equal models have equal bytes. Call it once, before passing the model to an optimizer.
 #[must_use]
 pub fn number_parameters<M: Module>(model: M) -> M {
     model.map(&mut Numbers { used: 0 })
 }
 
-/// Parameters that cannot be written, or a record that is none of this network.
+/// The reason why parameters cannot be written, or why a record does not belong to this network.
 #[derive(Debug, thiserror::Error)]
 pub enum ParameterError {
-    /// Burn cannot write or read it.
+    /// Burn cannot write or read the record.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// It is longer or shorter than those of this network.
+    /// The record is longer or shorter than one of this network.
     #[error("{found} bytes, those of this network have {expected}")]
     Length {
         /// Bytes of this network's records.
@@ -29,7 +29,7 @@ pub enum ParameterError {
         /// Bytes found.
         found: usize,
     },
-    /// It has other parameters.
+    /// The record has other parameters.
     #[error("it is the record of another network")]
     Other,
     /// Values could not be read from the device.
@@ -48,7 +48,7 @@ pub fn to_record(model: &impl Module) -> Result<Vec<u8>, ParameterError> {
 /// Returns the network with the parameters of a record.
 ///
 /// # Errors
-/// If they are not those of this network.
+/// If the record is not one of this network.
 pub fn with_record<M: Module>(model: M, record: &[u8]) -> Result<M, ParameterError> {
     let (expected, found) = (to_record(&model)?.len(), record.len());
     if expected != found {
@@ -56,7 +56,7 @@ pub fn with_record<M: Module>(model: M, record: &[u8]) -> Result<M, ParameterErr
     }
     let read = ModuleRecord::from_bytes(Bytes::from_bytes_vec(record.to_vec()))?;
     let model = model.try_load_record(read.cast_to_module_dtype())?;
-    // Burn takes what it knows of a record, and the record's numbers for its own.
+    // Burn reads the parts of a record that it knows, and adopts the record's numbers.
     if to_record(&model)? == record { Ok(model) } else { Err(ParameterError::Other) }
 }
 

@@ -1,9 +1,9 @@
-//! A convolution with 2x2 max pooling and ReLU behind it, with its gradient written out.
+//! A convolution followed by 2x2 max pooling and ReLU, with an explicit gradient.
 //!
-//! Maps are stored image by image, row by row, pixel by pixel, channel by channel (NHWC), so that every row of a window of
-//! a map is one run of consecutive values. Three ways lead to the same results: few channels are read where they are
-//! (`direct.rs`), many on the tile unit of processors that have one (`tiles.rs`), and all else is copied into a matrix of
-//! patches (`patches.rs`).
+//! Maps are stored in the order image, row, pixel, channel (NHWC), so every row of a window of a map is one run of
+//! consecutive values. There are three implementations with the same results: maps of few channels are read in place
+//! (`direct.rs`), maps of many channels use the tile unit of processors that have one (`tiles.rs`), and all others are
+//! copied into a matrix of patches (`patches.rs`).
 
 mod direct;
 mod patches;
@@ -28,15 +28,15 @@ pub struct PooledWindows {
 }
 
 impl PooledWindows {
-    /// Windows of a `kernel` x `kernel` convolution on `height` x `width` maps. `None` if the map is too small for a
-    /// single pooled value.
+    /// Returns the windows of a `kernel` x `kernel` convolution on `height` x `width` maps. `None` if the map is too
+    /// small for a single pooled value.
     #[must_use]
     pub fn new(height: usize, width: usize, channels: usize, kernel: usize) -> Option<Self> {
         let fits = kernel > 0 && channels > 0 && height > kernel && width > kernel;
         fits.then_some(Self { height, width, channels, kernel })
     }
 
-    /// Rows and columns after convolution and pooling.
+    /// Returns the number of rows and columns after convolution and pooling.
     #[must_use]
     pub fn pooled(&self) -> [usize; 2] {
         [self.height, self.width].map(|size| {
@@ -51,32 +51,33 @@ impl PooledWindows {
         [self.height, self.width, self.channels]
     }
 
-    /// Returns the rows, and columns, of the kernel.
+    /// Returns the number of rows, which is also that of columns, of the kernel.
     #[must_use]
     pub fn kernel(&self) -> usize {
         self.kernel
     }
 
-    /// Pooling windows of one map.
+    /// Returns the number of pooling windows of one map.
     fn pooled_positions(&self) -> usize {
         let [rows, columns] = self.pooled();
         rows * columns
     }
 
-    /// Values in one patch: `kernel * kernel * channels`, in the order kernel row, kernel column, channel.
+    /// Returns the number of values in one patch: `kernel * kernel * channels`, in the order kernel row, kernel column,
+    /// channel.
     #[must_use]
     pub fn patch_len(&self) -> usize {
         self.kernel * self.kernel * self.channels
     }
 
-    /// Values in one map.
+    /// Returns the number of values in one map.
     #[must_use]
     pub fn map_len(&self) -> usize {
         self.height * self.width * self.channels
     }
 
-    /// Returns the first positions of the pooling windows of `images` maps, a row of windows at a time; positions are numbered map
-    /// by map, row by row.
+    /// Returns the first positions of the pooling windows of `images` maps, one row of windows at a time. Positions are
+    /// numbered map by map, row by row.
     fn window_rows(&self, images: usize) -> impl Iterator<Item = StepBy<Range<usize>>> {
         let (Self { height, width, .. }, [rows, columns]) = (*self, self.pooled());
         (0..images * rows).map(move |row| {
@@ -91,7 +92,7 @@ impl PooledWindows {
         [first, first + 1, first + self.width, first + self.width + 1]
     }
 
-    /// Values in one row of a window.
+    /// Returns the number of values in one row of a window.
     fn run_len(&self) -> usize {
         self.kernel * self.channels
     }
@@ -99,8 +100,8 @@ impl PooledWindows {
 
 /// The layer: `relu(max_pool(conv(x)) + b)`.
 ///
-/// Bias and ReLU come after the pooling, which gives the same values as before it (both are monotone) for a quarter of
-/// the work.
+/// Bias and ReLU follow the pooling. Because both are monotone, this gives the same values as the other order for a
+/// quarter of the work.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PooledConv {
     windows: PooledWindows,
@@ -108,7 +109,8 @@ pub(crate) struct PooledConv {
     bias: Vec<f32>,
 }
 
-/// Values that a forward pass leaves for the backward pass, and the gradients that this computes. Keeps its memory.
+/// Values that a forward pass leaves for the backward pass, and the gradients that the latter computes. Reuses its
+/// memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PooledConvTrace {
     output: Matrix,
@@ -124,12 +126,12 @@ pub(crate) struct PooledConvTrace {
 }
 
 impl PooledConvTrace {
-    /// Returns the output and leaves none: a backward pass does not need it.
+    /// Returns the output and leaves an empty one, because a backward pass does not need it.
     pub(crate) fn take_output(&mut self) -> Matrix {
         std::mem::take(&mut self.output)
     }
 
-    /// Gradients of weights and bias, after a backward pass.
+    /// Returns the gradients of weights and bias, after a backward pass.
     pub(crate) fn gradients(&self) -> [&[f32]; 2] {
         [self.weight.values(), &self.bias]
     }
@@ -139,13 +141,13 @@ impl PooledConv {
     /// Returns a layer with the weights `weight` `[patch_len, outputs]` and `bias` `[outputs]`.
     ///
     /// # Panics
-    /// When their sizes do not fit together.
+    /// If their sizes do not match.
     pub(crate) fn new(windows: PooledWindows, weight: Matrix, bias: Vec<f32>) -> Self {
         assert_eq!([weight.rows(), weight.columns()], [windows.patch_len(), bias.len()], "weights of a convolution");
         Self { windows, weight, bias }
     }
 
-    /// Positions of the kernel.
+    /// Returns the positions of the kernel.
     pub(crate) fn windows(&self) -> PooledWindows {
         self.windows
     }
@@ -155,10 +157,10 @@ impl PooledConv {
         self.bias.len()
     }
 
-    /// Computes the output `[images * pooled rows * pooled columns, outputs]` of whole maps.
+    /// Computes the output `[images * pooled rows * pooled columns, outputs]` of complete maps.
     ///
     /// # Panics
-    /// When `maps` does not hold whole maps.
+    /// If a map is incomplete.
     pub(crate) fn forward(&self, maps: &[f32], trace: &mut PooledConvTrace) {
         assert!(maps.len().is_multiple_of(self.windows.map_len()), "whole maps");
         let rows = maps.len() / self.windows.map_len() * self.windows.pooled_positions();
@@ -176,10 +178,11 @@ impl PooledConv {
     }
 
     /// Computes the gradients of weights and bias from `gradient`, that of the output, after [`forward`](Self::forward)
-    /// of the same `maps`; and that of the maps, where it is asked for.
+    /// of the same `maps`; also the gradient of the maps, if requested.
     ///
     /// # Panics
-    /// When `gradient` has another length than the output, or the gradient of the maps another than the maps.
+    /// If the length of `gradient` is not that of the output, or that of the gradient of the maps is not that of the
+    /// maps.
     pub(crate) fn backward(
         &self,
         maps: &[f32],

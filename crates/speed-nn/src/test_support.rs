@@ -15,14 +15,14 @@ pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_to_vec().expect("f32")
 }
 
-/// Returns whether values agree to 2e-5 of the largest: the smallest may be sums of many values that cancel.
+/// Checks that values agree to 2e-5 of the largest value: the smallest may be sums of many values that cancel.
 #[track_caller]
 pub(crate) fn assert_close(found: &[f32], expected: &[f32]) {
     let largest = expected.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
     assert_within(2e-5 * largest, found, expected);
 }
 
-/// Returns whether values differ by less than `allowed`.
+/// Checks that values differ by less than `allowed`.
 #[track_caller]
 pub(crate) fn assert_within(allowed: f32, found: &[f32], expected: &[f32]) {
     assert_eq!(found.len(), expected.len());
@@ -31,13 +31,13 @@ pub(crate) fn assert_within(allowed: f32, found: &[f32], expected: &[f32]) {
     }
 }
 
-/// Returns normal values of which gradients are computed, others for each index.
+/// Returns normal values that record gradients, different for each index.
 pub(crate) fn random<const D: usize>(shape: [usize; D], index: u64) -> Tensor<D> {
     init::normal(shape, 1.0, &mut Streams::new(1).stream("test", index), &Device::flex().autodiff()).require_grad()
 }
 
-/// Checks that an operation and its body give the same values, and the same gradients by all inputs: of inputs that lie in memory
-/// as they are, along another dimension, and within a larger tensor, and that none of them is written to.
+/// Checks that an operation and its body give the same values and the same gradients with respect to all inputs: for
+/// inputs that are contiguous, transposed, and part of a larger tensor. Also checks that no input is written to.
 #[track_caller]
 pub(crate) fn agree<const N: usize, const D: usize, const O: usize>(
     inputs: [Tensor<D>; N],
@@ -71,7 +71,8 @@ fn second_half<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     x.narrow(0, half, half)
 }
 
-/// Returns shape and values of an output, and the gradients by what `view` makes of leaves with the values of `inputs`.
+/// Returns shape and values of an output, and its gradients with respect to `view` of leaves with the values of
+/// `inputs`.
 #[track_caller]
 fn run<const N: usize, const D: usize, const O: usize>(
     inputs: &[Tensor<D>; N],
@@ -91,7 +92,7 @@ fn run<const N: usize, const D: usize, const O: usize>(
     }
     let by_leaf = |leaf: &Tensor<D>| {
         let gradient = leaf.grad(&gradients).expect("a gradient");
-        // In the order of what the operation saw.
+        // In the order of the operation's inputs.
         values(view(gradient))
     };
     (output.dims(), values(output.inner()), leaves.iter().map(by_leaf).collect())

@@ -1,7 +1,8 @@
-//! Work shared out to threads so that results do not depend on how many there are.
+//! Distributes work over threads so that results do not depend on the number of threads.
 //!
-//! Measured: one model per thread, each inside its own one-thread rayon pool, scales; threads inside one small model
-//! do not. A one-thread pool also fixes the order of every sum, so that a model's bits are the same whatever else runs.
+//! According to measurements, one model per thread, each inside its own one-thread rayon pool, scales; threads inside
+//! one small model do not. A one-thread pool also fixes the order of every sum, so a model's bits do not depend on
+//! other work.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,13 +20,13 @@ pub enum QueueError<E> {
     Pool(#[source] ThreadPoolBuildError),
 }
 
-/// Does `work` for every item, up to `threads` (at least one) at a time, in the order of `items`.
+/// Runs `work` for every item, up to `threads` (at least one) at a time, in the order of `items`.
 ///
-/// Every worker runs inside its own one-thread rayon pool. After the first error no more items are started, the flag
-/// that `work` is given turns true so that long work may end early, and that error is returned.
+/// Every worker runs inside its own one-thread rayon pool. After the first error no more items are started, and the
+/// flag passed to `work` becomes true so that long work can stop early. The function then returns that error.
 ///
 /// # Errors
-/// The first error in time; [`QueueError::Pool`] when the system gives no thread.
+/// The first error in time; [`QueueError::Pool`] if the system cannot start a thread.
 pub fn for_each<T: Sync, E: Send>(
     items: &[T],
     threads: usize,
@@ -85,7 +86,7 @@ mod tests {
             if item == 5 {
                 return Err(item);
             }
-            // Everything behind item 5 waits for the flag: without it this test would hang.
+            // Every item after item 5 waits for the flag; without it this test would hang.
             while item > 5 && !stop.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }

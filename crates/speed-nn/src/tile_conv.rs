@@ -1,19 +1,19 @@
 //! Convolutions on the processor's tile unit, without a matrix of patches, for maps of many channels.
 //!
-//! The positions of a block of maps are numbered map by map, row by row, and results are computed for all of them, also where
-//! a window would reach beyond its map; the caller reads those it wants. So sixteen neighbouring positions are a tile
-//! wherever a row ends, and at every place of the kernel their tile is the same values so many positions further, read
-//! from there ([`overlapping`](crate::matrix::tiles::overlapping)).
+//! The positions of a block of maps are numbered map by map, row by row. Results are computed for all positions, even
+//! if a window would reach beyond its map; the caller reads only the valid ones. So any sixteen neighbouring positions
+//! form a tile, regardless of the ends of rows. For each place of the kernel, their tile is the same array read from a
+//! fixed number of positions further on ([`overlapping`](crate::matrix::tiles::overlapping)).
 
 use crate::matrix::tiles::overlapping::{Before, Parts, Right, Rows, multiply};
 use crate::matrix::tiles::{DEPTH, PANEL, SIDE};
 use crate::matrix::{Matrix, View, tiles_in_use};
 
-/// Positions that are in work at a time: what belongs to them stays within a core's own cache.
+/// Positions processed at a time, chosen so that their data fit a core's own cache.
 const BLOCK_POSITIONS: usize = 720;
 
 /// A convolution of stride 1 without padding on maps `[height, width, channels]` (NHWC), with weights
-/// `[kernel * kernel * channels, outputs]`, of whose results the first `rows` rows and `columns` columns are wanted.
+/// `[kernel * kernel * channels, outputs]`. Only the first `rows` rows and `columns` columns of the results are needed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileConv {
     pub(crate) height: usize,
@@ -24,11 +24,11 @@ pub(crate) struct TileConv {
     pub(crate) columns: usize,
 }
 
-/// Values of one block of maps. It keeps its memory.
+/// Values of one block of maps. Reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TileConvWork {
-    /// Results at every position, `[positions, outputs]`; in a backward pass the gradient of those that are wanted, zero at
-    /// all other positions.
+    /// Results at every position, `[positions, outputs]`. In a backward pass, the gradient of the needed results, and
+    /// zero at all other positions.
     pub(crate) results: Matrix,
     /// The gradient of the maps, `[positions, channels]`.
     pub(crate) map_gradient: Matrix,
@@ -38,8 +38,8 @@ pub(crate) struct TileConvWork {
     gradient_by_position: Right,
 }
 
-/// The weights as a right operand, in steps of 32 values, and how much further than a position's own values those are
-/// that a step is multiplied with.
+/// The weights as a right operand, in steps of 32 values, and the offset of each step: the distance from a position's
+/// own values to those that the step multiplies.
 #[derive(Clone, Debug, Default)]
 struct Weights {
     packed: Right,
@@ -47,19 +47,19 @@ struct Weights {
 }
 
 impl TileConv {
-    /// Returns whether a convolution to so many outputs is known here, on this machine and thread.
+    /// Returns whether this machine and thread support the convolution to `outputs` outputs on tiles.
     pub(crate) fn applies(&self, outputs: usize) -> bool {
         tiles_in_use() && self.channels.is_multiple_of(SIDE) && outputs.is_multiple_of(PANEL)
     }
 
-    /// Values of the maps that go through together.
+    /// Returns the number of values of the maps processed together.
     pub(crate) fn block_len(&self) -> usize {
         let positions = self.height * self.width;
         positions * self.channels * (BLOCK_POSITIONS / positions).max(1)
     }
 
-    /// Prepares [`put_results`](Self::put_results) with these weights: row by row of the kernel, each of which meets one run
-    /// of values.
+    /// Prepares [`put_results`](Self::put_results) with these weights, in order of kernel rows; each row multiplies one
+    /// run of values.
     pub(crate) fn set_weights_for_results(&self, weight: View<'_>, work: &mut TileConvWork) {
         let run_len = self.kernel * self.channels;
         let steps = (0..self.kernel).flat_map(|ky| (0..run_len).step_by(DEPTH).map(move |inner| (ky, inner)));
@@ -71,7 +71,7 @@ impl TileConv {
         offsets.extend(steps.iter().map(|(ky, inner)| ky * self.width * self.channels + inner));
     }
 
-    /// Puts the results of a block of `maps` into `work.results`.
+    /// Writes the results of a block of `maps` to `work.results`.
     pub(crate) fn put_results(&self, maps: &[f32], work: &mut TileConvWork) {
         let TileConvWork { results, weights: Weights { packed, offsets }, maps: parts, .. } = work;
         let (channels, run_len) = (self.channels, self.kernel * self.channels);
@@ -103,8 +103,8 @@ impl TileConv {
         multiply(weight, Before::AddedTo, left, gradient_by_position, tiles);
     }
 
-    /// Prepares [`put_map_gradient`](Self::put_map_gradient) with these weights: place by place of the kernel, at each of
-    /// which a value of a map met the window of so many positions before.
+    /// Prepares [`put_map_gradient`](Self::put_map_gradient) with these weights, in order of kernel places. At each
+    /// place, a value of a map belongs to the window a fixed number of positions before it.
     pub(crate) fn set_weights_for_maps(&self, weight: View<'_>, work: &mut TileConvWork) {
         let (channels, outputs) = (self.channels, weight.shape()[1]);
         let places = 0..self.kernel * self.kernel;
@@ -117,7 +117,8 @@ impl TileConv {
         offsets.extend(steps.iter().map(|&(place, output)| (self.reach() - self.further(place)) * outputs + output));
     }
 
-    /// Puts into `work.map_gradient` the gradient of a block of maps, from that of its results in `work.results`.
+    /// Writes the gradient of a block of maps to `work.map_gradient`, from the gradient of its results in
+    /// `work.results`.
     pub(crate) fn put_map_gradient(&self, work: &mut TileConvWork) {
         let TileConvWork { results, map_gradient, weights: Weights { packed, offsets }, gradient: parts, .. } = work;
         let (outputs, positions) = (results.columns(), results.rows().next_multiple_of(SIDE));
@@ -127,17 +128,17 @@ impl TileConv {
         multiply(map_gradient, Before::Replaced, Rows { parts, stride: outputs, offsets }, packed, tiles);
     }
 
-    /// Returns the distance in positions of place `place` of the kernel from its first.
+    /// Returns the distance in positions between place `place` of the kernel and its first place.
     fn further(&self, place: usize) -> usize {
         place / self.kernel * self.width + place % self.kernel
     }
 
-    /// Returns the distance in positions of the kernel's last place from its first.
+    /// Returns the distance in positions between the kernel's last place and its first.
     fn reach(&self) -> usize {
         (self.kernel - 1) * (self.width + 1)
     }
 
-    /// Returns whether a result that is wanted may be among `count` positions from `first` on.
+    /// Returns whether `count` positions from `first` on may contain a needed result.
     fn wants(&self, first: usize, count: usize) -> bool {
         let positions = self.height * self.width;
         let first = first % positions;

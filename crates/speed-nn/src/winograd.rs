@@ -1,15 +1,16 @@
-//! Convolutions 3x3 of stride 1 with 16 products where windows take 36.
+//! 3x3 convolutions of stride 1 with 16 products instead of the 36 that windows take.
 //!
-//! Winograd's minimal filtering F(2x2, 3x3) (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2015, section 4.1):
-//! a tile of 4x4 values and the kernel are transformed to 16 values each, `B' d B` and `G g G'`, which are multiplied one by one and
-//! summed over the channels, sixteen products of matrices; `A' m A` are 2x2 results. The transformations add, subtract and halve only: rounding
-//! errors are a few times those of windows. Of infinite values the results are no numbers, where windows may give infinite ones.
+//! Winograd's minimal filtering F(2x2, 3x3) (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2015,
+//! section 4.1): a tile of 4x4 values and the kernel are each transformed to 16 values, `B' d B` and `G g G'`. These
+//! are multiplied element by element and summed over the channels, which is sixteen matrix products; `A' m A` gives 2x2
+//! results. The transformations only add, subtract and halve, so rounding errors are a few times those of windows.
+//! Infinite values give NaN, where windows may give infinite results.
 
 use pulp::Arch;
 
 use crate::matrix::{Matrix, Sums, View, put_product};
 
-/// Values that a transformation has in work side by side.
+/// Number of values that a transformation processes side by side.
 const LANES: usize = 16;
 /// Rows and columns of the kernel.
 const KERNEL: usize = 3;
@@ -19,10 +20,10 @@ const RESULTS: usize = 2;
 const TILE: usize = KERNEL + RESULTS - 1;
 /// Values of a tile.
 const PLACES: usize = TILE * TILE;
-/// Transformed values that are in work at a time: 512 KiB, and as many products.
+/// Transformed values processed at a time: 512 KiB, plus 512 KiB of products.
 const BLOCK_VALUES: usize = 1 << 17;
 
-/// A convolution 3x3 of stride 1 on maps `[rows, columns, channels]` (NHWC).
+/// A 3x3 convolution of stride 1 on maps `[rows, columns, channels]` (NHWC).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Winograd {
     /// Rows, columns and channels of the maps.
@@ -35,7 +36,7 @@ pub(crate) struct Winograd {
     pub(crate) outputs: usize,
 }
 
-/// Memory that is kept.
+/// Reused working memory.
 #[derive(Default)]
 pub(crate) struct WinogradWork {
     /// The transformed kernel, or its gradient: `[channels, outputs]` for each place of a tile.
@@ -50,31 +51,33 @@ pub(crate) struct WinogradWork {
 type Lanes = [f32; LANES];
 
 impl Winograd {
-    /// Returns whether maps of so many channels and results are convolved here.
+    /// Returns whether maps with these numbers of channels and outputs are supported.
     pub(crate) fn applies(kernel: usize, stride: usize, [channels, outputs]: [usize; 2]) -> bool {
         [kernel, stride] == [KERNEL, 1] && channels.is_multiple_of(LANES) && outputs.is_multiple_of(LANES)
     }
 
-    /// Returns the convolution, by the kernel turned by half a turn, whose results are the gradient of this one's maps.
+    /// Returns the convolution, with the kernel rotated by half a turn, whose results are the gradient of this one's
+    /// maps.
     fn back(self) -> Self {
         let Self { map: [height, width, channels], results: [rows, columns], before, outputs } = self;
         let before = before.map(|zeros| KERNEL - 1 - zeros);
         Self { map: [rows, columns, outputs], results: [height, width], before, outputs: channels }
     }
 
-    /// Computes the results of whole maps with weights `[9 * channels, outputs]`.
+    /// Computes the results of complete maps with weights `[9 * channels, outputs]`.
     pub(crate) fn forward(self, maps: &[f32], weight: View<'_>, work: &mut WinogradWork) -> Vec<f32> {
         put_weights(weight, |place| place, &mut work.weights);
         self.convolve(maps, |weight| weight, work)
     }
 
-    /// Computes the gradient of the maps from that of the results, with the weights of the convolution.
+    /// Computes the gradient of the maps from the gradient of the results, with the weights of the convolution.
     pub(crate) fn map_gradient(self, by_results: &[f32], weight: View<'_>, work: &mut WinogradWork) -> Vec<f32> {
         put_weights(weight, |[y, x]| [KERNEL - 1 - y, KERNEL - 1 - x], &mut work.weights);
         self.back().convolve(by_results, |weight| weight.transposed(), work)
     }
 
-    /// Computes the gradient of the weights `[9 * channels, outputs]`: that of the transformed weights is transformed back.
+    /// Computes the gradient of the weights `[9 * channels, outputs]`, by transforming back the gradient of the
+    /// transformed weights.
     pub(crate) fn weight_gradient(self, maps: &[f32], by_results: &[f32], work: &mut WinogradWork) -> Matrix {
         let ([.., channels], outputs) = (self.map, self.outputs);
         work.weights.resize(PLACES * channels, outputs);
@@ -113,27 +116,28 @@ impl Winograd {
         out
     }
 
-    /// Tiles in a column, and in a row, of results.
+    /// Returns the number of tiles in a column and in a row of results.
     fn across(self) -> [usize; 2] {
         self.results.map(|results| results.div_ceil(RESULTS))
     }
 
-    /// Tiles of maps of so many values.
+    /// Returns the number of tiles of maps with `values` values.
     fn tiles(self, values: usize) -> usize {
         values / self.map.iter().product::<usize>() * self.across().iter().product::<usize>()
     }
 
-    /// Tiles that go through together: an odd number, so that the values of one tile's places do not share lines of the cache.
+    /// Returns the number of tiles processed together. It is odd, so that the values of one tile's places do not share
+    /// cache lines.
     fn block(self) -> usize {
         (BLOCK_VALUES / PLACES / self.map[2].max(self.outputs)) | 1
     }
 
-    /// The places of tiles in the maps.
+    /// Returns the places of tiles in the maps.
     fn places(self) -> Places {
         Places { map: self.map, before: self.before, across: self.across() }
     }
 
-    /// The places of their results.
+    /// Returns the places of their results.
     fn places_of_results(self) -> Places {
         let [rows, columns] = self.results;
         Places { map: [rows, columns, self.outputs], before: [0; 2], across: self.across() }
@@ -175,7 +179,7 @@ struct Places {
 }
 
 impl Places {
-    /// Returns where the channels of each position of a tile start; none beyond the map.
+    /// Returns the index where the channels of each position of a tile start, or `None` beyond the map.
     #[inline(always)]
     fn starts<const N: usize>(self, tile: usize) -> [[Option<usize>; N]; N] {
         let ([height, width, channels], [down, across]) = (self.map, self.across);
@@ -192,7 +196,7 @@ impl Places {
     }
 }
 
-/// Transforms tiles of maps, whose values beyond the map are zeros.
+/// Transforms tiles of maps; values beyond the map are zeros.
 fn put<const N: usize>(
     places: Places,
     maps: &[f32],
@@ -223,7 +227,7 @@ fn put<const N: usize>(
     );
 }
 
-/// Transforms weights `[9 * channels, outputs]`, of whose kernel `place` tells the row and column to read.
+/// Transforms weights `[9 * channels, outputs]`. `place` maps each row and column of the kernel to the one to read.
 fn put_weights(weight: View<'_>, place: impl Fn([usize; 2]) -> [usize; 2] + Copy, out: &mut Matrix) {
     let [inputs, outputs] = weight.shape();
     let channels = inputs / (KERNEL * KERNEL);
@@ -297,7 +301,8 @@ fn lanes(values: &[f32]) -> Lanes {
     *values.first_chunk().expect("channels are whole lanes where this applies")
 }
 
-/// Applies a transformation to the columns, and to the rows of what comes out. (In loops: `map` of an array of arrays is a call.)
+/// Applies a transformation to the columns, and then to the rows of the result. (With loops, because `map` of an array
+/// of arrays is a call.)
 #[inline(always)]
 fn both<const N: usize, const M: usize>(
     values: [[Lanes; N]; N],
@@ -345,32 +350,32 @@ fn times(factor: f32, mut values: Lanes) -> Lanes {
     values
 }
 
-/// `B' d`.
+/// Returns `B' d`.
 #[inline(always)]
 fn value([a, b, c, d]: [Lanes; TILE]) -> [Lanes; TILE] {
     [subtract(a, c), add(b, c), subtract(c, b), subtract(b, d)]
 }
 
-/// `A' m`.
+/// Returns `A' m`.
 #[inline(always)]
 fn result([a, b, c, d]: [Lanes; TILE]) -> [Lanes; RESULTS] {
     [add(a, add(b, c)), subtract(b, add(c, d))]
 }
 
-/// `A y`.
+/// Returns `A y`.
 #[inline(always)]
 fn gradient([a, b]: [Lanes; RESULTS]) -> [Lanes; TILE] {
     [a, add(a, b), subtract(a, b), times(-1.0, b)]
 }
 
-/// `G g`.
+/// Returns `G g`.
 #[inline(always)]
 fn kernel_places([a, b, c]: [Lanes; KERNEL]) -> [Lanes; TILE] {
     let outer = add(a, c);
     [a, times(0.5, add(outer, b)), times(0.5, subtract(outer, b)), c]
 }
 
-/// `G' u`.
+/// Returns `G' u`.
 #[inline(always)]
 fn kernel_gradient([a, b, c, d]: [Lanes; TILE]) -> [Lanes; KERNEL] {
     let sum = times(0.5, add(b, c));

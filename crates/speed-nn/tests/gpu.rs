@@ -1,6 +1,6 @@
-//! A GPU computes what the processor computes: values and gradients of every operation, and a few steps of a training.
+//! A GPU gives the processor's results: values and gradients of every operation, and a few steps of a training.
 //!
-//! Without a GPU these tests say so and pass, unless `SPEED_REQUIRE_GPU` is set.
+//! Without a GPU these tests report that and pass, unless `SPEED_REQUIRE_GPU` is set.
 #![cfg(feature = "wgpu")]
 
 use burn::module::Module;
@@ -40,7 +40,7 @@ fn input<const D: usize>(shape: [usize; D], index: u64, device: &Device) -> Tens
     init::normal(shape, 1.0, &mut Streams::new(1).stream("gpu", index), device)
 }
 
-/// Compares values to a ten-thousandth of the largest: sums of some hundred terms in another order.
+/// Compares values to a ten-thousandth of the largest, because sums of some hundred terms are in another order.
 #[track_caller]
 fn assert_close(found: &[f32], expected: &[f32]) {
     assert_eq!(found.len(), expected.len());
@@ -50,7 +50,7 @@ fn assert_close(found: &[f32], expected: &[f32]) {
     }
 }
 
-/// Checks values, and the gradient by the input, of an operation on an input of this shape.
+/// Checks the values, and the gradient with respect to the input, of an operation on an input of this shape.
 #[track_caller]
 fn agree<const D: usize, const O: usize>(
     gpu: &Device,
@@ -129,7 +129,7 @@ struct Network {
     output: Dense,
 }
 
-/// Losses of twenty steps, which make the first loss less than a fifth.
+/// Compares the losses of twenty steps, which reduce the first loss to less than a fifth.
 #[test]
 fn a_training() {
     let Some(gpu) = gpu() else { return };

@@ -36,7 +36,7 @@ pub struct RoundSpec {
     pub roster: Option<Digest>,
     /// SHA-256 of the proof key, if messages need proofs that they are well formed.
     pub proofs: Option<Digest>,
-    /// The origin of keys and privacy noise. In a simulation they protect no one.
+    /// The origin of keys and privacy noise. A simulation gives no privacy.
     pub randomness: RandomnessKind,
 }
 

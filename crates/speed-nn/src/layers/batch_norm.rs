@@ -8,8 +8,8 @@ use crate::ops::batch_norm::batch_norm;
 use crate::ops::bias::bias_activation;
 use crate::ops::product::product;
 
-/// `y = activation((x W - mean) / sqrt(variance + epsilon) + shift)` with mean and variance over the batch (Ioffe and Szegedy, 2015),
-/// in use as in training.
+/// `y = activation((x W - mean) / sqrt(variance + epsilon) + shift)` with mean and variance over the batch (Ioffe and
+/// Szegedy, 2015), both in training and at evaluation.
 #[derive(Module, Debug)]
 pub struct BatchNormDense {
     weight: Param<Tensor<2>>,

@@ -8,8 +8,8 @@ use crate::ops::batch_norm::batch_norm;
 use crate::ops::bias::bias_activation;
 use crate::ops::conv::{Geometry, conv_transposed};
 
-/// `y = activation((conv_transposed(x, W) - mean) / sqrt(variance + epsilon) + shift)` with mean and variance of every channel over
-/// batch, rows and columns (Ioffe and Szegedy, 2015), in use as in training.
+/// `y = activation((conv_transposed(x, W) - mean) / sqrt(variance + epsilon) + shift)` with mean and variance of every
+/// channel over batch, rows and columns (Ioffe and Szegedy, 2015), both in training and at evaluation.
 #[derive(Module, Debug)]
 pub struct BatchNormConvTransposed {
     weight: Param<Tensor<2>>,
@@ -23,7 +23,8 @@ pub struct BatchNormConvTransposed {
 }
 
 impl BatchNormConvTransposed {
-    /// Returns a layer with weights `[kernel * kernel * channels, inputs]` of maps with `channels`, and shift 0.
+    /// Returns a layer with weights `[kernel * kernel * channels, inputs]` for maps of `channels` channels, and shift
+    /// 0.
     #[must_use]
     pub fn new(geometry: Geometry, weight: Tensor<2>, epsilon: f32, activation: Activation) -> Self {
         let shift = Tensor::zeros([geometry.map()[2]], &weight.device());

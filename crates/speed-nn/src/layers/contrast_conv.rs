@@ -1,4 +1,4 @@
-//! A first layer that sees contrasts alone: but for its bias, light on dark is to it what dark on light is.
+//! A first layer that responds to contrast only: apart from its bias, it treats light on dark like dark on light.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -6,8 +6,8 @@ use burn::tensor::Tensor;
 use super::standardised;
 use crate::ops::pooled_conv::{PooledWindows, pooled_conv};
 
-/// `y = max_pool(|conv(x) + b|)` of images `x` in grey, with mean 0 and deviation 1 each. Rectification by the absolute value: Jarrett
-/// et al., "What is the best multi-stage architecture for object recognition?" (2009).
+/// `y = max_pool(|conv(x) + b|)` of grey images `x`, each with mean 0 and deviation 1. Rectification by the absolute
+/// value: Jarrett et al., "What is the best multi-stage architecture for object recognition?" (2009).
 #[derive(Module, Debug)]
 pub struct ContrastConv {
     weight: Param<Tensor<2>>,
@@ -17,8 +17,8 @@ pub struct ContrastConv {
 }
 
 impl ContrastConv {
-    /// Returns a layer with the initial values `weight` `[kernel * kernel, outputs]` and `bias` `[outputs]`; windows are those of one
-    /// channel.
+    /// Returns a layer with the initial values `weight` `[kernel * kernel, outputs]` and `bias` `[outputs]`. `windows`
+    /// are those of one channel.
     #[must_use]
     pub fn new(windows: PooledWindows, weight: Tensor<2>, bias: Tensor<1>) -> Self {
         Self { weight: Param::from_tensor(weight), bias: Param::from_tensor(bias), windows }
@@ -30,7 +30,8 @@ impl ContrastConv {
         let grey = standardised(images.mean_dim(3));
         let (weight, bias) = (self.weight.val(), self.bias.val());
         let [_, outputs] = weight.dims();
-        // The greatest absolute value is that of the greatest and of the least value: one pass with every kernel and its negative.
+        // The greatest absolute value is that of the greatest or the least value: one pass with every kernel and its
+        // negative finds both.
         let weight = Tensor::cat(vec![weight.clone(), -weight], 1);
         let bias = Tensor::cat(vec![bias.clone(), -bias], 0);
         let both = pooled_conv(grey, weight, bias, self.windows);

@@ -30,7 +30,7 @@ impl Dense {
         bias_activation(product(rows, self.weight.val()), self.bias.val(), self.activation)
     }
 
-    /// `|W|^2 / 2`, TensorFlow's `l2_loss`, for weight decay: its gradient is `W`. Shape `[1]`.
+    /// Returns `|W|^2 / 2`, TensorFlow's `l2_loss`, for weight decay: its gradient is `W`. Shape `[1]`.
     #[must_use]
     pub fn half_squared_norm(&self) -> Tensor<1> {
         total(self.weight.val().square()) * 0.5

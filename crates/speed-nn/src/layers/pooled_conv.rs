@@ -1,4 +1,4 @@
-//! A convolution without padding with 2x2 max pooling and ReLU behind it.
+//! A convolution without padding, followed by 2x2 max pooling and ReLU.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;

@@ -4,9 +4,9 @@ use burn::tensor::Tensor;
 
 use crate::ops::sums::row_sums;
 
-/// Returns each of `images` `[images, height, width, channels]`, bytes divided by 255, minus its mean, divided by its deviation, which is
-/// taken to be at least `1 / 255 / sqrt(N)` of an image of N values: TensorFlow's `per_image_standardization`, which divides bytes by at
-/// least `1 / sqrt(N)`.
+/// Returns each of `images` `[images, height, width, channels]` (bytes divided by 255) minus its mean, divided by its
+/// deviation. The deviation is at least `1 / 255 / sqrt(N)` for an image of N values, as in TensorFlow's
+/// `per_image_standardization`, which divides bytes by at least `1 / sqrt(N)`.
 #[must_use]
 pub fn standardised(images: Tensor<4>) -> Tensor<4> {
     let [count, height, width, channels] = images.dims();
@@ -14,7 +14,7 @@ pub fn standardised(images: Tensor<4>) -> Tensor<4> {
     let images = images.reshape([count, values]);
     let centred = images.clone() - row_sums(images) / values as f64;
     let variance = row_sums(centred.clone().square()) / values as f64;
-    // Before the root, whose gradient at 0 is none.
+    // Clamp before the root, because its gradient at 0 is infinite.
     let deviation = variance.clamp_min(1.0 / 255.0 / 255.0 / values as f64).sqrt();
     (centred / deviation).reshape([count, height, width, channels])
 }

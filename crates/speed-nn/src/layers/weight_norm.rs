@@ -22,16 +22,16 @@ pub struct WeightNormDense {
     deviation: f32,
 }
 
-/// Choices of a [`WeightNormDense`] layer.
+/// The options of a [`WeightNormDense`] layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WeightNorm {
-    /// The function behind it.
+    /// The activation function.
     pub activation: Activation,
     /// Whether the scale is trained.
     pub trained_scale: bool,
-    /// Added to the squared norm: Salimans' code has 1e-6 in the generator and 0 elsewhere.
+    /// The number added to the squared norm: Salimans' code has 1e-6 in the generator and 0 elsewhere.
     pub norm_epsilon: f32,
-    /// The deviation that every unit has after the initialisation on data, before the activation.
+    /// The deviation of every unit before the activation, after the initialisation on data.
     pub deviation: f32,
 }
 
@@ -58,8 +58,8 @@ impl WeightNormDense {
         weight_norm_dense(rows, self.theta.val(), parts, self.activation, self.norm_epsilon)
     }
 
-    /// Sets scale and bias so that every output before the activation has mean 0 and the deviation asked for over `rows` `[n, inputs]`.
-    /// A unit that does not vary gets mean 0 only.
+    /// Sets scale and bias so that over `rows` `[n, inputs]` every output before the activation has mean 0 and the
+    /// requested deviation. A constant unit only gets mean 0.
     #[must_use]
     pub fn normalized_on(self, rows: Tensor<2>) -> Self {
         let theta = self.theta.val().inner();
@@ -69,8 +69,8 @@ impl WeightNormDense {
     }
 }
 
-/// Returns scale and bias for which units have mean 0 and this deviation, from `products` `[n, units]` of the weights as they are and
-/// their norms `[1, units]`. A unit that does not vary gets mean 0 only.
+/// Returns scale and bias with which units have mean 0 and this deviation, from `products` `[n, units]` of the current
+/// weights and their norms `[1, units]`. A constant unit only gets mean 0.
 pub(super) fn normalised(
     [scale, bias]: [Param<Tensor<1>>; 2],
     products: Tensor<2>,
@@ -79,7 +79,7 @@ pub(super) fn normalised(
 ) -> [Param<Tensor<1>>; 2] {
     let mean = column_means(products.clone());
     let variance = column_means((products - mean.clone()).square());
-    // What rounding leaves of a constant unit is no variance.
+    // The rounding error of a constant unit is not a variance.
     let varies = variance.clone().greater(mean.clone().square() * 1e-12);
     let factor = variance.ones_like().mask_where(varies, variance.sqrt().recip()) * deviation;
     let replace = |param: Param<Tensor<1>>, value: Tensor<2>| {

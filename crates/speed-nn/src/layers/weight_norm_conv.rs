@@ -9,21 +9,21 @@ use crate::ops::bias::bias_activation;
 use crate::ops::conv::{Geometry, conv, conv_transposed};
 use crate::ops::sums::{column_sums, row_sums};
 
-/// `y = activation(conv(x, theta scale / |theta|) + bias)` of maps `[images, height, width, channels]`, with the norm of every output's
-/// weights.
+/// `y = activation(conv(x, theta scale / |theta|) + bias)` of maps `[images, height, width, channels]`, with the norm
+/// of the weights of every output.
 #[derive(Module, Debug)]
 pub struct WeightNormConv {
     weights: Weights,
 }
 
-/// The other way, from results to maps: `y = activation(conv_transposed(x, theta scale / |theta|) + bias)`, with the norm of the weights
-/// of every channel of the maps.
+/// The transposed convolution, from results to maps: `y = activation(conv_transposed(x, theta scale / |theta|) +
+/// bias)`, with the norm of the weights of every channel of the maps.
 #[derive(Module, Debug)]
 pub struct WeightNormConvTransposed {
     weights: Weights,
 }
 
-/// The parameters of both, with a scale and a bias for each of their units.
+/// The parameters of both layers, with a scale and a bias for each unit.
 #[derive(Module, Debug)]
 struct Weights {
     theta: Param<Tensor<2>>,
@@ -43,7 +43,7 @@ impl Weights {
         Self { theta: Param::from_tensor(theta), bias, scale, geometry, kind }
     }
 
-    /// Divides the scale `[1, units]` by the lengths whose squares `[1, units]` are given.
+    /// Divides the scale `[1, units]` by the lengths, given their squares `[1, units]`.
     fn factor(&self, squares: Tensor<2>) -> Tensor<2> {
         self.scale.val().unsqueeze_dim::<2>(0) / (squares + self.kind.norm_epsilon).sqrt()
     }
@@ -52,7 +52,7 @@ impl Weights {
         bias_activation(products, self.bias.val(), self.kind.activation)
     }
 
-    /// Sets scale and bias by the products with `theta` as it is, and the squares of its lengths.
+    /// Sets scale and bias from the products with the current `theta`, and the squares of its lengths.
     fn normalized(self, products: Tensor<4>, squares: Tensor<2>) -> Self {
         let units = squares.dims()[1];
         let count = products.shape().num_elements() / units;
@@ -79,8 +79,8 @@ impl WeightNormConv {
         self.weights.activated(conv(maps, theta * factor, self.weights.geometry))
     }
 
-    /// Sets scale and bias so that every output before the activation has mean 0 and the deviation asked for over `maps`. An output
-    /// that does not vary gets mean 0 only.
+    /// Sets scale and bias so that over `maps` every output before the activation has mean 0 and the requested
+    /// deviation. A constant output only gets mean 0.
     #[must_use]
     pub fn normalized_on(self, maps: Tensor<4>) -> Self {
         let theta = self.weights.theta.val().inner();
@@ -90,7 +90,8 @@ impl WeightNormConv {
 }
 
 impl WeightNormConvTransposed {
-    /// Returns a layer with weights `theta` `[kernel * kernel * channels, inputs]` of maps with `channels`, scale 1 and bias 0.
+    /// Returns a layer with weights `theta` `[kernel * kernel * channels, inputs]` for maps of `channels` channels,
+    /// scale 1 and bias 0.
     #[must_use]
     pub fn new(geometry: Geometry, theta: Tensor<2>, kind: WeightNorm) -> Self {
         Self { weights: Weights::new(geometry, theta, geometry.map()[2], kind) }
@@ -106,8 +107,8 @@ impl WeightNormConvTransposed {
         self.weights.activated(conv_transposed(results, theta, self.weights.geometry))
     }
 
-    /// Sets scale and bias so that every channel before the activation has mean 0 and the deviation asked for over `results`. A channel
-    /// that does not vary gets mean 0 only.
+    /// Sets scale and bias so that over `results` every channel before the activation has mean 0 and the requested
+    /// deviation. A constant channel only gets mean 0.
     #[must_use]
     pub fn normalized_on(self, results: Tensor<4>) -> Self {
         let theta = self.weights.theta.val().inner();
@@ -116,7 +117,7 @@ impl WeightNormConvTransposed {
         Self { weights: self.weights.normalized(products, squares) }
     }
 
-    /// Returns places of the kernel, channels of the maps, and inputs.
+    /// Returns the number of kernel positions, of channels of the maps, and of inputs.
     fn sizes(&self) -> [usize; 3] {
         let (channels, inputs) = (self.weights.geometry.map()[2], self.weights.theta.val().dims()[1]);
         [self.weights.geometry.patch_len() / channels, channels, inputs]
@@ -138,7 +139,7 @@ mod tests {
     const KIND: WeightNorm =
         WeightNorm { activation: Activation::Linear, trained_scale: true, norm_epsilon: 0.0, deviation: 0.1 };
 
-    /// Every channel `[.., channels]` has mean 0 and deviation 0.1.
+    /// Checks that every channel of `[.., channels]` has mean 0 and deviation 0.1.
     #[track_caller]
     fn check(found: &[f32], channels: usize) {
         for channel in 0..channels {

@@ -1,8 +1,8 @@
-//! Products whose bits are the same on every machine.
+//! Products that are bit-identical on every machine.
 //!
-//! Every value is the sum over the inner size from first to last, each term fused into it (`f32::mul_add`, which rounds once
-//! wherever Rust runs). The width of vectors and the sizes of panels and blocks decide only how many sums are in work side by
-//! side.
+//! Every value is the sum over the inner dimension from first to last, with each term added by a fused multiply-add
+//! (`f32::mul_add`, which rounds once on every platform). The vector width and the sizes of panels and blocks determine
+//! only how many sums run in parallel.
 
 use std::cell::RefCell;
 
@@ -12,9 +12,9 @@ use super::{Matrix, View};
 
 /// Rows of a panel of the left operand.
 const ROWS: usize = 6;
-/// Most columns of a panel of the right operand.
+/// The largest number of columns of a panel of the right operand.
 const WIDE: usize = 32;
-/// Terms of the sums in work: a panel of both operands stays in the nearest cache.
+/// Number of terms summed at a time: a panel of both operands stays in the nearest cache.
 const INNER: usize = 256;
 /// Rows of a block of the left operand.
 const BLOCK_ROWS: usize = 16 * ROWS;
@@ -25,7 +25,7 @@ thread_local! {
     static PACKED: RefCell<[Vec<f32>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
 
-/// `out = left right` for operands that fit together; `out` has the size of the product.
+/// Computes `out = left right` for operands of matching sizes; `out` has the size of the product.
 pub(super) fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
     out.values_mut().fill(0.0);
     let arch = Arch::new();
@@ -57,7 +57,7 @@ fn blocks(length: usize, block: usize) -> impl Iterator<Item = std::ops::Range<u
     (0..length).step_by(block).map(move |from| from..length.min(from + block))
 }
 
-/// Writes some rows of `view` as panels of `width` rows each, term by term; rows that are not there are zeros.
+/// Writes some rows of `view` as panels of `width` rows each, term by term; missing rows are zeros.
 fn pack(
     packed: &mut Vec<f32>,
     view: View<'_>,
@@ -85,14 +85,14 @@ fn pack(
     }
 }
 
-/// The part of a product that two panels make.
+/// The part of a product that two panels contribute to.
 struct Sums<'a> {
     out: &'a mut Matrix,
     from: [usize; 2],
     ends: [usize; 2],
 }
 
-/// Returns the number of columns in work side by side.
+/// Returns the number of columns computed side by side.
 fn lanes(arch: Arch) -> usize {
     #[cfg(target_arch = "x86_64")]
     if matches!(arch, Arch::V4(_)) {
@@ -102,7 +102,7 @@ fn lanes(arch: Arch) -> usize {
     WIDE / 2
 }
 
-/// The terms of two panels, to be added with the widest vectors that there are.
+/// The terms of two panels, to be added with the widest vectors available.
 struct Panels<'a> {
     sums: Sums<'a>,
     left: &'a [f32],
@@ -124,7 +124,7 @@ impl WithSimd for Panels<'_> {
     }
 }
 
-/// Inlined into what the dispatch compiles for each kind of vectors.
+/// Inlined into the code that the dispatch compiles for each kind of vectors.
 #[inline(always)]
 fn add_panels<const LANES: usize>(sums: Sums<'_>, left: &[f32], right: &[f32]) {
     let Sums { out, from: [row, column], ends } = sums;

@@ -5,10 +5,10 @@ use super::tiles;
 use super::unit::{ProductUnit, product_unit, vectors_only};
 use super::{Matrix, PANEL, View, portable};
 
-/// `out = left right`; `out` gets the size of the product.
+/// Computes `out = left right`; `out` gets the size of the product.
 ///
 /// # Panics
-/// When `left` has not as many columns as `right` has rows.
+/// If the number of columns of `left` is not the number of rows of `right`.
 pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
     let shape @ [rows, inner, columns] = check(left, right);
     out.resize(rows, columns);
@@ -30,16 +30,16 @@ pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
 /// Returns `left right`.
 ///
 /// # Panics
-/// When `left` has not as many columns as `right` has rows.
+/// If the number of columns of `left` is not the number of rows of `right`.
 #[must_use]
 pub fn product(left: View<'_>, right: View<'_>) -> Matrix {
     compute(left, right, Extra::default())
 }
 
-/// Returns `left right`, and the sums of squares of the columns of `right`, which are read for the product anyway.
+/// Returns `left right`, and the sums of squares of the columns of `right`, which the product reads anyway.
 ///
 /// # Panics
-/// When the operands do not fit together, or `right` is not stored row by row.
+/// If the operands' sizes do not match, or `right` is not stored row by row.
 #[must_use]
 pub fn product_and_squares(left: View<'_>, right: View<'_>) -> (Matrix, Vec<f32>) {
     assert_eq!(right.strides[1], 1, "a right operand stored row by row");
@@ -58,26 +58,26 @@ pub fn product_and_squares(left: View<'_>, right: View<'_>) -> (Matrix, Vec<f32>
     (product(left, right), squares)
 }
 
-/// Returns `left right`, of which `finish` changes some neighbouring rows at a time, given the number of the first of them, while
-/// they are in the processor's nearest memory.
+/// Returns `left right` after `finish` has modified it. `finish` gets the number of the first of some neighbouring
+/// rows, and these rows, while they are in the processor's nearest cache.
 ///
 /// # Panics
-/// When the operands do not fit together, or `finish` itself multiplies.
+/// If the operands' sizes do not match, or `finish` itself multiplies.
 #[must_use]
 pub fn product_finished(left: View<'_>, right: View<'_>, mut finish: impl FnMut(usize, &mut [f32])) -> Matrix {
     compute(left, right, Extra { squares: None, finish: Some(&mut finish) })
 }
 
-/// What else a product does on its way.
+/// Additional work that a product does on the way.
 #[derive(Default)]
 pub(super) struct Extra<'a> {
-    /// Changes whole rows that are done, where they lie in the product.
+    /// Modifies complete rows in place after they are computed.
     pub(super) finish: Option<Finish<'a>>,
-    /// Gets the sums of squares of the columns of the right operand, of whole panels; on tiles only.
+    /// Receives the sums of squares of the columns of the right operand, in complete panels; on tiles only.
     pub(super) squares: Option<&'a mut [f32]>,
 }
 
-/// Takes the number of the first of some rows, and the rows.
+/// A callback that takes the number of the first of some rows, and the rows.
 pub(super) type Finish<'a> = &'a mut dyn FnMut(usize, &mut [f32]);
 
 fn compute(left: View<'_>, right: View<'_>, extra: Extra<'_>) -> Matrix {
@@ -90,7 +90,7 @@ fn compute(left: View<'_>, right: View<'_>, extra: Extra<'_>) -> Matrix {
 /// Appends the values of `left right`, row by row.
 ///
 /// # Panics
-/// When the operands do not fit together.
+/// If the operands' sizes do not match.
 pub(crate) fn append_product(values: &mut Vec<f32>, left: View<'_>, right: View<'_>) {
     append_with_extra(values, left, right, Extra::default());
 }
@@ -109,7 +109,7 @@ fn append_with_extra(values: &mut Vec<f32>, left: View<'_>, right: View<'_>, ext
             return;
         }
         ProductUnit::Vectors if inner > 0 && length > 0 => {
-            // SAFETY: there is memory for the product, whose every value is written and none is read before.
+            // SAFETY: there is memory for the product; every value of it is written, and none is read before that.
             unsafe {
                 multiply_vectors_to(values.spare_capacity_mut().as_mut_ptr().cast(), left, right, Sums::New);
                 values.set_len(before + length);
@@ -126,15 +126,16 @@ fn append_with_extra(values: &mut Vec<f32>, left: View<'_>, right: View<'_>, ext
     }
 }
 
-/// Writes the values of `left right` to `out`, row by row, or adds them to it; `part` is memory to work in.
+/// Writes the values of `left right` to `out`, row by row, or adds them to it; `part` is working memory.
 ///
 /// # Panics
-/// When the operands do not fit together, or `out` is not of the size of their product.
+/// If the operands' sizes do not match, or `out` does not have the size of their product.
 pub(crate) fn put_product(out: &mut [f32], left: View<'_>, right: View<'_>, sums: Sums, part: &mut Matrix) {
     let shape @ [rows, _, columns] = check(left, right);
     assert_eq!(out.len(), rows * columns, "the size of the product");
     if unit_for(shape) == ProductUnit::Vectors && !shape.contains(&0) {
-        // SAFETY: the operands lie within their slices, and `out`, which is apart from them, holds as many values as the product.
+        // SAFETY: the operands lie within their slices, and `out`, which does not overlap them, has the size of the
+        // product.
         unsafe { multiply_vectors_to(out.as_mut_ptr(), left, right, sums) };
         return;
     }
@@ -145,19 +146,19 @@ pub(crate) fn put_product(out: &mut [f32], left: View<'_>, right: View<'_>, sums
     }
 }
 
-/// What becomes of the values that are at the place of a product.
+/// The treatment of the values already in the place of a product.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Sums {
-    /// They are not read.
+    /// They are overwritten without being read.
     New,
     /// The product is added to them.
     Added,
 }
 
-/// Rows, inner size and columns of a product.
+/// Returns the rows, inner size and columns of a product.
 ///
 /// # Panics
-/// When the operands do not fit together.
+/// If the operands' sizes do not match.
 fn check(left: View<'_>, right: View<'_>) -> [usize; 3] {
     let ([rows, inner], [inner_right, columns]) = (left.shape, right.shape);
     assert_eq!(inner, inner_right, "inner sizes of a matrix product");
@@ -174,36 +175,37 @@ pub(crate) fn tiles_in_use() -> bool {
     product_unit() == ProductUnit::Tiles && !vectors_only()
 }
 
-/// Chooses the unit that multiplies `rows x inner` by `inner x columns`: never the tiles where there is nothing to multiply.
+/// Chooses the unit that multiplies `rows x inner` by `inner x columns`: never the tiles if the product is empty.
 fn unit_for(shape: [usize; 3]) -> ProductUnit {
     match product_unit() {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         ProductUnit::Tiles if !shape.contains(&0) && tiles::pay(shape) && !vectors_only() => ProductUnit::Tiles,
         ProductUnit::Portable => ProductUnit::Portable,
         _ => {
-            // Elsewhere no shape makes a difference.
+            // On other platforms the shape makes no difference.
             let _ = shape;
             ProductUnit::Vectors
         }
     }
 }
 
-/// `out = left right` on the vector unit, for operands that [`multiply`] has checked.
+/// Computes `out = left right` on the vector unit, for operands that [`multiply`] has checked.
 pub(super) fn multiply_vectors(out: &mut Matrix, left: View<'_>, right: View<'_>) {
-    // SAFETY: `multiply` has checked that both operands lie within their slices, `out` holds rows x columns values, and the
-    // exclusive borrow of `out` keeps it apart from the operands.
+    // SAFETY: `multiply` has checked that both operands lie within their slices and that `out` holds rows x columns
+    // values, and the exclusive borrow of `out` means that it does not overlap the operands.
     unsafe { multiply_vectors_to(out.values.as_mut_ptr(), left, right, Sums::New) };
 }
 
-/// Writes `left right` in row-major order, or adds it to what is there.
+/// Writes `left right` in row-major order, or adds it to the values there.
 ///
 /// # Safety
-/// The operands are as [`check`] wants them and not empty; from `out` on there is memory for the product, apart from theirs, and with
-/// [`Sums::Added`] it holds values.
+/// The operands have passed [`check`] and are not empty. `out` points to memory for the product that does not overlap
+/// theirs, and that is initialised if `sums` is [`Sums::Added`].
 unsafe fn multiply_vectors_to(out: *mut f32, left: View<'_>, right: View<'_>, sums: Sums) {
     let ([rows, inner], [_, columns]) = (left.shape, right.shape);
     let stride = |stride: usize| isize::try_from(stride).expect("a stride within a slice fits an isize");
-    // SAFETY: the caller's promise; the product's strides are those of row-major order, and it is read only if it is added to.
+    // SAFETY: the caller guarantees it; the product's strides are those of row-major order, and it is read only if it
+    // is added to.
     unsafe {
         gemm::gemm(
             rows,

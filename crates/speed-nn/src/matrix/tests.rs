@@ -17,7 +17,7 @@ fn naive(left: View<'_>, right: View<'_>) -> Vec<f64> {
     out
 }
 
-/// Some neighbouring columns, without a copy.
+/// Returns a range of columns, without a copy.
 fn columns(matrix: &Matrix, range: Range<usize>) -> View<'_> {
     let start = if matrix.rows == 0 { 0 } else { range.start };
     View::new(&matrix.values()[start..], [matrix.rows, range.len()], [matrix.columns, 1])
@@ -28,7 +28,7 @@ fn random(rows: usize, columns: usize, index: u64) -> Matrix {
     Matrix::from_fn(rows, columns, || stream.random::<f32>() - 0.5)
 }
 
-/// Rounding errors of independent terms add up like the root of their number.
+/// Checks a product. Rounding errors of independent terms grow like the root of their number.
 #[track_caller]
 fn check(product: fn(&mut Matrix, View<'_>, View<'_>), tolerance: f64, left: View<'_>, right: View<'_>) {
     let mut out = random(left.shape[0], right.shape[1], 9);
@@ -66,7 +66,8 @@ fn products_of_plain_transposed_and_partial_matrices() {
     }
 }
 
-/// Products that do something on their way, of few and of many columns, where there are tiles on tiles and else on vectors.
+/// Tests products with additional work, of few and of many columns, on tiles if the machine has them and otherwise on
+/// vectors.
 #[test]
 fn products_with_squares_and_finished_rows() {
     let check = || {
@@ -126,7 +127,7 @@ fn work_on_vectors_is_that_of_vectors_and_ends() {
     assert!(product(multiply) == usual);
 }
 
-/// A factor that needs all its 24 bits: without the low parts the error would be 2^-9.
+/// Tests a factor that needs all its 24 bits: without the low parts the error would be 2^-9.
 #[test]
 fn factors_keep_sixteen_bits() {
     let a = Matrix::from_fn(64, 64, || 1.0 + 2.0_f32.powi(-9) - 2.0_f32.powi(-17));
@@ -139,7 +140,8 @@ fn factors_keep_sixteen_bits() {
     }
 }
 
-/// Sizes below, at and above those of panels and blocks: the sum in order, every term fused into it.
+/// Tests sizes below, at and above those of panels and blocks: the sum is in order, with every term added by a fused
+/// multiply-add.
 #[test]
 fn portable_products_are_their_definition_to_the_bit() {
     for [m, k, n] in [[1, 1, 1], [6, 7, 32], [7, 300, 33], [150, 513, 40], [13, 70, 1100], [40, 1000, 7]] {

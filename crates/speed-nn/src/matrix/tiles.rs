@@ -1,14 +1,14 @@
-//! Products on a processor's tile unit (Intel AMX), five to six times the multiplications of its vector unit.
+//! Products on a processor's tile unit (Intel AMX), which does five to six times the multiplications of its vector
+//! unit.
 //!
-//! The unit multiplies bfloat16 numbers, of 8 significant bits, and adds up in `f32`. Every value is therefore split
-//! into the nearest bfloat16 and the nearest bfloat16 to the rest, `x = high + low` to 2^-17 relative, and a product is
-//! `high high' + high low' + low high'`; what is left out is below 2^-16 of it. Results are so about five times as far
-//! from the exact ones as those of a product in `f32`, and far closer than in TensorFloat-32, whose factors keep 11 bits
-//! (Henry, Tang and Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
-//! Computations", 2019).
+//! The unit multiplies bfloat16 numbers, which have 8 significant bits, and sums in `f32`. Every value is therefore
+//! split into the nearest bfloat16 and the nearest bfloat16 to the remainder, `x = high + low` to 2^-17 relative. A
+//! product is `high high' + high low' + low high'`; the omitted term is below 2^-16 of it. The error is about five
+//! times that of a product in `f32`, and far below that of TensorFloat-32, whose factors keep 11 bits (Henry, Tang and
+//! Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", 2019).
 //!
 //! A tile is 16 rows of 64 bytes. `tdpbf16ps c, a, b` adds to `c[m][n]` the products of 32 neighbours along the inner
-//! size, which `a` holds as 16 pairs in row `m` and `b` as one pair in column `n` of each of its 16 rows.
+//! dimension: `a` holds them as 16 pairs in row `m`, and `b` as one pair in column `n` of each of its 16 rows.
 
 pub(crate) mod overlapping;
 mod pack;
@@ -23,15 +23,16 @@ use super::product::Extra;
 use super::{Matrix, View};
 use pack::{RowsAre, Step, pack};
 
-/// Rows of a tile, and pairs of values or sums in a row.
+/// Rows of a tile, and pairs of values, or sums, in a row.
 pub(crate) const SIDE: usize = 16;
 /// Lanes (rows of the left operand, columns of the right one) in a panel: two tiles side by side.
 pub(crate) const PANEL: usize = super::PANEL;
 /// Values along the inner size in one tile.
 pub(crate) const DEPTH: usize = 2 * SIDE;
-/// Bytes of the right operand's packed block: with panels of the left operand it fits the second-level cache.
+/// Bytes of the packed block of the right operand; together with panels of the left operand it fits the second-level
+/// cache.
 const BLOCK_BYTES: usize = 5 << 18;
-/// Panels that are packed together when their lanes are neighbours in memory, so that it is read in longer runs.
+/// Panels packed together if their lanes are neighbours in memory, so that memory is read in longer runs.
 const NEIGHBOURS: usize = 4;
 
 /// Returns whether this machine has tiles and the system lets this process use them.
@@ -48,16 +49,16 @@ pub(super) fn available() -> bool {
     })
 }
 
-/// Asks Linux for the tiles' state, which it keeps for processes that ask only. Threads inherit the permission.
+/// Asks Linux for the tiles' state, which it provides only to processes that ask. Threads inherit the permission.
 fn permitted() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_ulong = 0x1023;
     const XFEATURE_XTILEDATA: libc::c_ulong = 18;
-    // SAFETY: this request changes nothing but what the kernel lets the process do.
+    // SAFETY: this request changes only the permissions of the process.
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
 }
 
-/// Returns whether a product of `rows x inner` and `inner x columns` is faster here than on the vector unit: it must do enough
-/// multiplications for each value that it reads, splits or writes.
+/// Returns whether a product of `rows x inner` and `inner x columns` is faster here than on the vector unit. It must do
+/// enough multiplications for each value that it reads, splits or writes.
 pub(super) fn pay([rows, inner, columns]: [usize; 3]) -> bool {
     const MIN_PRODUCTS: usize = 26;
     let values = rows * inner + inner * columns + rows * columns;
@@ -68,17 +69,17 @@ thread_local! {
     static PACKED: RefCell<[Vec<Step>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
 
-/// Memory for a product or for some of its rows, written and never read, so that it need not be initialised.
+/// Memory for a product or for some of its rows. It is written and never read, so it need not be initialised.
 pub(super) struct Target {
     at: *mut f32,
     shape: [usize; 2],
 }
 
 impl Target {
-    /// Takes memory for `[rows, columns]` values.
+    /// Wraps memory for `[rows, columns]` values.
     ///
     /// # Panics
-    /// When it is too small.
+    /// If it is too small.
     pub(super) fn new(memory: &mut [MaybeUninit<f32>], shape: [usize; 2]) -> Self {
         assert!(memory.len() >= shape[0] * shape[1], "memory of a product");
         Self { at: memory.as_mut_ptr().cast(), shape }
@@ -90,22 +91,22 @@ impl Target {
     }
 }
 
-/// `out = left right` for operands that fit together, none of them empty; `out` has the size of the product.
+/// Computes `out = left right` for non-empty operands of matching sizes; `out` has the size of the product.
 ///
 /// # Panics
-/// When the tiles are not [`available`].
+/// If the tiles are not [`available`].
 pub(super) fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
     multiply_with_extra(Target::of(out), left, right, Extra::default());
 }
 
-/// Computes the same into memory of the product's size, and what `extra` says.
+/// Computes the product into memory of its size, and does the work requested by `extra`.
 ///
 /// # Panics
-/// When the tiles are not [`available`] or what finishes rows multiplies on them.
+/// If the tiles are not [`available`], or if the callback that finishes rows multiplies on them.
 pub(super) fn multiply_with_extra(out: Target, left: View<'_>, right: View<'_>, extra: Extra<'_>) {
     assert!(available(), "tiles");
     assert_eq!(out.shape, [left.shape[0], right.shape[1]], "size of a product");
-    // SAFETY: the instructions that this function is compiled for were just found.
+    // SAFETY: `available` has just checked the instructions that this function is compiled for.
     PACKED.with_borrow_mut(|packed| unsafe {
         match extra.finish {
             None if left_stays(left, right) => multiply_small_left(packed, &out, left, right, extra.squares),
@@ -114,12 +115,13 @@ pub(super) fn multiply_with_extra(out: Target, left: View<'_>, right: View<'_>, 
     });
 }
 
-/// Rows of the left operand that are packed together.
+/// Returns the number of rows of the left operand that are packed together.
 fn rows_of_block(left: View<'_>) -> usize {
     PANEL * if left.strides[1] == 1 { 1 } else { NEIGHBOURS }
 }
 
-/// Returns whether the left operand is the smaller one and fits the cache whole: it is then packed once, and the other one passes by.
+/// Returns whether the left operand is the smaller one and fits the cache. It is then packed once, and the other
+/// operand is streamed past it.
 fn left_stays(left: View<'_>, right: View<'_>) -> bool {
     let ([rows, inner], [_, columns]) = (left.shape, right.shape);
     rows < columns && rows.div_ceil(PANEL) * inner.div_ceil(DEPTH) * size_of::<Step>() <= BLOCK_BYTES
@@ -162,7 +164,7 @@ fn multiply_by_blocks(
     let ([rows, inner], [columns, _]) = (left.shape, right.shape);
     let steps = inner.div_ceil(DEPTH);
     let panels = columns.div_ceil(PANEL);
-    // Rows are finished only when all their columns are there.
+    // Rows can be finished only after all their columns are computed.
     let panels_of_block = if finish.is_some() { panels } else { (BLOCK_BYTES / size_of::<Step>() / steps).max(1) };
     let blocks = panels.div_ceil(panels_of_block);
 
@@ -189,29 +191,30 @@ fn multiply_by_blocks(
     }
 }
 
-/// Puts the product of two panels into the part of `out` that begins at `from`.
+/// Writes the product of two panels to the part of `out` that begins at `from`.
 fn put_product(out: &Target, from: [usize; 2], operands: [&[Step]; 2]) {
     let stride = out.shape[1];
     assert!(from[0] < out.shape[0] && from[1] < stride, "a panel within the product");
     let [rows, columns] = [0, 1].map(|side| (out.shape[side] - from[side]).min(PANEL));
-    // SAFETY: the place was just found to lie within the target, which holds as many values as its shape says.
+    // SAFETY: the assertion has just checked that the position lies within the target, whose memory has the size of its
+    // shape.
     let at = unsafe { out.at.add(from[0] * stride + from[1]) };
     if rows == PANEL && columns == PANEL {
         for row in 0..PANEL {
-            // Asked for now, the memory is there when the product is.
+            // A prefetch now makes the memory available when the product is done.
             let row = at.wrapping_add(row * stride);
             prefetch_to_write(row);
             prefetch_to_write(row.wrapping_add(SIDE));
         }
-        // SAFETY: from `at` on there are a panel's rows of a panel's columns, `stride` apart, and tiles are configured.
+        // SAFETY: from `at` on there are PANEL rows of PANEL columns, `stride` apart, and tiles are configured.
         return unsafe { multiply_whole_panels(at, stride, operands) };
     }
     if rows == SIDE && columns == PANEL {
-        // SAFETY: from `at` on there are 16 rows of a panel's columns, `stride` apart, and tiles are configured.
+        // SAFETY: from `at` on there are 16 rows of PANEL columns, `stride` apart, and tiles are configured.
         return unsafe { multiply_upper_half(at, stride, operands) };
     }
     let mut whole = [0.0; PANEL * PANEL];
-    // SAFETY: `whole` holds a panel's rows of a panel's columns, and tiles are configured.
+    // SAFETY: `whole` holds PANEL rows of PANEL columns, and tiles are configured.
     unsafe {
         if rows <= SIDE {
             multiply_upper_half(whole.as_mut_ptr(), PANEL, operands);
@@ -222,19 +225,19 @@ fn put_product(out: &Target, from: [usize; 2], operands: [&[Step]; 2]) {
         }
     }
     for (row, from) in whole.chunks_exact(PANEL).take(rows).enumerate() {
-        // SAFETY: this row of the panel lies within the target, which is no part of `whole`.
+        // SAFETY: this row of the panel lies within the target, which does not overlap `whole`.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), at.add(row * stride), columns) };
     }
 }
 
-/// Asks for the memory at `at` to write to it.
+/// Prefetches the memory at `at` for writing.
 #[inline]
 fn prefetch_to_write(at: *const f32) {
-    // SAFETY: a hint, which neither writes nor faults.
+    // SAFETY: a prefetch neither writes nor faults.
     unsafe { asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
 }
 
-/// The unit's configuration, eight whole tiles, in force while this lives.
+/// The unit's configuration of eight full tiles, in force during the lifetime of this value.
 struct Tiles;
 
 impl Tiles {
@@ -263,13 +266,14 @@ impl Tiles {
 
 impl Drop for Tiles {
     fn drop(&mut self) {
-        // SAFETY: gives the tiles back; nobody else holds values in them.
+        // SAFETY: releases the tiles; no other code holds values in them.
         unsafe { asm!("tilerelease", options(nostack, nomem)) };
     }
 }
 
-/// One step of a product of two panels, added to the sums in tiles 0 to 3: `$high` and `$low` load both tiles of the left
-/// operand into tiles 4 and 5, and the right operand's are at `{right}`. Small products are added before large ones.
+/// One step of a product of two panels, added to the sums in tiles 0 to 3. `$high` and `$low` load both tiles of the
+/// left operand into tiles 4 and 5; the right operand's tiles are at `{right}`. Small products are added before large
+/// ones.
 macro_rules! multiply_step {
     (high: [$high_above:expr, $high_below:expr], low: [$low_above:expr, $low_below:expr]) => {
         concat!(
@@ -303,14 +307,13 @@ use add_products;
 /// Multiplies two panels of the same depth: 32 rows by 32 columns, with sums in tiles 0 to 3.
 ///
 /// # Safety
-/// `to` is the first of 32 rows of 32 values, `stride` apart, that may be written; tiles are configured.
+/// `to` is the first of 32 writable rows of 32 values, `stride` apart; tiles are configured.
 #[inline(always)]
 unsafe fn multiply_whole_panels(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2]) {
     assert!(left.len() == right.len() && !left.is_empty());
     let lower = to.wrapping_add(SIDE * stride);
     let bytes = stride * size_of::<f32>();
-    // SAFETY: the loop reads one `Step`, 4096 bytes, of each operand a round; what else is read and written is the
-    // caller's promise.
+    // SAFETY: each iteration reads one `Step`, 4096 bytes, of each operand; the caller guarantees the other accesses.
     unsafe {
         asm!(
             "tilezero tmm0",
@@ -341,13 +344,12 @@ unsafe fn multiply_whole_panels(to: *mut f32, stride: usize, [left, right]: [&[S
 /// Multiplies the upper 16 rows of a left panel by a right panel of the same depth, with sums in tiles 0 and 1.
 ///
 /// # Safety
-/// `to` is the first of 16 rows of 32 values, `stride` apart, that may be written; tiles are configured.
+/// `to` is the first of 16 writable rows of 32 values, `stride` apart; tiles are configured.
 #[inline(always)]
 unsafe fn multiply_upper_half(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2]) {
     assert!(left.len() == right.len() && !left.is_empty());
     let bytes = stride * size_of::<f32>();
-    // SAFETY: the loop reads one `Step`, 4096 bytes, of each operand a round; what else is read and written is the
-    // caller's promise.
+    // SAFETY: each iteration reads one `Step`, 4096 bytes, of each operand; the caller guarantees the other accesses.
     unsafe {
         asm!(
             "tilezero tmm0",
@@ -382,14 +384,13 @@ unsafe fn multiply_upper_half(to: *mut f32, stride: usize, [left, right]: [&[Ste
 /// Multiplies two panels of the same depth: 32 rows by the first 16 of 32 columns, with sums in tiles 0 and 2.
 ///
 /// # Safety
-/// `to` is the first of 32 rows of 16 values, `stride` apart, that may be written; tiles are configured.
+/// `to` is the first of 32 writable rows of 16 values, `stride` apart; tiles are configured.
 #[inline(always)]
 unsafe fn multiply_half_panels(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2]) {
     assert!(left.len() == right.len() && !left.is_empty());
     let lower = to.wrapping_add(SIDE * stride);
     let bytes = stride * size_of::<f32>();
-    // SAFETY: the loop reads one `Step`, 4096 bytes, of each operand a round; what else is read and written is the
-    // caller's promise.
+    // SAFETY: each iteration reads one `Step`, 4096 bytes, of each operand; the caller guarantees the other accesses.
     unsafe {
         asm!(
             "tilezero tmm0",

@@ -1,4 +1,4 @@
-//! The arithmetic unit that multiplies large matrices, and the mark that tells its results from another machine's.
+//! The arithmetic unit that multiplies large matrices, and an identifier of the results of one kind of machine.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,8 +13,8 @@ thread_local! {
     static VECTORS_ONLY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work` with all products of this thread on the vector unit, whatever the machine has: for comparisons with code
-/// that computes in plain `f32` over many steps, which blow up the last bits of the first one.
+/// Runs `work` with all products of this thread on the vector unit, whatever the machine has. This is for comparisons
+/// over many steps with code that computes in plain `f32`, because training amplifies differences in the last bits.
 pub fn on_vectors<R>(work: impl FnOnce() -> R) -> R {
     struct Restore(bool);
     impl Drop for Restore {
@@ -26,7 +26,7 @@ pub fn on_vectors<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Returns whether this thread keeps to the vector unit.
+/// Returns whether this thread is restricted to the vector unit.
 pub(super) fn vectors_only() -> bool {
     VECTORS_ONLY.get()
 }
@@ -52,7 +52,7 @@ impl fmt::Display for ProductUnit {
     }
 }
 
-/// Returns the unit that [`multiply`](super::multiply) uses for large matrices now.
+/// Returns the unit that [`multiply`](super::multiply) currently uses for large matrices.
 #[must_use]
 pub fn product_unit() -> ProductUnit {
     if IN_USE.is_portable() {
@@ -65,22 +65,22 @@ pub fn product_unit() -> ProductUnit {
     ProductUnit::Vectors
 }
 
-/// The arithmetic that computes networks.
+/// The arithmetic used to compute networks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arithmetic {
-    /// The machine's fastest: kinds of machine differ in the last bits, and trainings drift apart.
+    /// The fastest on the machine: kinds of machine differ in the last bits, and trainings diverge.
     #[default]
     Fastest,
-    /// The same bits on every machine, for some of the speed.
+    /// Bit-identical on every machine, at some cost in speed.
     Portable,
 }
 
-/// Numbers of holders of each arithmetic.
+/// The number of holders, and the arithmetic they hold.
 static HELD: Mutex<(usize, Arithmetic)> = Mutex::new((0, Arithmetic::Fastest));
 static IN_USE: PortableFlag = PortableFlag(std::sync::atomic::AtomicBool::new(false));
 
-/// Read before every product, changed under the lock of [`HELD`] only.
+/// Read before every product, changed only under the lock of [`HELD`].
 struct PortableFlag(std::sync::atomic::AtomicBool);
 
 impl PortableFlag {
@@ -93,12 +93,12 @@ impl PortableFlag {
     }
 }
 
-/// An [`Arithmetic`] of the whole process, until the last one that holds it is dropped.
+/// An [`Arithmetic`] that the complete process uses until its last holder is dropped.
 #[derive(Debug)]
 #[must_use = "dropped, it ends"]
 pub struct ArithmeticInUse(());
 
-/// Another arithmetic computes in this process.
+/// The error that the process already computes with another arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another training in this process computes with the other arithmetic: wait for its end")]
 pub struct OtherArithmetic;
@@ -110,10 +110,10 @@ impl Arithmetic {
         *self == Self::Fastest
     }
 
-    /// Lets all threads of this process compute with this arithmetic. Without it they take the fastest.
+    /// Makes all threads of this process compute with this arithmetic. The default is the fastest.
     ///
     /// # Errors
-    /// While the other one is held.
+    /// If the other one is held.
     pub fn hold(self) -> Result<ArithmeticInUse, OtherArithmetic> {
         let mut held = lock();
         match *held {
@@ -139,14 +139,14 @@ impl Drop for ArithmeticInUse {
 }
 
 fn lock() -> MutexGuard<'static, (usize, Arithmetic)> {
-    // Nothing can panic between a change and its end.
+    // No code can panic between the start and the end of a change.
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the kind of machine, as far as the bits of products tell: the unit in use, and digits of what it makes of some products.
-/// Machines of one kind repeat each other's trainings.
+/// Returns the kind of machine, as far as the bits of products show it: the unit in use, and digits of a hash of some
+/// products. Machines of one kind reproduce each other's trainings.
 ///
-/// Blocks of sums follow the sizes of caches, so that processors with the same instructions can differ.
+/// Blocks of sums depend on the cache sizes, so processors with the same instructions can differ.
 #[must_use]
 pub fn kind() -> String {
     let unit = match product_unit() {
@@ -157,10 +157,10 @@ pub fn kind() -> String {
     format!("{unit}-{:08x}", probe() as u32)
 }
 
-/// FNV-1a over products of sizes that trainings have, small and large inner ones.
+/// Returns FNV-1a over products of sizes that occur in training, with small and large inner dimensions.
 fn probe() -> u64 {
     let mut state = 1u32;
-    // Any values of many bits do.
+    // Any values with many significant bits will do.
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 8) as f32 / 16_777_216.0 - 0.5

@@ -1,17 +1,17 @@
-//! The function behind a layer, fused into the layer's pass over its outputs.
+//! The activation function of a layer, fused into the layer's pass over its outputs.
 
 use burn::tensor::{Tensor, activation};
 
 use crate::math;
 
-/// The function behind a layer.
+/// An activation function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Activation {
-    /// Nothing.
+    /// The identity.
     Linear,
     /// `max(y, 0)`.
     Relu,
-    /// `y` where it is not negative, else `slope y`; the slope is within 0..=1.
+    /// `y` if it is not negative, else `slope y`; the slope is within 0..=1.
     LeakyRelu(f32),
     /// `ln(1 + e^y)`.
     Softplus,
@@ -21,12 +21,13 @@ pub enum Activation {
     Tanh,
 }
 
-/// Calls `$run` with the function, and with the one from a value `y` of it and the gradient there to the gradient before it.
+/// Calls `$run` with the function, and with its derivative: from an output `y` and the gradient there to the gradient
+/// of the input.
 macro_rules! with_functions {
     ($activation:expr, $run:ident($($argument:expr),*)) => {
         match $activation {
             Activation::Linear => $run($($argument),*, |y| y, |_, g| g),
-            // Comparing, not `max` or a product with 0 or 1, so that a NaN does not vanish.
+            // Compares instead of using `max` or a product with 0 or 1, so that a NaN does not disappear.
             Activation::Relu => {
                 $run($($argument),*, |y| if y < 0.0 { 0.0 } else { y }, |y, g| if y <= 0.0 { 0.0 } else { g })
             }
@@ -61,7 +62,7 @@ impl Activation {
         }
     }
 
-    /// Returns `activation(factor p + bias)` of rows of products `p`, one of each unit.
+    /// Returns `activation(factor p + bias)` of rows of products `p`, one for each unit.
     pub(crate) fn of_products(self, products: &[f32], factor: &[f32], bias: &[f32]) -> Vec<f32> {
         fn run(
             products: &[f32],
@@ -79,8 +80,8 @@ impl Activation {
         with_functions!(self, run(products, factor, bias))
     }
 
-    /// Turns `gradient`, by the outputs of [`of_products`](Self::of_products), into that by the products; adds those of factor and
-    /// bias to `sums`.
+    /// Turns `gradient`, that of the outputs of [`of_products`](Self::of_products), into that of the products. Adds the
+    /// gradients of factor and bias to `sums`.
     pub(crate) fn gradient_of_products(
         self,
         products: &[f32],
@@ -120,7 +121,7 @@ impl Activation {
         with_functions!(self, run(y, bias));
     }
 
-    /// Turns `gradient`, by the outputs `y`, into that before the activation; adds the gradient of the bias.
+    /// Turns `gradient`, that of the outputs `y`, into that before the activation. Adds the gradient of the bias.
     pub(crate) fn gradient_of_bias(self, y: &[f32], gradient: &mut [f32], by_bias: &mut [f32]) {
         fn run(
             y: &[f32],

@@ -1,4 +1,4 @@
-//! `x + factor y`, in place where nothing else holds `x`: layers of noise, and averages.
+//! `x + factor y`, in place if `x` is not shared: for noise layers and averages.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -14,10 +14,10 @@ pub trait AddScaledOps: Backend {
     fn add_scaled(x: FloatTensor<Self>, y: FloatTensor<Self>, factor: f32) -> FloatTensor<Self>;
 }
 
-/// Returns `x + factor y`, of one shape. `y` is a constant, for instance noise: no gradient goes to it.
+/// Returns `x + factor y` for tensors of one shape. `y` is a constant, for instance noise, and gets no gradient.
 ///
 /// # Panics
-/// When the shapes differ.
+/// If the shapes differ.
 #[must_use]
 pub fn add_scaled<const D: usize>(x: Tensor<D>, y: Tensor<D>, factor: f32) -> Tensor<D> {
     assert_eq!(x.dims(), y.dims(), "shapes of a sum");

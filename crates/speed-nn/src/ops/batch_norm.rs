@@ -14,8 +14,9 @@ pub trait BatchNormOps: Backend {
     fn batch_norm(x: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self>;
 }
 
-/// Returns every unit of `x` `[examples, units]` with mean 0 and variance 1 over the examples. The variance is the mean square, and
-/// `epsilon` is added to it. What follows it (shift, activation) is [`bias_activation`](crate::ops::bias::bias_activation).
+/// Returns every unit of `x` `[examples, units]` with mean 0 and variance 1 over the examples. The variance is the mean
+/// square, plus `epsilon`. [`bias_activation`](crate::ops::bias::bias_activation) applies shift and activation
+/// afterwards.
 #[must_use]
 pub fn batch_norm(x: Tensor<2>, epsilon: f32) -> Tensor<2> {
     if !on_flex(&x) {

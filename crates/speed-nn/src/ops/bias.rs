@@ -1,4 +1,4 @@
-//! `activation(x + bias)`, in place where nothing else holds `x`: what follows a product or a convolution.
+//! `activation(x + bias)`, in place if `x` is not shared: the step after a product or a convolution.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -18,7 +18,7 @@ pub trait BiasOps: Backend {
 /// Returns `activation(x + bias)`, with a bias for each entry of the last dimension of `x`.
 ///
 /// # Panics
-/// When there are more or fewer biases.
+/// If the number of biases differs from the size of the last dimension.
 #[must_use]
 pub fn bias_activation<const D: usize>(x: Tensor<D>, bias: Tensor<1>, activation: Activation) -> Tensor<D> {
     assert_eq!(x.dims()[D - 1], bias.dims()[0], "biases of a layer");
@@ -74,7 +74,7 @@ mod tests {
             let (x, bias) = (random([4, 3, 2, 7], 1), random([7], 2));
             agree(
                 [x.clone()],
-                // Behind a product, so that the operation may write into it.
+                // Follows a product, so the operation may write into its input.
                 |[x]| bias_activation(x * 1.0, bias.clone(), activation),
                 |[x]| bias_activation_in_burn(x, bias.clone(), activation),
             );
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    /// A training that went wrong must be seen in its loss.
+    /// A diverged training must be visible in its loss.
     #[test]
     fn what_is_not_a_number_stays_so() {
         let device = Device::flex();

@@ -1,4 +1,4 @@
-//! Convolution of any stride and padding, and its transpose: bare products, without bias and activation.
+//! Convolution of any stride and padding, and its transpose, without bias and activation.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -31,8 +31,9 @@ pub fn conv(maps: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4>
     Tensor::from_dispatch(Dispatch::conv(maps.into_dispatch(), weight.into_dispatch(), geometry))
 }
 
-/// Goes the other way, from results `[images, rows, columns, outputs]` to maps `[images, height, width, channels]`: the gradient of
-/// [`conv`](fn@conv) by its maps, with the same weights.
+/// Applies the transposed convolution, from results `[images, rows, columns, outputs]` to maps
+/// `[images, height, width, channels]`: the gradient of [`conv`](fn@conv) with respect to its maps, with the same
+/// weights.
 #[must_use]
 pub fn conv_transposed(results: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
     assert_eq!(results.dims()[1..3], geometry.results(), "results of a convolution");
@@ -64,7 +65,7 @@ pub fn conv_transposed_in_burn(results: Tensor<4>, weight: Tensor<2>, geometry: 
     let options = ConvTransposeOptions::new([geometry.stride(); 2], [0; 2], [0; 2], [1, 1], 1);
     let framed =
         module::conv_transpose2d(results.permute([0, 3, 1, 2]), weight_in_burn(weight, geometry), None, options);
-    // What no window reached is zero.
+    // Pixels that no window reached are zero.
     let [_, _, rows, columns] = framed.dims();
     let missing = [(height + above + below).saturating_sub(rows), (width + left + right).saturating_sub(columns)];
     let framed = framed.pad([(0, missing[0]), (0, missing[1])], 0.0);
@@ -88,7 +89,7 @@ fn transposed(results: &Array, weight: &Array, geometry: Geometry) -> Array {
     array(maps, [images, height, width, channels])
 }
 
-/// Returns the gradient of the weights from maps and the gradient of results, whichever of the two was the input.
+/// Returns the gradient of the weights from maps and from the gradient of results, whichever of the two was the input.
 fn by_weight(maps: &Array, results: &Array, weight: &Array, geometry: Geometry) -> Array {
     from_matrix(geometry.weight_gradient(values(maps), values(results), size(weight)[1]))
 }
@@ -151,11 +152,11 @@ mod tests {
             ([7, 9, 4], 3, 2, 6),
             ([8, 8, 3], 5, 2, 8),
             ([9, 7, 2], 1, 3, 3),
-            // For tiles, where there are: one block and several, even and odd maps.
+            // For tiles, if available: one block and several, even and odd maps.
             ([6, 7, 16], 3, 1, 32),
             ([17, 16, 64], 5, 1, 128),
             ([8, 8, 16], 3, 2, 32),
-            // For few products, where there are no tiles: a result, odd and even ones, and more than a block of them.
+            // For Winograd, without tiles: one result, odd and even numbers of results, and more than a block.
             ([3, 3, 16], 3, 1, 16),
             ([6, 9, 32], 3, 1, 16),
             ([32, 33, 16], 3, 1, 48),

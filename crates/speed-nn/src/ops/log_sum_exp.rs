@@ -1,4 +1,4 @@
-//! The logarithm of a sum of exponentials, and of a softmax, of every row: what cross-entropies are made of.
+//! The logarithm of a sum of exponentials, and of a softmax, of every row: the parts of cross-entropies.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -17,7 +17,8 @@ pub trait LogSumExpOps: Backend {
     fn log_softmax(rows: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
-/// Returns `ln(sum of e^z)` over each row of `[n, classes]`: `[n, 1]`. A value that is not finite gives one that is none either.
+/// Returns `ln(sum of e^z)` over each row of `[n, classes]`: `[n, 1]`. If a value is not finite, the result is not
+/// finite either.
 #[must_use]
 pub fn log_sum_exp(rows: Tensor<2>) -> Tensor<2> {
     if !on_flex(&rows) {
@@ -38,7 +39,7 @@ pub fn log_softmax(rows: Tensor<2>) -> Tensor<2> {
 /// Computes [`log_sum_exp`](fn@log_sum_exp) with Burn's own operations.
 #[must_use]
 pub fn log_sum_exp_in_burn(rows: Tensor<2>) -> Tensor<2> {
-    // Of the maximum no gradient is needed: it cancels.
+    // The maximum needs no gradient because it cancels.
     let largest = rows.clone().detach().max_dim(1);
     (rows - largest.clone()).exp().sum_dim(1).log() + largest
 }
@@ -94,7 +95,7 @@ impl<C: CheckpointStrategy> LogSumExpOps for Autodiff<Flex, C> {
             let logarithms = softmax_logarithms(&rows, &sums(&rows));
             (logarithms.clone(), logarithms)
         };
-        // The gradient less the softmax times the row's sum of it.
+        // The gradient minus the softmax times the row's sum of the gradient.
         record::<C, Array, 1>([rows], run, |logarithms, gradient, _| {
             let (classes, mut gradient) = (size(&logarithms)[1], contiguous(gradient));
             let rows = flex::rows(values(&logarithms), classes);

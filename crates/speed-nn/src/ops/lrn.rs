@@ -20,7 +20,7 @@ pub trait LrnOps: Backend {
 pub struct Window {
     /// Neighbours on each side.
     pub radius: usize,
-    /// Multiplies the sum of squares, not its mean.
+    /// Factor of the sum of squares, not of its mean.
     pub alpha: f32,
 }
 
@@ -34,8 +34,8 @@ pub fn local_response_norm(maps: Tensor<4>, window: Window) -> Tensor<4> {
     Tensor::from_dispatch(Dispatch::local_response_norm(maps.into_dispatch(), window))
 }
 
-/// Computes [`local_response_norm`](fn@local_response_norm) with Burn's own operations: the sums over windows are a product with a
-/// band matrix, the power is two square roots.
+/// Computes [`local_response_norm`](fn@local_response_norm) with Burn's own operations: the sums over windows are a
+/// product with a band matrix, and the power consists of two square roots.
 #[must_use]
 pub fn local_response_norm_in_burn(maps: Tensor<4>, window: Window) -> Tensor<4> {
     let [images, rows, columns, channels] = maps.dims();
@@ -68,8 +68,8 @@ impl Window {
         (out, scales)
     }
 
-    /// Turns the gradient by the output into that by the maps:
-    /// `g_c s_c^(-3/4) - (3/2) alpha x_c sum_{|d - c| <= radius} g_d x_d s_d^(-7/4)`.
+    /// Turns the gradient of the output into that of the maps: `g_c s_c^(-3/4) - (3/2) alpha x_c sum_{|d - c| <=
+    /// radius} g_d x_d s_d^(-7/4)`.
     fn gradient(self, gradient: &mut [f32], maps: &[f32], scales: &[f32], channels: usize) {
         let (mut along, mut sums) = (Padded::new(channels, self.radius), vec![0.0; channels]);
         let pixels = rows(maps, channels).zip(rows(scales, channels));
@@ -87,19 +87,19 @@ impl Window {
     }
 }
 
-/// One pixel's values of every channel, between as many zeros as a window reaches beyond them.
+/// One pixel's values of every channel, padded on both sides with the zeros that windows reach.
 struct Padded {
     channels: usize,
     radius: usize,
     padded: Vec<f32>,
 }
 
-/// Sums that are computed together, in registers.
+/// Number of sums that are computed together, in registers.
 const TOGETHER: usize = 16;
 
 impl Padded {
     fn new(channels: usize, radius: usize) -> Self {
-        // A window beyond the first or the last channel has no more than all of them.
+        // A window beyond the first or the last channel contains at most all channels.
         let radius = radius.min(channels.saturating_sub(1));
         Self { channels, radius, padded: vec![0.0; channels.next_multiple_of(TOGETHER) + 2 * radius] }
     }
@@ -108,7 +108,7 @@ impl Padded {
         &mut self.padded[self.radius..self.radius + self.channels]
     }
 
-    /// Writes, for every channel, `start` and the sum of its window.
+    /// Writes, for every channel, `start` plus the sum of its window.
     #[inline(always)]
     fn put_sums(&self, start: f32, sums: &mut [f32]) {
         for (first, sums) in (0..).step_by(TOGETHER).zip(sums.chunks_mut(TOGETHER)) {
@@ -122,7 +122,7 @@ impl Padded {
     }
 }
 
-/// `s^(-3/4)` and `1 / s`.
+/// Returns `s^(-3/4)` and `1 / s`.
 #[inline(always)]
 fn inverse_powers(s: f32) -> [f32; 2] {
     let root = s.sqrt();
@@ -130,7 +130,7 @@ fn inverse_powers(s: f32) -> [f32; 2] {
     [power, power * power * root]
 }
 
-/// Values that the gradient needs.
+/// The values that the gradient needs.
 #[derive(Clone, Debug)]
 struct Kept {
     maps: Array,

@@ -19,11 +19,11 @@ pub trait MaxPoolOps: Backend {
 }
 
 /// Returns the greatest value of every window `kernel x kernel`, one every `stride` pixels, of maps
-/// `[images, height, width, channels]`: the output has [`pooled`] rows and columns. What a window has beyond the map is never the
-/// greatest; where the padding is odd, its larger half lies after the map.
+/// `[images, height, width, channels]`: the output has [`pooled`] rows and columns. Padding is never the greatest
+/// value; if it is odd, its larger half is at the end of the map.
 ///
 /// # Panics
-/// When `kernel` or `stride` is zero.
+/// If `kernel` or `stride` is zero.
 #[must_use]
 pub fn max_pool_same(maps: Tensor<4>, kernel: usize, stride: usize) -> Tensor<4> {
     assert!(kernel > 0 && stride > 0, "a kernel of {kernel} and a stride of {stride}");
@@ -53,7 +53,7 @@ pub const fn pooled(size: usize, stride: usize) -> usize {
     size.div_ceil(stride)
 }
 
-/// Returns the pixels that windows reach beyond a map of height or width `size`.
+/// Returns the number of pixels that windows reach beyond a map of height or width `size`.
 fn padding(size: usize, kernel: usize, stride: usize) -> usize {
     ((pooled(size, stride) - 1) * stride + kernel).saturating_sub(size)
 }
@@ -64,7 +64,7 @@ fn window(index: usize, size: usize, kernel: usize, stride: usize) -> Range<usiz
     start.saturating_sub(before)..(start + kernel - before).min(size)
 }
 
-/// The pixel of its map that every output is, and the shape of the maps.
+/// The pixel of its map that each output was taken from, and the shape of the maps.
 #[derive(Clone, Debug)]
 struct Kept {
     choice: Vec<u32>,
@@ -80,11 +80,11 @@ struct Windowed<'a> {
     channels: usize,
 }
 
-/// Channels that are compared together, in registers.
+/// Number of channels that are compared together, in registers.
 const TOGETHER: usize = 16;
 
 impl Windowed<'_> {
-    /// Writes the greatest value, and its pixel, of each of `N` channels from `first` on.
+    /// Writes the greatest value, and its pixel, for each of `N` channels from `first` on.
     #[inline(always)]
     fn put_greatest<const N: usize>(&self, first: usize, output: &mut [f32], choice: &mut [u32]) {
         let first_pixel = u32::try_from(self.y.start * self.width + self.x.start).unwrap_or_default();
@@ -95,7 +95,7 @@ impl Windowed<'_> {
                 let place = u32::try_from(pixel).expect("a map of fewer than 2^32 pixels");
                 let values = &self.map[pixel * self.channels + first..][..N];
                 for ((best, chosen), &value) in best.iter_mut().zip(&mut chosen).zip(values) {
-                    // A NaN wins and stays.
+                    // A NaN is chosen and kept.
                     let greater = value > *best || value.is_nan();
                     *best = if greater { value } else { *best };
                     *chosen = if greater { place } else { *chosen };
@@ -135,7 +135,7 @@ fn forward(maps: Array, kernel: usize, stride: usize) -> (Array, Kept) {
     (array(output, [images, rows, columns, channels]), Kept { choice, shape })
 }
 
-/// Sends the gradient of every output to its pixel.
+/// Adds the gradient of every output to its pixel.
 fn backward(Kept { choice, shape }: Kept, gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
     let (gradient, channels) = (contiguous(gradient), shape[3]);
     let mut maps = vec![0.0; shape.num_elements()];
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn values_and_gradients_agree_with_burn() {
         for (shape, kernel, stride) in CASES {
-            // Negative values: a padding of zeros would be seen.
+            // Negative values, so that a padding of zeros would be detected.
             let maps = random(shape, 1) - 9.0;
             let maps = Tensor::from_inner(maps.inner()).require_grad();
             agree(
@@ -201,7 +201,7 @@ mod tests {
         for (shape @ [_, height, width, channels], kernel, stride) in CASES {
             let maps = random(shape, 2).inner();
             let [rows, columns] = [height, width].map(|size| size.div_ceil(stride));
-            // The documented rule: what is needed beyond the map, the smaller half before it.
+            // The documented rule: the necessary padding, with its smaller half at the start.
             let before = [(rows, height), (columns, width)]
                 .map(|(outputs, size)| ((outputs - 1) * stride + kernel).saturating_sub(size) / 2);
             let (found, maps) = (values(max_pool_same(maps.clone(), kernel, stride)), values(maps));

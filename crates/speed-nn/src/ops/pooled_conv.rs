@@ -49,15 +49,15 @@ pub fn pooled_conv_in_burn(maps: Tensor<4>, weight: Tensor<2>, bias: Tensor<1>, 
     activation::relu(module::max_pool2d(convolved, MaxPoolOptions::new([2, 2]))).permute([0, 2, 3, 1])
 }
 
-/// More passes than a network here has in work at once.
+/// More passes than a network here has in progress at once.
 const MOST_IDLE: usize = 8;
 
 thread_local! {
-    /// Memory of passes that are over. A step would else ask the system for megabytes, which it clears.
+    /// Memory of finished passes. Without it, each step would request megabytes from the system, which clears them.
     static IDLE: RefCell<Vec<PooledConvTrace>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The memory of a pass, which goes back when the graph of gradients lets go of it.
+/// The memory of a pass, which is returned when the graph of gradients drops it.
 #[derive(Debug, Default)]
 struct Trace(PooledConvTrace);
 
@@ -70,10 +70,10 @@ impl Trace {
 impl Drop for Trace {
     fn drop(&mut self) {
         let trace = std::mem::take(&mut self.0);
-        // A thread that ends has no such memory any more.
+        // A thread that is ending no longer has this memory.
         let _ = IDLE.try_with(|idle| {
             let mut idle = idle.borrow_mut();
-            // A graph may be let go of on another thread than its own: that one must not gather them.
+            // A graph may be dropped on another thread than its own, which must not accumulate the memory.
             if idle.len() < MOST_IDLE {
                 idle.push(trace);
             }
@@ -81,7 +81,7 @@ impl Drop for Trace {
     }
 }
 
-/// Values that the gradients need.
+/// The values that the gradients need.
 #[derive(Clone, Debug)]
 struct Kept {
     maps: Array,
@@ -154,7 +154,7 @@ mod tests {
             (2, 6, 6, 4, 2, 5),
             (3, 8, 8, 1, 16, 5),
             (11, 16, 18, 8, 7, 5),
-            // For tiles, where there are: one block and several, even and odd maps, whole and partial steps.
+            // For tiles, if available: one block and several, even and odd maps, full and partial steps.
             (30, 12, 12, 16, 32, 5),
             (6, 21, 22, 32, 32, 3),
             (2, 2, 3, 16, 64, 1),

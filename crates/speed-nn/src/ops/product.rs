@@ -1,4 +1,4 @@
-//! The matrix product, on tiles where they pay.
+//! The matrix product, on tiles if they are faster.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;

@@ -1,4 +1,4 @@
-//! Sums in one order whatever the processor, for losses.
+//! Sums in an order that does not depend on the processor, for losses.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;

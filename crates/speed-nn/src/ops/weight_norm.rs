@@ -1,7 +1,7 @@
 //! A dense layer whose weights are normalised (Salimans and Kingma, 2016): `activation(x theta scale / |theta| + bias)`, with the
 //! norm of every unit's weights, a column of `theta`.
 //!
-//! The normalised weights are never built: the norm multiplies the product.
+//! The normalised weights are never materialised: the norm multiplies the product.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -30,7 +30,7 @@ pub trait WeightNormOps: Backend {
 /// `theta` `[inputs, outputs]`, `scale` and `bias` `[outputs]`.
 ///
 /// # Panics
-/// When they have other shapes.
+/// If they have other shapes.
 #[must_use]
 pub fn weight_norm_dense(
     x: Tensor<2>,
@@ -62,13 +62,14 @@ pub fn weight_norm_dense_in_burn(
     activation.in_burn(x.matmul(theta) * (scale.unsqueeze::<2>() / norm) + bias.unsqueeze::<2>())
 }
 
-/// Values that the gradients need.
+/// The values that the gradients need.
 #[derive(Clone, Debug)]
 struct Kept {
     x: Array,
     theta: Array,
     bias: Array,
-    /// `x theta`. The output, for which it serves as well, is not kept: what follows may then write into it.
+    /// `x theta`. The output, from which it could be computed, is not kept, so that the next operation may write into
+    /// it.
     products: Array,
     /// `1 / |theta|` of every unit.
     inverse: Vec<f32>,
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn values_and_gradients_agree_with_burn() {
-        // Sizes for vectors and, where there are, for tiles.
+        // Sizes for vectors and, if available, for tiles.
         for (rows, inputs, outputs) in [(9, 6, 4), (90, 80, 96), (300, 70, 33), (40, 9, 1)] {
             for activation in Activation::ALL {
                 let (x, theta) = (random([rows, inputs], 1), random([inputs, outputs], 2));

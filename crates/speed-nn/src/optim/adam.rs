@@ -1,7 +1,7 @@
 //! Adam in one pass over every parameter.
 //!
-//! Burn's Adam reads and writes every array about fifteen times a step; for networks of this size a step is then bound by memory.
-//! Here each parameter and its moments are read and written once, in place.
+//! Burn's Adam reads and writes every array about fifteen times per step, so for networks of this size a step is bound
+//! by memory. Here each parameter and its moments are read and written once, in place.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, Flex, backend_extension};
@@ -10,24 +10,24 @@ use burn::tensor::{Device, Tensor};
 
 use crate::flex::{contiguous, on_flex, values, values_mut};
 
-/// Adam (Kingma and Ba, 2015), its moments corrected for their start at zero.
+/// Adam (Kingma and Ba, 2015), with its moments corrected for their start at zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adam {
-    /// Decay of the first moment a step.
+    /// Decay of the first moment per step.
     pub beta1: f32,
-    /// Decay of the second moment a step.
+    /// Decay of the second moment per step.
     pub beta2: f32,
-    /// The number that keeps the root of the second moment from zero.
+    /// The number that keeps the root of the second moment away from zero.
     pub epsilon: Epsilon,
 }
 
-/// The number that keeps the root of Adam's second moment from zero, by its place.
+/// The number that keeps the root of Adam's second moment away from zero, and its position in the formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Epsilon {
     /// `m / (sqrt(v) + epsilon)`, as published and in most libraries.
     Outside(f32),
-    /// `m / sqrt(v + epsilon^2)`: the least deviation that a gradient is divided by. The form of Salimans' code, which has 1e-8 inside
-    /// the root and so 1e-4 here.
+    /// `m / sqrt(v + epsilon^2)`: `epsilon` is the least deviation that a gradient is divided by. The form of Salimans'
+    /// code, which has 1e-8 inside the root, that is 1e-4 here.
     Inside(f32),
 }
 
@@ -41,7 +41,7 @@ pub struct AdamStep {
     outside: f32,
 }
 
-/// The operation as Burn's backends see it. No gradient goes through an optimiser's step.
+/// The operation as Burn's backends see it. An optimiser's step has no gradient.
 #[backend_extension(Flex)]
 pub trait AdamOps: Backend {
     /// Computes parameters and both moments after a step.
@@ -55,7 +55,7 @@ pub trait AdamOps: Backend {
 }
 
 impl Adam {
-    /// Returns it with [`Epsilon::Inside`], its factors rounded to `f32`.
+    /// Returns an optimiser with [`Epsilon::Inside`] and its factors rounded to `f32`.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub fn with_least_deviation([beta1, beta2]: [f64; 2], epsilon: f64) -> Self {
@@ -68,7 +68,8 @@ impl Adam {
         // beta^t underflows to 0 long before t reaches 2^31, so a saturated exponent gives the same bits.
         let t = i32::try_from(time).unwrap_or(i32::MAX);
         let [first, second] = [self.beta1, self.beta2].map(|beta| 1.0 - f64::from(beta).powi(t));
-        // rate (m / c1) / (sqrt(v / c2) + e) = [rate sqrt(c2) / c1] m / (sqrt(v) + e sqrt(c2)), and the like with e inside.
+        // rate (m / c1) / (sqrt(v / c2) + e) = [rate sqrt(c2) / c1] m / (sqrt(v) + e sqrt(c2)), and similarly with e
+        // inside.
         let (inside, outside) = match self.epsilon {
             Epsilon::Inside(epsilon) => (second * f64::from(epsilon).powi(2), 0.0),
             Epsilon::Outside(epsilon) => (0.0, second.sqrt() * f64::from(epsilon)),
@@ -84,7 +85,7 @@ impl Adam {
 }
 
 impl Optimizer for Adam {
-    // Burn's own: its `derive(RecordState)` compiles inside burn-optim only.
+    // Burn's own type, because its `derive(RecordState)` compiles only inside burn-optim.
     type State<const D: usize> = AdamState<D>;
 
     fn step<const D: usize>(
@@ -144,13 +145,13 @@ impl AdamOps for Flex {
         mut second: FloatTensor<Self>,
         step: AdamStep,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        // An array that something else still holds (a clone of the module, a copy without gradients) is copied first.
+        // A shared array (a clone of the module, a copy without gradients) is copied first.
         let gradient = contiguous(gradient);
         let moments = values_mut(&mut first).iter_mut().zip(values_mut(&mut second));
         let AdamStep { beta1, beta2, rate, inside, outside } = step;
-        // All values are read before the first is written. Large arrays begin at the same place of a page, and a processor that tells
-        // addresses apart by their last 12 bits first lets a read wait for the write before it: in another order a pass over arrays in
-        // distant memory takes twice as long.
+        // All values are read before the first is written. Large arrays begin at the same offset in a page, and a
+        // processor that compares only the last 12 bits of addresses at first delays a read until the preceding write
+        // is done. In another order, a pass over arrays in distant memory takes twice as long.
         for ((p, &g), (m, v)) in values_mut(&mut parameters).iter_mut().zip(values(&gradient)).zip(moments) {
             let (old_p, old_m, old_v) = (*p, *m, *v);
             let new_m = beta1.mul_add(old_m - g, g);

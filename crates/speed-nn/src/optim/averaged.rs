@@ -1,4 +1,4 @@
-//! A network in training with the average of its parameters.
+//! A network in training together with the average of its parameters.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -7,7 +7,7 @@ use super::{Adam, StepError, Trained};
 use crate::average::Average;
 use crate::params::ParameterError;
 
-/// A network in training, and an [`Average`] that takes in its parameters after every step.
+/// A network in training, and an [`Average`] that is updated with its parameters after every step.
 #[derive(Debug)]
 pub struct Averaged<M> {
     network: Trained<M>,
@@ -15,7 +15,7 @@ pub struct Averaged<M> {
 }
 
 impl<M: Module> Averaged<M> {
-    /// Takes a network on a device with gradients, its optimiser, and the average's rate a step.
+    /// Takes a network on a device with gradients, its optimiser, and the average's rate per step.
     #[must_use]
     pub fn new(network: M, optimizer: Adam, rate: f64) -> Self {
         Self { average: Average::new(rate, &network), network: Trained::new(network, optimizer) }
@@ -50,10 +50,10 @@ impl<M: Module> Averaged<M> {
     /// Makes a step as [`Trained::step`] does.
     ///
     /// # Errors
-    /// [`StepError`]; network and average are then as they were.
+    /// [`StepError`]; network and average are then unchanged.
     ///
     /// # Panics
-    /// As [`Trained::step`].
+    /// Like [`Trained::step`].
     pub fn step(&mut self, rate: f64, loss: &Tensor<1>) -> Result<f64, StepError> {
         let loss = self.network.step(rate, loss)?;
         self.average.update(1, self.network.network());
@@ -69,10 +69,10 @@ impl<M: Module> Averaged<M> {
         Ok([network, optimizer, self.average.to_record()?])
     }
 
-    /// Returns the same training with the state of other records.
+    /// Returns the training with the state of the given records.
     ///
     /// # Errors
-    /// [`ParameterError`] if they are not those of this network.
+    /// [`ParameterError`] if they are not records of this network.
     pub fn with_records(self, [network, optimizer, average]: &[Vec<u8>; 3]) -> Result<Self, ParameterError> {
         let network = self.network.with_records(network, optimizer)?;
         Ok(Self { network, average: self.average.with_record(average)? })

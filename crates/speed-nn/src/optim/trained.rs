@@ -12,19 +12,19 @@ use crate::params::{ParameterError, to_record, with_record};
 
 /// A network in training, and the optimiser with its state.
 ///
-/// A step changes parameters where they lie: clones and copies without gradients share them, and as long as one lives a step copies
-/// them all.
+/// A step changes parameters in place. Clones and copies without gradients share the memory, so as long as one exists,
+/// a step copies all parameters.
 pub struct Trained<M, O: Optimizer = Adam> {
-    /// Absent only while a step is made.
+    /// Absent only during a step.
     network: Option<M>,
     optimizer: O,
     states: States<O>,
 }
 
-/// The state of every parameter that a step has changed, by the parameter's number, flat.
+/// The state of every parameter that a step has changed, keyed by the parameter's number, flat.
 type States<O> = BTreeMap<u64, <O as Optimizer>::State<1>>;
 
-/// A step that was not made.
+/// The reason why a step was not made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StepError {
     /// The loss is infinite or not a number.
@@ -65,10 +65,10 @@ impl<M: Module, O: Optimizer> Trained<M, O> {
     /// Makes a step at a learning rate against the gradient of a loss of shape `[1]`. Returns the loss before the step.
     ///
     /// # Errors
-    /// [`StepError`]; the network is then as it was.
+    /// [`StepError`]; the network is then unchanged.
     ///
     /// # Panics
-    /// When the loss is not of one value or was computed without gradients, and after a step that panicked.
+    /// If the loss is not one value or was computed without gradients, and after a step that panicked.
     pub fn step(&mut self, rate: f64, loss: &Tensor<1>) -> Result<f64, StepError> {
         assert_eq!(loss.dims(), [1], "shape of a loss");
         let value = f64::from(values(loss.clone().inner())?[0]);
@@ -83,7 +83,7 @@ impl<M: Module, O: Optimizer> Trained<M, O> {
     }
 }
 
-/// A step of every parameter that has a gradient.
+/// A step for every parameter that has a gradient.
 struct Step<'a, O: Optimizer> {
     optimizer: &'a O,
     rate: f64,
@@ -108,8 +108,9 @@ impl<O: Optimizer> ModuleMapper for Step<'_, O> {
 }
 
 impl<M: Module> Trained<M, Adam> {
-    /// Returns Burn's record of the network, and the optimiser's state: for every parameter in the order of the network its number,
-    /// its steps, its length (`u64`), and both moments (`f32`), all little-endian; nothing before the first step.
+    /// Returns Burn's record of the network, and the optimiser's state: for every parameter in network order its
+    /// number, its steps, its length (`u64`), and both moments (`f32`), all little-endian. The state is empty before
+    /// the first step.
     ///
     /// # Errors
     /// [`ParameterError`].
@@ -127,10 +128,10 @@ impl<M: Module> Trained<M, Adam> {
         Ok([to_record(&self.frozen())?, state])
     }
 
-    /// Returns the same training with the network and the optimiser's state of other records.
+    /// Returns the training with the network and the optimiser's state of the given records.
     ///
     /// # Errors
-    /// [`ParameterError`] if they are not those of this network.
+    /// [`ParameterError`] if they are not records of this network.
     pub fn with_records(self, network: &[u8], state: &[u8]) -> Result<Self, ParameterError> {
         let parameters = trained(self.network());
         let device = self.frozen().devices().into_iter().next().unwrap_or_default();
@@ -162,7 +163,7 @@ impl<M: Module> Trained<M, Adam> {
     }
 }
 
-/// Numbers and lengths of the parameters that are trained, in the order of the network.
+/// Returns the numbers and lengths of the trained parameters, in network order.
 fn trained(network: &impl Module) -> Vec<(u64, usize)> {
     struct Trained(Vec<(u64, usize)>);
     impl ModuleVisitor for Trained {
@@ -196,7 +197,7 @@ mod tests {
     use crate::ops::activation::Activation;
     use crate::optim::{Adam, Epsilon};
 
-    /// Where the values of every parameter lie.
+    /// The memory addresses of the values of every parameter.
     #[derive(Default)]
     struct Addresses(Vec<*const f32>);
 
@@ -239,7 +240,7 @@ mod tests {
             trained.step(0.1, &loss).expect("a finite loss");
         }
         assert_eq!(addresses(trained.network()), before);
-        // A clone shares them, so a step has to copy.
+        // A clone shares the parameters, so a step has to copy them.
         let clone = trained.network().clone();
         let loss = loss(trained.network());
         trained.step(0.1, &loss).expect("a finite loss");

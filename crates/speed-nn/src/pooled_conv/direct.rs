@@ -1,8 +1,8 @@
 //! The convolution without a matrix of patches, for maps of few channels.
 //!
-//! There the patches are many times the maps and each of their values meets few weights, so that writing them costs more
-//! than the product. Here every value is read where it is and multiplied by sixteen outputs' weights at once, and what was
-//! convolved is pooled while it is in registers.
+//! For these maps the patches are many times the size of the maps and each of their values is multiplied by few
+//! weights, so writing the patches costs more than the product. Here every value is read in place and multiplied by the
+//! weights of sixteen outputs at once, and results are pooled while they are in registers.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -11,23 +11,23 @@ use super::{PooledConv, PooledConvTrace, PooledWindows};
 
 type Lanes = [f32; LANES];
 
-/// Returns whether [`forward`] and [`backward`] know such a layer.
+/// Returns whether [`forward`] and [`backward`] support such a layer.
 pub(super) fn applies(layer: &PooledConv) -> bool {
     matches!(layer.windows.run_len(), 3 | 5 | 9 | 15) && layer.outputs().is_multiple_of(LANES)
 }
 
-/// [`PooledConv::forward`] into an output of the right size.
+/// Computes [`PooledConv::forward`] into an output of the right size.
 pub(super) fn forward(layer: &PooledConv, maps: &[f32], trace: &mut PooledConvTrace) {
     Arch::new().dispatch(Forward { layer, maps, trace });
 }
 
-/// [`PooledConv::backward`] without the gradient of the maps, into a gradient of the weights that is zero.
+/// Computes [`PooledConv::backward`] without the gradient of the maps, into a gradient of the weights that is zero.
 pub(super) fn backward(layer: &PooledConv, maps: &[f32], gradient: &[f32], trace: &mut PooledConvTrace) {
     Arch::new().dispatch(Backward { layer, maps, gradient, trace });
 }
 
-// Both passes are compiled for each kind of vectors that a processor may have; the bits are the same. What they call is inlined:
-// a function of its own would have the vectors of the whole build.
+// Both passes are compiled for each vector instruction set that a processor may have; the results are bit-identical.
+// The functions they call are inlined, because a separate function would be compiled for the baseline target features.
 
 struct Forward<'a> {
     layer: &'a PooledConv,

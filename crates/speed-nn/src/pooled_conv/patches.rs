@@ -1,16 +1,16 @@
 //! The convolution as a product with a matrix of patches, for any maps.
 //!
-//! The patches under the kernel are copied into one matrix, a block of maps at a time. The four patches of one pooling
-//! window are neighbours, and so are the four values that pooling compares.
+//! The patches under the kernel are copied into one matrix, one block of maps at a time. The four patches of one
+//! pooling window are neighbours, and so are the four values that pooling compares.
 
 use super::pool::{POOL, pool, spread_neighbours};
 use super::{PooledConv, PooledConvTrace, PooledWindows};
 use crate::matrix::{Matrix, multiply};
 
-/// Values of the patches that are in work at a time: 1 MiB.
+/// Values of the patches processed at a time: 1 MiB.
 const BLOCK_VALUES: usize = 1 << 18;
 
-/// Values of one block of maps. It keeps its memory.
+/// Values of one block of maps. Reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Work {
     patches: Matrix,
@@ -20,7 +20,7 @@ pub(super) struct Work {
     weight_part: Matrix,
 }
 
-/// [`PooledConv::forward`] into an output of the right size.
+/// Computes [`PooledConv::forward`] into an output of the right size.
 pub(super) fn forward(layer: &PooledConv, maps: &[f32], trace: &mut PooledConvTrace) {
     let (windows, outputs) = (&layer.windows, layer.outputs());
     let PooledConvTrace { output, choice, patches: Work { patches, convolved, .. }, .. } = trace;
@@ -35,7 +35,7 @@ pub(super) fn forward(layer: &PooledConv, maps: &[f32], trace: &mut PooledConvTr
     }
 }
 
-/// [`PooledConv::backward`] into a gradient of the weights that is zero.
+/// Computes [`PooledConv::backward`] into a gradient of the weights that is zero.
 pub(super) fn backward(
     layer: &PooledConv,
     maps: &[f32],
@@ -61,17 +61,17 @@ pub(super) fn backward(
     }
 }
 
-/// Values of the maps that go through the layer together: as many as keep their patches within a core's own cache.
+/// Returns the number of values of the maps processed together, chosen so that their patches fit a core's own cache.
 fn block_len(windows: &PooledWindows) -> usize {
     windows.map_len() * (BLOCK_VALUES / (POOL * windows.pooled_positions() * windows.patch_len())).max(1)
 }
 
-/// Writes the patches of whole `maps`, one a row.
+/// Writes the patches of complete `maps`, one per row.
 fn extract(windows: &PooledWindows, maps: &[f32], patches: &mut Matrix) {
     let images = maps.len() / windows.map_len();
     patches.resize(POOL * images * windows.pooled_positions(), windows.patch_len());
     let (patches, length) = (patches.values_mut(), windows.run_len());
-    // A short run of a length that the compiler knows is a few instructions, any other a call.
+    // A short run of a length that the compiler knows takes a few instructions; any other run takes a call.
     match length {
         3 => for_each_run(windows, images, |patch, map| copy::<3>(&mut patches[patch..], &maps[map..])),
         5 => for_each_run(windows, images, |patch, map| copy::<5>(&mut patches[patch..], &maps[map..])),
@@ -83,7 +83,7 @@ fn extract(windows: &PooledWindows, maps: &[f32], patches: &mut Matrix) {
     }
 }
 
-/// Adds the values of all patches to the places of whole `maps` that they come from.
+/// Adds the values of all patches to the positions of complete `maps` that they come from.
 fn add_back(windows: &PooledWindows, patches: &Matrix, maps: &mut [f32]) {
     let (patches, length) = (patches.values(), windows.run_len());
     for_each_run(windows, maps.len() / windows.map_len(), |patch, map| {
@@ -93,9 +93,9 @@ fn add_back(windows: &PooledWindows, patches: &Matrix, maps: &mut [f32]) {
     });
 }
 
-/// Calls `run(patch, map)` for every run of consecutive values that all patches of `images` maps consist of: where it
-/// starts in the matrix of patches and where in the maps. Patches are in the order image, pooled row, pooled column,
-/// position in the pooling window.
+/// Calls `run(patch, map)` for every run of consecutive values in all patches of `images` maps, with the start of the
+/// run in the matrix of patches and in the maps. Patches are in the order image, pooled row, pooled column, position in
+/// the pooling window.
 #[inline(always)]
 fn for_each_run(windows: &PooledWindows, images: usize, mut run: impl FnMut(usize, usize)) {
     let mut patch = 0;
@@ -109,7 +109,7 @@ fn for_each_run(windows: &PooledWindows, images: usize, mut run: impl FnMut(usiz
     }
 }
 
-/// Returns the first `N` values.
+/// Copies the first `N` values.
 #[inline(always)]
 fn copy<const N: usize>(to: &mut [f32], from: &[f32]) {
     if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk::<N>()) {

@@ -2,17 +2,17 @@
 
 use crate::matrix::Matrix;
 
-/// Values that pooling compares: 2 x 2.
+/// Number of values that pooling compares: 2 x 2.
 pub(super) const POOL: usize = 4;
 
-/// Outputs that are computed together: one vector register.
+/// Number of outputs computed together: one vector register.
 pub(super) const LANES: usize = 16;
 
-/// The choice of a window that ReLU gave zero: none of its values.
+/// The choice of a window whose output ReLU set to zero: none of its values.
 const NONE: u32 = POOL as u32;
 
-/// Pools the values of one window, of as many outputs as there are biases. Leaves in `choice` which of the four each
-/// output is.
+/// Pools the values of one window, with one output per bias. Records in `choice` which of the four values each output
+/// is.
 pub(super) fn pool(values: [&[f32]; POOL], bias: &[f32], output: &mut [f32], choice: &mut [u32]) {
     let whole = bias.len() - bias.len() % LANES;
     for first in (0..whole).step_by(LANES) {
@@ -25,7 +25,7 @@ pub(super) fn pool(values: [&[f32]; POOL], bias: &[f32], output: &mut [f32], cho
     }
 }
 
-/// [`pool`] for a number of outputs that the compiler knows.
+/// Pools like [`pool`], for a number of outputs known at compile time.
 #[inline(always)]
 pub(super) fn pool_lanes<const N: usize>(
     values: [&[f32; N]; POOL],
@@ -36,7 +36,7 @@ pub(super) fn pool_lanes<const N: usize>(
     for lane in 0..N {
         let (mut best, mut chosen) = (values[0][lane], 0);
         for (position, values) in (1..).zip(&values[1..]) {
-            // A NaN wins and stays.
+            // A NaN is chosen and kept.
             let greater = values[lane] > best || values[lane].is_nan();
             best = if greater { values[lane] } else { best };
             chosen = if greater { position } else { chosen };
@@ -48,7 +48,8 @@ pub(super) fn pool_lanes<const N: usize>(
     }
 }
 
-/// Returns the gradient of one window's four values, from that of its outputs and what [`pool`] left.
+/// Computes the gradient of one window's four values from the gradient of its outputs and the choice recorded by
+/// [`pool`].
 pub(super) fn spread(gradient: &[f32], choice: &[u32], values: [&mut [f32]; POOL]) {
     for (position, values) in (0..).zip(values) {
         for ((value, g), c) in values.iter_mut().zip(gradient).zip(choice) {
@@ -57,7 +58,8 @@ pub(super) fn spread(gradient: &[f32], choice: &[u32], values: [&mut [f32]; POOL
     }
 }
 
-/// [`spread`] for all windows of `outputs` outputs, the values of a window in four neighbouring rows of `to`.
+/// Does the same as [`spread`] for all windows of `outputs` outputs; the values of a window are four neighbouring rows
+/// of `to`.
 pub(super) fn spread_neighbours(gradient: &[f32], choice: &[u32], outputs: usize, to: &mut Matrix) {
     to.resize(POOL * gradient.len() / outputs, outputs);
     let results = gradient.chunks_exact(outputs).zip(choice.chunks_exact(outputs));
@@ -68,7 +70,7 @@ pub(super) fn spread_neighbours(gradient: &[f32], choice: &[u32], outputs: usize
     }
 }
 
-/// Adds the gradient of all outputs to that of the bias, as far as ReLU let them through.
+/// Adds the gradient of the outputs that ReLU let through to the gradient of the bias.
 pub(super) fn add_to_bias(gradient: &[f32], choice: &[u32], bias: &mut [f32]) {
     let rows = gradient.chunks_exact(bias.len()).zip(choice.chunks_exact(bias.len()));
     for (gradient, choice) in rows {
@@ -78,13 +80,13 @@ pub(super) fn add_to_bias(gradient: &[f32], choice: &[u32], bias: &mut [f32]) {
     }
 }
 
-/// `N` values from `first` on.
+/// Returns `N` values from `first` on.
 #[inline(always)]
 pub(super) fn lanes<T, const N: usize>(values: &[T], first: usize) -> &[T; N] {
     values[first..].first_chunk().expect("whole registers of outputs")
 }
 
-/// `N` values from `first` on, to change.
+/// Returns `N` mutable values from `first` on.
 #[inline(always)]
 pub(super) fn lanes_mut<T, const N: usize>(values: &mut [T], first: usize) -> &mut [T; N] {
     values[first..].first_chunk_mut().expect("whole registers of outputs")

@@ -4,7 +4,7 @@ use super::pool::{pool, spread};
 use super::{PooledConv, PooledConvTrace};
 use crate::tile_conv::TileConv;
 
-/// Returns the convolution behind a layer, if it is known on this machine and thread.
+/// Returns the convolution of a layer, if this machine and thread support it on tiles.
 pub(super) fn convolution(layer: &PooledConv) -> Option<TileConv> {
     let (windows, [rows, columns]) = (&layer.windows, layer.windows.pooled().map(|size| 2 * size));
     let super::PooledWindows { height, width, channels, kernel } = *windows;
@@ -12,7 +12,7 @@ pub(super) fn convolution(layer: &PooledConv) -> Option<TileConv> {
     convolution.applies(layer.outputs()).then_some(convolution)
 }
 
-/// [`PooledConv::forward`] into an output of the right size.
+/// Computes [`PooledConv::forward`] into an output of the right size.
 pub(super) fn forward(layer: &PooledConv, convolution: TileConv, maps: &[f32], trace: &mut PooledConvTrace) {
     let (windows, outputs) = (&layer.windows, layer.outputs());
     let PooledConvTrace { output, choice, tiles: work, .. } = trace;
@@ -28,7 +28,7 @@ pub(super) fn forward(layer: &PooledConv, convolution: TileConv, maps: &[f32], t
     }
 }
 
-/// [`PooledConv::backward`] into a gradient of the weights that is zero.
+/// Computes [`PooledConv::backward`] into a gradient of the weights that is zero.
 pub(super) fn backward(
     layer: &PooledConv,
     convolution: TileConv,

@@ -1,8 +1,9 @@
-//! Products with a left operand whose rows overlap in memory, read where they lie.
+//! Products with a left operand whose rows overlap in memory and are read in place.
 //!
-//! The windows of a convolution are such rows: in maps stored pixel by pixel every row of a window is one run of values,
-//! and the next window's begins a pixel further. Copied out they would be as many times the maps as a window has pixels;
-//! here every value is split once and tiles are loaded from places that overlap.
+//! The windows of a convolution are such rows: in maps stored pixel by pixel every row of a window is one run of
+//! values, and the next window's run begins a pixel further. A copy of all windows would multiply the size of the maps
+//! by the number of pixels in a window. Here every value is split once, and tiles are loaded from overlapping
+//! positions.
 
 use std::arch::asm;
 use std::arch::x86_64::{_mm512_loadu_ps, _mm512_store_si512};
@@ -19,7 +20,7 @@ const GROUP: usize = 4;
 #[repr(C, align(64))]
 struct Line([u16; DEPTH]);
 
-/// Values split into high and low parts, to be read from any place. Keeps its memory.
+/// Values split into high and low parts, readable from any position. Reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
     high: Vec<Line>,
@@ -27,10 +28,10 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Takes `values` behind `front` zeros and before zeros, `length` values in all.
+    /// Stores `front` zeros, then `values`, then zeros up to a total of `length` values.
     ///
     /// # Panics
-    /// When `front` is not a multiple of 32, `length` too small, or the tiles are not [`available`].
+    /// If `front` is not a multiple of 32, `length` is too small, or the tiles are not [`available`].
     pub(crate) fn write(&mut self, front: usize, values: &[f32], length: usize) {
         assert!(available() && front.is_multiple_of(DEPTH) && front + values.len() <= length, "whole lines of zeros");
         self.clear(length);
@@ -40,15 +41,16 @@ impl Parts {
         let lines = self.high.iter_mut().zip(&mut self.low).skip(front / DEPTH);
         for ((high, low), values) in lines.zip(whole.iter().chain((!rest.is_empty()).then_some(&last))) {
             let (halves, _) = values.as_chunks::<SIDE>();
-            // SAFETY: tiles are available, and with them the instructions.
+            // SAFETY: tiles are available, which implies these instructions.
             unsafe { split_line([&halves[0], &halves[1]], high, low) };
         }
     }
 
-    /// Takes the columns of rows of `columns` values, one after the other, each before zeros and `length` values long.
+    /// Stores the columns of rows of `columns` values one after the other, each padded with zeros to `length` values.
     ///
     /// # Panics
-    /// When `columns` is not a multiple of 16 or `length` of 32, `length` too small, or the tiles are not [`available`].
+    /// If `columns` is not a multiple of 16, `length` is not a multiple of 32 or too small, or the tiles are not
+    /// [`available`].
     pub(crate) fn write_columns(&mut self, rows: &[f32], columns: usize, length: usize) {
         assert!(available() && columns.is_multiple_of(SIDE) && length.is_multiple_of(DEPTH), "whole tiles");
         assert!(rows.len() <= columns * length, "columns longer than they may be");
@@ -62,7 +64,7 @@ impl Parts {
                     let to = &mut squares[row / SIDE].0[row % SIDE];
                     to.iter_mut().zip(&values[first..]).for_each(|(to, value)| *to = value.to_bits());
                 }
-                // SAFETY: tiles are available, and with them the instructions.
+                // SAFETY: tiles are available, which implies these instructions.
                 unsafe { split_columns(&squares, to) };
             }
         }
@@ -81,11 +83,11 @@ impl Parts {
     }
 }
 
-/// High and low parts of 32 values.
+/// Splits 32 values into high and low parts.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 fn split_line([a, b]: [&[f32; SIDE]; 2], high: &mut Line, low: &mut Line) {
-    // SAFETY: 16 values of 4 bytes are read, each, and lines of 64 bytes, aligned to 64, written.
+    // SAFETY: reads 16 values of 4 bytes from each array, and writes lines of 64 bytes, aligned to 64.
     unsafe {
         let [upper, rest] = split(_mm512_loadu_ps(a.as_ptr()), _mm512_loadu_ps(b.as_ptr()));
         _mm512_store_si512(high.0.as_mut_ptr().cast(), upper);
@@ -93,7 +95,7 @@ fn split_line([a, b]: [&[f32; SIDE]; 2], high: &mut Line, low: &mut Line) {
     }
 }
 
-/// High and low parts of the 16 columns of 32 rows, one column a line.
+/// Splits the 16 columns of 32 rows into high and low parts, one column per line.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 fn split_columns<'a>(rows: &[Tile; 2], lines: impl Iterator<Item = (&'a mut Line, &'a mut Line)>) {
     let mut columns = [ZERO; 2];
@@ -105,10 +107,10 @@ fn split_columns<'a>(rows: &[Tile; 2], lines: impl Iterator<Item = (&'a mut Line
     }
 }
 
-/// The right operand, packed. Keeps its memory.
+/// The packed right operand. Reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Right {
-    /// Panel by panel.
+    /// In the order of panels.
     packed: Vec<Step>,
     steps: usize,
     columns: usize,
@@ -120,12 +122,12 @@ impl Right {
         self.columns
     }
 
-    /// Packs `columns` columns: step by step, those rows of a view `[columns, inner]` that begin at a place along its inner
-    /// size, 32 or as many as there are, with zeros beyond its end.
+    /// Packs `columns` columns. Each step packs up to 32 values along the inner dimension of a view `[columns, inner]`,
+    /// from the given position on, with zeros beyond its end.
     ///
     /// # Panics
-    /// When a view has not `columns` rows or ends before a step, `columns` is not a multiple of 16, or the tiles are not
-    /// [`available`].
+    /// If a view does not have `columns` rows or ends before a step, `columns` is not a multiple of 16, or the tiles
+    /// are not [`available`].
     pub(crate) fn pack<'a>(&mut self, columns: usize, steps: impl ExactSizeIterator<Item = (View<'a>, usize)>) {
         assert!(available() && columns.is_multiple_of(SIDE), "whole tiles");
         let panels = columns.div_ceil(PANEL);
@@ -135,7 +137,7 @@ impl Right {
             assert!(view.shape[0] == columns && inner_start < view.shape[1], "a step of the right operand");
             for panel in 0..panels {
                 let to = &mut self.packed[panel * self.steps + step];
-                // SAFETY: tiles are available, and with them the instructions.
+                // SAFETY: tiles are available, which implies these instructions.
                 unsafe { pack_step(to, view, [panel * PANEL, inner_start], RowsAre::Pairs) };
             }
         }
@@ -151,20 +153,20 @@ pub(crate) struct Rows<'a> {
     pub(crate) offsets: &'a [usize],
 }
 
-/// The treatment of the values that a product finds in its place.
+/// The treatment of the values already in the place of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
     Replaced,
     AddedTo,
 }
 
-/// For every `[begin, row]` of `tiles`, puts the product of the tile that begins at value `begin` with the right operand
-/// into the 16 rows of `out` from `row` on, or adds it there. `out` has as many columns as the right operand; no two tiles
-/// have a row in common.
+/// For every `[begin, row]` of `tiles`, computes the product of the tile that begins at value `begin` with the right
+/// operand, and writes it to the 16 rows of `out` from `row` on, or adds it there. `out` has the columns of the right
+/// operand; no two tiles share a row.
 ///
 /// # Panics
-/// When a tile ends beyond the left operand or the rows of `out`, the steps or columns differ in number, there is no step,
-/// or the tiles are not [`available`].
+/// If a tile ends beyond the left operand or the rows of `out`, the numbers of steps or columns differ, there are no
+/// steps, or the tiles are not [`available`].
 pub(crate) fn multiply(
     out: &mut Matrix,
     before: Before,
@@ -177,7 +179,7 @@ pub(crate) fn multiply(
     assert_eq!((left.offsets.len(), out.columns), (right.steps, right.columns), "steps and columns of a product");
     let _tiles = Tiles::configured();
     while let Some(first) = tiles.next() {
-        // A group that is not full does its last tile again, to the same place.
+        // A group that is not full repeats its last tile, with the same destination.
         let mut group = [first; GROUP];
         let mut count = 1;
         for tile in tiles.by_ref().take(GROUP - 1) {
@@ -198,11 +200,11 @@ pub(crate) fn multiply(
                 to: group.map(|[_, row]| out.values.as_mut_ptr().wrapping_add(row * out.columns + panel * PANEL)),
             };
             let columns = out.columns;
-            // SAFETY: the assertions found all rows of all tiles and of their products; tiles are configured.
+            // SAFETY: the assertions checked all rows of all tiles and of their products; tiles are configured.
             unsafe {
                 if columns - panel * PANEL >= PANEL {
                     multiply_by_panel(&places, 0, before, left, right, columns);
-                    // Done again, the first half would be added to twice.
+                    // A repeated first half would be added twice.
                     if count > GROUP / 2 {
                         multiply_by_panel(&places, 1, before, left, right, columns);
                     }
@@ -214,7 +216,7 @@ pub(crate) fn multiply(
     }
 }
 
-/// Starts of the tiles of a group and of their products.
+/// The start addresses of the tiles of a group and of their products.
 #[repr(C)]
 struct Places {
     high: [*const u16; GROUP],
@@ -222,7 +224,7 @@ struct Places {
     to: [*mut f32; GROUP],
 }
 
-/// The instruction that loads a tile of the left operand, from so many bytes into [`Places`].
+/// The instruction that loads a tile of the left operand, whose address is at the given byte offset in [`Places`].
 macro_rules! load_left {
     ($tile:literal, $place:literal) => {
         concat!(
@@ -235,14 +237,14 @@ macro_rules! load_left {
     };
 }
 
-/// The instruction that moves a sum from or to its product, from so many bytes into [`Places`].
+/// The instruction that moves a sum from or to its product, whose address is at the given byte offset in [`Places`].
 macro_rules! move_sum {
     ($place:literal, $instruction:literal) => {
         concat!("mov {at}, [{places} + ", $place, "]\n", $instruction)
     };
 }
 
-/// Adds up products step by step in tiles 0 to 3, which it loads before and stores after all steps.
+/// Sums products step by step in tiles 0 to 3, which it loads before the first step and stores after the last.
 macro_rules! add_up {
     (
         load: [$($load:expr),*], step: [$($step:expr),*], store: [$($store:expr),*],
@@ -277,8 +279,9 @@ macro_rules! add_up {
 /// Multiplies the first or second half of a group of tiles by a panel.
 ///
 /// # Safety
-/// From every place of `places`, 16 rows `left.stride` values apart may be read at all offsets of `left`, and 16 rows
-/// of 32 values, `columns` values apart, written; `right` has a step for each of these offsets; tiles are configured.
+/// From every address in `places`, 16 rows `left.stride` values apart are readable at all offsets of `left`, and 16
+/// rows of 32 values, `columns` values apart, are writable. `right` has a step for each of these offsets; tiles are
+/// configured.
 unsafe fn multiply_by_panel(
     places: &Places,
     half: usize,
@@ -289,8 +292,7 @@ unsafe fn multiply_by_panel(
 ) {
     assert!(right.len() == left.offsets.len() && !right.is_empty() && half < 2);
     let places = std::ptr::from_ref(places).cast::<u8>().wrapping_add(half * 16);
-    // SAFETY: the loop reads one offset and one `Step`, 4096 bytes, a round; what else is read and written is the
-    // caller's promise.
+    // SAFETY: each iteration reads one offset and one `Step`, 4096 bytes; the caller guarantees the other accesses.
     unsafe {
         add_up!(
             load: [
@@ -314,7 +316,7 @@ unsafe fn multiply_by_panel(
     }
 }
 
-/// High high', high low' and low high' of one tile with half a step in tiles 6 and 7, added to `$sum`.
+/// Adds high high', high low' and low high' of one tile and the half step in tiles 6 and 7 to `$sum`.
 macro_rules! multiply_half_step {
     ($sum:literal, high: $high:literal, low: $low:literal) => {
         concat!(
@@ -335,11 +337,11 @@ macro_rules! multiply_half_step {
 /// Multiplies a group of tiles by the first half of a panel.
 ///
 /// # Safety
-/// As for [`multiply_by_panel`], with rows of 16 values to write.
+/// As for [`multiply_by_panel`], but with writable rows of 16 values.
 unsafe fn multiply_by_half(places: &Places, before: Before, left: Rows<'_>, right: &[Step], columns: usize) {
     assert!(right.len() == left.offsets.len() && !right.is_empty());
-    // SAFETY: the loop reads one offset and half of one `Step`, 4096 bytes, a round; what else is read and written is
-    // the caller's promise.
+    // SAFETY: each iteration reads one offset and half of one `Step`, 4096 bytes; the caller guarantees the other
+    // accesses.
     unsafe {
         add_up!(
             load: [
@@ -373,8 +375,8 @@ mod tests {
     use rand::RngExt;
     use speed_random::Streams;
 
-    /// Against the definition, in f64: full and partial groups of tiles, whole and half panels, from values as they are and
-    /// from columns of rows.
+    /// Compares with the definition in f64: full and partial groups of tiles, full and half panels, from plain values
+    /// and from columns of rows.
     #[test]
     #[expect(clippy::print_stderr, reason = "a skipped test says so")]
     fn products_are_those_of_the_rows_where_they_lie() {

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use super::{DEPTH, PANEL, SIDE};
 use crate::matrix::View;
 
-/// Steps that memory is asked for ahead of packing it.
+/// The number of steps by which memory is prefetched before packing.
 const AHEAD: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Tile(pub(super) [[u32; SIDE]; SIDE]);
 
 pub(super) const ZERO: Tile = Tile([[0; SIDE]; SIDE]);
 
-/// One step along the inner size in one panel: high parts of both tiles, then low parts.
+/// One step along the inner dimension in one panel: the high parts of both tiles, then the low parts.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Step {
@@ -22,17 +22,17 @@ pub(super) struct Step {
     pub(super) low: [Tile; 2],
 }
 
-/// The matrix whose rows the pairs of values are.
+/// The meaning of the rows of a tile of pairs of values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowsAre {
     /// Rows of the left operand.
     Lanes,
-    /// Pairs along the inner size, for the right operand.
+    /// Pairs along the inner dimension, for the right operand.
     Pairs,
 }
 
-/// Packs `panels` panels of `view` `[lanes, inner]`, the lanes from `first` on, with zeros beyond its end, into the
-/// beginning of `packed`. Adds to `squares` the sums of squares of every lane, if lanes are neighbours in memory.
+/// Packs `panels` panels of `view` `[lanes, inner]`, starting from lane `first`, with zeros beyond its end, into the
+/// beginning of `packed`. Adds the sum of squares of every lane to `squares` if lanes are neighbours in memory.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub(super) fn pack<'a>(
     packed: &'a mut Vec<Step>,
@@ -57,7 +57,7 @@ pub(super) fn pack<'a>(
             }
         }
     };
-    // In the order of the memory that is read.
+    // In memory order.
     if view.strides[1] == 1 {
         (0..panels).for_each(|panel| (0..steps).for_each(|step| pack_at(panel, step)));
     } else {
@@ -66,8 +66,8 @@ pub(super) fn pack<'a>(
     packed
 }
 
-/// Packs the values of `view` `[lanes, inner]` from `[first, inner_start]` on. Returns the sums of squares of the lanes, if these are
-/// neighbours in memory, else zeros.
+/// Packs the values of `view` `[lanes, inner]` from `[first, inner_start]` on. Returns the sums of squares of the lanes
+/// if these are neighbours in memory, otherwise zeros.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub(super) fn pack_step(
     step: &mut Step,
@@ -100,7 +100,7 @@ pub(super) fn pack_step(
     squares
 }
 
-/// High and low parts, one row a lane, of values that are neighbours along the inner size.
+/// Splits values that are neighbours along the inner dimension into high and low parts, one row per lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 fn split_lanes([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes: usize, depth: usize) {
@@ -112,15 +112,15 @@ fn split_lanes([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes
         let ahead = at.wrapping_add(AHEAD * DEPTH);
         prefetch(ahead);
         prefetch(ahead.wrapping_add(SIDE));
-        // SAFETY: the masks let only values of this lane be read, which the assertion found in the slice.
+        // SAFETY: the masks restrict the read to values of this lane, which the assertion found in the slice.
         let [a, b] =
             unsafe { [_mm512_maskz_loadu_ps(masks[0], at), _mm512_maskz_loadu_ps(masks[1], at.wrapping_add(SIDE))] };
         store([high, low], lane, split(a, b));
     }
 }
 
-/// High and low parts, one row a pair along the inner size, of values that are neighbours along the lanes. Returns the sum of
-/// squares of every lane.
+/// Splits values that are neighbours along the lanes into high and low parts, one row per pair along the inner
+/// dimension. Returns the sum of squares of every lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 fn split_pairs([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes: usize, depth: usize) -> __m512 {
@@ -135,7 +135,7 @@ fn split_pairs([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes
     };
     assert!(lanes == 0 || (depth - 1) * stride + lanes <= values.len());
     let mut squares = [_mm512_setzero_ps(); 2];
-    // SAFETY: 64 bytes are read of an array of 64.
+    // SAFETY: reads 64 bytes of a 64-byte array.
     let interleave = unsafe { _mm512_loadu_si512(INTERLEAVE.as_ptr().cast()) };
     let within = mask(lanes);
     for pair in 0..SIDE {
@@ -144,7 +144,8 @@ fn split_pairs([high, low]: [&mut Tile; 2], values: &[f32], stride: usize, lanes
         let ahead = at.wrapping_add(AHEAD * DEPTH * stride);
         prefetch(ahead);
         prefetch(ahead.wrapping_add(stride));
-        // SAFETY: the masks let only lanes of rows within the depth be read, which the assertion found in the slice.
+        // SAFETY: the masks restrict the read to lanes of rows within the depth, which the assertion found in the
+        // slice.
         let [a, b] =
             unsafe { [_mm512_maskz_loadu_ps(masks[0], at), _mm512_maskz_loadu_ps(masks[1], at.wrapping_add(stride))] };
         squares = [_mm512_fmadd_ps(a, a, squares[0]), _mm512_fmadd_ps(b, b, squares[1])];
@@ -165,20 +166,20 @@ fn store(tiles: [&mut Tile; 2], row: usize, parts: [__m512i; 2]) {
     }
 }
 
-/// Returns the first `count` of 16.
+/// Returns a mask of the first `count` of 16 lanes.
 #[inline]
 fn mask(count: usize) -> u16 {
     if count >= SIDE { u16::MAX } else { (1 << count) - 1 }
 }
 
-/// Asks for the memory at `at`, which need not exist.
+/// Prefetches the memory at `at`, which need not exist.
 #[inline]
 fn prefetch(at: *const f32) {
-    // SAFETY: a hint, which neither reads nor faults.
+    // SAFETY: a prefetch neither reads nor faults.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
 }
 
-/// Returns the nearest bfloat16 of 32 values, those of `a` first, and of what this leaves of them.
+/// Returns the nearest bfloat16 of 32 values, those of `a` first, and the nearest bfloat16 of the remainders.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub(super) fn split(a: __m512, b: __m512) -> [__m512i; 2] {
