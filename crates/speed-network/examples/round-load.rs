@@ -1,12 +1,13 @@
-//! A server of a round under load: a thousand teachers, and a hundred that are hostile.
+//! Load test of a round's server: a thousand teachers, and a hundred hostile parties.
 //!
 //! ```console
 //! $ cargo build --release --workspace && cargo run --release -p speed-network --example round-load
 //! ```
 //!
-//! Starts `speed serve` as a process, uploads the messages of 1000 teachers (100 queries of ten classes, without proofs) 100 at a time, once calmly, and once
-//! while the server is killed ten times and a hundred parties of the roster send what is malformed, another's, too long or too slow. Prints a table; fails if
-//! a message is lost or counted twice. `--teachers N` changes the number.
+//! Starts `speed serve` as a process and uploads the messages of 1000 teachers (100 queries of ten classes, without
+//! proofs), 100 at a time. It does so twice: once undisturbed, and once while the server is killed ten times and a
+//! hundred parties of the roster send messages that are malformed, stolen, too long or too slow. Prints a table; fails
+//! if a message is lost or counted twice. `--teachers N` changes the number of teachers.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports")]
 
 mod load {
@@ -24,16 +25,16 @@ use load::round::Round;
 use load::server::Server;
 use speed_aggregation::{LogEvent, RoundLog};
 
-/// Uploads at a time.
+/// Concurrent uploads.
 const AT_A_TIME: usize = 100;
-/// How often the server is killed.
+/// Number of times that the server is killed.
 const KILLS: usize = 10;
 
-/// What one run measured.
+/// The measurements of one run.
 struct Measured {
     uploads: usize,
     seconds: f64,
-    /// Seconds of every upload, from the connection to the receipt, in order.
+    /// Seconds of every upload, from the connection to the receipt, sorted.
     times: Vec<f64>,
     connections: usize,
     peak_mib: u64,
@@ -75,7 +76,7 @@ impl Measured {
     }
 }
 
-/// Uploads all messages to a server with an empty registry, killing it so many times.
+/// Uploads all messages to a server with an empty registry, which is killed `kills` times.
 fn run(round: &Round, name: &str, kills: usize) -> Result<Measured, Box<dyn Error>> {
     eprintln!("{name}");
     let mut server = Server::start(round, name)?;
@@ -98,7 +99,7 @@ fn run(round: &Round, name: &str, kills: usize) -> Result<Measured, Box<dyn Erro
                         times.push(begun.elapsed().as_secs_f64());
                         done.fetch_add(1, Ordering::Relaxed);
                         if kills > 0 {
-                            // So that there is always somebody when the server dies.
+                            // Ensures that some teachers are connected when the server is killed.
                             std::thread::sleep(Duration::from_millis(500));
                         }
                     }

@@ -1,4 +1,4 @@
-//! What teachers and student do at a round's server.
+//! The requests of teachers and student to a round's server.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::routes::{LENGTH, OFFSET, RoundState};
 pub struct ClientOptions {
     /// The party's signing key.
     pub signing_key: PathBuf,
-    /// The round's file, which says who the server is.
+    /// The round's file, which identifies the server.
     pub round: PathBuf,
     /// The server's address, `host:port`.
     pub server: String,
-    /// The time for which a server that cannot be reached, is busy or is not done is asked again.
+    /// How long to retry a server that is unreachable, busy or not finished.
     pub patience: Duration,
 }
 
@@ -35,9 +35,9 @@ pub struct SendReport {
     pub round: String,
     /// Bytes of the message.
     pub bytes: usize,
-    /// Connections that it took.
+    /// Number of connections used.
     pub connections: usize,
-    /// The server's receipt.
+    /// The file with the server's receipt.
     pub receipt: PathBuf,
 }
 
@@ -46,17 +46,17 @@ pub struct SendReport {
 pub struct FetchReport {
     /// The round's id.
     pub round: String,
-    /// The file.
+    /// The file written.
     pub out: PathBuf,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: usize,
 }
 
-/// Sends a teacher's message and writes the server's receipt. An upload that breaks is taken up again where it was; the same message may be sent any number
-/// of times, and counts once.
+/// Sends a teacher's message and writes the server's receipt. An interrupted upload resumes. The same message may be
+/// sent any number of times, and counts once.
 ///
 /// # Errors
-/// If a file is missing or does not fit, the server cannot be reached in time, or it refuses the message.
+/// If a file is missing or does not match, the server cannot be reached in time, or it refuses the message.
 pub fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> Result<SendReport, NetworkError> {
     let caller = Caller::new(options)?;
     let bytes = read_message(message, &caller.file)?;
@@ -73,10 +73,11 @@ pub fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> Result<S
     Ok(SendReport { round, bytes: bytes.len(), connections, receipt: receipt.to_path_buf() })
 }
 
-/// Fetches the result of a round, which the server gives to its student, waiting for it if need be.
+/// Fetches the result of a round, which the server gives only to the student. Waits for the result if necessary.
 ///
 /// # Errors
-/// If a file is missing or does not fit, the server cannot be reached in time or has no result by then, or the result is not the round's.
+/// If a file is missing or does not match, the server cannot be reached in time or has no result by then, or the result
+/// is not the round's.
 pub fn fetch(options: &ClientOptions, out: &Path) -> Result<FetchReport, NetworkError> {
     let caller = Caller::new(options)?;
     let most = SignedResult::size(caller.file.round());
@@ -84,7 +85,7 @@ pub fn fetch(options: &ClientOptions, out: &Path) -> Result<FetchReport, Network
     let result = SignedResult::from_bytes(&bytes).map_err(|_| caller.refused(Fault::Answer { expected: "result" }))?;
     check_result(&result, &caller.file).map_err(RolesError::input(out))?;
     write_once(out, &bytes)?;
-    // It is here, whether the server hears of it or not.
+    // The result has arrived even if the server does not learn of it.
     let _ = caller.ask(async |caller| {
         let mut connection = caller.connect().await?;
         Ok::<Reply, Fault>(connection.request(Method::PUT, "/v3/fetched", &[], Bytes::new(), SMALL).await?)
@@ -92,10 +93,10 @@ pub fn fetch(options: &ClientOptions, out: &Path) -> Result<FetchReport, Network
     Ok(FetchReport { round: caller.file.id().to_hex(), out: out.to_path_buf(), bytes: bytes.len() })
 }
 
-/// Fetches the log of a round, which the server gives to all its parties.
+/// Fetches the log of a round, which the server gives to every party.
 ///
 /// # Errors
-/// If a file is missing or does not fit, the server cannot be reached in time, or what it gives is no log.
+/// If a file is missing or does not match, the server cannot be reached in time, or the reply is not a log.
 pub fn fetch_log(options: &ClientOptions, out: &Path) -> Result<FetchReport, NetworkError> {
     let caller = Caller::new(options)?;
     let bytes = caller.ask(async |caller| caller.download("/v3/log", RoundLog::MAX_BYTES).await)?;
@@ -107,18 +108,18 @@ pub fn fetch_log(options: &ClientOptions, out: &Path) -> Result<FetchReport, Net
 /// Connects a party to its round's server.
 ///
 /// # Errors
-/// If a file is missing or does not fit, or the server cannot be reached or is another.
+/// If a file is missing or does not match, the server cannot be reached, or it is a different server.
 pub async fn connect(options: &ClientOptions) -> Result<Client, NetworkError> {
     let caller = Caller::new(options)?;
     caller.connect().await.map_err(|fault| caller.refused(fault))
 }
 
-/// Bytes of an answer that is no file.
+/// Maximum bytes of a reply that is not a file.
 const SMALL: usize = 16 << 10;
-/// Time for a connection or a request.
+/// Timeout of a connection or a request.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A party that asks a server.
+/// A party that sends requests to a server.
 struct Caller {
     file: RoundFile,
     server: String,
@@ -141,7 +142,7 @@ impl Caller {
         NetworkError::Refused { server: self.server.clone(), fault: fault.into() }
     }
 
-    /// Asks until there is an answer, a refusal, or no patience left; pauses grow by halves from a tenth of a second to five.
+    /// Retries until there is an answer, a refusal, or no time left. Pauses grow by a factor of 1.5 from 0.1 s to 5 s.
     fn ask<T>(&self, mut ask: impl AsyncFnMut(&Self) -> Result<T, Fault>) -> Result<T, NetworkError> {
         self.once(async |this| {
             let (start, mut pause) = (Instant::now(), Duration::from_millis(100));
@@ -174,7 +175,7 @@ impl Caller {
         Ok(Client::connect(&self.server, self.tls.clone(), TIMEOUT).await?)
     }
 
-    /// Checks that the server serves this round, and not another of its own.
+    /// Checks that the server serves this round and not another of its rounds.
     async fn check_round(&self, connection: &mut Client) -> Result<(), Fault> {
         let reply = connection.request(Method::GET, "/v3/round", &[], Bytes::new(), SMALL).await?;
         let state: RoundState =
@@ -224,7 +225,7 @@ impl Caller {
     }
 }
 
-/// Reads how many bytes the server has.
+/// Parses the number of bytes that the server has.
 fn offset(reply: &Reply) -> Result<usize, Fault> {
     let text = std::str::from_utf8(&reply.body).ok();
     text.and_then(|text| text.parse().ok()).ok_or(Fault::Answer { expected: "offset" })

@@ -1,4 +1,4 @@
-//! The desk of a round: what its requests share.
+//! The state shared by the requests of a round.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,33 +17,33 @@ use crate::refused::Refused;
 use crate::stage::Stage;
 use crate::uploads::Uploads;
 
-/// The desk of a round: what its requests share.
+/// The state shared by the requests of a round.
 pub(crate) struct Desk {
     pub(crate) server: Arc<RoundServer>,
     pub(crate) keeper: KeeperHandle,
     pub(crate) received: watch::Receiver<usize>,
     pub(crate) stage: watch::Receiver<Stage>,
-    /// Told when the student has the result.
+    /// Set when the student has the result.
     pub(crate) fetched: watch::Sender<bool>,
     pub(crate) uploads: Arc<Uploads>,
     pub(crate) refused: Refused,
     pub(crate) rates: Rates,
-    /// Lines about the refused messages of a party in the log of the program.
+    /// Rate limits of the lines about refused messages of a party in the program's log.
     pub(crate) lines: Rates,
     pub(crate) limits: Limits,
-    /// Checks of proofs at a time: one for each thread.
+    /// Concurrent checks of proofs: one for each thread.
     pub(crate) checks: Arc<Semaphore>,
     /// Parties with a message that is being sent or checked.
     checking: Mutex<HashSet<[u8; 32]>>,
-    /// The log as it travels, and after how many changes of the registry it was read.
+    /// The encoded log, and the number of changes of the registry after which it was read.
     pub(crate) log: tokio::sync::Mutex<Option<(u64, Bytes)>>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) connections: Arc<Counters>,
 }
 
-/// Lines about refused messages of a party that may come at once.
+/// Log lines about refused messages of a party that may come in a burst.
 const LINES: f64 = 8.0;
-/// Such lines a second that may come all the time.
+/// Sustained rate of such lines, per second.
 const LINE_RATE: f64 = 1.0 / 60.0;
 
 impl Desk {
@@ -74,7 +74,7 @@ impl Desk {
     }
 }
 
-/// A party's turn to send a message and have it checked: one at a time.
+/// A party's permission to send a message and have it checked: one at a time.
 pub(crate) struct Turn {
     desk: Arc<Desk>,
     peer: PeerKey,

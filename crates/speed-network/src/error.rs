@@ -1,4 +1,4 @@
-//! Failures of rounds over a network.
+//! Errors of rounds over a network.
 
 use std::time::Duration;
 
@@ -6,39 +6,39 @@ use speed_core::ExitCode;
 use speed_roles::RolesError;
 use speed_transport::{ClientError, TlsError};
 
-/// A program that stopped.
+/// The reason why a program stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     /// A file, a round, or a step of the round.
     #[error(transparent)]
     Roles(#[from] RolesError),
-    /// An address that nothing can listen on.
+    /// An address that cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address.
         address: String,
-        /// The operating system's word.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// An address that is none.
+    /// An invalid address.
     #[error("cannot {purpose} {found:?}: expected host:port, as aggregator.example:7878")]
     Address {
-        /// What it is for.
+        /// Its purpose.
         purpose: &'static str,
-        /// What was given.
+        /// The address given.
         found: String,
     },
-    /// A server that did not answer within the time that the caller gave.
+    /// A server that did not answer within the caller's time limit.
     #[error("{} (tried for {tried:.0?})", at(server, fault))]
     Unreachable {
         /// The server's address.
         server: String,
         /// The last fault.
         fault: Box<Fault>,
-        /// The time.
+        /// The time limit.
         tried: Duration,
     },
-    /// A server that answered with something else.
+    /// A server that gave another answer than expected.
     #[error("{}", at(server, fault))]
     Refused {
         /// The server's address.
@@ -67,10 +67,10 @@ pub(crate) fn expect_address(purpose: &'static str, address: &str) -> Result<(),
     Err(NetworkError::Address { purpose, found })
 }
 
-/// Says at which server a fault happened.
+/// Describes a fault together with the server where it happened.
 fn at(server: &str, fault: &Fault) -> String {
     match fault {
-        // It says so itself.
+        // The error already names the server.
         Fault::Connection(error) => error.to_string(),
         fault => format!("{server}: {fault}"),
     }
@@ -79,10 +79,10 @@ fn at(server: &str, fault: &Fault) -> String {
 /// A fault of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// A connection that does not come about or breaks, or a server that is another.
+    /// A connection that fails or breaks, or a different server.
     #[error(transparent)]
     Connection(#[from] ClientError),
-    /// A server that asks to come later.
+    /// A server that asks to retry later.
     #[error("is busy: {0}")]
     Busy(String),
     /// A refusal.
@@ -90,21 +90,21 @@ pub enum Fault {
     Status {
         /// The HTTP status.
         status: u16,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// An answer that is none.
+    /// An invalid answer.
     #[error("answers with what is no {expected}")]
     Answer {
-        /// The expected.
+        /// The expected kind of answer.
         expected: &'static str,
     },
     /// A server of another round.
     #[error("serves round {found}, expected {expected}")]
     OtherRound {
-        /// The round asked for.
+        /// The round requested.
         expected: String,
-        /// The server's.
+        /// The server's round.
         found: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The thread that keeps messages: one after another, as many at once as wait.
+//! The thread that stores messages: all waiting messages are written in one step.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,15 +17,15 @@ const BATCH: usize = 256;
 pub(crate) type Kept = Result<Receipt, Refusal>;
 
 enum Order {
-    /// The message comes back if it is to be looked at.
+    /// The message is returned if it still has to be checked.
     Ask(Admitted, oneshot::Sender<Result<Kept, Admitted>>),
     Keep(Admitted, oneshot::Sender<Kept>),
-    /// With the message's SHA-256.
+    /// Includes the message's SHA-256.
     Note(Digest, Refusal, oneshot::Sender<Refusal>),
     Close(oneshot::Sender<()>),
 }
 
-/// The keeper of a round's messages. What it acknowledges is on the disk.
+/// The keeper of a round's messages. Every acknowledged message is on disk.
 pub(crate) struct Keeper {
     orders: Sender<Order>,
     /// Teachers whose messages are kept.
@@ -33,7 +33,7 @@ pub(crate) struct Keeper {
     thread: JoinHandle<Result<(), RolesError>>,
 }
 
-/// The keeper of which everyone can ask.
+/// A cloneable handle for requests to the keeper.
 #[derive(Clone)]
 pub(crate) struct KeeperHandle(Sender<Order>);
 
@@ -48,7 +48,7 @@ impl Keeper {
         KeeperHandle(self.orders.clone())
     }
 
-    /// Returns the error of a keeper that has ended although there may be orders, if it gave one.
+    /// Returns the error of a keeper that ended prematurely, if there is one.
     pub(crate) fn failure(self) -> Option<RolesError> {
         match self.thread.join() {
             Ok(ended) => ended.err(),
@@ -58,28 +58,29 @@ impl Keeper {
 }
 
 impl KeeperHandle {
-    /// Returns what became of a message already, or the message, if it is to be looked at. None if the keeper has ended.
+    /// Returns the earlier decision about a message, or the message if it still has to be checked. `None` if the keeper
+    /// has ended.
     pub(crate) async fn ask(&self, message: Admitted) -> Option<Result<Kept, Admitted>> {
         let (reply, decided) = oneshot::channel();
         self.0.send(Order::Ask(message, reply)).ok()?;
         decided.await.ok()
     }
 
-    /// Keeps a message. None if the keeper has ended.
+    /// Stores a message. `None` if the keeper has ended.
     pub(crate) async fn keep(&self, message: Admitted) -> Option<Kept> {
         let (reply, kept) = oneshot::channel();
         self.0.send(Order::Keep(message, reply)).ok()?;
         kept.await.ok()
     }
 
-    /// Notes in the log that a message was refused, and returns the refusal. None if the keeper has ended.
+    /// Records in the log that a message was refused, and returns the refusal. `None` if the keeper has ended.
     pub(crate) async fn note(&self, message: Digest, refusal: Refusal) -> Option<Refusal> {
         let (reply, noted) = oneshot::channel();
         self.0.send(Order::Note(message, refusal, reply)).ok()?;
         noted.await.ok()
     }
 
-    /// Lets no further message in.
+    /// Stops accepting messages.
     pub(crate) async fn close(&self) {
         let (reply, closed) = oneshot::channel();
         if self.0.send(Order::Close(reply)).is_ok() {
@@ -88,14 +89,14 @@ impl KeeperHandle {
     }
 }
 
-/// The one who waits for what becomes of a message.
+/// A recipient of the decision about a message.
 enum Waiting {
     Asked(oneshot::Sender<Result<Kept, Admitted>>),
     Kept(oneshot::Sender<Kept>),
 }
 
 impl Waiting {
-    /// Tells it. Whoever went away asks again, and gets the same receipt.
+    /// Sends the decision. A client that has disconnected can ask again, and gets the same receipt.
     fn tell(self, kept: Kept) {
         match self {
             Self::Asked(reply) => drop(reply.send(Ok(kept))),
@@ -110,7 +111,7 @@ fn keep(server: &RoundServer, queue: &Receiver<Order>, count: &watch::Sender<usi
     while let Ok(first) = queue.recv() {
         let (mut messages, mut replies, mut closing) = (Vec::new(), Vec::new(), Vec::new());
         let (mut refusals, mut refused) = (Vec::new(), Vec::new());
-        // Whoever waits behind an order to close came too late.
+        // Orders after an order to close came too late.
         for order in std::iter::once(first).chain(queue.try_iter()) {
             match order {
                 Order::Ask(message, reply) if !reception.is_decided(&message) => drop(reply.send(Err(message))),
@@ -132,7 +133,7 @@ fn keep(server: &RoundServer, queue: &Receiver<Order>, count: &watch::Sender<usi
                 break;
             }
         }
-        // An error ends the thread, and drops the replies: nobody is told that a message was kept.
+        // An error ends the thread and drops the replies, so no message is acknowledged.
         let kept = reception.keep(&messages, &refusals)?;
         count.send_replace(reception.received());
         replies.into_iter().zip(kept).for_each(|(reply, kept)| reply.tell(kept));

@@ -1,10 +1,11 @@
 //! Labelling rounds over HTTP and mutual TLS 1.3.
 //!
-//! Over [`speed_transport`]: both sides of a connection show their Ed25519 keys as raw public keys (RFC 7250) and check them against the round's roster: there is no certificate
-//! authority, and a host name says nothing. [`serve`] is the server of one round; teachers [`send`] their messages, the student [`fetch`]es the
-//! result, and every party may [`fetch_log`]. Files are the other transport, with the same checks: [`speed_roles::server::aggregate`].
+//! Both sides of a connection ([`speed_transport`]) present their Ed25519 keys as raw public keys (RFC 7250) and check
+//! them against the round's roster. There is no certificate authority, and host names are not verified. [`serve`] is
+//! the server of one round; teachers [`send`] their messages, the student [`fetch`]es the result, and every party may
+//! [`fetch_log`]. Files are the other transport, with the same checks: [`speed_roles::server::aggregate`].
 //!
-//! docs/protocol.md has every request, docs/threat-models.md says against whom what protects.
+//! docs/protocol.md describes every request, and docs/threat-models.md the protection against each kind of adversary.
 
 mod client;
 mod desk;

@@ -1,4 +1,4 @@
-//! Limits on what clients may take of a server.
+//! Limits on the resources that clients may use.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use crate::pace::Pace;
 /// Limits on connections and requests. The defaults are those of docs/protocol.md.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Of connections.
+    /// Limits on connections.
     pub connections: ConnectionLimits,
-    /// Time without any byte of a body.
+    /// Maximum time without a byte of a body.
     pub idle: Duration,
-    /// The slowest pace of a body.
+    /// The minimum pace of a body.
     pub slowest: Pace,
-    /// Time for a request with its whole body.
+    /// Maximum time of a request including its body.
     pub request: Duration,
-    /// Requests of a party that may come at once.
+    /// Requests that a party may send in a burst.
     pub burst: f64,
-    /// Requests a second of a party that may come all the time.
+    /// Sustained rate of a party's requests, per second.
     pub rate: f64,
-    /// Bytes of unfinished uploads and of messages that are being checked, all in all; at least 16 messages.
+    /// Maximum total bytes of unfinished uploads and of messages being checked; at least 16 messages.
     pub unfinished: usize,
 }
 

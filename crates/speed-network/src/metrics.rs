@@ -1,4 +1,4 @@
-//! Numbers for those who watch a server.
+//! Metrics for monitoring a server.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,18 +9,18 @@ use speed_transport::Counters;
 
 use crate::routes::RoundState;
 
-/// Counters and gauges of a server. None of them says anything of a vote.
+/// Counters and gauges of a server. None of them reveals votes.
 #[derive(Default)]
 pub(crate) struct Metrics {
     pub(crate) limited: Gauge,
-    /// In seconds since 1970, or 0.
+    /// In seconds since 1970, or 0 if there is none.
     pub(crate) deadline: Gauge,
     pub(crate) queries: Gauge,
     pub(crate) answered: Gauge,
     refused: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-/// A number.
+/// A number that can be read and changed concurrently.
 #[derive(Default)]
 pub(crate) struct Gauge(AtomicU64);
 
@@ -44,7 +44,7 @@ impl Metrics {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner).entry(reason).or_default() += 1;
     }
 
-    /// Returns all numbers in the text format of Prometheus, with those that the caller knows.
+    /// Returns all metrics in the text format of Prometheus, including those that the caller supplies.
     pub(crate) fn to_text(&self, state: &RoundState, connections: &Counters) -> String {
         let mut text = String::new();
         let mut one = |name: &str, kind: &str, help: &str, value: u64| {

@@ -1,17 +1,17 @@
-//! The pace of a body.
+//! The minimum pace of a body.
 
 use std::time::{Duration, Instant};
 
-/// The slowest pace at which a body may come: so many bytes in every stretch of so much time.
+/// The minimum pace of a body: `bytes` bytes in every interval of length `every`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Bytes.
+    /// Bytes per interval.
     pub bytes: usize,
-    /// The time in which they must come.
+    /// Length of the interval.
     pub every: Duration,
 }
 
-/// A watch on the pace of one body.
+/// A check of the pace of one body.
 pub(crate) struct Paced {
     slowest: Pace,
     since: Instant,

@@ -1,10 +1,11 @@
-//! The rates of parties.
+//! Rate limits of parties.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Requests that parties may make: a bucket for each, which a request empties by one and time fills.
+/// Token buckets that limit the requests of parties: one bucket per party; each request takes one token, and time adds
+/// tokens.
 pub(crate) struct Rates {
     burst: f64,
     rate: f64,
@@ -16,7 +17,8 @@ impl Rates {
         Self { burst, rate, buckets: Mutex::default() }
     }
 
-    /// Returns whether a party may make a request now. (There are as many buckets as parties in the roster: nobody else gets so far.)
+    /// Returns whether a party may make a request now. (There is at most one bucket per party of the roster, because
+    /// other clients do not pass TLS.)
     pub(crate) fn allow(&self, party: [u8; 32], now: Instant) -> bool {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let (left, last) = buckets.entry(party).or_insert((self.burst, now));

@@ -1,4 +1,4 @@
-//! Messages that were refused.
+//! Refused messages.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use speed_aggregation::TeacherStatus;
 use speed_core::Digest;
 
-/// The messages of each party that were refused: the last ones by SHA-256, so that the same bytes are not checked again, and the number of those
-/// whose proofs did not hold, which cost the server a check each.
+/// The refused messages of each party: the latest by SHA-256, so that the same bytes are not checked again, and the
+/// number of messages with invalid proofs, each of which costs the server a check.
 #[derive(Default)]
 pub(crate) struct Refused(Mutex<HashMap<[u8; 32], OfParty>>);
 
@@ -26,7 +26,7 @@ pub(crate) struct Found {
 }
 
 impl Refused {
-    /// Refusals of a party that are remembered, and checks of its proofs that may fail.
+    /// Number of refusals remembered per party, and of failed proof checks allowed per party.
     const MAX: usize = 8;
 
     /// Returns why a party's message was refused, if it was.
@@ -35,13 +35,13 @@ impl Refused {
         of.get(&party)?.last.iter().find(|found| found.message == message).cloned()
     }
 
-    /// Returns whether a party had as many checks of proofs that did not hold as it may have.
+    /// Returns whether a party has used up its allowed number of failed proof checks.
     pub(crate) fn is_tiresome(&self, party: [u8; 32]) -> bool {
         let of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         of.get(&party).is_some_and(|of| of.unproven >= Self::MAX)
     }
 
-    /// Remembers that a party's message was refused.
+    /// Records that a party's message was refused.
     pub(crate) fn keep(&self, party: [u8; 32], message: Digest, reason: &'static str, words: String) {
         let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of = of.entry(party).or_default();
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(remembered, [[false; 2].as_slice(), &[true; 8]].concat());
         assert_eq!(refused.find([1; 32], message(9)).map(|found| found.words), Some("9".to_owned()));
         assert_eq!(refused.find([2; 32], message(9)), None);
-        // Other refusals cost nothing.
+        // Other refusals are not limited.
         (0..10).for_each(|index| refused.keep([2; 32], message(index), "duplicate", String::new()));
         assert_eq!([refused.is_tiresome([1; 32]), refused.is_tiresome([2; 32])], [true, false]);
     }

@@ -24,12 +24,12 @@ use crate::pace::Paced;
 use crate::stage::Stage;
 use crate::uploads::{NotNow, Whole};
 
-/// The header of the place in a file from which on a request has its bytes.
+/// The header with the offset in the file at which the request's bytes start.
 pub(crate) const OFFSET: &str = "upload-offset";
-/// The header of the number of bytes of a whole file.
+/// The header with the total number of bytes of a file.
 pub(crate) const LENGTH: &str = "upload-length";
 
-/// The state of a round, as its parties may know it.
+/// The public state of a round, visible to its parties.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RoundState {
     pub(crate) round: String,
@@ -39,7 +39,7 @@ pub(crate) struct RoundState {
     pub(crate) minimum: usize,
 }
 
-/// Returns the requests of parties.
+/// Returns the routes for parties.
 pub(crate) fn parties(desk: Arc<Desk>) -> Router {
     Router::new()
         .route("/v3/round", get(round))
@@ -51,7 +51,7 @@ pub(crate) fn parties(desk: Arc<Desk>) -> Router {
         .with_state(desk)
 }
 
-/// Returns the requests of those who watch the server, which are answered to everyone who can reach its address.
+/// Returns the routes for monitoring, which answer anyone who can reach their address.
 pub(crate) fn watchers(desk: Arc<Desk>) -> Router {
     let metrics = |State(desk): State<Arc<Desk>>| async move { desk.metrics.to_text(&state(&desk), &desk.connections) };
     let health = |State(desk): State<Arc<Desk>>| async move { axum_json(&state(&desk)) };
@@ -90,7 +90,7 @@ async fn round(State(desk): State<Arc<Desk>>) -> Response {
     axum_json(&state(&desk))
 }
 
-/// Says how many bytes of a file are there.
+/// Returns how many bytes of a file have arrived.
 async fn uploaded(
     State(desk): State<Arc<Desk>>,
     Extension(peer): Extension<PeerKey>,
@@ -105,7 +105,7 @@ async fn uploaded(
     }
 }
 
-/// Takes bytes of a message. With the last of them it is checked and kept, and the answer is a receipt.
+/// Receives bytes of a message. After the last byte, the message is checked and kept, and the answer is a receipt.
 async fn upload(
     State(desk): State<Arc<Desk>>,
     Extension(peer): Extension<PeerKey>,
@@ -135,13 +135,13 @@ async fn upload(
         let why = "as many messages of this party as may be were not proved to be well formed: no more are looked at until the server starts again";
         return refuse(&desk, peer, "ignored", why);
     }
-    // Before the body, so that none is sent for nothing.
+    // Before the body, so that the client does not send it in vain.
     let Some(turn) = Turn::take(&desk, peer) else {
         return reply(StatusCode::SERVICE_UNAVAILABLE, "a message of this party is being sent or checked");
     };
     match receive(&desk, peer, digest, (length, offset), body).await {
         Ok(whole) if Digest::of(&whole.bytes) == digest => {
-            // Whoever hangs up finds its message kept when it comes again: what was received is not received twice.
+            // If the client disconnects, the message is kept anyway, and a repeated upload gets the same receipt.
             let accepting = tokio::spawn(async move {
                 let _turn = turn;
                 accept(&desk, peer, digest, whole).await
@@ -153,7 +153,7 @@ async fn upload(
     }
 }
 
-/// Reads a body into the party's upload, and returns the whole file once it is there.
+/// Reads a body into the party's upload, and returns the file once it is complete.
 async fn receive(
     desk: &Desk,
     peer: PeerKey,
@@ -174,7 +174,7 @@ async fn receive(
     let writer = desk.uploads.open(peer.0, digest, (length, offset), Instant::now()).map_err(not_now)?;
     let mut paced = Paced::new(desk.limits.slowest, Instant::now());
     while let Some(frame) = timeout(desk.limits.idle, body.frame()).await.unwrap_or(None) {
-        // What came before a broken connection stays: the party goes on from there.
+        // Bytes received before the connection broke are kept, so the party can resume.
         let Ok(frame) = frame else { break };
         let (bytes, now) = (frame.into_data().unwrap_or_default(), Instant::now());
         writer.append(&bytes, now).map_err(not_now)?;
@@ -188,14 +188,14 @@ async fn receive(
     })
 }
 
-/// Checks a whole message and keeps it.
+/// Checks a complete message and keeps it.
 async fn accept(desk: &Arc<Desk>, peer: PeerKey, digest: Digest, whole: Whole) -> Response {
-    // Until it is kept or refused it counts among the uploads in memory.
+    // The message counts towards the memory limit until it is kept or refused.
     let Whole { bytes, held: _held } = whole;
     let Some(from) = party(peer) else { return reply(StatusCode::FORBIDDEN, "only teachers send messages") };
     let kept = match desk.server.check_message(bytes, from) {
         Err(refusal) => desk.keeper.note(digest, refusal).await.map(Err),
-        // Cheap answers first: a proof takes a while.
+        // Earlier decisions first, because a proof takes time to check.
         Ok(message) => match desk.keeper.ask(message).await {
             Some(Err(message)) => check_and_keep(desk, digest, message).await,
             decided => decided.and_then(Result::ok),
@@ -211,12 +211,12 @@ async fn accept(desk: &Arc<Desk>, peer: PeerKey, digest: Digest, whole: Whole) -
     }
 }
 
-/// Checks the proofs of a message, as many at a time as there are threads, and keeps it.
+/// Checks the proofs of a message, with at most one check per thread, and keeps the message.
 async fn check_and_keep(desk: &Arc<Desk>, digest: Digest, message: Admitted) -> Option<Kept> {
     let permit = desk.checks.clone().acquire_owned().await.ok()?;
     let server = desk.server.clone();
     let check = move || {
-        // With the check, not with whoever waits for it.
+        // Bound to the check, not to the request that waits for it.
         let _permit = permit;
         server.check_proofs(&message).map(|()| message)
     };
@@ -227,7 +227,7 @@ async fn check_and_keep(desk: &Arc<Desk>, digest: Digest, message: Admitted) -> 
     }
 }
 
-/// Refuses a message, and says so in the log of the program, though not any number of times.
+/// Refuses a message, and writes a rate-limited line to the program's log.
 fn refuse(desk: &Desk, peer: PeerKey, reason: &'static str, message: &str) -> Response {
     refuse_with(StatusCode::UNPROCESSABLE_ENTITY, desk, peer, reason, message)
 }
@@ -241,10 +241,10 @@ fn refuse_with(status: StatusCode, desk: &Desk, peer: PeerKey, reason: &'static 
     reply(status, why)
 }
 
-/// Gives the log to every party, read and signed once for all who ask before it changes.
+/// Gives the log to any party. It is read and signed once for all requests until it changes.
 async fn log(State(desk): State<Arc<Desk>>) -> Response {
     let mut log = desk.log.lock().await;
-    // The number first: what is written while the log is read makes it another one.
+    // Read the number first: an entry written while the log is read then leads to a new read.
     let changes = desk.server.changes();
     if log.as_ref().is_none_or(|(of, _)| *of != changes) {
         let server = desk.server.clone();
@@ -256,7 +256,7 @@ async fn log(State(desk): State<Arc<Desk>>) -> Response {
     log.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default().into_response()
 }
 
-/// Gives the result to the student; to anybody else it says that it is not theirs.
+/// Gives the result to the student, and a refusal to all others.
 async fn result(State(desk): State<Arc<Desk>>, Extension(peer): Extension<PeerKey>) -> Response {
     if !is_student(&desk, peer) {
         return reply(StatusCode::FORBIDDEN, "the result is the student's");
@@ -269,7 +269,7 @@ async fn result(State(desk): State<Arc<Desk>>, Extension(peer): Extension<PeerKe
     }
 }
 
-/// The student has written the result.
+/// Records that the student has written the result.
 async fn fetched(State(desk): State<Arc<Desk>>, Extension(peer): Extension<PeerKey>) -> Response {
     if !is_student(&desk, peer) || *desk.stage.borrow() != Stage::Done {
         return reply(StatusCode::FORBIDDEN, "there is nothing to fetch");
@@ -287,7 +287,7 @@ async fn fetched(State(desk): State<Arc<Desk>>, Extension(peer): Extension<PeerK
     }
 }
 
-/// TLS let it in, so it is one of the roster's keys.
+/// Returns the key of a party. TLS accepted it, so it is on the roster.
 fn party(peer: PeerKey) -> Option<PartyKey> {
     PartyKey::from_bytes(&peer.0)
 }

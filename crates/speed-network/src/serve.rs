@@ -1,4 +1,4 @@
-//! A server of one round.
+//! The server of one round.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -29,47 +29,50 @@ pub struct ServeOptions {
     pub server: ServerOptions,
     /// The address for the round's parties, `host:port`.
     pub listen: String,
-    /// The address of /health and /metrics, without TLS, for those who watch the server; none without it.
+    /// The address of /health and /metrics, without TLS, for monitoring; `None` disables them.
     pub watch: Option<String>,
-    /// The time after the round was first served at which the sum is closed with the teachers that must answer; without it all are waited for.
+    /// The time after the first start of the round at which the sum is closed, if the required teachers have answered;
+    /// `None` waits for all teachers.
     pub wait: Option<Duration>,
-    /// Whether the server ends once the student has the result.
+    /// Whether the server exits once the student has the result.
     pub until_fetched: bool,
     /// Limits on clients.
     pub limits: Limits,
 }
 
-/// Events of a server, beside those of the argmax.
+/// Events of a server, in addition to those of the argmax.
 pub trait ServeProgress: Progress + Send {
-    /// Tells where the server listens: for parties, and for those who watch it.
+    /// Reports the addresses on which the server listens, for parties and for monitoring.
     fn listens(&self, parties: SocketAddr, watchers: Option<SocketAddr>);
-    /// Tells how many of the teachers' messages are kept.
+    /// Reports how many of the teachers' messages are kept.
     fn received(&self, count: usize, teachers: usize);
 }
 
-/// The report of a server that ended.
+/// The final report of a server.
 #[derive(Debug, Serialize)]
 pub struct ServeReport {
     /// The round's id.
     pub round: String,
-    /// True if the round is a simulation.
+    /// Whether the round is a simulation.
     pub simulation: bool,
-    /// Teachers of the round.
+    /// Number of teachers of the round.
     pub teachers: usize,
-    /// Teachers whose messages are kept.
+    /// Number of teachers whose messages are kept.
     pub received: usize,
-    /// True if the result is there.
+    /// Whether the result exists.
     pub done: bool,
-    /// True if the student has it.
+    /// Whether the student has the result.
     pub fetched: bool,
 }
 
-/// Serves a round: takes messages until all teachers have answered, or after `wait` as many as must, computes the winners, and gives the result to the
-/// student and the log to all parties, until the student has the result or the process is told to stop (SIGTERM, SIGINT). Killed at any moment and
-/// called again it goes on: what it acknowledged is kept.
+/// Serves a round: accepts messages until all teachers have answered, or after `wait` until the required number has.
+/// Then computes the winners, and gives the result to the student and the log to all parties, until the student has the
+/// result or the process is told to stop (SIGTERM, SIGINT). If killed at any moment, a restarted server resumes; every
+/// acknowledged message is kept.
 ///
 /// # Errors
-/// If a file is missing or does not fit, another program works with the registry, nothing can listen there, or a step of the round fails.
+/// If a file is missing or does not match, another program uses the registry, an address cannot be listened on, or a
+/// step of the round fails.
 pub fn serve(options: &ServeOptions, progress: Arc<dyn ServeProgress>) -> Result<ServeReport, NetworkError> {
     for address in [Some(&options.listen), options.watch.as_ref()].into_iter().flatten() {
         expect_address("listen on", address)?;
@@ -78,12 +81,12 @@ pub fn serve(options: &ServeOptions, progress: Arc<dyn ServeProgress>) -> Result
     let tls = Arc::new(server_config(server.identity().signing_key(), &keys(server.file()))?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(NetworkError::Runtime)?;
     let ended = runtime.block_on(run(options, &server, tls, progress));
-    // Checks that still run end with the process.
+    // Running checks end with the process.
     runtime.shutdown_background();
     ended
 }
 
-/// Returns the keys of everyone who may connect.
+/// Returns the keys of all parties that may connect.
 fn keys(file: &RoundFile) -> HashSet<[u8; 32]> {
     let roster: &Roster = file.roster();
     roster.teachers().iter().chain([roster.student()]).map(|party| *party.key().as_bytes()).collect()
@@ -106,7 +109,7 @@ async fn run(
     let keeper = Keeper::start(server.clone());
     let stage = watch::channel(if server.result()?.is_some() { Stage::Done } else { Stage::Open }).0;
     let (stop, stopped) = watch::channel(false);
-    // From the first start on, which the registry knows: whoever restarts the server gains no time.
+    // Counted from the first start, which the registry records, so a restart does not extend the time.
     let deadline = deadline(server.opened()?, options.wait);
     let checks = options.server.threads.get();
     let desk = Arc::new(Desk::new(server, &keeper, stage.subscribe(), options.limits.clone(), checks)?);
@@ -152,7 +155,7 @@ async fn run(
     Ok(report(&desk))
 }
 
-/// Returns when the sum may be closed without the others. A first start in the future counts for nothing.
+/// Returns when the sum may be closed without the remaining teachers. A first start in the future is ignored.
 fn deadline(opened: SystemTime, wait: Option<Duration>) -> Option<SystemTime> {
     let now = SystemTime::now();
     if opened > now {
@@ -174,7 +177,7 @@ async fn label(
     if !closing(&desk.server, keeper.received.clone(), deadline, progress.as_ref()).await? {
         return Err(keeper.failure().map_or(NetworkError::Stopped, NetworkError::from));
     }
-    // The parties learn that it is closed; then nothing more comes in.
+    // Announces to the parties that the sum is closed, then stops accepting messages.
     stage.send_replace(Stage::Closed);
     desk.keeper.close().await;
     let (server, shown) = (desk.server.clone(), Shown { progress: progress.clone(), metrics: desk.metrics.clone() });
@@ -198,8 +201,8 @@ fn report(desk: &Desk) -> ServeReport {
     }
 }
 
-/// Waits until the sum may be closed: all teachers have answered, or the time is over and as many as must have; or it is closed already. Returns false if
-/// nobody keeps messages any more.
+/// Waits until the sum may be closed: all teachers have answered, the time is over and the required number has, or it
+/// is already closed. Returns false if the keeper has ended.
 async fn closing(
     server: &RoundServer,
     mut received: watch::Receiver<usize>,
@@ -218,7 +221,7 @@ async fn closing(
     };
     let mut over = std::pin::pin!(over);
     let (mut is_over, mut told) = (false, None);
-    // The keeper says first how many an earlier process kept.
+    // The keeper's first value is the number of messages kept by earlier processes.
     if received.changed().await.is_err() {
         return Ok(false);
     }
@@ -242,7 +245,7 @@ async fn closing(
     }
 }
 
-/// What is shown of the argmax, counted as well.
+/// Progress of the argmax, which is both displayed and counted.
 struct Shown {
     progress: Arc<dyn ServeProgress>,
     metrics: Arc<Metrics>,
@@ -273,10 +276,10 @@ fn address(listener: &TcpListener) -> SocketAddr {
     listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)))
 }
 
-/// The most connections of those who watch.
+/// The maximum number of monitoring connections.
 const WATCHERS: usize = 32;
 
-/// Answers those who watch, without TLS, until the server stops.
+/// Answers monitoring requests, without TLS, until the server stops.
 async fn watch_at(listener: TcpListener, app: Router, mut stop: watch::Receiver<bool>) {
     let stopped = async move {
         let _ = stop.wait_for(|stop| *stop).await;
@@ -284,7 +287,7 @@ async fn watch_at(listener: TcpListener, app: Router, mut stop: watch::Receiver<
     let _ = axum::serve(Few::new(listener, WATCHERS), app).with_graceful_shutdown(stopped).await;
 }
 
-/// Waits for the process to be told to stop.
+/// Waits for a signal to stop the process.
 async fn told_to_stop() {
     #[cfg(unix)]
     {
@@ -313,7 +316,7 @@ mod tests {
         assert_eq!(deadline(now - hour, Some(2 * hour)), Some(now + hour));
         let wrong = deadline(now + 1000 * hour, Some(hour)).expect("a time");
         assert!(wrong >= now + hour && wrong < now + 2 * hour);
-        // Nothing is waited for, whatever the clock was.
+        // The time is over at once, whatever the clock was.
         assert!(deadline(now + 1000 * hour, Some(Duration::ZERO)).expect("a time") <= SystemTime::now());
     }
 }

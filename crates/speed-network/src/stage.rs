@@ -3,11 +3,11 @@
 /// The stage of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Messages are taken.
+    /// The server accepts messages.
     Open,
-    /// The sum is closed, and the winners are computed.
+    /// The sum is closed, and the winners are being computed.
     Closed,
-    /// The result is there.
+    /// The result is available.
     Done,
 }
 

@@ -1,4 +1,4 @@
-//! Uploads that are not complete yet, and messages that wait for their check.
+//! Incomplete uploads, and messages that wait for their check.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use speed_core::Digest;
 
-/// Bytes of messages in memory, within a limit on all of them: unfinished uploads, at most one of each party, and whole messages until they are let
-/// go. A party whose connection broke goes on where it was; a server that was killed has none, and its clients begin again.
+/// Message bytes in memory, limited in total: at most one unfinished upload of each party, and complete messages until
+/// they are released. A party whose connection broke resumes its upload. A killed server loses all uploads, so its
+/// clients start again.
 pub(crate) struct Uploads {
     most: usize,
     inner: Mutex<Inner>,
@@ -15,12 +16,12 @@ pub(crate) struct Uploads {
 
 #[derive(Default)]
 struct Inner {
-    /// Bytes that are allocated for all of them.
+    /// Bytes allocated for all uploads.
     held: usize,
-    /// Those of whole messages.
+    /// Bytes of complete messages.
     whole: usize,
     of: HashMap<[u8; 32], Upload>,
-    /// The number of requests that wrote so far.
+    /// The number of write requests so far.
     writers: u64,
 }
 
@@ -28,36 +29,37 @@ struct Upload {
     digest: Digest,
     length: usize,
     bytes: Vec<u8>,
-    /// Bytes that were allocated for it.
+    /// Bytes allocated for this upload.
     held: usize,
     began: Instant,
     /// The request that is writing to it.
     writer: Option<u64>,
 }
 
-/// The reason why bytes are not taken.
+/// The reason why bytes are not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotNow {
-    /// There are so many bytes already.
+    /// The upload already has this number of bytes.
     At(usize),
     /// Another connection writes to this upload.
     InUse,
-    /// There is no memory for it now.
+    /// There is currently no memory for them.
     Full,
-    /// They are more than the file has.
+    /// They exceed the length of the file.
     TooMany,
-    /// The file is whole, and too many others wait for their check.
+    /// The file is complete, but too many others wait for their check.
     Waiting,
 }
 
-/// The time after which an upload can be thrown out for its pace: before, it has none.
+/// The time after which a slow upload may be evicted: before that, it has no measurable pace.
 const GRACE: Duration = Duration::from_secs(2);
-/// Bytes that an upload begins with.
+/// Initial allocation of an upload, in bytes.
 const FIRST: usize = 16 << 10;
 
 impl Inner {
-    /// Makes room for more bytes of a party's upload. When there is none, uploads that nobody writes to are forgotten, and then the slowest of the others,
-    /// one after another, if that is enough: whoever sends slowly on purpose keeps nobody out.
+    /// Makes room for more bytes of a party's upload. If there is none, evicts uploads without a writer, then the
+    /// slowest of the others, one after another, provided that this frees enough. So a party that sends slowly on
+    /// purpose does not block others.
     fn make_room(&mut self, party: [u8; 32], more: usize, most: usize, now: Instant) -> bool {
         let others = self.of.iter().filter(|(other, upload)| **other != party && upload.held > 0);
         let mut may_go: Vec<_> =
@@ -83,8 +85,8 @@ impl Inner {
 }
 
 impl Upload {
-    /// Returns what says which upload goes first when there is no room: those that nobody writes to (false), and the slower ones, in bytes a second since
-    /// they began, whatever the number of their requests. None for one that has just begun.
+    /// Returns the eviction order of this upload: uploads without a writer (false) first, then slower ones, in bytes
+    /// per second since their start, regardless of the number of requests. `None` for one that has just started.
     fn rank(&self, now: Instant) -> Option<(bool, f64)> {
         let time = now.saturating_duration_since(self.began);
         let pace = self.bytes.len() as f64 / time.as_secs_f64().max(GRACE.as_secs_f64());
@@ -101,12 +103,13 @@ impl Uploads {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how many bytes of a file are there.
+    /// Returns how many bytes of a file have arrived.
     pub(crate) fn offset(&self, party: [u8; 32], digest: Digest) -> usize {
         self.lock().of.get(&party).filter(|upload| upload.digest == digest).map_or(0, |upload| upload.bytes.len())
     }
 
-    /// Begins to write at an offset. Another file of the party is forgotten. Memory is taken for bytes that are there, not for those announced.
+    /// Starts to write at an offset. Another file of the party is discarded. Memory is allocated for received bytes,
+    /// not for announced ones.
     pub(crate) fn open(
         self: &Arc<Self>,
         party: [u8; 32],
@@ -143,7 +146,7 @@ pub(crate) struct Writer {
 }
 
 impl Inner {
-    /// Returns the upload of a writer, unless it was thrown out.
+    /// Returns the upload of a writer, unless it was evicted.
     fn of_writer(&mut self, writer: &Writer) -> Option<&mut Upload> {
         self.of.get_mut(&writer.party).filter(|upload| upload.writer == Some(writer.writer))
     }
@@ -153,7 +156,7 @@ impl Writer {
     /// Appends bytes.
     ///
     /// # Errors
-    /// [`NotNow`]: they are more than the file has, there is no memory for them, or the upload was thrown out for its pace.
+    /// [`NotNow`]: they exceed the length of the file, there is no memory for them, or the upload was evicted for its pace.
     pub(crate) fn append(&self, bytes: &[u8], now: Instant) -> Result<(), NotNow> {
         let mut inner = self.uploads.lock();
         let upload = inner.of_writer(self).ok_or(NotNow::Full)?;
@@ -175,10 +178,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes the whole file away.
+    /// Returns the complete file and removes the upload.
     ///
     /// # Errors
-    /// [`NotNow`]: it is not whole, or half of the memory is taken by whole ones: they give none back before they are checked.
+    /// [`NotNow`]: the file is incomplete, or complete files use half of the memory, which they release only after their check.
     pub(crate) fn finish(self) -> Result<Whole, NotNow> {
         let mut inner = self.uploads.lock();
         let upload = inner.of_writer(&self).ok_or(NotNow::At(0))?;
@@ -204,13 +207,13 @@ impl Drop for Writer {
     }
 }
 
-/// A whole file, which counts as held until its last part is dropped.
+/// A complete file, which counts as held until its last part is dropped.
 pub(crate) struct Whole {
     pub(crate) bytes: Vec<u8>,
     pub(crate) held: Held,
 }
 
-/// Memory for bytes that were uploaded.
+/// Memory held for uploaded bytes.
 pub(crate) struct Held {
     uploads: Arc<Uploads>,
     bytes: usize,
@@ -249,7 +252,7 @@ mod tests {
         assert_eq!(writer.append(b"56789", now), Ok(()));
         let whole = writer.finish().unwrap_or_else(|_| panic!("whole"));
         assert_eq!(whole.bytes, b"0123456789");
-        // It counts until it was checked and kept.
+        // The file counts until it has been checked and kept.
         assert_eq!(held(&uploads), 10);
         let Whole { held: guard, .. } = whole;
         drop(guard);
@@ -262,7 +265,7 @@ mod tests {
         let open = |party: u8, length, now| {
             uploads.open([party; 32], Digest::of("a"), (length, 0), now).unwrap_or_else(|_| panic!("free"))
         };
-        // What is announced takes no place.
+        // Announced bytes do not count.
         let idle: Vec<_> = (0..10).map(|party| open(party, usize::MAX / 2, start)).collect();
         assert_eq!(held(&uploads), 0);
         drop(idle);
@@ -270,26 +273,26 @@ mod tests {
         for (bytes, writer) in writers.iter().enumerate() {
             assert_eq!(writer.append(&vec![0; bytes.min(9)], start), Ok(()));
         }
-        // Nine of them have a place of ten bytes, and none of them had time to be slow.
+        // Nine uploads hold ten bytes each, and none has existed long enough to be slow.
         let (last, later) = (open(20, 20, start), start + GRACE);
         assert_eq!(last.append(&[0; 20], start), Err(NotNow::Full));
-        // Nobody is thrown out when that would not be enough.
+        // Uploads are not evicted if that would not free enough.
         let whole = open(30, 11, later);
         assert_eq!((whole.append(&[0; 11], start), held(&uploads)), (Err(NotNow::Full), 90));
         drop(whole);
-        // The slowest goes, and hears of it; then there is room.
+        // The slowest is evicted and learns of it; then there is room.
         assert_eq!(last.append(&[0; 20], later), Ok(()));
         assert_eq!(writers[1].append(&[0; 1], later), Err(NotNow::Full));
         assert_eq!(writers[2].append(&[0; 1], later), Ok(()));
         assert_eq!(held(&uploads), 100);
-        // A whole one is not thrown out.
+        // A complete file is not evicted.
         let whole = last.finish().unwrap_or_else(|_| panic!("whole"));
         let other = open(21, 90, later);
         assert_eq!(other.append(&[0; 90], later), Err(NotNow::Full));
         assert_eq!(held(&uploads), 100);
         drop(whole);
         assert_eq!(other.append(&[0; 90], later + GRACE), Ok(()));
-        // Another file of a party takes the place of the first; what nobody writes to makes room.
+        // Another file of a party replaces its first; an upload without a writer makes room.
         drop(other);
         assert_eq!(held(&uploads), 100);
         assert!(uploads.open([21; 32], Digest::of("b"), (5, 0), later).is_ok());
@@ -307,7 +310,7 @@ mod tests {
         let first = whole(1).unwrap_or_else(|_| panic!("whole"));
         assert_eq!(whole(2).err(), Some(NotNow::Waiting));
         drop(first);
-        // It is there, and need not be sent again.
+        // All bytes have arrived and need not be sent again.
         let writer = uploads.open([2; 32], Digest::of("a"), (30, 30), now).unwrap_or_else(|_| panic!("there"));
         assert!(writer.finish().is_ok());
         assert_eq!(held(&uploads), 0);
@@ -318,7 +321,7 @@ mod tests {
         let (uploads, start) = (Uploads::new(100), Instant::now());
         let slow = |at| uploads.open([1; 32], Digest::of("a"), (100, at), start).unwrap_or_else(|_| panic!("free"));
         assert_eq!(slow(0).append(&[0; 60], start), Ok(()));
-        // It writes nothing any more, and comes again and again.
+        // It sends no more bytes, but makes request after request.
         let later = start + GRACE;
         let again = uploads.open([1; 32], Digest::of("a"), (100, 60), later).unwrap_or_else(|_| panic!("there"));
         let honest = uploads.open([2; 32], Digest::of("b"), (60, 0), later).unwrap_or_else(|_| panic!("free"));

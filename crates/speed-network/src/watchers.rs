@@ -1,4 +1,4 @@
-//! Connections of those who watch a server: few, and without TLS.
+//! Monitoring connections: few, and without TLS.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A listener with so many connections at a time: whoever holds all of them keeps other watchers out, and no party of the round.
+/// A listener with a limited number of connections at a time. A client that holds all of them blocks other monitoring
+/// clients, but no party of the round.
 pub(crate) struct Few {
     listener: TcpListener,
     places: Arc<Semaphore>,
@@ -29,7 +30,7 @@ impl Listener for Few {
 
     async fn accept(&mut self) -> (Placed, SocketAddr) {
         loop {
-            // axum tries failures of `accept` again, after a pause.
+            // axum retries failures of `accept`, after a pause.
             let (stream, address) = Listener::accept(&mut self.listener).await;
             if let Ok(place) = self.places.clone().try_acquire_owned() {
                 return (Placed { stream, _place: place }, address);
@@ -42,7 +43,7 @@ impl Listener for Few {
     }
 }
 
-/// A connection in its place.
+/// A connection and its permit.
 pub(crate) struct Placed {
     stream: TcpStream,
     _place: OwnedSemaphorePermit,

@@ -1,4 +1,4 @@
-//! Parties of the roster that do not keep to the protocol, and strangers.
+//! Hostile clients: parties of the roster that violate the protocol, and clients that are not on it.
 
 use std::error::Error;
 use std::fs;
@@ -16,7 +16,8 @@ use super::round::Round;
 /// The attacks, by name.
 const ATTACKS: [&str; 5] = ["malformed", "another's message", "too long", "too slow", "no TLS at all"];
 
-/// Attacks until the honest ones are done: every hostile party in turn, in a few threads. Returns how many attacks of each kind were refused.
+/// Attacks until the honest teachers are done: every hostile party in turn, on a few threads. Returns the number of
+/// refused attacks of each kind.
 pub(crate) fn attack(
     round: &Round,
     address: &str,
@@ -47,7 +48,7 @@ pub(crate) fn attack(
     Ok(ATTACKS.iter().enumerate().map(|(kind, name)| (*name, sum(kind))).collect())
 }
 
-/// Returns whether the attack was refused; false if the server was not there. That it succeeded is an error.
+/// Returns whether the attack was refused, or false if the server was not reachable. Fails if the attack succeeded.
 fn one(round: &Round, address: &str, kind: usize, party: usize) -> Result<bool, Box<dyn Error + Send + Sync>> {
     let client = round.client(&party.to_string(), address, Duration::ZERO);
     match ATTACKS[kind] {
@@ -71,7 +72,7 @@ fn one(round: &Round, address: &str, kind: usize, party: usize) -> Result<bool, 
     }
 }
 
-/// Sends bytes as a file of so many; returns whether they were refused.
+/// Sends bytes as a file of the given length, and returns whether they were refused.
 fn put(
     client: &ClientOptions,
     digest: Digest,
@@ -85,9 +86,9 @@ fn put(
         let headers = [("upload-length", length.to_string()), ("upload-offset", "0".to_owned())];
         match connection.request(Method::PUT, &path, &headers, bytes.into(), 1 << 14).await {
             Ok(reply) if reply.status < 400 => Err("a hostile message was taken".into()),
-            // Neither kept nor refused: come later.
+            // Neither kept nor refused: the server asks to retry later.
             Ok(reply) => Ok(!matches!(reply.status, 408 | 429 | 503)),
-            // The server answers and closes before it has read what it does not want.
+            // The server replies and closes the connection before it has read bytes that it does not want.
             Err(_) => Ok(false),
         }
     })

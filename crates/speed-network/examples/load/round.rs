@@ -1,4 +1,4 @@
-//! A round of many teachers, with the keys and messages of all.
+//! A round of many teachers, with all keys and messages.
 
 use std::error::Error;
 use std::fs;
@@ -18,13 +18,13 @@ const QUERIES: usize = 100;
 
 pub(crate) struct Round {
     pub(crate) folder: PathBuf,
-    /// Honest teachers; they have the first indices.
+    /// Honest teachers, which have the first indices.
     pub(crate) teachers: usize,
     pub(crate) hostile: usize,
 }
 
 impl Round {
-    /// Makes keys, a roster, a round and the messages of the honest teachers, all in a folder.
+    /// Creates keys, a roster, a round and the messages of the honest teachers, all in one directory.
     pub(crate) fn make(folder: &Path, teachers: usize, hostile: usize) -> Result<Self, Box<dyn Error>> {
         let made = Self { folder: folder.to_path_buf(), teachers, hostile };
         let party = |role, name: String| -> Result<Party, Box<dyn Error>> {
@@ -92,7 +92,7 @@ impl Round {
         }
     }
 
-    /// A teacher sends its message.
+    /// Sends the message of a teacher.
     pub(crate) fn send(&self, teacher: usize, address: &str, run: &str) -> Result<SendReport, NetworkError> {
         let client = self.client(&teacher.to_string(), address, Duration::from_secs(120));
         send(&client, &self.message(teacher), &self.folder.join(format!("{teacher}.{run}.receipt")))

@@ -1,4 +1,4 @@
-//! The server as a process.
+//! The server as a separate process.
 
 use std::error::Error;
 use std::fs;
@@ -11,7 +11,7 @@ use super::round::Round;
 pub(crate) struct Server {
     child: Child,
     port: u16,
-    /// The peak of those that were killed.
+    /// The peak memory of the killed processes, in MiB.
     peak_mib: u64,
 }
 
@@ -19,7 +19,7 @@ impl Server {
     pub(crate) fn start(round: &Round, run: &str) -> Result<Self, Box<dyn Error>> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let server = Self { child: spawn(round, run, port)?, port, peak_mib: 0 };
-        // It reads the evaluation key first.
+        // The server reads the evaluation key before it listens.
         while TcpStream::connect(server.address()).is_err() {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -30,7 +30,7 @@ impl Server {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Kills the process, without a warning, and starts another.
+    /// Kills the process without warning, and starts another.
     pub(crate) fn kill_and_restart(&mut self, round: &Round, run: &str) -> Result<(), Box<dyn Error>> {
         self.peak_mib = self.peak_mib.max(peak_mib(&self.child)?);
         self.child.kill()?;
@@ -39,7 +39,7 @@ impl Server {
         Ok(())
     }
 
-    /// Ends the process and returns the most memory that it, or one before it, had.
+    /// Ends the process and returns the peak memory of it and its predecessors, in MiB.
     pub(crate) fn stop(mut self) -> Result<u64, Box<dyn Error>> {
         let peak = self.peak_mib.max(peak_mib(&self.child)?);
         self.child.kill()?;
@@ -72,7 +72,7 @@ fn spawn(round: &Round, run: &str, port: u16) -> Result<Child, Box<dyn Error>> {
     child.map_err(|error| format!("{}: {error}: build the workspace first", binary.display()).into())
 }
 
-/// The most memory that a process had, as Linux counts it.
+/// Returns the peak memory of a process as reported by Linux, in MiB.
 fn peak_mib(child: &Child) -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;

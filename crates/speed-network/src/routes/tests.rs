@@ -1,4 +1,4 @@
-//! The front of a server, as its requests see it: behind TLS, before anything is believed.
+//! The HTTP interface of a server, as seen behind TLS, before any message is verified.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use office::{Answer, NORTH, Office};
 
 mod office;
 
-/// Shows nothing.
+/// A progress display that shows nothing.
 struct Silent;
 
 impl Progress for Silent {
@@ -32,7 +32,7 @@ fn patient() -> Limits {
     Limits { burst: 1e9, rate: 1e9, ..Limits::default() }
 }
 
-/// A body that sends some bytes and then nothing, for ever.
+/// A body that sends some bytes and then stalls forever.
 struct Stalls(Option<Bytes>);
 
 impl hyper::body::Body for Stalls {
@@ -44,7 +44,7 @@ impl hyper::body::Body for Stalls {
     }
 }
 
-/// A body of a byte every ten milliseconds, for ever.
+/// An endless body with one byte every ten milliseconds.
 struct Trickles(Pin<Box<tokio::time::Sleep>>);
 
 impl hyper::body::Body for Trickles {
@@ -73,7 +73,7 @@ async fn an_upload_that_stalls_is_cut_and_goes_on_where_it_was() {
     assert_eq!((status, &body[..]), (StatusCode::CONFLICT, &b"1000"[..]));
     let (status, receipt) = office.put(north, digest, (length, 1000), message[1000..].to_vec().into()).await;
     assert_eq!(status, StatusCode::CREATED);
-    // Again, in one piece: the same receipt, and it counts once.
+    // Sent again, in one piece: the same receipt, and the message counts once.
     let (status, again) = office.put(north, digest, (length, 0), message.into()).await;
     assert_eq!((status, again), (StatusCode::CREATED, receipt));
     assert_eq!(*office.desk.received.borrow(), 1);
@@ -96,7 +96,7 @@ async fn a_party_does_what_is_its_own() {
     assert_eq!(office.put(north, digest, (10, 0), message.clone().into()).await.0, StatusCode::PAYLOAD_TOO_LARGE);
     let (status, _) = office.put(north, Digest::of("other"), (length, 0), message.clone().into()).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-    // The result is the student's, and is not there.
+    // Only the student may get the result, and it does not exist yet.
     assert_eq!(office.ask(north, Request::get("/v3/result"), Body::empty()).await.0, StatusCode::FORBIDDEN);
     assert_eq!(office.ask(student, Request::get("/v3/result"), Body::empty()).await.0, StatusCode::ACCEPTED);
     assert_eq!(office.ask(student, Request::put("/v3/fetched"), Body::empty()).await.0, StatusCode::FORBIDDEN);
@@ -107,7 +107,8 @@ async fn a_party_does_what_is_its_own() {
 async fn a_refused_message_is_in_the_log_and_in_the_statuses() {
     let office = Office::open(patient());
     let [north, south] = ["north", "south"].map(|party| office.key(party));
-    // South's messages to other rounds of the same parties, ten of them, each of them twice; then one for another key, which is a smaller fault.
+    // South's messages to ten other rounds of the same parties, each sent twice; then one for another key, which is a
+    // lesser fault.
     let mut replayed = Vec::new();
     for index in 0..10 {
         let name = format!("other-{index}.toml");
@@ -131,7 +132,7 @@ async fn a_refused_message_is_in_the_log_and_in_the_statuses() {
             assert!(status == StatusCode::UNPROCESSABLE_ENTITY && text.starts_with(&begin), "{text}");
         }
     }
-    // Whoever asks where to go on with a file that was refused is told so.
+    // A request for the offset of a refused file gets the refusal.
     let asked = Request::get(format!("/v3/messages/{}", Digest::of(&replayed[9]).to_hex()));
     assert_eq!(office.ask(south, asked, Body::empty()).await.0, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(office.send(north, &office.message("north")).await.0, StatusCode::CREATED);
@@ -160,7 +161,7 @@ async fn a_second_message_is_noted_whatever_was_refused_before_and_a_receipt_is_
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     }
     let kept = office.message("north");
-    // As a teacher makes it that lost its registry, or whose key another has.
+    // A second message, as from a teacher that lost its registry or whose key was stolen.
     let second = office.message_of(Answer { votes: "0\n", registry: "second registry", ..NORTH });
     let (status, receipt) = office.put(north, Digest::of(&kept), (kept.len(), 0), kept.clone().into()).await;
     assert_eq!(status, StatusCode::CREATED);
@@ -170,7 +171,7 @@ async fn a_second_message_is_noted_whatever_was_refused_before_and_a_receipt_is_
     let last = log.entries().last().map(|entry| (entry.event(), entry.teacher(), entry.digest()));
     assert_eq!(last, Some((LogEvent::Duplicate, Some(0), Digest::of(&second))));
 
-    // The receipt of the one is none of the other, nor another teacher's; and the log bears it out.
+    // The receipt is valid neither for the other message nor for another teacher, and it agrees with the log.
     let receipt = Receipt::from_bytes(&receipt).expect("a receipt");
     let file = office.desk.server.file();
     let check = |teacher, message| check_receipt(&receipt, file, teacher, Digest::of(message));
@@ -219,7 +220,8 @@ async fn requests_beyond_the_rate_are_refused() {
     assert_eq!(found[3..], [StatusCode::TOO_MANY_REQUESTS, StatusCode::OK]);
 }
 
-/// Requests made of good ones by a generator with a fixed seed: none may panic, fail on the server's side, or be kept. `SPEED_FUZZ_SECONDS` says how long.
+/// Sends requests derived from valid ones by a generator with a fixed seed: none may panic, cause a server error, or be
+/// kept. `SPEED_FUZZ_SECONDS` sets the duration.
 #[tokio::test]
 async fn no_request_makes_the_server_fail() {
     let seconds = std::env::var("SPEED_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
@@ -240,7 +242,7 @@ async fn no_request_makes_the_server_fail() {
             let place = below(body.len());
             body[place] ^= 1 << below(8);
         }
-        // Half of them are what they say that they are, and get as far as a message's own checks.
+        // Half of them are consistent, and so reach the checks of a message.
         let whole = below(2) == 0;
         let digest = if whole { Digest::of(&body).to_hex() } else { digest.clone() };
         let method = [Method::GET, Method::PUT, Method::POST, Method::DELETE, Method::HEAD][below(5)].clone();
@@ -274,7 +276,8 @@ async fn no_request_makes_the_server_fail() {
     }
     assert!(asked > 100 && good > 10, "{asked} requests, {good} of them good");
     assert_eq!(*office.desk.received.borrow(), 0);
-    // What the attacks left is no obstacle to the teacher's message: it goes on from where the server says.
+    // The state left by the attacks does not prevent the teacher's message: it resumes at the offset that the server
+    // reports.
     let (whole, mut at, mut status) = (Digest::of(&message), 0, StatusCode::CONFLICT);
     for _ in 0..4 {
         let (found, body) = office.put(north, whole, (message.len(), at), message[at..].to_vec().into()).await;

@@ -1,4 +1,4 @@
-//! A round of two teachers, and its server's desk.
+//! A round of two teachers, and the shared state of its server.
 
 use std::num::NonZeroUsize;
 
@@ -22,14 +22,14 @@ use crate::routes::*;
 
 pub(super) const RANDOMNESS: RoundRandomness = RoundRandomness::simulation(3);
 
-/// A desk of a round of two teachers, and the files of all parties.
+/// The server state of a round of two teachers, and the files of all parties.
 pub(super) struct Office {
     pub(super) folder: TempDir,
     pub(super) desk: Arc<Desk>,
     pub(super) app: Router,
 }
 
-/// What a teacher makes a message of: names of files, and its votes.
+/// The inputs of a teacher's message: names of files, and its votes.
 pub(super) struct Answer<'a> {
     pub(super) party: &'a str,
     pub(super) round: &'a str,
@@ -88,7 +88,7 @@ impl Office {
         PeerKey(*Identity::read(&path).expect("a key").key().as_bytes())
     }
 
-    /// A teacher's message to the round.
+    /// Returns a teacher's message to the round.
     pub(super) fn message(&self, party: &str) -> Vec<u8> {
         self.message_of(Answer { party, ..NORTH })
     }
@@ -118,7 +118,7 @@ impl Office {
         std::fs::read(path(&format!("{party} to {} by {registry}", round.replace('/', "-")))).expect("a message")
     }
 
-    /// Makes another round of the same parties under a public key.
+    /// Creates another round of the same parties under a public key.
     pub(super) fn other_round(&self, name: &str, public_key: &str) {
         let path = |name: &str| self.folder.path().join(name);
         let roster = RoundFile::read(&path("round.toml")).expect("a round").roster().clone();
@@ -132,14 +132,14 @@ impl Office {
         student::round(&Terms { name: name.into(), ..terms(roster) }, &options).expect("valid");
     }
 
-    /// The answer to a whole message, with its words.
+    /// Sends a complete message, and returns status and text of the answer.
     pub(super) async fn send(&self, peer: PeerKey, message: &[u8]) -> (StatusCode, String) {
         let whole = message.to_vec().into();
         let (status, body) = self.put(peer, Digest::of(message), (message.len(), 0), whole).await;
         (status, String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// The answer to a request.
+    /// Sends a request, and returns the answer.
     pub(super) async fn ask(
         &self,
         peer: PeerKey,
@@ -165,7 +165,7 @@ impl Office {
     }
 }
 
-/// A simulated round of one query.
+/// Returns the terms of a simulated round of one query.
 pub(super) fn terms(roster: Roster) -> Terms {
     Terms {
         name: "front".into(),
