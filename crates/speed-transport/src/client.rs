@@ -21,11 +21,12 @@ use tokio_rustls::TlsConnector;
 
 use crate::error::{ClientError, tls_cause};
 
-/// The time that a connection has to say why it ended, once it has.
+/// How long to wait for a connection's own error after a request on it has failed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A connection to the server. A failed request ends it, and so does the server after 10 s without a request
-/// ([`ConnectionLimits::header_timeout`](crate::ConnectionLimits::header_timeout)): whoever waits longer connects again.
+/// A connection to the server. A failed request ends it, and the server ends it after 10 s without a request
+/// ([`ConnectionLimits::header_timeout`](crate::ConnectionLimits::header_timeout)), so a client that waits longer must
+/// reconnect.
 #[derive(Debug)]
 pub struct Client {
     address: String,
@@ -46,14 +47,16 @@ pub struct Reply {
 }
 
 impl Client {
-    /// Connects to `address`, a host and a port, at the first of the host's addresses where the server of `tls` answers. `timeout` holds
-    /// for all of this together, and for each request later; of several addresses each has its equal share of the time that is left.
+    /// Connects to `address`, a host and a port, at the first of the host's addresses where the server of `tls`
+    /// answers. `timeout` limits the time for all addresses together, and later for each request. If there are several
+    /// addresses, each gets an equal share of the remaining time.
     ///
-    /// A server that does not know this client's key says so after the client's part of the handshake (RFC 8446, section 4.4): the first
-    /// request returns [`ClientError::NotOnRoster`].
+    /// A server that does not know this client's key reports it after the client's part of the handshake (RFC 8446,
+    /// section 4.4), so the first request returns [`ClientError::NotOnRoster`].
     ///
     /// # Errors
-    /// If no address answers in time, or another than the server of `tls` does. Of several failures one of TLS is returned first.
+    /// If no address answers in time, or a server other than that of `tls` does. If several addresses fail, a failure
+    /// of TLS takes precedence.
     pub async fn connect(address: &str, tls: Arc<ClientConfig>, timeout: Duration) -> Result<Self, ClientError> {
         let late = || ClientError::Timeout { address: address.to_owned(), awaited: "connection", after: timeout };
         let refused = |source| ClientError::Connect { address: address.to_owned(), source };
@@ -71,7 +74,7 @@ impl Client {
                     return Ok(Self { address: address.to_owned(), timeout, sender, connection: Some(connection) });
                 }
                 Err(error) => {
-                    // That somebody else answered says more than that nobody did.
+                    // An answer from another server is more informative than no answer.
                     if matches!(failure, ClientError::Connect { .. } | ClientError::Timeout { .. }) {
                         failure = error;
                     }
@@ -81,11 +84,11 @@ impl Client {
         Err(failure)
     }
 
-    /// Sends a request and returns its reply, whatever its status is. `path` starts with `/`; the header `Host` is the address.
+    /// Sends a request and returns its reply with any status. `path` starts with `/`; the header `Host` is the address.
     ///
     /// # Errors
-    /// If path or headers are none; if the reply is not there in time or its body is longer than `max_reply` bytes; if the connection
-    /// ends, and with [`ClientError::NotOnRoster`] if that is because the server does not know this client's key.
+    /// If path or headers are invalid; if the reply is late or its body is longer than `max_reply` bytes; if the
+    /// connection ends, with [`ClientError::NotOnRoster`] if the server does not know this client's key.
     pub async fn request(
         &mut self,
         method: Method,
@@ -102,7 +105,7 @@ impl Client {
             }
         };
         if reply.is_err() {
-            // The rest of this reply must not be taken for the next one.
+            // The rest of this reply must not be mistaken for the next one.
             self.close();
         }
         reply
@@ -150,7 +153,7 @@ impl Client {
                 Ok(frame) => frame,
                 Err(error) => return Err(self.cause(error).await),
             };
-            // Frames without data are trailers, which nobody here writes.
+            // Frames without data are trailers, which neither side sends.
             let Ok(data) = frame.into_data() else { continue };
             if data.len() > max - body.len() {
                 return Err(ClientError::ReplyTooLong { address: self.address.clone(), max });
@@ -160,7 +163,7 @@ impl Client {
         Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
     }
 
-    /// Returns why the connection ended. A request that came too late learns only that it has; the connection itself knows more.
+    /// Returns why the connection ended. A late request fails without the reason, which only the connection itself has.
     async fn cause(&mut self, error: hyper::Error) -> ClientError {
         if tls_cause(&error).is_none()
             && let Some(connection) = self.connection.take()
@@ -195,9 +198,9 @@ async fn connect_one(
 ) -> Result<(SendRequest<Full<Bytes>>, JoinHandle<hyper::Result<()>>), ClientError> {
     let refused = |source| ClientError::Connect { address: address.to_owned(), source };
     let stream = TcpStream::connect(ip).await.map_err(refused)?;
-    // Without it the end of a small request waits for the acknowledgement of its start (RFC 896).
+    // Otherwise the end of a small request waits for the acknowledgement of its start (RFC 896).
     let _ = stream.set_nodelay(true);
-    // The name is neither sent nor checked: the server is known by its key.
+    // The name is neither sent nor checked, because the server is identified by its key.
     let stream = connector.connect(ServerName::from(ip.ip()), stream).await;
     let stream = stream.map_err(|error| ClientError::of_connection(address, &error))?;
     let (sender, connection) =

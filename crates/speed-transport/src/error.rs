@@ -1,4 +1,4 @@
-//! Failures of a client's requests.
+//! Errors of a client's requests.
 
 use std::error::Error;
 use std::io;
@@ -8,60 +8,61 @@ use rustls::{AlertDescription, CertificateError};
 
 use crate::verifier::OtherServer;
 
-/// Failure of a client's connection or request.
+/// The reason why a client's connection or request failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The name has no address, or nobody answers at any of them.
+    /// The name has no address, or none of its addresses answers.
     #[error("{address}: cannot connect: {source}")]
     Connect {
         /// The server's host and port.
         address: String,
-        /// The operating system's word, on the last address that was tried.
+        /// The operating system's error for the last address tried.
         source: io::Error,
     },
-    /// The server is not the one that the roster names. Nothing was sent to it.
+    /// The server is not the one named by the roster. Nothing was sent to it.
     #[error("{address}: this is not the server of the roster: {reason}")]
     WrongServer {
         /// The server's host and port.
         address: String,
-        /// Expected and found.
+        /// The expected and the found key.
         reason: String,
     },
-    /// The server refused this client: its roster does not have the client's key.
+    /// The server refused this client, because the client's key is not on its roster.
     #[error("{address}: the server's roster does not have this client's key")]
     NotOnRoster {
         /// The server's host and port.
         address: String,
     },
-    /// No handshake: the other side does not speak TLS 1.3 with raw public keys, or its bytes were changed on the way.
+    /// The handshake failed: the other side does not support TLS 1.3 with raw public keys, or its bytes were changed in
+    /// transit.
     #[error("{address}: expected TLS 1.3 with raw public keys: {source}")]
     Handshake {
         /// The server's host and port.
         address: String,
-        /// The TLS library's word.
+        /// The TLS library's error.
         source: rustls::Error,
     },
-    /// The time was over. A request may have been carried out all the same.
+    /// The request timed out. It may have been carried out nevertheless.
     #[error("{address}: no {awaited} within {after:?}")]
     Timeout {
         /// The server's host and port.
         address: String,
         /// "connection" or "reply".
         awaited: &'static str,
-        /// The time that was waited.
+        /// The time waited.
         after: Duration,
     },
-    /// The reply is longer than the client takes.
+    /// The reply is longer than the client accepts.
     #[error("{address}: expected a reply of at most {max} bytes, found a longer one")]
     ReplyTooLong {
         /// The server's host and port.
         address: String,
-        /// The most bytes of a body.
+        /// The maximum number of bytes of a body.
         max: usize,
     },
-    /// The connection ended before the reply did: the server stopped, was busy, or had waited too long for a request. A request may have
-    /// been carried out all the same.
+    /// The connection ended before the reply did: the server stopped, was busy, or had waited too long for a request.
+    /// The request may have been carried out nevertheless.
     #[error("{address}: the connection broke off: {reason}")]
     BrokenOff {
         /// The server's host and port.
@@ -69,18 +70,18 @@ pub enum ClientError {
         /// The causes, from the outermost to the innermost.
         reason: String,
     },
-    /// Path or headers that make no request. Nothing was sent.
+    /// The path or a header is invalid. Nothing was sent.
     #[error("{address}: expected a path from / and headers of HTTP, found {found:?}")]
     Request {
         /// The server's host and port.
         address: String,
-        /// The path or the header, cut after 80 characters.
+        /// The path or the header, truncated after 80 characters.
         found: String,
     },
 }
 
 impl ClientError {
-    /// Returns what an error in the connection to `address` means.
+    /// Classifies an error in the connection to `address`.
     pub(crate) fn of_connection(address: &str, error: &(dyn Error + 'static)) -> Self {
         let address = address.to_owned();
         match tls_cause(error) {
@@ -94,7 +95,7 @@ impl ClientError {
     }
 }
 
-/// Returns expected and found key of a server.
+/// Returns the expected and the found key of a server.
 fn other_server(fault: &CertificateError) -> Option<String> {
     match fault {
         CertificateError::Other(other) => other.0.downcast_ref::<OtherServer>().map(ToString::to_string),
@@ -102,11 +103,11 @@ fn other_server(fault: &CertificateError) -> Option<String> {
     }
 }
 
-/// Returns the error of TLS among an error's causes.
+/// Returns the TLS error among an error's causes.
 pub(crate) fn tls_cause<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
-        // An `io::Error` leaves the error that it holds out of its causes.
+        // `io::Error` does not list the error that it wraps among its causes.
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let error: &(dyn Error + 'static) = match held {
             Some(held) => held,

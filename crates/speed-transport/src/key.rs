@@ -1,15 +1,16 @@
-//! Public keys of peers, and their form in a handshake.
+//! Public keys of peers, and their encoding in a handshake.
 
 use std::fmt;
 
 use rustls::CommonState;
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 
-/// The bytes before the 32 of an Ed25519 public key in a SubjectPublicKeyInfo in DER (RFC 8410, section 4): there is one form only.
+/// The bytes before the 32 bytes of an Ed25519 public key in a DER-encoded SubjectPublicKeyInfo (RFC 8410, section 4):
+/// the encoding is unique.
 const PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// The Ed25519 public key that a peer proved to hold. [`serve`](crate::serve) puts the client's into the extensions of each request.
-/// As text the first 16 of its 64 hexadecimal digits.
+/// The Ed25519 public key that a peer has proved to hold. [`serve`](crate::serve) adds the client's key to the
+/// extensions of each request. Its text form is the first 16 of its 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PeerKey(pub [u8; 32]);
 
@@ -25,7 +26,7 @@ impl fmt::Debug for PeerKey {
     }
 }
 
-/// Returns the public key that the peer of a connection proved to hold, or `None` before the handshake's end.
+/// Returns the public key that the peer of a connection has proved to hold, or `None` before the end of the handshake.
 #[must_use]
 pub fn peer_key(connection: &CommonState) -> Option<[u8; 32]> {
     match connection.peer_certificates()? {

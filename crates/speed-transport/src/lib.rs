@@ -1,12 +1,12 @@
 //! HTTP/1.1 between the parties of a round, over mutual TLS 1.3 with the keys of their roster.
 //!
-//! Every party is known by an Ed25519 public key. Both sides of a connection prove to hold theirs in the handshake, as raw public keys
-//! (RFC 7250): there are no certificates, no authorities, no names that prove anything and no dates. A server lets only the keys of
-//! its roster through ([`server_config`]); a client speaks to one server ([`client_config`]). There is no resumption and no early data:
-//! every connection proves both keys.
+//! Every party is identified by an Ed25519 public key. In the handshake both sides prove that they hold theirs, as raw
+//! public keys (RFC 7250), without certificates, authorities, host names or expiry dates. A server accepts only the
+//! keys of its roster ([`server_config`]); a client connects to one server ([`client_config`]). Resumption and early
+//! data are disabled, so every connection proves both keys.
 //!
-//! [`serve`] runs an [`axum::Router`] within [`ConnectionLimits`] and puts the [`PeerKey`] of the client into each request;
-//! [`Client`] sends requests and says which of the two sides is not the expected one ([`ClientError`]).
+//! [`serve`] runs an [`axum::Router`] within [`ConnectionLimits`] and adds the [`PeerKey`] of the client to each
+//! request. [`Client`] sends requests and reports which of the two sides is not the expected one ([`ClientError`]).
 //!
 //! ```
 //! use std::collections::HashSet;

@@ -1,31 +1,31 @@
-//! Limits of a server's connections, and counts of them.
+//! Limits of a server's connections, and counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Limits of a server's connections. Connections beyond a number are dropped at once, without a word.
+/// Limits of a server's connections. Excess connections are dropped at once, without a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// The most connections at a time, with those in their handshake: 512.
+    /// Maximum number of concurrent connections, including those in their handshake: 512.
     pub connections: usize,
-    /// The most connections of one peer at a time, after the handshake: 4.
+    /// Maximum number of concurrent connections of one peer after the handshake: 4.
     pub connections_per_peer: usize,
-    /// The most connections at a time that are in their handshake, so that strangers cannot hold all of them: 128.
+    /// Maximum number of concurrent handshakes, so that strangers cannot take all connections: 128.
     pub handshakes: usize,
-    /// The most connections at a time that are in their handshake and from one IP address (of IPv6 one network of 64 bits): 32. Behind a
-    /// proxy all clients have one address: then as many as `handshakes`.
+    /// Maximum number of concurrent handshakes from one IP address (for IPv6, from one 64-bit network): 32. Behind a
+    /// proxy all clients share one address, so set it to `handshakes` there.
     pub handshakes_per_address: usize,
-    /// The longest time for the handshake: 10 s.
+    /// Maximum time of the handshake: 10 s.
     pub handshake_timeout: Duration,
-    /// The longest time until the head of a request is there, from the handshake or the end of the answer before: 10 s, at most 24 h. A
-    /// connection without requests ends after this time as well.
+    /// Maximum time until the head of a request is complete, counted from the handshake or the end of the previous
+    /// answer: 10 s, at most 24 h. An idle connection also ends after this time.
     pub header_timeout: Duration,
-    /// The most headers of a request: 64. With more it is answered with status 431.
+    /// Maximum number of headers of a request: 64. A request with more is answered with status 431.
     pub headers: usize,
-    /// The bytes that a request's head may have, and that are read ahead: 16 KiB, at least 8 KiB. A longer head is answered with status
-    /// 431.
+    /// Maximum bytes of a request's head, and of the read buffer: 16 KiB, at least 8 KiB. A longer head is answered
+    /// with status 431.
     pub header_buffer: usize,
-    /// The time after which a connection takes no further request: 10 min. One that is running has `grace` to end.
+    /// The time after which a connection accepts no further request: 10 min. A running request then has `grace` to end.
     pub age: Duration,
     /// The time that running requests have to end when the server stops or their connection is too old: 10 s.
     pub grace: Duration,
@@ -48,7 +48,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Counts of a server's connections.
+/// Counters of a server's connections.
 #[derive(Debug, Default)]
 pub struct Counters {
     accepted: AtomicU64,
@@ -58,7 +58,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Returns the number of connections that came in, whatever became of them.
+    /// Returns the number of incoming connections, whether accepted or not.
     #[must_use]
     pub fn accepted(&self) -> u64 {
         self.accepted.load(Ordering::Relaxed)
@@ -70,13 +70,14 @@ impl Counters {
         self.refused_busy.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of connections whose handshake failed, as that of a client that is not on the roster, or took too long.
+    /// Returns the number of connections whose handshake failed (for example because the client is not on the roster)
+    /// or took too long.
     #[must_use]
     pub fn refused_handshake(&self) -> u64 {
         self.refused_handshake.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of connections that are open now, with those in their handshake.
+    /// Returns the number of open connections, including those in their handshake.
     #[must_use]
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::Relaxed)

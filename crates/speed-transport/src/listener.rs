@@ -1,4 +1,4 @@
-//! The server's side: connections, from their first byte to their end.
+//! The server's side: connections from start to end.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -27,20 +27,20 @@ use crate::key::{PeerKey, peer_key};
 use crate::limits::{ConnectionLimits, Counters};
 use crate::slots::{Slot, Slots};
 
-/// The pause after a connection could not be accepted: longer would keep others waiting, shorter would burn a processor while the process
-/// has no file descriptor left.
+/// The pause after a failure to accept a connection. A longer pause would delay clients; a shorter one would waste
+/// processor time while the process has no free file descriptor.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The smallest buffer that hyper takes.
 const MIN_HEADER_BUFFER: usize = 8 << 10;
 
-/// The time that a client has to read the last reply and hang up, before its connection is reset.
+/// The time that a client has to read the last reply and close the connection before it is reset.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// The longest time for a head: hyper adds it to the time of day, which must not overflow.
+/// The maximum time for a head: hyper adds it to the current time, which must not overflow.
 const MAX_HEADER_TIMEOUT: Duration = Duration::from_hours(24);
 
-/// All that a connection needs to know of its server.
+/// The state that a connection needs from its server.
 #[derive(Clone)]
 struct Context {
     acceptor: TlsAcceptor,
@@ -50,14 +50,14 @@ struct Context {
     shutdown: watch::Receiver<bool>,
 }
 
-/// Serves `app` until `shutdown` holds `true` or its sender is gone.
+/// Serves `app` until `shutdown` holds `true` or its sender is dropped.
 ///
-/// Each request has the client's [`PeerKey`] among its extensions: who is not on the server's roster does not get as far as a request.
-/// When it stops, no connection is accepted any more, connections in their handshake are dropped, and running requests have the limits'
-/// `grace` to end. Dropping the future drops all connections.
+/// Each request has the client's [`PeerKey`] among its extensions; clients that are not on the server's roster cannot
+/// send requests. When the server stops, it accepts no more connections, drops those in their handshake, and gives
+/// running requests the limits' `grace` to end. Dropping the future drops all connections.
 ///
-/// A failing `accept`, as without file descriptors, is tried again after 50 ms. Bodies are not limited here: `app` says how long they may
-/// be.
+/// A failing `accept`, for example without free file descriptors, is retried after 50 ms. Bodies are not limited here;
+/// `app` must limit their length.
 pub async fn serve(
     listener: TcpListener,
     tls: Arc<ServerConfig>,
@@ -86,7 +86,7 @@ pub async fn serve(
     }
     drop(listener);
     tracing::info!(open = connections.len(), "stopping: no connection is accepted any more");
-    // Connections keep the grace themselves; a second more than theirs.
+    // Connections enforce the grace themselves; this waits a second longer.
     let all_ended = async {
         while let Some(ended) = connections.join_next().await {
             note_panic(ended)
@@ -103,20 +103,20 @@ fn note_panic(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-/// Returns when the server is to stop.
+/// Returns when the server must stop.
 async fn stopped(shutdown: &mut watch::Receiver<bool>) {
-    // An error says that the sender is gone: nobody could stop the server later.
+    // An error means that the sender was dropped, so the server could not be stopped later.
     drop(shutdown.wait_for(|stop| *stop).await);
 }
 
-/// Returns the next connection, after as many failures as there are.
+/// Returns the next connection, retrying after failures.
 async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     let mut failures = 0_u64;
     loop {
         match listener.accept().await {
             Ok(connection) => return connection,
             Err(error) => {
-                // Twenty lines a second would bury the log.
+                // Twenty lines a second would flood the log.
                 if failures.is_multiple_of(200) {
                     tracing::warn!(%error, failures, "cannot accept connections");
                 }
@@ -127,9 +127,9 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Runs one connection, from its handshake to its end, in its place.
+/// Runs one connection in its slot, from its handshake to its end.
 async fn run_connection(stream: TcpStream, address: SocketAddr, mut slot: Slot, context: Context) {
-    // Without it a small answer waits for the acknowledgement of the one before (RFC 896).
+    // Otherwise a small answer waits for the acknowledgement of the previous one (RFC 896).
     let _ = stream.set_nodelay(true);
     let mut shutdown = context.shutdown.clone();
     let handshake = timeout(context.limits.handshake_timeout, shake_hands(stream, address, &context));
@@ -152,7 +152,7 @@ async fn run_connection(stream: TcpStream, address: SocketAddr, mut slot: Slot, 
     tracing::debug!(%address, %peer, "disconnected");
 }
 
-/// Returns the encrypted stream and who is at its other end, or `None`, counted, if the handshake failed.
+/// Returns the encrypted stream and its peer, or `None` if the handshake failed, which is counted.
 async fn shake_hands(
     stream: TcpStream,
     address: SocketAddr,
@@ -175,8 +175,8 @@ async fn shake_hands(
     }
 }
 
-/// Reads on until the client hangs up. A socket that is closed while bytes are unread resets the connection, and the client may lose
-/// the alert or the reply that says why it was refused (RFC 9112, section 9.6).
+/// Reads until the client closes the connection. Closing a socket with unread bytes resets the connection, and the
+/// client may lose the alert or the reply with the reason for a refusal (RFC 9112, section 9.6).
 async fn linger(mut stream: TcpStream) {
     let mut unread = [0; 4096];
     if stream.shutdown().await.is_ok() {
@@ -219,11 +219,12 @@ async fn serve_requests(stream: TlsStream<TcpStream>, peer: PeerKey, context: Co
         }
     }
     let stream = connection.into_parts().io.into_inner();
-    // An error says that the client is slower than that, or gone.
+    // An error means that the client is slower than that, or gone.
     let _ = timeout(LINGER, hang_up(stream)).await;
 }
 
-/// Tells the client that nothing follows, with TLS's alert "close_notify" (RFC 8446, section 6.1), and waits until it has hung up too.
+/// Sends TLS's alert "close_notify" (RFC 8446, section 6.1) to tell the client that nothing follows, and waits until
+/// the client has closed the connection too.
 async fn hang_up(mut stream: TlsStream<TcpStream>) {
     if stream.shutdown().await.is_ok() {
         linger(stream.into_inner().0).await;

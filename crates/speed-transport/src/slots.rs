@@ -1,4 +1,4 @@
-//! Places for connections: who holds how many.
+//! Connection slots, counted by holder.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::key::PeerKey;
 use crate::limits::{ConnectionLimits, Counters};
 
-/// The places of a server.
+/// The slots of a server.
 pub(crate) struct Slots {
     limits: ConnectionLimits,
     counters: Arc<Counters>,
     held: Mutex<Held>,
 }
 
-/// The places that are held.
+/// The slots in use.
 #[derive(Default)]
 struct Held {
     connections: usize,
@@ -24,13 +24,13 @@ struct Held {
     peers: HashMap<PeerKey, usize>,
 }
 
-/// The place of one connection, which is free again when this is dropped.
+/// The slot of one connection, which is released on drop.
 pub(crate) struct Slot {
     slots: Arc<Slots>,
     holder: Holder,
 }
 
-/// The holder of a place: a stranger, known by its network, until the handshake; then a peer.
+/// The holder of a slot: a stranger, identified by its network, until the handshake; then a peer.
 enum Holder {
     Stranger(IpAddr),
     Peer(PeerKey),
@@ -41,7 +41,7 @@ impl Slots {
         Arc::new(Self { limits, counters, held: Mutex::default() })
     }
 
-    /// Returns a place for a connection before its handshake, or `None`, counted, if there is none left.
+    /// Returns a slot for a connection before its handshake, or `None` if none is free, which is counted.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Slot> {
         let network = network(address);
         let mut held = self.held();
@@ -59,14 +59,15 @@ impl Slots {
         Some(Slot { slots: Arc::clone(self), holder: Holder::Stranger(network) })
     }
 
-    /// Locks the counts. They are whole after a panic as well: nothing between two changes of them can panic.
+    /// Locks the counts. They are consistent even after a panic, because no code between two changes of them can panic.
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Slot {
-    /// Frees the place among the handshakes for one among the peer's connections. Returns `false`, counted, if the peer has too many.
+    /// Exchanges the handshake slot for one of the peer's connections. Returns `false` if the peer has too many, which
+    /// is counted.
     pub(crate) fn authenticate(&mut self, peer: PeerKey) -> bool {
         let mut held = self.slots.held();
         if !take(&mut held.peers, peer, self.slots.limits.connections_per_peer) {
@@ -98,7 +99,7 @@ fn release_holder(held: &mut Held, holder: &Holder) {
     }
 }
 
-/// Adds one to a count, if it is below `most`.
+/// Increments a count if it is below `most`.
 fn take<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K, most: usize) -> bool {
     let count = counts.get(&key).copied().unwrap_or(0);
     if count < most {
@@ -107,7 +108,7 @@ fn take<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K, most: usize) -> bo
     count < most
 }
 
-/// Takes one from a count, and the count away where it is zero: the maps hold no more than there are connections.
+/// Decrements a count, and removes it at zero, so the maps are no larger than the number of connections.
 fn release<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;
@@ -117,8 +118,8 @@ fn release<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
     }
 }
 
-/// Returns whose connections are counted together: an IPv4 address, or the network of an IPv6 address, since its last 64 bits are the
-/// client's to choose (RFC 4291, section 2.5.4).
+/// Returns the address under which connections are counted: an IPv4 address, or the network of an IPv6 address, because
+/// the client chooses its last 64 bits (RFC 4291, section 2.5.4).
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

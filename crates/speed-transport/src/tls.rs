@@ -1,4 +1,5 @@
-//! TLS of server and clients: version 1.3 (RFC 8446), raw Ed25519 public keys on both sides (RFC 7250, RFC 8410), X25519, no resumption.
+//! TLS of server and clients: version 1.3 (RFC 8446), raw Ed25519 public keys on both sides (RFC 7250, RFC 8410),
+//! X25519, no resumption.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,20 +17,20 @@ use rustls::{ClientConfig, ProtocolVersion, ServerConfig};
 use crate::key::{PeerKey, encode_spki};
 use crate::verifier::{KnownClients, OneServer};
 
-/// The protocol that is agreed on in the handshake (RFC 7301, section 6).
+/// The application protocol negotiated in the handshake (RFC 7301, section 6).
 const ALPN: &[u8] = b"http/1.1";
 
-/// Keys that make no configuration.
+/// The reason why keys do not make a configuration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A peer's key that is no point of the curve, or a weak one, under which anybody can sign.
+    /// A peer's key that is not a point of the curve, or is a weak one, under which anyone can sign.
     #[error("expected an Ed25519 public key of a peer, found {found}, which is none or a weak one")]
     PeerKey {
         /// The 32 bytes.
         found: PeerKey,
     },
-    /// A signing key that could not be handed over.
+    /// A signing key that could not be encoded for the library.
     #[error("the signing key has no form in PKCS #8")]
     SigningKey,
     /// A refusal of the TLS library.
@@ -37,13 +38,14 @@ pub enum TlsError {
     Library(#[from] rustls::Error),
 }
 
-/// Returns a server's TLS: it proves to hold `identity`, and only clients that prove to hold one of the keys `clients` get through the
-/// handshake.
+/// Returns a server's TLS configuration: it proves that it holds `identity`, and accepts only clients that prove that
+/// they hold one of the keys `clients`.
 ///
-/// The TLS library keeps a copy of the signing key as long as the configuration is there, and does not wipe it from memory.
+/// The TLS library keeps a copy of the signing key as long as the configuration exists, and does not wipe it from
+/// memory.
 ///
 /// # Errors
-/// If one of `clients` is no Ed25519 public key or a weak one, or the library refuses the signing key.
+/// If one of `clients` is not an Ed25519 public key or is weak, or the library refuses the signing key.
 pub fn server_config(identity: &SigningKey, clients: &HashSet<[u8; 32]>) -> Result<ServerConfig, TlsError> {
     clients.iter().try_for_each(check_strength)?;
     let provider = provider();
@@ -54,20 +56,21 @@ pub fn server_config(identity: &SigningKey, clients: &HashSet<[u8; 32]>) -> Resu
         .with_client_cert_verifier(Arc::new(verifier))
         .with_cert_resolver(Arc::new(own_key));
     config.alpn_protocols = vec![ALPN.to_vec()];
-    // Every connection proves both keys anew: a ticket would outlive a change of the roster.
+    // Every connection proves both keys anew, because a session ticket would outlive a change of the roster.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     config.max_early_data_size = 0;
     Ok(config)
 }
 
-/// Returns a client's TLS: it proves to hold `identity`, and speaks only to the server that proves to hold the key `server`. Names and
-/// addresses prove nothing, and no name is sent.
+/// Returns a client's TLS configuration: it proves that it holds `identity`, and accepts only the server that proves
+/// that it holds the key `server`. Names and addresses are not checked, and no name is sent.
 ///
-/// The TLS library keeps a copy of the signing key as long as the configuration is there, and does not wipe it from memory.
+/// The TLS library keeps a copy of the signing key as long as the configuration exists, and does not wipe it from
+/// memory.
 ///
 /// # Errors
-/// If `server` is no Ed25519 public key or a weak one, or the library refuses the signing key.
+/// If `server` is not an Ed25519 public key or is weak, or the library refuses the signing key.
 pub fn client_config(identity: &SigningKey, server: [u8; 32]) -> Result<ClientConfig, TlsError> {
     check_strength(&server)?;
     let provider = provider();
@@ -85,8 +88,9 @@ pub fn client_config(identity: &SigningKey, server: [u8; 32]) -> Result<ClientCo
     Ok(config)
 }
 
-/// Returns ring's algorithms without those of TLS 1.2, which another user of rustls in the same program may have compiled in, and with
-/// one key exchange: both sides are this crate, so a choice would only be more code that strangers reach.
+/// Returns ring's algorithms without those of TLS 1.2, which another user of rustls in the same program may have
+/// compiled in, and with a single key exchange: both sides are this crate, so a choice would only expose more code to
+/// strangers.
 fn provider() -> Arc<CryptoProvider> {
     let mut provider = ring::default_provider();
     provider.cipher_suites.retain(|suite| suite.version().version == ProtocolVersion::TLSv1_3);
@@ -94,14 +98,14 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(provider)
 }
 
-/// Refuses what is no Ed25519 public key, and keys of small order, under which a signature may hold for anything (RFC 8032, section 8.8,
-/// leaves them to the application).
+/// Refuses bytes that are not an Ed25519 public key, and keys of small order, under which a signature may be valid for
+/// any message (RFC 8032, section 8.8, leaves the check to the application).
 fn check_strength(key: &[u8; 32]) -> Result<(), TlsError> {
     let is_strong = VerifyingKey::from_bytes(key).is_ok_and(|key| !key.is_weak());
     if is_strong { Ok(()) } else { Err(TlsError::PeerKey { found: PeerKey(*key) }) }
 }
 
-/// Returns the own key for the library. The PKCS #8 document (RFC 8410, section 7) is wiped when it is dropped.
+/// Returns the party's own key for the library. The PKCS #8 document (RFC 8410, section 7) is wiped on drop.
 fn certified_key(identity: &SigningKey) -> Result<Arc<CertifiedKey>, TlsError> {
     let document = identity.to_pkcs8_der().map_err(|_| TlsError::SigningKey)?;
     let key = ring::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(document.as_bytes()))?;

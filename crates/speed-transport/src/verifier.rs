@@ -27,7 +27,7 @@ pub(crate) struct OneServer {
     pub(crate) algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Another server than the one that was expected.
+/// A server other than the expected one.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("expected the key {expected}, found {found}")]
 pub(crate) struct OtherServer {
@@ -35,13 +35,15 @@ pub(crate) struct OtherServer {
     found: PeerKey,
 }
 
-/// Returns the key of a peer's certificate message, which holds one SubjectPublicKeyInfo and nothing else (RFC 8446, section 4.4.2).
+/// Returns the key of a peer's certificate message, which contains exactly one SubjectPublicKeyInfo (RFC 8446, section
+/// 4.4.2).
 fn only_key(first: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Result<[u8; 32], Error> {
     let key = if others.is_empty() { decode_spki(first) } else { None };
     key.ok_or(Error::InvalidCertificate(CertificateError::BadEncoding))
 }
 
-/// Checks that the peer holds the private key of `spki`: its signature of the handshake (RFC 8446, section 4.4.3), with Ed25519.
+/// Checks that the peer holds the private key of `spki`, by its Ed25519 signature of the handshake (RFC 8446, section
+/// 4.4.3).
 fn check_signature(
     message: &[u8],
     spki: &CertificateDer<'_>,
@@ -54,7 +56,7 @@ fn check_signature(
     verify_tls13_signature_with_raw_key(message, &SubjectPublicKeyInfoDer::from(&**spki), signature, algorithms)
 }
 
-/// Returns the error of a signature that is not asked for: both sides speak TLS 1.3 only.
+/// Returns the error of an unexpected signature: both sides use TLS 1.3 only.
 fn tls12_is_off() -> Error {
     Error::General("expected TLS 1.3, found a signature of TLS 1.2".into())
 }
@@ -72,7 +74,8 @@ impl ClientCertVerifier for KnownClients {
     ) -> Result<ClientCertVerified, Error> {
         let key = only_key(end_entity, intermediates)?;
         if !self.keys.contains(&key) {
-            // The client hears of it as the alert "access_denied" (RFC 8446, section 6.2), by which it tells this refusal from others.
+            // The client receives the alert "access_denied" (RFC 8446, section 6.2), by which it distinguishes this
+            // refusal from others.
             tracing::debug!(key = %PeerKey(key), "refused a client that is not on the roster");
             return Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure));
         }

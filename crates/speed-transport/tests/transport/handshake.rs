@@ -1,4 +1,4 @@
-//! Who gets through the handshake.
+//! Tests of the handshake: accepted and refused peers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,17 +25,17 @@ async fn a_known_client_is_known_by_its_key() {
     server.until("closed", |counters| counters.open() == 0).await;
 }
 
-// On threads of their own client and server run into each other as between two machines.
+// On separate threads, client and server run concurrently, as on two machines.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_client_hears_that_it_is_not_on_the_roster() {
     let server = Server::start(patient()).await;
     let refused = server.get(STRANGER, "/key").await;
     assert!(matches!(refused, Err(ClientError::NotOnRoster { .. })), "{refused:?}");
-    // Also where it is told while it writes more than fits between the two.
+    // Also if it is told while it writes more than the buffers between the two hold.
     let mut client = server.connect(STRANGER).await.expect("the client's part of the handshake");
     let upload = client.request(Method::POST, "/length", &[], vec![0; 32 << 20].into(), 100).await;
     assert!(matches!(upload, Err(ClientError::NotOnRoster { .. })), "{upload:?}");
-    // And where it was told long before its first request.
+    // And if it was told long before its first request.
     let mut client = server.connect(STRANGER).await.expect("the client's part of the handshake");
     server.until("refused", |counters| counters.refused_handshake() == 3).await;
     let late = fetch(&mut client, "/key").await;
@@ -50,7 +50,7 @@ async fn a_refused_client_can_write_until_it_has_read_why() {
     let server = Server::start(patient()).await;
     let mut stream = server.connect_tls(STRANGER).await;
     server.until("refused", |counters| counters.refused_handshake() == 1).await;
-    // If the server had closed its socket, the first would bring a reset, and one of the others would fail.
+    // If the server had closed its socket, the first write would cause a reset, and one of the others would fail.
     for _ in 0..20 {
         stream.write_all(&[0; 1000]).await.expect("the server reads on");
         stream.flush().await.expect("the server reads on");
@@ -108,7 +108,7 @@ async fn plain_text_and_garbage_do_not_hurt() {
 
 #[tokio::test]
 async fn a_client_of_tls_1_2_is_refused() {
-    // A ClientHello (RFC 5246, section 7.4.1.2) with ECDHE-ECDSA-AES128-GCM-SHA256 and the extensions that it needs.
+    // A ClientHello (RFC 5246, section 7.4.1.2) with ECDHE-ECDSA-AES128-GCM-SHA256 and the necessary extensions.
     let extensions = [
         [0, 10, 0, 4, 0, 2, 0, 29].as_slice(), // supported_groups: x25519
         &[0, 11, 0, 2, 1, 0],                  // ec_point_formats: uncompressed
@@ -149,7 +149,7 @@ async fn a_client_with_certificates_is_refused() {
 
 #[tokio::test]
 async fn a_server_proves_its_key_and_does_not_only_name_it() {
-    // The handshake of a server that shows the expected key, and signs with another.
+    // The handshake of a server that presents the expected key but signs with another.
     let impostor = ed25519_dalek::SigningKey::from_bytes(&[9; 32]);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address").to_string();

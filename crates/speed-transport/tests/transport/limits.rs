@@ -1,4 +1,4 @@
-//! Connections that are too many, too slow or too old.
+//! Tests with too many, too slow and too old connections.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::support::{Server, TEACHER, fetch, patient, read_to_end};
 
-/// A time that passes soon, and after which only that is expected to happen that had to wait for it.
+/// A short time, long enough that only events that depend on it are expected after it.
 const SOON: Duration = Duration::from_millis(300);
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn half_a_head_is_cut_and_so_is_silence() {
     half.write_all(b"GET /key HTTP/1.1\r\nHost: ").await.expect("written");
     let mut kept = loop {
         let mut client = server.connect(TEACHER).await.expect("a connection");
-        // On a busy machine the request may come too late.
+        // On a busy machine the request may be too late.
         if fetch(&mut client, "/key").await.is_ok() {
             break client;
         }
@@ -125,7 +125,7 @@ async fn an_old_connection_takes_no_further_request() {
         let mut slow = tokio::spawn(async move { (fetch(&mut client, "/slow").await, client) });
         tokio::select! {
             () = server.started.notified() => break slow,
-            // On a busy machine the request may come too late.
+            // On a busy machine the request may be too late.
             _ = &mut slow => {}
         }
     };

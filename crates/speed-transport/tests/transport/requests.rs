@@ -1,4 +1,4 @@
-//! Requests, replies and the server's end.
+//! Tests of requests, replies and the server's shutdown.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn a_long_body_arrives_whole() {
     assert_eq!(fetch(&mut client, "/nowhere").await.expect("a reply").status, 404);
 }
 
-// On threads of their own client and server run into each other as between two machines.
+// On separate threads, client and server run concurrently, as on two machines.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_of_a_long_body_arrives_before_the_body_is_read() {
     let server = Server::start(patient()).await;
@@ -80,7 +80,7 @@ async fn a_client_does_not_wait_for_ever() {
 #[tokio::test]
 async fn a_name_with_several_addresses_is_tried_to_the_end() {
     let server = Server::start(patient()).await;
-    // `localhost` is ::1 as well on most machines, where nobody listens.
+    // On most machines `localhost` is also ::1, where no server listens.
     let address = format!("localhost:{}", server.address.port());
     let mut client = Client::connect(&address, tls(TEACHER), AGES).await.expect("a connection");
     fetch(&mut client, "/key").await.expect("a reply");

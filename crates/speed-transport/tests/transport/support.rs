@@ -1,4 +1,4 @@
-//! A running server, and clients of it.
+//! A running server, and its clients.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -29,10 +29,10 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Longer than anything takes that ends at all.
+/// Longer than any operation that terminates.
 pub(crate) const AGES: Duration = Duration::from_secs(60);
 
-/// The bytes of a reply from `/long`.
+/// The number of bytes of a reply from `/long`.
 pub(crate) const LONG: usize = 1 << 20;
 
 pub(crate) const SERVER: u8 = 1;
@@ -40,7 +40,7 @@ pub(crate) const TEACHER: u8 = 2;
 pub(crate) const OTHER_TEACHER: u8 = 3;
 pub(crate) const STRANGER: u8 = 4;
 
-/// Returns limits without a time that a busy machine could reach.
+/// Returns limits whose times are out of reach even on a busy machine.
 pub(crate) fn patient() -> ConnectionLimits {
     ConnectionLimits { handshake_timeout: AGES, header_timeout: AGES, age: 2 * AGES, grace: AGES, ..Default::default() }
 }
@@ -54,20 +54,20 @@ pub(crate) fn public(party: u8) -> [u8; 32] {
     key(party).verifying_key().to_bytes()
 }
 
-/// Returns the TLS of a client that expects the server.
+/// Returns the TLS configuration of a client that expects the server.
 pub(crate) fn tls(party: u8) -> Arc<ClientConfig> {
     Arc::new(client_config(&key(party), public(SERVER)).expect("a configuration"))
 }
 
-/// A server that knows two teachers.
+/// A server with two teachers on its roster.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) counters: Arc<Counters>,
     pub(crate) stop: watch::Sender<bool>,
     pub(crate) running: JoinHandle<()>,
-    /// Says that a request of `/slow` is running.
+    /// Notified when a request of `/slow` is running.
     pub(crate) started: Arc<Notify>,
-    /// Lets a request of `/slow` end.
+    /// Lets a request of `/slow` finish.
     pub(crate) release: Arc<Notify>,
 }
 
@@ -111,7 +111,7 @@ impl Server {
         Client::connect(&self.address.to_string(), tls(party), AGES).await
     }
 
-    /// Returns the reply to a request on a connection of its own.
+    /// Returns the reply to a request on a separate connection.
     pub(crate) async fn get(&self, party: u8, path: &str) -> Result<Reply, ClientError> {
         fetch(&mut self.connect(party).await?, path).await
     }
@@ -126,13 +126,13 @@ impl Server {
         TcpStream::connect(self.address).await.expect("a connection")
     }
 
-    /// Expects that a teacher is served.
+    /// Checks that a teacher is served.
     pub(crate) async fn expect_service(&self) {
         let reply = self.get(OTHER_TEACHER, "/key").await.expect("a reply");
         assert_eq!((reply.status, reply.body), (200, public(OTHER_TEACHER).to_vec()));
     }
 
-    /// Waits until a count holds.
+    /// Waits until a condition on the counters holds.
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Counters) -> bool) {
         let wait = async {
             while !holds(&self.counters) {
@@ -147,7 +147,7 @@ pub(crate) async fn fetch(client: &mut Client, path: &str) -> Result<Reply, Clie
     client.request(Method::GET, path, &[], Bytes::new(), LONG).await
 }
 
-/// Returns what the other side sends until it hangs up, in one way or another.
+/// Returns the bytes that the other side sends until it closes or resets the connection.
 pub(crate) async fn read_to_end(mut stream: impl AsyncReadExt + Unpin) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = tokio::time::timeout(AGES, stream.read_to_end(&mut bytes)).await;
@@ -155,14 +155,14 @@ pub(crate) async fn read_to_end(mut stream: impl AsyncReadExt + Unpin) -> Vec<u8
     bytes
 }
 
-/// Returns the TLS of a server that shows the key `shown` and signs with another.
+/// Returns the TLS configuration of a server that presents the key `shown` but signs with another.
 pub(crate) fn impostor(signer: &SigningKey, shown: [u8; 32]) -> ServerConfig {
     let mut config = server_config(signer, &HashSet::from([public(TEACHER)])).expect("a configuration");
     config.cert_resolver = Arc::new(AlwaysResolvesServerRawPublicKeys::new(mismatched(signer, shown)));
     config
 }
 
-/// Returns the TLS of a client that shows the key `shown` and signs with another.
+/// Returns the TLS configuration of a client that presents the key `shown` but signs with another.
 pub(crate) fn impostor_client(signer: &SigningKey, shown: [u8; 32], server: [u8; 32]) -> ClientConfig {
     let mut config = client_config(signer, server).expect("a configuration");
     config.client_auth_cert_resolver = Arc::new(AlwaysResolvesClientRawPublicKeys::new(mismatched(signer, shown)));
