@@ -1,6 +1,7 @@
-//! Measures saved reference teachers of MNIST on its 10000 test images; `scripts/reference-teachers` makes a table of it.
+//! Measures saved reference teachers of MNIST on its 10000 test images; `scripts/reference-teachers` makes a table from
+//! its output.
 //!
-//! Prints a line of CSV for each: number, accuracy on test images, accuracy on its own images.
+//! Prints a line of CSV per teacher: number, accuracy on test images, accuracy on its own images.
 //!
 //! ```console
 //! $ cargo run --release -p speed-teacher --example saved -- FOLDER-OF-MNIST results/mnist-paper/RUN/stages/teachers/teacher-0000.bin ...

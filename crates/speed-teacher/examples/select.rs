@@ -1,8 +1,8 @@
-//! Chooses the teachers' hyper-parameters without a test image.
+//! Selects the teachers' hyper-parameters without using test images.
 //!
-//! Trains the first teachers of the paper's 250 partitions of MNIST with several settings and compares them on training
-//! images of partitions that belong to none of them. Usage: `select FOLDER [TEACHERS [IMAGES]]`, FOLDER holding the
-//! MNIST files.
+//! Trains the first teachers of the paper's 250 partitions of MNIST with several settings, and compares them on
+//! training images of partitions that belong to none of them. Usage: `select FOLDER [TEACHERS [IMAGES]]`, where FOLDER
+//! holds the MNIST files.
 #![expect(clippy::print_stdout, reason = "a table is what this program is for")]
 
 use speed_data::{DataError, Split, mnist, partition};
@@ -19,7 +19,7 @@ use std::time::Instant;
 #[global_allocator]
 static ALLOCATOR: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
-/// learning rate, batch, steps, shift.
+/// Learning rate, batch, steps, shift.
 const SETTINGS: [(f64, usize, usize, usize); 7] = [
     (4e-3, 30, 200, 2),
     (4e-3, 30, 300, 2),
@@ -77,7 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// `images` images spread evenly over those from `start` on, which no teacher has seen.
+/// Returns `images` images spread evenly over those from `start` on, which no teacher has seen.
 fn sample(data: &Split, start: usize, images: usize) -> Result<Split, DataError> {
     let step = ((data.len() - start) / images.max(1)).max(1);
     let chosen: Vec<usize> = (start..data.len()).step_by(step).take(images).collect();

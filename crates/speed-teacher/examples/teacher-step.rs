@@ -1,9 +1,9 @@
-//! Teachers to be timed; `scripts/peers/run` compares.
+//! Work of teachers for timing; `scripts/peers/run` compares implementations.
 //!
-//! For every line on standard input, a number, it answers with a line of JSON when it has done so much work:
+//! Every line on standard input is a number N. The program answers with a line of JSON after doing N units of work:
 //!
-//! - `teacher-step small|reference|deeper [BATCH]`: so many steps of one teacher, from its initial weights, on images at random
-//! - `teacher-step ensemble FOLDER`: so many teachers of `configs/mnist.toml` on two threads, on MNIST in FOLDER
+//! - `teacher-step small|reference|deeper [BATCH]`: N steps of one teacher, from its initial weights, on random images
+//! - `teacher-step ensemble FOLDER`: N teachers of `configs/mnist.toml` on two threads, on MNIST in FOLDER
 //!
 //! ```console
 //! $ echo 100 | cargo run --release -p speed-teacher --example teacher-step -- small
@@ -29,9 +29,9 @@ use speed_teacher::{
 #[global_allocator]
 static ALLOCATOR: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
-/// As many as fit into one batch, so that measuring the accuracy at the end adds little.
+/// The images of one batch, so that measuring the accuracy at the end adds little.
 const DIGITS: (ImageShape, usize) = (ImageShape { channels: 1, height: 28, width: 28 }, 128);
-/// Far fewer than a batch: of the deeper network a round has hardly more than a step.
+/// Far fewer images than a batch, because a measurement of the deeper network is hardly longer than a step.
 const PHOTOGRAPHS: (ImageShape, usize) = (ImageShape { channels: 3, height: 32, width: 32 }, 4);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// `configs/mnist.toml`.
+/// Returns the settings of `configs/mnist.toml`.
 fn small() -> TeacherConfig {
     TeacherConfig {
         architecture: Architecture::SMALL,
@@ -66,7 +66,7 @@ fn small() -> TeacherConfig {
     }
 }
 
-/// `configs/mnist-paper.toml` without the average of parameters.
+/// Returns the settings of `configs/mnist-paper.toml` without the average of parameters.
 fn reference() -> TeacherConfig {
     TeacherConfig {
         architecture: Architecture::REFERENCE,
@@ -78,7 +78,7 @@ fn reference() -> TeacherConfig {
     }
 }
 
-/// `configs/svhn-paper.toml` without the average of parameters.
+/// Returns the settings of `configs/svhn-paper.toml` without the average of parameters.
 fn deeper() -> TeacherConfig {
     TeacherConfig { architecture: Architecture::DEEPER, learning_rate: 0.08, ..reference() }
 }
@@ -112,7 +112,8 @@ fn ensemble(folder: &Path) -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Does a little work to warm up and says who it is and what multiplies its matrices, then does that of every line.
+/// Does a little work to warm up, reports the program and the unit that multiplies its matrices, then does the work of
+/// every line.
 fn answer(
     products: impl std::fmt::Display,
     work: impl Fn(usize) -> Result<String, Box<dyn Error>>,

@@ -1,4 +1,4 @@
-//! The teachers' networks by name.
+//! The teachers' network architectures, by name.
 
 use burn::tensor::{Device, Tensor};
 use speed_data::ImageShape;
@@ -10,27 +10,28 @@ use crate::TeacherError;
 use crate::architectures::{DeeperNetwork, ReferenceNetwork, SmallContrastNetwork, SmallNetwork};
 use crate::train::{TrainFunction, train};
 
-/// A classifier that teachers can be: [`Architecture::register`] gives it a name.
+/// A classifier that teachers can use: [`Architecture::register`] gives it a name.
 pub trait TeacherNetwork: Classifier {
     /// The least height and width of its images.
     const LEAST_SIZE: usize = 1;
 
-    /// Bytes that a step keeps for each pixel of an image, about: what a run says that it needs.
+    /// Approximate bytes that a step keeps for each pixel of an image; used in a run's estimate of its memory.
     const STEP_BYTES_PER_PIXEL: usize = 2048;
 
-    /// A number to raise when the same name stands for another network: trainings that were finished are then not used again.
+    /// A version number, to be raised when the name refers to a changed network: finished trainings are then not
+    /// reused.
     const VERSION: u32 = 1;
 
     /// Returns a network with initial weights from `stream`, for images of at least [`LEAST_SIZE`](Self::LEAST_SIZE) a side.
     fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self;
 
-    /// Returns what is added to the mean cross-entropy, of shape `[1]`: weight decay, for instance.
+    /// Returns a term that is added to the mean cross-entropy, of shape `[1]`: weight decay, for instance.
     fn penalty(&self) -> Option<Tensor<1>> {
         None
     }
 }
 
-/// A teacher's network by its name.
+/// A teacher's network architecture, identified by its name.
 #[derive(Clone, Copy)]
 pub struct Architecture {
     name: &'static str,
@@ -38,7 +39,7 @@ pub struct Architecture {
     least_size: usize,
     step_bytes_per_pixel: usize,
     pub(crate) train: TrainFunction,
-    /// Makes a network with parameters of no meaning.
+    /// Makes a network with arbitrary parameters.
     pub(crate) template: fn(ImageShape, usize, &Device) -> Box<dyn AnyClassifier>,
 }
 
@@ -48,8 +49,8 @@ static ARCHITECTURES: Registry<Architecture> =
 impl Architecture {
     /// 5x5x16, 5x5x32, 64: a small fraction of the reference's work, for partitions of a few hundred images.
     pub const SMALL: Self = Self::of::<SmallNetwork>("small");
-    /// As large as the small one, for photographs of digits: in grey, of mean 0 and deviation 1, and dark on
-    /// light nearly as light on dark.
+    /// The size of the small one, for photographs of digits: in grey, with mean 0 and deviation 1, and with almost the
+    /// same response to dark on light as to light on dark.
     pub const SMALL_CONTRAST: Self = Self::of::<SmallContrastNetwork>("small-contrast");
     /// The paper's: 5x5x64, 5x5x128, 384, 192 with local response normalisation.
     pub const REFERENCE: Self = Self::of::<ReferenceNetwork>("reference");
@@ -67,7 +68,7 @@ impl Architecture {
         }
     }
 
-    /// Gives a network a name, under which configs of this process find it.
+    /// Registers a network under a name, which configs can then use in this process.
     ///
     /// # Errors
     /// [`RegistrationError`].
@@ -87,13 +88,13 @@ impl Architecture {
         self.name
     }
 
-    /// Returns the version of the network behind the name.
+    /// Returns the version of the network with this name.
     #[must_use]
     pub const fn version(self) -> u32 {
         self.version
     }
 
-    /// Returns the bytes that a step keeps for each pixel of an image, about.
+    /// Returns the approximate bytes that a step keeps for each pixel of an image.
     #[must_use]
     pub const fn step_bytes_per_pixel(self) -> usize {
         self.step_bytes_per_pixel
@@ -104,7 +105,7 @@ impl Architecture {
     /// # Errors
     /// [`TeacherError::ClassCount`].
     pub(crate) fn check_classes(found: usize) -> Result<(), TeacherError> {
-        // A label is a byte.
+        // A label is one byte.
         if (1..=256).contains(&found) { Ok(()) } else { Err(TeacherError::ClassCount { found }) }
     }
 

@@ -1,4 +1,4 @@
-//! The built-in networks, a file each.
+//! The built-in networks, one file each.
 
 mod deeper;
 mod reference;

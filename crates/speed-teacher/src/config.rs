@@ -1,4 +1,4 @@
-//! The teacher to train, and its training.
+//! The settings of a teacher and its training.
 
 use serde::{Deserialize, Serialize};
 use speed_data::ImageShape;
@@ -18,19 +18,19 @@ pub struct TeacherConfig {
     pub learning_rate: f64,
     /// The learning rate as a function of the step.
     pub schedule: Schedule,
-    /// With the staircase schedule: passes over the partition between two drops (the published code: 350).
+    /// With the staircase schedule: passes over the partition between two drops (350 in the published code).
     pub decay_epochs: usize,
     /// Images in one step.
     pub batch: usize,
     /// Steps of the optimizer.
     pub steps: usize,
-    /// Augmentation: every image of a batch is moved by up to this many pixels in both directions. 0 is none.
+    /// Augmentation: every image of a batch is moved by up to this number of pixels in both directions. 0 disables it.
     pub shift: usize,
-    /// Exponential average of the parameters, used for every prediction: 0 is none, else its rate r in
-    /// `a += max(r, 9 / (10 + t)) (p - a)` after step t = 1, 2, ... The published code's decay of 0.9999 is a rate of 0.0001; the
-    /// second term is TensorFlow's warm-up, which it uses too.
+    /// Exponential average of the parameters, used for every prediction. 0 disables it; otherwise it is the rate r in
+    /// `a += max(r, 9 / (10 + t)) (p - a)` after step t = 1, 2, ... The published code's decay of 0.9999 is a rate of
+    /// 0.0001; the second term is TensorFlow's warm-up, which the published code also uses.
     pub average: f64,
-    /// Fraction of each partition that is held out of its training to choose hyper-parameters by. 0 is none.
+    /// Fraction of each partition that is held out of training to select hyper-parameters. 0 disables it.
     pub validation: f64,
 }
 
@@ -40,7 +40,7 @@ pub struct TeacherConfig {
 pub enum OptimizerKind {
     /// Adam with beta1 0.9, beta2 0.999, epsilon 1e-8.
     Adam,
-    /// Plain gradient descent, as the paper.
+    /// Plain gradient descent, as in the paper.
     Sgd,
 }
 
@@ -48,11 +48,11 @@ pub enum OptimizerKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Schedule {
-    /// Always the same.
+    /// The same at every step.
     Constant,
     /// Half a cosine from the first rate to zero.
     Cosine,
-    /// A tenth of it after every `decay_epochs` passes over the partition, as the paper's published code.
+    /// A drop to a tenth after every `decay_epochs` passes over the partition, as in the paper's published code.
     Staircase,
 }
 
@@ -68,7 +68,7 @@ impl TeacherConfig {
         self.architecture.check_images(shape)
     }
 
-    /// Checks every field by itself.
+    /// Checks each field separately.
     ///
     /// # Errors
     /// The first field with a value that no training could use.
@@ -96,7 +96,7 @@ impl TeacherConfig {
     }
 }
 
-/// A batch beyond this is a slip of the pen, and its patches would not fit into memory.
+/// A larger batch is probably a typing error, and its patches would not fit into memory.
 const MAX_BATCH: usize = 65_536;
 
 #[cfg(test)]

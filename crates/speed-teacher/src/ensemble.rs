@@ -1,4 +1,4 @@
-//! All teachers: training and votes, several at a time, the same results for any number of threads.
+//! Training and votes of all teachers, several at a time, with the same results for any number of threads.
 
 use speed_core::{VoteShape, Votes, VotesError};
 
@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-/// An ensemble that was not trained or did not vote; `E` is the error of the caller's own function.
+/// The reason why an ensemble was not trained or did not vote; `E` is the error of the caller's own function.
 #[derive(Debug, thiserror::Error)]
 pub enum EnsembleError<E: std::error::Error + 'static> {
     /// A teacher failed.
@@ -41,14 +41,14 @@ impl<E: std::error::Error + 'static> From<QueueError<Self>> for EnsembleError<E>
     }
 }
 
-/// Trains the teachers `todo` (indices into `partitions`; after a kill, those that were not finished) on `device`, `threads` at
-/// a time, and hands each to `on_finished` as soon as it is done.
+/// Trains the teachers `todo` (indices into `partitions`; when resuming, the unfinished ones) on `device`, `threads` at
+/// a time, and passes each to `on_finished` as soon as it is done.
 ///
-/// Teacher i draws from `streams.child("teacher", i)` and runs inside its own one-thread rayon pool, so it has the same
-/// bits whatever `threads` and `todo` are. `on_finished` is called from several threads, in order of completion.
+/// Teacher i draws from `streams.child("teacher", i)` and runs inside its own one-thread rayon pool, so its bits do not
+/// depend on `threads` and `todo`. `on_finished` is called from several threads, in order of completion.
 ///
 /// # Errors
-/// The first error of a teacher or of `on_finished`; the others then stop at their next step.
+/// The first error of a teacher or of `on_finished`; the other teachers then stop at their next step.
 #[expect(clippy::too_many_arguments, reason = "a training and the machine for it")]
 pub fn train_ensemble<E: std::error::Error + Send + 'static>(
     config: &TeacherConfig,
@@ -71,11 +71,11 @@ pub fn train_ensemble<E: std::error::Error + Send + 'static>(
     Ok(())
 }
 
-/// Trains one teacher of an ensemble, which has the bits that [`train_ensemble`] gives it if this runs in a one-thread rayon pool:
-/// `streams` is the ensemble's family.
+/// Trains one teacher of an ensemble. In a one-thread rayon pool the result is bit-identical to that of
+/// [`train_ensemble`]. `streams` is the ensemble's family.
 ///
 /// # Errors
-/// Those of [`train_teacher`].
+/// The errors of [`train_teacher`].
 pub fn train_member(
     index: usize,
     config: &TeacherConfig,
@@ -89,11 +89,12 @@ pub fn train_member(
     train_teacher(index, config, data, partition, &family, device, stop)
 }
 
-/// Returns the labels that each of `teachers` teachers gives to the images of `pool`. `load(i)` gives teacher i, for example from
-/// its file: only `threads` of them are in memory at a time.
+/// Returns the labels that each of `teachers` teachers gives to the images of `pool`. `load(i)` returns teacher i, for
+/// example from its file, so only `threads` teachers are in memory at a time.
 ///
 /// # Errors
-/// The first error of `load` or of a prediction; [`EnsembleError::Votes`] for no teacher or an empty pool.
+/// The first error of `load` or of a prediction; [`EnsembleError::Votes`] if there are no teachers or the pool is
+/// empty.
 pub fn ensemble_votes<E: std::error::Error + Send + 'static>(
     teachers: usize,
     load: &(dyn Fn(usize) -> Result<Teacher, E> + Sync),

@@ -1,4 +1,4 @@
-//! Faults of a teacher.
+//! Errors of a teacher.
 
 use std::ops::Range;
 
@@ -6,13 +6,13 @@ use speed_data::ImageShape;
 use speed_nn::device::DeviceError;
 use speed_training::InvalidField;
 
-/// A teacher that cannot be built, trained, read or asked.
+/// The reason why a teacher cannot be built, trained, read or used.
 #[derive(Debug, thiserror::Error)]
 pub enum TeacherError {
     /// The configuration fails its own check.
     #[error("the teacher's configuration is not valid")]
     Config(#[from] InvalidField),
-    /// The network's layers leave nothing of images of this size.
+    /// The images are too small for the network's layers.
     #[error("images of {shape} are too small for the {architecture} network, which needs at least {least}x{least}")]
     ImageTooSmall {
         /// The images' size.
@@ -22,7 +22,7 @@ pub enum TeacherError {
         /// The least height and width.
         least: usize,
     },
-    /// The augmentation would push whole images out of the frame.
+    /// The augmentation could move an image completely out of the frame.
     #[error("a shift of {shift} pixels is too large for images of {shape}")]
     ShiftTooLarge {
         /// The configured shift.
@@ -30,7 +30,7 @@ pub enum TeacherError {
         /// The images' size.
         shape: ImageShape,
     },
-    /// A teacher's partition does not lie in the data, or is too small to train (and to validate) on.
+    /// A teacher's partition is not within the data, or is too small to train (and to validate) on.
     #[error("teacher {teacher}: the partition {partition:?} of {images} images gives too few images to train on")]
     Partition {
         /// The teacher's index.
@@ -43,12 +43,12 @@ pub enum TeacherError {
     /// A teacher index without a partition.
     #[error("there is no teacher {teacher}: the ensemble has {teachers}")]
     NoSuchTeacher {
-        /// The index that was asked for.
+        /// The index requested.
         teacher: usize,
         /// The number of partitions.
         teachers: usize,
     },
-    /// The loss is not a finite number any more.
+    /// The loss is no longer finite.
     #[error("teacher {teacher} diverged: its loss is {loss} at step {step}; lower the learning rate")]
     Diverged {
         /// The teacher's index.
@@ -64,23 +64,23 @@ pub enum TeacherError {
         /// The teacher's index.
         teacher: usize,
     },
-    /// Images of another size than the teacher was trained on.
+    /// Images of a size other than that of the training images.
     #[error("the teacher reads images of {expected}, found {found}")]
     ImageShape {
-        /// The teacher's.
+        /// The teacher's size.
         expected: ImageShape,
-        /// The data's.
+        /// The data's size.
         found: ImageShape,
     },
-    /// Data with another number of classes than the teacher knows.
+    /// Data with a number of classes other than the teacher's.
     #[error("the teacher knows {expected} classes, the data has {found}")]
     Classes {
-        /// The teacher's.
+        /// The teacher's number.
         expected: usize,
-        /// The data's.
+        /// The data's number.
         found: usize,
     },
-    /// A number of classes that labels of one byte cannot hold.
+    /// A number of classes that does not fit labels of one byte.
     #[error("a teacher needs 1 to 256 classes, found {found}")]
     ClassCount {
         /// The number.

@@ -1,8 +1,8 @@
-//! Teacher CNNs of SPEED: training of the private ensemble and its votes.
+//! Teacher CNNs of SPEED: training of the private ensemble, and its votes.
 //!
-//! A [`TeacherConfig`] says what to train and how; [`train_ensemble`] trains one [`Teacher`] on every partition, each
-//! from its own random stream; [`ensemble_votes`] lets them label the student's pool. [`Votes`](speed_core::Votes) is the
-//! n x Q matrix that everything behind it works on.
+//! A [`TeacherConfig`] specifies the network and its training; [`train_ensemble`] trains one [`Teacher`] on every
+//! partition, each from its own random stream; [`ensemble_votes`] lets them label the student's pool.
+//! [`Votes`](speed_core::Votes) is the resulting n x Q matrix, the input of all later stages.
 
 mod architecture;
 mod architectures;

@@ -4,8 +4,8 @@ use crate::{Schedule, TeacherConfig};
 
 /// Returns the learning rate at `step` (from 0) of a teacher that trains on `images` images.
 ///
-/// The staircase drops after `floor(decay_epochs * images / batch)` steps, as the paper's published code
-/// (the published code: by 0.1 every 350 epochs of the partition).
+/// The staircase multiplies the rate by 0.1 after every `floor(decay_epochs * images / batch)` steps, as in the paper's
+/// published code, which drops every 350 epochs of the partition.
 pub(crate) fn learning_rate(config: &TeacherConfig, images: usize, step: usize) -> f64 {
     let first = config.learning_rate;
     match config.schedule {

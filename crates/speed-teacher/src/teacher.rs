@@ -1,4 +1,4 @@
-//! A trained teacher: predictions and bytes.
+//! A trained teacher: predictions and serialisation.
 
 use crate::{Architecture, TeacherError};
 use burn::tensor::Device;
@@ -11,7 +11,7 @@ use std::fmt;
 const MAGIC: &[u8; 16] = b"speed teacher 1\n";
 const DIGEST_LEN: usize = 32;
 
-/// A trained network with the size of the images it reads and the number of classes it knows.
+/// A trained network with the size of its images and its number of classes.
 ///
 /// Its weights are as private as its partition: `Debug` shows neither.
 #[derive(Clone)]
@@ -23,28 +23,28 @@ pub struct Teacher {
 }
 
 impl Teacher {
-    /// Takes a network without gradients on `device`.
+    /// Wraps a network without gradients on `device`.
     pub(crate) fn new(network: Box<dyn AnyClassifier>, device: Device, shape: ImageShape, classes: usize) -> Self {
         Self { network, device, shape, classes }
     }
 
-    /// Returns the size of the images it reads.
+    /// Returns the size of its images.
     #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.shape
     }
 
-    /// Returns the number of classes it knows.
+    /// Returns its number of classes.
     #[must_use]
     pub fn classes(&self) -> usize {
         self.classes
     }
 
-    /// Returns the class with the greatest logit of every image; of equal ones the lowest.
+    /// Returns the class with the greatest logit for every image; the lowest class on a tie.
     ///
     /// # Errors
-    /// [`TeacherError::ImageShape`] or [`TeacherError::Classes`] for images of another kind than it was trained on;
-    /// [`TeacherError::Device`].
+    /// [`TeacherError::ImageShape`] or [`TeacherError::Classes`] for images that differ in kind from the training
+    /// images; [`TeacherError::Device`].
     pub fn predict(&self, images: &Split) -> Result<Vec<u8>, TeacherError> {
         if images.shape() != self.shape {
             return Err(TeacherError::ImageShape { expected: self.shape, found: images.shape() });
@@ -55,7 +55,7 @@ impl Teacher {
         Ok(predict(self.network.as_ref(), images, &(0..images.len()).collect::<Vec<_>>(), &self.device)?)
     }
 
-    /// Returns the weights in full precision with a digest in front. Equal teachers have equal bytes.
+    /// Returns the weights in full precision, preceded by a digest. Equal teachers have equal bytes.
     ///
     /// # Errors
     /// [`TeacherError::Record`] if Burn cannot write its record.

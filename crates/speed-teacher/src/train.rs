@@ -24,10 +24,10 @@ use crate::{Architecture, OptimizerKind, Teacher, TeacherConfig, TeacherError, T
 #[cfg(test)]
 mod peer_trace;
 
-/// A teacher with its place in the ensemble and what its training came to.
+/// A teacher with its index in the ensemble and the result of its training.
 #[derive(Clone, Debug)]
 pub struct TrainedTeacher {
-    /// Its index: which partition it holds.
+    /// The index of the teacher and of its partition.
     pub index: usize,
     /// The teacher.
     pub teacher: Teacher,
@@ -35,16 +35,16 @@ pub struct TrainedTeacher {
     pub metrics: TeacherMetrics,
 }
 
-/// The result of one teacher's training. All but the time are the same in every run.
+/// The result of one teacher's training. All values except the time are the same in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TeacherMetrics {
     /// Steps of the optimizer.
     pub steps: usize,
     /// The loss of the last step's batch, weight decay included.
     pub final_loss: f64,
-    /// Share of its own training images that it classifies as labelled, without augmentation.
+    /// Fraction of its own training images that it classifies as labelled, without augmentation.
     pub train_accuracy: f64,
-    /// The same for the images held out, if there are any.
+    /// The same for the held-out images, if any.
     pub validation_accuracy: Option<f64>,
     /// Wall time in seconds.
     pub seconds: f64,
@@ -52,13 +52,13 @@ pub struct TeacherMetrics {
 
 /// Trains teacher `index` on the images `partition` of `data`, on `device`.
 ///
-/// `streams` is the teacher's own family: nothing else may draw from it. Run it inside a one-thread rayon pool (as
-/// [`train_ensemble`](crate::train_ensemble) does) if its bits must not depend on the number of threads. It ends early, with
-/// [`TeacherError::Stopped`], once `stop` is true.
+/// `streams` is the teacher's own family: no other code may draw from it. Call this inside a one-thread rayon pool (as
+/// [`train_ensemble`](crate::train_ensemble) does) if the bits must not depend on the number of threads. It ends early,
+/// with [`TeacherError::Stopped`], once `stop` is true.
 ///
 /// # Errors
-/// A configuration, image size or partition that cannot be trained on; [`TeacherError::Diverged`] as soon as the loss is
-/// not finite.
+/// If the configuration, image size or partition is unsuitable for training; [`TeacherError::Diverged`] as soon as the
+/// loss is not finite.
 pub fn train_teacher(
     index: usize,
     config: &TeacherConfig,
@@ -92,22 +92,22 @@ pub fn train_teacher(
     Ok(TrainedTeacher { index, teacher, metrics })
 }
 
-/// The arguments of one teacher's training, all checked.
+/// The checked arguments of one teacher's training.
 pub(crate) struct Lesson<'a> {
     index: usize,
     config: &'a TeacherConfig,
     data: &'a Split,
-    /// Indices of the images to train on.
+    /// Indices of the training images.
     images: &'a [usize],
     streams: &'a Streams,
     device: &'a Device,
     stop: &'a AtomicBool,
 }
 
-/// Trains a network, and returns it without gradients and the loss of its last batch.
+/// A function that trains a network, and returns it without gradients, together with the loss of its last batch.
 pub(crate) type TrainFunction = fn(&Lesson<'_>) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError>;
 
-/// Makes all steps of a network of this type.
+/// Runs all steps of a network of this type.
 pub(crate) fn train<N: TeacherNetwork>(lesson: &Lesson<'_>) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError> {
     let network = initial::<N>(lesson.data, lesson.streams, lesson.device);
     match lesson.config.optimizer {
@@ -116,7 +116,7 @@ pub(crate) fn train<N: TeacherNetwork>(lesson: &Lesson<'_>) -> Result<(Box<dyn A
     }
 }
 
-/// Adam as most libraries have it.
+/// Adam with the default parameters of most libraries.
 const ADAM: Adam = Adam { beta1: 0.9, beta2: 0.999, epsilon: Epsilon::Outside(1e-8) };
 
 fn run<N: TeacherNetwork, O: Optimizer>(
@@ -145,7 +145,7 @@ fn run<N: TeacherNetwork, O: Optimizer>(
     Ok((Box::new(trained), final_loss))
 }
 
-/// Returns the network with its initial weights, parameters numbered so that equal networks have equal bytes.
+/// Returns the network with its initial weights and with numbered parameters, so that equal networks have equal bytes.
 fn initial<N: TeacherNetwork>(data: &Split, streams: &Streams, device: &Device) -> N {
     let device = device.clone().autodiff();
     number_parameters(N::new(data.shape(), data.classes(), &mut streams.stream("weights", 0), &device))
@@ -160,12 +160,12 @@ struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    /// `images` are indices into `data`; there is at least one.
+    /// Creates the batches of `images`, which are indices into `data`; there is at least one.
     fn new(config: &'a TeacherConfig, data: &'a Split, images: &[usize], streams: &Streams) -> Self {
         Self { config, data, images: Cycle::new(images.to_vec()), stream: streams.stream("batches", 0) }
     }
 
-    /// Returns the next images, each moved at random in both directions, and their labels.
+    /// Returns the next images, each moved randomly in both directions, and their labels.
     fn next(&mut self, offset: f32) -> (Pixels, Vec<u8>) {
         let Self { config, data, images, stream } = self;
         let mut pixels = Pixels::with_capacity(data.shape(), config.batch);
@@ -181,7 +181,7 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// Returns the mean cross-entropy of a batch in nats and what the network adds to it, of shape `[1]`.
+/// Returns the mean cross-entropy of a batch in nats plus the network's penalty, of shape `[1]`.
 fn loss(network: &impl TeacherNetwork, images: Tensor<4>, labels: &[u8]) -> Tensor<1> {
     let images_count = images.dims()[0];
     let logits = network.logits(images);
@@ -194,8 +194,8 @@ fn loss(network: &impl TeacherNetwork, images: Tensor<4>, labels: &[u8]) -> Tens
     }
 }
 
-/// Divides a partition into images to train on and images held out: a random choice of the `fraction`, rounded, but
-/// at least one where the fraction is not zero. `None` if no image is left to train on or the partition lies outside.
+/// Divides a partition into training images and held-out images: a random choice of the `fraction`, rounded, but at
+/// least one if the fraction is not zero. `None` if no image is left for training or the partition exceeds the data.
 fn divide(
     partition: &Range<usize>,
     images: usize,

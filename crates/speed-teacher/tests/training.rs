@@ -1,4 +1,4 @@
-//! Training of teachers on a problem that a test can afford: where is the bright bar?
+//! Training of teachers on a small problem: the direction of a bright bar.
 
 use burn::tensor::Device;
 use rand::RngExt;
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 const CLASSES: usize = 3;
 
-/// Noisy images of two channels with a bar: across (0), down (1) or along the diagonal (2).
+/// Returns noisy images of two channels with a bar: horizontal (0), vertical (1) or diagonal (2).
 fn bars(images: usize, side: usize, seed: u64) -> Split {
     let shape = ImageShape { channels: 2, height: side, width: side };
     let mut stream = Streams::new(seed).stream("bars", 0);
@@ -75,7 +75,7 @@ fn accuracy(teacher: &Teacher, data: &Split) -> f64 {
     own.iter().zip(data.labels()).filter(|(a, b)| a == b).count() as f64 / data.len() as f64
 }
 
-/// Trains `todo` and returns index and bytes of what was finished, sorted by index.
+/// Trains `todo` and returns index, bytes and the loss of each finished teacher, sorted by index.
 fn ensemble(data: &Split, todo: &[usize], threads: usize) -> Vec<(usize, Vec<u8>, f64)> {
     let partitions = partition::blocks(data.len(), 4).expect("enough images");
     let finished = Mutex::new(Vec::new());
@@ -105,7 +105,8 @@ fn a_small_teacher_learns() {
 
 #[test]
 fn the_reference_network_learns() {
-    // The paper's optimiser and rate, which leave the plateau of weights of 1e-4 only with the pixels of its code; the average has warmed up.
+    // The paper's optimiser and rate. With them, training leaves the plateau of weights of 1e-4 only with the pixel
+    // scale of the published code; the average has warmed up.
     let (data, other) = (bars(30, 9, 1), bars(60, 9, 2));
     let config = TeacherConfig {
         architecture: Architecture::REFERENCE,
@@ -197,7 +198,7 @@ fn bytes_round_trip_and_hostile_bytes_are_errors() {
     assert!(rejected(&config, ImageShape { channels: 1, ..shape }, CLASSES, &bytes));
     let reference = TeacherConfig { architecture: Architecture::REFERENCE, ..config.clone() };
     assert!(rejected(&reference, shape, CLASSES, &bytes));
-    // Sizes that no teacher has.
+    // Numbers of classes that no teacher has.
     for classes in [0, 257] {
         let error = from_bytes(&config, shape, classes, &bytes);
         assert!(matches!(error, Err(TeacherError::ClassCount { found }) if found == classes));

@@ -1,4 +1,4 @@
-//! The paper's network for SVHN, layer by layer as its published code has it.
+//! The paper's network for SVHN, layer by layer as in its published code.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -12,7 +12,7 @@ use speed_training::Classifier;
 
 use crate::TeacherNetwork;
 
-/// Kernel, stride, outputs, deviation of the weights and bias of every convolution.
+/// Kernel, stride, outputs, deviation of the weights and bias of each convolution.
 const CONVOLUTIONS: [(usize, usize, usize, f32, f32); 7] = [
     (3, 1, 96, 0.05, 0.0),
     (3, 1, 96, 0.05, 0.0),
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn layers_have_their_sizes() {
         let device = Device::flex();
-        // 32x32x3 is 8x8x192 behind the convolutions: 9*3*96+96, 2 of 9*96*96+96, 9*96*192+192, 2 of 9*192*192+192,
+        // After the convolutions, 32x32x3 is 8x8x192: 9*3*96+96, 2 of 9*96*96+96, 9*96*192+192, 2 of 9*192*192+192,
         // 25*192*192+192; 12288*192+192, 192*192+192, 192*10+10.
         let convolutions = 2688 + 2 * 83_040 + 166_080 + 2 * 331_968 + 921_792;
         let (shape, dense) = (ImageShape { channels: 3, height: 32, width: 32 }, 2_359_488 + 37_056 + 1930);

@@ -1,4 +1,4 @@
-//! The paper's network, layer by layer as its published code has it.
+//! The paper's network, layer by layer as in its published code.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -20,15 +20,16 @@ const SECOND: usize = 128;
 const HIDDEN: [usize; 2] = [384, 192];
 const POOL: usize = 3;
 const POOL_STRIDE: usize = 2;
-/// TensorFlow's alpha multiplies the sum over the window of nine.
+/// TensorFlow's alpha is a factor of the sum over the window of nine.
 const LRN: Window = Window { radius: 4, alpha: 0.001 / 9.0 };
-/// The published code means pixels from -0.5 to 0.5 and feeds -0.5 to 254.5 (errata 21). Its rate of 0.01 needs the mistake: kernels of
-/// deviation 1e-4 pass so little of small pixels on that a partition's rate has decayed before anything is learned.
+/// The published code intends pixels from -0.5 to 0.5 but feeds -0.5 to 254.5 (errata 21). Its rate of 0.01 depends on
+/// this mistake: with small pixels, kernels of deviation 1e-4 produce such small outputs that the learning rate of a
+/// partition has decayed before anything is learned.
 const PIXEL_DEPTH: f32 = 255.0;
-/// Of the two hidden dense layers.
+/// Weight decay of the two hidden dense layers.
 const WEIGHT_DECAY: f64 = 0.004;
 
-/// conv 5x5x64, pool, LRN, conv 5x5x128, LRN, pool, dense 384, dense 192, dense classes, of pixels from -0.5 to 254.5.
+/// conv 5x5x64, pool, LRN, conv 5x5x128, LRN, pool, dense 384, dense 192, dense classes, on pixels from -0.5 to 254.5.
 #[derive(Module, Debug)]
 pub(crate) struct ReferenceNetwork {
     first: Conv,
@@ -44,7 +45,7 @@ impl Classifier for ReferenceNetwork {
         let maps = max_pool_same(self.first.forward(images * PIXEL_DEPTH), POOL, POOL_STRIDE);
         let maps = self.second.forward(local_response_norm(maps, LRN));
         let maps = max_pool_same(local_response_norm(maps, LRN), POOL, POOL_STRIDE);
-        // Channel by channel, as teachers that were checked before have it.
+        // Channel by channel, as in the teachers that were checked earlier.
         let rows = maps.permute([0, 3, 1, 2]).flatten(1, 3);
         let [wide, narrow] = &self.hidden;
         self.output.forward(narrow.forward(wide.forward(rows)))
@@ -53,7 +54,7 @@ impl Classifier for ReferenceNetwork {
 
 impl TeacherNetwork for ReferenceNetwork {
     const STEP_BYTES_PER_PIXEL: usize = 2560;
-    // 1 had pixels from -0.5 to 0.5.
+    // Version 1 had pixels from -0.5 to 0.5.
     const VERSION: u32 = 2;
 
     fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self {

@@ -17,7 +17,8 @@ const FIRST: usize = 16;
 const SECOND: usize = 32;
 const HIDDEN: usize = 64;
 
-/// Convolutions without padding, 2x2 pools, ReLU everywhere; weights He-normal, the last layer's smaller.
+/// Convolutions without padding, 2x2 pools, ReLU after every layer but the last; weights He-normal, smaller in the last
+/// layer.
 #[derive(Module, Debug)]
 pub(crate) struct SmallNetwork {
     first: PooledConv,
@@ -35,7 +36,7 @@ impl Classifier for SmallNetwork {
 
 impl TeacherNetwork for SmallNetwork {
     const STEP_BYTES_PER_PIXEL: usize = 128;
-    // (16 - 4) / 2 = 6 behind the first pool, (6 - 4) / 2 = 1 behind the second.
+    // (16 - 4) / 2 = 6 after the first pool, (6 - 4) / 2 = 1 after the second.
     const LEAST_SIZE: usize = 16;
 
     fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self {
@@ -57,7 +58,7 @@ impl TeacherNetwork for SmallNetwork {
             first: convolution(first, parameters(first.patch_len(), FIRST, 1.0)),
             second: convolution(second, parameters(second.patch_len(), SECOND, 1.0)),
             hidden: dense(Activation::Relu, parameters(flat, HIDDEN, 1.0)),
-            // Small first logits: the first steps are not spent on unlearning chance.
+            // Small initial logits, so that the first steps are not spent on unlearning random predictions.
             output: dense(Activation::Linear, parameters(HIDDEN, classes, 0.3)),
         }
     }

@@ -18,7 +18,7 @@ const FIRST: usize = 16;
 const SECOND: usize = 32;
 const HIDDEN: usize = 64;
 
-/// The small network behind a first layer that sees contrasts alone, so that few images are enough in any colours.
+/// The small network with a first layer that responds to contrast only, so that few images suffice in any colours.
 #[derive(Module, Debug)]
 pub(crate) struct SmallContrastNetwork {
     first: ContrastConv,
@@ -53,7 +53,7 @@ impl TeacherNetwork for SmallContrastNetwork {
         let (first_weight, first_bias) = parameters(first.patch_len(), FIRST, 1.0);
         let (second_weight, second_bias) = parameters(second.patch_len(), SECOND, 1.0);
         let (hidden_weight, hidden_bias) = parameters(flat, HIDDEN, 1.0);
-        // Small first logits: the first steps are not spent on unlearning chance.
+        // Small initial logits, so that the first steps are not spent on unlearning random predictions.
         let (output_weight, output_bias) = parameters(HIDDEN, classes, 0.3);
         Self {
             first: ContrastConv::new(first, first_weight, first_bias),
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn layers_have_their_sizes() {
         let device = Device::flex();
-        // 32x32: 25*16+16, 400*32+32, 800*64+64, 64*10+10, whatever the colours.
+        // 32x32: 25*16+16, 400*32+32, 800*64+64, 64*10+10, for any number of channels.
         for (channels, height, width, classes, params) in [
             (1, 32, 32, 10, 416 + 12_832 + 51_264 + 650),
             (3, 32, 32, 10, 416 + 12_832 + 51_264 + 650),

@@ -1,4 +1,4 @@
-//! Twenty steps written down for another implementation, and compared with what it found: scripts/peers/training.
+//! Records twenty steps for another implementation, and compares them with its results: scripts/peers/training.
 
 use super::*;
 use crate::Schedule;
@@ -14,7 +14,7 @@ mod trace;
 
 const STEPS: usize = 20;
 
-/// Rows and columns of the kernels that larger ones are made of, and that other implementations have as four dimensions.
+/// Rows and columns of the kernels, which other implementations store as four dimensions.
 const KERNEL: usize = 5;
 
 /// Returns the settings of `configs/mnist.toml`, of `configs/mnist-paper.toml` or of `configs/svhn-paper.toml`.
@@ -44,7 +44,8 @@ fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
     }
 }
 
-/// Runs the first steps of a teacher on images at random and records them; with `every_step`, also the network after each.
+/// Runs the first steps of a teacher on random images and records them; with `every_step`, also the network after each
+/// step.
 fn record<N: TeacherNetwork>(config: &TeacherConfig, shape: ImageShape, classes: u8, every_step: bool) -> Trace {
     match config.optimizer {
         OptimizerKind::Adam => record_with::<N, _>(ADAM, config, shape, classes, every_step),
@@ -112,8 +113,9 @@ fn is_kernel(architecture: Architecture, index: usize) -> bool {
     architecture == Architecture::REFERENCE && [0, 2].contains(&index)
 }
 
-/// The reference's second kernels, of deviation 1e-4, times 100. As published, they give 0.1 plus parts in ten thousand, f32 rounds
-/// many neighbours to one value, and which of them a pool takes says nothing about the code.
+/// A mapper that multiplies the reference's second kernels, of deviation 1e-4, by 100. With the published kernels,
+/// outputs are 0.1 plus a few ten-thousandths, so f32 rounds many neighbours to one value, and the pool's choice among
+/// them is not meaningful.
 struct LargerKernels(Architecture);
 
 /// Parameters are numbered from 1.
@@ -128,8 +130,8 @@ impl ModuleMapper for LargerKernels {
     }
 }
 
-/// Shapes and values of all parameters, or of their gradients, in the order of the network; kernels as the other implementations have
-/// them, `[outputs, inputs, rows, columns]`.
+/// Returns shapes and values of all parameters, or of their gradients, in the order of the network. Kernels have the
+/// layout of the other implementations, `[outputs, inputs, rows, columns]`.
 fn parameters(
     network: &impl Module,
     architecture: Architecture,
@@ -183,7 +185,7 @@ fn write_peer_traces() {
     record::<SmallNetwork>(&config(Architecture::SMALL, 128), shape, 10, true).write(&folder.join("small"));
     on_vectors(|| tiny::<ReferenceNetwork>(Architecture::REFERENCE)).write(&folder.join("reference-tiny"));
     on_vectors(|| tiny::<DeeperNetwork>(Architecture::DEEPER)).write(&folder.join("deeper-tiny"));
-    // Convolutions in float64 take their time.
+    // Convolutions in float64 are slow.
     record::<ReferenceNetwork>(&config(Architecture::REFERENCE, 32), shape, 10, true).write(&folder.join("reference"));
     let shape = ImageShape { channels: 3, height: 32, width: 32 };
     record::<DeeperNetwork>(&config(Architecture::DEEPER, 16), shape, 10, true).write(&folder.join("deeper"));
