@@ -8,10 +8,10 @@ use speed_nn::params::{ParameterError, to_record, with_record};
 
 use crate::Pixels;
 
-/// Images that are classified at a time; more does not make it faster.
+/// Images classified at a time; a larger number is not faster.
 const TOGETHER: usize = 100;
 
-/// A network that classifies images: a Burn module like any other.
+/// A network that classifies images, as an ordinary Burn module.
 pub trait Classifier: Module + Sync + 'static {
     /// The value of an empty pixel: a byte b of an image is read as `b / 255 + OFFSET`.
     const OFFSET: f32 = 0.0;
@@ -20,7 +20,7 @@ pub trait Classifier: Module + Sync + 'static {
     fn logits(&self, images: Tensor<4>) -> Tensor<2>;
 }
 
-/// A [`Classifier`] whose type is not known, without gradients.
+/// A [`Classifier`] of unknown type, without gradients.
 pub trait AnyClassifier: Send + Sync {
     /// Returns the logits `[images, classes]` of images `[images, height, width, channels]`.
     fn logits(&self, images: Tensor<4>) -> Tensor<2>;
@@ -37,7 +37,7 @@ pub trait AnyClassifier: Send + Sync {
     /// Returns the same network with the parameters of a record.
     ///
     /// # Errors
-    /// If they are not those of this network.
+    /// If the record is not one of this network.
     fn with_record(&self, record: &[u8]) -> Result<Box<dyn AnyClassifier>, ParameterError>;
 
     /// Returns a copy.
@@ -72,13 +72,13 @@ impl Clone for Box<dyn AnyClassifier> {
     }
 }
 
-/// Returns the class with the greatest logit of each of some images of a split; of equal ones the lowest.
+/// Returns the class with the greatest logit for each of some images of a split; the lowest class on a tie.
 ///
 /// # Errors
-/// If the device failed.
+/// If the device fails.
 ///
 /// # Panics
-/// When an image is not in the split, or not of the size that the network was made for; when the network does not give one row of 1 to
+/// If an image is not in the split or does not have the network's size; if the network does not return one row of 1 to
 /// 256 logits for each image.
 pub fn predict(
     network: &dyn AnyClassifier,
@@ -100,13 +100,13 @@ pub fn predict(
     Ok(labels)
 }
 
-/// Returns the share of some images, of which there is one at least, that are classified as labelled.
+/// Returns the fraction of some images (at least one) that are classified as labelled.
 ///
 /// # Errors
-/// If the device failed.
+/// If the device fails.
 ///
 /// # Panics
-/// As [`predict`].
+/// Like [`predict`].
 pub fn accuracy(
     network: &dyn AnyClassifier,
     images: &Split,
@@ -130,7 +130,7 @@ mod tests {
     use speed_nn::layers::Dense;
     use speed_nn::ops::activation::Activation;
 
-    /// Logits `[x, 0.4]` of images of one pixel x, whose bytes begin at -1.
+    /// Logits `[x, 0.4]` of images of one pixel x, whose bytes start at -1.
     #[derive(Module, Debug)]
     struct Threshold {
         layer: Dense,

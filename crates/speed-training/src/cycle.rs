@@ -1,9 +1,9 @@
-//! The order in which a training sees its images.
+//! The order in which a training reads its images.
 
 use rand::seq::SliceRandom;
 use speed_random::Stream;
 
-/// Every item once, in random order, then again in another order.
+/// An endless sequence of all items once in random order, then again in another order.
 #[derive(Clone, Debug)]
 pub struct Cycle {
     order: Vec<usize>,
@@ -20,7 +20,7 @@ impl Cycle {
     /// Returns the next item.
     ///
     /// # Panics
-    /// When there is none at all.
+    /// If there are no items.
     pub fn next(&mut self, stream: &mut Stream) -> usize {
         if self.next == self.order.len() {
             self.order.shuffle(stream);

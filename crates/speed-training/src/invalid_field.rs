@@ -1,6 +1,6 @@
-//! A setting that cannot be.
+//! An invalid setting.
 
-/// A field of a training's settings with an impossible value.
+/// A field of a training's settings with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
 pub struct InvalidField {

@@ -1,8 +1,8 @@
-//! What trainings of image classifiers share, whatever they train.
+//! Shared utilities for training image classifiers.
 //!
-//! In the order of the data: [`Pixels`] are images as a network reads them, [`Cycle`] is the order in which a training sees them, a
-//! [`Classifier`] is what comes out of it, and [`predict`] asks it. [`Registry`] finds networks by their names.
-//! Steps, optimisers and averages are [`speed_nn`]'s.
+//! In the order of the data: [`Pixels`] are images as a network reads them, [`Cycle`] is the order in which a training
+//! reads them, a [`Classifier`] is the trained network, and [`predict`] applies it. [`Registry`] finds networks by
+//! their names. Steps, optimisers and averages are in [`speed_nn`].
 
 mod classifier;
 mod cycle;

@@ -3,10 +3,10 @@
 use burn::tensor::{Device, Tensor, TensorData};
 use speed_data::{ImageShape, Split};
 
-/// Channels of an image in colour.
+/// Channels of a colour image.
 const COLOURS: usize = 3;
 
-/// A batch of images of one shape as numbers: image by image, row by row, pixel by pixel, channel by channel.
+/// A batch of images of one shape as numbers, in the order image, row, pixel, channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pixels {
     shape: ImageShape,
@@ -14,16 +14,16 @@ pub struct Pixels {
 }
 
 impl Pixels {
-    /// Returns an empty batch with room for so many images.
+    /// Returns an empty batch with capacity for `images` images.
     #[must_use]
     pub fn with_capacity(shape: ImageShape, images: usize) -> Self {
         Self { shape, values: Vec::with_capacity(images * shape.pixels()) }
     }
 
-    /// Returns some images of a split; a byte b becomes `b / 255 + offset`.
+    /// Returns the images `some` of a split; a byte b becomes `b / 255 + offset`.
     ///
     /// # Panics
-    /// When an image is not in the split.
+    /// If an image is not in the split.
     #[must_use]
     pub fn of(images: &Split, some: &[usize], offset: f32) -> Self {
         let mut batch = Self::with_capacity(images.shape(), some.len());
@@ -43,7 +43,7 @@ impl Pixels {
         self.values.len() / self.shape.pixels().max(1)
     }
 
-    /// Adds an image whose bytes lie channel by channel, as a split has them.
+    /// Adds an image whose bytes are ordered channel by channel, as in a split.
     pub fn push(&mut self, bytes: &[u8], offset: f32) {
         let ImageShape { channels, height, width } = self.shape;
         let scale = |byte: u8| f32::from(byte) / 255.0 + offset;
@@ -57,8 +57,8 @@ impl Pixels {
         }
     }
 
-    /// Adds an image, moved down and right by `shift` pixels (up and left where negative). Beyond its border an image in colour
-    /// goes on with the values at the border, and any other with byte 0, as scanned writing does.
+    /// Adds an image, moved down and right by `shift` pixels (up and left if negative). Beyond its border a colour
+    /// image is extended by the values at the border, and any other image by byte 0, the background of scanned writing.
     pub fn push_moved(&mut self, bytes: &[u8], shift: [isize; 2], offset: f32) {
         let ImageShape { channels, height, width } = self.shape;
         let scale = |byte: u8| f32::from(byte) / 255.0 + offset;
@@ -75,14 +75,14 @@ impl Pixels {
         }
     }
 
-    /// Adds an empty image, and returns its values, all 0, to be written.
+    /// Adds an image of zeros, and returns its values for writing.
     pub fn push_empty(&mut self) -> &mut [f32] {
         let start = self.values.len();
         self.values.resize(start + self.shape.pixels(), 0.0);
         &mut self.values[start..]
     }
 
-    /// Returns them as `[images, height, width, channels]`.
+    /// Returns the images as `[images, height, width, channels]`.
     #[must_use]
     pub fn into_tensor(self, device: &Device) -> Tensor<4> {
         let ImageShape { channels, height, width } = self.shape;
@@ -116,7 +116,7 @@ mod tests {
             ([0, -2], [3, 0, 0, 6, 0, 0], [3, 3, 3, 6, 6, 6]),
         ] {
             assert_eq!(moved(ImageShape { channels: 1, ..SHAPE }, shift), grey);
-            // The next channel's bytes are six greater.
+            // The next channel's bytes are greater by six.
             let coloured: Vec<u8> = coloured.into_iter().flat_map(|red: u8| [red, red + 6, red + 12]).collect();
             assert_eq!(moved(SHAPE, shift), coloured);
         }

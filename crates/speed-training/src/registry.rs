@@ -2,13 +2,14 @@
 
 use std::sync::{PoisonError, RwLock};
 
-/// Something that has a name.
+/// A value that has a name.
 pub trait Named: Copy {
     /// Returns its name in a config.
     fn name(self) -> &'static str;
 }
 
-/// Makes a [`Named`] type what its name is in configs, comparisons and messages: of the [`Registry`] `$registry`.
+/// Makes a [`Named`] type equivalent to its name in configs, comparisons and messages, with names from the [`Registry`]
+/// `$registry`.
 #[macro_export]
 macro_rules! by_name {
     ($type:ty, $registry:path) => {
@@ -41,23 +42,23 @@ macro_rules! by_name {
     };
 }
 
-/// Things by name: `built_in` ones, and others that a program adds.
+/// Values by name: the built-in ones, and others that a program adds.
 #[derive(Debug)]
 pub struct Registry<T: 'static> {
     built_in: &'static [T],
     added: RwLock<Vec<T>>,
 }
 
-/// A name that stands for something else already, or cannot be one.
+/// The reason why a name cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistrationError {
-    /// It is taken.
+    /// The name is taken.
     #[error("the name {name:?} is taken")]
     Taken {
         /// The name.
         name: String,
     },
-    /// It is empty, or not of lower-case letters, digits and hyphens.
+    /// The name is empty, or not of lower-case letters, digits and hyphens.
     #[error("{name:?} is no name: expected lower-case letters, digits and hyphens")]
     Name {
         /// The name.
@@ -66,13 +67,13 @@ pub enum RegistrationError {
 }
 
 impl<T: Named> Registry<T> {
-    /// Returns a registry of built-in things only.
+    /// Returns a registry with the built-in values only.
     #[must_use]
     pub const fn new(built_in: &'static [T]) -> Self {
         Self { built_in, added: RwLock::new(Vec::new()) }
     }
 
-    /// Adds something, which is found by its name from now on.
+    /// Adds a value, which can then be found by its name.
     ///
     /// # Errors
     /// [`RegistrationError`].
@@ -90,17 +91,17 @@ impl<T: Named> Registry<T> {
         Ok(thing)
     }
 
-    /// Returns all, the built-in ones first, the others in the order in which they were added.
+    /// Returns all values: the built-in ones first, then the others in the order of their registration.
     #[must_use]
     pub fn all(&self) -> Vec<T> {
         let added = self.added.read().unwrap_or_else(PoisonError::into_inner);
         self.built_in.iter().chain(added.iter()).copied().collect()
     }
 
-    /// Returns what has a name.
+    /// Returns the value with a name.
     ///
     /// # Errors
-    /// A message with the names that there are.
+    /// A message that lists the known names.
     pub fn find(&self, name: &str) -> Result<T, String> {
         let all = self.all();
         all.iter().find(|thing| thing.name() == name).copied().ok_or_else(|| {
