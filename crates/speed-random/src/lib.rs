@@ -1,8 +1,8 @@
-//! Named random streams for everything in an experiment that is not privacy noise.
+//! Named random streams for all randomness of an experiment except privacy noise.
 //!
-//! One root seed, and every consumer derives its own ChaCha stream from it by name and index ("teacher", 17), so
-//! results depend neither on the number of threads nor on the order of work. A stream is *not* a source of privacy
-//! noise: that comes from the operating system unless a config asks for a simulation.
+//! Every consumer derives its own ChaCha stream from one root seed, by name and index ("teacher", 17), so results
+//! depend neither on the number of threads nor on the order of work. A stream is *not* a source of privacy noise, which
+//! comes from the operating system unless a config requests a simulation.
 //!
 //! ```
 //! use rand::RngExt;
@@ -19,13 +19,13 @@
 use rand::SeedableRng;
 use speed_core::derive_key;
 
-/// The generator behind a stream: ChaCha with 12 rounds, the choice of `rand`'s own `StdRng`, pinned here so that a
+/// The generator of a stream: ChaCha with 12 rounds, which `rand`'s own `StdRng` also uses. It is pinned here so that a
 /// new version of `rand` does not change results.
 pub type Stream = rand_chacha::ChaCha12Rng;
 
 const DOMAIN: &[u8] = b"speed/stream/v1";
 
-/// A family of independent random streams below one key.
+/// A family of independent random streams, derived from one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Streams {
     key: [u8; 32],
@@ -44,8 +44,8 @@ impl Streams {
         Stream::from_seed(derive(&self.key, name, index))
     }
 
-    /// Returns a sub-family, for a consumer that needs several streams of its own (student repeat 3 has initial weights,
-    /// batches and noise).
+    /// Returns a sub-family, for a consumer that needs several streams (student repeat 3 has initial weights, batches
+    /// and noise).
     #[must_use]
     pub fn child(&self, name: &str, index: u64) -> Self {
         // A separate domain for children keeps `child("a", 0)` and `stream("a", 0)` unrelated.
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_first_words_are_pinned() {
-        // Published results name a seed: changing a derivation would silently change every one of them. The value is
+        // Published results name a seed, and a changed derivation would silently change all of them. The value is
         // SHA-256 as computed by Python's hashlib over the same encoding.
         assert_eq!(
             hex::encode(derive(&[0; 32], "root", 7)),
