@@ -1,4 +1,4 @@
-//! The allocator of SPEED's programs.
+//! The memory allocator of SPEED's programs.
 //!
 //! ```
 //! #[global_allocator]
@@ -12,18 +12,19 @@
 /// The allocator: mimalloc.
 pub type Allocator = mimalloc::MiMalloc;
 
-/// Its only value.
+/// The only value of [`Allocator`].
 pub const ALLOCATOR: Allocator = mimalloc::MiMalloc;
 
-/// `mi_option_purge_delay` of mimalloc 2 and 3, to which its binding gives no name.
+/// `mi_option_purge_delay` of mimalloc 2 and 3, which the Rust binding does not name.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
-/// Longer than a step of the largest networks takes.
+/// The purge delay: longer than a step of the largest networks takes.
 const MILLISECONDS: std::ffi::c_long = 10_000;
 
-/// Keeps freed memory for at least ten seconds before the system gets it back. Every step of a training frees some hundred megabytes and asks for
-/// them again: with mimalloc's own delay of 10 ms the system clears their pages anew each time, a tenth of a step of the paper's networks
-/// for SVHN. What a program holds stays near its peak for that long.
+/// Keeps freed memory for at least ten seconds before returning it to the system. Every step of a training frees some
+/// hundred megabytes and allocates them again. With mimalloc's default delay of 10 ms the system clears their pages
+/// each time, which takes a tenth of a step of the paper's networks for SVHN. As a result, a program's memory stays
+/// near its peak for that time.
 pub fn keep_freed_memory() {
     // SAFETY: mimalloc allows its options to be set at any time, by any thread.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, MILLISECONDS) };
