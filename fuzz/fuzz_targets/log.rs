@@ -1,4 +1,4 @@
-//! Decoding of a log of a round.
+//! Decoding of a round's log.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Decoding of a signed message of a teacher.
+//! Decoding of a teacher's signed message.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Decoding of an npy.
+//! Decoding of an npy file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

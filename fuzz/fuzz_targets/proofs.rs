@@ -1,4 +1,4 @@
-//! Decoding of the proofs.
+//! Decoding of proofs.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
