@@ -1,4 +1,4 @@
-//! `speed` with a teacher and a student of one's own: every command, and two names more for configs.
+//! `speed` with a custom teacher and student: every command, and two more names in configs.
 //!
 //! `cargo run --release -- run config.toml`
 
@@ -8,7 +8,8 @@ mod teacher;
 use speed_student::StudentMethod;
 use speed_teacher::Architecture;
 
-// Large blocks come and go with every step of a training; the system's allocator gives them back and takes them again.
+// Every step of a training allocates and frees large blocks, which the system's allocator would return to the system
+// each time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,5 @@
-//! A student: one dense layer, on the labels alone. It shows what a method consists of, and what the unlabelled images are worth.
+//! A student that trains one dense layer on the labels only. It shows the parts of a method, and the value of the
+//! unlabelled images.
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData, activation};

@@ -1,4 +1,4 @@
-//! A teacher's network: everything that a config needs to train an ensemble of them.
+//! A teacher's network, with everything that a config needs to train an ensemble.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -10,7 +10,7 @@ use speed_nn::ops::conv::Geometry;
 use speed_random::Stream;
 use speed_teacher::{Classifier, TeacherNetwork};
 
-/// Two convolutions 3x3 of stride 2 and a dense layer. Burn differentiates it.
+/// Two 3x3 convolutions of stride 2 and a dense layer. Burn computes its gradient.
 #[derive(Module, Debug)]
 pub struct Strided {
     first: Conv,

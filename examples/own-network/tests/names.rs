@@ -1,4 +1,4 @@
-//! The own networks are trained by their names, through the command line.
+//! The custom networks are trained by their names, through the command line.
 
 use std::process::{Command, Output};
 
@@ -16,7 +16,7 @@ fn a_config_trains_both_by_their_names() {
     assert!(output.status.success(), "{log}");
     assert!(table.contains("labels only") && table.contains("ours"), "{table}");
 
-    // The teachers have learnt: chance would be a tenth of the labels.
+    // The teachers have learned: chance would be a tenth of the labels.
     let labels = folder.path().join("results/own-network");
     let run = std::fs::read_dir(labels).expect("results").map(|entry| entry.expect("an entry").path());
     let run = run.filter(|path| path.is_dir()).next().expect("a run");
@@ -29,7 +29,7 @@ fn a_config_trains_both_by_their_names() {
         assert!(row["student_mean"].as_f64().is_some_and(|accuracy| accuracy > 0.4), "{row}");
     }
 
-    // Done is done, by these names too.
+    // A finished run is not repeated, under these names too.
     let again = speed(&["run", config], folder.path());
     assert!(String::from_utf8_lossy(&again.stderr).contains("teachers: done already"));
     assert_eq!(again.stdout, output.stdout);
