@@ -21,7 +21,7 @@ pub enum EncodingError {
     /// The number of outcomes is outside the range of an answer.
     #[error("{found} outcomes: an answer has room for {min} to {max}")]
     Outcomes {
-        /// The number of outcomes asked for.
+        /// The number of outcomes requested.
         found: usize,
         /// The smallest number supported.
         min: usize,

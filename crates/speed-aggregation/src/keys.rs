@@ -1,4 +1,4 @@
-//! The keys of teachers and server. The student's secret key is in [`crate::student`], behind a feature of its own.
+//! The keys of teachers and server. The student's secret key is in [`crate::student`], behind a separate feature.
 
 mod evaluation;
 mod public;

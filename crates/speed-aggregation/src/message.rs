@@ -23,7 +23,7 @@ use crate::round::Round;
 /// 4      teacher
 /// 4      queries
 /// 4      classes
-/// 8 N c  masks: one ring element of N = 2048 words for every 2048 values begun
+/// 8 N c  masks: one ring element of N = 2048 words for each block of up to 2048 values
 /// 8 Q K  bodies: one word per value, queries in order, classes in order within a query
 /// ```
 /// One query of ten classes takes 16,568 bytes, a hundred queries 24,488.

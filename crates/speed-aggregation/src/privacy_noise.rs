@@ -33,7 +33,7 @@ pub enum PrivacyNoiseError {
         "standard deviation sigma is {found:?}, but drawing Skellam noise takes at most {max} votes (its time grows as sigma^2)"
     )]
     TooWide {
-        /// The deviation asked for, in votes.
+        /// The deviation requested, in votes.
         found: f64,
         /// The largest one.
         max: f64,

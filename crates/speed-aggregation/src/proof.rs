@@ -144,7 +144,7 @@ impl ProofKey {
     /// Checks a message's proofs under the public key and for the round.
     ///
     /// # Errors
-    /// If the proofs do not hold for this message.
+    /// If the proofs are not valid for this message.
     pub fn verify(&self, key: &PublicKey, round: &Round, message: &Message, proofs: &Proofs) -> Result<(), ProofError> {
         self.check(key, round)?;
         let (teacher, id) = (message.teacher(), round.id(key.id()));

@@ -12,7 +12,7 @@ use crate::submission::Signature;
 pub enum LogEvent {
     /// A teacher's message was received and kept.
     Received = 0,
-    /// A message with a valid teacher's signature was refused because of its content, or came too late.
+    /// A message with a teacher's valid signature was refused because of its content, or came too late.
     Refused = 1,
     /// A teacher's message was added to the sum.
     Counted = 2,

@@ -81,7 +81,7 @@ pub struct Submission {
 }
 
 impl Submission {
-    /// The largest number of bytes of a message's proofs, one for each 2048 values begun.
+    /// The largest number of bytes of a message's proofs, one for each block of up to 2048 values.
     #[must_use]
     pub fn max_proof_bytes(values: usize) -> usize {
         values.div_ceil(Message::VALUES_PER_MASK) * MAX_PROOF

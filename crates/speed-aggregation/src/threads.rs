@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start {threads} threads: {source}")]
 pub struct ThreadsError {
-    /// Number of threads asked for.
+    /// Number of threads requested.
     pub threads: NonZeroUsize,
     /// The cause.
     source: rayon::ThreadPoolBuildError,

@@ -1,5 +1,5 @@
-//! Proofs of well-formed messages: honest proofs are accepted, and nothing else is. Needs the feature `proofs`: `cargo
-//! test --release -p speed-aggregation --features proofs --test proofs -- --nocapture` also prints their cost.
+//! Proofs of well-formed messages: honest proofs are accepted, and nothing else is. Needs the feature `proofs`:
+//! `cargo test --release -p speed-aggregation --features proofs --test proofs -- --nocapture` also prints their cost.
 #![expect(clippy::print_stdout, reason = "costs, for whoever asks with --nocapture")]
 
 use std::time::Instant;

@@ -52,8 +52,8 @@ impl<'a> Engine<'a> {
         outputs
     }
 
-    /// Reads each table at the phase of its input (small key). Entry `i` of a table stands for phases from `i` to `i +
-    /// 1` buckets, and its negative for the opposite half-circle. The outputs are under the big key.
+    /// Reads each table at the phase of its input (small key). Entry `i` of a table stands for phases from `i` to
+    /// `i + 1` buckets, and its negative for the opposite half-circle. The outputs are under the big key.
     pub(super) fn bootstrap(&mut self, inputs: &[Lwe], tables: &[Glwe], precision: Precision) -> Vec<Lwe> {
         self.bootstrap_at(inputs, tables, precision, [0]).into_iter().map(|[output]| output).collect()
     }

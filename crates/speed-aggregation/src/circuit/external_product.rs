@@ -71,8 +71,9 @@ impl ExternalProduct {
         self.add_product_of_digits(output, list, ggsw);
     }
 
-    /// Rotates each table to the phase of its input: multiplies it by `X^-phase`, where the phase is `body - mask *
-    /// key` for the key whose bits `list` encrypts. Reads every ciphertext of the list once for all tables.
+    /// Rotates each table to the phase of its input: multiplies it by `X^-phase`, where the phase is
+    /// `body - mask * key` for the key whose bits `list` encrypts. Reads every ciphertext of the list once for all
+    /// tables.
     pub(super) fn blind_rotate(&mut self, tables: &mut [AVec<u64>], inputs: &[Rotation], list: &GgswList) {
         Arch::new().dispatch(BlindRotation { product: self, tables, inputs, list });
     }

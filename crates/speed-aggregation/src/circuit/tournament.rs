@@ -78,8 +78,8 @@ impl Engine<'_> {
     }
 }
 
-/// Returns the table with `length` equal entries from each packed coefficient on: the product with `1 + X + .. +
-/// X^(length-1)`.
+/// Returns the table with `length` equal entries from each packed coefficient on: the product with
+/// `1 + X + .. + X^(length-1)`.
 fn spread(mut packed: Glwe, n: usize, length: usize) -> Glwe {
     for polynomial in packed.as_mut().chunks_exact_mut(n) {
         let input = polynomial.to_vec();

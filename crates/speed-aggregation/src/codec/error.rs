@@ -25,7 +25,7 @@ pub enum DecodeError {
     /// A file of another kind.
     #[error("file of kind {found}, expected kind {expected}")]
     Kind {
-        /// The kind asked for.
+        /// The kind requested.
         expected: u16,
         /// The kind found.
         found: u16,

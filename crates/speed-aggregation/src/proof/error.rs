@@ -12,7 +12,7 @@ pub enum ProofError {
     /// A range of values that is empty or wider than the encoding's.
     #[error("a range of {found} bits: 1 to {max} fit the encoding")]
     Range {
-        /// Bits asked for.
+        /// Bits requested.
         found: u32,
         /// The largest number of bits.
         max: u32,

@@ -12,9 +12,9 @@ pub enum RoundError {
     /// A product `queries * classes` beyond the limit of a message.
     #[error("{queries} queries of {classes} classes: a message carries at most {max} values")]
     TooManyValues {
-        /// Queries asked for.
+        /// Queries requested.
         queries: usize,
-        /// Classes asked for.
+        /// Classes requested.
         classes: usize,
         /// The largest product.
         max: usize,
@@ -22,7 +22,7 @@ pub enum RoundError {
     /// A minimum number of teachers that is 0 or exceeds their number.
     #[error("at least {found} teachers must answer: 1 to {teachers} can")]
     MinTeachers {
-        /// The number asked for.
+        /// The number requested.
         found: usize,
         /// Number of teachers.
         teachers: usize,
@@ -30,7 +30,7 @@ pub enum RoundError {
     /// A threshold outside the range of counts, which would have no effect.
     #[error("threshold {found}: noisy counts of this round lie from {min} to {max}")]
     Threshold {
-        /// The threshold asked for, in votes.
+        /// The threshold requested, in votes.
         found: i64,
         /// The smallest noisy count.
         min: i64,
@@ -48,7 +48,7 @@ pub enum RoundError {
     /// A mechanism whose noise is not an integer.
     #[error("{found} cannot be encrypted: the noise of a round is an integer number of votes")]
     Mechanism {
-        /// The mechanism asked for.
+        /// The mechanism requested.
         found: Mechanism,
     },
 }

@@ -16,8 +16,9 @@ pub struct WeightNormConv {
     weights: Weights,
 }
 
-/// The transposed convolution, from results to maps: `y = activation(conv_transposed(x, theta scale / |theta|) +
-/// bias)`, with the norm of the weights of every channel of the maps.
+/// The transposed convolution, from results to maps:
+/// `y = activation(conv_transposed(x, theta scale / |theta|) + bias)`, with the norm of the weights of every channel of
+/// the maps.
 #[derive(Module, Debug)]
 pub struct WeightNormConvTransposed {
     weights: Weights,

@@ -204,8 +204,8 @@ pub(super) fn multiply_vectors(out: &mut Matrix, left: View<'_>, right: View<'_>
 unsafe fn multiply_vectors_to(out: *mut f32, left: View<'_>, right: View<'_>, sums: Sums) {
     let ([rows, inner], [_, columns]) = (left.shape, right.shape);
     let stride = |stride: usize| isize::try_from(stride).expect("a stride within a slice fits an isize");
-    // SAFETY: the caller guarantees it; the product's strides are those of row-major order, and it is read only if it
-    // is added to.
+    // SAFETY: the caller guarantees the conditions; the product's strides are those of row-major order, and it is read
+    // only if it is added to.
     unsafe {
         gemm::gemm(
             rows,

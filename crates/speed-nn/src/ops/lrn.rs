@@ -68,8 +68,8 @@ impl Window {
         (out, scales)
     }
 
-    /// Turns the gradient of the output into that of the maps: `g_c s_c^(-3/4) - (3/2) alpha x_c sum_{|d - c| <=
-    /// radius} g_d x_d s_d^(-7/4)`.
+    /// Turns the gradient of the output into that of the maps:
+    /// `g_c s_c^(-3/4) - (3/2) alpha x_c sum_{|d - c| <= radius} g_d x_d s_d^(-7/4)`.
     fn gradient(self, gradient: &mut [f32], maps: &[f32], scales: &[f32], channels: usize) {
         let (mut along, mut sums) = (Padded::new(channels, self.radius), vec![0.0; channels]);
         let pixels = rows(maps, channels).zip(rows(scales, channels));
