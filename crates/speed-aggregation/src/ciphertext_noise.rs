@@ -30,9 +30,9 @@ use crate::scales::DEAD_ZONE;
 /// C       =  2 Q(64 / s_c)                                       the sum of the signs is misread
 /// ```
 /// and `comparison` is the maximum over all `D` from 1/2 to the largest difference of the round plus 1/2. In a
-/// tournament it is taken in the last round, where the noise is largest. The winner can lose every match only once, and
-/// a query has `K - 1` matches, so `query` is the union bound over `K - 1` comparisons and the read-outs. In all pairs,
-/// the result is right if the winner's `K - 1` comparisons and all `K` thresholds are right.
+/// tournament it is taken in the last round, where the noise is largest. Each match can go wrong for the winner only
+/// once, and a query has `K - 1` matches, so `query` is the union bound over `K - 1` comparisons and the read-outs. In
+/// all pairs, the result is right if the winner's `K - 1` comparisons and all `K` thresholds are right.
 ///
 /// # Distance
 /// A bound on the information in an answer beyond its winner: see [`crate::EncryptedAnswer`].

@@ -93,12 +93,12 @@ impl PortableFlag {
     }
 }
 
-/// An [`Arithmetic`] that the complete process uses until its last holder is dropped.
+/// An [`Arithmetic`] in use by the process until its last holder is dropped.
 #[derive(Debug)]
 #[must_use = "dropped, it ends"]
 pub struct ArithmeticInUse(());
 
-/// The error that the process already computes with another arithmetic.
+/// The error that the process already uses the other arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another training in this process computes with the other arithmetic: wait for its end")]
 pub struct OtherArithmetic;
