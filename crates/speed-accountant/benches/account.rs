@@ -1,4 +1,4 @@
-//! Time of the accountant's hot pieces: accounts of 100 rows of votes, accounts without votes, and a convolution.
+//! Times of the accountant's hot paths: accounts of 100 rows of votes, accounts without votes, and a convolution.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use speed_accountant::composition::{Composition, PrivacyProfile};
 use speed_accountant::{Accountant, Adversary, Budget, Delta, PrivacyEvent, PrivacyFilter, QueryBatch};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 
-/// 100 queries to 250 teachers between 10 classes, from agreement to a close vote.
+/// 100 queries to 250 teachers with 10 classes, from agreement to a close vote.
 fn votes() -> Vec<Vec<u32>> {
     (0..100).map(|query| vec![240 - query, 2 + query, 1, 1, 1, 1, 1, 1, 1, 1]).collect()
 }

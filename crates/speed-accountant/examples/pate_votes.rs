@@ -1,5 +1,5 @@
-//! The epsilon of PATE's votes: `pate_votes [VOTES.npy]` with a row of vote counts per query and a column per class, as
-//! PATE's authors published them (one file, 64-bit floats). Without a file a few counts serve as an example.
+//! The epsilon of PATE's votes: `pate_votes [VOTES.npy]` with one row of vote counts per query and one column per
+//! class, as PATE's authors published them (one file, 64-bit floats). Without a file, it uses built-in example counts.
 
 use std::error::Error;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let event = PrivacyEvent::new(Mechanism::discrete_laplace(InverseScale::new(0.1)?), tau);
     let accountant = Accountant::new(event, Delta::new(1e-5)?).with_extent(Extent::UpTo);
 
-    // Data-dependent: small where teachers agree, and as secret as the votes.
+    // Data-dependent: small if teachers agree, and as secret as the votes.
     let dropout = accountant.account(&counts)?;
     println!("data-dependent: epsilon {}\n{}\n", round_up(dropout.epsilon, 3), dropout.claim);
     // The same against teachers who tell the adversary their noise.

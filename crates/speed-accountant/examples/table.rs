@@ -1,6 +1,6 @@
 //! The paper's epsilons beside the tight valid ones, as Markdown: `table FOLDER` with the votes that PATE's authors
 //! published (gamma 0.1, delta 1e-5; rounded up). The column "released" is the median of 20 simulations with noise from
-//! fixed seeds: what a value that may be published is like, and no such value itself.
+//! fixed seeds. It shows the size of a value that may be published, but it is not such a value.
 
 use std::error::Error;
 use std::path::Path;

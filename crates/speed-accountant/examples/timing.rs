@@ -1,5 +1,5 @@
-//! Time that the accountant takes on real votes, warm: `timing VOTES.npy A..B`. Wall-clock time on all threads, or on as many
-//! as RAYON_NUM_THREADS says.
+//! Warm running time of the accountant on real votes: `timing VOTES.npy A..B`. Wall-clock time on all threads, or on
+//! RAYON_NUM_THREADS threads.
 
 use std::process::ExitCode;
 use std::time::Instant;

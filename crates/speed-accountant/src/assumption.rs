@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Knowledge of the adversary, and with it the fate of the noise of the teachers beyond the ratio `tau`.
+/// Knowledge of the adversary, which also determines the role of the noise of the teachers beyond the ratio `tau`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Adversary {
     /// External: knows no noise. The other teachers' noise was never added, because they dropped out.
@@ -18,24 +18,24 @@ pub enum Adversary {
     ExternalWithCentral,
 }
 
-/// Number of the teachers beyond the ratio `tau` that the [`Adversary`] speaks about.
+/// How many of the teachers beyond the ratio `tau` the [`Adversary`] applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
     /// All of them, and no fewer: noise of exactly a ratio `1 - tau` is missing, or all of it is known, or all of it is
-    /// missing. More noise may cost more: far votes come closer.
+    /// missing. More noise may cost more, because it brings distant counts closer.
     #[default]
     Exactly,
-    /// Any number of them: for [`Adversary::ExternalWithDropout`] noise of any ratio from `tau` to 1 is present; for
-    /// [`Adversary::Colluding`] each of them may be a colluder whose noise is known, may have left its noise out, or may
-    /// be honest.
+    /// Any number of them: for [`Adversary::ExternalWithDropout`], noise of any ratio from `tau` to 1 is present; for
+    /// [`Adversary::Colluding`], each of them may be a colluder whose noise is known, may have left its noise out, or
+    /// may be honest.
     UpTo,
 }
 
 /// Direction of the inequality between neighbours: two ensembles that differ in one teacher's votes (replace-one).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NeighbouringRelation {
-    /// From these votes to a neighbour's only, as in the paper's Theorem 3 (erratum 7).
+    /// Only from these votes to a neighbour's, as in the paper's Theorem 3 (erratum 7).
     #[serde(rename = "one")]
     OneSided,
     /// Also back: the meaning of (epsilon, delta)-differential privacy at these votes.
@@ -48,13 +48,13 @@ pub enum NeighbouringRelation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
-    /// The paper's: Theorem 2, Proposition 4, Theorem 3, whole orders up to 25, the tail bound.
+    /// The paper's: Theorem 2, Proposition 4, Theorem 3, integer orders up to 25, the tail bound.
     Paper,
-    /// Epsilon of one query and the probability of the likeliest outcome, both as tight as they are known here, and the
-    /// exact worst case given those two numbers.
+    /// Epsilon of one query and the probability of the likeliest outcome, both as tight as known here, and the exact
+    /// worst case given these two numbers.
     Outcome,
     /// The least of every bound known here: also the exact distributions of the answers at the votes and at all their
-    /// neighbours, where nobody knows noise.
+    /// neighbours, if the adversary knows none of the noise.
     #[default]
     Tight,
 }

@@ -1,8 +1,9 @@
-//! A lower bound on epsilon from runs of a mechanism: what no correct claim can be below.
+//! A lower bound on epsilon from runs of a mechanism. No correct claim can be below it.
 //!
-//! A mechanism runs many times on two neighbouring rows of votes. For one answer, chosen on runs of its own, the bound is
-//! the ratio of a lower confidence limit of its probability at one and an upper limit at the other (Clopper and Pearson
-//! 1934; Jagielski, Ullman and Oprea 2020). If a claim is below it, then with the stated confidence claim or code is wrong.
+//! A mechanism runs many times on two neighbouring rows of votes. For one answer, chosen in separate runs, the bound
+//! follows from the ratio of a lower confidence limit of its probability at one row and an upper limit at the other
+//! (Clopper and Pearson 1934; Jagielski, Ullman and Oprea 2020). If a claim is below the bound, then, with the stated
+//! confidence, the claim or the code is wrong.
 
 use serde::{Deserialize, Serialize};
 use statrs::function::beta::beta_reg;
@@ -14,26 +15,26 @@ pub use argmax::{NoisyArgmax, ShareNoise, TruncatedShare};
 /// Result of an audit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
-    /// With the stated confidence one run of the mechanism is not (epsilon, delta)-private for any epsilon below this, delta
-    /// being that of the audit.
+    /// With the stated confidence, one run of the mechanism is not (epsilon, delta)-private for any epsilon below this,
+    /// where delta is the delta of the audit.
     pub lower_bound: f64,
     /// The confidence of the bound.
     pub confidence: f64,
-    /// The answer that gave it.
+    /// The answer that gave the bound.
     pub answer: usize,
-    /// Number of times that it came at the first and at the second row of votes.
+    /// Number of times that this answer came at the first and at the second row of votes.
     pub counts: [u64; 2],
     /// Runs at each row.
     pub runs: u64,
 }
 
-/// Audits as [`audit_at`] at delta 0: the bound for pure epsilons.
+/// Calls [`audit_at`] with delta 0: the bound for pure epsilons.
 pub fn audit(answers: usize, runs: u64, confidence: f64, run: impl FnMut(bool) -> usize) -> Audit {
     audit_at(0.0, answers, runs, confidence, run)
 }
 
-/// Audits one answer of a mechanism that answers one of `answers` answers: `run(neighbour)` answers at the first or second
-/// row of votes. A tenth of `runs` chooses the answer and the direction, the others give the bound.
+/// Audits one answer of a mechanism with `answers` possible answers. `run(neighbour)` returns an answer at the first or
+/// second row of votes. A tenth of `runs` chooses the answer and the direction; the other runs give the bound.
 ///
 /// A mechanism with these probabilities is not (epsilon, `delta`)-private for any epsilon below the bound.
 pub fn audit_at(delta: f64, answers: usize, runs: u64, confidence: f64, mut run: impl FnMut(bool) -> usize) -> Audit {
@@ -66,16 +67,16 @@ pub fn audit_at(delta: f64, answers: usize, runs: u64, confidence: f64, mut run:
     Audit { lower_bound, confidence, answer, counts, runs }
 }
 
-/// Returns `ln` of the lower limit of one probability, less delta, over the upper limit of the other; each is wrong with
-/// half of `1 - confidence`.
+/// Returns `ln` of the lower limit of one probability, less delta, over the upper limit of the other. Each limit is
+/// wrong with a probability of at most half of `1 - confidence`.
 fn ratio_bound(delta: f64, here: u64, there: u64, runs: u64, confidence: f64) -> f64 {
     let wrong = (1.0 - confidence) / 2.0;
     let (low, high) = (lower_limit(here, runs, wrong), upper_limit(there, runs, wrong));
     if low > delta { ((low - delta) / high).ln() } else { f64::NEG_INFINITY }
 }
 
-/// Returns the largest probability below which `successes` or more of `runs` would come up with a probability of at most `wrong`
-/// (Clopper and Pearson 1934). More successes than runs are as many.
+/// Returns the lower confidence limit of a probability: the largest one below which `successes` or more of `runs` occur
+/// with a probability of at most `wrong` (Clopper and Pearson 1934). More successes than runs count as `runs`.
 #[must_use]
 pub fn lower_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
     if successes == 0 || runs == 0 {
@@ -86,7 +87,8 @@ pub fn lower_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
     bisect(|p| beta_reg(s, n - s + 1.0, p) <= wrong).0
 }
 
-/// Returns the smallest probability above which `successes` or fewer would come up with a probability of at most `wrong`.
+/// Returns the upper confidence limit of a probability: the smallest one above which `successes` or fewer occur with a
+/// probability of at most `wrong`.
 #[must_use]
 pub fn upper_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
     if successes >= runs {
@@ -96,7 +98,8 @@ pub fn upper_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
     bisect(|p| 1.0 - beta_reg(s + 1.0, n - s, p) > wrong).1
 }
 
-/// Finds the end in (0, 1) of a predicate that holds near 0: a point where it holds and one where it does not.
+/// Finds the place in (0, 1) where a predicate that holds near 0 stops holding. Returns a point where it holds and one
+/// where it does not.
 fn bisect(holds: impl Fn(f64) -> bool) -> (f64, f64) {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {

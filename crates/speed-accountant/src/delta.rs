@@ -10,13 +10,13 @@ use crate::error::AccountError;
 pub struct Delta(f64);
 
 impl Delta {
-    /// The smallest delta supported: parts of a smaller one are no longer numbers with all their digits.
+    /// The smallest delta supported: parts of a smaller one would not have all their digits.
     pub const MIN: f64 = 1e-280;
 
     /// Checks and wraps `delta`.
     ///
     /// # Errors
-    /// [`AccountError::Delta`] if `delta` is no number, less than [`Self::MIN`], or 1 or more.
+    /// [`AccountError::Delta`] if `delta` is NaN, less than [`Self::MIN`], or 1 or more.
     pub fn new(delta: f64) -> Result<Self, AccountError> {
         if (Self::MIN..1.0).contains(&delta) {
             Ok(Self(delta))

@@ -7,7 +7,7 @@ use crate::orders::Best;
 /// Margin for rounding of the tight bounds, relative to epsilon.
 pub(crate) const ROUNDING: f64 = 1e-9;
 
-/// Composition of an epsilon from its queries.
+/// How an epsilon is composed from its queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompositionMethod {
@@ -16,11 +16,11 @@ pub enum CompositionMethod {
     Moments,
     /// Convolution of privacy loss distributions.
     LossDistributions,
-    /// In closed form: the optimal composition of one pure epsilon, or Gaussian differential privacy.
+    /// A closed form: the optimal composition of one pure epsilon, or Gaussian differential privacy.
     Optimal,
 }
 
-/// An upper bound of epsilon, and how it came about.
+/// An upper bound of epsilon and its origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct EpsilonBound {
     pub(crate) best: Best,
@@ -30,18 +30,18 @@ pub(crate) struct EpsilonBound {
 }
 
 impl EpsilonBound {
-    /// Returns a bound by moments that looks at no votes.
+    /// Returns a bound by moments that does not depend on votes.
     pub(crate) fn of_moments(best: Best) -> Self {
         Self { best, method: CompositionMethod::Moments, data_dependent_queries: 0 }
     }
 
-    /// Returns a bound in closed form that looks at no votes; the margin for rounding is added.
+    /// Returns a bound in closed form that does not depend on votes; adds the margin for rounding.
     pub(crate) fn optimal(epsilon: f64) -> Self {
         let best = Best { order: 0.0, epsilon: epsilon * (1.0 + ROUNDING), at_edge: false };
         Self { best, method: CompositionMethod::Optimal, data_dependent_queries: 0 }
     }
 
-    /// Returns the same queries by convolution, where that is less.
+    /// Returns the bound by convolution if it is smaller, else this bound.
     pub(crate) fn or_convolved(self, epsilon: Option<f64>) -> Self {
         match epsilon {
             Some(epsilon) if epsilon < self.best.epsilon => Self {

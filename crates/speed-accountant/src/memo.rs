@@ -1,11 +1,11 @@
-//! Results that are asked for again and again.
+//! Results that are requested repeatedly.
 
 use std::sync::{Mutex, PoisonError};
 
 /// Number of results that are kept.
 const KEPT: usize = 64;
 
-/// The last results of a function, by the bits of its arguments. Nothing is locked while one is computed.
+/// The last results of a function, by the bits of its arguments. The lock is not held during a computation.
 pub(crate) struct Memo<const N: usize, V>(Mutex<Vec<([u64; N], V)>>);
 
 impl<const N: usize, V: Clone> Memo<N, V> {
@@ -13,7 +13,7 @@ impl<const N: usize, V: Clone> Memo<N, V> {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// Returns the result for these arguments, which `compute` depends on and on nothing else.
+    /// Returns the result for these arguments. `compute` must depend on nothing else.
     pub(crate) fn get_or(&self, arguments: [f64; N], compute: impl FnOnce() -> V) -> V {
         let key = arguments.map(f64::to_bits);
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);

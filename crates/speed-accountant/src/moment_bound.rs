@@ -15,7 +15,7 @@ pub(crate) enum MomentBound {
 }
 
 impl MomentBound {
-    /// Creates the bound of one case; `epsilon` is that of one query.
+    /// Creates the bound of one case; `epsilon` is for one query.
     pub(crate) fn new(case: &NoiseCase, epsilon: f64, bound: Bound) -> Self {
         let family = if bound == Bound::Paper { Family::Paper } else { Family::Exact };
         let known_noise = case.others != OtherNoise::Missing;
@@ -25,7 +25,7 @@ impl MomentBound {
         }
     }
 
-    /// Returns the moment of order `l` whatever the votes are.
+    /// Returns the data-independent moment of order `l`.
     pub(crate) fn without_votes(&self, l: f64) -> f64 {
         match self {
             Self::Pure { epsilon, family: Family::Paper, .. } => paper_without_votes(*epsilon, l),
@@ -51,8 +51,8 @@ impl MomentBound {
         }
     }
 
-    /// Returns a bound that does not fall with `q`: for Rényi curves Theorem 6 at orders that do not depend on `q`; the
-    /// envelope of three answers where that is less.
+    /// Returns a bound that does not decrease as `q` grows: for Rényi curves, Theorem 6 at orders that do not depend on
+    /// `q`; or the envelope of three answers if it is smaller.
     pub(crate) fn growing_with_q(&self, log_q: f64, l: f64, second_orders: &[f64], envelope: Option<&Envelope>) -> f64 {
         let of_envelope = envelope.map_or(f64::INFINITY, |envelope| envelope.at(log_q).ln_1p());
         let of_bound = match self {

@@ -6,13 +6,12 @@ use crate::logarithms::log_sum;
 use crate::sound::{at_least_zero, larger};
 
 /// Computes Theorem 3: the upper bound of the moment of order `l` of the privacy loss of one query that is (`epsilon`,
-/// 0)-differentially private and answers something else than its likeliest class with a probability of at most
-/// `e^log_q`.
+/// 0)-differentially private and gives another answer than its likeliest class with a probability of at most `e^log_q`.
 ///
 /// The least of `epsilon l`, `epsilon^2 l (l + 1) / 2` and, if `q < (e^epsilon - 1)/(e^{2 epsilon} - 1)`, which is
-/// `1/(e^epsilon + 1)`, also `ln((1 - q) ((1 - q)/(1 - e^epsilon q))^l + q e^{epsilon l})`. The last depends on the votes,
-/// and bounds the loss in one direction only (erratum 7). It takes `ln q`, because a `q` that underflows to zero would
-/// be unsound: `e^{epsilon l}` may be larger than `1/q` (erratum 17).
+/// `1/(e^epsilon + 1)`, also `ln((1 - q) ((1 - q)/(1 - e^epsilon q))^l + q e^{epsilon l})`. The last depends on the
+/// votes, and bounds the loss in one direction only (erratum 7). It takes `ln q`, because a `q` that underflows to zero
+/// would be unsound: `e^{epsilon l}` may be larger than `1/q` (erratum 17).
 #[must_use]
 pub fn moment(epsilon: f64, log_q: f64, l: u32) -> f64 {
     theorem_3(epsilon, log_q, f64::from(l))
@@ -24,19 +23,19 @@ pub(crate) fn theorem_3(epsilon: f64, log_q: f64, l: f64) -> f64 {
     if log_q >= -log_one_plus_exp(epsilon) { value } else { value.min(theorem_3_branch(epsilon, log_q, l)) }
 }
 
-/// Returns the branches of Theorem 3 that do not look at votes.
+/// Returns the branches of Theorem 3 that do not depend on votes.
 pub(crate) fn paper_without_votes(epsilon: f64, l: f64) -> f64 {
     (epsilon * l).min(epsilon * epsilon * l * (l + 1.0) / 2.0)
 }
 
-/// Returns the branch that does, for `q < 1/(e^epsilon + 1)`.
+/// Returns the branch of Theorem 3 that depends on votes, for `q < 1/(e^epsilon + 1)`.
 fn theorem_3_branch(epsilon: f64, log_q: f64, l: f64) -> f64 {
     let stays = (l + 1.0) * (-log_q.exp()).ln_1p() - l * (-(epsilon + log_q).exp()).ln_1p();
     log_sum(stays, log_q + epsilon * l)
 }
 
-/// Returns the exact worst moment of order `l > 0` of any (`epsilon`, 0)-differentially private mechanism: that of randomised
-/// response, `ln((e^{(l+1) epsilon} + e^{-l epsilon}) / (1 + e^epsilon))`. Both directions.
+/// Returns the exact worst moment of order `l > 0` of any (`epsilon`, 0)-differentially private mechanism: the moment
+/// of randomised response, `ln((e^{(l+1) epsilon} + e^{-l epsilon}) / (1 + e^epsilon))`. It holds in both directions.
 #[must_use]
 pub fn pure_moment(epsilon: f64, l: f64) -> f64 {
     if l * epsilon < 0.5 {
@@ -47,11 +46,13 @@ pub fn pure_moment(epsilon: f64, l: f64) -> f64 {
     l * epsilon + (-(2.0 * l + 1.0) * epsilon).exp().ln_1p() - (-epsilon).exp().ln_1p()
 }
 
-/// Returns the exact worst moment of order `l > 0` of an (`epsilon`, 0)-differentially private mechanism that answers something
-/// else than one given outcome with probability **exactly** `q = e^log_q`, from that distribution to a neighbour's.
+/// Returns the exact worst moment of order `l > 0` of an (`epsilon`, 0)-differentially private mechanism that gives
+/// another answer than one given outcome with probability **exactly** `q = e^log_q`, from that distribution to a
+/// neighbour's.
 ///
-/// Of all neighbours, with `q'` for the outcome's complement, the moment is largest where every other outcome has the
-/// ratio `e^epsilon` or `e^-epsilon`; it is convex in `q'`, so `q'` is at an end of its range (docs/privacy.md).
+/// Let `q'` be the probability of the outcome's complement at a neighbour. Of all neighbours, the moment is largest
+/// where every other outcome has the ratio `e^epsilon` or `e^-epsilon`. It is convex in `q'`, so the worst `q'` is at
+/// an end of its range (docs/privacy.md).
 #[must_use]
 pub fn exact_outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     let q = log_q.exp();
@@ -71,8 +72,8 @@ pub fn exact_outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     worst.clamp(0.0, pure_moment(epsilon, l))
 }
 
-/// Returns the worst moment given an **upper bound** of `q`: below `1/(1 + e^epsilon)` the exact one, which grows with `q`, and
-/// beyond it [`pure_moment`].
+/// Returns the worst moment given an **upper bound** of `q`: below `1/(1 + e^epsilon)` the exact worst moment, which
+/// grows with `q`, and beyond it [`pure_moment`].
 #[must_use]
 pub fn outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     let any = pure_moment(epsilon, l);
@@ -80,9 +81,10 @@ pub fn outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     if log_q >= -log_one_plus_exp(epsilon) { any } else { below_the_cap(epsilon, log_q, l).min(any) }
 }
 
-/// Rounds `ln q` up: where `q e^epsilon` is close to 1, the rest of it has few digits of `ln q`, and bounds grow with `q`.
+/// Rounds `ln q` up, because if `q e^epsilon` is close to 1, its difference from 1 keeps few digits of `ln q`. Rounding
+/// up is safe because the bounds grow with `q`.
 fn rounded_up(epsilon: f64, log_q: f64) -> f64 {
-    // Nothing is left of it where there is no q.
+    // A q of 0 stays 0.
     if log_q == f64::NEG_INFINITY { log_q } else { log_q + 1e-11 + 8.0 * f64::EPSILON * (log_q.abs() + epsilon) }
 }
 
@@ -94,17 +96,17 @@ fn below_the_cap(epsilon: f64, log_q: f64, l: f64) -> f64 {
     larger(less, more).max(0.0)
 }
 
-/// Returns the worst moment where the adversary knows the other teachers' noise: `epsilon` is that of one query for the secret
-/// noise, `e^log_q` bounds the probability of another outcome **with all noise unknown** (see docs/privacy.md,
-/// "Collusion").
+/// Returns the worst moment if the adversary knows the other teachers' noise. `epsilon` is the epsilon of one query
+/// with the secret noise; `e^log_q` bounds the probability of another outcome **with all noise unknown** (see
+/// docs/privacy.md, "Collusion").
 #[must_use]
 pub fn collusion_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     Chord::new(Family::Exact, epsilon, l).moment(log_q)
 }
 
-/// Returns the privacy profile that [`outcome_moment`] is for moments: how much `delta(e^at)` can exceed `(1 - e^at)_+`, given an
-/// upper bound of `q`. Attained at the same ends, since what is argued there holds for every convex divergence
-/// (docs/privacy.md, "Privacy loss distributions").
+/// Returns the counterpart of [`outcome_moment`] for privacy profiles: how much `delta(e^at)` can exceed
+/// `(1 - e^at)_+`, given an upper bound of `q`. It is attained at the same ends, because the argument there holds for
+/// every convex divergence (docs/privacy.md, "Privacy loss distributions").
 pub(crate) fn outcome_excess(epsilon: f64, log_q: f64, at: f64) -> f64 {
     let any = pure_excess(epsilon, at);
     let log_q = rounded_up(epsilon, log_q);
@@ -119,12 +121,12 @@ pub(crate) fn outcome_excess(epsilon: f64, log_q: f64, at: f64) -> f64 {
     at_least_zero(worst).min(any)
 }
 
-/// Returns the same where a part of the noise is known: the [`Chord`].
+/// Returns the same if a part of the noise is known: the [`Chord`].
 pub(crate) fn known_noise_excess(epsilon: f64, log_q1: f64, at: f64) -> f64 {
     (log_q1 + log_one_plus_exp(epsilon)).min(0.0).exp() * pure_excess(epsilon, at)
 }
 
-/// The worst case per outcome that bounds a mixture: one of two.
+/// The worst case for a given `q`, from which the bound of a mixture follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     /// Theorem 3.
@@ -133,12 +135,12 @@ pub(crate) enum Family {
     Exact,
 }
 
-/// The moment where the adversary knows a part of the noise: on average over that part, given `ln q_1`, the probability
-/// that the outcome is another, **with all noise unknown**.
+/// The moment if the adversary knows a part of the noise: an average over that part, given `ln q_1`, where `q_1` is the
+/// probability of another outcome **with all noise unknown**.
 ///
-/// For each value `c` of the known noise the moment is that of a `q_c`, with `E[q_c] = q_1`. In terms of `e^moment` the
-/// bound is convex up to `q_0`, where it reaches its cap `M`, and flat beyond: its concave envelope is the chord `1 + (M
-/// - 1) q / q_0`, and Jensen's inequality puts `q_1` in place of `q` (design note; docs/privacy.md).
+/// For each value `c` of the known noise, the moment is the moment for some `q_c`, with `E[q_c] = q_1`. In terms of
+/// `e^moment` the bound is convex up to `q_0`, where it reaches its cap `M`, and flat beyond. So its concave envelope
+/// is the chord `1 + (M - 1) q / q_0`, and by Jensen's inequality `q_1` replaces `q` (design note; docs/privacy.md).
 pub(crate) struct Chord {
     cap: f64,
     /// `ln (M - 1)`.
@@ -147,7 +149,7 @@ pub(crate) struct Chord {
 }
 
 impl Chord {
-    /// Creates the chord of one order; the expensive part is here and not in [`Self::moment`].
+    /// Creates the chord of one order; the expensive part is here, not in [`Self::moment`].
     pub(crate) fn new(family: Family, epsilon: f64, l: f64) -> Self {
         let (cap, log_q0) = match family {
             Family::Exact => (pure_moment(epsilon, l), -log_one_plus_exp(epsilon)),
@@ -167,7 +169,8 @@ impl Chord {
     }
 }
 
-/// Returns the `ln q` below `end` at which a rising function reaches `cap`; rounded down, which makes the chord larger.
+/// Returns the `ln q` below `end` at which an increasing function reaches `cap`, rounded down, which makes the chord
+/// larger.
 fn log_q_at(moment: impl Fn(f64) -> f64, end: f64, cap: f64) -> f64 {
     let (mut low, mut high) = (end - 2_000.0, end);
     for _ in 0..80 {
@@ -212,7 +215,7 @@ mod tests {
                 (q_pairs(&counts, &all).expect("votes").ln(), entry[1].as_f64().expect("a number"))
             })
             .collect();
-        // The searched epsilon's tolerance is that of its block.
+        // The tolerance of the searched epsilon is the tolerance of its block.
         for (tau, tolerance) in [("1", 1e-9), ("0.9", 1e-4), ("0.7", 1e-7)] {
             let ratio = HonestRatio::new(tau.parse().expect("a number")).expect("a ratio");
             let star = epsilon_star(&PrivacyEvent::new(Mechanism::laplace(scale), ratio)).expect("a scale").max(0.2);

@@ -1,8 +1,9 @@
-//! The exact distributions of the answer, at the votes and at every neighbour, for integer noise that nobody knows.
+//! The exact distributions of the answer, at the votes and at every neighbour, for integer noise that the adversary
+//! does not know.
 //!
-//! A neighbour moves one vote from a class that has one to another class. The probability of every answer is a sum over
-//! the winning noisy count, with ties going to the lowest class index, and "no answer" where no count reaches the
-//! threshold. The sums leave out at most `e^-45` times the smallest probability that shows.
+//! A neighbour moves one vote from a class with at least one vote to another class. The probability of every answer is
+//! a sum over the winning noisy count; ties go to the lowest class index, and the answer is "no answer" if no count
+//! reaches the threshold. The sums leave out at most `e^-45` times the smallest probability that matters.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,24 +14,24 @@ use crate::event::PrivacyEvent;
 use crate::logarithms::log_sum;
 use crate::sound::larger;
 
-/// Tails beyond `e^-CUT`, and `e^-CUT` times the smallest probability that shows, are left out of sums.
+/// Tails beyond `e^-CUT`, and `e^-CUT` times the smallest probability that matters, are left out of sums.
 const CUT: f64 = 45.0;
-/// Longer tables are not worth it.
+/// Longer tables take too long.
 const MAX_REACH: i64 = 20_000;
 /// With at most this many classes every answer is summed, however unlikely it is.
 const FEW_CLASSES: usize = 3;
-/// Answers that are less likely are never summed.
+/// Answers less likely than this are never summed.
 const MIN_PROBABILITY: f64 = 1e-290;
-/// Winning counts that are together this part of an answer's probability, at every neighbour, are left out of its sums: far below
-/// what these are rounded by.
+/// Winning counts that together make up at most this part of an answer's probability, at every neighbour, are left out
+/// of its sums. This is far below the rounding margin of the sums.
 const UNSEEN: f64 = 1e-22;
 /// Relative margin for rounding in the sums.
 const ROUNDING: f64 = 1e-11;
 const UP: f64 = 1.0 + ROUNDING;
 const DOWN: f64 = 1.0 - ROUNDING;
-/// Votes further apart are too long a table.
+/// Votes further apart need too long a table.
 const MAX_LEAD: i64 = 1_000_000;
-/// Above this epsilon of one query `e^epsilon` is too large to be followed.
+/// Above this epsilon of one query, `e^epsilon` is too large to compute with.
 pub(crate) const MAX_EPSILON: f64 = 300.0;
 
 /// The noise of one class, tabulated.
@@ -54,7 +55,8 @@ pub(crate) struct ExactNoise {
 
 /// A function of an integer from `-reach - 3` to `reach + 3`, and its values outside.
 struct Table {
-    /// As many values after these, so that windows of votes that are not far apart are borrowed.
+    /// The values, followed by `reach` values of `after`, so that windows for votes that are not far apart are
+    /// borrowed.
     values: Vec<f64>,
     first: i64,
     before: f64,
@@ -81,8 +83,8 @@ impl Table {
 }
 
 impl ExactNoise {
-    /// Creates it for discrete Laplace noise; `epsilon` is that of one query, and probabilities below `smallest` hardly show
-    /// in the result.
+    /// Creates the tables for discrete Laplace noise. `epsilon` is for one query; probabilities below `smallest` hardly
+    /// affect the result.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64, smallest: f64) -> Option<Self> {
         let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         let negligible = smallest.clamp(MIN_PROBABILITY, 1e-13);
@@ -113,15 +115,15 @@ impl ExactNoise {
     }
 }
 
-/// The same for two classes and no threshold, whose answer depends on one difference of noise only: in logarithms, however
-/// little noise there is.
+/// The same for two classes and no threshold, where the answer depends only on one difference of noise. It is computed
+/// in logarithms, so it works however little noise there is.
 pub(crate) struct ExactDifference {
     noise: Lattice,
     epsilon: f64,
 }
 
 impl ExactDifference {
-    /// Creates it for discrete Laplace noise and rows of two counts; `epsilon` is that of one query.
+    /// Creates the table for discrete Laplace noise and rows of two counts; `epsilon` is for one query.
     pub(crate) fn new<'a>(event: &PrivacyEvent, epsilon: f64, rows: impl Iterator<Item = &'a [u32]>) -> Option<Self> {
         let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         let mut furthest = 0;
@@ -139,7 +141,7 @@ impl ExactDifference {
     pub(crate) fn losses(&self, counts: &[u32]) -> NeighbourLosses {
         let [first, second] = [0, 1].map(|class| counts.get(class).map_or(0, |&count| i64::from(count)));
         let lead = first - second;
-        // The first class wins ties: while the difference of the noise is at most its lead.
+        // The first class wins ties, so it wins if the difference of the noise is at most its lead.
         let both = |lead: i64| [self.noise.log_survival(-lead), self.noise.log_survival(lead + 1)];
         let likeliest = usize::from(lead < 0);
         let moves = [(first, lead - 2), (second, lead + 2)];
@@ -168,8 +170,8 @@ pub(crate) struct NeighbourLosses {
 /// One neighbour.
 #[derive(Clone, Debug, PartialEq)]
 struct Neighbour {
-    /// The likeliest answer, from the votes and back: of the two probabilities the first may be too large and the second too
-    /// small, by what is in no pair.
+    /// The likeliest answer, from the votes and back. The first of the two probabilities may be too large and the
+    /// second too small, by the probability that is in no pair.
     likeliest: [AnswerPair; 2],
     others: Vec<AnswerPair>,
 }
@@ -187,7 +189,7 @@ impl NeighbourLosses {
     }
 
     fn moments_towards(&self, Neighbour { likeliest, others }: &Neighbour, l: f64) -> [f64; 2] {
-        // At a neighbour it is at most e^epsilon times as likely.
+        // At a neighbour, the rest is at most e^epsilon times as likely.
         let log_rest = self.rest.ln() + self.epsilon * (l + 1.0);
         [0, 1].map(|back| {
             let losing = |&(here, there): &AnswerPair| if back == 0 { (here, there) } else { (there, here) };
@@ -202,8 +204,8 @@ impl NeighbourLosses {
         })
     }
 
-    /// Computes privacy profiles on a grid, the largest over all neighbours at each place: how much `delta(alpha)` exceeds `(1 -
-    /// alpha)_+`, from these votes to a neighbour's, and back.
+    /// Computes privacy profiles on a grid, the largest over all neighbours at each place: how much `delta(alpha)`
+    /// exceeds `(1 - alpha)_+`, from these votes to a neighbour's, and back.
     pub(crate) fn profiles(&self, places: &[f64]) -> [Vec<f64>; 2] {
         let alphas: Vec<f64> = places.iter().map(|place| place.exp()).collect();
         let mut worst = [vec![0.0f64; alphas.len()], vec![0.0f64; alphas.len()]];
@@ -232,7 +234,7 @@ impl NeighbourLosses {
         worst
     }
 
-    /// Keeps only the neighbours that are worst at one of these orders: enough to look for a good order with.
+    /// Keeps only the neighbours that are worst at one of these orders, which is enough to search for a good order.
     pub(crate) fn leaders(&self, orders: &[f64]) -> Self {
         let mut leaders: Vec<usize> = Vec::new();
         for &l in orders {
@@ -277,7 +279,7 @@ impl<'a> Distributions<'a> {
     fn losses(&self, epsilon: f64) -> NeighbourLosses {
         let classes = self.counts.len();
         let negligible = if classes <= FEW_CLASSES { MIN_PROBABILITY } else { self.noise.negligible };
-        // "No answer" is one answer more.
+        // "No answer" is one more answer.
         let silent = classes;
         let mut base: Vec<f64> = self.ways.iter().map(|ways| ways.iter().sum()).collect();
         base.push(self.nobody(|_| 0));
@@ -297,7 +299,7 @@ impl<'a> Distributions<'a> {
                 };
                 let others: Vec<(f64, f64)> =
                     answers.iter().filter(|&&k| k != likeliest).map(|&k| (base[k], there(k))).collect();
-                // The likeliest from the others where it is close to certain, so that nothing cancels.
+                // If the likeliest answer is close to certain, it is computed from the others, so that nothing cancels.
                 let (q, q_there) = others.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
                 let stays = there(likeliest);
                 let here = log_of_likeliest(base[likeliest], q, rest);
@@ -309,9 +311,9 @@ impl<'a> Distributions<'a> {
         NeighbourLosses { neighbours, rest, epsilon }
     }
 
-    /// Returns, for each class among `answers`, its probability where class `from` lost a vote to class `to`, at `from * classes +
-    /// to`; `base` is each one's probability at the votes. What one class loses is multiplied in once for all that can gain it: the time
-    /// goes into these sums.
+    /// Returns, for each class among `answers`, its probability after class `from` lost a vote to class `to`, at
+    /// `from * classes + to`. `base` holds the probabilities at the votes. The factor for the class that loses a vote
+    /// is multiplied in once for all classes that can gain it, because most of the time goes into these sums.
     fn towards_neighbours(&self, answers: &[usize], base: &[f64]) -> Vec<Vec<f64>> {
         let classes = self.counts.len();
         let rivals: Vec<Rival<'_>> = (0..classes).map(|class| Rival::new(self, class)).collect();
@@ -343,7 +345,7 @@ impl<'a> Distributions<'a> {
         there
     }
 
-    /// Returns the winning counts that an answer's sums are taken over; `sum` is that of its `ways`.
+    /// Returns the range of winning counts for the sums of an answer; `sum` is the sum of its `ways`.
     fn shown(&self, ways: &[f64], sum: f64) -> Range<usize> {
         // At a neighbour a count weighs at most e^epsilon times as much, and the answer at least e^-epsilon times.
         let unseen = 0.5 * UNSEEN * (-2.0 * self.noise.epsilon).exp() * sum;
@@ -356,7 +358,7 @@ impl<'a> Distributions<'a> {
         first..(ways.len() - last).max(first)
     }
 
-    /// Returns the probability that no count reaches the threshold, where votes moved.
+    /// Returns the probability that no count reaches the threshold after votes moved.
     fn nobody(&self, moved: impl Fn(usize) -> i64) -> f64 {
         let Some(threshold) = self.noise.threshold else { return 0.0 };
         let counts = self.counts.iter().enumerate();
@@ -385,11 +387,11 @@ fn winning(noise: &ExactNoise, counts: &[i64], first: i64, places: usize) -> Vec
 
 /// Effect of a class that loses or gains a vote on probabilities at each winning count.
 struct Rival<'a> {
-    /// Beating it where it lost a vote: where it loses ties, and where it wins them.
+    /// Factors for beating it after it lost a vote: if it loses ties, and if it wins them.
     eased: [Cow<'a, [f64]>; 2],
-    /// The same where it gained a vote.
+    /// The same after it gained a vote.
     pressed: [Cow<'a, [f64]>; 2],
-    /// Its own count where it lost a vote, and where it gained one.
+    /// Factors for its own count after it lost a vote (`own_up`), and after it gained one (`own_down`).
     own_up: Cow<'a, [f64]>,
     own_down: Cow<'a, [f64]>,
 }
@@ -407,7 +409,7 @@ impl<'a> Rival<'a> {
     }
 }
 
-/// Returns `sum a b` for several `b`, in lanes: the order of a plain sum would have each term wait for the one before.
+/// Returns `sum a b` for several `b`, in lanes, because in a plain sum each term waits for the previous one.
 fn sums_of_products<const N: usize>(a: &[f64], b: [&[f64]; N]) -> [f64; N] {
     const LANES: usize = 8;
     let (of_a, rest_of_a) = a.as_chunks::<LANES>();
@@ -426,13 +428,13 @@ fn sums_of_products<const N: usize>(a: &[f64], b: [&[f64]; N]) -> [f64; N] {
     })
 }
 
-/// Returns at least and at most `ln p`, the larger first, where `p` was summed and `1 - p` is from `q` to `q + rest`.
+/// Returns an upper and a lower bound of `ln p`, where `p` was summed and `1 - p` is from `q` to `q + rest`.
 fn log_of_likeliest(p: f64, q: f64, rest: f64) -> (f64, f64) {
     if q + rest < 0.5 { ((-q).ln_1p(), (-(q + rest)).ln_1p()) } else { (p.ln() + ROUNDING, p.ln() - ROUNDING) }
 }
 
-/// Returns `(p - alpha p')_+ - (1 - alpha)_+` of `alpha`, for logarithms of two probabilities, without cancellation where
-/// both are close to 1.
+/// Returns `(p - alpha p')_+ - (1 - alpha)_+` as a function of `alpha`, for logarithms of two probabilities, without
+/// cancellation if both are close to 1.
 fn excess_of_likeliest((log_p, log_p_there): AnswerPair) -> impl Fn(f64) -> f64 {
     let close_to_1 = log_p >= -std::f64::consts::LN_2 && log_p_there >= -std::f64::consts::LN_2;
     let (p, p_there) = (log_p.exp() * UP, log_p_there.exp() * DOWN);

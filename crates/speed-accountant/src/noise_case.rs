@@ -6,19 +6,19 @@ use crate::assumption::{Adversary, Assumptions, Bound, Extent};
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 
-/// More teachers are not counted one by one.
+/// The largest number of teachers that are counted one by one.
 const MAX_TEACHERS: u64 = 2_000;
 
 /// Noise of the teachers beyond the ratio `tau`, in all queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum OtherNoise {
-    /// Nobody added it, or nobody is left.
+    /// The noise was not added, or there are no such teachers.
     Missing,
-    /// The adversary knows the noise of this ratio of the teachers; that of the others is missing.
+    /// The adversary knows the noise of this ratio of the teachers; the noise of the others is missing.
     Known(HonestRatio),
 }
 
-/// The noise that nobody knows, and the noise that the adversary knows.
+/// The noise that the adversary does not know, and the noise that it knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NoiseCase {
     pub(crate) event: PrivacyEvent,
@@ -26,7 +26,8 @@ pub(crate) struct NoiseCase {
 }
 
 impl NoiseCase {
-    /// Returns the query with the known noise unknown: what counts for the probability of another outcome is all noise.
+    /// Returns the query with the known noise counted as unknown, because all noise counts for the probability of
+    /// another outcome.
     pub(crate) fn with_all_noise_unknown(&self) -> PrivacyEvent {
         match self.others {
             OtherNoise::Missing => self.event,
@@ -34,8 +35,8 @@ impl NoiseCase {
         }
     }
 
-    /// Lists every case that the assumptions allow; the first is that of all other noise missing, but for the paper's
-    /// formulas under collusion.
+    /// Lists every case that the assumptions allow; the first is the case with all other noise missing, except for the
+    /// paper's formulas under collusion.
     pub(crate) fn all(event: PrivacyEvent, given: &Assumptions, teachers: u64) -> Result<Vec<Self>, AccountError> {
         let tau = event.tau();
         let (n, beyond) = (teachers as f64, 1.0 - tau.get());
@@ -51,11 +52,11 @@ impl NoiseCase {
         match (given.adversary, given.extent) {
             _ if tau.get() == 1.0 => {}
             (Adversary::ExternalWithCentral, _) | (Adversary::ExternalWithDropout, Extent::Exactly) => {}
-            // The paper's formulas know one case only.
+            // The paper's formulas cover only one case.
             (Adversary::Colluding, _) if given.bound == Bound::Paper => cases = vec![known(beyond)?],
             (Adversary::Colluding, Extent::Exactly) => cases.push(known(beyond)?),
             (Adversary::Colluding, Extent::UpTo) => {
-                // Noise that is secret costs no more than if it were known.
+                // Secret noise costs no more than if it were known.
                 for fewer in counted().filter(|fewer| *fewer < beyond * (1.0 - 1e-12)).chain([beyond]) {
                     cases.push(known(fewer)?);
                 }

@@ -1,6 +1,6 @@
 //! The order of moments that gives the least epsilon.
 
-/// The best order, and whether it is the first or last that was tried.
+/// The best order, and whether it is the first or the last one tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Best {
     pub(crate) order: f64,
@@ -10,14 +10,14 @@ pub(crate) struct Best {
 
 /// The smallest order tried where orders are real.
 const MIN_ORDER: f64 = 0.02;
-/// From two octaves to a thousandth of the order, which an epsilon does not feel: it is flat about its least.
+/// Steps that narrow two octaves to a thousandth of the order. Epsilon is flat around its minimum, so this is enough.
 const GOLDEN_STEPS: usize = 15;
 /// The largest real order by default.
 pub(crate) const MAX_REAL_ORDER: f64 = 4_096.0;
-/// The largest order at all: tables of noise are as long, and no epsilon gains from more.
+/// The largest order supported. Tables of noise are as long as the order, and larger orders improve no epsilon.
 const MAX_ORDER: f64 = 1e5;
 
-/// Searches whole orders from 1 to `largest`, as the paper.
+/// Searches the integer orders from 1 to `largest`, as the paper does.
 pub(crate) fn best_whole(largest: u32, epsilon: impl Fn(f64) -> f64) -> Option<Best> {
     let largest = largest.min(MAX_ORDER as u32);
     let all = (1..=largest).map(|l| (f64::from(l), epsilon(f64::from(l))));
@@ -28,8 +28,8 @@ pub(crate) fn best_whole(largest: u32, epsilon: impl Fn(f64) -> f64) -> Option<B
     })
 }
 
-/// Searches real orders up to `largest`: an octave apart, then a golden section around its best. Every order gives a valid bound,
-/// so a better one that is missed costs tightness only.
+/// Searches real orders up to `largest`: first an octave apart, then by golden section around the best one. Every order
+/// gives a valid bound, so missing a better one only costs tightness.
 pub(crate) fn best_real(largest: f64, epsilon: impl Fn(f64) -> f64) -> Option<Best> {
     if largest.is_nan() || largest <= 0.0 {
         return None;

@@ -1,4 +1,4 @@
-//! The probability that a query answers something else than one given outcome.
+//! The probability that a query gives another answer than one given outcome.
 
 mod bound;
 mod exact;

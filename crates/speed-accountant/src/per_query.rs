@@ -1,8 +1,8 @@
-//! Privacy of one query, whatever the votes are: pure epsilons of Laplace noise.
+//! Data-independent privacy of one query: pure epsilons of Laplace noise.
 //!
-//! Neighbours differ in one teacher's vote: one class loses a vote and one gains it. No bound here looks at votes, so
-//! all hold in both directions, also when the other teachers' noise is known (collusion: it is a shift of the votes),
-//! and also with a threshold (docs/privacy.md).
+//! Neighbours differ in one teacher's vote: one class loses a vote and one gains it. No bound here depends on votes, so
+//! all hold in both directions. They also hold if the other teachers' noise is known (collusion: it is a shift of the
+//! votes), and with a threshold (docs/privacy.md).
 
 mod lemma;
 mod pure;

@@ -1,4 +1,5 @@
-//! Double-exponential quadrature (Takahasi and Mori 1974), which forgives singular ends: the densities here have cusps.
+//! Double-exponential quadrature (Takahasi and Mori 1974), which tolerates singular ends. The densities here have
+//! cusps.
 //!
 //! Integrands take a point as an anchor and an offset from it, so that the distance from a cusp at the anchor is exact
 //! however small it is.
@@ -6,7 +7,7 @@
 use std::f64::consts::PI;
 use std::sync::LazyLock;
 
-/// A point of the line: `anchor + offset`, the offset exact.
+/// A point of the line: `anchor + offset`, where the offset is exact.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnchoredPoint {
     pub(crate) anchor: f64,
@@ -14,13 +15,13 @@ pub(crate) struct AnchoredPoint {
 }
 
 impl AnchoredPoint {
-    /// Returns the distance from `origin`; exact where that is the anchor.
+    /// Returns the distance from `origin`, which is exact if `origin` is the anchor.
     pub(crate) fn from(self, origin: f64) -> f64 {
         (self.anchor - origin) + self.offset
     }
 }
 
-/// Number of nodes: fine is right to about fourteen digits, coarse to seven.
+/// Number of nodes: fine is accurate to about fourteen digits, coarse to seven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Precision {
     Fine,
@@ -66,8 +67,8 @@ fn half(step: f64) -> Nodes {
         .collect()
 }
 
-/// Returns the nodes and weights of the whole line, cut at `breaks` (rising), for integrands that fall like `e^{-|x| / scale}`
-/// outside.
+/// Returns the nodes and weights of the real line, cut at `breaks` (in increasing order), for integrands that fall like
+/// `e^{-|x| / scale}` outside.
 pub(crate) fn line(breaks: &[f64], scale: f64, precision: Precision) -> Vec<(AnchoredPoint, f64)> {
     let mut nodes = Vec::new();
     if let Some(&first) = breaks.first() {

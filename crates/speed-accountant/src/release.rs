@@ -7,12 +7,12 @@ use crate::error::AccountError;
 /// Options of a release, to be chosen before looking at votes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReleaseOptions {
-    /// `beta`: the most that `ln F` may change with one teacher. Larger values follow the votes more closely and need more
+    /// `beta`: the largest change of `ln F` with one teacher. Larger values follow the votes more closely and need more
     /// noise.
     pub smoothness: f64,
     /// Standard deviation of the noise as a multiple of the sensitivity.
     pub noise: f64,
-    /// The order of the moments; by default one that is best if queries cost a twelfth of their worst case.
+    /// The order of the moments; the default is best if queries cost a twelfth of their worst case.
     pub order: Option<f64>,
 }
 
@@ -31,9 +31,9 @@ pub struct Release {
     pub noise: f64,
     /// Moment of the released value itself, at the order of the account.
     pub moment: f64,
-    /// Probability that the noise made the value smaller than what the queries cost; delta includes it.
+    /// Probability that the noise made the value smaller than the cost of the queries; delta includes it.
     pub failure: f64,
-    /// True if the noise came from a seed: then the value is not private, and not to be published.
+    /// True if the noise came from a seed. Then the value is not private and must not be published.
     pub simulation: bool,
 }
 

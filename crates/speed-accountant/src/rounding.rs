@@ -1,16 +1,16 @@
 //! Rounding for tables.
 
 /// Rounds up to `decimals` decimals: a privacy loss must not be printed smaller than it is. The paper's tables round up
-/// too (erratum 10). A value that has no more decimals than that stays as it is.
+/// too (erratum 10). A value without further decimals is returned unchanged.
 #[must_use]
 pub fn round_up(epsilon: f64, decimals: u32) -> f64 {
     let unit = 10f64.powi(decimals.min(300) as i32);
     let scaled = epsilon * unit;
-    // Beyond 2^53 a double has no decimals left; infinity and NaN have none either.
+    // Beyond 2^53 a double has no decimals left, and neither do infinity and NaN.
     if !scaled.is_finite() || scaled.abs() >= 2f64.powi(53) {
         return epsilon;
     }
-    // `1.1 * 100` is a little above 110 in floating point: try the step below as well.
+    // `1.1 * 100` is a little above 110 in floating point, so the step below is tried too.
     let up = scaled.ceil();
     [up - 1.0, up]
         .into_iter()

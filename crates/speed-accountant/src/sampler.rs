@@ -5,7 +5,7 @@ use crate::epsilon_bound::EpsilonBound;
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 
-/// The part of delta that is set aside for the sampler, if that is enough.
+/// The part of delta that is set aside for the sampler, if it is enough.
 const SET_ASIDE: f64 = 1e-6;
 
 /// Delta of a claim, and the total variation distance of the sampler from the exact noise.
@@ -27,8 +27,8 @@ impl SharedDelta {
         Self { delta: delta.get(), distance: event.sampling_total_variation() }
     }
 
-    /// Returns the part of delta that a sampler within a total variation distance of `d` costs: a mechanism within `d` of an
-    /// (epsilon, delta')-private one is (epsilon, delta' + (1 + e^epsilon) d)-private.
+    /// Returns the part of delta that a sampler within a total variation distance of `d` costs: a mechanism within `d`
+    /// of an (epsilon, delta')-private one is (epsilon, delta' + (1 + e^epsilon) d)-private.
     fn charge(&self, epsilon: f64) -> f64 {
         match self.distance {
             0.0 => 0.0,
@@ -36,7 +36,7 @@ impl SharedDelta {
         }
     }
 
-    /// Returns the error of a sampler that costs too much at `epsilon`.
+    /// Returns the error for a sampler that costs too much at `epsilon`.
     pub(crate) fn used_up(&self, epsilon: f64) -> AccountError {
         AccountError::DeltaUsedUp { charge: self.charge(epsilon), delta: self.delta, epsilon }
     }
@@ -55,7 +55,8 @@ impl SharedDelta {
         }
     }
 
-    /// Finds the least epsilon where delta covers the sampler at that epsilon; `least` is that of exact noise at a delta.
+    /// Finds the least epsilon at which delta also covers the sampler; `least` computes the least epsilon of exact
+    /// noise at a given delta.
     pub(crate) fn least(
         &self,
         least: impl Fn(f64) -> Result<EpsilonBound, AccountError>,
@@ -66,7 +67,7 @@ impl SharedDelta {
                 return Ok(bound);
             }
         }
-        // A larger part: the price of an epsilon of at most one more than without a sampler.
+        // Sets a larger part aside: the charge at an epsilon of one more than without a sampler.
         let max_epsilon = least(self.delta)?.best.epsilon + 1.0;
         let left = (self.delta - self.charge(max_epsilon)).next_down();
         if left.is_nan() || left <= 0.0 {

@@ -1,19 +1,20 @@
 //! A data-dependent epsilon that may itself be published: a smooth upper bound of the moments, released with noise.
 //!
-//! The plain sum of moments jumps with the votes, so publishing it tells about them. Instead (Nissim, Raskhodnikova and
-//! Smith 2007, in logarithms; Papernot et al. 2018, appendix B, for the idea):
+//! The plain sum of moments jumps with the votes, so publishing it reveals information about them. Instead (Nissim,
+//! Raskhodnikova and Smith 2007, in logarithms; Papernot et al. 2018, appendix B, for the idea):
 //!
-//! 1. A moment of each row that needs only an upper bound `Q` of the probability of another answer, and grows with it. With `t`
-//!    teachers changed every sorted gap to the winner shrinks by at most `2 t`; `Q(t)` is the union bound at such gaps.
-//! 2. `F = max over t of e^{-beta t} sum of moments at Q(t + 1)`. It is at least the sum of moments at the votes, in both
-//!    directions, and at a neighbour it is at most `e^beta` times as large: `ln F` has sensitivity `beta`, whatever the
+//! 1. Each row has a moment that needs only an upper bound `Q` of the probability of another answer, and grows with it.
+//!    If `t` teachers change, every sorted gap to the winner shrinks by at most `2 t`; `Q(t)` is the union bound at
+//!    such gaps.
+//! 2. `F = max over t of e^{-beta t} sum of moments at Q(t + 1)`. It is at least the sum of moments at the votes, in
+//!    both directions, and at a neighbour it is at most `e^beta` times as large: `ln F` has sensitivity `beta`, for any
 //!    votes.
-//! 3. `ln F`, rounded up to a grid, plus discrete Gaussian noise, plus so much that it is too small with a probability of at
-//!    most [`Release::failure`](crate::release::Release::failure): that is published, and its own Rényi divergence is added
-//!    to the moments.
+//! 3. The published value is `ln F`, rounded up to a grid, plus discrete Gaussian noise, plus a shift that makes it too
+//!    small with a probability of at most [`Release::failure`](crate::release::Release::failure). The value's own Rényi
+//!    divergence is added to the moments.
 //!
-//! The order of the moments and everything else in [`ReleaseOptions`](crate::release::ReleaseOptions) must not depend on the
-//! votes.
+//! The order of the moments and everything else in [`ReleaseOptions`](crate::release::ReleaseOptions) must not depend
+//! on the votes.
 
 mod moments;
 
@@ -32,7 +33,7 @@ use crate::sound::larger;
 use crate::three_answers::{Envelope, ThreeAnswers};
 use moments::SmoothMoments;
 
-/// Steps of the grid in one `beta`: rounding adds one of them to the sensitivity.
+/// Steps of the grid in one `beta`; rounding adds one step to the sensitivity.
 const STEPS: f64 = 32.0;
 /// Sensitivity of the rounded value, in steps.
 const SENSITIVITY: f64 = STEPS + 1.0;
@@ -41,7 +42,7 @@ const FAILURE: f64 = 0.1;
 /// The default order is best if the queries cost this part of their worst case.
 const EXPECTED: f64 = 0.08;
 
-/// Votes whose sum of moments is to be released, with everything that the noise depends on.
+/// Votes whose sum of moments will be released, with everything that the noise depends on.
 pub(crate) struct MomentRelease<'a> {
     pub(crate) cases: &'a [NoiseCase],
     pub(crate) rows: &'a [Gaps],
@@ -63,7 +64,7 @@ pub(crate) struct Released {
 struct SmoothBound {
     /// `ln F`.
     log_bound: f64,
-    /// The sum whatever the votes are.
+    /// The data-independent sum.
     worst: f64,
 }
 
@@ -84,7 +85,7 @@ impl MomentRelease<'_> {
             return Err(AccountError::NotFinite { found: worst });
         }
         let published = (place as i64 + noise.sample(generator) + self.lift(&noise)) as f64 * step;
-        // A value above the worst case says nothing: that holds whatever the votes are.
+        // A value above the worst case is useless, because the worst case holds for any votes.
         let alpha = published.exp().min(worst);
         let own = divergence(&noise, order);
         let epsilon = improved_epsilon(alpha + own, order, self.delta_of_queries());
@@ -98,7 +99,7 @@ impl MomentRelease<'_> {
         Ok(Released { order, epsilon, helps: alpha < worst, release })
     }
 
-    /// Returns the order that is best if the queries cost as little as they are expected to.
+    /// Returns the order that is best if the queries cost as little as expected.
     fn default_order(&self, first: &NoiseCase, noise: &DiscreteGaussian) -> Result<f64, AccountError> {
         let case = NoiseCase { others: OtherNoise::Missing, ..*first };
         let moments = MomentBound::new(&case, tight_per_query_epsilon(&case.event, self.classes), Bound::Outcome);
@@ -109,11 +110,11 @@ impl MomentRelease<'_> {
     }
 
     fn smooth_bound(&self, first: &NoiseCase, order: f64) -> SmoothBound {
-        // That of the least secret noise holds for all cases: more of it only averages over more marks, and the envelope is
-        // concave.
+        // The envelope of the least secret noise holds for all cases: more secret noise only averages over more marks,
+        // and the envelope is concave.
         let envelope = ThreeAnswers::new(&first.event, tight_per_query_epsilon(&first.event, self.classes));
         let envelope = envelope.map(|three| Envelope::new(&three, order));
-        // The largest of smooth bounds is one.
+        // The largest of several smooth bounds is a smooth bound.
         let mut bound = SmoothBound { log_bound: f64::NEG_INFINITY, worst: 0.0 };
         for case in self.cases {
             let smooth = SmoothMoments::new(case, self.classes, self.rows, order, envelope.as_ref());
@@ -124,9 +125,10 @@ impl MomentRelease<'_> {
         bound
     }
 
-    /// Steps by which the value is raised, so that the noise makes it too small with at most the allowed probability.
+    /// Returns the number of steps by which the value is raised, so that the noise makes it too small with at most the
+    /// allowed probability.
     fn lift(&self, noise: &DiscreteGaussian) -> i64 {
-        // In logarithms: a tenth of the smallest delta is no number.
+        // In logarithms, so that a part of a small delta does not underflow.
         let log_failure = self.delta.ln() + FAILURE.ln();
         let mut lift = 1;
         while noise.log_survival_bound(lift + 1) > log_failure {

@@ -1,4 +1,4 @@
-//! Formulas of the paper and of the literature, one by one: for research on the bounds themselves.
+//! Single formulas of the paper and of the literature, for research on the bounds themselves.
 //!
 //! | quantity | functions |
 //! |---|---|
@@ -20,14 +20,14 @@ pub use crate::outcome::{q, q_exact, q_pairs};
 pub use crate::per_query::{epsilon_star, log_sup_g, per_query_epsilon, theorem_2, tight_per_query_epsilon};
 pub use crate::renyi::{gaussian_rdp, gnmax_rdp, skellam_rdp};
 
-/// Computes Algorithm 1 with its errata: Theorem 3 for each query and order, the sum over queries, and the tail bound
-/// `(alpha(l) - ln delta) / l`, the least over `l = 1..=25`.
+/// Computes Algorithm 1 with its errata: Theorem 3 for each query and order, the sum over queries, and the least tail
+/// bound `(alpha(l) - ln delta) / l` over `l = 1..=25`.
 ///
 /// `counts` has a row of votes for each query and a column for each class. The result depends on the votes; read
 /// [`Account::claim`] before publishing it.
 ///
 /// # Errors
-/// Those of [`Accountant::account`].
+/// The errors of [`Accountant::account`].
 pub fn account(counts: &[Vec<u32>], event: PrivacyEvent, delta: Delta) -> Result<Account, AccountError> {
     Accountant::paper(event, delta).account(counts)
 }
@@ -35,7 +35,7 @@ pub fn account(counts: &[Vec<u32>], event: PrivacyEvent, delta: Delta) -> Result
 /// Computes [`account`] with moment orders `1..=max_order`.
 ///
 /// # Errors
-/// Those of [`account`], and [`AccountError::NoOrders`] for a maximum order of 0.
+/// The errors of [`account`], and [`AccountError::NoOrders`] for a maximum order of 0.
 pub fn account_up_to(
     counts: &[Vec<u32>],
     event: PrivacyEvent,
@@ -45,11 +45,11 @@ pub fn account_up_to(
     Accountant::paper(event, delta).with_max_order(f64::from(max_order)).account(counts)
 }
 
-/// Computes the same composition without votes: only the branches of Theorem 3 that do not depend on them. Holds in both
-/// directions and under collusion, and may be published.
+/// Computes the same composition without votes: only the branches of Theorem 3 that do not depend on votes. The result
+/// holds in both directions and under collusion, and may be published.
 ///
 /// # Errors
-/// Those of [`Accountant::account_queries`].
+/// The errors of [`Accountant::account_queries`].
 pub fn account_data_independent(queries: usize, event: PrivacyEvent, delta: Delta) -> Result<Account, AccountError> {
     Accountant::paper(event, delta).account_queries(queries)
 }

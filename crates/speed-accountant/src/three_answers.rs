@@ -1,21 +1,22 @@
-//! One query given the best of all classes but two: three answers, whatever the votes are.
+//! One query given the best of all classes but two: three answers, for any votes.
 //!
-//! Let class `a` lose a vote and `b` gain one, and show the adversary also `m`, the best noisy count of all other classes (a
-//! threshold is one of them), and whose it is: `m` does not depend on the move. Three answers are left, `a`, `b` and
-//! neither. With integer noise their probabilities depend only on the marks that `a` and `b` have to reach, `A = m - n_a` and
-//! `B = m - n_b` (ties move a mark by one), and on who wins if both pass their marks by the same:
+//! Let class `a` lose a vote and `b` gain one. Show the adversary also `m`, the best noisy count of all other classes
+//! (a threshold is one of them), and its class; `m` does not depend on the move. Three answers remain: `a`, `b` and
+//! neither. With integer noise, their probabilities depend only on the marks that `a` and `b` must reach, `A = m - n_a`
+//! and `B = m - n_b` (ties move a mark by one), and on which class wins if both pass their marks by the same amount:
 //!
 //! - `P[a] = sum over u >= 0 of p(A + u) F(B + u)`, if `a` wins such ties,
 //! - `P[b] = sum over v >= 0 of p(B + v) F(A + v - 1)`,
 //! - `P[neither] = F(A - 1) F(B - 1)`;
 //!
-//! at the neighbour with `(A + 1, B - 1)`. Where `b` wins such ties, exchange `a` and `b`: that is the same pair of
-//! distributions the other way round, so both directions together cover both rules.
+//! at the neighbour with `(A + 1, B - 1)`. If `b` wins such ties, exchange `a` and `b`: this is the same pair of
+//! distributions in reverse order, so both directions together cover both rules.
 //!
-//! Any convex divergence of the query is at most the mean over `m` of that of the three answers, hence at most its supremum
-//! over the plane of `(A, B)`: for any votes, any number of classes, any threshold, and with known noise, which shifts
-//! `(A, B)` ([`profile`]). Given a bound of how likely another answer than one given is, it is at most a concave function
-//! of that bound ([`envelope`]). docs/privacy.md, "Three answers", has the argument and what the truncations cost.
+//! Any convex divergence of the query is at most the mean over `m` of the divergence of the three answers, so at most
+//! the supremum of that divergence over the plane of `(A, B)`: for any votes, any number of classes, any threshold, and
+//! with known noise, which shifts `(A, B)` ([`profile`]). Given a bound on the probability of any answer other than a
+//! given one, it is at most a concave function of that bound ([`envelope`]). docs/privacy.md, "Three answers", has the
+//! argument and the cost of the truncations.
 
 mod envelope;
 mod profile;

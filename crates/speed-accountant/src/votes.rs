@@ -3,7 +3,7 @@
 use crate::error::AccountError;
 use crate::outcome::Gaps;
 
-/// Rows of votes with the same number of classes and of votes each.
+/// Rows of votes, all with the same number of classes and the same number of votes.
 pub(crate) struct CheckedVotes<'a> {
     pub(crate) counts: &'a [Vec<u32>],
     /// The gaps of each row.
@@ -13,7 +13,7 @@ pub(crate) struct CheckedVotes<'a> {
 }
 
 impl<'a> CheckedVotes<'a> {
-    /// Checks that there are rows, with votes in each, and that all agree in both numbers.
+    /// Checks that there are rows, that each has votes, and that all have the same numbers of classes and votes.
     pub(crate) fn new(counts: &'a [Vec<u32>]) -> Result<Self, AccountError> {
         let first = counts.first().ok_or(AccountError::NoQueries)?;
         let votes = |row: &[u32]| row.iter().copied().map(u64::from).sum::<u64>();

@@ -1,4 +1,4 @@
-//! The audit stays below every claim for the project's noise, and catches the published code's.
+//! The audit stays below every claim for the project's noise, and catches the truncation in the published code.
 
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit, audit_at};
 use speed_accountant::theory::{per_query_epsilon, tight_per_query_epsilon};
@@ -8,7 +8,7 @@ use speed_mechanism::{
     DiscreteGaussian, HonestRatio, InverseScale, Mechanism, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
 };
 
-/// False alarms: each bound is wrong once in ten thousand seeds, and the seeds are fixed.
+/// Each bound raises a false alarm for one in ten thousand seeds, and the seeds are fixed.
 const CONFIDENCE: f64 = 0.9999;
 
 fn gamma(value: f64) -> InverseScale {
@@ -44,7 +44,8 @@ fn skellam_and_gaussian_noise_stay_below_their_claims() {
     let (sigma, delta) = (NoiseDeviation::new(2.0).expect("a deviation"), 0.01);
     let gaussian = ShareNoise::Gaussian(DiscreteGaussian::new(sigma));
     let skellam = ShareNoise::Skellam(SkellamShare::new(sigma, 10).expect("teachers"));
-    // The discrete Gaussian has the moments of the Gaussian, not its whole curve: the paper's formulas use moments only.
+    // The discrete Gaussian has the moments of the Gaussian, not its complete curve, and the paper's formulas use only
+    // moments.
     for (share, noise, bound, seed) in
         [(skellam, Mechanism::skellam(sigma), Bound::Tight, 4), (gaussian, Mechanism::gaussian(sigma), Bound::Paper, 5)]
     {
@@ -62,8 +63,8 @@ fn skellam_and_gaussian_noise_stay_below_their_claims() {
 
 #[test]
 fn the_published_code_s_truncation_is_caught() {
-    // Erratum 14 at gamma = 1: most shares become 0. At the paper's gamma = 0.1 the truncated noise loses a tenth of its
-    // variance, and its loss at these votes, 0.1975, is still below the claim of 0.2: there is nothing to catch there.
+    // Erratum 14 at gamma = 1: most shares become 0. At the paper's gamma = 0.1 the truncated noise loses a tenth of
+    // its variance, and its loss at these votes, 0.1975, is still below the claim of 0.2, so there is nothing to catch.
     let share = TruncatedShare::new(gamma(1.0), 250).expect("teachers");
     let mechanism =
         NoisyArgmax::new(ShareNoise::Truncated(share), 250, HonestRatio::ALL, Some(125)).expect("noisy teachers");
@@ -86,7 +87,7 @@ fn truncated_shares_have_the_reference_values() {
     close(1.0 - share.pmf(0), "P_noise_nonzero_after_trunc");
     let variance: f64 = (-600i64..=600).map(|k| (k * k) as f64 * share.pmf(k)).sum();
     close(250.0 * variance, "sum_var_nonvoters");
-    // The law of the sum of 250: its powers by repeated squaring.
+    // The law of the sum of 250 shares, by repeated squaring.
     let one: Vec<f64> = (-400..=400).map(|k| share.pmf(k)).collect();
     let convolve = |a: &[f64], b: &[f64]| -> Vec<f64> {
         let (reach, mut sum) = (1_200i64, vec![0.0; 2_401]);

@@ -1,4 +1,4 @@
-//! Refusals of the accountant, and the words of its claims.
+//! Refusals of the accountant, and the text of its claims.
 
 use speed_accountant::composition::improved_epsilon;
 use speed_accountant::theory::{account, account_data_independent, account_up_to, q, q_exact};
@@ -31,7 +31,7 @@ fn bad_votes_are_refused_with_their_row() {
     assert_eq!(refused(&[vec![2, 1], vec![1, 1, 1]]), AccountError::Classes { row: 1, found: 3, expected: 2 });
     assert_eq!(refused(&[vec![2, 1], vec![3, 0], vec![2, 2]]), AccountError::Votes { row: 2, found: 4, expected: 3 });
     assert_eq!(refused(&[vec![0, 0]]), AccountError::NoVotes { row: 0 });
-    // Sums that would overflow 32 bits are sums all the same.
+    // Sums beyond 32 bits do not overflow.
     let most = u32::MAX;
     assert_eq!(
         refused(&[vec![most, most], vec![most, most - 1]]),
@@ -52,7 +52,7 @@ fn bad_parameters_are_refused() {
     assert_eq!(account_data_independent(0, event(Mechanism::laplace), delta()), Err(AccountError::NoQueries));
     let none = account_up_to(&[vec![2, 1]], event(Mechanism::laplace), delta(), 0);
     assert_eq!(none, Err(AccountError::NoOrders));
-    // The largest order is cut, not tried.
+    // A larger order is reduced to the limit, not tried.
     for largest in [f64::INFINITY, 1e300] {
         for bound in [Bound::Paper, Bound::Tight] {
             let accountant =
@@ -83,7 +83,7 @@ fn the_sampler_is_charged_to_delta() {
     assert!(charged.epsilon >= plain.epsilon && charged.epsilon < plain.epsilon * (1.0 + 1e-5));
     assert_eq!(charged.delta, 1e-5);
     assert!(charged.claim.contains("total variation distance"));
-    // A bad sampler costs something, and a worse one everything.
+    // A bad sampler costs a part of delta, and a worse one all of it.
     let bad =
         account(&counts, exact.with_sampling_total_variation(1e-7).expect("a distance"), delta()).expect("valid votes");
     assert!(bad.epsilon > plain.epsilon + 1e-3 && bad.epsilon < plain.epsilon + 1.0);
@@ -164,7 +164,7 @@ fn too_little_of_a_cusp_is_no_integral() {
         (event, accountant.with_integrals(integrals).account(&rows).expect("votes").epsilon)
     };
     let (event, claimed) = of(0.004, true);
-    // For two classes the pair is the truth.
+    // For two classes, the bound over pairs is exact.
     assert_eq!(claimed, of(0.004, false).1);
     assert!(claimed > 27.0, "{claimed}");
     assert!(matches!(q_exact(&[50, 50], &event), Err(AccountError::IntegrationRatio { .. })));
@@ -172,7 +172,7 @@ fn too_little_of_a_cusp_is_no_integral() {
 
 #[test]
 fn a_threshold_that_nobody_reaches_costs_nothing() {
-    // The probability of any answer is no double; it is not taken for a number that is none.
+    // The probability of any answer is too small for a double; it must not become NaN.
     let ratio = HonestRatio::new(0.05).expect("valid");
     for (gamma, noise) in
         [(26.87, Mechanism::laplace as fn(_) -> _), (26.87, Mechanism::discrete_laplace), (500.0, Mechanism::laplace)]
@@ -188,7 +188,7 @@ fn a_threshold_that_nobody_reaches_costs_nothing() {
 
 #[test]
 fn one_direction_never_costs_more_than_both() {
-    // The best order lies at a cliff, of a neighbour that is harmless at lower ones.
+    // The best order lies at a cliff, caused by a neighbour that is harmless at lower orders.
     let event = PrivacyEvent::new(
         Mechanism::discrete_laplace(InverseScale::new(1.0).expect("valid")),
         HonestRatio::new(0.05).expect("valid"),
@@ -207,7 +207,7 @@ fn a_release_of_a_landslide_ends() {
     assert!(released.is_ok_and(|released| released.epsilon.is_finite()));
 }
 
-/// The same bits, of a key that was kept and not chosen.
+/// The same bits, but as a kept key instead of a chosen seed.
 fn kept() -> NoiseGenerator {
     NoiseGenerator::new(&Randomness::Kept([3; 32].into())).expect("a generator")
 }
@@ -254,7 +254,7 @@ fn a_released_value_is_hardly_ever_too_small() {
     let accountant = Accountant::new(event(Mechanism::discrete_laplace), Delta::new(1e-2).expect("a delta"));
     let options = ReleaseOptions { order: Some(3.0), ..ReleaseOptions::default() };
     let mut generator = generator();
-    // What the moments behind it are at least: order 3, towards one neighbour, the part of delta that is left.
+    // A lower bound of the moments behind the value: order 3, towards one neighbour, with the remaining part of delta.
     let lattice =
         DiscreteLaplace::of_class(InverseScale::new(0.1).expect("a scale"), HonestRatio::new(0.9).expect("a ratio"))
             .lattice(800);
@@ -262,7 +262,7 @@ fn a_released_value_is_hardly_ever_too_small() {
         [0, 1, 2].map(|class| {
             let wins = |r: i64| -> f64 {
                 let others = [0, 1, 2].into_iter().filter(|&other| other != class);
-                // P[n + r' <= x], or below x where the other class is the lower one.
+                // P[n + r' <= x], or below x if the other class is the lower one.
                 let beaten = others.map(|other| row[class] + r - row[other] - i64::from(other < class));
                 lattice.log_pmf(r).exp() * beaten.map(|k| lattice.log_survival(-k).exp()).product::<f64>()
             };

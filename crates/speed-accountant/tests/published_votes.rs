@@ -1,7 +1,8 @@
-//! The vote histograms that the authors of PATE published, through Algorithm 1: the numbers of the paper's two tables.
+//! Runs Algorithm 1 on the vote histograms that the authors of PATE published, and checks the numbers of the paper's
+//! two tables.
 //!
-//! The votes are not part of this project. `SPEED_VOTES` names the folder that holds them; without it these tests are
-//! skipped, and in CI (`CI=true`) they fail.
+//! The votes are not part of this project. `SPEED_VOTES` names their directory. Without it these tests are skipped; in
+//! CI (`CI=true`) they fail.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ fn histograms(path: &Path) -> Vec<Vec<u32>> {
     votes.chunks(CLASSES).map(|row| row.iter().map(|&count| count as u32).collect()).collect()
 }
 
-/// The 100 MNIST queries of the papers' tables.
+/// Returns the 100 MNIST queries of the papers' tables.
 fn mnist_queries(folder: &Path) -> Vec<Vec<u32>> {
     let votes = histograms(&folder.join("mnist_250_teachers.npy"));
     let indices: Vec<i64> = read(&folder.join("mnist_250_teachers_100_indices_used_by_student.npy"));
@@ -114,7 +115,7 @@ fn integer_noise_on_the_same_votes() {
 
 #[test]
 fn a_long_run_is_the_sum_of_its_queries() {
-    // All 9000 rows share what is computed once for equal gaps; here every row is computed on its own.
+    // The 9000 rows share computations for equal gaps; here every row is computed separately.
     let Some(folder) = votes_folder() else { return };
     let votes = histograms(&folder.join("mnist_250_teachers.npy"));
     assert_eq!(votes.len(), 9000);
@@ -126,6 +127,7 @@ fn a_long_run_is_the_sum_of_its_queries() {
         votes.iter().map(|row| moment(epsilon, q(row, &event).expect("valid votes").ln(), order as u32)).sum();
     let by_hand = (alpha - 1e-5f64.ln()) / order;
     assert!((found.epsilon / by_hand - 1.0).abs() < 1e-12, "{} against {by_hand}", found.epsilon);
-    // So many queries cost most moments too much: a smaller order than 1 would be better, and the account says so.
+    // With this number of queries most moments cost too much: an order below 1 would be better, and the account says
+    // so.
     assert!(found.order == Some(1.0) && found.order_at_edge);
 }

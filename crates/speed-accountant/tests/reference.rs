@@ -1,4 +1,4 @@
-//! The crate against every value of `vectors/reference.json`, which independent code computed.
+//! Compares the crate with every value of `vectors/reference.json`, which independent code computed.
 
 use serde_json::Value;
 use speed_accountant::composition::{gaussian_epsilon, improved_epsilon, optimal_epsilon, tail_bound_epsilon};
@@ -12,7 +12,7 @@ use speed_mechanism::{
     DiscreteLaplace, GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, Mechanism, NoiseDeviation,
 };
 
-/// Relative agreement asked where a block states nothing else.
+/// Relative agreement required unless a block states another tolerance.
 const TOLERANCE: f64 = 1e-9;
 
 fn block(name: &str) -> Value {
@@ -24,7 +24,7 @@ fn rows(name: &str) -> Vec<Value> {
     block(name)["rows"].as_array().expect("rows").clone()
 }
 
-/// A number that is written as one or as a string of digits.
+/// Reads a number that is written as a number or as a string of digits.
 fn number(value: &Value) -> f64 {
     value.as_f64().or_else(|| value.as_str().and_then(|text| text.parse().ok())).unwrap_or_else(|| panic!("{value}"))
 }
@@ -91,8 +91,8 @@ fn theorem_2_and_the_exact_supremum() {
 
 #[test]
 fn epsilon_star_of_continuous_noise() {
-    // The block states a tolerance of 1e-8 for its search, and a box: from tau = 0.9 on its maximum is at the edge of the
-    // box, on the way to the limit 2 gamma.
+    // The block states a tolerance of 1e-8 for its search, and a box: from tau = 0.9 on its maximum is at the edge of
+    // the box, on the way to the limit 2 gamma.
     for row in rows("eps_star") {
         let (t, g) = (number(&row["tau"]), number(&row["gamma"]));
         let found = epsilon_star(&laplace(g, t)).expect("a supported scale");
@@ -100,7 +100,7 @@ fn epsilon_star_of_continuous_noise() {
         if t < 0.9 {
             close(found, reference, 1e-7, &row);
         } else {
-            // The block's own bound of what is left there.
+            // The block's own bound of the remaining difference.
             close(found.max(2.0 * g), reference.max(2.0 * g), 1.2e-4, &row);
         }
     }
@@ -116,8 +116,9 @@ fn epsilon_star_of_integer_noise() {
         if t < 0.9 {
             close(found, reference, TOLERANCE, row);
         } else {
-            // The reference's box ends at D = -35 / gamma, where the ratio is still on its way to 2 gamma: the same ratio at
-            // the same place, by plain sums, and ours is at least that and not above the limit.
+            // The reference's box ends at D = -35 / gamma, where the ratio is still on its way to 2 gamma. This
+            // computes the same ratio at the same place by plain sums, and checks that ours is at least that and not
+            // above the limit.
             let reach = (120.0 / g) as i64;
             let noise = DiscreteLaplace::of_class(gamma(g), tau(t)).lattice(reach as usize + 1);
             let j = |a: i64, d: i64| -> f64 {
@@ -137,7 +138,7 @@ fn two_classes() {
         let found = log_sup_g(&GeneralisedLaplace::of_difference(gamma(g), tau(t)));
         close(found, number(&row["eps"]), TOLERANCE, &row);
         let claimed = tight_per_query_epsilon(&laplace(g, t), 2);
-        // A proved upper bound, at most so far above.
+        // A proved upper bound, above by at most this tolerance.
         assert!(claimed >= number(&row["eps"]) * (1.0 - 1e-9), "{claimed}: {row}");
         close(claimed, number(&row["eps"]), 2e-4, &row);
     }
@@ -150,7 +151,7 @@ fn probability_of_another_outcome() {
         let (event, counts) = (laplace(number(&row["gamma"]), number(&row["tau"])), votes(&row["counts"]));
         close(q(&counts, &event).expect("votes"), number(&row["prop4"]), TOLERANCE, &row);
         let union = number(&row["union_exact_pairs"]);
-        // The block's tails beyond x = 200 are right to 3e-9 only (checked with two other formulas at 40 digits).
+        // The block's tails beyond x = 200 are accurate only to 3e-9 (checked with two other formulas at 40 digits).
         let tolerance = if union < 1e-80 { 1e-8 } else { TOLERANCE };
         close(q_pairs(&counts, &event).expect("votes"), union.min(0.9), tolerance, &row);
         let exact = q_exact(&counts, &event).expect("votes");
@@ -166,7 +167,7 @@ fn moments() {
         close(pure_moment(epsilon, l), number(&row["rr"]), TOLERANCE, &row);
         let exact = number(&row["tight3"]);
         close(exact_outcome_moment(epsilon, q.ln(), l), exact, TOLERANCE, &row);
-        // Where q is an upper bound, the bound is that of randomised response beyond its q.
+        // If q is an upper bound, the bound is the one of randomised response beyond its q.
         let bound = outcome_moment(epsilon, q.ln(), l);
         assert!(bound >= exact * (1.0 - 1e-12), "{row}");
         close(bound, if q < 1.0 / (1.0 + epsilon.exp()) { exact } else { pure_moment(epsilon, l) }, TOLERANCE, &row);
@@ -178,7 +179,7 @@ fn composition_without_votes() {
     for row in rows("composition_data_independent") {
         let (k, epsilon) = (number(&row["k"]), number(&row["eps0"]));
         let least = |of: &dyn Fn(f64) -> f64| (1..=25).map(|l| of(f64::from(l))).fold(f64::INFINITY, f64::min);
-        // The per-query epsilon is given: with the noise of all teachers it is twice gamma.
+        // The per-query epsilon is given; with the noise of all teachers it is twice gamma.
         let found = account_data_independent(k as usize, integer(epsilon / 2.0, 1.0), delta()).expect("queries");
         close(found.epsilon, number(&row["paper_int_l_1_25"]), TOLERANCE, &row);
         let classic = least(&|l| tail_bound_epsilon(k * pure_moment(epsilon, l), l, 1e-5));
@@ -190,13 +191,13 @@ fn composition_without_votes() {
         let accountant = Accountant::new(integer(epsilon / 2.0, 1.0), delta());
         let outcome = accountant.with_bound(Bound::Outcome).account_queries(k as usize).expect("queries");
         close(outcome.epsilon, optimal, 1e-8, &row);
-        // Three answers know more than one pure epsilon.
+        // Three answers give a tighter bound than one pure epsilon.
         let tight = accountant.account_queries(k as usize).expect("queries");
         assert!(tight.epsilon < optimal, "{} against {optimal}", tight.epsilon);
     }
 }
 
-/// Votes with how many queries have them.
+/// Expands votes by the number of queries that have them.
 fn fixture(row: &Value) -> Vec<Vec<u32>> {
     let counts = row["counts_with_multiplicity"].as_array().expect("votes");
     counts.iter().flat_map(|entry| std::iter::repeat_n(votes(&entry[0]), number(&entry[1]) as usize)).collect()
@@ -238,7 +239,7 @@ fn integer_lemma() {
         let (t, g) = (number(&row["tau"]), number(&row["gamma"]));
         close(per_query_epsilon(&integer(g, t)), number(&row["eps_int"]), TOLERANCE, &row);
         close(log_sup_g(&GeneralisedLaplace::of_class(gamma(g), tau(t))), number(&row["eps_cont"]), TOLERANCE, &row);
-        // Finer grids of noise lie between: s steps a vote are noise of scale gamma / s, moved by 2 s.
+        // Finer grids of noise lie between: s steps a vote give noise of scale gamma / s, moved by 2 s.
         for (key, steps) in [("s2", 2i64), ("s4", 4), ("s16", 16)] {
             if row[key].is_null() {
                 continue;
@@ -300,9 +301,10 @@ fn gaussian_noise() {
     }
 }
 
-/// The epsilons, by the improved conversion at half orders up to 30, of the exact distributions of continuous noise at
-/// these votes and at those where on every query one vote moves between winner and runner-up: to the winner and seen
-/// from the votes, and away from it and seen from the neighbour. Computed here and nowhere else.
+/// Computes the epsilons, by the improved conversion at half orders up to 30, of the exact distributions of continuous
+/// noise at these votes and at the neighbour where one vote of every query moves between winner and runner-up: to the
+/// winner, from the votes to the neighbour; and away from the winner, from the neighbour to the votes. Only this test
+/// computes them.
 fn exact_instances(votes: &[Vec<u32>], event: &PrivacyEvent) -> [f64; 2] {
     let noise = LaplaceTable::new(GeneralisedLaplace::of_class(gamma(0.1), event.tau()));
     let mut rows: Vec<(Vec<f64>, f64)> = Vec::new();
@@ -336,7 +338,7 @@ fn exact_instances(votes: &[Vec<u32>], event: &PrivacyEvent) -> [f64; 2] {
     })
 }
 
-/// The probability of each class to have the largest noisy count, `integral f(r) prod_j F(r + n_k - n_j) dr`.
+/// Computes the probability that each class has the largest noisy count, `integral f(r) prod_j F(r + n_k - n_j) dr`.
 fn win_probabilities(counts: &[f64], noise: &LaplaceTable) -> Vec<f64> {
     let won = |class: usize| -> f64 {
         let gaps: Vec<f64> =
@@ -351,8 +353,8 @@ fn win_probabilities(counts: &[f64], noise: &LaplaceTable) -> Vec<f64> {
             noise.log_density(r).exp() * below
         };
         let intervals = breaks.windows(2).map(|ends| {
-            // The noise has cusps at the ends. With r = a + (b - a) w(s), w' flat there, the rule for periodic
-            // functions converges all the same.
+            // The noise has cusps at the ends. With r = a + (b - a) w(s) and w' flat there, the rule for periodic
+            // functions still converges.
             let steps = 300;
             let (a, width) = (ends[0], ends[1] - ends[0]);
             let part: f64 = (1..steps)
@@ -398,7 +400,7 @@ fn tightened_bounds() {
         close(classic(&union, paper), number(&row["+union q"][0]), TOLERANCE, row);
         close(classic(&exact, paper), number(&row["+exact q"][0]), TOLERANCE, row);
         close(classic(&exact, supremum), number(&row["+exact q,sup g"][0]), TOLERANCE, row);
-        // From here on the searched epsilon is in it, whose tolerance is that of its block.
+        // From here on, values contain the searched epsilon, so the tolerance is the one of its block.
         let searched = if t == "0.9" { 1e-4 } else { 1e-7 };
         close(classic(&exact, star), number(&row["+exact q,eps*"][0]), searched, row);
         let l = number(&row["+tight3 mgf"][1]);
@@ -413,13 +415,14 @@ fn tightened_bounds() {
             .account(&fixture)
             .expect("votes");
         close(both.epsilon, number(&row["paper formula, neighbour q (both directions)"][0]), TOLERANCE, row);
-        // At tau = 1 the block has the chord all the same; there nobody is left to collude.
+        // At tau = 1 the block has the chord too, but there no teachers are left to collude.
         let key = if t == "1" { "paper" } else { "collusion-correct (paper eps)" };
         let collusion =
             Accountant::paper(event, delta()).with_adversary(Adversary::Colluding).account(&fixture).expect("votes");
         close(collusion.epsilon, number(&row[key][0]), TOLERANCE, row);
 
-        // What is claimed has the proved epsilon in place of the searched one, and beats the block by real orders.
+        // The claim uses the proved epsilon instead of the searched one, and is better than the block because of real
+        // orders.
         let claimed =
             Accountant::new(event, delta()).with_bound(Bound::Outcome).with_relation(NeighbouringRelation::OneSided);
         let claimed = claimed.account(&fixture).expect("votes").epsilon;
@@ -429,7 +432,7 @@ fn tightened_bounds() {
         let exact = exact_instances(&fixture, &event);
         for (found, key) in exact.into_iter().zip(["exact instance d->d'", "exact instance d'->d"]) {
             close(found, number(&row[key][0]), 1e-6, row);
-            // No claim is below what two neighbours really differ by.
+            // No claim is below the true difference of two neighbours.
             assert!(claimed > found && both.epsilon > found, "{claimed} and {} are not above {found}", both.epsilon);
         }
     }

@@ -8,13 +8,13 @@ use crate::event::PrivacyEvent;
 use crate::moments::pure_moment;
 use crate::neighbour_losses::MAX_EPSILON;
 
-/// Planes beyond this many points a side are not worth it: the chord has to do.
+/// Planes with more points a side are not worth their time; the chord is used instead.
 const MAX_SIDE: usize = 2_200;
-/// Secret and known noise together beyond this many times `1/gamma` is cut off.
+/// Secret and known noise together is cut off beyond this multiple of `1/gamma`.
 const CUT: f64 = 27.0;
-/// Known noise beyond this many times `1/gamma` is counted with the worst moment.
+/// Known noise beyond this multiple of `1/gamma` counts with the worst moment.
 const CUT_KNOWN: f64 = 24.0;
-/// Relative to the largest value, what transforms may be off by.
+/// Error allowed for the transforms, relative to the largest value.
 const TRANSFORM: f64 = 1e-12;
 
 /// The law of secret and known noise, ready to be averaged over the known part.
@@ -22,7 +22,7 @@ pub(crate) struct KnownNoise {
     epsilon: f64,
     pub(super) threshold: Option<i64>,
     pub(super) plane: Plane,
-    /// Probability, with all noise unknown, beyond which places on the plane are moved to its edge.
+    /// Probability, with all noise unknown, of the places that are moved to the edge of the plane.
     tail: f64,
     /// Probability of known noise that is cut off, for two classes.
     tail_known: f64,
@@ -32,8 +32,9 @@ pub(crate) struct KnownNoise {
     beats: Vec<f64>,
 }
 
-/// A function of the plane averaged over the known noise: the excess over 1 of the moment of one query, towards the
-/// neighbour where `a` loses and `b` gains a vote (real part) and where it is the other way round (imaginary part).
+/// A function of the plane averaged over the known noise: the excess over 1 of the moment of one query. The real part
+/// is towards the neighbour where `a` loses and `b` gains a vote, the imaginary part towards the neighbour where `b`
+/// loses and `a` gains one.
 pub(crate) struct AveragedExcess {
     values: Vec<Complex<f64>>,
     reach: i64,
@@ -44,8 +45,8 @@ pub(crate) struct AveragedExcess {
 }
 
 impl KnownNoise {
-    /// Creates it for discrete Laplace noise, a ratio `tau` of it secret and a ratio `known` known, if its plane is not too
-    /// large; `epsilon` is that of one query.
+    /// Creates the law for discrete Laplace noise of which a ratio `tau` is secret and a ratio `known` is known, if its
+    /// plane is not too large. `epsilon` is the epsilon of one query.
     pub(crate) fn new(event: &PrivacyEvent, known: HonestRatio, epsilon: f64) -> Option<Self> {
         let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         if epsilon.is_nan() || epsilon > MAX_EPSILON {
@@ -77,9 +78,10 @@ impl KnownNoise {
     /// Returns the mean moment of order `l`.
     pub(crate) fn averaged(&self, l: f64) -> AveragedExcess {
         let cap = pure_moment(self.epsilon, l).exp_m1();
-        // What cancels here is as little as what a transform is off by.
+        // The cancellation here is as small as the error of a transform.
         let values = self.plane.averaged(|p, log_ratio| p * ((l * log_ratio).exp() - 1.0));
-        // p^{l+1} / p'^l moves by at most (2 l + 1) e^{epsilon (l + 1)} times what p and p' move by; three answers.
+        // p^{l+1} / p'^l changes by at most (2 l + 1) e^{epsilon (l + 1)} times the change of p and p'; there are three
+        // answers.
         let slope = 3.0 * (2.0 * l + 1.0) * (self.epsilon * (l + 1.0)).exp();
         let allowance = slope * self.tail + cap * self.tail_known + TRANSFORM * (1.0 + cap);
         AveragedExcess { values, reach: self.plane.reach(), allowance, cap }
@@ -98,8 +100,8 @@ impl KnownNoise {
 }
 
 impl AveragedExcess {
-    /// Returns the mean at `(x, y)`, without the allowance. Far out on the winning side only the difference matters, far out
-    /// on the other side nothing does.
+    /// Returns the mean at `(x, y)`, without the allowance. Far out on the winning side, only the difference matters;
+    /// far out on the other side, nothing does.
     pub(super) fn at(&self, x: i64, y: i64) -> Complex<f64> {
         let reach = self.reach;
         let shift = (-reach - x.min(y)).max(0);
@@ -108,7 +110,7 @@ impl AveragedExcess {
     }
 }
 
-/// Returns the least length from `least` on that has no prime factors beyond 5.
+/// Returns the smallest length of at least `least` without prime factors above 5.
 fn transform_length(least: usize) -> usize {
     (least..)
         .find(|&n| {

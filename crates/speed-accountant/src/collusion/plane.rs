@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use crate::three_answers::for_each_row;
 
-/// Answers less likely than this are left out.
+/// Answers that are not more likely than this are left out.
 pub(super) const NEGLIGIBLE: f64 = 1e-18;
 
-/// One answer at `(A, B)`: its probability, and logarithms of its ratio to that at `(A + 1, B - 1)` and at `(A - 1, B + 1)`.
+/// One answer at `(A, B)`: its probability, and the logarithms of its ratios to the probabilities at `(A + 1, B - 1)`
+/// and at `(A - 1, B + 1)`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Answer {
     probability: f64,
@@ -22,7 +23,7 @@ struct Answer {
 pub(super) struct Plane {
     reach: i64,
     answers: Vec<[Answer; 3]>,
-    /// Transform of the known noise of one class: real, since it is symmetric.
+    /// Transform of the known noise of one class: real, because it is symmetric.
     kernel: Vec<f64>,
     forward: Arc<dyn Fft<f64>>,
     backward: Arc<dyn Fft<f64>>,
@@ -74,8 +75,9 @@ impl Plane {
         self.reach
     }
 
-    /// Returns the sum over answers of `term(probability, log ratio)`, for both moves of a vote, averaged over the known noise of
-    /// both classes: values at `(x, y)` from `-reach` to `reach`, all `x` of one `y` together.
+    /// Returns the sum over answers of `term(probability, log ratio)`, for both moves of a vote, averaged over the
+    /// known noise of both classes. The values are at `(x, y)` from `-reach` to `reach`, with all `x` of one `y`
+    /// contiguous.
     pub(super) fn averaged(&self, term: impl Fn(f64, f64) -> f64 + Sync) -> Vec<Complex<f64>> {
         let width = (2 * self.reach + 1) as usize;
         let side = self.kernel.len();
@@ -89,7 +91,7 @@ impl Plane {
                 })
             })
             .collect();
-        // Over c_b for every A that can be reached, then over c_a for every y.
+        // Averages over c_b for every A that can be reached, then over c_a for every y.
         let half = (side / 2) as i64;
         let place = |index: usize| if index as i64 <= half { index as i64 } else { index as i64 - side as i64 };
         let at = |a: i64, b: i64| {
@@ -99,7 +101,7 @@ impl Plane {
         };
         let memory =
             || (vec![Complex::default(); self.forward.get_inplace_scratch_len()], vec![Complex::default(); side]);
-        // At places beyond the reach it is the same as at the reach.
+        // Places beyond the reach have the value at the reach.
         let smoothed: Vec<Complex<f64>> = (-half..=self.reach.min(half))
             .into_par_iter()
             .map_init(memory, |(scratch, line), a| {

@@ -1,44 +1,45 @@
-//! One row of votes: the law of the best of the others for every pair of classes, and the largest mean over pairs.
+//! One row of votes: the law of the best of the other classes for every pair of classes, and the largest mean over
+//! pairs.
 
 use std::sync::Arc;
 
 use super::known_noise::{AveragedExcess, KnownNoise};
 use crate::sound::larger;
 
-/// Probability that is left out where it lies at places so far out.
+/// The outermost places with at most this probability are left out.
 const NEGLIGIBLE: f64 = 1e-13;
-/// Pairs of which neither wins but with this probability are bounded by it.
+/// If either class of a pair wins with less than this probability, the pair is bounded by that probability.
 const UNLIKELY: f64 = 1e-7;
 
-/// Ties of the best of the others with a pair, and the probability of each of its places.
+/// Ties of the best of the other classes with a pair, and the probability of each place of that best.
 #[derive(Clone, Debug)]
 struct TieGroup {
-    /// Added by ties to the marks of the class that loses and of the one that gains a vote.
+    /// Added by ties to the mark of the class that loses a vote and to the mark of the class that gains it.
     ties: [i64; 2],
-    /// True if the class that loses a vote wins against the other in a tie of how far each passes its mark.
+    /// True if the class that loses a vote wins when both classes pass their marks by the same amount.
     loser_first: bool,
     first: i64,
     weights: Arc<[f64]>,
 }
 
-/// A class that loses a vote and one that gains it.
+/// A class that loses a vote and a class that gains it.
 #[derive(Clone, Debug)]
 struct MovedVote {
     loses: i64,
     gains: i64,
     groups: Vec<TieGroup>,
-    /// Probability in no group.
+    /// Probability that is in no group.
     rest: f64,
-    /// Bounds the probability that either wins, at the votes and at the neighbour.
+    /// Bound on the probability that either class wins, at the votes and at the neighbour.
     either_wins: f64,
 }
 
 /// The pairs of one row.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownRow {
-    /// Pairs with the winner first, then by how likely either wins.
+    /// Pairs, by decreasing bound on the probability that either class wins.
     pairs: Vec<MovedVote>,
-    /// Bounds how likely either wins of any pair that is not among them.
+    /// Bound on the probability that either class wins, for any pair that is not listed.
     unlikely: f64,
 }
 
@@ -48,7 +49,7 @@ impl KnownRow {
         let counts: Vec<i64> = counts.iter().map(|&count| i64::from(count)).collect();
         let most = counts.iter().copied().max().unwrap_or(0);
         let reach = noise.plane.reach();
-        // The best of the others is hardly ever further from the winner than this.
+        // The best of the other classes is hardly ever further above the winner than this.
         let highest = most + reach;
         let floor = counts.iter().copied().min().unwrap_or(0).max(most - 4 * reach) - reach;
         let lowest = noise.threshold.map_or(floor, |threshold| floor.max(threshold)).min(highest);
@@ -59,7 +60,7 @@ impl KnownRow {
             .map(|count| (0..=places as i64).map(|i| noise.below(lowest - 1 + i - count)).collect())
             .collect();
         if noise.threshold.is_none() {
-            // What is below the lowest place counts as there.
+            // Counts below the lowest place count as at that place.
             below.iter_mut().for_each(|below| below[0] = 0.0);
         }
         // P[a class beats the winner], at the votes or with one vote more.
@@ -95,7 +96,7 @@ impl KnownRow {
 
     /// Computes the largest mean excess over all pairs: from the votes to a neighbour's, and back.
     pub(crate) fn excess(&self, averaged: &AveragedExcess, epsilon: f64) -> (f64, f64) {
-        // Where the answer is hardly ever one of the two: the chord, docs/privacy.md.
+        // The bound if the answer is hardly ever one of the two: the chord, docs/privacy.md.
         let chord = |either_wins: f64| averaged.cap * (either_wins * (1.0 + epsilon.exp())).min(1.0);
         let mut worst = (chord(self.unlikely), chord(self.unlikely));
         for pair in &self.pairs {
@@ -110,13 +111,13 @@ impl KnownRow {
     }
 }
 
-/// The noisy counts of all classes but a pair, by whether they come before both, between them or after both.
+/// The noisy counts of all classes except a pair, grouped by whether a class comes before, between or after the two.
 struct OtherClasses<'a> {
     /// `P[noisy count <= place]` of each class.
     below: &'a [Vec<f64>],
-    /// The same of all classes before one.
+    /// The product of these over all classes before each class.
     before: Vec<Vec<f64>>,
-    /// The same of all classes after one, where a threshold counts as a class after all.
+    /// The product of these over all classes after each class. A threshold counts as a class after all others.
     after: Vec<Vec<f64>>,
     threshold: bool,
 }
@@ -143,12 +144,12 @@ impl<'a> OtherClasses<'a> {
         Self { below, before, after, threshold }
     }
 
-    /// Returns those of classes before this one, if there are any.
+    /// Returns the product over the classes before this one, if there are any.
     fn before(&self, class: usize) -> Option<&[f64]> {
         (class > 0).then(|| &self.before[class][..])
     }
 
-    /// Returns those of classes after this one and the threshold, if there are any.
+    /// Returns the product over the classes after this one and the threshold, if there are any.
     fn after(&self, class: usize) -> Option<&[f64]> {
         (class + 1 < self.below.len() || self.threshold).then(|| &self.after[class][..])
     }
@@ -160,13 +161,14 @@ impl<'a> OtherClasses<'a> {
         }
     }
 
-    /// Distributes the best of them over its places, by the place of its class.
+    /// Returns the distribution of the best noisy count over its places, in one group for each non-empty part.
     fn best(&self, parts: [Option<&[f64]>; 3], lowest: i64) -> Vec<TieGroup> {
         let places = self.below[0].len();
         let mut groups = Vec::new();
         for (which, part) in parts.into_iter().enumerate() {
             let Some(part) = part else { continue };
-            // The first of equals is the best: classes before it are below the place, those after it at most there.
+            // The first of equal counts is the best: classes before it are below the place, classes after it are at
+            // most there.
             let mut weights: Vec<f64> = part.windows(2).map(|of| of[1] - of[0]).collect();
             for (other, factors) in parts.into_iter().enumerate() {
                 let Some(factors) = factors.filter(|_| other != which) else { continue };
@@ -176,7 +178,7 @@ impl<'a> OtherClasses<'a> {
             let Some(first) = weights.iter().position(|&weight| weight > NEGLIGIBLE) else { continue };
             let last = weights.iter().rposition(|&weight| weight > NEGLIGIBLE).unwrap_or(first);
             groups.push(TieGroup {
-                // Of the lower and the higher class, for now.
+                // These are the ties of the lower and the higher class; `for_move` orients them.
                 ties: [i64::from(which == 0), i64::from(which <= 1)],
                 loser_first: true,
                 first: lowest + first as i64,
@@ -184,7 +186,7 @@ impl<'a> OtherClasses<'a> {
             });
         }
         if groups.is_empty() && parts.iter().all(Option::is_none) {
-            // Two classes: nobody else is in the way.
+            // Two classes without a threshold: there is no other class to beat.
             groups.push(TieGroup { ties: [0, 0], loser_first: true, first: i64::MIN / 4, weights: [1.0].into() });
         }
         groups
@@ -197,9 +199,9 @@ fn multiplied(mut product: Vec<f64>, factors: &[f64]) -> Vec<f64> {
 }
 
 impl TieGroup {
-    /// Orients the group for a vote that moves from the lower to the higher class, or back. In terms of how far they pass
-    /// their marks `a` wins where `u_b <= u_a + k`: `k` is the ties of `a` less those of `b`, less 1 if `b` comes before
-    /// `a`, and that is 0 or -1.
+    /// Orients the group for a vote that moves from the lower to the higher class, or back. Let `u_a` and `u_b` be how
+    /// far the classes pass their marks. Then `a` wins if `u_b <= u_a + k`, where `k` is the ties of `a` minus the ties
+    /// of `b`, minus 1 if `b` comes before `a`. `k` is 0 or -1.
     fn for_move(&self, upwards: bool) -> Self {
         let [low, high] = self.ties;
         let (ties, k) = if upwards { ([low, high], low - high) } else { ([high, low], high - low - 1) };

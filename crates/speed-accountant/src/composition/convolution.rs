@@ -7,32 +7,32 @@ use super::conversion::improved_epsilon;
 use super::profile::PrivacyLossDistribution;
 use crate::orders::{MAX_REAL_ORDER, best_real};
 
-/// Longer transforms are not worth their bound.
+/// Longest transform: the bound of a longer one is not worth its time.
 const MAX_LENGTH: usize = 1 << 20;
 /// Standard deviations of the tilted sum that the transform covers.
 const DEVIATIONS: f64 = 26.0;
 
 /// The sum of independent privacy losses, as a distribution on the grid of its parts.
 ///
-/// Masses are tilted by `e^{tilt loss}` before they are transformed (as in Chernoff's bound), so that rounding errors are
-/// small compared with delta and not with 1; `tilt` is best where the moments accountant's best order is. What may lie
-/// beyond the window is bounded by Chernoff's inequality and counted as an infinite loss; what transforms may be off by is
-/// added to each mass.
+/// Masses are tilted by `e^{tilt loss}` before the transform (as in Chernoff's bound), so that rounding errors are
+/// small relative to delta instead of 1. The best `tilt` is the moments accountant's best order. The probability beyond
+/// the window is bounded by Chernoff's inequality and counted as an infinite loss. A bound on the error of the
+/// transforms is added to each mass.
 #[derive(Clone, Debug)]
 pub struct Composition {
     step: f64,
     first: i64,
-    /// For each place the part of delta that losses from there on make.
+    /// For each place, the part of delta that comes from the losses at or above it.
     from: Vec<Suffix>,
     tilt: f64,
-    /// Logarithm of the sum of all tilted masses, and what it may be off by.
+    /// Logarithm of the sum of all tilted masses; `slack` bounds its error.
     log_sum: f64,
     slack: f64,
     infinite: f64,
 }
 
-/// Sums over the losses from a place on, relative to that place: of tilted masses times `e^{place - loss}`, and times `1 -
-/// e^{place - loss}`. Both are sums of positive terms between 0 and 1, however wide the window is.
+/// Sums over the losses at or above a place, relative to that place: tilted masses times `e^{place - loss}`, and times
+/// `1 - e^{place - loss}`. Both are sums of positive terms between 0 and 1, however wide the window is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Suffix {
     level: f64,
@@ -40,8 +40,9 @@ struct Suffix {
 }
 
 impl Composition {
-    /// Composes each part as many times as is given with it. `None` if parts differ in their step, if `tilt` is not above 0 (Chernoff's inequality
-    /// bounds large losses with such tilts only), if the window would be too large, or if anything in it is not finite.
+    /// Composes each part the number of times given with it. Returns `None` if the parts differ in their step, if
+    /// `tilt` is not above 0 (Chernoff's inequality bounds large losses only with such tilts), if the window would be
+    /// too large, or if anything in it is not finite.
     #[must_use]
     pub fn new(parts: &[(PrivacyLossDistribution, u32)], tilt: f64) -> Option<Self> {
         let step = parts.first()?.0.step;
@@ -71,7 +72,7 @@ impl Composition {
         if !masses.iter().all(|mass| mass.is_finite()) {
             return None;
         }
-        // Each factor is at most 1 in magnitude; powers, products and transforms are off by a few units each.
+        // Each factor is at most 1 in magnitude; powers, products and transforms each add an error of a few units.
         let times: f64 = parts.iter().map(|(_, times)| f64::from(*times)).sum();
         let off = 8.0 * f64::EPSILON * (times + parts.len() as f64 * (length as f64).log2());
         let end = first + length as i64 - 1;
@@ -79,7 +80,7 @@ impl Composition {
             0.0
         } else {
             let log = |tilt: f64| cumulant(tilt) - tilt * (end + 1) as f64 * step;
-            // A factor whose bound is no number is none.
+            // A factor whose bound is NaN is ignored.
             [1.0, 1.5, 2.0, 3.0, 5.0].map(|factor| log(factor * tilt)).into_iter().fold(0.0f64, f64::min).exp()
         };
         let infinite: f64 = parts.iter().map(|(part, times)| f64::from(*times) * part.infinite).sum();
@@ -102,12 +103,12 @@ impl Composition {
         Some(Self { step, first, from, tilt, log_sum, slack, infinite })
     }
 
-    /// Returns an upper bound of delta at `epsilon`: `E[(1 - e^{epsilon - loss})_+]`; 1 where nothing better is known, so
-    /// also for an `epsilon` that is no number.
+    /// Returns an upper bound of delta at `epsilon`: `E[(1 - e^{epsilon - loss})_+]`. It is 1 if no better bound is
+    /// known, so also if `epsilon` is NaN.
     #[must_use]
     pub fn delta(&self, epsilon: f64) -> f64 {
         let above = epsilon / self.step - self.first as f64;
-        // What is below the window was not followed.
+        // Losses below the window were not tracked.
         if above.is_nan() || above < 0.0 {
             return 1.0;
         }
@@ -122,7 +123,7 @@ impl Composition {
         if delta.is_nan() { 1.0 } else { delta.min(1.0) }
     }
 
-    /// Returns the least epsilon at which [`Self::delta`] is at most `delta`, rounded up; infinite if there is none.
+    /// Returns the least epsilon at which [`Self::delta`] is at most `delta`, rounded up, or infinity if there is none.
     #[must_use]
     pub fn epsilon(&self, delta: f64) -> f64 {
         let end = (self.first + self.from.len() as i64) as f64 * self.step;
@@ -171,7 +172,7 @@ fn convolve(
             line[place.rem_euclid(length as i64) as usize] += tilted;
         }
         forward.process_with_scratch(&mut line, &mut scratch);
-        // The transform of real numbers is symmetric: half of it is enough.
+        // The transform of real numbers is symmetric, so half of it is enough.
         for (product, value) in product[..=length / 2].iter_mut().zip(&line) {
             *product *= value.powu(*times);
         }
@@ -205,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_window_wider_than_any_exponent_is_no_reason_to_claim_less() {
-        // Losses of up to 20 000: e to that is no double. Against the optimum, which is computed in logarithms.
+        // Losses of up to 20 000: e to that power overflows a double. The optimum is computed in logarithms.
         for (epsilon, queries, delta) in [(2.0f64, 10_000u32, 1e-5), (40.0, 300, 1e-9), (1.0, 5_000, 1e-60)] {
             let optimum = optimal_epsilon(epsilon, queries as usize, delta);
             let parts = [(PrivacyProfile::pure(epsilon, 64).connect(), queries)];

@@ -1,27 +1,28 @@
-//! Gaussian differential privacy: the exact composition of Gaussian noise (Dong, Roth and Su 2019; Balle and Wang 2018).
+//! Gaussian differential privacy: the exact composition of Gaussian noise (Dong, Roth and Su 2019; Balle and Wang
+//! 2018).
 
 use speed_mechanism::log_normal_survival;
 
-/// Returns the least delta of `mu`-Gaussian differential privacy at `epsilon`: `Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 -
-/// epsilon/mu)`.
+/// Returns the least delta of `mu`-Gaussian differential privacy at `epsilon`:
+/// `Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)`.
 ///
-/// `k` queries of Gaussian noise with standard deviation `sigma` for a ratio `tau` of the teachers have `mu = sqrt(2 k /
-/// tau) / sigma`: one teacher moves two counts by one vote.
+/// `k` queries of Gaussian noise with standard deviation `sigma` for a ratio `tau` of the teachers have
+/// `mu = sqrt(2 k / tau) / sigma`: one teacher moves two counts by one vote.
 #[must_use]
 pub fn gaussian_delta(mu: f64, epsilon: f64) -> f64 {
     let first = log_normal_survival(epsilon / mu - mu / 2.0);
     let second = epsilon + log_normal_survival(epsilon / mu + mu / 2.0);
-    // first is larger; their difference without cancellation of what they share.
+    // first is larger; the difference is taken without cancellation of their common part.
     let difference = second - first;
-    // Both tails may be too small for a logarithm, and then so is delta.
+    // If both tails are too small for a logarithm, so is delta.
     if difference.is_nan() { first.exp() } else { first.exp() * -difference.min(0.0).exp_m1() }
 }
 
-/// Returns the least epsilon of `mu`-Gaussian differential privacy at `delta`, rounded up: infinite where none was seen to
-/// be enough, so also for a `mu` or `delta` that is no positive number.
+/// Returns the least epsilon of `mu`-Gaussian differential privacy at `delta`, rounded up. It is infinity if no epsilon
+/// was found to be enough, so also for a `mu` or `delta` that is not a positive number.
 #[must_use]
 pub fn gaussian_epsilon(mu: f64, delta: f64) -> f64 {
-    // What is no number is not enough.
+    // NaN is not enough.
     let enough = |epsilon: f64| gaussian_delta(mu, epsilon) <= delta;
     if !(mu > 0.0 && mu.is_finite()) {
         return f64::INFINITY;

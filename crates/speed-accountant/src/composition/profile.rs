@@ -1,17 +1,17 @@
 //! Privacy profiles on a grid, and the privacy loss distributions that dominate them.
 
-/// Excess of a privacy profile over that of a mechanism that tells nothing: values of `delta(e^epsilon) - (1 -
-/// e^epsilon)_+` at `epsilon = j step`, `j = -half, ..., half`.
+/// Excess of a privacy profile over the profile of a mechanism that reveals nothing: values of
+/// `delta(e^epsilon) - (1 - e^epsilon)_+` at `epsilon = j step`, `j = -half, ..., half`.
 ///
-/// `delta(alpha) = sup (P(E) - alpha Q(E))` over events is convex in `alpha`. A value may be larger than the true one, as long
-/// as it is not smaller.
+/// `delta(alpha) = sup (P(E) - alpha Q(E))` over events is convex in `alpha`. A value may be larger than the true one,
+/// but not smaller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrivacyProfile {
     step: f64,
     excess: Vec<f64>,
 }
 
-/// The distribution under `P` of a privacy loss `ln(P/Q)`, on a grid: what composes by convolution.
+/// The distribution under `P` of a privacy loss `ln(P/Q)`, on a grid. Such distributions compose by convolution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrivacyLossDistribution {
     pub(super) step: f64,
@@ -23,8 +23,8 @@ pub struct PrivacyLossDistribution {
 }
 
 impl PrivacyProfile {
-    /// Creates a profile from a function of `epsilon` that is at least `delta(e^epsilon) - (1 - e^epsilon)_+`. With `half`
-    /// steps of `step` on each side of 0; beyond, the profile is bounded by its ends.
+    /// Creates a profile from a function of `epsilon` that is at least `delta(e^epsilon) - (1 - e^epsilon)_+`. The grid
+    /// has `half` steps of `step` on each side of 0. Beyond the grid, the profile is bounded by its ends.
     #[must_use]
     pub fn new(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
         Self::of_values(step, Self::places(step, half).map(excess).collect())
@@ -32,7 +32,7 @@ impl PrivacyProfile {
 
     /// Creates a profile of `values` at the places of the grid.
     pub(crate) fn of_values(step: f64, values: Vec<f64>) -> Self {
-        // No profile exceeds by more than 1; what is no number says nothing.
+        // No excess is more than 1, so NaN becomes 1.
         let sound = |value: f64| if value.is_nan() { 1.0 } else { value.clamp(0.0, 1.0) };
         Self { step, excess: values.into_iter().map(sound).collect() }
     }
@@ -43,14 +43,14 @@ impl PrivacyProfile {
         (-half..=half).map(move |j| j as f64 * step)
     }
 
-    /// Creates the profile of randomised response: the worst of any `epsilon`-private mechanism (Kairouz, Oh and Viswanath
-    /// 2015), on `half` steps up to `epsilon`.
+    /// Creates the profile of randomised response: the worst of any `epsilon`-private mechanism (Kairouz, Oh and
+    /// Viswanath 2015), on `half` steps up to `epsilon`.
     #[must_use]
     pub fn pure(epsilon: f64, half: usize) -> Self {
         Self::new(epsilon / half as f64, half, |at| pure_excess(epsilon, at))
     }
 
-    /// Returns the smaller of two upper bounds of one profile, where both are on the same grid; else the first.
+    /// Returns the smaller of two upper bounds of one profile if both are on the same grid, else the first.
     #[must_use]
     pub fn min(mut self, other: &Self) -> Self {
         if self.step.to_bits() == other.step.to_bits() && self.excess.len() == other.excess.len() {
@@ -59,10 +59,10 @@ impl PrivacyProfile {
         self
     }
 
-    /// Returns the distribution whose profile connects these dots (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022): since
-    /// the true profile is convex it is below, and below the dots' lower convex hull as well. The pair of distributions
-    /// behind it dominates the mechanism, and so do compositions of such pairs compositions of mechanisms (Zhu, Dong and
-    /// Wang 2022, Theorem 10).
+    /// Returns the distribution whose profile connects these dots (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi
+    /// 2022): the true profile is convex, so it lies below the connected dots and also below their lower convex hull.
+    /// The pair of distributions behind this profile dominates the mechanism, and compositions of such pairs dominate
+    /// compositions of the mechanisms (Zhu, Dong and Wang 2022, Theorem 10).
     #[must_use]
     pub fn connect(&self) -> PrivacyLossDistribution {
         let half = (self.excess.len() / 2) as i64;
@@ -109,13 +109,14 @@ impl PrivacyProfile {
             _ => bends[zero] += 1.0,
         }
         let mut masses: Vec<f64> = bends.iter().zip(&alpha).map(|(bend, alpha)| (alpha * bend).max(0.0)).collect();
-        // What rounding may have taken from one place is given back at the last, where it counts for more.
+        // Mass that rounding may have removed from a place is added to the last place, where it counts for more.
         masses[alpha.len() - 1] += 8.0 * f64::EPSILON * rounding;
         PrivacyLossDistribution { step: self.step, first: -half, masses, infinite: self.excess[alpha.len() - 1] }
     }
 }
 
-/// Computes [`PrivacyProfile::pure`] at one place: `(e^epsilon - alpha)_+ / (1 + e^epsilon)` from 1 on, and by symmetry below.
+/// Computes [`PrivacyProfile::pure`] at one place: `(e^epsilon - alpha)_+ / (1 + e^epsilon)` for `alpha` of at least 1,
+/// and by symmetry below 1.
 pub(crate) fn pure_excess(epsilon: f64, at: f64) -> f64 {
     // Divided by e^epsilon, so that nothing overflows.
     let share =
@@ -130,7 +131,7 @@ impl PrivacyLossDistribution {
         PrivacyProfile::new(step, half, excess).connect()
     }
 
-    /// Its own profile at `epsilon`: at least that of what it dominates.
+    /// Returns its own profile at `epsilon`, which is at least the profile of any mechanism that it dominates.
     #[must_use]
     pub fn delta(&self, epsilon: f64) -> f64 {
         let places = (self.first..).map(|place| place as f64 * self.step - epsilon);
@@ -138,7 +139,8 @@ impl PrivacyLossDistribution {
         self.infinite + above.map(|(mass, excess)| mass * -(-excess).exp_m1()).sum::<f64>()
     }
 
-    /// Returns `(1, loss, loss^2)` on average under masses tilted by `e^{tilt loss}`, and the logarithm of their sum.
+    /// Returns the logarithm of the sum of the masses tilted by `e^{tilt loss}`, and the mean and variance of the loss
+    /// under them.
     pub(super) fn tilted(&self, tilt: f64) -> (f64, f64, f64) {
         let terms = || {
             let losses = (self.first..).map(|place| place as f64 * self.step);

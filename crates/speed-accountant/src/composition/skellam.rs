@@ -13,8 +13,8 @@ const MAX_STEPS: usize = 4_000;
 /// Profiles below this part of delta at the end of the grid count as infinite losses.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// Computes, whatever the votes are, an upper bound of the least epsilon of `queries` queries at `delta`; `tilt` is a good
-/// order of moments. None where the noise is so narrow, or the queries are so many, that the grid would be too long.
+/// Computes a data-independent upper bound of the least epsilon of `queries` queries at `delta`. `tilt` is a good order
+/// of moments. Returns `None` if the noise is too narrow or the queries are too many for a grid.
 pub(crate) fn skellam_epsilon(
     sigma: NoiseDeviation,
     tau: HonestRatio,
@@ -27,17 +27,17 @@ pub(crate) fn skellam_epsilon(
     let deviation = noise.variance().sqrt();
     let reach = (40.0 * deviation + 200.0).ceil() as i64;
     let lattice = noise.lattice(reach as usize + 2);
-    // The count gains a vote: the loss at k is ln p(k) / p(k - 1), which falls with k. Survivals are sums of positive terms,
-    // so differences of tails keep their digits.
+    // The count gains a vote: the loss at k is ln p(k) / p(k - 1), which falls as k grows. Survival probabilities are
+    // sums of positive terms, so differences of tails keep their digits.
     let loss = |k: i64| lattice.log_pmf(k) - lattice.log_pmf(k - 1);
     let excess = |at: f64| {
-        // Where the loss is above `at`: k up to the last such.
+        // The loss is above `at` for all k up to a last one, `low`.
         let (mut low, mut high) = (-reach, reach);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if loss(middle) > at { low = middle } else { high = middle }
         }
-        // P[X <= low] - alpha P[X <= low - 1], or from the other side where that is close to 1 - alpha.
+        // P[X <= low] - alpha P[X <= low - 1], or from the other side if that is close to 1 - alpha.
         if at >= 0.0 {
             at_least_zero(lattice.log_survival(-low).exp() - (at + lattice.log_survival(1 - low)).exp())
         } else {

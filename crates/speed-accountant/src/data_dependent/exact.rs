@@ -1,4 +1,4 @@
-//! Exact distributions that rows of votes can be given.
+//! The exact distributions of rows of votes.
 
 use crate::assumption::Bound;
 use crate::collusion::{KnownNoise, KnownRow};
@@ -6,18 +6,19 @@ use crate::neighbour_losses::{ExactDifference, ExactNoise, NeighbourLosses};
 use crate::noise_case::{NoiseCase, OtherNoise};
 use crate::votes::CheckedVotes;
 
-/// Answers less likely than this part of a query's share of delta count at the worst ratio.
+/// Answers less likely than this part of a query's share of delta count with the worst ratio.
 const HARDLY_SHOWS: f64 = 1e-7;
-/// Neighbours grow with the square of the classes: beyond this the bounds from `q` have to do.
+/// The number of neighbours grows with the square of the number of classes. Beyond this number, the bounds from `q` are
+/// used.
 const MAX_CLASSES: usize = 40;
 
 /// The exact computation that noise and votes allow.
 pub(super) enum ExactMethod {
-    /// None: bounds from `q` have to do.
+    /// No exact method: the bounds from `q` are used.
     None,
     /// The answers at the votes and at every neighbour, for rows that are worth it.
     Neighbours(ExactNoise),
-    /// The same for two classes: for all rows.
+    /// The same for two classes, for all rows.
     Difference(ExactDifference),
     /// Known noise averaged, for rows that are worth it.
     KnownNoise(KnownNoise),
@@ -31,7 +32,7 @@ pub(super) struct ExactRow {
 }
 
 impl ExactMethod {
-    /// Chooses the method of a case; `epsilon` is that of one query, `delta` that of all of them.
+    /// Chooses the method of a case; `epsilon` is for one query, `delta` for all queries.
     pub(super) fn choose(case: &NoiseCase, bound: Bound, epsilon: f64, delta: f64, votes: &CheckedVotes<'_>) -> Self {
         let few_classes = votes.gaps.iter().all(|gaps| gaps.classes() <= MAX_CLASSES);
         if bound != Bound::Tight || !few_classes {
@@ -51,17 +52,17 @@ impl ExactMethod {
         .unwrap_or(Self::None)
     }
 
-    /// Says whether the order of the classes matters: it does where ties are resolved.
+    /// Says whether the order of the classes matters: it does if ties are resolved.
     pub(super) fn resolves_ties(&self) -> bool {
         !matches!(self, Self::None)
     }
 
-    /// Says whether rows must be worth the time that the method takes.
+    /// Says whether the method is applied only to rows that are worth its time.
     pub(super) fn is_selective(&self) -> bool {
         matches!(self, Self::Neighbours(_) | Self::KnownNoise(_))
     }
 
-    /// Computes the losses of one row; nothing for a row that is not worth it.
+    /// Computes the losses of one row; empty for a row that is not worth it.
     pub(super) fn row(&self, counts: &[u32], worth: bool) -> ExactRow {
         let neighbours = |losses: NeighbourLosses| ExactRow { neighbours: Some(losses), known: None };
         match self {

@@ -1,4 +1,4 @@
-//! Rows of votes that cost the same, counted once.
+//! Rows of votes with the same cost, counted once.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,14 @@ use crate::outcome::{Gaps, OutcomeBound};
 use crate::sound::larger;
 use crate::votes::CheckedVotes;
 
-/// Rows are not worth their exact distributions if all of them together are this part of the sum of moments.
+/// Rows are not worth their exact distributions if all of them together make up at most this part of the sum of
+/// moments.
 const NOT_WORTH_DISTRIBUTIONS: f64 = 1e-3;
-/// Rows without distributions of their own hardly matter: those whose `ln q` differ by less than this count as one, with
-/// the larger.
+/// Rows without distributions of their own hardly matter. Their `ln q` is rounded up to a multiple of this, and equal
+/// ones are merged.
 const MERGED: f64 = 0.25;
 
-/// Votes of a row, and how many rows have them.
+/// The votes of a row, and the number of rows with these votes.
 pub(super) struct DistinctRow<'a> {
     pub(super) counts: Vec<u32>,
     gaps: &'a Gaps,
@@ -29,25 +30,26 @@ pub(super) struct DistinctRow<'a> {
 /// The probability of another outcome of a row.
 #[derive(Clone, Copy)]
 pub(super) struct RowBound {
-    /// Number of rows that have it.
+    /// Number of rows with this bound.
     pub(super) times: f64,
     /// `ln q` at the votes.
     pub(super) log_q: f64,
-    /// `ln q` at the worst neighbour, if the way back counts; at least that at the votes.
+    /// `ln q` at the worst neighbour, if the way back counts; at least `log_q`.
     pub(super) log_q_back: f64,
 }
 
-/// A row with everything that its cost follows from.
+/// A row with everything that determines its cost.
 pub(super) struct CostRow {
     pub(super) bound: RowBound,
     pub(super) neighbours: Option<NeighbourLosses>,
-    /// The neighbours that matter, to look for an order with.
+    /// The neighbours that matter in the search for an order.
     pub(super) leaders: Option<NeighbourLosses>,
     pub(super) known: Option<KnownRow>,
 }
 
 impl<'a> DistinctRow<'a> {
-    /// Lists distinct rows as they first come; `in_order` tells rows apart that differ in the order of their classes.
+    /// Lists the distinct rows in the order of their first occurrence. If `in_order`, rows that differ in the order of
+    /// their classes are distinct.
     pub(super) fn of(votes: &'a CheckedVotes<'_>, in_order: bool) -> Vec<Self> {
         let mut places: HashMap<Vec<u32>, usize> = HashMap::new();
         let mut distinct: Vec<Self> = Vec::new();
@@ -110,13 +112,13 @@ impl CostRow {
     }
 }
 
-/// Says of each row whether it matters enough at one of the orders that are likely to be best.
+/// Says for each row whether it matters enough at one of the orders that are likely to be best.
 pub(super) fn worth_distributions(moments: &MomentBound, rows: &[RowBound], delta: f64) -> Vec<bool> {
     let moments = |l: f64| -> Vec<f64> {
         let (at, without) = (moments.at(l), moments.without_votes(l));
         rows.iter().map(|row| row.times * at(row.log_q_back).min(without)).collect()
     };
-    // About the best order, from one in each octave.
+    // The approximate best order, from one order in each octave.
     let octaves = (-4..=12).map(|octave| 2f64.powi(octave));
     let epsilon = |l: f64| improved_epsilon(moments(l).iter().sum(), l, delta);
     let best = octaves.map(|l| (epsilon(l), l)).min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1.0, |best| best.1);

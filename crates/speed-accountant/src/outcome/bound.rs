@@ -11,17 +11,18 @@ use crate::event::PrivacyEvent;
 use crate::quadrature::Precision;
 use crate::sound::larger;
 
-/// Union bounds below this are not worth an integral: it would change the sum of moments in a digit that does not show.
+/// Logarithms of union bounds below this are not worth an integral: it would change the sum of moments only in a digit
+/// that is not shown.
 const WORTH_INTEGRATING: f64 = -4.0;
 /// Error of a coarse integral, relative to it.
 pub(super) const COARSE: f64 = 1e-5;
 
-/// `ln q` for rows of one run; what does not depend on the row is computed once.
+/// `ln q` for rows of one run; values that do not depend on the row are computed once.
 pub(crate) struct OutcomeBound {
     pairs: Pairs,
     exact: Option<ClassNoise>,
     threshold: Option<f64>,
-    /// Values computed so far; rows are often the same, and neighbours of several.
+    /// Values computed so far, because rows often repeat and share neighbours.
     known: Mutex<HashMap<Gaps, f64>>,
 }
 
@@ -43,7 +44,7 @@ impl OutcomeBound {
     pub(crate) fn log_q(&self, gaps: &Gaps) -> f64 {
         let winner = self.log_winner(gaps);
         let log_q = if self.threshold.is_some() { winner.min(self.pairs.log_any_answer(gaps)) } else { winner };
-        // What is no number says nothing.
+        // NaN becomes the bound that always holds.
         if log_q.is_nan() { 0.0 } else { log_q }
     }
 
@@ -54,7 +55,8 @@ impl OutcomeBound {
         if silent {
             return self.pairs.log_any_answer_of_neighbours(gaps);
         }
-        // By falling union bound: once that is below what was found, no neighbour that is left is worse.
+        // In order of decreasing union bound: once it is at most the worst value found, no remaining neighbour is
+        // worse.
         let mut neighbours: Vec<(f64, Gaps)> =
             gaps.worst_neighbours().map(|gaps| (self.pairs.log_union(&gaps), gaps)).collect();
         neighbours.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -13,12 +13,12 @@ pub(crate) enum ClassNoise {
     Integer { lattice: Lattice, pmf: Vec<f64>, log_below: Vec<f64> },
 }
 
-/// Tails beyond this exponent do not count.
+/// Tails beyond this exponent are neglected.
 const NEGLIGIBLE: f64 = 50.0;
-/// Larger gaps take the tail at this one beyond the rest, an upper bound.
+/// Larger gaps use the value at the end of the table, which is an upper bound.
 const MAX_GAP: i64 = 1 << 12;
-/// Below this ratio too much of the cusp of continuous Laplace noise, where the density goes like `|x|^{2 tau - 1}`, is closer to
-/// 0 than any node: `1e-60^{2 tau}`, an upper bound no more.
+/// Below this ratio, too much of the cusp of continuous Laplace noise is closer to 0 than any node: `1e-60^{2 tau}`,
+/// because the density there is like `|x|^{2 tau - 1}`. The integral would no longer be an upper bound.
 pub(super) const MIN_RATIO: f64 = 0.1;
 
 impl ClassNoise {
@@ -58,7 +58,7 @@ impl ClassNoise {
     pub(crate) fn log_q(&self, gaps: &Gaps, threshold: Option<f64>, precision: Precision) -> f64 {
         match self {
             Self::Laplace { table, scale } => {
-                // Where the winner's density is small a cusp of the others' hardly shows.
+                // Where the winner's density is small, a cusp of another class hardly matters.
                 let matters = |gap: &&i64| precision == Precision::Fine || **gap as f64 <= 11.0 * scale;
                 let mut breaks: Vec<f64> = gaps.gaps.iter().filter(matters).map(|&gap| -gap as f64).collect();
                 breaks.push(0.0);
@@ -73,7 +73,7 @@ impl ClassNoise {
                 )
             }
             Self::Gaussian(noise) => {
-                // No cusps; steps of a few deviations suit the half lines of the quadrature.
+                // There are no cusps; steps of a few deviations suit the half lines of the quadrature.
                 let sigma = noise.deviation();
                 let furthest = gaps.gaps.last().copied().unwrap_or(0) as f64;
                 let steps = ((furthest / (4.0 * sigma)).ceil() as usize).min(12);
@@ -111,7 +111,7 @@ fn continuous(
     let enough = threshold.map(|threshold| threshold - gaps.winner as f64);
     breaks.extend(enough);
     if enough.is_some_and(|enough| enough.abs() > 24.0 * scale) {
-        // Most of a long interval up to the threshold holds nothing.
+        // Most of a long interval up to the threshold contributes nothing.
         breaks.extend([-12.0 * scale, 12.0 * scale]);
     }
     breaks.sort_by(f64::total_cmp);
@@ -120,7 +120,7 @@ fn continuous(
     let mut total = 0.0;
     for (place, weight) in line(&breaks, scale, precision) {
         let r = place.from(0.0);
-        // Coarse integrals are of likely outcomes: what is further out than this does not show in them.
+        // Coarse integrals are for likely outcomes, for which places further out than this do not matter.
         let too_far = |u: f64| precision == Precision::Coarse && u > 40.0 * scale;
         if too_far(r.abs()) {
             continue;
@@ -160,11 +160,12 @@ fn integer(lattice: &Lattice, pmf: &[f64], log_below: &[f64], gaps: &Gaps, thres
         let loses = if r < enough { 1.0 } else { -stays.exp_m1() };
         total += pmf * loses;
     }
-    // What lies beyond the table, on the winner's low side.
+    // Adds the probability beyond the table, on the winner's low side.
     (total + lattice.log_survival(reach).exp()).ln()
 }
 
-/// Adds `times` the values `gap` places further; beyond the table that at its end, where almost nothing is left.
+/// Adds `times` the values `gap` places further. Beyond the table it adds the value at its end, where almost nothing is
+/// left.
 fn add_shifted(sums: &mut [f64], values: &[f64], gap: i64, times: f64) {
     let (Some(first), Some(last)) = (values.first(), values.last()) else { return };
     let shift = usize::try_from(gap.unsigned_abs()).unwrap_or(usize::MAX).min(values.len());

@@ -2,8 +2,8 @@
 
 use crate::error::AccountError;
 
-/// Gaps between the winner's votes and every other class's, in increasing order, and the winner's votes: all that a
-/// bound of `q` depends on.
+/// Gaps between the winner's votes and every other class's, in increasing order, and the winner's votes. A bound of `q`
+/// depends on nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Gaps {
     pub(crate) gaps: Vec<i64>,
@@ -22,7 +22,7 @@ impl Gaps {
         }
         let mut gaps: Vec<i64> = counts.iter().map(|&count| i64::from(most) - i64::from(count)).collect();
         gaps.sort_unstable();
-        // The smallest is the winner's own.
+        // The smallest gap is the winner's own.
         gaps.remove(0);
         Ok(Self { gaps, winner: i64::from(most) })
     }
@@ -31,10 +31,11 @@ impl Gaps {
         self.gaps.len() + 1
     }
 
-    /// Returns the gaps at every neighbour that can be worst for the winner: it loses a vote, and one other class gains it.
+    /// Returns the gaps at every neighbour that can be worst for the winner: the winner loses a vote, and one other
+    /// class gains it.
     ///
-    /// The probability that the winner wins falls with its own votes and with the others', so no other neighbour has a
-    /// larger `q`.
+    /// The probability that the winner wins falls if its own votes fall and if the votes of the others rise, so no
+    /// other neighbour has a larger `q`.
     pub(crate) fn worst_neighbours(&self) -> impl Iterator<Item = Self> + '_ {
         (0..self.gaps.len()).filter(|&i| i == 0 || self.gaps[i] != self.gaps[i - 1]).map(|gains| {
             let mut gaps: Vec<i64> = self.gaps.iter().map(|gap| gap - 1).collect();

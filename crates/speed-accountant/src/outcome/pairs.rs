@@ -8,10 +8,10 @@ use super::proposition4::Proposition4;
 use crate::event::PrivacyEvent;
 use crate::sound::larger;
 
-/// Gaps beyond this are treated as if they were this: the tail there is an upper bound of theirs.
+/// Larger gaps count as this gap, whose tail is an upper bound of theirs.
 const MAX_GAP: i64 = 1 << 20;
 
-/// Tails of the difference of two classes' noise, and of one class's.
+/// Tails of the difference of two classes' noise, and of one class's noise.
 pub(crate) struct Pairs {
     difference: Difference,
     class: Class,
@@ -34,7 +34,7 @@ enum Class {
 }
 
 impl Pairs {
-    /// Creates the bound from the paper's Proposition 4 where it applies.
+    /// Creates the bound from the paper's Proposition 4 if it applies.
     pub(crate) fn paper(event: &PrivacyEvent, rows: &[Gaps]) -> Self {
         match event.mechanism() {
             Mechanism::Laplace { gamma } => {
@@ -103,7 +103,8 @@ impl Pairs {
     pub(crate) fn log_any_answer(&self, gaps: &Gaps) -> f64 {
         let Some(threshold) = self.threshold else { return 0.0 };
         let counts = std::iter::once(gaps.winner).chain(gaps.gaps.iter().map(|gap| gaps.winner - gap));
-        // Independent counts: 1 - prod (1 - p); the sum of all p where it is as good, and may be too small for 1 - p.
+        // Counts are independent: 1 - prod (1 - p). Small p may be lost in 1 - p; then the sum of all p is used, which
+        // is as good.
         let none: f64 = counts.clone().map(|count| self.log_below(threshold - count as f64)).sum();
         if none > -1e-9 {
             return log_sum_exp(counts.map(|count| self.log_reaches(threshold - count as f64)));
@@ -111,7 +112,7 @@ impl Pairs {
         (-none.exp_m1()).ln()
     }
 
-    /// Returns the same at the worst neighbour. Every way to move a vote is tried.
+    /// Returns the same at the worst neighbour. It tries every way to move a vote.
     pub(crate) fn log_any_answer_of_neighbours(&self, gaps: &Gaps) -> f64 {
         let counts: Vec<i64> =
             std::iter::once(gaps.winner).chain(gaps.gaps.iter().map(|gap| gaps.winner - gap)).collect();

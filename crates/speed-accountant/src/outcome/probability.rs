@@ -9,15 +9,15 @@ use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::quadrature::Precision;
 
-/// Computes the upper bound `q` of the probability that the query's answer is not the class with most votes (one of them, in
-/// a tie), from its vote counts: that of the paper for [`Mechanism::Laplace`](speed_mechanism::Mechanism::Laplace), exact
-/// pairs otherwise.
+/// Computes the upper bound `q` of the probability that the query's answer is not the class with most votes (one of
+/// them, in a tie), from its vote counts: the paper's bound for
+/// [`Mechanism::Laplace`](speed_mechanism::Mechanism::Laplace), exact pairs otherwise.
 ///
 /// - Continuous Laplace: Proposition 4, capped at `1 - 1/K`: with continuous noise of the same law on every class, the
 ///   class with most votes is at least as likely as any other.
-/// - Other noise: the union bound over exact pairs, `sum over k of P[Y_k - Y_winner >= gap_k]`; for integers `>=`
-///   because a tie of noisy counts may go against the winner. Capped at 1 only for integers: with a fixed rule for ties
-///   the class with most votes can lose every tie, and then be less likely than `1/K`.
+/// - Other noise: the union bound over exact pairs, `sum over k of P[Y_k - Y_winner >= gap_k]`; for integers with `>=`,
+///   because a tie of noisy counts may go against the winner. For integers the cap is only 1: with a fixed rule for
+///   ties, the class with most votes can lose every tie, and then be less likely than `1/K`.
 ///
 /// With a threshold, the probability that the winner does not reach it is added.
 ///
@@ -32,18 +32,18 @@ pub fn q(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
 /// continuous case, in place of Proposition 4 (erratum 5).
 ///
 /// # Errors
-/// Those of [`q`].
+/// The errors of [`q`].
 pub fn q_pairs(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
     let gaps = Gaps::of(0, counts)?;
     Ok(Pairs::exact(event, std::slice::from_ref(&gaps)).log_union(&gaps).exp())
 }
 
-/// Computes the probability itself, by integration over the winner's noise: `1 - integral f(r) prod_k F(r + gap_k) dr`, to
-/// about ten digits. For integers it is the case in which ties go against the winner.
+/// Computes the probability itself, by integration over the winner's noise: `1 - integral f(r) prod_k F(r + gap_k) dr`,
+/// to about ten digits. For integers, ties go against the winner.
 ///
 /// # Errors
-/// Those of [`q`], and [`AccountError::IntegrationRatio`] for continuous Laplace noise with a ratio `tau` below 0.1: nodes
-/// do not come close enough to the cusp of its density.
+/// The errors of [`q`], and [`AccountError::IntegrationRatio`] for continuous Laplace noise with a ratio `tau` below
+/// 0.1, because no node is close enough to the cusp of its density.
 pub fn q_exact(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
     let gaps = Gaps::of(0, counts)?;
     if !ClassNoise::is_integrable(event) {

@@ -1,7 +1,7 @@
 //! The lemma behind Theorem 2: fix the noise of all classes but one.
 //!
-//! That class wins from some noise `t` on, and a neighbour moves `t` by at most 2. So the mechanism is private for the
-//! supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]`.
+//! That class wins if its noise is at least some `t`, and a neighbour moves `t` by at most 2. So the pure epsilon of
+//! the mechanism is at most the supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]`.
 
 use std::collections::BinaryHeap;
 
@@ -9,7 +9,7 @@ use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, HonestRatio, InverseS
 
 use super::search::golden_section;
 
-/// Error of the computed logarithms, generously, relative to a result that they add up to.
+/// Generous bound on the error of the computed logarithms, relative to the result that they add up to.
 const MARGIN: f64 = 1e-12;
 
 /// Computes Theorem 2, `epsilon'`, in terms of `S(x) = P[noise >= x / gamma]` and the density `f` per unit of `x`:
@@ -32,22 +32,23 @@ pub fn theorem_2(gamma: InverseScale, tau: HonestRatio) -> f64 {
 
 /// Returns `max over integers t of ln P[X >= t] / P[X >= t + 2]`.
 ///
-/// The maximum is at `t = 0` or `t = 1`. For `t <= -1` going one down makes the ratio `1 + (P_t + P_{t+1}) / P[X >= t +
-/// 2]` smaller, since the probabilities are symmetric and fall away from 0, and at `t = 0` it is at least that at `t =
-/// -1`. From `t = 1` on, `P[X >= t] / P[X >= t + 1]` does not rise: for `tau <= 1` the probabilities are log-convex
-/// there (sums of the log-convex negative binomial ones). Rounded up; for shapes up to 1.
+/// The maximum is at `t = 0` or `t = 1`. For `t <= -1`, decreasing `t` by 1 makes the ratio
+/// `1 + (P_t + P_{t+1}) / P[X >= t + 2]` smaller, because the probabilities are symmetric and fall away from 0; at
+/// `t = 0` the ratio is at least the ratio at `t = -1`. From `t = 1` on, `P[X >= t] / P[X >= t + 1]` does not rise,
+/// because for `tau <= 1` the probabilities are log-convex there (sums of the log-convex negative binomial ones). The
+/// result is rounded up and valid for shapes up to 1.
 pub(super) fn integer(noise: &DiscreteLaplace) -> f64 {
     let tails = noise.log_survivals(3);
     let worst = (tails[0] - tails[2]).max(tails[1] - tails[3]);
     worst * (1.0 + MARGIN) + 4.0 * f64::EPSILON
 }
 
-/// Returns the exact supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]` for a shape of at most 1. It lies in [-1, 0]
-/// (the paper's appendix A.2), where a grid and a golden section look for it.
+/// Returns the exact supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]` for a shape of at most 1. It is
+/// attained in [-1, 0] (the paper's appendix A.2), where a grid and a golden section search for it.
 #[must_use]
 pub fn log_sup_g(noise: &GeneralisedLaplace) -> f64 {
     let ratio = |t: f64| noise.log_survival(t) - noise.log_survival(t + 2.0);
-    // The cusp at 0 of shapes up to 1/2 wants points close to it.
+    // Shapes up to 1/2 have a cusp at 0, which needs points close to it.
     let grid =
         [0.0, -1e-9, -1e-6, -1e-4, -1e-3, -0.01, -0.05, -0.1, -0.2, -0.3, -0.4, -0.5, -0.6, -0.7, -0.8, -0.9, -1.0];
     let best = (0..grid.len()).max_by(|&i, &j| ratio(grid[i]).total_cmp(&ratio(grid[j]))).unwrap_or(0);
@@ -56,15 +57,15 @@ pub fn log_sup_g(noise: &GeneralisedLaplace) -> f64 {
 }
 
 /// Returns an upper bound of [`log_sup_g`] that is proved, not searched: `S` falls, so on `[a, b]` the ratio is at most
-/// `S(a) / S(b + 2)`. The interval of the largest bound is halved until that bound is within a few parts in a million of one
-/// that is attained; stopping earlier would be valid as well.
+/// `S(a) / S(b + 2)`. The interval of the largest bound is halved until that bound is within a few parts in a million
+/// of an attained ratio. Stopping earlier would also be valid.
 pub(super) fn log_sup_g_bound(noise: &LaplaceTable, gamma: f64) -> f64 {
-    /// Halvings; a bound of the last one is as valid.
+    /// Largest number of halvings; the bound after the last one is also valid.
     const MAX_HALVINGS: usize = 2_000;
     const CLOSE: f64 = 3e-6;
     let bound = |low: f64, high: f64| {
         let (above, below) = (noise.log_survival(low), noise.log_survival(high + 2.0));
-        // The table is right to two parts in 10^12.
+        // The table is accurate to two parts in 10^12.
         above - below + 4e-12 * (above.abs() + below.abs())
     };
     let mut found = f64::NEG_INFINITY;
@@ -78,7 +79,7 @@ pub(super) fn log_sup_g_bound(noise: &LaplaceTable, gamma: f64) -> f64 {
     for _ in 0..MAX_HALVINGS {
         let Some(Interval { bound, low, high }) = open.pop() else { break };
         let middle = 0.5 * (low + high);
-        // Closer to the cusp at 0 the table is rough.
+        // Closer to the cusp at 0, the table is not accurate.
         let narrow = high - low < 1e-12 / gamma || middle <= low || middle >= high;
         if narrow {
             return bound;
@@ -91,7 +92,7 @@ pub(super) fn log_sup_g_bound(noise: &LaplaceTable, gamma: f64) -> f64 {
     open.pop().map_or(f64::INFINITY, |interval| interval.bound)
 }
 
-/// An interval of places, by the bound of the ratio on it.
+/// An interval of places, ordered by the bound of the ratio on it.
 struct Interval {
     bound: f64,
     low: f64,

@@ -1,6 +1,7 @@
 //! Searches for a maximum.
 
-/// Returns the place and value of a maximum in [low, high], by golden section; the true one if there is only one.
+/// Returns the place and value of a maximum in [low, high], by golden section; it is the true maximum if there is only
+/// one.
 pub(super) fn golden_section(low: f64, high: f64, tolerance: f64, f: impl Fn(f64) -> f64) -> (f64, f64) {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
     let (mut low, mut high) = (low, high);
@@ -23,8 +24,8 @@ pub(super) fn golden_section(low: f64, high: f64, tolerance: f64, f: impl Fn(f64
     if fa >= fb { (a, fa) } else { (b, fb) }
 }
 
-/// Returns the largest value that Nelder and Mead's simplex finds from `start` with sides `step`; it stops where its values agree
-/// to one part in 10^11.
+/// Returns the largest value that Nelder and Mead's simplex finds from `start` with sides `step`. The search stops when
+/// the values agree to one part in 10^11.
 pub(super) fn simplex(start: [f64; 2], step: [f64; 2], rounds: usize, f: impl Fn([f64; 2]) -> f64) -> f64 {
     let mut points: Vec<([f64; 2], f64)> =
         [start, [start[0] + step[0], start[1]], [start[0], start[1] + step[1]]].map(|p| (p, f(p))).to_vec();

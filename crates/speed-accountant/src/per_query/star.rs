@@ -1,10 +1,11 @@
-//! `epsilon*`: fix the noise of all classes but the one that loses a vote and the one that gains it.
+//! `epsilon*`: fix the noise of all classes except the one that loses a vote and the one that gains it.
 //!
 //! Let class `a` lose a vote and `b` gain one, and let `m` be the best noisy count of the others (and of a threshold).
 //! The answer is `a` with probability `J(m - n_a, n_a - n_b)`, where `J(A, D) = P[r >= A and r' <= r + D]` for two
-//! classes' noise `r, r'`; at the neighbour with `J(A + 1, D - 2)`. So the loss at `a` is at most `epsilon* = sup over A,
-//! D of ln J(A, D) / J(A + 1, D - 2)`. At `b` the same holds with `d` and `d'` exchanged. At any other answer (and at "no
-//! answer") the ratio is at most `sup F(z) / F(z - 1)`, which is the limit `D -> infinity` of the supremum.
+//! classes' noise `r, r'`. At the neighbour it is `J(A + 1, D - 2)`. So the loss at `a` is at most
+//! `epsilon* = sup over A, D of ln J(A, D) / J(A + 1, D - 2)`. At `b` the same holds with the votes and the neighbour
+//! exchanged. At any other answer (and at "no answer") the ratio is at most `sup F(z) / F(z - 1)`, which is the limit
+//! `D -> infinity` of the supremum.
 
 use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable, Mechanism};
 
@@ -13,21 +14,22 @@ use crate::event::PrivacyEvent;
 use crate::memo::Memo;
 use crate::quadrature::{AnchoredPoint, Precision, half_line, interval};
 
-/// Beyond this inverse scale the lemma is as good, and probabilities underflow.
+/// Above this inverse scale the lemma is as good, and probabilities underflow.
 const MAX_SCALE: f64 = 8.0;
-/// Furthest `D` that is looked for, in units of `1/gamma`: by the search, and in the window of integers.
+/// Largest `D` considered, in units of `1/gamma`: by the search, and in the window of integers.
 const MAX_REACH: f64 = 45.0;
 const WINDOW: f64 = 38.0;
 
 /// Larger windows take too long.
 const MAX_WINDOW: i64 = 1_100;
 
-/// Returns the largest `ln J(A, D) / J(A + 1, D - 2)`, per query: over every place of a window for integer noise, where a
-/// search finds it for continuous noise (its supremum is the larger of it and `2 gamma`). `None` where it is not computed:
-/// for noise that is not Laplace, for inverse scales above 8, and for integers below about 0.035.
+/// Returns the largest `ln J(A, D) / J(A + 1, D - 2)` of one query: over every place of a window for integer noise, and
+/// as found by a search for continuous noise (where the supremum is the larger of this and `2 gamma`). Returns `None`
+/// if it is not computed: for noise that is not Laplace, for inverse scales above 8, and for integer noise with inverse
+/// scales below about 0.035.
 ///
-/// By itself it is no bound. With integer noise claims use it, and charge to delta what is outside the window; with
-/// continuous noise no claim does, and it says how far the proved
+/// By itself it is not a bound. Claims for integer noise use it and charge the places outside the window to delta. No
+/// claim for continuous noise uses it; there it shows how far the proved
 /// [`tight_per_query_epsilon`](super::tight_per_query_epsilon) can be above the least epsilon of one query.
 #[must_use]
 pub fn epsilon_star(event: &PrivacyEvent) -> Option<f64> {
@@ -41,7 +43,7 @@ pub fn epsilon_star(event: &PrivacyEvent) -> Option<f64> {
 
 fn continuous(noise: &LaplaceTable, gamma: f64) -> f64 {
     let ratio = |[a, u]: [f64; 2]| {
-        // D grows like e^|u|: it matters over many orders of magnitude.
+        // D grows like e^|u|, because it matters over many orders of magnitude.
         let d = u.sinh();
         log_j(noise, gamma, a, d) - log_j(noise, gamma, a + 1.0, d - 2.0)
     };
@@ -63,7 +65,7 @@ fn continuous(noise: &LaplaceTable, gamma: f64) -> f64 {
 /// Returns `ln J(a, d)`.
 fn log_j(noise: &LaplaceTable, gamma: f64, a: f64, d: f64) -> f64 {
     let density = |(point, weight): (AnchoredPoint, f64)| {
-        // What is so far out does not show even where `d` is at its end.
+        // Noise this far out does not matter even if `d` is at its end.
         let log_density = noise.log_density(point.from(0.0));
         if log_density < -3.0 * MAX_REACH {
             return 0.0;
@@ -85,18 +87,18 @@ fn log_j(noise: &LaplaceTable, gamma: f64, a: f64, d: f64) -> f64 {
     (sum + tail.filter(|(point, _)| point.offset * gamma < 2.5 * MAX_REACH).map(density).sum::<f64>()).ln()
 }
 
-/// An epsilon that one query keeps but for a probability of `beyond`.
+/// An epsilon that one query keeps, except for a probability of `beyond`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Within {
     /// The largest loss at any marks of the window.
     pub(crate) epsilon: f64,
-    /// At least `delta(e^epsilon)` of one query, in both directions: what marks outside the window may cost.
+    /// At least `delta(e^epsilon)` of one query, in both directions: a bound on the cost of marks outside the window.
     pub(crate) beyond: f64,
 }
 
-/// Computes [`epsilon_star`] of integer noise as a proved bound: every place of a window is evaluated, and what lies outside
-/// costs at most [`Within::beyond`], a part of delta (docs/privacy.md, "One query, without votes"). `None` where the window
-/// would be too large.
+/// Computes [`epsilon_star`] of integer noise as a proved bound: every place of a window is evaluated, and the places
+/// outside cost at most [`Within::beyond`], a part of delta (docs/privacy.md, "One query, without votes"). Returns
+/// `None` if the window would be too large.
 pub(crate) fn within(event: &PrivacyEvent) -> Option<Within> {
     static KNOWN: Memo<2, Within> = Memo::new();
     let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
@@ -105,8 +107,8 @@ pub(crate) fn within(event: &PrivacyEvent) -> Option<Within> {
     }
     Some(KNOWN.get_or([gamma.get(), event.tau().get()], || {
         let epsilon = integer(&DiscreteLaplace::of_class(gamma, event.tau()), gamma.get()) * (1.0 + 1e-10);
-        // Outside, one of the three answers is less likely than the difference of two classes' noise is to reach the
-        // window's end, and the other two lose no more than inside.
+        // Outside the window, one of the three answers is less likely than the event that the difference of two
+        // classes' noise reaches the window's end. The other two lose no more than inside.
         let difference = DiscreteLaplace::of_difference(gamma, event.tau());
         let beyond = 8.0 * difference.survival(furthest(gamma.get()) - 4) * (1.0 + epsilon.exp());
         Within { epsilon, beyond }
@@ -117,8 +119,8 @@ fn furthest(gamma: f64) -> i64 {
     (WINDOW / gamma).ceil() as i64
 }
 
-/// Returns the largest ratio at every integer place with `|A|` and `|D|` up to the furthest; at least `2 gamma`, the limit
-/// for `D` to minus infinity.
+/// Returns the largest ratio at every integer place with `|A|` and `|D|` up to the furthest; at least `2 gamma`, the
+/// limit as `D` goes to minus infinity.
 fn integer(noise: &DiscreteLaplace, gamma: f64) -> f64 {
     let furthest = furthest(gamma);
     let reach = 3 * furthest + 8;
@@ -127,8 +129,8 @@ fn integer(noise: &DiscreteLaplace, gamma: f64) -> f64 {
     let pmf: Vec<f64> = (-reach..=reach).map(|k| lattice.log_pmf(k).exp()).collect();
     let below: Vec<f64> = (-reach..=reach).map(|k| lattice.log_survival(-k).exp()).collect();
     let at = |values: &[f64], k: i64| values[(k + reach).clamp(0, 2 * reach) as usize];
-    // J(., d) and J(., d - 2) from the right: the largest ratio over all A for one D. Sums start so far out that what
-    // they leave out does not show at the places compared.
+    // J(., d) and J(., d - 2) from the right: the largest ratio over all A for one D. Sums start so far out that the
+    // terms left out do not matter at the places compared.
     let ratio = |d: i64| {
         let (mut here, mut next, mut best) = (0.0f64, 0.0f64, 0.0f64);
         for a in (-furthest..=2 * furthest).rev() {

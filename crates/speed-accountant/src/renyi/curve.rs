@@ -1,4 +1,4 @@
-//! Rényi curves of the noise that has no pure epsilon.
+//! Rényi curves of noise without a pure epsilon.
 
 use speed_mechanism::{HonestRatio, Mechanism, NoiseDeviation};
 
@@ -6,7 +6,7 @@ use super::gaussian::gaussian_rdp;
 use super::skellam::SkellamCurve;
 use crate::event::PrivacyEvent;
 
-/// Rényi divergence of one query, whatever the votes are, as a function of the order.
+/// Data-independent Rényi divergence of one query, as a function of the order.
 pub(crate) enum RenyiCurve {
     Gaussian { sigma: NoiseDeviation, tau: HonestRatio },
     Skellam(Box<SkellamCurve>),

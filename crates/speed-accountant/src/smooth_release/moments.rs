@@ -11,14 +11,14 @@ use crate::sound::{at_least_zero, larger};
 use crate::three_answers::Envelope;
 use speed_mechanism::Mechanism;
 
-/// The moments of all rows as a function of the number of teachers that changed.
+/// The moments of all rows as a function of the number of changed teachers.
 pub(super) struct SmoothMoments<'a> {
     pairs: Pairs,
     moments: MomentBound,
     envelope: Option<&'a Envelope>,
     rows: Vec<(&'a Gaps, f64)>,
     order: f64,
-    /// Orders at which Theorem 6 is evaluated; they may not depend on q.
+    /// Orders at which Theorem 6 is evaluated; they must not depend on q.
     second_orders: Vec<f64>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> SmoothMoments<'a> {
             *distinct.entry(row).or_insert(0.0) += 1.0;
         }
         let mut rows: Vec<(&Gaps, f64)> = distinct.into_iter().collect();
-        // One order of summation for one multiset of rows.
+        // The order of summation depends only on the multiset of rows.
         rows.sort_by(|a, b| (a.0.winner, &a.0.gaps).cmp(&(b.0.winner, &b.0.gaps)));
         let pairs = Pairs::exact(&judged, &rows.iter().map(|(gaps, _)| (*gaps).clone()).collect::<Vec<_>>());
         let second_orders = match judged.mechanism() {
@@ -51,7 +51,7 @@ impl<'a> SmoothMoments<'a> {
         Self { pairs, moments, envelope, rows, order, second_orders }
     }
 
-    /// Returns the moment of one query whatever the votes are.
+    /// Returns the data-independent moment of one query.
     pub(super) fn without_votes(&self) -> f64 {
         let of_envelope = self.envelope.map_or(f64::INFINITY, |envelope| envelope.largest().ln_1p());
         self.moments.without_votes(self.order).min(of_envelope)
@@ -63,7 +63,7 @@ impl<'a> SmoothMoments<'a> {
         let largest_sum = at_least_zero(self.rows.iter().map(|(_, times)| times).sum::<f64>() * self.without_votes());
         let mut largest = f64::NEG_INFINITY;
         for t in 0..=furthest {
-            // From here on even the worst case is no more than what was found.
+            // From here on, even the worst case is at most the largest value found.
             if largest_sum.ln() - beta * (t as f64) <= largest {
                 break;
             }
@@ -72,14 +72,14 @@ impl<'a> SmoothMoments<'a> {
         largest
     }
 
-    /// Returns the sum of moments where `t` teachers changed.
+    /// Returns the sum of moments if `t` teachers changed.
     fn sum(&self, t: i64) -> f64 {
         self.rows.iter().map(|(gaps, times)| times * self.moment(gaps, t)).sum()
     }
 
     fn moment(&self, gaps: &Gaps, t: i64) -> f64 {
         let without = self.without_votes();
-        // Once another class may be ahead nothing is known.
+        // Once another class may be ahead, only the data-independent moment holds.
         if gaps.gaps.first().is_none_or(|&gap| gap < 2 * t) {
             return without;
         }
@@ -109,13 +109,13 @@ mod tests {
         SmoothMoments::new(case, 3, &gaps, order, envelope.as_ref()).log_bound(beta)
     }
 
-    /// Noise of all others missing, or known.
+    /// The noise of all other teachers is missing, or known.
     fn both_cases(event: PrivacyEvent) -> [NoiseCase; 2] {
         let known = HonestRatio::new(1.0 - event.tau().get()).expect("a ratio");
         [OtherNoise::Missing, OtherNoise::Known(known)].map(|others| NoiseCase { event, others })
     }
 
-    /// All rows in which one vote moves, and the row itself.
+    /// Lists the row itself and all rows in which one vote moves.
     fn moves(row: &[u32]) -> Vec<Vec<u32>> {
         let mut all = vec![row.to_vec()];
         for from in (0..row.len()).filter(|&k| row[k] > 0) {

@@ -1,4 +1,4 @@
-//! The largest moment of the three answers given a bound of how likely another answer than the likeliest is.
+//! The largest moment of the three answers given a bound on the probability of any answer other than the likeliest.
 
 use super::profile::ThreeAnswers;
 use super::rows::for_each_row;
@@ -9,12 +9,12 @@ const BUCKETS: f64 = 40.0;
 /// Factors of ten below 1 that have buckets.
 const DECADES: f64 = 11.0;
 
-/// A rising concave function of `q`: at least the excess over 1 of the moment of one query, in both directions, where an
-/// answer other than one given has at most that probability at the votes and at the neighbour. It holds on average as well,
-/// so also with known noise, `q` being the probability with all noise unknown.
+/// An increasing concave function of `q`: at least the excess over 1 of the moment of one query, in both directions, if
+/// any answer other than a given one has at most the probability `q` at the votes and at the neighbour. It also holds
+/// on average, so also with known noise, where `q` is the probability with all noise unknown.
 #[derive(Clone, Debug)]
 pub(crate) struct Envelope {
-    /// Rising places `(q, excess)`, from 0 to 1.
+    /// Places `(q, excess)` in increasing order, from 0 to 1.
     corners: Vec<(f64, f64)>,
     /// Error of `q` at marks beyond the plane.
     tail: f64,
@@ -24,7 +24,7 @@ impl Envelope {
     /// Computes the excess over 1 of the moment of order `l` as a function of `q`.
     pub(crate) fn new(three: &ThreeAnswers, l: f64) -> Self {
         let count = (BUCKETS * DECADES) as usize;
-        // The first is of everything below the others.
+        // The first bucket is for everything below the others.
         let mut largest = vec![0.0f64; count + 1];
         let lattice = three.noise.lattice(three.reach as usize + 4);
         let mut raise = |likeliest: f64, excess: f64| {
@@ -43,7 +43,7 @@ impl Envelope {
                     let (here, moved) = (row[b], above[b - 1]);
                     likeliest = likeliest.max(here);
                     likeliest_back = likeliest_back.max(moved);
-                    // What is so unlikely is in the allowance.
+                    // The allowance covers such unlikely answers.
                     if here > 1e-280 && moved > 1e-280 {
                         let log_ratio = (here / moved).ln();
                         there += here * (l * log_ratio).exp_m1();
@@ -54,7 +54,8 @@ impl Envelope {
                 raise(likeliest_back, back);
             }
         });
-        // p^{l+1} / p'^l moves by at most (2 l + 1) e^{epsilon (l + 1)} times what p and p' move by; three answers.
+        // p^{l+1} / p'^l changes by at most (2 l + 1) e^{epsilon (l + 1)} times the change of p and p'; there are three
+        // answers.
         let allowance = 3.0 * (2.0 * l + 1.0) * (three.epsilon * (l + 1.0)).exp() * three.tail;
         let lower_end = |bucket: usize| 10f64.powf((bucket as f64 - 1.0) / BUCKETS - DECADES);
         let mut points: Vec<(f64, f64)> = vec![(0.0, largest[0] + allowance)];
@@ -76,13 +77,13 @@ impl Envelope {
         }
     }
 
-    /// Returns the largest excess, whatever `q` is.
+    /// Returns the largest excess over all `q`.
     pub(crate) fn largest(&self) -> f64 {
         self.corners.last().map_or(f64::INFINITY, |corner| corner.1)
     }
 }
 
-/// Returns the corners of the least concave rising function above points with rising places.
+/// Returns the corners of the least concave increasing function above points with increasing places.
 fn concave_hull(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut hull: Vec<(f64, f64)> = Vec::new();
     for &(place, value) in points {

@@ -8,34 +8,36 @@ use super::rows::{Row, for_each_row};
 use crate::composition::{PrivacyLossDistribution, PrivacyProfile};
 use crate::event::PrivacyEvent;
 
-/// Noise beyond this many times `1/gamma` is beyond the plane.
+/// Noise beyond this multiple of `1/gamma` is beyond the plane.
 const CUT: f64 = 25.0;
-/// Planes of less than this inverse scale take too long.
+/// Planes for a smaller inverse scale take too long.
 pub(crate) const MIN_SCALE_OF_THREE_ANSWERS: f64 = 0.01;
-/// Losses from 0 to the epsilon of one query.
+/// Steps of the grid of losses from 0 to the epsilon of one query.
 const STEPS: usize = 64;
-/// Error of the recurrences of a row, sums of some thousands of positive terms, relative to 1.
+/// Error of the recurrences of a row (sums of some thousands of positive terms), relative to 1.
 const ROUNDING: f64 = 1e-12;
-/// Above this epsilon of one query `e^epsilon` is too large to be followed.
+/// Above this epsilon of one query, `e^epsilon` is too large to compute with.
 const MAX_EPSILON: f64 = 300.0;
-/// Marks on each side of a block that is looked at as one.
+/// Marks on each side of a block that is bounded as one.
 const SIDE: usize = 8;
-/// Step between the marks that are looked at first.
+/// Step between the marks that are evaluated first.
 const SAMPLED: usize = 12;
 
-/// One query of integer Laplace noise, whatever the votes are.
+/// One query with integer Laplace noise, for any votes.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreeAnswers {
     pub(super) noise: DiscreteLaplace,
     pub(super) reach: i64,
     /// Pure epsilon of one query, proved without the plane.
     pub(super) epsilon: f64,
-    /// The largest amount by which probabilities may differ from those at the nearest mark of the plane, or be off.
+    /// Bound on the difference of probabilities from the probabilities at the nearest mark of the plane, including
+    /// rounding errors.
     pub(super) tail: f64,
 }
 
 impl ThreeAnswers {
-    /// Creates it for integer Laplace noise, if the plane is not too large; `epsilon` is a proved pure epsilon of one query.
+    /// Creates the query for integer Laplace noise, if the plane is not too large; `epsilon` is a proved pure epsilon
+    /// of one query.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64) -> Option<Self> {
         let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
         let reach = (CUT / gamma.get()).ceil() as i64 + 6;
@@ -43,26 +45,28 @@ impl ThreeAnswers {
             return None;
         }
         let noise = DiscreteLaplace::of_class(gamma, event.tau());
-        // Far out on the losing side a mark is hardly ever reached, far out on the winning side one of the two always is:
-        // there only the difference of the marks matters. Each of two marks, at the votes and at the neighbour, and as
-        // much again for where the recurrences begin.
+        // Far out on the losing side, a mark is hardly ever reached. Far out on the winning side, one of the two always
+        // is, so only the difference of the marks matters. The tail counts for each of two marks, at the votes and at
+        // the neighbour, and the same again for the start of the recurrences.
         let tail = 4.0 * noise.survival(reach - 1) + ROUNDING;
         Some(Self { noise, reach, epsilon, tail })
     }
 
-    /// Returns the distribution of the privacy loss that dominates one query, from the votes to any neighbour's and back.
+    /// Returns the distribution of the privacy loss that dominates one query, from the votes to any neighbour's and
+    /// back.
     pub(crate) fn losses(&self) -> PrivacyLossDistribution {
         self.profile(self.epsilon / STEPS as f64, STEPS).connect()
     }
 
-    /// Returns the profile on a grid. `step half` must be at least the pure epsilon, or the profile is that of its ends.
+    /// Returns the profile on a grid. `step half` must be at least the pure epsilon; otherwise the profile is bounded
+    /// by its ends.
     pub(crate) fn profile(&self, step: f64, half: usize) -> PrivacyProfile {
-        // At alpha from 1 on; below 1 the three answers the other way round say the same: delta(alpha) is alpha delta'(1 /
-        // alpha) + 1 - alpha.
+        // Only alpha of at least 1 is computed. Below 1 the reversed three answers give the same: delta(alpha) is alpha
+        // delta'(1 / alpha) + 1 - alpha.
         let alphas: Vec<f64> = (0..=half).map(|j| (j as f64 * step).exp()).collect();
         let mut most = vec![0.0f64; alphas.len()];
         let lattice = self.noise.lattice(self.reach as usize + 4);
-        // Marks far from each other first, so that little is left to look at among those between them.
+        // Marks far from each other come first, so that few marks between them need evaluation.
         for_each_row(&lattice, self.reach, |mark, row, above| {
             if mark.rem_euclid(SAMPLED as i64) == 0 {
                 for b in (1..row.0[0].len() - 1).step_by(SAMPLED) {
@@ -101,17 +105,17 @@ impl ThreeAnswers {
     }
 }
 
-/// A rectangle of marks: all rows of a band but the first, and columns of the tables.
+/// A rectangle of marks: all rows of a band except the first, and columns of the tables.
 struct Block {
     rows: usize,
     columns: Range<usize>,
 }
 
-/// The largest probability and the least ratio to it of the other pair's, per answer and direction, in a [`Block`].
+/// The largest probability and the least ratio of its counterpart to it, per answer and direction, in a [`Block`].
 struct Bounds([[(f64, f64); 3]; 2]);
 
 impl Block {
-    /// Pairs of probabilities of answer `i`: at `(A, B)` and `(A + 1, B - 1)`.
+    /// Returns the pairs of probabilities of answer `i`: at `(A, B)` and `(A + 1, B - 1)`.
     fn pairs<'a>(&self, band: &'a [&Row], row: usize, i: usize) -> (&'a [f64], &'a [f64]) {
         let there = self.columns.start - 1..self.columns.end - 1;
         (&band[row].0[i][self.columns.clone()], &band[row - 1].0[i][there])
@@ -125,7 +129,7 @@ impl Block {
                 for (&p, &q) in here.iter().zip(there) {
                     for (bound, (p, q)) in bounds.0.iter_mut().zip([(p, q), (q, p)]) {
                         let (most, ratio) = &mut bound[i];
-                        // Where nothing is left of a probability its ratio is not known.
+                        // If a probability underflows, its ratio is not known.
                         let found = if p > f64::MIN_POSITIVE { q / p } else { 0.0 };
                         *most = if p > *most { p } else { *most };
                         *ratio = if found < *ratio { found } else { *ratio };
@@ -136,7 +140,7 @@ impl Block {
         bounds
     }
 
-    /// Raises `most` to the largest `sum over answers of (P - alpha P')_+`, in both directions, at those places that are
+    /// Raises `most` to the largest `sum over answers of (P - alpha P')_+`, in both directions, at the places that are
     /// worth it.
     fn raise(&self, band: &[&Row], alphas: &[f64], most: &mut [f64], worth: impl Fn((f64, f64)) -> bool) {
         let lose = |p: f64, q: f64, alpha: f64| {

@@ -1,15 +1,17 @@
-//! Probabilities of the three answers by recurrences of positive terms, one row of the plane after the other.
+//! Probabilities of the three answers by recurrences of positive terms, row by row.
 
 use speed_mechanism::Lattice;
 
-/// The probabilities at one mark `A`: of `a`, of `b` and of neither, each for marks `B` from `-reach - 1` to `reach + 1`.
+/// The probabilities of `a`, of `b` and of neither at one mark `A`, each for marks `B` from `-reach - 1` to
+/// `reach + 1`.
 #[derive(Clone, Debug)]
 pub(crate) struct Row(pub(crate) [Vec<f64>; 3]);
 
-/// Hands out every row `A` from `reach` down to `-reach - 1`, together with the one above it, `A + 1`. Of both passing their
-/// marks by the same, `a` wins.
+/// Visits every row `A` from `reach` down to `-reach - 1`, together with the row above it, `A + 1`. If both classes
+/// pass their marks by the same amount, `a` wins.
 ///
-/// Beyond `reach + 1` a class never reaches its mark; that moves probabilities by at most the tail of the noise there.
+/// Beyond `reach + 1` a class never reaches its mark; this changes probabilities by at most the tail of the noise
+/// there.
 pub(crate) fn for_each_row(noise: &Lattice, reach: i64, mut visit: impl FnMut(i64, &Row, &Row)) {
     let edge = reach + 1;
     let width = (2 * edge + 1) as usize;
@@ -22,7 +24,7 @@ pub(crate) fn for_each_row(noise: &Lattice, reach: i64, mut visit: impl FnMut(i6
         let mut row = Row([0, 1, 2].map(|_| vec![0.0; width]));
         let [first, second, neither] = &mut row.0;
         for b in 0..width {
-            // Both marks one higher.
+            // The probabilities with both marks one higher.
             let (next_first, next_second) = match above {
                 Some(Row([first, second, _])) if b + 1 < width => (first[b + 1], second[b + 1]),
                 Some(_) => (survival[a + 1], 0.0),

@@ -1,6 +1,7 @@
 //! Distributions of the answer by sums over every value of the noise.
 
-/// Probabilities of `A - B` at `-reach..=reach`, `A` and `B` negative binomial of shape `shape`, by convolution.
+/// Computes the probabilities of `A - B` at `-reach..=reach`, where `A` and `B` are negative binomial of shape `shape`,
+/// by convolution.
 pub(crate) fn pmf(gamma: f64, shape: f64, reach: i64) -> Vec<f64> {
     let p = (-gamma).exp();
     let terms = (60.0 / gamma) as usize + reach as usize;
@@ -14,7 +15,8 @@ pub(crate) fn pmf(gamma: f64, shape: f64, reach: i64) -> Vec<f64> {
     (-reach..=reach).map(|k| half[k.unsigned_abs() as usize]).collect()
 }
 
-/// Probabilities of every answer, "no answer" last, over all values of the noise; ties go to the lowest class.
+/// Computes the probability of every answer, with "no answer" last, over all values of the noise. Ties go to the lowest
+/// class.
 pub(crate) fn answers(counts: &[i64], pmf: &[f64], threshold: Option<i64>) -> Vec<f64> {
     let reach = (pmf.len() / 2) as i64;
     let mut answers = vec![0.0; counts.len() + 1];
@@ -31,7 +33,7 @@ pub(crate) fn answers(counts: &[i64], pmf: &[f64], threshold: Option<i64>) -> Ve
     }
 }
 
-/// All ways to distribute votes.
+/// Lists all ways to distribute votes.
 pub(crate) fn histograms(classes: usize, votes: i64) -> Vec<Vec<i64>> {
     if classes == 1 {
         return vec![vec![votes]];
@@ -59,7 +61,7 @@ pub(crate) fn neighbours(counts: &[i64]) -> Vec<Vec<i64>> {
     all
 }
 
-/// The least delta of `queries` times the same pair of distributions: over all counts of answers.
+/// Computes the least delta of `queries` copies of the same pair of distributions, by a sum over all counts of answers.
 pub(crate) fn delta_of(here: &[f64], there: &[f64], queries: usize, epsilon: f64) -> f64 {
     fn walk(here: &[f64], there: &[f64], left: usize, log_ways: f64, logs: (f64, f64), epsilon: f64) -> f64 {
         if here.len() == 1 {
@@ -79,7 +81,7 @@ pub(crate) fn delta_of(here: &[f64], there: &[f64], queries: usize, epsilon: f64
     walk(here, there, queries, 0.0, (0.0, 0.0), epsilon)
 }
 
-/// `sum p^{l+1} / p'^l`, in logarithms.
+/// Computes the logarithm of `sum p^{l+1} / p'^l`.
 pub(crate) fn exact_moment(here: &[f64], there: &[f64], l: f64) -> f64 {
     let pairs = here.iter().zip(there).filter(|(p, _)| **p > 0.0);
     pairs.map(|(p, p_there)| p * (p / p_there).powf(l)).sum::<f64>().ln()

@@ -1,5 +1,6 @@
-//! Every bound against the privacy loss itself, by brute force: small ensembles, every vote, every neighbour, every value
-//! of the noise. Nothing here uses the crate's probabilities but for the continuous tails, which have their own tests.
+//! Compares every bound with the privacy loss itself, by brute force: small ensembles, every vote, every neighbour,
+//! every value of the noise. Nothing here uses the crate's probabilities except the continuous tails, which have their
+//! own tests.
 
 mod brute_force;
 
@@ -15,7 +16,7 @@ use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTabl
 
 use brute_force::{answers, delta_of, exact_moment, histograms, neighbours, pmf};
 
-/// Error of sums over noise, and of roundings.
+/// Error of sums over noise and of rounding.
 const SLACK: f64 = 1e-9;
 
 fn event(gamma: f64, tau: f64, threshold: Option<i64>) -> PrivacyEvent {
@@ -31,7 +32,7 @@ fn votes(counts: &[i64]) -> Vec<u32> {
     counts.iter().map(|&count| count as u32).collect()
 }
 
-/// Every bound that is called valid, for all votes of an ensemble.
+/// Checks every bound that is documented as valid, for all votes of an ensemble.
 fn check_ensemble(gamma: f64, tau: f64, classes: usize, teachers: i64, threshold: Option<i64>, queries: &[usize]) {
     let reach = (32.0 / gamma) as i64;
     let noise = pmf(gamma, tau, reach);
@@ -128,7 +129,7 @@ fn a_threshold_costs_no_more() {
     }
 }
 
-/// Two classes where the adversary knows a part of the noise: differences of two classes' noise, by enumeration.
+/// Two classes if the adversary knows a part of the noise: differences of two classes' noise, by enumeration.
 struct KnownNoise {
     reach: i64,
     /// `P[secret >= k]` for `k = reach, reach - 1, ...`.
@@ -138,7 +139,7 @@ struct KnownNoise {
 
 impl KnownNoise {
     fn new(gamma: f64, tau: f64) -> Self {
-        // Tails are needed far beyond the known noise: their ratio is the loss.
+        // Tails are needed far beyond the known noise, because their ratio is the loss.
         let (reach, furthest) = ((130.0 / gamma) as i64, (36.0 / gamma) as i64);
         let secret = pmf(gamma, 2.0 * tau, reach);
         let suffix = secret
@@ -152,7 +153,8 @@ impl KnownNoise {
         Self { reach, suffix, known: pmf(gamma, 2.0 * (1.0 - tau), furthest) }
     }
 
-    /// Probabilities of the first and second class at this lead of the first, known noise included; the first wins ties.
+    /// Returns the probabilities of the first and second class at this lead of the first, including known noise. The
+    /// first class wins ties.
     fn both(&self, lead: i64) -> [f64; 2] {
         let wins = |lead: i64| self.suffix[(self.reach + lead).clamp(0, 2 * self.reach) as usize];
         [wins(lead), wins(-lead - 1)]
@@ -175,7 +177,7 @@ fn known_noise_is_covered_by_the_collusion_bound() {
             let epsilon = tight_per_query_epsilon(&event, 2);
             for gap in [0, 1, 2, 5, 12, 30, 60] {
                 let row = [200 + gap, 200];
-                // At the neighbour the gap is two votes less.
+                // At the neighbour, the gap is two votes smaller.
                 let worst = [200 + gap, 202];
                 let log_q = q_pairs(&votes(&row), &all).expect("votes").ln();
                 let log_q_back = if gap >= 2 { q_pairs(&votes(&worst), &all).expect("votes").ln() } else { 0.0 };
@@ -195,7 +197,8 @@ fn known_noise_is_covered_by_the_collusion_bound() {
     }
 }
 
-/// Probabilities of every answer, "no answer" last, ties to the lowest class, by sums over the winning count.
+/// Computes the probability of every answer, with "no answer" last, by sums over the winning count. Ties go to the
+/// lowest class.
 fn probabilities(counts: &[i64], pmf: &[f64], threshold: Option<i64>) -> Vec<f64> {
     let reach = (pmf.len() / 2) as i64;
     let below: Vec<f64> = pmf
@@ -224,8 +227,8 @@ fn probabilities(counts: &[i64], pmf: &[f64], threshold: Option<i64>) -> Vec<f64
 
 #[test]
 fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
-    // What the adversary sees is the answer and the known noise c: the moment of the pair is the mean over c. Every claim at
-    // these votes must be at least what the true moment of its own order gives.
+    // The adversary sees the answer and the known noise c, so the moment of the pair is the mean over c. Every claim at
+    // these votes must be at least the epsilon from the true moment of the claim's order.
     let delta = 1e-5;
     for (gamma, tau, threshold) in
         [(0.7, 0.6, None), (1.2, 0.8, None), (1.0, 0.3, None), (1.0, 0.6, Some(5)), (0.8, 0.7, Some(9))]
@@ -278,7 +281,7 @@ fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
 
 #[test]
 fn the_exact_mixture_is_attained_for_two_classes() {
-    // With two classes there is nobody else to reveal: the claim is the true moment, up to its allowance.
+    // With two classes, there is no other count to reveal, so the claim is the true moment up to its allowance.
     let (gamma, tau, delta) = (0.5, 0.7, 1e-5);
     let truth = KnownNoise::new(gamma, tau);
     let accountant = Accountant::new(event(gamma, tau, None), Delta::new(delta).expect("a delta"));
@@ -313,7 +316,7 @@ impl ContinuousKnownNoise {
         let scale = InverseScale::new(gamma).expect("a scale");
         let noise = |shape: f64| LaplaceTable::new(GeneralisedLaplace::new(scale, shape).expect("a shape"));
         let known = noise(2.0 * (1.0 - tau));
-        // The known part has a cusp at zero: c = t^3.
+        // The known part has a cusp at zero, so c = t^3.
         let (steps, last) = (3_000, (60.0 / gamma).cbrt());
         let nodes = (-steps..steps).map(|i| (f64::from(i) + 0.5) / f64::from(steps) * last).map(|t| {
             let c = t.powi(3);
@@ -331,7 +334,8 @@ impl ContinuousKnownNoise {
 
 #[test]
 fn a_tight_epsilon_with_the_raw_q_claims_too_little_under_collusion() {
-    // The design note's case: tau = 0.7, a gap of 60 votes that grows by two, order 8, epsilon* of three classes and more.
+    // The design note's case: tau = 0.7, a gap of 60 votes that grows by two, order 8, epsilon* of three classes and
+    // more.
     let (gamma, tau, l) = (0.1, 0.7, 8.0);
     let truth = ContinuousKnownNoise::new(gamma, tau).moment(60.0, 2.0, l);
     let scale = InverseScale::new(gamma).expect("a scale");
@@ -342,7 +346,7 @@ fn a_tight_epsilon_with_the_raw_q_claims_too_little_under_collusion() {
     let claimed = outcome_moment(star, log_q, l);
     assert!((truth - 0.009_695).abs() < 5e-7 && (claimed - 0.007_188).abs() < 5e-7, "{truth} and {claimed}");
     assert!(truth > claimed);
-    // The paper's own formula holds there: its epsilon and its q are loose enough.
+    // The paper's own formula holds there, because its epsilon and its q are loose enough.
     let paper = moment(per_query_epsilon(&dropout), q(&row, &dropout).expect("votes").ln(), 8);
     assert!(truth <= paper, "{truth} above the paper's {paper}");
     // So does the collusion bound, by construction.
@@ -353,8 +357,9 @@ fn a_tight_epsilon_with_the_raw_q_claims_too_little_under_collusion() {
 
 #[test]
 fn the_paper_s_numbers_hold_thanks_to_their_slack() {
-    // Theorem 3 with Theorem 2's epsilon and Proposition 4's q at the raw votes, where the argument fails for known noise:
-    // the value is still above the exact loss of two classes at the scale, ratios and orders of the paper's tables.
+    // Theorem 3 with Theorem 2's epsilon and Proposition 4's q at the raw votes, where the argument fails for known
+    // noise. The value is still above the exact loss of two classes at the scale, ratios and orders of the paper's
+    // tables.
     let gamma = 0.1;
     let scale = InverseScale::new(gamma).expect("a scale");
     for tau in [0.9, 0.7] {

@@ -1,12 +1,12 @@
-//! The least epsilon of composed privacy losses at a delta, from below.
+//! Lower bounds of the least epsilon of composed privacy losses at a delta.
 
 use std::sync::OnceLock;
 
-/// Relative allowance for rounding in sums, to the side that makes epsilon smaller.
+/// Relative allowance for rounding in sums, in the direction that makes epsilon smaller.
 const ROUNDING: f64 = 1e-10;
-/// Outcomes less likely than `e^-NEGLIGIBLE` delta in all are left out.
+/// Outcomes that together are less likely than `e^-NEGLIGIBLE` delta are left out.
 const NEGLIGIBLE: f64 = 32.0;
-/// More outcomes of all runs together are not enumerated.
+/// The largest number of outcomes, over all runs, that are enumerated.
 const MAX_OUTCOMES: usize = 300_000;
 
 /// One outcome: the logarithm of its probability, and its privacy loss.
@@ -16,20 +16,20 @@ pub(crate) struct Outcome {
     pub(crate) loss: f64,
 }
 
-/// Outcomes of a query at two neighbouring sets of votes, from logarithms of their probabilities.
+/// Lists the outcomes of a query at two neighbouring sets of votes, from the logarithms of their probabilities.
 pub(crate) fn outcomes(here: &[f64], there: &[f64]) -> Vec<Outcome> {
     let possible = here.iter().zip(there).filter(|(here, _)| **here > f64::NEG_INFINITY);
     possible.map(|(&log_p, &log_there)| Outcome { log_p, loss: log_p - log_there }).collect()
 }
 
-/// Runs of independent queries, each with a distribution of its loss: all outcomes of the whole, as a product of lists.
+/// All outcomes of runs of independent queries, each with a distribution of its loss, as a product of lists.
 pub(crate) struct Losses {
     lists: Vec<Vec<Outcome>>,
     log_delta: f64,
 }
 
 impl Losses {
-    /// Each run `times` times; `None` if these are too many outcomes to enumerate.
+    /// Composes each query `times` times. Returns `None` if there are too many outcomes to enumerate.
     pub(crate) fn new(runs: &[(Vec<Outcome>, usize)], log_delta: f64) -> Option<Self> {
         let sizes = runs.iter().map(|(query, times)| ways(query.len(), *times));
         if sizes.clone().any(|size| size > MAX_OUTCOMES as f64) {
@@ -42,7 +42,7 @@ impl Losses {
         (all <= MAX_OUTCOMES).then_some(Self { lists, log_delta })
     }
 
-    /// Of one list of outcomes of the whole.
+    /// Creates the losses from one list of outcomes of the composition.
     pub(crate) fn of(outcomes: Vec<Outcome>, log_delta: f64) -> Self {
         Self { lists: vec![likely(outcomes, log_delta)], log_delta }
     }
@@ -52,14 +52,15 @@ impl Losses {
         self.excess(epsilon).0 > 1.0 + ROUNDING
     }
 
-    /// `delta(epsilon) / delta`, and by how much it falls with epsilon.
+    /// Returns `delta(epsilon) / delta`, and its rate of decrease with epsilon.
     fn excess(&self, epsilon: f64) -> (f64, f64) {
         let mut sum = (0.0, 0.0);
         walk(&self.lists, 1.0, epsilon, self.log_delta, &mut sum);
         sum
     }
 
-    /// The least epsilon of all, or `least` if that is larger. Never above the exact value but for rounding.
+    /// Returns the least epsilon of the composition, or `least` if that is larger. It is never above the exact value
+    /// except for rounding.
     pub(crate) fn least_epsilon(&self, least: f64) -> f64 {
         let largest: f64 = self.lists.iter().map(|list| list.first().map_or(0.0, |first| first.loss)).sum();
         let (mut low, mut high) = (least, largest);
@@ -81,7 +82,7 @@ impl Losses {
             if high - low <= 1e-12 * high {
                 break;
             }
-            // Newton's method on the logarithm, and halving where it leads nowhere.
+            // Newton's method on the logarithm, and halving if it makes no progress.
             let newton = next + log * value / slope;
             let aimed = newton - 1e-11 * newton.abs();
             next = if step % 4 != 3 && aimed > low && aimed < high { aimed } else { 0.5 * (low + high) };
@@ -105,7 +106,8 @@ fn walk(lists: &[Vec<Outcome>], weight: f64, epsilon: f64, log_scale: f64, sum: 
     }
 }
 
-/// Without those that are too unlikely to matter, the largest losses first. Leaving any out makes delta smaller.
+/// Removes the outcomes that are too unlikely to matter and sorts by decreasing loss. Leaving any out makes delta
+/// smaller.
 fn likely(mut outcomes: Vec<Outcome>, log_delta: f64) -> Vec<Outcome> {
     let least = log_delta - NEGLIGIBLE - (outcomes.len() as f64).ln();
     outcomes.retain(|outcome| outcome.log_p > least);
@@ -113,12 +115,12 @@ fn likely(mut outcomes: Vec<Outcome>, log_delta: f64) -> Vec<Outcome> {
     outcomes
 }
 
-/// Counts the outcomes of `times` queries with this number of answers, whatever their order.
+/// Counts the outcomes of `times` queries with this number of answers, regardless of order.
 fn ways(answers: usize, times: usize) -> f64 {
     (1..answers).map(|i| (times + i) as f64 / i as f64).product()
 }
 
-/// All outcomes of `times` equal queries, whatever their order.
+/// Lists all outcomes of `times` equal queries, regardless of order.
 fn repeated(query: &[Outcome], times: usize) -> Vec<Outcome> {
     if times == 1 {
         return query.to_vec();
@@ -143,11 +145,11 @@ fn distribute(query: &[Outcome], left: usize, so_far: Outcome, all: &mut Vec<Out
     }
 }
 
-/// `ln n!`.
+/// Returns `ln n!`.
 pub(crate) fn log_factorial(n: usize) -> f64 {
     static TABLE: OnceLock<Vec<f64>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
-        // Sums that carry what they lose.
+        // Compensated sums: rounding errors are carried along.
         let (mut sum, mut lost) = (0.0f64, 0.0f64);
         let mut table = vec![0.0];
         for n in 1..=20_000 {

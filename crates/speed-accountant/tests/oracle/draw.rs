@@ -6,7 +6,7 @@ use crate::case::{Case, Kind};
 use crate::random::Random;
 use crate::tails::NoiseKind;
 
-/// A random case of this kind.
+/// Draws a random case of this kind.
 pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
     let noise = match kind {
         Kind::OtherNoise => random.choose(&[NoiseKind::Laplace, NoiseKind::Gaussian, NoiseKind::Skellam]),
@@ -66,7 +66,7 @@ pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
     case.with_settings(random)
 }
 
-/// Inverse scale of Laplace noise, or the deviation of other noise.
+/// Draws the inverse scale of Laplace noise, or the deviation of other noise.
 fn scale(kind: Kind, noise: NoiseKind, random: &mut Random) -> f64 {
     match kind {
         Kind::OtherNoise if noise == NoiseKind::Laplace => random.log_uniform(1e-2, 30.0),
@@ -83,7 +83,7 @@ fn number_of_teachers(kind: Kind, up_to: bool, random: &mut Random) -> i64 {
         Kind::ManyCollusion => random.within(2, 12),
         Kind::ManyDropout | Kind::ManyDropoutUpTo if random.chance(0.7) => random.within(1, 12),
         Kind::OtherNoise => random.log_within(2, if up_to { 12 } else { 300 }),
-        // Each number of teachers takes an account of its own.
+        // Each number of teachers needs a separate account.
         _ if up_to && random.chance(0.9) => random.log_within(2, 40),
         _ if up_to => random.log_within(2, 200),
         Kind::ManyDropout | Kind::NearThreshold => random.log_within(2, 300),
@@ -91,7 +91,7 @@ fn number_of_teachers(kind: Kind, up_to: bool, random: &mut Random) -> i64 {
     }
 }
 
-/// Either side of 0: next to it, or as far as noise reaches.
+/// Draws a value on either side of 0: next to it, or as far away as noise reaches.
 fn offset(gamma: f64, random: &mut Random) -> i64 {
     match random.within(0, 1) {
         0 => random.within(-2, 2),
@@ -118,7 +118,7 @@ fn two_classes(gamma: f64, teachers: i64, collusion: bool, random: &mut Random) 
     (0..number).map(|_| run(random)).collect()
 }
 
-/// Two classes and a threshold near their votes.
+/// Draws two classes and a threshold near their votes.
 fn near_threshold(gamma: f64, teachers: i64, random: &mut Random) -> (Option<i64>, Vec<(Vec<u32>, usize)>) {
     let number = if random.chance(0.7) { 1 } else { 2 };
     let most = if number == 1 { 300 } else { 22 };
@@ -166,7 +166,7 @@ fn many_classes(
     (threshold, runs)
 }
 
-/// Votes for some classes: as even as can be, mostly for one, or anything.
+/// Draws votes for some classes: as even as possible, mostly for one class, or arbitrary.
 fn row(classes: i64, teachers: i64, random: &mut Random) -> Vec<u32> {
     let mut row = vec![0u32; classes as usize];
     let sides = random.within(1, classes);

@@ -1,32 +1,33 @@
 //! Compositions with too many outcomes to enumerate: a certified lower bound on a grid of losses.
 //!
-//! Whoever sees less knows less: outcomes of a query are put together, a part of one with another, until each group's loss is
-//! a place of the grid. That is post-processing, so the least epsilon gets smaller, by very little. Groups are composed
-//! by a transform of tilted masses, less what the transform may be off by.
+//! Outcomes of a query, or parts of them, are merged into groups until the loss of each group is a place of the grid.
+//! This is post-processing, so the least epsilon gets smaller, by very little. Groups are composed by a transform of
+//! tilted masses, minus a bound on the transform's error.
 
 use crate::composition::{Losses, Outcome};
 
-/// The grid has so many places up to the largest loss of a query, if they fit.
+/// Number of grid places up to the largest loss of a query, if they fit.
 const FINEST: f64 = 2_000.0;
 /// The longest transform.
 const MAX_LENGTH: usize = 1 << 18;
-/// The transform covers all sums of losses but for so much of the tilted distribution.
+/// Logarithm of the part of the tilted distribution that the transform may leave out.
 const LOG_BEYOND: f64 = -60.0;
 
-/// Masses on a grid that has its own origin: their places and probabilities, which may be too small for a double.
+/// Masses on a grid with its own origin: their places and the logarithms of their probabilities, which may be too small
+/// for a double.
 struct Groups {
     origin: f64,
     places: Vec<i64>,
     log_p: Vec<f64>,
 }
 
-/// A lower bound of the least epsilon of these runs, or `least` if that is larger.
+/// Computes a lower bound of the least epsilon of these runs, or returns `least` if that is larger.
 pub(crate) fn least_epsilon(runs: &[(Vec<Outcome>, usize)], log_delta: f64, least: f64) -> f64 {
     let runs: Vec<(Vec<Outcome>, usize)> = runs
         .iter()
         .map(|(query, times)| {
             let mut query = query.clone();
-            // What all queries together leave out is nothing beside delta.
+            // The total that all queries leave out is negligible relative to delta.
             let unlikely = log_delta - 40.0 - ((query.len() * times) as f64).ln();
             query.retain(|outcome| outcome.log_p > unlikely);
             query.sort_by(|a, b| b.loss.total_cmp(&a.loss));
@@ -37,7 +38,7 @@ pub(crate) fn least_epsilon(runs: &[(Vec<Outcome>, usize)], log_delta: f64, leas
     if highest <= 0.0 {
         return least;
     }
-    // Places are told apart however low the lowest loss is.
+    // Places stay distinct however low the lowest loss is.
     let lowest = runs.iter().filter_map(|(query, _)| query.last()).map(|last| last.loss).fold(0.0, f64::min);
     let mut step = (highest / FINEST).max((highest - lowest) * 1e-9);
     loop {
@@ -51,9 +52,9 @@ pub(crate) fn least_epsilon(runs: &[(Vec<Outcome>, usize)], log_delta: f64, leas
 }
 
 impl Groups {
-    /// Of outcomes sorted by their loss, the largest first.
+    /// Groups outcomes sorted by decreasing loss.
     fn new(query: &[Outcome], step: f64) -> Self {
-        // The lowest have nobody below to be put together with, and are often the likeliest: they are the origin.
+        // The lowest outcomes have nothing below to merge with and are often the likeliest, so they are the origin.
         let lowest = query.last().map_or(0.0, |last| last.loss);
         let above_lowest = query.partition_point(|outcome| outcome.loss >= lowest + step);
         let last = together(&query[above_lowest..], lowest);
@@ -69,7 +70,7 @@ impl Groups {
                 place -= 1.0;
             }
             let target = origin + place * step;
-            // How much more likely the group is than its loss says, relative to its first outcome.
+            // How much more likely the group is than its loss implies, relative to its first outcome.
             let scale = first.log_p;
             let (mut above, mut mass) = (0.0, 0.0);
             while let Some(outcome) = query.get(next).filter(|outcome| outcome.loss >= target) {
@@ -98,7 +99,7 @@ impl Groups {
         Self { origin, places, log_p }
     }
 
-    /// Logarithm of `sum e^(tilt loss)`.
+    /// Returns the logarithm of `sum e^(tilt loss)`.
     fn log_moment(&self, tilt: f64, step: f64) -> f64 {
         let losses = || self.places.iter().map(|place| self.origin + *place as f64 * step);
         let terms = || self.log_p.iter().zip(losses()).map(|(log_p, loss)| log_p + tilt * loss);
@@ -111,7 +112,7 @@ impl Groups {
     }
 }
 
-/// All of these as one outcome, whose loss is between theirs; `lowest` is the least of them.
+/// Merges these outcomes into one, whose loss is between theirs; `lowest` is their lowest loss.
 fn together(outcomes: &[Outcome], lowest: f64) -> Outcome {
     let scale = outcomes.iter().map(|outcome| outcome.log_p).fold(f64::NEG_INFINITY, f64::max);
     let (mut mass, mut less) = (0.0, 0.0);
@@ -123,14 +124,14 @@ fn together(outcomes: &[Outcome], lowest: f64) -> Outcome {
     Outcome { log_p: scale + mass.ln(), loss: lowest - (-less / mass).ln_1p() }
 }
 
-/// All outcomes of the whole; `None` if the transform would be too long.
+/// Composes the runs into one list of outcomes. Returns `None` if the transform would be too long.
 fn compose(runs: &[(Groups, f64)], step: f64, log_delta: f64) -> Option<Losses> {
     let log_moment = |tilt: f64| runs.iter().map(|(groups, times)| times * groups.log_moment(tilt, step)).sum::<f64>();
     let tilt = best_tilt(step, |tilt| (log_moment(tilt) - log_delta) / tilt);
     let log_sum = log_moment(tilt);
     let origin: f64 = runs.iter().map(|(groups, times)| groups.origin * times).sum();
     let highest: i64 = runs.iter().map(|(groups, times)| groups.highest() * *times as i64).sum();
-    // Chernoff's bounds of how far the tilted sum reaches on both sides.
+    // Chernoff's bounds of the reach of the tilted sum on both sides.
     let reach = |sign: f64| {
         let bound = |more: f64| (log_moment(tilt + sign * more) - log_sum - LOG_BEYOND) / more;
         sign * bound(best_tilt(step, bound))
@@ -147,7 +148,7 @@ fn compose(runs: &[(Groups, f64)], step: f64, log_delta: f64) -> Option<Losses> 
     let mut factors = Vec::new();
     for (groups, times) in runs {
         let log_sum = groups.log_moment(tilt, step);
-        // Places beyond the window come in again from the other side: so little that it is taken off below.
+        // Places beyond the window wrap around to the other side. Their mass is small and is subtracted below.
         let mut line = vec![(0.0, 0.0); length];
         for (place, log_p) in groups.places.iter().zip(&groups.log_p) {
             let loss = groups.origin + *place as f64 * step;
@@ -159,12 +160,12 @@ fn compose(runs: &[(Groups, f64)], step: f64, log_delta: f64) -> Option<Losses> 
         }
         factors.push((line, *times));
     }
-    // Each factor is off by a few units for each level of the transform; so is the transform back.
+    // Each factor has an error of a few units for each level of the transform; so has the inverse transform.
     let unit = 16.0 * f64::EPSILON * (f64::from(length.ilog2()) + 1.0);
     let size = |z: &(f64, f64)| z.0.hypot(z.1);
     let mut off = product.iter().map(size).sum::<f64>();
     for changed in 0..factors.len() {
-        // One factor of a product is off, the others are what they are.
+        // One factor of the product has an error, the others are taken as they are.
         let (_, times) = &factors[changed];
         let power = |run: usize| factors[run].1 as i32 - i32::from(run == changed);
         let rest = |i: usize| (0..factors.len()).map(|run| size(&factors[run].0[i]).powi(power(run))).product::<f64>();
@@ -180,7 +181,7 @@ fn compose(runs: &[(Groups, f64)], step: f64, log_delta: f64) -> Option<Losses> 
     Some(Losses::of(outcomes.collect(), log_delta))
 }
 
-/// Finds the least Chernoff bound: a golden section of the logarithm.
+/// Finds the tilt with the least Chernoff bound by golden section of the tilt's logarithm.
 fn best_tilt(step: f64, bound: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = ((1e-9 / step).ln(), (20.0 / step).ln());
     let golden = 0.5 * (5f64.sqrt() - 1.0);
@@ -207,7 +208,7 @@ fn power(mut base: (f64, f64), mut exponent: u64) -> (f64, f64) {
     result
 }
 
-/// A fast Fourier transform of a power of two.
+/// A fast Fourier transform whose length is a power of two.
 struct Transform {
     roots: Vec<(f64, f64)>,
 }

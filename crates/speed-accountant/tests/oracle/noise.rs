@@ -1,10 +1,10 @@
-//! The integer noise `X = A - B`, `A` and `B` negative binomial, with full relative accuracy however far out.
+//! The integer noise `X = A - B`, where `A` and `B` are negative binomial, with full relative accuracy however far out.
 //!
-//! With `p = e^-gamma` and `c_j = shape (shape + 1) ... (shape + j - 1) / j!` the probability of `A = j` is `(1 - p)^shape c_j
-//! p^j`. So `P[X >= t] = (1 - p)^(2 shape) p^t sum_j c_j p^(2j) sum_i c_(j+t+i) p^i` for `t >= 0`: all terms are positive, and
-//! what multiplies `p^t` neither overflows nor underflows.
+//! With `p = e^-gamma` and `c_j = shape (shape + 1) ... (shape + j - 1) / j!` the probability of `A = j` is
+//! `(1 - p)^shape c_j p^j`. So `P[X >= t] = (1 - p)^(2 shape) p^t sum_j c_j p^(2j) sum_i c_(j+t+i) p^i` for `t >= 0`:
+//! all terms are positive, and the factor of `p^t` neither overflows nor underflows.
 
-/// Parts of a sum below `e^-REACH` of it are left out.
+/// Parts of a sum below `e^-REACH` times the sum are left out.
 const REACH: f64 = 45.0;
 
 /// The noise of one class, or the difference of two classes' noise (of twice the shape).
@@ -21,7 +21,7 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
-    /// For values up to `furthest`.
+    /// Prepares the noise for values up to `furthest`.
     pub(crate) fn new(gamma: f64, shape: f64, furthest: i64) -> Self {
         let furthest = furthest.max(1);
         let terms = (0.5 * REACH / gamma) as usize + 8;
@@ -31,7 +31,7 @@ impl Noise {
         let one_minus_p = -(-gamma).exp_m1();
         let mut tails = coefficients.clone();
         let last = tails.len() - 1;
-        // A geometric series from there on: what is wrong about it is damped by e^-REACH.
+        // A geometric series replaces the rest: its error is damped by e^-REACH.
         tails[last] /= one_minus_p;
         for j in (0..last).rev() {
             tails[j] = coefficients[j] + p * tails[j + 1];
@@ -40,12 +40,12 @@ impl Noise {
         Self { gamma, log_scale: 2.0 * shape * one_minus_p.ln(), furthest, weights, coefficients, tails }
     }
 
-    /// `ln P[X = t]`.
+    /// Returns `ln P[X = t]`.
     pub(crate) fn log_pmf(&self, t: i64) -> f64 {
         self.scaled(t.abs(), &self.coefficients)
     }
 
-    /// `ln P[X >= t]`.
+    /// Returns `ln P[X >= t]`.
     pub(crate) fn log_at_least(&self, t: i64) -> f64 {
         if t >= 1 { self.scaled(t, &self.tails) } else { log_complement(self.scaled(1 - t, &self.tails)) }
     }
@@ -57,12 +57,13 @@ impl Noise {
     }
 }
 
-/// `ln(1 - e^log)`.
+/// Returns `ln(1 - e^log)`.
 pub(crate) fn log_complement(log: f64) -> f64 {
     (-log.exp()).ln_1p()
 }
 
-/// `c_0, ..., c_terms`, each as accurate as a double can be: products are carried with twice the digits.
+/// Returns `c_0, ..., c_terms`, each to the full precision of a double, because products are carried with twice the
+/// digits.
 fn coefficients(shape: f64, terms: usize) -> Vec<f64> {
     let (mut high, mut low) = (1.0f64, 0.0f64);
     let mut all = Vec::with_capacity(terms + 1);
@@ -100,7 +101,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 pub(crate) struct Table {
     furthest: i64,
     pmf: Vec<f64>,
-    /// From `-furthest` on.
+    /// The values from `-furthest` on.
     at_least: Vec<f64>,
 }
 
@@ -117,17 +118,17 @@ impl Table {
         self.furthest
     }
 
-    /// `ln P[X = t]`.
+    /// Returns `ln P[X = t]`.
     pub(crate) fn log_pmf(&self, t: i64) -> f64 {
         self.pmf[t.unsigned_abs() as usize]
     }
 
-    /// `ln P[X >= t]`.
+    /// Returns `ln P[X >= t]`.
     pub(crate) fn log_at_least(&self, t: i64) -> f64 {
         self.at_least[(t + self.furthest) as usize]
     }
 
-    /// `ln P[X <= t]`.
+    /// Returns `ln P[X <= t]`.
     pub(crate) fn log_at_most(&self, t: i64) -> f64 {
         self.log_at_least(-t)
     }

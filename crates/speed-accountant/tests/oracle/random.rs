@@ -1,11 +1,11 @@
-//! A small generator of random numbers: the same cases on every machine.
+//! A small generator of random numbers, which gives the same cases on every machine.
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The generator of one case of a run.
+    /// Creates the generator for one case of a run.
     pub(crate) fn of_case(seed: u64, case: u64) -> Self {
         let mut random = Self(seed ^ case.wrapping_mul(0xd134_2543_de82_ef95));
         random.next();
@@ -19,7 +19,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// In [0, 1).
+    /// Draws a number in [0, 1).
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -28,17 +28,17 @@ impl Random {
         self.unit() < probability
     }
 
-    /// Both ends included.
+    /// Draws an integer; both ends are included.
     pub(crate) fn within(&mut self, from: i64, to: i64) -> i64 {
         from + (self.next() % (to - from + 1) as u64) as i64
     }
 
-    /// Between `from` and `to`, its logarithm uniform.
+    /// Draws a number between `from` and `to` whose logarithm is uniform.
     pub(crate) fn log_uniform(&mut self, from: f64, to: f64) -> f64 {
         (from.ln() + self.unit() * (to / from).ln()).exp().clamp(from.min(to), from.max(to))
     }
 
-    /// A whole number, small ones as likely as large ones.
+    /// Draws an integer with a log-uniform distribution.
     pub(crate) fn log_within(&mut self, from: i64, to: i64) -> i64 {
         (self.log_uniform(from as f64, (to + 1) as f64) as i64).clamp(from, to)
     }

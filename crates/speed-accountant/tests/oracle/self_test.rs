@@ -1,4 +1,4 @@
-//! The oracle against itself: closed forms, and plain enumeration where that is possible.
+//! Checks the oracle against closed forms, and against plain enumeration where possible.
 
 use crate::composition::{Losses, Outcome, log_factorial, outcomes};
 use crate::grid;
@@ -27,7 +27,7 @@ fn noise_of_shape_one_is_geometric_on_both_sides() {
     }
 }
 
-/// Probabilities of `A - B` at `-reach..=reach`, by convolution.
+/// Computes the probabilities of `A - B` at `-reach..=reach`, by convolution.
 fn convolved(gamma: f64, shape: f64, reach: usize) -> Vec<f64> {
     let p = (-gamma).exp();
     let terms = (80.0 / gamma) as usize + reach;
@@ -60,7 +60,8 @@ fn noise_of_any_shape_is_a_convolution() {
     }
 }
 
-/// Probabilities of every answer over all values of the noise, "no answer" last; ties go to the lowest class.
+/// Computes the probability of every answer over all values of the noise, with "no answer" last. Ties go to the lowest
+/// class.
 fn enumerated(votes: &[i64], pmf: &[f64], threshold: Option<i64>) -> Vec<f64> {
     let reach = (pmf.len() / 2) as i64;
     let mut all = vec![0.0; votes.len() + 1];
@@ -176,7 +177,7 @@ fn tails_of_other_noise_are_as_published_and_in_closed_form() {
     ] {
         assert!(close(laplace(x, shape), log, 1e-11), "{x} {shape}: {}", laplace(x, shape));
     }
-    // Much integer noise is nearly continuous noise: half way between the integers.
+    // Wide integer noise is nearly continuous noise, halfway between the integers.
     for shape in [0.05, 0.4, 1.3] {
         let fine = Noise::new(1e-3, shape, 3_001);
         for t in [500, 3_000] {
@@ -268,7 +269,7 @@ fn different_runs_are_enumerated_and_put_on_a_grid() {
     let runs = [(view([7, 6], [6, 7]), 30), (view([3, 10], [4, 9]), 11), (view([7, 6], [8, 5]), 5)];
     let (log_delta, delta) = (f64::ln(1e-4), 1e-4);
     let exact = Losses::new(&runs, log_delta).expect("few").least_epsilon(0.0);
-    // Every outcome in its own right.
+    // A sum over every single outcome.
     let of = |epsilon: f64| -> f64 {
         let mut sum = 0.0;
         let mut ways = vec![(1.0f64, 1.0f64)];

@@ -1,4 +1,4 @@
-//! The exact least epsilon of a case, or a lower bound of it.
+//! The exact least epsilon of a case, or a lower bound.
 
 use speed_accountant::NeighbouringRelation;
 
@@ -7,15 +7,15 @@ use crate::composition::{Losses, Outcome, outcomes};
 use crate::grid;
 use crate::view::{Law, View};
 
-/// One run of equal queries: what may be seen at the votes and at each neighbour.
+/// One run of equal queries: the probabilities of each view at the votes and at each neighbour.
 struct Run {
     here: Vec<f64>,
     neighbours: Vec<Vec<f64>>,
     times: usize,
 }
 
-/// The least epsilon of the case, over all its settings, neighbours and directions. Where a bound is all that is
-/// affordable it is from below. The other teacher makes the same move at all queries of a run.
+/// Computes the least epsilon of the case, over all its settings, neighbours and directions. If only a bound is
+/// affordable, it is a lower bound. The other teacher makes the same move at all queries of a run.
 pub(crate) fn least_epsilon(case: &Case) -> f64 {
     case.settings.iter().fold(0.0, |least, &setting| in_setting(case, setting, least))
 }
@@ -52,7 +52,7 @@ fn in_setting(case: &Case, setting: Setting, least: f64) -> f64 {
     least
 }
 
-/// All choices of a neighbour for each run.
+/// Lists all choices of a neighbour for each run.
 fn all(queries: &[Vec<(Vec<Outcome>, usize)>]) -> Vec<Vec<usize>> {
     queries.iter().fold(vec![Vec::new()], |choices, neighbours| {
         let longer = |choice: &Vec<usize>| -> Vec<Vec<usize>> {
@@ -62,7 +62,7 @@ fn all(queries: &[Vec<(Vec<Outcome>, usize)>]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Keeps those whose moments are the largest, each at some order: where the composition of each takes long.
+/// Keeps the choices whose moments are largest at some order. Used if composing every choice would take long.
 fn worst(queries: &[Vec<(Vec<Outcome>, usize)>]) -> Vec<Vec<usize>> {
     let losses = || queries.iter().flatten().flat_map(|(query, _)| query.iter().map(|outcome| outcome.loss));
     let largest = losses().fold(f64::MIN_POSITIVE, f64::max);
@@ -86,14 +86,14 @@ fn worst(queries: &[Vec<(Vec<Outcome>, usize)>]) -> Vec<Vec<usize>> {
 }
 
 impl Run {
-    /// The outcomes of one query with each neighbour.
+    /// Lists the outcomes of one query with each neighbour.
     fn queries(&self, back: bool) -> Vec<(Vec<Outcome>, usize)> {
         let of = |there: &Vec<f64>| if back { outcomes(there, &self.here) } else { outcomes(&self.here, there) };
         self.neighbours.iter().map(|there| (of(there), self.times)).collect()
     }
 }
 
-/// The least epsilon of these runs, or `least` if that is larger.
+/// Computes the least epsilon of these runs, or returns `least` if that is larger.
 pub(crate) fn of_runs(runs: &[(Vec<Outcome>, usize)], log_delta: f64, least: f64) -> f64 {
     match Losses::new(runs, log_delta) {
         Some(losses) => losses.least_epsilon(least),
@@ -101,7 +101,7 @@ pub(crate) fn of_runs(runs: &[(Vec<Outcome>, usize)], log_delta: f64, least: f64
     }
 }
 
-/// Votes where one teacher votes for another class.
+/// Lists the votes after one teacher votes for another class.
 pub(crate) fn neighbours(votes: &[i64]) -> Vec<Vec<i64>> {
     let mut all = Vec::new();
     for from in (0..votes.len()).filter(|&class| votes[class] > 0) {

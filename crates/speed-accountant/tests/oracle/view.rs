@@ -1,14 +1,14 @@
-//! The adversary's view of one query, and its probability: the answer, and the known noise if there is any.
+//! The adversary's view of one query (the answer, and the known noise if there is any) and its probability.
 
 use crate::noise::Table;
 use crate::tails::{Difference, NoiseKind};
 
-/// Noise less likely than `e^-REACH` of what matters is left out of sums.
+/// Noise less likely than `e^-REACH` times the noise that matters is left out of sums.
 const REACH: f64 = 45.0;
-/// Known noise further out by so much than what brings votes to a tie is left out: what is seen then counts for nothing.
+/// Known noise further out than a tie of the votes by this multiple of `1/gamma` is left out: such views do not count.
 const KNOWN_REACH: f64 = 30.0;
 
-/// The noise of a query, as ratios of that of all teachers, and the threshold of an answer.
+/// The noise of a query, as ratios of the noise of all teachers, and the threshold of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Law {
     pub(crate) noise: NoiseKind,
@@ -18,7 +18,7 @@ pub(crate) struct Law {
     pub(crate) threshold: Option<i64>,
 }
 
-/// Logarithms of the probabilities of everything that may be seen, for votes near some given ones.
+/// Logarithms of the probabilities of all views, for votes near some given votes.
 pub(crate) enum View {
     /// Two classes: only the difference of their noise matters.
     Difference(Difference),
@@ -31,7 +31,7 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// For `votes` and their neighbours.
+    /// Prepares for `votes` and their neighbours.
     pub(crate) fn new(law: Law, votes: &[i64]) -> Self {
         let reach = |known: f64| (known / law.gamma) as i64 + 6;
         if votes.len() > 2 || law.threshold.is_some() {
@@ -51,10 +51,10 @@ impl View {
         }
     }
 
-    /// Everything in a fixed order. Known noise far out may be left out.
+    /// Returns the logarithms of the probabilities of all views in a fixed order. Known noise far out may be left out.
     pub(crate) fn log_probabilities(&self, votes: &[i64]) -> Vec<f64> {
         match self {
-            // The second class wins if its noise exceeds that of the first by more than the gap.
+            // The second class wins if its noise exceeds the noise of the first by more than the gap.
             Self::Difference(noise) => noise.log_answers(votes[0] - votes[1]).to_vec(),
             Self::Answers(answers) => answers.log_probabilities(votes),
             Self::KnownDifference { secret, known } => (-known.furthest()..=known.furthest())
@@ -77,7 +77,7 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// For votes that are moved by at most `moved` from these.
+    /// Prepares for votes that differ by at most `moved` from these.
     fn new(law: Law, votes: &[i64], moved: i64) -> Self {
         let reach = (REACH / law.gamma) as i64 + 6;
         let ends = || votes.iter().copied().chain(law.threshold);
@@ -86,7 +86,7 @@ impl Answers {
         Self { table: Table::new(law.gamma, law.secret, furthest), threshold: law.threshold, reach }
     }
 
-    /// Of every class, and of no answer if there is a threshold.
+    /// Returns `ln P` of every class, and of no answer if there is a threshold.
     fn log_probabilities(&self, votes: &[i64]) -> Vec<f64> {
         let (low, high) = (votes.iter().min().unwrap_or(&0), votes.iter().max().unwrap_or(&0));
         let threshold = self.threshold.unwrap_or(i64::MIN);
@@ -108,18 +108,18 @@ impl Answers {
     }
 }
 
-/// Known noise of two dimensions: that of two classes, or how much that of two classes exceeds the third's, which is all
-/// that matters where there is no threshold.
+/// Known noise of two dimensions: the noise of two classes, or the excess of the noise of two classes over the noise of
+/// the third. Without a threshold, nothing else matters.
 pub(crate) struct Plane {
     furthest: i64,
     origin: (i64, i64),
     /// `ln P` of each place of the known noise.
     known: Vec<f64>,
-    /// Logarithms of the answers' probabilities at each place that neighbours may come to.
+    /// Logarithms of the answers' probabilities at each place that neighbours can reach.
     answers: Vec<Vec<f64>>,
 }
 
-/// A neighbour is at most so far away in each of the two dimensions.
+/// Largest distance of a neighbour in each of the two dimensions.
 const STEP: i64 = 2;
 
 impl Plane {
@@ -170,7 +170,7 @@ fn coordinates(votes: &[i64]) -> (i64, i64) {
     (votes[0] - third, votes[1] - third)
 }
 
-/// `ln sum e^term`.
+/// Returns `ln sum e^term`.
 fn log_sum(terms: impl Iterator<Item = f64>) -> f64 {
     let terms: Vec<f64> = terms.collect();
     let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
