@@ -5,13 +5,14 @@ use rand::CryptoRng;
 use crate::exact::{Variance, bernoulli_exp, discrete_laplace};
 use crate::{NoiseDeviation, log_normal_survival};
 
-/// The distribution on the integers with `P[X = k]` proportional to `e^{-k^2 / (2 sigma^2)}` (Canonne, Kamath and Steinke
-/// 2020): between neighbours that move it by `d` its Rényi divergence of order `a` is `a d^2 / (2 sigma^2)`, as that of the
-/// Gaussian (Proposition 5), and its tails are below those of the Gaussian one place nearer (Proposition 25).
+/// The distribution on the integers with `P[X = k]` proportional to `e^{-k^2 / (2 sigma^2)}` (Canonne, Kamath and
+/// Steinke 2020): between neighbours that move it by `d`, its Rényi divergence of order `a` is `a d^2 / (2 sigma^2)`,
+/// the same as for the Gaussian (Proposition 5). Its tails are below the tails of the Gaussian one place nearer
+/// (Proposition 25).
 ///
-/// It is not infinitely divisible, so it has no shares: one party draws all of it. `sigma^2` is rounded up to a multiple of
-/// 2^-20 (2^-10 from 1000 votes on), and [`Self::variance_parameter`] says to what. The sampler is exact and uses whole
-/// numbers only; its time depends on what it draws.
+/// It is not infinitely divisible, so it has no shares: one party draws all of it. `sigma^2` is rounded up to a
+/// multiple of 2^-20 (2^-10 from 1000 votes on), and [`Self::variance_parameter`] returns the result. The sampler is
+/// exact and uses only integers; its time depends on the value drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiscreteGaussian {
     variance: Variance,
@@ -27,21 +28,21 @@ impl DiscreteGaussian {
         Self { variance, scale: (variance.numerator / variance.denominator).isqrt() + 1 }
     }
 
-    /// Returns `sigma^2`: that of the formula, a little more than the variance of the distribution.
+    /// Returns `sigma^2` of the formula, a little more than the variance of the distribution.
     #[must_use]
     pub fn variance_parameter(&self) -> f64 {
         self.variance.get()
     }
 
-    /// Draws once: discrete Laplace noise, accepted with probability `e^{-(|k| - sigma^2 / t)^2 / (2 sigma^2)}` (Algorithm
-    /// 3).
+    /// Draws one value: discrete Laplace noise, accepted with probability `e^{-(|k| - sigma^2 / t)^2 / (2 sigma^2)}`
+    /// (Algorithm 3).
     pub fn sample(&self, rng: &mut impl CryptoRng) -> i64 {
         let Variance { numerator: p, denominator: q } = self.variance;
         let t = self.scale;
         loop {
             let drawn = discrete_laplace(t, rng);
             let off = (drawn.unsigned_abs() * t * q).abs_diff(p);
-            // Beyond this the exponent is more than 2^13: a probability that no generator ever meets.
+            // Beyond this the exponent is more than 2^13, so acceptance never occurs in practice.
             let Some(square) = off.checked_mul(off) else { continue };
             if bernoulli_exp(square, 2 * p * q * t * t, rng) {
                 return drawn as i64;

@@ -1,8 +1,8 @@
 //! The integer noise: the difference of two negative binomial variables.
 //!
-//! `X = A - B` with `A, B` negative binomial of shape `tau` and `p = e^-gamma`. Shape 1 is the discrete Laplace
-//! distribution, `P[X = k] = (1 - p)/(1 + p) p^|k|`. Probabilities come from the three-term recurrence of
-//! their generating function, run downwards, the stable direction (the other solution grows like `p^-k` upwards): with
+//! `X = A - B`, where `A` and `B` are negative binomial of shape `tau`, and `p = e^-gamma`. Shape 1 is the discrete
+//! Laplace distribution, `P[X = k] = (1 - p)/(1 + p) p^|k|`. Probabilities come from the three-term recurrence of their
+//! generating function, run downwards, the stable direction (the other solution grows like `p^-k` upwards): with
 //! `P_k / P_{k-1} = p c_k`,
 //!
 //! `c_k = (k - 1 + tau) / ((1 + p^2) k - p^2 (k + 1 - tau) c_{k+1})`,
@@ -36,13 +36,13 @@ impl DiscreteLaplace {
         }
     }
 
-    /// Creates the noise of one class where a ratio `tau` of the teachers adds noise.
+    /// Creates the noise of one class if a ratio `tau` of the teachers adds noise.
     #[must_use]
     pub fn of_class(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: tau.get() }
     }
 
-    /// Creates the difference of two classes' noise where a ratio `tau` of the teachers adds noise: shape `2 tau`.
+    /// Creates the difference of two classes' noise if a ratio `tau` of the teachers adds noise: shape `2 tau`.
     #[must_use]
     pub fn of_difference(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: 2.0 * tau.get() }
@@ -54,8 +54,8 @@ impl DiscreteLaplace {
         self.log_pmf(k).exp()
     }
 
-    /// Returns the logarithm of the probability that the noise is exactly `k` votes. It takes time proportional to `|k| +
-    /// 1/gamma`.
+    /// Returns the logarithm of the probability that the noise is exactly `k` votes. It takes time proportional to
+    /// `|k| + 1/gamma`.
     #[must_use]
     pub fn log_pmf(&self, k: i64) -> f64 {
         self.logs(k.unsigned_abs()).0
@@ -67,14 +67,14 @@ impl DiscreteLaplace {
         self.log_survival(t).exp()
     }
 
-    /// Returns the logarithm of the probability that the noise is at least `t` votes. It takes time proportional to `|t| +
-    /// 1/gamma`; for many `t`, see [`Self::log_survivals`].
+    /// Returns the logarithm of the probability that the noise is at least `t` votes. It takes time proportional to
+    /// `|t| + 1/gamma`; for many `t`, see [`Self::log_survivals`].
     #[must_use]
     pub fn log_survival(&self, t: i64) -> f64 {
         if t > 0 {
             self.logs(t.unsigned_abs()).1
         } else {
-            // P[X >= -m] = 1 - P[X >= m + 1], also for m = 0: it is close to 1 where there is hardly any noise.
+            // P[X >= -m] = 1 - P[X >= m + 1], also for m = 0, because it is close to 1 if there is hardly any noise.
             (-self.logs(t.unsigned_abs() + 1).1.exp()).ln_1p()
         }
     }
@@ -100,7 +100,7 @@ impl DiscreteLaplace {
         survivals
     }
 
-    /// Probabilities and tails up to `reach` votes, in time proportional to `reach + 1/gamma`.
+    /// Computes the probabilities and tails up to `reach` votes, in time proportional to `reach + 1/gamma`.
     #[must_use]
     pub fn lattice(&self, reach: usize) -> Lattice {
         let mut entries = vec![(0.0, 1.0); reach + 1];
@@ -127,10 +127,10 @@ impl DiscreteLaplace {
         (log_pmf, log_pmf + at_k.ln())
     }
 
-    /// Runs the recurrences down to zero from far enough above `reach` and hands out `k, c_{k+1}, R_k` on the way.
+    /// Runs the recurrences down to zero from far enough above `reach` and visits `k, c_{k+1}, R_k` on the way.
     fn descend(&self, reach: u64, mut visit: impl FnMut(u64, f64, f64)) {
         let p = (-self.gamma).exp();
-        // The start is wrong by a factor of order one; it is forgotten by p^2 (c) and p (R) a step.
+        // The start has an error of a factor of order one, which shrinks by p^2 (c) and p (R) a step.
         let start = reach.saturating_add(1 + (40.0 / self.gamma).ceil() as u64);
         let mut c = 1.0;
         let mut r = -1.0 / (-self.gamma).exp_m1();

@@ -1,4 +1,4 @@
-//! Enclosures of non-negative numbers: a lower and an upper bound that every operation keeps true.
+//! Enclosures of non-negative numbers: every operation keeps the lower and the upper bound valid.
 
 use crate::fixed::Fixed;
 
@@ -21,7 +21,7 @@ impl Enclosure {
         Self { low: self.low.add(other.low), high: self.high.add(other.high) }
     }
 
-    /// Returns the difference of two numbers of which the first is known to be at least as large.
+    /// Returns the difference of two numbers; the first must be at least as large as the second.
     pub(crate) fn sub(self, other: Self) -> Self {
         Self { low: self.low.saturating_sub(other.high), high: self.high.saturating_sub(other.low) }
     }
@@ -41,7 +41,7 @@ impl Enclosure {
             // e^-128 is less than 2^-184.
             return Self { low: Fixed::ZERO, high: Fixed::ULP };
         }
-        // e^x as the square, taken `halvings` times, of a series with an argument of at most one; then the inverse.
+        // A series with an argument of at most one gives e^argument; its inverse is squared `halvings` times.
         let halvings = if x > 1.0 { x.log2().ceil() as i32 } else { 0 };
         let argument = Fixed::from_f64(x * 2f64.powi(-halvings));
         let argument = Self { low: argument, high: argument };
@@ -51,7 +51,7 @@ impl Enclosure {
             term = term.mul(argument).div(Self::integer(i));
             sum = sum.add(term);
         }
-        // What is left of the series is less than its last term.
+        // The remainder of the series is less than its last term.
         sum.high = sum.high.add(term.high);
         let mut inverse = Self::ONE.div(sum);
         for _ in 0..halvings {

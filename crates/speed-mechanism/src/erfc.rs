@@ -1,5 +1,5 @@
-//! The complementary error function in logarithms: right far into the tail and to double precision (the erfc of statrs
-//! 0.19 is right to 11 digits only).
+//! The complementary error function in logarithms, accurate to double precision far into the tail (the erfc of statrs
+//! 0.19 is accurate only to 11 digits).
 
 use std::f64::consts::{LN_2, PI};
 
@@ -15,7 +15,7 @@ pub(crate) fn log_scaled_erfc(z: f64) -> f64 {
         }
         return z * z + (-2.0 / PI.sqrt() * erf).ln_1p();
     }
-    // Trapezoid rule of the Fourier integral with its pole taken out (Matta and Reichel, Math. Comp. 25, 1971): the
+    // Trapezoid rule of the Fourier integral with its pole subtracted (Matta and Reichel, Math. Comp. 25, 1971): the
     // error is e^{-(pi/h)^2}.
     let h = 0.5;
     let sum: f64 = (1..=13).map(|n| f64::from(n) * h).map(|t| (-t * t).exp() / (t * t + z * z)).sum();

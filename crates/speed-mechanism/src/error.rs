@@ -1,6 +1,6 @@
-//! Failures of specifying or starting a noise mechanism.
+//! Errors of specifying or starting a noise mechanism.
 
-/// Parameters that make no noise mechanism.
+/// An error of the parameters or the start of a noise mechanism.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MechanismError {
@@ -30,7 +30,7 @@ pub enum MechanismError {
         /// The refused value.
         found: f64,
     },
-    /// The ratio leaves nobody to add noise.
+    /// The ratio leaves no teacher to add noise.
     #[error(
         "ratio tau = {tau} of {teachers} teachers is less than one teacher, so nobody would add noise: raise one of them"
     )]

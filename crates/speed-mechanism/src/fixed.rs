@@ -1,7 +1,8 @@
 //! Unsigned 192-bit fixed-point numbers with directed rounding: 32 bits before the point, 160 after.
 //!
-//! A double has 53 bits, and the sampler's table must be right to 2^-100 in total; this is the least that can carry
-//! such a certificate. Every operation rounds down, and its `_up` twin is at least as large as the exact result.
+//! A double has 53 bits, but the sampler's table must be accurate to 2^-100 in total. This is the smallest format that
+//! can carry such a certificate. Every operation rounds down, and its `_up` twin is at least as large as the exact
+//! result.
 
 const LIMBS: usize = 3;
 /// Bits after the point.
@@ -33,12 +34,12 @@ impl Fixed {
         Self([0, 0, (value as u64) << 32])
     }
 
-    /// Returns `value * 2^-128`, exact: a number below one from its first 128 bits.
+    /// Returns `value * 2^-128` exactly: a number below one from its first 128 bits.
     pub(crate) fn from_fraction(value: u128) -> Self {
         Self([(value as u64) << 32, (value >> 32) as u64, (value >> 96) as u64])
     }
 
-    /// Returns the first 128 bits after the point, rounded down; one and more become the largest fraction.
+    /// Returns the first 128 bits after the point, rounded down. Numbers of at least one become the largest fraction.
     pub(crate) fn to_fraction(self) -> u128 {
         if self >= Self::ONE {
             return u128::MAX;
@@ -46,11 +47,12 @@ impl Fixed {
         u128::from(self.0[0] >> 32) | u128::from(self.0[1]) << 32 | u128::from(self.0[2]) << 96
     }
 
-    /// Returns the exact value of a double in [2^-100, 2^32), rounded down to a multiple of 2^-160 (exact from 2^-107 up).
+    /// Returns the exact value of a double in [2^-100, 2^32), rounded down to a multiple of 2^-160 (exact from 2^-107
+    /// up).
     pub(crate) fn from_f64(value: f64) -> Self {
         let mut rest = value;
         let mut limbs = [0; LIMBS];
-        // A double has at most 53 bits, so taking off whole parts is exact.
+        // A double has at most 53 bits, so subtracting integer parts is exact.
         for (limb, unit) in limbs.iter_mut().zip([2f64.powi(-160), 2f64.powi(-96), 2f64.powi(-32)]).rev() {
             let whole = (rest / unit).floor();
             *limb = whole as u64;
@@ -65,7 +67,8 @@ impl Fixed {
             return 0.0;
         }
         let [low, middle, high] = self.0.map(|limb| limb as f64);
-        // Three conversions, two sums and powers of two: less than four roundings, each of at most 2^-53.
+        // Three conversions, two sums and powers of two: the errors add up to less than four roundings, each of at most
+        // 2^-53.
         (high * 2f64.powi(-32) + middle * 2f64.powi(-96) + low * 2f64.powi(-160)) * (1.0 + 4.0 * f64::EPSILON)
     }
 
@@ -104,7 +107,7 @@ impl Fixed {
             product[i + LIMBS] = carry as u64;
         }
         debug_assert!(product[5] >> 32 == 0, "fixed-point product left its range");
-        // 160 bits down: two limbs and 32 bits.
+        // Shifts down by 160 bits: two limbs and 32 bits.
         Self([2, 3, 4].map(|i| product[i] >> 32 | product[i + 1] << 32))
     }
 
@@ -117,7 +120,7 @@ impl Fixed {
         debug_assert!(divisor > Self::ZERO && divisor.0[2] >> 63 == 0, "fixed-point divisor left its range");
         let mut rest = Self::ZERO;
         let mut quotient = [0u64; LIMBS];
-        // School division, a bit at a time: 192 bits of the dividend, then 160 zeros.
+        // Long division, one bit at a time: 192 bits of the dividend, then 160 zeros.
         for position in (0..LIMBS * 64 + FRACTION_BITS).rev() {
             rest = rest.add(rest);
             if position >= FRACTION_BITS {

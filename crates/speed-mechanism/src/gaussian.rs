@@ -13,13 +13,13 @@ pub struct Gaussian {
 }
 
 impl Gaussian {
-    /// Creates the noise of one class where a ratio `tau` of the teachers adds noise.
+    /// Creates the noise of one class if a ratio `tau` of the teachers adds noise.
     #[must_use]
     pub fn of_class(sigma: NoiseDeviation, tau: HonestRatio) -> Self {
         Self { deviation: sigma.get() * tau.get().sqrt() }
     }
 
-    /// Creates the difference of two classes' noise where a ratio `tau` of the teachers adds noise.
+    /// Creates the difference of two classes' noise if a ratio `tau` of the teachers adds noise.
     #[must_use]
     pub fn of_difference(sigma: NoiseDeviation, tau: HonestRatio) -> Self {
         Self { deviation: sigma.get() * (2.0 * tau.get()).sqrt() }

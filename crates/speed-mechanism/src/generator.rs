@@ -8,15 +8,15 @@ use rand::{SeedableRng, TryCryptoRng, TryRng};
 use speed_core::{EntropyError, Randomness};
 use zeroize::ZeroizeOnDrop;
 
-/// A cryptographic generator of privacy noise: ChaCha20, wiped from memory when dropped, opaque in `Debug`. It knows whether
-/// it is a simulation's.
+/// A cryptographic generator of privacy noise: ChaCha20, wiped from memory when dropped, opaque in `Debug`. It records
+/// whether it belongs to a simulation.
 pub struct NoiseGenerator {
     generator: ChaCha20Rng,
     simulation: bool,
 }
 
 impl NoiseGenerator {
-    /// Starts a generator, one of its own for every teacher.
+    /// Starts a generator; every teacher needs a separate one.
     ///
     /// # Errors
     /// If the operating system gives no random bytes.
@@ -25,7 +25,7 @@ impl NoiseGenerator {
         Ok(Self { generator, simulation: randomness.is_simulation() })
     }
 
-    /// Returns whether its noise can be repeated and protects nobody.
+    /// Returns whether its noise is seeded, hence reproducible and not private.
     #[must_use]
     pub fn is_simulation(&self) -> bool {
         self.simulation

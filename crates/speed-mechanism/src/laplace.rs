@@ -1,9 +1,10 @@
 //! The paper's continuous noise: the generalised Laplace distribution, a difference of two Gamma variables.
 //!
 //! With `x = gamma u` and `nu = tau - 1/2`, the density is `gamma / (Gamma(tau) sqrt(pi)) (x/2)^nu K_nu(x)` (the
-//! paper's appendix A.2). Neither it nor its tail is computed from Bessel and Struve functions here, which cancel: the
-//! variable is `sqrt(2 W) N` with `W` Gamma of shape `tau` and `N` normal, so both are integrals over `s = ln W` of
-//! positive terms, for which the plain trapezoid rule converges to full precision (design note on privacy accounting).
+//! paper's appendix A.2). The density and its tail are not computed from Bessel and Struve functions here, because
+//! those cancel. The variable is `sqrt(2 W) N`, where `W` is Gamma of shape `tau` and `N` is normal, so both are
+//! integrals over `s = ln W` of positive terms, for which the plain trapezoid rule converges to full precision (design
+//! note on privacy accounting).
 
 use std::f64::consts::{LN_2, PI};
 
@@ -12,9 +13,9 @@ use statrs::function::gamma::ln_gamma;
 use crate::erfc::log_scaled_erfc;
 use crate::{HonestRatio, InverseScale, MechanismError};
 
-/// Beyond this many times `1/gamma` closed forms are right to all digits that matter.
+/// Beyond this multiple of `1/gamma`, closed forms are accurate to all digits that matter.
 const MAX_REACH: f64 = 1e9;
-/// Terms smaller than e^-45 of the largest do not show in a double.
+/// Terms smaller than e^-45 times the largest do not affect a double.
 const NEGLIGIBLE: f64 = 45.0;
 
 /// Generalised Laplace distribution with inverse scale `gamma` and shape `tau`: the noise of a ratio `tau` of the
@@ -41,7 +42,7 @@ impl GeneralisedLaplace {
         }
     }
 
-    /// Creates the noise of one class where a ratio `tau` of the teachers adds noise.
+    /// Creates the noise of one class if a ratio `tau` of the teachers adds noise.
     #[must_use]
     pub fn of_class(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: tau.get() }
@@ -59,13 +60,13 @@ impl GeneralisedLaplace {
         self.shape
     }
 
-    /// Returns the same shape with another scale.
+    /// Returns the distribution with the same shape and another scale.
     #[must_use]
     pub fn rescaled(&self, gamma: InverseScale) -> Self {
         Self { gamma: gamma.get(), ..*self }
     }
 
-    /// Creates the difference of two classes' noise where a ratio `tau` of the teachers adds noise: shape `2 tau`.
+    /// Creates the difference of two classes' noise if a ratio `tau` of the teachers adds noise: shape `2 tau`.
     #[must_use]
     pub fn of_difference(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: 2.0 * tau.get() }
@@ -102,9 +103,9 @@ impl GeneralisedLaplace {
         self.log_survival(u).exp()
     }
 
-    /// Returns the logarithm of the probability that the noise is at least `u` votes: the design note's
-    /// `S(x) = 1/(2 Gamma(tau)) integral e^{tau s - e^s} erfc(x e^{-s/2} / 2) ds`, with `e^-x` taken out so that
-    /// nothing underflows.
+    /// Returns the logarithm of the probability that the noise is at least `u` votes: the design note's `S(x) = 1/(2
+    /// Gamma(tau)) integral e^{tau s - e^s} erfc(x e^{-s/2} / 2) ds`, with `e^-x` factored out so that nothing
+    /// underflows.
     #[must_use]
     pub fn log_survival(&self, u: f64) -> f64 {
         let x = self.gamma * u;
@@ -118,7 +119,7 @@ impl GeneralisedLaplace {
             return f64::NEG_INFINITY;
         }
         if x > MAX_REACH {
-            // Shapes of up to 2 have no larger tail than shape 2.
+            // The tail of a shape of up to 2 is not larger than the tail of shape 2.
             return (0.5 + x / 4.0).ln() - x;
         }
         let integral = log_trapezoid(x, |s, square, z| self.shape * s - square + log_scaled_erfc(z));
@@ -126,9 +127,8 @@ impl GeneralisedLaplace {
     }
 }
 
-/// Returns `ln integral e^{h(s)} ds` over the whole line. `h` gets `s`, `(e^{s/2} - z)^2` and `z = x e^{-s/2} / 2`: the
-/// exponent
-/// `e^s + z^2` is `x` plus that square.
+/// Returns `ln integral e^{h(s)} ds` over the real line. `h` gets `s`, `(e^{s/2} - z)^2` and `z = x e^{-s/2} / 2`; the
+/// exponent `e^s + z^2` is `x` plus that square.
 fn log_trapezoid(x: f64, h: impl Fn(f64, f64, f64) -> f64) -> f64 {
     // The integrand is widest in s at small x; at large x it is a peak of width 1/sqrt(x) around e^s = x/2.
     let step = if x > 100.0 { 0.6 / x.sqrt() } else { 1.0 / 16.0 };
@@ -141,7 +141,7 @@ fn log_trapezoid(x: f64, h: impl Fn(f64, f64, f64) -> f64) -> f64 {
     let mut values = vec![at(0)];
     let mut largest = values[0];
     for direction in [1, -1] {
-        // `h` rises to one peak and falls for good.
+        // `h` rises to a single peak and then falls.
         for i in 1.. {
             let value = at(direction * i);
             largest = largest.max(value);

@@ -1,10 +1,10 @@
 //! The generalised Laplace distribution as a table, for integrals that need it at thousands of points.
 //!
 //! The table holds `ln S(x)` and `ln f(x)` at `x = gamma |u| = e^{i h / 2}`. Both are sums over `s = ln W` (see
-//! [`GeneralisedLaplace`]), whose terms depend on `ln x - s / 2` and on `s` alone; on a grid of step `h/2` for `ln x` and
-//! `h` for `s` the first factor is shared by all entries. In `ln x` both functions are analytic, so interpolation of
-//! order eight between entries is right to about 1e-12. Above the grid the tail is computed directly, below it the
-//! density is continued by its power law.
+//! [`GeneralisedLaplace`]), whose terms depend on `ln x - s / 2` and on `s` alone; on a grid of step `h/2` for `ln x`
+//! and `h` for `s` the first factor is shared by all entries. In `ln x` both functions are analytic, so interpolation
+//! of order eight between entries is accurate to about 1e-12. Above the grid, the tail is computed directly; below it,
+//! the density is continued by its power law.
 
 use std::f64::consts::{LN_2, PI};
 
@@ -18,7 +18,7 @@ const STEP: f64 = 1.0 / 16.0;
 /// The grid covers `x = e^{i STEP / 2}` for `i` from `FIRST` to `LAST`: from 1e-15 to 96.
 const FIRST: i32 = -1_105;
 const LAST: i32 = 146;
-/// The largest `i - j` that matters: z = 27, beyond which erfc is nothing.
+/// The largest `i - j` that matters: z = 27, beyond which erfc is negligible.
 const NEAREST: i32 = 127;
 /// The largest `j` that matters: e^s = 115, also at the largest `x`.
 const TOP: i32 = 76;
@@ -70,7 +70,8 @@ impl LaplaceTable {
         Self { noise, gamma: noise.gamma(), log_survival, log_density }
     }
 
-    /// Returns the distribution with another scale and the same shape; shares nothing but costs no new table.
+    /// Returns the distribution with another scale and the same shape. It copies the table instead of computing a new
+    /// one.
     #[must_use]
     pub fn rescaled(&self, gamma: crate::InverseScale) -> Self {
         Self { noise: self.noise.rescaled(gamma), gamma: gamma.get(), ..self.clone() }
@@ -85,7 +86,7 @@ impl LaplaceTable {
         }
         match place(x) {
             Place::Below => {
-                // 1/2 - S follows the power law x^{2 shape}, or x where that is flatter.
+                // 1/2 - S follows the power law x^{2 shape}, or x if that is flatter.
                 let power = (2.0 * self.noise.shape()).min(1.0);
                 let first = -(self.log_survival[0] + LN_2).exp_m1();
                 (-first * (power * (x.ln() - f64::from(FIRST) * STEP / 2.0)).exp()).ln_1p() - LN_2
@@ -120,7 +121,7 @@ fn kernel(k: i32) -> (f64, f64) {
 
 enum Place {
     Below,
-    /// The first of the entries to interpolate between, and where in units of steps after it.
+    /// The first of the entries to interpolate between, and the position after it in units of steps.
     At(usize, f64),
     Above,
 }
@@ -165,7 +166,7 @@ mod tests {
             let table = LaplaceTable::new(noise);
             for u in [1e-22, 1e-17, 1e-13, 1e-11, 3.3e-7, 0.001, 0.37, 1.0, 7.7, 60.0, 333.0, 900.0, 2_000.0, 30_000.0]
             {
-                // Below the grid, where next to nothing is left, the power laws are rough (at shape 1/2 there is a
+                // Below the grid, where next to nothing is left, the power laws are inaccurate (at shape 1/2 there is a
                 // logarithm).
                 let tolerance = if u < 1e-14 { 0.5 } else { 2e-12 };
                 for (found, exact) in [

@@ -28,19 +28,20 @@ impl Lattice {
         self.log_pmf.len() - 1
     }
 
-    /// Returns `ln P[X = k]`; minus infinity beyond the reach.
+    /// Returns `ln P[X = k]`, or minus infinity beyond the reach.
     #[must_use]
     pub fn log_pmf(&self, k: i64) -> f64 {
         self.index(k).map_or(f64::NEG_INFINITY, |k| self.log_pmf[k])
     }
 
-    /// Returns `ln P[X >= t]`; beyond the reach that at the reach, which is an upper bound, and below minus the reach 0.
+    /// Returns `ln P[X >= t]`; beyond the reach, the value at the reach, which is an upper bound; below minus the
+    /// reach, 0.
     #[must_use]
     pub fn log_survival(&self, t: i64) -> f64 {
         if t > 0 {
             return self.log_survival[self.index(t).unwrap_or(self.reach())];
         }
-        // P[X >= -m] = 1 - P[X >= m + 1], also for m = 0: it is close to 1 where there is hardly any noise.
+        // P[X >= -m] = 1 - P[X >= m + 1], also for m = 0, because it is close to 1 if there is hardly any noise.
         match self.index(t.unsigned_abs().saturating_add(1).try_into().unwrap_or(i64::MAX)) {
             Some(k) => (-self.log_survival[k].exp()).ln_1p(),
             None => 0.0,

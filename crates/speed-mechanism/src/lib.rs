@@ -1,10 +1,10 @@
 //! Noise mechanisms of SPEED: the distribution of the noise, its shares per teacher, and its tails.
 //!
-//! The paper (section 3.2) lets every teacher add a share of Laplace noise to its one-hot vote, so that nobody knows
-//! the whole noise. Here the noise is an **integer** from the start: what is encrypted is an integer, so what is
-//! analysed is an integer too. Each of `n` teachers draws `A - B` with `A, B` negative binomial of shape `1/n`; the sum
-//! over all teachers is the discrete Laplace distribution, and over a ratio `tau` of them a generalised one of shape
-//! `tau`.
+//! The paper (section 3.2) lets every teacher add a share of Laplace noise to its one-hot vote, so that no party knows
+//! the complete noise. Here the noise is an **integer** from the start: integers are encrypted, so integers are
+//! analysed. Each of `n` teachers draws `A - B`, where `A` and `B` are negative binomial of shape `1/n`. The sum over
+//! all teachers has the discrete Laplace distribution, and the sum over a ratio `tau` of them a generalised one of
+//! shape `tau`.
 //!
 //! ```
 //! use speed_core::Randomness;
@@ -24,7 +24,7 @@
 //! | [`laplace`] | the paper's continuous noise, analytically (Theorem 2 and Proposition 4 are about it) |
 //! | [`discrete_laplace`] | the integer noise, analytically |
 //! | [`NoiseShare`] | the sampler of one teacher's share of discrete Laplace noise |
-//! | [`SkellamShare`] | that of one teacher's share of Skellam noise, the integer twin of Gaussian noise |
+//! | [`SkellamShare`] | the sampler of one teacher's share of Skellam noise, the integer counterpart of Gaussian noise |
 //! | [`DiscreteGaussian`] | distribution and sampler of integer noise that one party adds |
 //! | [`sum_tail`], [`sum_support_bound`] | the largest summed noise: the range that an aggregation must hold |
 

@@ -1,22 +1,23 @@
 //! Certified probabilities of one teacher's share of noise.
 //!
-//! The share is `A - B` with `A, B` negative binomial of shape `r = 1/n` and `p = e^-gamma`; its probability generating
-//! function is `c (1 - p z)^-r (1 - p/z)^-r`. Taking the logarithmic derivative gives the recurrence
+//! The share is `A - B`, where `A` and `B` are negative binomial of shape `r = 1/n`, and `p = e^-gamma`. Its
+//! probability generating function is `c (1 - p z)^-r (1 - p/z)^-r`. Taking the logarithmic derivative gives the
+//! recurrence
 //!
 //! `(1 + p^2) k P_k = p (k - 1 + r) P_{k-1} + p (k + 1 - r) P_{k+1}`,
 //!
-//! hence, for the ratio `rho_k = P_k / P_{k-1}`,
+//! so, for the ratio `rho_k = P_k / P_{k-1}`,
 //!
 //! `rho_k = p (1 - s/k) / (1 + p^2 - p (1 + s/k) rho_{k+1})` with `s = 1 - r`,
 //!
-//! which grows with `rho_{k+1}` and forgets where it started when it runs downwards. `rho` is known to lie in [0, p]
-//! (every term of `P_k = sum_j a_j a_{j+k}` shrinks by `p (r + j + k - 1)/(j + k) <= p` when k grows by one), so the
-//! recurrence started from there, in outward-rounded arithmetic, encloses every ratio.
+//! which grows with `rho_{k+1}` and becomes independent of its start as it runs downwards. `rho` lies in [0, p],
+//! because every term of `P_k = sum_j a_j a_{j+k}` shrinks by `p (r + j + k - 1)/(j + k) <= p` when k grows by one. So
+//! the recurrence started from [0, p], in outward-rounded arithmetic, encloses every ratio.
 
 use crate::enclosure::Enclosure;
 use crate::fixed::Fixed;
 
-/// Enclosures of `P_0, P_1, ..., P_K` (the distribution is symmetric), and a bound on what lies beyond.
+/// Enclosures of `P_0, P_1, ..., P_K` (the distribution is symmetric), and a bound on the probability beyond.
 pub(crate) struct SharePmf {
     pub(crate) probabilities: Vec<Enclosure>,
     /// At least `P[|share| > K]`.
@@ -40,7 +41,7 @@ impl SharePmf {
             ratios.push(ratio);
         }
 
-        // Weights P_k / P_0, then the sum of them all: the probabilities sum to one.
+        // The weights P_k / P_0 and their sum give P_0, because the probabilities sum to one.
         let mut weights = vec![one];
         let mut weight = one;
         let mut sum = Enclosure::ZERO;

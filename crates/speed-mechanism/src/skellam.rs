@@ -1,9 +1,10 @@
-//! Skellam noise: the integer twin of Gaussian noise, a difference of two Poisson variables.
+//! Skellam noise, the integer counterpart of Gaussian noise: a difference of two Poisson variables.
 //!
 //! With both rates `v/2` the variance is `v` and `P[X = k] = e^-v I_k(v)` (Skellam 1946). Like the Gaussian it is
 //! infinitely divisible, so each of `n` teachers can add a share of variance `v / n`. The ratio of neighbours follows
-//! from the recurrence of Bessel functions run downwards, the stable direction: `rho_k = I_k / I_{k-1} = 1 / (2 k / v +
-//! rho_{k+1})`, and the tails from `R_k = P[X >= k] / P_k = 1 + rho_{k+1} R_{k+1}`.
+//! from the recurrence of Bessel functions run downwards, the stable direction:
+//! `rho_k = I_k / I_{k-1} = 1 / (2 k / v + rho_{k+1})`, and the tails from
+//! `R_k = P[X >= k] / P_k = 1 + rho_{k+1} R_{k+1}`.
 
 use crate::{HonestRatio, Lattice, NoiseDeviation};
 
@@ -14,13 +15,13 @@ pub struct Skellam {
 }
 
 impl Skellam {
-    /// Creates the noise of one class where a ratio `tau` of the teachers adds noise of total variance `sigma^2`.
+    /// Creates the noise of one class if a ratio `tau` of the teachers adds noise of total variance `sigma^2`.
     #[must_use]
     pub fn of_class(sigma: NoiseDeviation, tau: HonestRatio) -> Self {
         Self { variance: sigma.get() * sigma.get() * tau.get() }
     }
 
-    /// Creates the difference of two classes' noise where a ratio `tau` of the teachers adds noise.
+    /// Creates the difference of two classes' noise if a ratio `tau` of the teachers adds noise.
     #[must_use]
     pub fn of_difference(sigma: NoiseDeviation, tau: HonestRatio) -> Self {
         Self { variance: 2.0 * sigma.get() * sigma.get() * tau.get() }
@@ -32,11 +33,11 @@ impl Skellam {
         self.variance
     }
 
-    /// Probabilities and tails up to `reach` votes, in time proportional to `reach + 10 sigma`.
+    /// Computes the probabilities and tails up to `reach` votes, in time proportional to `reach + 10 sigma`.
     #[must_use]
     pub fn lattice(&self, reach: usize) -> Lattice {
         // From `start` down to `reach` the error of the first ratio shrinks by a product of squares of ratios, which is
-        // about e^{-(start^2 - reach^2) / variance}; what the tail leaves out shrinks with it.
+        // about e^{-(start^2 - reach^2) / variance}; the part that the tail leaves out shrinks with it.
         let squares = (reach as f64).powi(2) + 90.0 * (self.variance + reach as f64) + 10_000.0;
         let start = squares.sqrt().ceil() as usize;
         let (mut ratio, mut tail) = (0.0, 1.0);

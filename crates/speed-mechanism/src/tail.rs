@@ -1,21 +1,21 @@
-//! The largest summed noise of one class: the room that an aggregation must leave.
+//! The largest summed noise of one class: the range that an aggregation must hold.
 
 use crate::{DiscreteLaplace, HonestRatio, InverseScale, MechanismError, SkellamShare};
 
-/// Error of the logarithms, generously: the results are upper bounds.
+/// Generous bound on the error of the logarithms, because the results are upper bounds.
 const MARGIN: f64 = 1e-9;
 
-/// Returns the upper bound of the probability that the summed noise of one class exceeds `bound` votes in magnitude, where the
-/// teachers of ratio `tau` add integer noise of inverse scale `gamma`.
+/// Returns an upper bound of the probability that the summed noise of one class exceeds `bound` votes in magnitude, if
+/// a ratio `tau` of the teachers adds integer noise of inverse scale `gamma`.
 #[must_use]
 pub fn sum_tail(gamma: InverseScale, tau: HonestRatio, bound: u64) -> f64 {
     log_tail_bound(gamma, tau, bound).exp().min(1.0)
 }
 
-/// Returns the smallest bound that `draws` sums (queries times classes) all respect, except with a probability of at most
-/// `failure`: by the union bound, `draws * sum_tail(gamma, tau, bound) <= failure`.
+/// Returns the smallest bound that holds for all of `draws` sums (queries times classes), except with a probability of
+/// at most `failure`: by the union bound, `draws * sum_tail(gamma, tau, bound) <= failure`.
 ///
-/// It is for the whole sum. A single share is never larger than
+/// The bound is for the sum. A single share is never larger than
 /// [`NoiseShare::max_magnitude`](crate::NoiseShare::max_magnitude).
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub fn sum_support_bound(
     least_bound(|bound| log_tail_bound(gamma, tau, bound), draws, failure)
 }
 
-/// Returns the bound of [`sum_support_bound`] for Skellam noise that all teachers' shares add up to.
+/// Returns the bound of [`sum_support_bound`] for the Skellam noise that the shares of all teachers add up to.
 ///
 /// # Errors
 /// [`MechanismError::Failure`] if `failure` is not in (0, 1).
@@ -37,13 +37,14 @@ pub fn skellam_support_bound(noise: &SkellamShare, draws: u64, failure: f64) -> 
     least_bound(|bound| log_skellam_tail_bound(noise.deviation(), bound), draws, failure)
 }
 
-/// Returns the smallest bound at which the logarithm of a tail, which falls with it, is small enough for all draws.
+/// Returns the smallest bound at which the logarithm of a tail, which falls as the bound grows, is small enough for all
+/// draws.
 fn least_bound(log_tail: impl Fn(u64) -> f64, draws: u64, failure: f64) -> Result<u64, MechanismError> {
     if !(failure > 0.0 && failure < 1.0) {
         return Err(MechanismError::Failure { found: failure });
     }
     let allowed = failure.ln() - (draws.max(1) as f64).ln();
-    // Double it until it is enough, then halve the gap.
+    // Doubles the bound until it is enough, then halves the gap.
     let enough = |bound: u64| log_tail(bound) <= allowed;
     let mut high = 1;
     while !enough(high) {
@@ -60,17 +61,17 @@ fn least_bound(log_tail: impl Fn(u64) -> f64, draws: u64, failure: f64) -> Resul
 /// Returns `ln P[|X| > bound]`, rounded up.
 fn log_tail_bound(gamma: InverseScale, tau: HonestRatio, bound: u64) -> f64 {
     let from = bound.saturating_add(1);
-    // For a shape of at most one P[X = k + 1] <= p P[X = k] (see `share_pmf`), so the tail falls at least by p a vote:
-    // that bounds what is too far out to be worth computing.
+    // For a shape of at most one P[X = k + 1] <= p P[X = k] (see `share_pmf`), so the tail falls at least by p a vote.
+    // This bounds tails that are too far out to be worth computing.
     let computed = from.min((100.0 / gamma.get()).ceil() as u64);
     let log_survival = DiscreteLaplace::of_class(gamma, tau).log_survival(computed as i64);
     log_survival - gamma.get() * (from - computed) as f64 + std::f64::consts::LN_2 + MARGIN
 }
 
-/// Returns an upper bound of `ln P[|X| > bound]` for Skellam noise: Chernoff's, the moment generating function being
-/// `exp(v (cosh s - 1))` for variance `v`, at its best `s = asinh(t / v)`.
+/// Returns an upper bound of `ln P[|X| > bound]` for Skellam noise: Chernoff's bound at its best `s = asinh(t / v)`.
+/// The moment generating function is `exp(v (cosh s - 1))` for variance `v`.
 fn log_skellam_tail_bound(deviation: f64, bound: u64) -> f64 {
-    // A deviation is a root: its square may be a rounding below the variance.
+    // A deviation is a square root, so its square may be below the variance by a rounding.
     let variance = deviation * deviation * (1.0 + 1e-12);
     let from = bound.saturating_add(1) as f64;
     let ratio = from / variance;
@@ -127,7 +128,7 @@ mod tests {
             let log_tail = |b: u64| std::f64::consts::LN_2 + noise.lattice(b as usize + 1).log_survival(b as i64 + 1);
             let allowed = -64.0 * std::f64::consts::LN_2 - 1_000f64.ln();
             assert!(log_tail(bound) <= allowed, "sigma {sigma:?}: {bound}");
-            // Chernoff's bound is near: no more than a tenth of the room is given away.
+            // Chernoff's bound is close: at most a tenth of the range is lost.
             assert!(log_tail((bound as f64 * 0.9) as u64) > allowed, "sigma {sigma:?}: {bound}");
         }
     }

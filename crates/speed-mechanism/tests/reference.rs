@@ -1,9 +1,9 @@
-//! The analytic distributions against reference values that were computed at 30 digits by other formulas (Bessel and
+//! Compares the analytic distributions with reference values, computed at 30 digits by other formulas (Bessel and
 //! Struve functions, hypergeometric series).
 
 use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, InverseScale, MechanismError};
 
-/// Relative agreement asked of every value.
+/// Relative agreement required of every value.
 const TOLERANCE: f64 = 1e-12;
 
 /// Shape, x = gamma u, density and tail of the generalised Laplace distribution with gamma = 1.
