@@ -6,8 +6,8 @@ use speed_core::{Randomness, RandomnessKind, derive_key};
 /// The domain of the keys of simulations.
 const DOMAIN: &[u8] = b"speed/simulation/v1";
 
-/// The origin of a program's keys, encryptions and privacy noise: the operating system, or a simulation's seed, the same
-/// number for all its programs. Keys and noise from a seed can be repeated and protect nobody.
+/// The origin of a program's keys, encryptions and privacy noise: the operating system, or the seed of a simulation
+/// (the same number for all its programs). Keys and noise from a seed are reproducible and not private.
 #[derive(Clone, Copy, Default)]
 pub struct RoundRandomness {
     seed: Option<u64>,
@@ -23,7 +23,7 @@ impl RoundRandomness {
         Self { seed: Some(seed) }
     }
 
-    /// Starts a simulation if there is a seed, as command lines have it.
+    /// Starts a simulation if there is a seed, as on command lines.
     #[must_use]
     pub const fn from_seed(seed: Option<u64>) -> Self {
         Self { seed }
@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn a_simulation_gives_the_keys_of_earlier_versions() {
-        // Python: sha256(b"speed/simulation/v1" + (7).to_bytes(8, "little") + (4).to_bytes(8, "little") + b"keys" + bytes(8))
+        // Python: sha256(b"speed/simulation/v1" + (7).to_bytes(8, "little") + (4).to_bytes(8, "little") + b"keys" +
+        // bytes(8))
         let key = RoundRandomness::simulation(7).keys().key().expect("no entropy is needed");
         assert_eq!(hex::encode(*key), "d21e70e3b48a087d605bcb3f97408317349dc77ff9f74613fcfbca82ac127d3e");
     }

@@ -6,15 +6,16 @@ use speed_aggregation::{DecodeError, ProofError, ServerError, TeacherStatus};
 use crate::fault::ReadFault;
 use crate::identity::PartyKey;
 
-/// A message that is not counted, where it came from.
+/// A message that is not counted, and its source.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
-    /// The teacher whose signature it has. (Whom a message without a good signature names says nothing.)
+    /// The teacher whose signature it has. (The teacher that a message without a valid signature names is not
+    /// evidence.)
     pub teacher: Option<usize>,
     /// The file's name.
     pub file: String,
-    /// The kind of fault: a [`TeacherStatus`], or `unreadable`, `oversized`, `not-a-message`, `truncated`, `damaged`, `unknown-teacher`,
-    /// `forged`, `duplicate`, `late`.
+    /// The kind of fault: a [`TeacherStatus`], or `unreadable`, `oversized`, `not-a-message`, `truncated`, `damaged`,
+    /// `unknown-teacher`, `forged`, `duplicate`, `late`.
     pub reason: &'static str,
     /// The fault.
     #[serde(rename = "message", serialize_with = "as_text")]
@@ -23,19 +24,19 @@ pub struct Refusal {
     pub(crate) status: Option<TeacherStatus>,
 }
 
-/// A refusal before it is known where the message came from.
+/// A refusal before the source of the message is known.
 pub(crate) struct Rejection {
     pub(crate) teacher: Option<usize>,
     pub(crate) reason: &'static str,
     pub(crate) fault: MessageFault,
-    /// The status that it gives its teacher.
+    /// The status that the refusal gives its teacher.
     pub(crate) status: Option<TeacherStatus>,
 }
 
 /// A fault of a message.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageFault {
-    /// A file that was not read.
+    /// A file that could not be read.
     #[error(transparent)]
     Read(#[from] ReadFault),
     /// A file that is shorter than any message of the round.
@@ -46,7 +47,7 @@ pub enum MessageFault {
         /// Bytes of the file.
         found: u64,
     },
-    /// Bytes that are no message.
+    /// Bytes that are not a message.
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// A message without the signature of the teacher that it names.
@@ -57,7 +58,7 @@ pub enum MessageFault {
         /// Its name.
         name: String,
     },
-    /// A message that another party brought than the teacher that signed it.
+    /// A message that was brought by a party other than the teacher that signed it.
     #[error("is signed by teacher {teacher}, and {from} brought it")]
     Courier {
         /// The teacher.
@@ -65,13 +66,13 @@ pub enum MessageFault {
         /// The party that brought it.
         from: Box<PartyKey>,
     },
-    /// A message without a proof that holds.
+    /// A message without a valid proof.
     #[error(transparent)]
     Proof(Box<ProofError>),
-    /// A message that came over a network, and was refused then.
+    /// A message that was refused when it came over a network.
     #[error("was refused when it came over the network")]
     Earlier,
-    /// A message that the sum does not take.
+    /// A message that the sum does not accept.
     #[error(transparent)]
     Server(Box<ServerError>),
 }
@@ -81,7 +82,7 @@ fn as_text<S: serde::Serializer>(fault: &MessageFault, serializer: S) -> Result<
 }
 
 impl Rejection {
-    /// Describes a message that the sum does not take.
+    /// Describes a message that the sum does not accept.
     pub(crate) fn by_server(teacher: usize, error: ServerError) -> Self {
         let status = error.status();
         let reason = match error {
@@ -93,7 +94,7 @@ impl Rejection {
         Self { teacher: Some(teacher), reason, fault: MessageFault::Server(error.into()), status }
     }
 
-    /// Says where the message came from.
+    /// Adds the source of the message.
     pub(crate) fn of(self, file: String) -> Refusal {
         let Self { teacher, reason, fault, status } = self;
         Refusal { teacher, file, reason, fault, status }
@@ -108,7 +109,8 @@ impl MessageFault {
 }
 
 impl Refusal {
-    /// Returns whether it is to be told with these statuses: of a teacher whose good message came by another way an earlier refusal is not.
+    /// Returns whether the refusal must be reported with these statuses. An earlier refusal is not reported if a valid
+    /// message of the teacher came by another way.
     pub(crate) fn stands(&self, statuses: &[TeacherStatus]) -> bool {
         let status = self.teacher.and_then(|teacher| statuses.get(teacher));
         !(matches!(self.fault, MessageFault::Earlier) && status == Some(&TeacherStatus::Counted))

@@ -1,4 +1,4 @@
-//! The memory of a party over all its rounds.
+//! The persistent memory of a party over all its rounds.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -28,11 +28,11 @@ const ANSWERED: InRound = TableDefinition::new("answered");
 const RECEIVED: InRound = TableDefinition::new("received");
 /// The statuses of teachers whose messages a server refused, by teacher.
 const REFUSED: InRound = TableDefinition::new("refused");
-/// When a server first took messages of a round, in seconds since 1970.
+/// When a server first accepted messages of a round, in seconds since 1970.
 const OPENED: OfRound = TableDefinition::new("opened");
-/// A server's closed sums, as long as their answers are not done.
+/// A server's closed sums, until their answers are done.
 const SUMS: OfRound = TableDefinition::new("sums");
-/// A server's answers to the sum that is kept, by query.
+/// A server's answers to the stored sum, by query.
 const ANSWERS: InRound = TableDefinition::new("answers");
 /// A server's results.
 const RESULTS: OfRound = TableDefinition::new("results");
@@ -41,10 +41,11 @@ const FETCHED: OfRound = TableDefinition::new("fetched");
 /// A server's logs, by entry.
 const LOG: InRound = TableDefinition::new("log");
 
-/// The registry of a party: an embedded database of the rounds that it took part in, so that whatever was given away is given away once. A
-/// teacher keeps the message of every round; a server the messages that came over a network, the closed sum, its answers, the result and the
-/// log. One program at a time works with it. Everything in it is encrypted under students' keys; with central noise the sum is the server's
-/// alone all the same, since the server knows the noise.
+/// The registry of a party: an embedded database of the rounds that it took part in, so that nothing is released twice
+/// in different versions. A teacher keeps the message of every round. A server keeps the messages that came over a
+/// network, the closed sum, its answers, the result and the log. Only one program at a time may open it. Everything in
+/// it is encrypted under students' keys. With central noise the sum must still stay with the server, because the server
+/// knows the noise.
 #[derive(Debug)]
 pub struct RoundRegistry {
     path: PathBuf,
@@ -52,17 +53,17 @@ pub struct RoundRegistry {
     changes: AtomicU64,
 }
 
-/// Returns the registry of the party with this signing key if no other is named: the key's name with the extension `registry`.
+/// Returns the default registry of the party with this signing key: the key's name with the extension `registry`.
 #[must_use]
 pub fn default_registry(signing_key: &Path) -> PathBuf {
     signing_key.with_extension("registry")
 }
 
 impl RoundRegistry {
-    /// Opens a registry, or makes one that its owner alone can read. All of it is checked against its checksums.
+    /// Opens a registry, or creates one that only its owner can read. Checks all of it against its checksums.
     ///
     /// # Errors
-    /// If another program works with it, or it is damaged, or reading or writing fails.
+    /// If another program has it open, if it is damaged, or if reading or writing fails.
     pub fn open(path: &Path) -> Result<Self, RolesError> {
         if std::fs::symlink_metadata(path).is_err() {
             create(path)?;
@@ -82,7 +83,7 @@ impl RoundRegistry {
         Ok(Self { path: path.to_path_buf(), database, changes: AtomicU64::new(0) })
     }
 
-    /// Returns where it is.
+    /// Returns the registry's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -107,7 +108,8 @@ impl RoundRegistry {
         })
     }
 
-    /// Returns when messages of a round were first taken, in seconds since 1970. That is `now`, and kept, if they were not yet.
+    /// Returns when messages of a round were first accepted, in seconds since 1970. If there is no such time yet,
+    /// stores and returns `now`.
     pub(crate) fn opened(&self, round: RoundId, now: u64) -> Result<u64, RolesError> {
         if let Some(bytes) = self.get(OPENED, round)?
             && let Ok(bytes) = bytes.try_into()
@@ -121,8 +123,8 @@ impl RoundRegistry {
         Ok(now)
     }
 
-    /// Keeps messages that came over a network, and statuses of teachers whose messages were refused, with the entries of the log about both. What
-    /// is kept of a teacher already is replaced.
+    /// Keeps messages that came over a network, and statuses of teachers whose messages were refused, with the log
+    /// entries about both. Replaces the stored message or status of the same teacher.
     pub(crate) fn receive(
         &self,
         round: RoundId,
@@ -143,7 +145,7 @@ impl RoundRegistry {
         })
     }
 
-    /// Hands the messages that came over a network to `take`, with their teachers and in the order of them, one at a time.
+    /// Passes the messages that came over a network to `take`, one at a time, in the order of their teachers.
     pub(crate) fn for_each_received(&self, round: RoundId, take: &mut dyn FnMut(u32, &[u8])) -> Result<(), RolesError> {
         self.for_each(RECEIVED, round, take)
     }
@@ -163,7 +165,8 @@ impl RoundRegistry {
         self.get(SUMS, round)
     }
 
-    /// Keeps the closed sum, and the entries of the log about it. From here on its noise is not drawn again, and late messages are late.
+    /// Keeps the closed sum, and the log entries about it. After this, its noise is not drawn again and further
+    /// messages are late.
     pub(crate) fn close(&self, round: RoundId, sum: &[u8], entries: &[LogEntry]) -> Result<(), RolesError> {
         self.write_log(|transaction| {
             transaction.open_table(SUMS)?.insert(round.as_bytes(), sum)?;
@@ -171,7 +174,8 @@ impl RoundRegistry {
         })
     }
 
-    /// Returns, for each query, the answer to the closed sum that is kept. What is none, or not this round's, is computed again.
+    /// Returns, for each query, the stored answer to the closed sum. A stored value that is not an answer, or is of
+    /// another round, counts as missing and is computed again.
     pub(crate) fn answers(&self, round: RoundId, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError> {
         let mut answers = vec![None; queries];
         for bytes in self.range(ANSWERS, round)? {
@@ -197,12 +201,12 @@ impl RoundRegistry {
         })
     }
 
-    /// Returns the result of a round, if it was given.
+    /// Returns the result of a round, if there is one.
     pub(crate) fn result(&self, round: RoundId) -> Result<Option<Vec<u8>>, RolesError> {
         self.get(RESULTS, round)
     }
 
-    /// Keeps the result in the place of the sum and its answers.
+    /// Keeps the result, which replaces the sum and its answers.
     pub(crate) fn finish(&self, round: RoundId, result: &[u8], entries: &[LogEntry]) -> Result<(), RolesError> {
         self.write_log(|transaction| {
             transaction.open_table(RESULTS)?.insert(round.as_bytes(), result)?;
@@ -219,7 +223,7 @@ impl RoundRegistry {
         Ok(self.get(FETCHED, round)?.is_some())
     }
 
-    /// Keeps that the student of a round has the result.
+    /// Records that the student of a round has the result.
     pub(crate) fn keep_fetched(&self, round: RoundId) -> Result<(), RolesError> {
         self.write(|transaction| {
             transaction.open_table(FETCHED)?.insert(round.as_bytes(), [].as_slice())?;
@@ -227,14 +231,14 @@ impl RoundRegistry {
         })
     }
 
-    /// Writes likewise what the log has entries about.
+    /// Writes a change that adds log entries, and counts it.
     fn write_log(&self, write: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>) -> Result<(), RolesError> {
         self.write(write)?;
         self.changes.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 
-    /// Returns a number that is another one after each change of a log.
+    /// Returns a number that differs after each change of a log.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
@@ -283,7 +287,7 @@ impl RoundRegistry {
         read().map_err(RolesError::registry(&self.path))
     }
 
-    /// Writes all or nothing, durably.
+    /// Writes atomically and durably.
     fn write(&self, write: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>) -> Result<(), RolesError> {
         let write = || -> Result<(), redb::Error> {
             let transaction = self.database.begin_write()?;
@@ -303,7 +307,8 @@ fn database(file: File) -> Result<Database, DatabaseError> {
     builder.set_check_integrity_on_open(true).set_cache_size(CACHE).create_with_backend(FileBackend::new(file)?)
 }
 
-/// Makes an empty registry under another name and gives it its own when it is whole: a kill leaves none, or a good one.
+/// Creates an empty registry under a temporary name and renames it when it is complete, so a kill leaves no registry or
+/// a valid one.
 fn create(path: &Path) -> Result<(), RolesError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let mut builder = tempfile::Builder::new();
@@ -314,7 +319,7 @@ fn create(path: &Path) -> Result<(), RolesError> {
     let twin = file.reopen().map_err(RolesError::io("create", path))?;
     let made = || -> Result<(), redb::Error> {
         let database = database(twin)?;
-        // A table, so that something was committed.
+        // Creates a table, so that something is committed.
         let transaction = database.begin_write()?;
         transaction.open_table(ANSWERED)?;
         transaction.commit()?;
@@ -323,7 +328,7 @@ fn create(path: &Path) -> Result<(), RolesError> {
     made().map_err(RolesError::registry(path))?;
     file.as_file().sync_all().map_err(RolesError::io("create", path))?;
     match file.persist_noclobber(path) {
-        // Somebody else made one meanwhile.
+        // Another process created one meanwhile.
         Err(error) if error.error.kind() != std::io::ErrorKind::AlreadyExists => {
             Err(RolesError::io("create", path)(error.error))
         }
@@ -334,7 +339,7 @@ fn create(path: &Path) -> Result<(), RolesError> {
     }
 }
 
-/// Returns the keys of all of a round.
+/// Returns the key range of a round.
 fn whole(round: &RoundId) -> RangeInclusive<(&[u8; 32], u32)> {
     (round.as_bytes(), 0)..=(round.as_bytes(), u32::MAX)
 }

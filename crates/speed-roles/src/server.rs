@@ -1,4 +1,4 @@
-//! The server's program: messages in, one result out, on ciphertexts only.
+//! The server's program: it turns messages into one result, on ciphertexts only.
 
 mod admission;
 mod inbox;
@@ -38,7 +38,7 @@ pub struct ServerOptions {
     pub proof_key: Option<PathBuf>,
     /// The round's file.
     pub round: PathBuf,
-    /// The number of teachers that must answer, if more than the round says.
+    /// The number of teachers that must answer, if more than the round requires.
     pub min_teachers: Option<usize>,
     /// The server's registry, which holds sums, answers, results and logs of its rounds.
     pub registry: PathBuf,
@@ -64,21 +64,23 @@ fn beside(out: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Sums the messages of a round in the folder `answers`, computes the encrypted winners, and writes the result to `out` and the round's log beside it.
-/// A round is evaluated once. Interrupted at any moment and called again it goes on: once the sum is closed the same teachers stay in it, noise of
-/// the server is not drawn again, and answers that are done are kept. Called again after it is done it writes the same bytes, wherever it is
-/// told to.
+/// Sums the messages of a round in the folder `answers`, computes the encrypted winners, and writes the result to `out`
+/// and the round's log beside it. A round is evaluated once. A call after an interruption at any moment resumes: once
+/// the sum is closed, the same teachers stay in it, the server's noise is not drawn again, and finished answers are
+/// kept. A call after the end writes the same bytes, to any path.
 ///
 /// # Errors
-/// If an input is missing or does not fit the round, too few teachers gave a usable answer, the ledger has no budget for the round, another file
-/// is in the result's place, or something cannot be written. Messages that are refused are no error.
+/// If an input is missing or does not fit the round, too few teachers gave a usable answer, the ledger has no budget
+/// for the round, another file is in the result's place, or something cannot be written. Refused messages are not an
+/// error.
 pub fn aggregate(
     options: &ServerOptions,
     answers: &Path,
     out: &Path,
     progress: &dyn Progress,
 ) -> Result<ServerReport, RolesError> {
-    // Before the argmax, not after it: whether the result can be written there, and that nobody else is about to.
+    // Checks before the argmax, not after it, that the result can be written there and that no other program is about
+    // to write it.
     let _lock = ResultLock::take(out)?;
     let server = RoundServer::open(options.clone())?;
     for path in [out, &log_of(out)] {
@@ -110,7 +112,7 @@ impl ResultLock {
 
 impl Drop for ResultLock {
     fn drop(&mut self) {
-        // Whoever opened it in between finds it locked; one that is left is harmless.
+        // A program that opened it in between finds it locked; a lock file that is left over is harmless.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -42,7 +42,7 @@ struct Queries {
     threshold: Option<i64>,
 }
 
-/// The key with which messages are proved to be well formed.
+/// The key for the proofs that messages are well formed.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Proofs {
@@ -58,7 +58,7 @@ struct Noise {
     bound: u64,
 }
 
-/// The word of the file for a placement.
+/// The word for a placement in the file.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Place {
@@ -125,7 +125,7 @@ pub(super) struct Content {
     pub(super) id: RoundId,
 }
 
-/// Reads the text of a round's file; whether its parts fit together is the caller's to check.
+/// Reads the text of a round's file. The caller must check that its parts fit together.
 pub(super) fn read(text: &str) -> Result<Content, RoundFileFault> {
     let document: Document = toml::from_str(text).map_err(Box::new)?;
     if document.format != FORMAT {
@@ -141,7 +141,7 @@ pub(super) fn read(text: &str) -> Result<Content, RoundFileFault> {
 
 fn terms(document: Document) -> Result<Terms, RoundFileFault> {
     let Document { name, simulation, minimum, queries, noise, proofs, student, server, teacher, .. } = document;
-    // Zeros stand for nothing stated in the round's id.
+    // In the round's id, zeros mean that nothing is stated.
     let stated = |field, text: Option<String>| -> Result<Option<Digest>, RoundFileFault> {
         let digest: Option<Digest> = text.map(|text| digest(field, &text)).transpose()?;
         Ok(digest.filter(|digest| *digest.as_bytes() != [0; 32]))

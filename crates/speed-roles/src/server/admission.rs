@@ -1,4 +1,4 @@
-//! The way of bytes that came from anywhere into the sum: every check of a message, in one place.
+//! Admission of untrusted bytes to the sum: every check of a message, in one place.
 
 use speed_aggregation::{
     DecodeError, Message, ProofKey, Proofs, PublicKey, Server, ServerError, Submission, TeacherStatus,
@@ -7,13 +7,13 @@ use speed_aggregation::{
 use crate::refusal::{MessageFault, Rejection};
 use crate::round_file::RoundFile;
 
-/// The checks of messages for a round. In order: an envelope of this version and kind; its checksum; the limits of its fields; one of the
-/// round's teachers; that teacher's signature of all of it; the round's key, id and shape; that it is the teacher's first and the sum open; and the
-/// proofs where the round asks for them.
+/// The checks of messages for a round. In order: an envelope of this version and kind; its checksum; the limits of its
+/// fields; a teacher of the round; that teacher's signature over all of it; the round's key, id and shape; that it is
+/// the teacher's first message and that the sum is open; and the proofs if the round requires them.
 #[derive(Clone, Copy)]
 pub(super) struct Admission<'a> {
     pub(super) file: &'a RoundFile,
-    /// None once the result is there: then no message passes.
+    /// `None` once the result exists: then no message passes.
     pub(super) checks: Option<&'a ProofChecks>,
 }
 
@@ -21,16 +21,17 @@ pub(super) struct Admission<'a> {
 pub(super) struct ProofChecks {
     /// The round's.
     pub(super) public_key: PublicKey,
-    /// There if the round asks for proofs.
+    /// Present if the round requires proofs.
     pub(super) proof_key: Option<ProofKey>,
 }
 
 impl Admission<'_> {
-    /// Reads a message and adds it to the sum; returns its teacher. The proofs of one that the registry holds were checked before it was kept.
+    /// Reads a message, adds it to the sum, and returns its teacher. If `is_proven`, its proofs were checked before the
+    /// registry stored it.
     pub(super) fn admit(&self, server: &mut Server, bytes: &[u8], is_proven: bool) -> Result<usize, Rejection> {
         let submission = self.authenticate(bytes)?;
         let message = submission.message();
-        // Cheap checks first: whether it counts at all, and only then whether it is proved.
+        // Cheap checks first: whether the message counts at all, and only then its proofs.
         let by_server = |error| Rejection::by_server(message.teacher(), error);
         server.check(message).map_err(by_server)?;
         if !is_proven {
@@ -57,7 +58,8 @@ impl Admission<'_> {
         Err(Rejection::by_server(teacher, error))
     }
 
-    /// Checks the proofs of a message, where the round asks for them. Takes about a tenth of a core-second for a thousand values.
+    /// Checks the proofs of a message, if the round requires them. Takes about a tenth of a core-second for a thousand
+    /// values.
     pub(super) fn check_proofs(&self, submission: &Submission) -> Result<(), Rejection> {
         let message = submission.message();
         let Some(ProofChecks { public_key, proof_key }) = self.checks else {
@@ -91,18 +93,18 @@ impl Admission<'_> {
         Ok(submission)
     }
 
-    /// Tells files that were cut or damaged on their way from those that never were messages.
+    /// Distinguishes files that were truncated or damaged in transit from files that never were messages.
     fn unreadable(&self, bytes: &[u8], error: DecodeError) -> Rejection {
         let least = Submission::min_size(self.file.round());
         let (reason, fault) = match error {
-            // Of a file that ends within the magic bytes, what there is must be theirs.
+            // A file that ends within the magic bytes must be a prefix of them.
             _ if !Message::MAGIC.starts_with(&bytes[..bytes.len().min(Message::MAGIC.len())]) => {
                 ("not-a-message", DecodeError::Magic.into())
             }
             DecodeError::Magic | DecodeError::Version { .. } | DecodeError::Kind { .. } => {
                 ("not-a-message", error.into())
             }
-            // The end of a file that was cut is taken for its checksum.
+            // The end of a truncated file is read as its checksum.
             DecodeError::Length { .. } | DecodeError::Checksum if bytes.len() < least => {
                 ("truncated", MessageFault::Length { min: least, found: bytes.len() as u64 })
             }

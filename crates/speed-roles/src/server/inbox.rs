@@ -1,4 +1,4 @@
-//! The messages of a round, as they come in.
+//! The incoming messages of a round.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,21 @@ use crate::files::read_up_to;
 use crate::refusal::{MessageFault, Refusal, Rejection};
 use crate::registry::RoundRegistry;
 
-/// What takes a message, given its bytes and whether its proofs were checked before.
+/// The receiver of a message, given its bytes and whether its proofs were checked before.
 pub(super) type Take<'a> = dyn FnMut(&[u8], bool) -> Result<(), Rejection> + 'a;
 
 /// The transport by which messages of a round reach the server: a folder, or a network.
 pub(super) trait Inbox {
-    /// Hands the bytes of every message that is there, none longer than `max`, to `take`, and returns the refusals, by the transport or by `take`.
+    /// Passes the bytes of every available message, none longer than `max`, to `take`, and returns the refusals of the
+    /// transport and of `take`.
     ///
     /// # Errors
-    /// If the transport fails as a whole.
+    /// If the transport itself fails.
     fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, RolesError>;
 }
 
-/// The files of a folder, in the order of their names, which mean nothing else. At most one message is in memory at a time.
+/// The files of a folder, in the order of their names, which are otherwise arbitrary. At most one message is in memory
+/// at a time.
 pub(super) struct FolderInbox {
     files: Vec<PathBuf>,
 }
@@ -66,8 +68,8 @@ impl Inbox for FolderInbox {
     }
 }
 
-/// The messages that came over a network: receipts were given for them, so they come first. What is wrong with others was said when they came; of
-/// teachers that brought none but such, it is said again.
+/// The messages that came over a network. They come first, because receipts were given for them. Other network messages
+/// were refused on arrival; the refusal is repeated for teachers without an accepted message.
 pub(super) struct RegistryInbox<'a> {
     pub(super) registry: &'a RoundRegistry,
     pub(super) round: RoundId,
@@ -97,7 +99,8 @@ impl Inbox for RegistryInbox<'_> {
     }
 }
 
-/// Returns a file's name as it may be printed, at most 100 characters of it: whoever may write to the folder chooses it.
+/// Returns at most 100 characters of a file's name, escaped for printing, because anyone who may write to the folder
+/// chooses it.
 fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     printable(&name.chars().take(100).collect::<String>())

@@ -1,4 +1,4 @@
-//! The walk of a round at its server: sum, noise, argmax, result.
+//! The steps of a round at its server: sum, noise, argmax, result.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -27,7 +27,7 @@ use crate::round_file::RoundFile;
 pub(super) struct Labelling<'a> {
     pub(super) file: &'a RoundFile,
     pub(super) admission: Admission<'a>,
-    /// The server's, which signs the result.
+    /// The server's identity, which signs the result.
     pub(super) identity: &'a Identity,
     /// The number of teachers that must answer.
     pub(super) minimum: usize,
@@ -43,7 +43,7 @@ pub(super) struct Labelling<'a> {
 /// A labelled round.
 pub(super) struct Labelled {
     pub(super) result: SignedResult,
-    /// The result as it travels.
+    /// The result in its wire format.
     pub(super) bytes: Vec<u8>,
     pub(super) refused: Vec<Refusal>,
     /// Queries that an earlier, interrupted run had answered.
@@ -51,7 +51,7 @@ pub(super) struct Labelled {
 }
 
 impl Labelling<'_> {
-    /// Sums, computes the argmax, and puts the result together. A step that the registry has is not done again.
+    /// Sums, computes the argmax, and assembles the result. A step that is in the registry is not repeated.
     pub(super) fn run(&self, key: EvaluationKey) -> Result<Labelled, RolesError> {
         let (server, sum, refused) = match self.registry.sum(self.file.id())? {
             Some(state) => self.resume(key, &state)?,
@@ -67,7 +67,7 @@ impl Labelling<'_> {
         Ok(Labelled { result, bytes, refused, resumed })
     }
 
-    /// Goes on with a sum that was closed: every message that was not counted is late.
+    /// Resumes with a closed sum: every message that was not counted is late.
     fn resume(&self, key: EvaluationKey, state: &[u8]) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
         let server = Server::resume(key, self.file.round().clone(), state)
             .map_err(|error| RolesError::input(self.registry.path())(InputFault::Sum(error.into())))?;
@@ -76,7 +76,7 @@ impl Labelling<'_> {
         Ok((self.prepared(server)?, Digest::of(state), refused))
     }
 
-    /// Sums the messages at hand, adds the server's noise where the round asks for it, closes the sum and keeps it.
+    /// Sums the available messages, adds the server's noise if the round requires it, closes the sum and keeps it.
     fn sum(&self, key: EvaluationKey) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
         expect_uncharged(self.ledger, self.file, self.registry.path())?;
         let mut server = self.prepared(Server::new(key, self.file.round().clone())?)?;
@@ -94,7 +94,7 @@ impl Labelling<'_> {
         Ok(server.with_circuit(self.circuit)?.with_randomness(self.randomness.keys()))
     }
 
-    /// Adds every message that can be used, and notes why others cannot, with the entries of the log about them.
+    /// Adds every usable message, and returns the refusals of the others and the log entries about both.
     fn collect(&self, server: &mut Server) -> Result<(Vec<Refusal>, Vec<LogEntry>), RolesError> {
         let (mut entries, mut counted) = (Vec::new(), HashMap::new());
         let log = self.registry.log(self.file.id())?;
@@ -112,7 +112,7 @@ impl Labelling<'_> {
                 Err(rejection) if rejection.fault.is_duplicate() => (LogEvent::Duplicate, rejection.teacher),
                 Err(rejection) => (LogEvent::Refused, rejection.teacher),
             };
-            // Anybody could fill the log with what nobody signed, and a teacher with what it signed.
+            // Otherwise anyone could fill the log with unsigned messages, and a teacher with signed ones.
             if let Some(entry) = teacher.map(|teacher| LogEntry::of_message(event, teacher, digest))
                 && (event == LogEvent::Counted || notes.take(&entry, log.len() + entries.len()))
             {
@@ -135,7 +135,7 @@ impl Labelling<'_> {
         Ok((refused, entries))
     }
 
-    /// Draws and adds the whole privacy noise where the round has it from the server.
+    /// Draws and adds all of the privacy noise if the server adds it in this round.
     fn add_noise(&self, server: &mut Server) -> Result<(), RolesError> {
         if self.file.round().placement() == NoisePlacement::Central {
             let randomness = self.randomness.server_noise(self.file.id());
@@ -145,7 +145,8 @@ impl Labelling<'_> {
         Ok(())
     }
 
-    /// Returns all answers and how many of them were kept: the others are computed, and kept as they come.
+    /// Returns all answers and the number of answers that were stored. The others are computed, and stored as they are
+    /// finished.
     fn answer(&self, server: &Server) -> Result<(Vec<EncryptedAnswer>, usize), RolesError> {
         let queries = server.round().shape().queries();
         let mut answers = self.registry.answers(self.file.id(), queries)?;
@@ -167,7 +168,7 @@ impl Labelling<'_> {
     }
 }
 
-/// Returns whether a message was refused because it is in the sum already: the same file came by two ways.
+/// Returns whether a message was refused because it is already in the sum: the same file came by two ways.
 fn is_again(admitted: &Result<usize, Rejection>, digest: Digest, counted: &HashMap<usize, Digest>) -> bool {
     match admitted {
         Err(Rejection { teacher: Some(teacher), fault, .. }) => {

@@ -1,15 +1,16 @@
-//! The refusals that the log of a round notes.
+//! The refusals that the log of a round records.
 
 use std::collections::HashMap;
 
 use speed_aggregation::{LogEntry, LogEvent, RoundLog};
 
-/// The number of refusals of every teacher that a log has. What a teacher signed costs a line of the log, which everyone reads: after some, no more are
-/// noted. Second messages have a number of their own, so that the first of them is noted whatever was refused before.
+/// The number of refusals of every teacher in a log. A refused message that a teacher signed costs a line of the log,
+/// which everyone reads, so the number of recorded refusals is limited. Second messages are counted separately, so that
+/// the first of them is recorded regardless of earlier refusals.
 pub(super) struct Notes(HashMap<(usize, LogEvent), usize>);
 
 impl Notes {
-    /// The most refusals of a kind of a teacher's messages that the log notes: a teacher that sends more has been told.
+    /// The largest number of refusals of one kind that the log records for a teacher, which has then been told.
     pub(super) const MAX: usize = 8;
 
     /// Counts the refusals in a log.
@@ -21,7 +22,8 @@ impl Notes {
         notes
     }
 
-    /// Returns whether a refusal is to be noted in a log of so many entries, and counts it if it is. Refusals fill half of a log at most.
+    /// Returns whether a refusal is recorded in a log with `entries` entries, and counts it if so. Refusals fill at
+    /// most half of a log.
     pub(super) fn take(&mut self, entry: &LogEntry, entries: usize) -> bool {
         match self.count(entry) {
             Some(count) if *count < Self::MAX && entries < RoundLog::MAX_ENTRIES / 2 => {

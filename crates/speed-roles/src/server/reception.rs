@@ -1,4 +1,4 @@
-//! Messages that come to a round's server over a network, one by one.
+//! Reception of messages over a network by a round's server.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::error::RolesError;
 use crate::identity::PartyKey;
 use crate::refusal::{MessageFault, Refusal, Rejection};
 
-/// A message of the round that its teacher signed and brought. It is not kept yet, and its proofs may not have been checked.
+/// A message of the round that its teacher signed and sent. It is not stored yet, and its proofs may be unchecked.
 #[derive(Debug)]
 pub struct Admitted {
     teacher: usize,
@@ -26,10 +26,10 @@ impl RoundServer {
         Submission::max_size(self.file().round())
     }
 
-    /// Checks a message that a party brought, all but its proofs.
+    /// Checks everything but the proofs of a message that a party brought.
     ///
     /// # Errors
-    /// [`Refusal`]: as in a folder, or that another party brought the message than the teacher that signed it.
+    /// [`Refusal`]: as for a folder, or if the message was brought by a party other than the teacher that signed it.
     pub fn check_message(&self, bytes: Vec<u8>, from: PartyKey) -> Result<Admitted, Refusal> {
         let admission = self.admission();
         let check = |bytes: &[u8]| {
@@ -48,7 +48,7 @@ impl RoundServer {
         }
     }
 
-    /// Returns how a party is called where its messages are spoken of: its index and name in the roster, or its key.
+    /// Returns the name of a party for texts about its messages: its index and name in the roster, or its key.
     #[must_use]
     pub fn name_of(&self, party: PartyKey) -> String {
         let roster = self.file().roster();
@@ -58,10 +58,10 @@ impl RoundServer {
         }
     }
 
-    /// Checks the proofs of a message, where the round asks for them: about 0.1 core-seconds for a thousand values.
+    /// Checks the proofs of a message, if the round requires them. Takes about 0.1 core-seconds for a thousand values.
     ///
     /// # Errors
-    /// [`Refusal`]: it is not proved to be well formed.
+    /// [`Refusal`] if the message is not proved to be well formed.
     pub fn check_proofs(&self, message: &Admitted) -> Result<(), Refusal> {
         let admission = self.admission();
         let checked = admission.authenticate(&message.bytes).and_then(|submission| admission.check_proofs(&submission));
@@ -69,11 +69,11 @@ impl RoundServer {
     }
 }
 
-/// The one place where messages of a round become kept: the log grows here.
+/// The only place where messages of a round are stored and the log grows.
 pub struct Reception<'a> {
     server: &'a RoundServer,
     head: LogHead,
-    /// The message of every teacher that is kept, and the log's head right before it.
+    /// The stored message of every teacher, and the log's head right before it.
     kept: HashMap<usize, (Digest, LogHead)>,
     notes: Notes,
     /// The worst status that refusals gave each teacher.
@@ -81,7 +81,7 @@ pub struct Reception<'a> {
     is_closed: bool,
 }
 
-/// What a step adds to the registry.
+/// The additions of one step to the registry.
 #[derive(Default)]
 struct Step<'m> {
     messages: Vec<(u32, &'m [u8])>,
@@ -90,7 +90,7 @@ struct Step<'m> {
 }
 
 impl<'a> Reception<'a> {
-    /// Goes on where the registry is.
+    /// Resumes from the state of the registry.
     ///
     /// # Errors
     /// If the registry cannot be read.
@@ -109,7 +109,7 @@ impl<'a> Reception<'a> {
         Ok(Self { server, head, kept, notes: Notes::of(&log), refused, is_closed: server.is_closed()? })
     }
 
-    /// Returns the number of teachers whose messages are kept.
+    /// Returns the number of teachers whose messages are stored.
     #[must_use]
     pub fn received(&self) -> usize {
         self.kept.len()
@@ -121,22 +121,25 @@ impl<'a> Reception<'a> {
         self.server.file().id()
     }
 
-    /// Returns whether it is decided what becomes of a message: then [`Reception::keep`] says it whether its proofs hold or not.
+    /// Returns whether the outcome for a message is already decided. Then [`Reception::keep`] returns it whether or not
+    /// its proofs are valid.
     #[must_use]
     pub fn is_decided(&self, message: &Admitted) -> bool {
         self.is_closed || self.kept.contains_key(&message.teacher)
     }
 
-    /// Lets no further message in.
+    /// Refuses all further messages.
     pub fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// Keeps messages and notes refusals of others (by their SHA-256), all in one step, durably, and returns for each message, in order, the server's
-    /// receipt. The same message again gets the same receipt; another one of a teacher is refused, and noted in the log.
+    /// Stores messages and records refusals of others (by their SHA-256) in one durable step, and returns the server's
+    /// receipt for each message, in order. The same message again gets the same receipt. Another message of the same
+    /// teacher is refused and recorded in the log.
     ///
     /// # Errors
-    /// If the registry cannot be written: then none is kept, and nobody may be told otherwise: this reception has ended.
+    /// If the registry cannot be written. Then no message is stored, no receipt may be given, and this reception has
+    /// ended.
     pub fn keep(
         &mut self,
         messages: &[Admitted],
@@ -164,7 +167,7 @@ impl<'a> Reception<'a> {
                 self.note_refusal(LogEntry::of_message(LogEvent::Duplicate, *teacher, *digest), step);
                 ServerError::Duplicate { teacher: *teacher }
             }
-            // The log is closed as well: it is that of the result.
+            // The log is closed too: it belongs to the result.
             None if self.is_closed => ServerError::Late { teacher: *teacher },
             None => {
                 let before = self.head;
@@ -177,14 +180,15 @@ impl<'a> Reception<'a> {
         Err(Rejection::by_server(*teacher, error).of("upload".to_owned()))
     }
 
-    /// Notes a refusal, unless the log is closed, which is that of the result, or has enough of them.
+    /// Records a refusal, unless the log is closed (it then belongs to the result) or has enough refusals.
     fn note_refusal(&mut self, entry: LogEntry, step: &mut Step<'_>) {
         if !self.is_closed && self.notes.take(&entry, self.head.entries()) {
             self.note(entry, step);
         }
     }
 
-    /// Notes the status that a refusal gives a teacher, if none that is worse is noted, and whether the log has room or not.
+    /// Records the status that a refusal gives a teacher, unless an equal or worse one is recorded. It does not depend
+    /// on room in the log.
     fn note_status(&mut self, teacher: usize, status: Option<TeacherStatus>, step: &mut Step<'_>) {
         let before = self.refused.get(&teacher).copied();
         if let Some(status) = status
@@ -206,7 +210,7 @@ impl<'a> Reception<'a> {
     }
 }
 
-/// Returns a teacher's index as the registry has it.
+/// Returns a teacher's index as the registry stores it.
 fn index(teacher: usize) -> u32 {
     u32::try_from(teacher).unwrap_or(u32::MAX)
 }

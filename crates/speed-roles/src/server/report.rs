@@ -1,4 +1,4 @@
-//! The report of a server, and the view of those who watch it.
+//! The report of a server, and its progress events.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,12 @@ use crate::refusal::Refusal;
 
 /// Events while a server works.
 pub trait Progress: Sync {
-    /// Tells that a file was refused.
+    /// Reports that a file was refused.
     fn refused(&self, refusal: &Refusal);
-    /// Tells that the argmax begins: queries of the round, and how many were answered before an interruption.
+    /// Reports that the argmax begins: the number of queries of the round, and how many were answered before an
+    /// interruption.
     fn begin(&self, queries: usize, done: usize);
-    /// Tells that so many more queries are answered.
+    /// Reports that `queries` more queries are answered.
     fn advance(&self, queries: usize);
 }
 
@@ -27,11 +28,11 @@ pub struct ServerReport {
     pub simulation: bool,
     /// Number of queries.
     pub queries: usize,
-    /// Teachers of the round.
+    /// Number of teachers of the round.
     pub teachers: usize,
-    /// Teachers that had to answer.
+    /// Number of teachers that had to answer.
     pub minimum: usize,
-    /// Teachers in the sum.
+    /// Number of teachers in the sum.
     pub counted: usize,
     /// The largest honest ratio that an accountant may use: see
     /// [`AnswerList::honest_ratio`](speed_aggregation::AnswerList::honest_ratio).
@@ -40,14 +41,14 @@ pub struct ServerReport {
     pub proven: bool,
     /// True if the server added the noise.
     pub noise_by_server: bool,
-    /// Files that were not counted, and why.
+    /// Files that were not counted, with the reasons.
     pub refused: Vec<Refusal>,
     /// Teachers without any message when the sum was closed.
     pub missing: Vec<usize>,
     /// Queries that an earlier, interrupted run had answered.
     pub resumed: usize,
-    /// The result.
+    /// The path of the result.
     pub out: PathBuf,
-    /// Its length.
+    /// The result's length in bytes.
     pub bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! An allocator that knows how much is in use.
+//! An allocator that counts the bytes in use.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator, counting.
+/// The system's allocator with counters.
 pub(crate) struct Counting;
 
 fn grow(bytes: usize) {
     PEAK.fetch_max(IN_USE.fetch_add(bytes, Relaxed) + bytes, Relaxed);
 }
 
-// SAFETY: every call goes to the system's allocator with the arguments as they came.
+// SAFETY: every call goes to the system's allocator with unchanged arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
@@ -34,14 +34,14 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Begins a measurement: what is in use now.
+/// Begins a measurement and returns the bytes in use now.
 pub(crate) fn start() -> usize {
     let now = IN_USE.load(Relaxed);
     PEAK.store(now, Relaxed);
     now
 }
 
-/// The most that was in use since, beyond what was in use then.
+/// Returns the peak of the bytes in use since the measurement began, less the bytes in use then.
 pub(crate) fn peak_since(before: usize) -> usize {
     PEAK.load(Relaxed).saturating_sub(before)
 }

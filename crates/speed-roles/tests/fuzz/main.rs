@@ -3,9 +3,9 @@
 //! ```text
 //! cargo test --release --workspace --test fuzz -- [--seconds N] [--seed S] [TARGET...]
 //! ```
-//! runs every target (or those whose names contain one of the words) for `N` seconds of processor time, by default 1. A run
-//! depends on its seed only, up to where the time ends; a finding names seed and iteration. So does an input that takes
-//! more than [`MAX_SECONDS`].
+//! runs every target (or those whose names contain one of the words) for `N` seconds of processor time, by default 1. A
+//! run depends only on its seed, up to the point where the time ends. A finding names the seed and the iteration; an
+//! input that takes more than [`MAX_SECONDS`] is a finding too.
 
 mod limit;
 mod mutate;
@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 use mutate::Mutator;
 use targets::Target;
 
-/// The longest time that an input may take: thousands of times what a valid one takes, or ten times for evaluation keys.
+/// The longest time that an input may take: thousands of times the time of a valid one, or ten times for evaluation
+/// keys.
 const MAX_SECONDS: f64 = 30.0;
 
 #[global_allocator]
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
         match argument.as_str() {
             "--seconds" => seconds = number().expect("--seconds needs a number"),
             "--seed" => seed = number().expect("--seed needs a number") as u64,
-            // Options of the usual test harness, which `cargo test` hands to every test.
+            // Options of the standard test harness, which `cargo test` passes to every test.
             option if option.starts_with("--") => {}
             word => words.push(word.to_owned()),
         }
@@ -50,12 +51,12 @@ fn main() -> ExitCode {
 }
 
 fn say(text: &str) {
-    // Nobody is left to tell if that fails.
+    // A failure here cannot be reported anywhere.
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 fn fuzz(name: &str, target: &Target, seconds: f64, seed: u64) -> bool {
-    // Whoever refused every input would pass: the valid ones must be accepted.
+    // A decoder that refuses every input would pass, so the valid inputs must be accepted.
     assert!(target.inputs.iter().all(|input| (target.decode)(input)), "{name}: a valid input is refused");
     let mut mutator = Mutator::new(seed, &target.inputs);
     let clock = Clock::start();
@@ -98,7 +99,7 @@ fn fuzz(name: &str, target: &Target, seconds: f64, seed: u64) -> bool {
     true
 }
 
-/// Ends the process with a finding if one input takes a minute.
+/// A watchdog that ends the process with a finding if one input takes a minute.
 struct Watched {
     iteration: Arc<AtomicU64>,
 }
@@ -126,7 +127,7 @@ impl Watched {
     }
 }
 
-/// Processor time of this thread where the system tells it (Linux), or else time on the wall.
+/// Processor time of this thread if the system reports it (Linux), else wall-clock time.
 struct Clock {
     wall: Instant,
     processor: Option<f64>,

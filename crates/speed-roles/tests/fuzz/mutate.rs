@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-/// Numbers that tend to be limits of something.
+/// Numbers that are often limits.
 const EDGES: [u32; 14] = [0, 1, 2, 3, 7, 16, 127, 255, 256, 2048, 1 << 16, 1 << 20, i32::MAX as u32, u32::MAX];
 
 /// Mutates valid inputs, deterministically.
@@ -16,7 +16,7 @@ impl<'a> Mutator<'a> {
         Self { state: seed, inputs }
     }
 
-    /// SplitMix64: quality enough to choose places.
+    /// SplitMix64, which is good enough to choose places.
     fn random(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -29,13 +29,13 @@ impl<'a> Mutator<'a> {
         (self.random() % bound.max(1) as u64) as usize
     }
 
-    /// A place, most often among the first 128 bytes, where the fields are.
+    /// Chooses a place, usually in the first 128 bytes, where the fields are.
     fn place(&mut self, length: usize) -> usize {
         if self.below(4) > 0 { self.below(length.min(128)) } else { self.below(length) }
     }
 
-    /// The next input: a valid one with one to four changes. If `sealed`, nine of ten get the checksum that belongs to
-    /// them, so that what lies behind it is reached.
+    /// Writes the next input: a valid one with one to four changes. If `sealed`, nine of ten get a matching checksum,
+    /// so that the checks behind it are reached.
     pub(crate) fn next(&mut self, input: &mut Vec<u8>, sealed: bool) {
         input.clear();
         let base = self.below(self.inputs.len());
@@ -62,7 +62,7 @@ impl<'a> Mutator<'a> {
                 input[place..place + 4].copy_from_slice(&value.to_le_bytes());
             }
             4 if length >= 4 => {
-                // A field moves by one.
+                // Changes a field by one.
                 let place = place.min(length - 4) & !3;
                 let field = u32::from_le_bytes([input[place], input[place + 1], input[place + 2], input[place + 3]]);
                 let value = if self.below(2) == 0 { field.wrapping_add(1) } else { field.wrapping_sub(1) };
@@ -74,7 +74,7 @@ impl<'a> Mutator<'a> {
                 input.extend(std::iter::repeat_n(self.random() as u8, more));
             }
             7 => {
-                // A piece of another input, in the same place.
+                // Copies a piece of another input to the same place.
                 let other = self.below(self.inputs.len());
                 let inputs = self.inputs;
                 let end = (place + self.below(200)).min(length).min(inputs[other].len());
@@ -83,7 +83,7 @@ impl<'a> Mutator<'a> {
                 }
             }
             _ => {
-                // A piece goes out.
+                // Removes a piece.
                 let end = (place + self.below(40)).min(length);
                 input.drain(place..end);
             }

@@ -1,4 +1,5 @@
-//! Attacks on a round, by a teacher that does not follow the protocol: what they give where messages carry no proofs, and nothing where they do.
+//! Attacks on a round by a teacher that does not follow the protocol: they succeed if messages carry no proofs, and
+//! fail if they do.
 
 use std::fs;
 
@@ -9,7 +10,7 @@ use speed_roles::{Identity, student};
 use crate::common::{Place, SEED, key_of, keys, noise, reasons, terms};
 use crate::faults::seal;
 
-/// Reads what a teacher sends.
+/// Reads the message that a teacher sends.
 fn submission(place: &Place, teacher: usize, labels: &[u8]) -> Submission {
     let path = place.path("message");
     let _ = fs::remove_file(&path);
@@ -31,8 +32,9 @@ const HEADER: usize = 88;
 const DEGREE: usize = 2048;
 const CLASSES: usize = 10;
 
-/// Replaces the ciphertexts of a message by none: a mask of zeros but for its first word, 1500 votes, and -100 k votes for class k. In the sum
-/// every class whose bit of the secret key is 1 loses 1500 votes, and the label is the first class whose bit is 0.
+/// Replaces the ciphertexts of a message by fakes: a mask of zeros except for its first word, 1500 votes, and -100 k
+/// votes for class k. In the sum, every class whose bit of the secret key is 1 loses 1500 votes, and the label is the
+/// first class whose bit is 0.
 fn probe(bytes: &mut [u8]) {
     let votes = |votes: i64| (votes << 50).to_le_bytes();
     let end = bytes.len() - 16;
@@ -43,7 +45,7 @@ fn probe(bytes: &mut [u8]) {
     }
 }
 
-/// The bits of the secret key, lowest first.
+/// Returns the bits of the secret key, lowest first.
 fn secret_bits() -> Vec<bool> {
     let file = fs::read(keys().join("secret.key")).expect("a key");
     let bits = &file[file.len() - 16 - DEGREE / 8..file.len() - 16];
@@ -52,12 +54,12 @@ fn secret_bits() -> Vec<bool> {
 
 const QUERIES: usize = 20;
 
-/// The labels that honest teachers agree on.
+/// Returns the labels that honest teachers agree on.
 fn labels() -> Vec<u8> {
     (0..QUERIES).map(|query| (query * 7 % CLASSES) as u8).collect()
 }
 
-/// A round of four teachers, of whom the last sends a probe and the one before a copy of the first one's ciphertexts.
+/// Runs a round of four teachers: the last one sends a probe, and the third one a copy of the first one's ciphertexts.
 fn attacked(name: &str, gamma: f64, proofs: bool) -> (Place, ServerReport) {
     let mut terms = terms(name, QUERIES, 4);
     (terms.classes, terms.noise) = (CLASSES, noise(gamma));
@@ -67,7 +69,7 @@ fn attacked(name: &str, gamma: f64, proofs: bool) -> (Place, ServerReport) {
     }
     let first = Submission::from_bytes(&fs::read(place.inbox("0")).expect("a message")).expect("a submission");
     fs::write(place.inbox("2"), resigned(&first, 2, |bytes| bytes[76] = 2)).expect("inbox");
-    // With the proofs of an honest message, where there are any.
+    // The probe carries the proofs of an honest message, if there are any.
     let honest = submission(&place, 3, &labels());
     fs::write(place.inbox("3"), resigned(&honest, 3, probe)).expect("inbox");
     let report = place.aggregate().expect("enough");
@@ -85,7 +87,7 @@ fn published(place: &Place) -> Vec<usize> {
 
 #[test]
 fn without_proofs_labels_are_bits_of_the_secret_key() {
-    // So much noise that counts may differ by hundreds of votes, and the comparisons reach that far.
+    // With this much noise, counts may differ by hundreds of votes, and the comparisons reach that far.
     let (place, report) = attacked("off", 0.3, false);
     assert_eq!((report.counted, report.proven), (4, false));
     let bits = secret_bits();
@@ -109,7 +111,7 @@ fn with_proofs_neither_a_probe_nor_a_copy_is_counted() {
     assert_eq!((report.counted, report.proven), (2, true));
     let expected: Vec<usize> = labels().into_iter().map(usize::from).collect();
     assert_eq!(published(&place), expected);
-    // Honest messages and the round cannot do without the key, and take no other.
+    // The round and honest messages need the proof key, and accept no other.
     let fresh = || speed_roles::server::ServerOptions { registry: place.path("fresh"), ..place.options() };
     fs::remove_file(place.path("result")).expect("a result");
     let options = speed_roles::server::ServerOptions { proof_key: None, ..fresh() };

@@ -1,4 +1,4 @@
-//! Every fault of a message is refused with the teacher's name, and the rest goes on.
+//! Every fault of a message is refused with the teacher's name, and the round continues with the other messages.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use speed_roles::{RolesError, RoundRandomness, student};
 use crate::attacks::resigned;
 use crate::common::{Place, SEED, Silent, keys, noise, reasons, round_options, terms};
 
-/// Replaces the checksum by the one that belongs to the bytes.
+/// Replaces the checksum by the correct one.
 pub(crate) fn seal(bytes: &mut [u8]) {
     use sha2::{Digest, Sha256};
     let end = bytes.len() - 16;
@@ -19,7 +19,7 @@ pub(crate) fn seal(bytes: &mut [u8]) {
     bytes[end..].copy_from_slice(&digest[..16]);
 }
 
-/// A message of a teacher in this place's round.
+/// Creates a message of a teacher in this place's round.
 fn good(place: &Place, teacher: usize) -> Vec<u8> {
     let path = place.path("message");
     let _ = fs::remove_file(&path);
@@ -27,7 +27,7 @@ fn good(place: &Place, teacher: usize) -> Vec<u8> {
     fs::read(path).expect("a message")
 }
 
-/// Another message of the same teacher.
+/// Creates another message of the same teacher.
 fn another(place: &Place, teacher: usize) -> Vec<u8> {
     let path = place.path("another");
     let _ = fs::remove_file(&path);
@@ -35,14 +35,14 @@ fn another(place: &Place, teacher: usize) -> Vec<u8> {
     fs::read(path).expect("a message")
 }
 
-/// A proper message after a change.
+/// Creates a valid message and changes it.
 fn changed(place: &Place, teacher: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = good(place, teacher);
     change(&mut bytes);
     bytes
 }
 
-/// The same after a forger's change, with the checksum that belongs to it.
+/// Creates a valid message, changes it as a forger would, and corrects the checksum.
 fn forged(place: &Place, teacher: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     changed(place, teacher, |bytes| {
         change(bytes);
@@ -61,18 +61,20 @@ fn answer_under_another_key(place: &Place) {
     speed_roles::teacher::answer(&TeacherOptions { public_key, round, ..options }).expect("valid");
 }
 
-/// Fills the inbox: teachers 0, 1, 2, 3 and 19 answer properly, and most others with a fault of their own. Names of files mean nothing.
+/// Fills the inbox: teachers 0, 1, 2, 3 and 19 answer correctly, and most others each with a different fault. File
+/// names are arbitrary.
 fn fill_inbox(place: &Place) {
     let put = |name: &str, bytes: &[u8]| fs::write(place.inbox(name), bytes).expect("inbox");
     put("teacher-00.msg", &good(place, 0));
     put("teacher-01.msg", &good(place, 1));
-    // 2: before its message that of teacher 0 with 2 for a number, so that it would count twice and the honest one be refused.
+    // 2: before its message, a copy of teacher 0's message with the number 2, so that it would count twice and the
+    // honest one would be refused.
     put("teacher-02-a.msg", &forged(place, 0, |bytes| bytes[76] = 2));
     put("teacher-02-b.msg", &good(place, 2));
     // 3: two answers.
     put("teacher-03.msg", &good(place, 3));
     put("teacher-03-again.msg", &another(place, 3));
-    // 4: replayed from an earlier round, as it is and with this round's id.
+    // 4: replayed from an earlier round, unchanged and with this round's id.
     let earlier = Place::new(&terms("earlier round", 2, 20));
     earlier.answer(4, &[2, 1], &place.inbox("teacher-04.msg"));
     let id = *place.file.id().as_bytes();
@@ -83,19 +85,20 @@ fn fill_inbox(place: &Place) {
     put("teacher-07.msg", &changed(place, 7, |bytes| bytes[76] ^= 1));
     // 8: encrypted for another key.
     answer_under_another_key(place);
-    // 9: oversized by one byte; 10: by far, and sparse, so that reading it would take a while and much memory.
+    // 9: oversized by one byte; 10: hugely oversized and sparse, so that reading it would take much time and memory.
     put("teacher-09.msg", &changed(place, 9, |bytes| bytes.push(0)));
     put("teacher-10.msg", &good(place, 10));
     let file = fs::File::options().append(true).open(place.inbox("teacher-10.msg")).expect("the message");
     file.set_len(1 << 40).expect("a sparse file");
-    // 11: a shape of the same length, signed.
+    // 11: another shape of the same length, signed.
     let submission = Submission::from_bytes(&good(place, 11)).expect("a submission");
     let other_shape = |bytes: &mut [u8]| {
         bytes[80..84].copy_from_slice(&3_u32.to_le_bytes());
         bytes[84..88].copy_from_slice(&2_u32.to_le_bytes());
     };
     put("teacher-11.msg", &resigned(&submission, 11, other_shape));
-    // 12: not readable, since it is a folder. 13: no message. 14: empty. 15: a file of the protocol, but another kind.
+    // 12: unreadable, because it is a folder. 13: not a message. 14: empty. 15: a file of the protocol, but of another
+    // kind.
     fs::create_dir(place.inbox("teacher-12.msg")).expect("a folder");
     put("teacher-13.msg", b"dear server, here is my answer");
     put("teacher-14.msg", b"");
@@ -103,11 +106,12 @@ fn fill_inbox(place: &Place) {
     // 16: another message of teacher 1 under the name of teacher 16. 17: a header beyond its limits.
     put("teacher-16.msg", &another(place, 1));
     put("teacher-17.msg", &forged(place, 17, |bytes| bytes[80..84].copy_from_slice(&u32::MAX.to_le_bytes())));
-    // 18: a version that is not known. 19: good under a name that says nothing, and the same file again, which is no second message.
+    // 18: an unknown version. 19: valid under an arbitrary name, and the same file again, which is not a second
+    // message.
     put("teacher-18.msg", &changed(place, 18, |bytes| bytes[8] = 9));
     put("hospital.msg", &good(place, 19));
     put("hospital-copy.msg", &good(place, 19));
-    // Beyond the round's teachers. And a hidden file, as an unfinished upload is, which is left alone.
+    // A teacher beyond the round's teachers; and a hidden file, such as an unfinished upload, which is ignored.
     put("teacher-20.msg", &forged(place, 0, |bytes| bytes[76] = 20));
     put(".writing-xyz", b"unfinished");
 }
@@ -139,7 +143,7 @@ fn every_fault_is_refused_and_the_rest_goes_on() {
         (None, "unknown-teacher"),
     ];
     assert_eq!(reasons(&report), expected, "{:#?}", report.refused);
-    // Who has no message with its signature is missing, whatever others said in its name.
+    // A teacher without a message with its signature is missing, whatever others sent in its name.
     let missing = [5, 6, 7, 9, 10, 12, 13, 14, 15, 16, 17, 18];
     assert_eq!((report.counted, report.teachers, &report.missing[..]), (5, 20, &missing[..]));
     assert_eq!(report.honest_ratio, 0.25);
@@ -147,7 +151,7 @@ fn every_fault_is_refused_and_the_rest_goes_on() {
     assert!(forged.contains("says that it comes from teacher 2, \"hospital 2\", and does not have"), "{forged}");
     assert_eq!(place.labels(), "query,label\n0,2\n1,1\n");
 
-    // The student reads the same from the result.
+    // The student reads the same counts from the result.
     let open = place.open(&keys().join("secret.key"), "result", &place.path("labels-2.csv")).expect("a result");
     assert_eq!((open.counted, open.honest_ratio, open.simulation), (5, 0.25, true));
     let mut excluded: Vec<_> = missing.map(|teacher| (teacher, "missing")).to_vec();
@@ -171,7 +175,7 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
     assert!(text.contains("unknown sender refused as truncated: teacher-1.msg: 16 bytes"), "{text}");
     assert!(!error.to_string().contains("refused"), "told once, when it happens: {error}");
 
-    // A good answer comes, and a larger minimum is respected; a smaller one than the round's is refused.
+    // A valid answer comes, and a larger minimum is respected; a minimum below the round's is refused.
     fs::remove_file(place.inbox("teacher-1.msg")).expect("removed");
     place.answer(1, &[1], &place.inbox("teacher-1.msg"));
     let with = |min_teachers| {
@@ -185,7 +189,7 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
     assert_eq!((report.counted, &report.missing[..]), (2, &[2][..]));
     assert_eq!(place.labels(), "query,label\n0,1\n");
 
-    // Too late, now that the sum is closed; another message of a counted teacher is a duplicate.
+    // The sum is closed, so these are too late; another message of a counted teacher is a duplicate.
     place.answer(2, &[0], &place.inbox("teacher-2.msg"));
     place.answer(0, &[0], &place.inbox("teacher-0-again.msg"));
     let before = fs::read(place.path("result")).expect("a result");

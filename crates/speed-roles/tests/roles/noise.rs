@@ -1,5 +1,5 @@
-//! The noise that teachers really add, from the operating system's generator, against the distribution that the accountant
-//! analyses.
+//! Compares the noise that teachers add, from the operating system's generator, with the distribution that the
+//! accountant analyses.
 
 use speed_core::{NoisePlacement, Randomness, RandomnessKind};
 use speed_mechanism::{DiscreteLaplace, HonestRatio, InverseScale};
@@ -8,12 +8,12 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::common::{Place, noise, terms};
 
-/// The chance that correct noise would be refused. The generator has no seed, so this is also how often the test would
-/// fail for nothing.
+/// The probability that correct noise is rejected. The generator has no seed, so this is also the rate of spurious
+/// failures of the test.
 const FALSE_ALARM: f64 = 1e-9;
 
-/// p-value of Pearson's chi-square test of `draws` against a symmetric `pmf`, with one cell for each integer in
-/// `-reach..=reach` and one for each side beyond.
+/// Returns the p-value of Pearson's chi-square test of `draws` against a symmetric `pmf`, with one cell for each
+/// integer in `-reach..=reach` and one for each side beyond.
 fn p_value(draws: &[i64], reach: i64, pmf: impl Fn(i64) -> f64) -> f64 {
     let cell = |x: i64| (x.clamp(-reach - 1, reach + 1) + reach + 1) as usize;
     let mut observed = vec![0.0; cell(reach + 1) + 1];
@@ -27,7 +27,7 @@ fn p_value(draws: &[i64], reach: i64, pmf: impl Fn(i64) -> f64) -> f64 {
     let beyond = (draws.len() as f64 - expected.iter().sum::<f64>()) / 2.0;
     expected[0] = beyond;
     expected[cell(reach + 1)] = beyond;
-    // So far out in the tail the statistic follows its limit only if no cell is small.
+    // This far out in the tail, the statistic follows its limit only if no cell is small.
     assert!(expected.iter().all(|&count| count > 100.0), "a cell is too small for the chi-square approximation");
     let statistic: f64 = observed.iter().zip(&expected).map(|(o, e)| (o - e) * (o - e) / e).sum();
     ChiSquared::new((observed.len() - 1) as f64).expect("at least one degree of freedom").sf(statistic)
@@ -61,7 +61,8 @@ fn sums_of_the_teachers_shares_follow_the_discrete_laplace_of_the_accountant() {
     let (full, part) = (table(1.0), table(0.75));
     let p = |draws: &[i64], table: &[f64]| p_value(draws, 8, |k| table[k.unsigned_abs() as usize]);
     assert!(p(&all, &full) > FALSE_ALARM, "all teachers: {:e}", p(&all, &full));
-    // 30 of 40 teachers have the noise of an honest ratio of 0.75, and the test can tell it from that of 1.
+    // 30 of 40 teachers have the noise of an honest ratio of 0.75, and the test can distinguish it from an honest ratio
+    // of 1.
     assert!(p(&most, &part) > FALSE_ALARM, "30 of 40 teachers: {:e}", p(&most, &part));
     assert!(p(&most, &full) < FALSE_ALARM && p(&all, &part) < FALSE_ALARM);
 }

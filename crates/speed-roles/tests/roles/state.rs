@@ -1,4 +1,4 @@
-//! A server that is interrupted, and what it keeps.
+//! Interruptions of a server, and its stored state.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -11,7 +11,7 @@ use speed_roles::{InputFault, LogCheckOptions, LogFault, ResultsFault, RolesErro
 
 use crate::common::{Place, Silent, noise, reasons, signing_key, terms};
 
-/// Dies, as far as a test can, when the first queries are answered.
+/// Simulates a crash with a panic when the first queries are answered.
 struct Dies;
 
 impl Progress for Dies {
@@ -22,7 +22,7 @@ impl Progress for Dies {
     }
 }
 
-/// A round with central noise, so that drawing it twice would show.
+/// Creates a round with central noise, so that drawing it twice would be visible.
 fn place(name: &str) -> Place {
     let mut terms = terms(name, 5, 3);
     (terms.placement, terms.min_teachers, terms.noise) = (NoisePlacement::Central, 2, noise(0.2));
@@ -33,7 +33,7 @@ fn place(name: &str) -> Place {
     place
 }
 
-/// Aggregates in one thread, and dies.
+/// Aggregates in one thread, and crashes.
 fn interrupt(place: &Place) {
     let options = ServerOptions { threads: NonZeroUsize::MIN, ..place.options() };
     let died = catch_unwind(AssertUnwindSafe(|| place.aggregate_with(&options, &Dies)));
@@ -66,7 +66,7 @@ fn an_interrupted_server_goes_on_to_the_same_bytes() {
 #[test]
 fn a_round_is_evaluated_once() {
     let mut terms = terms("once", 5, 3);
-    // Noise that is drawn afresh would average out.
+    // Noise that is drawn again would average out.
     terms.randomness = speed_core::RandomnessKind::OperatingSystem;
     (terms.placement, terms.min_teachers, terms.noise) = (NoisePlacement::Central, 2, noise(0.2));
     let place = Place::new(&terms);
@@ -82,7 +82,8 @@ fn a_round_is_evaluated_once() {
     place.aggregate_with(&options, &Silent).expect("enough");
     let (first, log) =
         (fs::read(place.path("result")).expect("a result"), fs::read(log_of(&place.path("result"))).expect("a log"));
-    // To another place, without one of the messages and without the student's keys: the same bytes.
+    // A call with another output path, without one of the messages and without the student's keys, writes the same
+    // bytes.
     fs::remove_file(place.inbox("1")).expect("a message");
     let other = place.path("again");
     let options = ServerOptions { evaluation_key: place.path("deleted"), ..options };
@@ -91,7 +92,8 @@ fn a_round_is_evaluated_once() {
     assert_eq!((report.counted, report.resumed), (3, 5));
     assert!(fs::read(&other).expect("a result") == first, "another result of one round");
     assert_eq!(fs::read(log_of(&other)).expect("a log"), log);
-    // A registry that knows nothing of it: the ledger does, and the round is not evaluated again with other noise.
+    // With a registry without this round, the ledger still has it, so the round is not evaluated again with other
+    // noise.
     let forgetful = ServerOptions { registry: place.path("other.registry"), ..options.clone() };
     let error =
         server::aggregate(&forgetful, &place.path("inbox"), &place.path("third"), &Silent).expect_err("charged");
@@ -104,7 +106,7 @@ fn a_round_is_evaluated_once() {
     };
     let error = speed_roles::teacher::answer(&again).expect_err("charged");
     assert!(matches!(&error, RolesError::Results { source: ResultsFault::Forgotten, .. }), "{error}");
-    // It was charged once.
+    // The round was charged once.
     let ledger = speed_ledger::Ledger::open(&place.path("server.ledger")).expect("a ledger");
     let charges = ledger.statement().expect("whole").charges;
     assert_eq!((charges.len(), charges[0].queries, charges[0].label.as_str()), (1, 5, "once"));
@@ -121,7 +123,7 @@ fn the_same_message_by_two_ways_counts_once_and_is_no_second_one() {
     drop(server);
     let report = place.aggregate().expect("enough");
     assert_eq!((report.counted, reasons(&report)), (2, vec![]));
-    // After the closing as well, and another message of that teacher is a second one.
+    // The same holds after the closing, and another message of that teacher is a duplicate.
     assert_eq!(reasons(&place.aggregate().expect("done before")), []);
     place.answer(0, &[2, 2, 2, 2, 2], &place.inbox("other.msg"));
     assert_eq!(reasons(&place.aggregate().expect("done before")), [(Some(0), "duplicate")]);
@@ -197,7 +199,7 @@ fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
     for changed in [[one, zero], [zero, zero]] {
         assert_eq!(check(genuine, &changed), Err(LogFault::Contradiction { entry: 1 }));
     }
-    // A place that no log of the round will have is no way out.
+    // A position beyond any log of the round does not help the server.
     let end = LogEntry::of_round(LogEvent::Closed, Digest::of("sum"));
     let counted = LogEntry::of_message(LogEvent::Counted, 1, Digest::of(message(1)));
     let far = receipt((0..50).fold(empty, |head, _| head.then(&zero)), 1);
@@ -206,7 +208,8 @@ fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
     }
     assert_eq!(check(genuine, &[zero, one, counted, end]), Ok(true));
     assert_eq!(check(genuine, &[zero, one, end]), Err(LogFault::NotCounted { teacher: 1 }));
-    // What does not convict: receipts for other messages, and what an older head of an honest log would make.
+    // Not evidence against the server: receipts for other messages, and receipts forged from an older head of an honest
+    // log.
     let of_another = receipt(empty, 0);
     for forged in [of_another, receipt(empty.then(&one), 0)] {
         assert_eq!(check(forged, &[zero, one]), Err(LogFault::NotForMessage { server: "server".into() }));
@@ -245,7 +248,7 @@ fn a_registry_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
     assert!(matches!(error, RolesError::Results { .. }) && error.exit_code().code() == 4, "{error}");
     drop(registry);
 
-    // No turned bit of a registry panics or changes a result.
+    // No flipped bit of a registry causes a panic or changes a result.
     place.aggregate().expect("enough");
     let (whole, expected) = (fs::read(&path).expect("a registry"), fs::read(place.path("result")).expect("a result"));
     for place_of_bit in (0..whole.len()).step_by(whole.len() / 97) {
@@ -288,7 +291,7 @@ fn a_result_that_cannot_be_written_is_known_before_the_work() {
         fs::remove_file(place.path("result")).expect("a link");
     }
     assert!(!place.path("server.registry").exists(), "nothing was begun");
-    // Another server with a registry of its own is about to write it.
+    // Another server with a separate registry is about to write the result.
     let lock = fs::File::options().append(true).create(true).open(place.path("result.lock")).expect("a lock");
     lock.lock().expect("free");
     let options = ServerOptions { registry: place.path("another.registry"), ..place.options() };

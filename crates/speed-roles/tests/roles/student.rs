@@ -106,7 +106,8 @@ fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
     let place = Place::new(&terms("undecodable", 3, 2));
     place.answer(0, &[2, 1, 2], &place.inbox("teacher-0.msg"));
     place.aggregate().expect("enough");
-    // The last word of the second of three answers: five more is no outcome of three classes. A server at fault signs it.
+    // The last word of the second of three answers: adding five gives no outcome of three classes. A faulty server
+    // signs it.
     let result = SignedResult::from_bytes(&fs::read(place.path("result")).expect("a result")).expect("whole");
     let mut list = result.list().to_bytes();
     let end = list.len() - 16 - 8 * 2049;
@@ -126,7 +127,7 @@ fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(fs::metadata(&out).expect("labels").permissions().mode() & 0o777, 0o600);
     }
-    // What another party signed is refused, and so is a change of what the server signed.
+    // A result signed by another party is refused, and so is a changed result of the server.
     let teacher = Identity::read(&key_of(0)).expect("a key");
     let foreign = SignedResult::new(list, faulty.sum(), |digest| teacher.sign(digest)).to_bytes();
     let mut changed = faulty.to_bytes();
@@ -140,7 +141,7 @@ fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
             open.expect_err("not the server's").to_string().contains("not signed by the round's server \"server\"")
         );
     }
-    // Another round's result is refused, whatever it holds.
+    // Another round's result is refused, whatever its content.
     let other = Place::new(&terms("another round", 3, 2));
     fs::copy(place.path("result"), other.path("result")).expect("a copy");
     let error = other.open(&secret, "result", &other.path("labels.csv"));
@@ -169,7 +170,7 @@ fn keys_are_for_one_round_and_wear_out_without_proofs() {
     let error = round("third", 1, true).expect_err("worn out").to_string();
     assert!(error.contains("3 bits") && error.contains("362 out of earlier"), "{error}");
     assert!(!path("third").exists() && !path("too many").exists());
-    // Half a line, as a crash leaves it, is none.
+    // Half a line, as after a crash, is ignored.
     let list = fs::read_to_string(path("public.rounds")).expect("a list");
     fs::write(path("public.rounds"), format!("{list}{}", &list[..80])).expect("a list");
     assert!(round("third", 1, true).is_err(), "the whole lines are read");
@@ -200,7 +201,8 @@ fn a_key_whose_rounds_nobody_knows_is_not_destroyed() {
             out: place.path(out),
         })
     };
-    // No list of rounds beside it, as after a move; then a list without this round; then one with it and another.
+    // No list of rounds beside the key, as after a move; then a list without this round; then one with this round and
+    // another.
     let report = open("first.csv").expect("labels");
     assert_eq!((report.key_destroyed, report.other_rounds), (false, None));
     let (list, own) = (place.path("public.rounds"), place.file.id().to_hex());
@@ -231,10 +233,10 @@ fn the_secret_key_is_destroyed_once_the_labels_are_there() {
         keep_keys: false,
         out: out.clone(),
     };
-    // Other labels in their place: nothing is lost.
+    // Other labels are in the output's place: nothing is lost.
     fs::write(&out, "query,label\n0,1\n").expect("a file");
     assert!(matches!(student::open(&options), Err(RolesError::Results { .. })) && secret.exists());
-    // As a kill between labels and key would leave it.
+    // The state after a kill between writing the labels and removing the key.
     fs::write(&out, "query,label\n0,2\n").expect("a file");
     assert!(student::open(&options).expect("the same labels").key_destroyed);
     assert!(!secret.exists());
