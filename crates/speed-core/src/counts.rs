@@ -2,7 +2,8 @@
 
 use crate::{VoteShape, VotesError};
 
-/// The numbers of teachers that vote for each of K classes on each of Q queries. Every row sums to the number of teachers n.
+/// The numbers of teachers that vote for each of K classes on each of Q queries. Every row sums to the number of
+/// teachers n.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VoteCounts {
     shape: VoteShape,
@@ -10,10 +11,11 @@ pub struct VoteCounts {
 }
 
 impl VoteCounts {
-    /// Checks and takes a table: `counts` holds the K counts of query 0, then those of query 1, ...
+    /// Checks and takes a table: `counts` holds the K counts of query 0, then the K counts of query 1, ...
     ///
     /// # Errors
-    /// [`VotesError::Length`] unless there are `Q * K` counts, [`VotesError::RowSum`] for the first row that does not sum to n.
+    /// [`VotesError::Length`] unless there are `Q * K` counts, [`VotesError::RowSum`] for the first row that does not
+    /// sum to n.
     pub fn new(shape: VoteShape, counts: Vec<u32>) -> Result<Self, VotesError> {
         if counts.len() != shape.counts() {
             return Err(VotesError::Length { expected: shape.counts(), found: counts.len() });
@@ -28,7 +30,7 @@ impl VoteCounts {
         Ok(Self { shape, counts })
     }
 
-    /// Takes counts of votes, which need no check.
+    /// Wraps counts of votes, which need no check.
     pub(crate) fn from_votes(shape: VoteShape, counts: Vec<u32>) -> Self {
         Self { shape, counts }
     }
@@ -55,7 +57,7 @@ impl VoteCounts {
         &self.counts[query * classes..(query + 1) * classes]
     }
 
-    /// Returns the class with most votes on one query; of equal ones the lowest.
+    /// Returns the class with most votes on one query; in a tie, the lowest.
     ///
     /// # Panics
     /// When there is no such query, as a slice does.
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!(VoteCounts::new(shape(3, 2, 2), vec![1, 2, 3]), Err(VotesError::Length { expected: 4, found: 3 }));
         let sum = |query, found| Err(VotesError::RowSum { query, found, teachers: 3 });
         assert_eq!(VoteCounts::new(shape(3, 2, 2), vec![1, 2, 3, 1]), sum(1, 4));
-        // A sum of u32 would wrap to 3.
+        // A `u32` sum would wrap to 3.
         assert_eq!(VoteCounts::new(shape(3, 1, 2), vec![u32::MAX, 4]), sum(0, (1 << 32) + 3));
     }
 

@@ -10,7 +10,7 @@ use sha2::Digest as _;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
-/// A text that is no digest.
+/// A text that is not a digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected 64 hexadecimal digits in lower case, found {found:?}")]
 pub struct DigestError {
@@ -61,7 +61,7 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let mut bytes = [0; 32];
-        // One digest has one text: `hex` reads upper case as well.
+        // A digest has only one text form, but `hex` also accepts upper case.
         let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
         match hex::decode_to_slice(text, &mut bytes) {
             Ok(()) if lower => Ok(Self(bytes)),

@@ -1,11 +1,11 @@
-//! Faults of votes and of their counts.
+//! Errors of votes and of their counts.
 
 use crate::ShapeError;
 
-/// Numbers that are no votes, no counts of votes, or no true labels for them.
+/// Numbers that are not votes, not counts of votes, or not true labels for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VotesError {
-    /// Sides that are no shape.
+    /// Sides that are not a valid shape.
     #[error("votes of {0}")]
     Shape(#[from] ShapeError),
     /// A length that is not the product of the sides.

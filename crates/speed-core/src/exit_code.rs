@@ -1,14 +1,14 @@
 //! The exit codes of the programs.
 
-/// The exit code of a program, and so the kind of failure that ended it.
+/// The exit code of a program, which tells the kind of failure that ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ExitCode {
     /// Success.
     Done = 0,
-    /// A config, round or command line that cannot be followed.
+    /// An invalid config, round or command line.
     Usage = 2,
-    /// Input that is missing, damaged or too little.
+    /// Input that is missing, damaged or insufficient.
     Input = 3,
     /// A results folder or file that is in the way, in use, changed or missing.
     Results = 4,

@@ -9,7 +9,7 @@ pub enum NoisePlacement {
     /// Every teacher adds a share to its votes before it encrypts them: the paper's distributed noise.
     #[default]
     Distributed,
-    /// Teachers send plain votes, and the server adds the whole noise to the encrypted sum: the paper's central noise.
+    /// Teachers send plain votes, and the server adds all of the noise to the encrypted sum: the paper's central noise.
     Central,
 }
 

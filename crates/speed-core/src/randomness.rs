@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-/// The origin of keys and of privacy noise, and so whether they protect anybody. No key shows in `Debug`.
+/// The origin of keys and of privacy noise, and so whether they are private. `Debug` never shows a key.
 #[derive(Clone)]
 pub enum Randomness {
     /// The operating system's cryptographic generator: the only origin with a guarantee.
     OperatingSystem,
-    /// A key of [`Randomness::fresh`] that was kept, so that answers that were paid for can be given again after an
-    /// interruption. As secret as votes, and removed once the answers are given.
+    /// A stored key of [`Randomness::fresh`], so that answers that were paid for can be given again after an
+    /// interruption. It is as secret as the votes, and removed once the answers are given.
     Kept(Zeroizing<[u8; 32]>),
-    /// A key that the caller chose: keys and noise can be repeated, so there is **no privacy** against anybody who knows it, and
-    /// every output says so.
+    /// A key that the caller chose: keys and noise are reproducible, so there is **no privacy** against anyone who
+    /// knows the key, and every output says so.
     Simulation([u8; 32]),
 }
 
@@ -38,7 +38,7 @@ crate::named!(RandomnessKind: OperatingSystem = "operating-system", Simulation =
 pub struct EntropyError(#[source] getrandom::Error);
 
 impl Randomness {
-    /// A simulation with this key.
+    /// Creates a simulation with this key.
     #[must_use]
     pub const fn simulation(key: [u8; 32]) -> Self {
         Self::Simulation(key)
@@ -47,14 +47,14 @@ impl Randomness {
     /// Draws a key from the operating system.
     ///
     /// # Errors
-    /// If it gives no random bytes.
+    /// If the operating system gives no random bytes.
     pub fn fresh() -> Result<Zeroizing<[u8; 32]>, EntropyError> {
         let mut key = Zeroizing::new([0; 32]);
         getrandom::fill(key.as_mut_slice()).map_err(EntropyError)?;
         Ok(key)
     }
 
-    /// Returns whether results can be repeated and protect nobody.
+    /// Returns whether results are reproducible and not private.
     #[must_use]
     pub fn is_simulation(&self) -> bool {
         matches!(self, Self::Simulation(_))
@@ -69,7 +69,7 @@ impl Randomness {
         }
     }
 
-    /// Returns the key of one generator: a fresh one, or the one that was kept or chosen.
+    /// Returns the key of one generator: a fresh key, or the stored or chosen one.
     ///
     /// # Errors
     /// If the operating system gives no random bytes.
@@ -81,7 +81,7 @@ impl Randomness {
         }
     }
 
-    /// Derives the randomness of one purpose; a key that was kept or chosen becomes that of [`derive_key`].
+    /// Derives the randomness for one purpose; a stored or chosen key is passed through [`derive_key`].
     #[must_use]
     pub fn derive(&self, domain: &[u8], purpose: &str, index: u64, context: &[u8]) -> Self {
         match self {
@@ -92,8 +92,9 @@ impl Randomness {
     }
 }
 
-/// Derives a key: SHA-256 of `domain`, `key`, the length of `purpose` (8 bytes), `purpose`, `index` (8 bytes) and `context`, numbers
-/// little-endian. What is hashed tells all arguments apart for one domain whose keys have one length.
+/// Derives a key: SHA-256 of `domain`, `key`, the length of `purpose` (8 bytes), `purpose`, `index` (8 bytes) and
+/// `context`, numbers little-endian. For one domain whose keys have one length, different arguments give different hash
+/// inputs.
 #[must_use]
 pub fn derive_key(domain: &[u8], key: &[u8], purpose: &str, index: u64, context: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
@@ -146,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_derived_key_is_the_documented_hash() {
-        // Python: hashlib.sha256(b"domain" + bytes([5]*32) + (5).to_bytes(8,"little") + b"noise" + (3).to_bytes(8,"little") + b"c")
+        // Python: hashlib.sha256(b"domain" + bytes([5]*32) + (5).to_bytes(8,"little") + b"noise" +
+        // (3).to_bytes(8,"little") + b"c")
         let derived = Randomness::simulation([5; 32]).derive(b"domain", "noise", 3, b"c").key().expect("a key");
         assert_eq!(hex::encode(*derived), "cf954b09663bf226a2975dbf8a66e4ac86b57167d6f5a95dd3e1d9bdf0941828");
     }

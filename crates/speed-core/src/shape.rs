@@ -13,7 +13,7 @@ pub struct VoteShape {
     classes: usize,
 }
 
-/// Numbers that are no shape of votes.
+/// Numbers that are not a valid shape of votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{found} {side}, expected {min} to {max}")]
 pub struct ShapeError {
@@ -35,7 +35,7 @@ impl VoteShape {
     /// The largest number of classes: a label is a byte.
     pub const MAX_CLASSES: usize = 256;
 
-    /// Checks and joins three numbers.
+    /// Checks and combines the three numbers.
     ///
     /// # Errors
     /// If there is no teacher, no query, or no class, or more than [`Self::MAX_TEACHERS`], [`Self::MAX_QUERIES`] or
@@ -77,7 +77,7 @@ impl VoteShape {
         self.teachers * self.queries
     }
 
-    /// Returns the number of counts, `Q * K`: also that of one teacher's values when votes are one-hot.
+    /// Returns the number of counts, `Q * K`: also the number of one teacher's values if votes are one-hot.
     #[must_use]
     pub const fn counts(self) -> usize {
         self.queries * self.classes
@@ -86,7 +86,7 @@ impl VoteShape {
     /// Returns the shape with another number of queries.
     ///
     /// # Errors
-    /// If there can be no such number of queries.
+    /// If the number of queries is out of range.
     pub fn with_queries(self, queries: usize) -> Result<Self, ShapeError> {
         Self::new(self.teachers, queries, self.classes)
     }

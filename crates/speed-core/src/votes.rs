@@ -11,10 +11,11 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Checks and takes a matrix: `labels` holds the Q labels of teacher 0, then those of teacher 1, ...
+    /// Checks and takes a matrix: `labels` holds the Q labels of teacher 0, then the Q labels of teacher 1, ...
     ///
     /// # Errors
-    /// [`VotesError::Length`] unless there are `n * Q` labels, [`VotesError::Label`] for the first label that is not below K.
+    /// [`VotesError::Length`] unless there are `n * Q` labels, [`VotesError::Label`] for the first label that is not
+    /// below K.
     pub fn new(shape: VoteShape, labels: Vec<u8>) -> Result<Self, VotesError> {
         let (queries, classes) = (shape.queries(), shape.classes());
         if labels.len() != shape.labels() {
@@ -26,8 +27,9 @@ impl Votes {
         Ok(Self { shape, labels })
     }
 
-    /// Makes votes with the histograms `counts`: on every query the first teachers vote for class 0, the next for class 1, and
-    /// so on. The assignment to teachers is made up (published histograms do not say), the sums are not.
+    /// Creates votes with the histograms `counts`: on every query the first teachers vote for class 0, the next for
+    /// class 1, and so on. The assignment to teachers is invented, because published histograms do not contain it; the
+    /// sums are as given.
     #[must_use]
     pub fn from_counts(counts: &VoteCounts) -> Self {
         let shape = counts.shape();
@@ -96,7 +98,7 @@ impl Votes {
         VoteCounts::from_votes(self.shape, counts)
     }
 
-    /// Returns the class with most votes on one query; of equal ones the lowest.
+    /// Returns the class with most votes on one query; in a tie, the lowest.
     ///
     /// # Panics
     /// When there is no such query, as a slice does.
@@ -113,7 +115,7 @@ impl Votes {
         self.all_counts().plurality_accuracy(truth)
     }
 
-    /// Returns the mean over the teachers of the share of queries that they label as the truth has it.
+    /// Returns the mean over the teachers of the share of queries that they label correctly.
     ///
     /// # Errors
     /// [`VotesError::Labels`] unless there is one true label for each query.
@@ -152,7 +154,7 @@ mod tests {
         assert_eq!(votes.label(2, 0), 1);
         assert_eq!(votes.counts(0), [2, 1, 0]);
         assert_eq!(votes.counts(3), [0, 2, 1]);
-        // Query 1 is a tie of all three: the lowest wins.
+        // Query 1 is a tie of all three, so the lowest wins.
         assert_eq!([0, 1, 2, 3].map(|q| votes.plurality(q)), [0, 0, 2, 1]);
         assert_eq!(votes.plurality_accuracy(&[0, 1, 2, 0]), Ok(0.5));
         assert_eq!(votes.mean_accuracy(&[0, 1, 2, 2]), Ok((4 + 2 + 1) as f64 / 12.0));
