@@ -1,13 +1,15 @@
-//! Trains students on pseudo-labels of MNIST, to choose their settings or to measure them, and prints one line of CSV each.
+//! Trains students on pseudo-labels of MNIST, to choose their settings or to measure them, and prints one line of CSV
+//! each.
 //!
 //! `SPEED_DATASETS=folder cargo run --release -p speed-student --example pseudo_labels -- [KEY=VALUE]...`
 //!
-//! Without `labels`, no test image is looked at: pools of 9000 training images by the seed, labels for 100 of them, and 5000
-//! other training images to be measured on. Labels are wrong where bought ones are, at images that are hard to read: they
-//! come from the nearest of `neighbours` further training images (5000 give about 94 right of 100; 0: true labels).
+//! Without `labels`, no test image is used: the seed chooses pools of 9000 training images, labels for 100 of them, and
+//! 5000 other training images to measure accuracy on. As with labels from teachers, wrong labels are at images that are
+//! hard to read: they come from the nearest of `neighbours` further training images (5000 give about 94 right of 100;
+//! 0: true labels).
 //!
-//! With `labels=FILE`, the labels.csv of a stage `aggregate-...` of a run, pool and test images are those of the experiment:
-//! the first 9000 test images and the last 1000.
+//! With `labels=FILE`, the labels.csv of a stage `aggregate-...` of a run, the pool and the test images are as in the
+//! experiment: the first 9000 test images and the last 1000.
 //!
 //! `first=1 seeds=2` are the seeds; every other key is a setting of the student, `strong.shift=3` for example.
 #![expect(clippy::print_stdout, reason = "a table is what this program is for")]
@@ -24,7 +26,7 @@ use speed_student::{Device, EpochReport, Images, Lesson, StudentConfig, StudentM
 #[global_allocator]
 static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
-/// The images that a student learns from, and those that it is measured on.
+/// The images that a student learns from, and the images that it is measured on.
 struct Task {
     pool: Split,
     labelled: Vec<(usize, u8)>,
@@ -93,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the task as the student has it, made of training images.
+/// Returns a task like the student's, made of training images.
 fn validation_task(data: &Dataset, neighbours: usize, streams: &Streams) -> Result<Task, DataError> {
     let mut order: Vec<usize> = (0..data.train.len()).collect();
     order.shuffle(&mut streams.stream("selection", 0));
@@ -119,14 +121,14 @@ fn nearest(image: &[u8], known: &Split) -> Option<u8> {
     (0..known.len()).min_by_key(distance).map(|i| known.label(i))
 }
 
-/// Pool image and label of every line `query,pool_image,label`; queries without a label are left out.
+/// Reads the pool image and label of every line `query,pool_image,label`. Queries without a label are left out.
 fn read_labels(path: &str) -> Result<Vec<(usize, u8)>, csv::Error> {
     let mut labels = csv::Reader::from_path(path)?;
     let lines = labels.deserialize::<(usize, usize, Option<u8>)>();
     lines.filter_map(|line| line.map(|(_, image, label)| Some((image, label?))).transpose()).collect()
 }
 
-/// Processor time of this thread so far; not a number where the system does not tell it.
+/// Returns the processor time of this thread in seconds, or NaN if the system does not report it.
 fn core_seconds() -> f64 {
     #[cfg(unix)]
     return std::time::Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime))

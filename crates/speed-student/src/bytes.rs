@@ -6,7 +6,7 @@ pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
 
-/// There are fewer bytes than what was to be read.
+/// There are fewer bytes than required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short;
 
@@ -39,14 +39,14 @@ impl<'a> Reader<'a> {
         self.array().map(f64::from_le_bytes)
     }
 
-    /// Returns a number of items of `size` bytes each, all of which must still be there: so a false number cannot make the
-    /// caller reserve memory for it.
+    /// Reads a number of items of `size` bytes each, for which enough bytes must remain, so that a false number cannot
+    /// make the caller reserve memory for it.
     pub(crate) fn count(&mut self, size: usize) -> Result<usize, Short> {
         let count = usize::try_from(self.u64()?).map_err(|_| Short)?;
         if count.checked_mul(size).is_some_and(|bytes| bytes <= self.rest.len()) { Ok(count) } else { Err(Short) }
     }
 
-    /// Checks that nothing is left; the length of the rest if something is.
+    /// Returns the number of bytes that are left.
     pub(crate) fn remaining(&self) -> usize {
         self.rest.len()
     }

@@ -1,4 +1,4 @@
-//! A training between two epochs, as bytes.
+//! The state of a training between two epochs, as bytes.
 
 use sha2::{Digest, Sha256};
 use speed_nn::params::ParameterError;
@@ -10,25 +10,25 @@ const MAGIC: &[u8; 8] = b"SPEEDSTU";
 const VERSION: u32 = 3;
 const HASH: usize = 32;
 
-/// Everything that a training needs to go on after an epoch: networks, optimisers, averages and metrics.
+/// Everything that a training needs to resume after an epoch: networks, optimisers, averages and metrics.
 ///
-/// No generator state: every epoch has a random stream of its own.
+/// It holds no generator state, because every epoch has a separate random stream.
 #[derive(Clone, PartialEq)]
 pub struct Checkpoint {
     /// The identity of the training.
     pub(crate) identity: [u8; HASH],
     pub(crate) metrics: Vec<EpochMetrics>,
-    /// Records of networks, optimisers and averages, in the order of the method.
+    /// Records of networks, optimisers and averages, in the method's order.
     pub(crate) records: Vec<Vec<u8>>,
 }
 
 /// A checkpoint that cannot be continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointError {
-    /// Not a student's checkpoint at all.
+    /// The bytes are not a student's checkpoint.
     #[error("these bytes are no student checkpoint")]
     Magic,
-    /// Written by another version of this program.
+    /// The checkpoint was written by another version of this program.
     #[error("format version {found}, this program reads version {expected}")]
     Version {
         /// The version found.
@@ -36,18 +36,18 @@ pub enum CheckpointError {
         /// The version that can be read.
         expected: u32,
     },
-    /// Cut off or changed.
+    /// The bytes were truncated or changed.
     #[error("the bytes are damaged or cut off")]
     Damaged,
-    /// Of a training with other settings, data, labels or seed.
+    /// The checkpoint is of a training with other settings, data, labels or seed.
     #[error("it belongs to a training with other settings, images, labels or seed")]
     Other,
-    /// It has more epochs than were asked for.
+    /// The checkpoint has more epochs than requested.
     #[error("it has {found} epochs, but only {asked} are asked for")]
     Epochs {
         /// Epochs of the checkpoint.
         found: u32,
-        /// Epochs asked for.
+        /// Epochs requested.
         asked: u32,
     },
 }
@@ -65,19 +65,19 @@ impl From<Short> for CheckpointError {
 }
 
 impl Checkpoint {
-    /// Epochs done.
+    /// Returns the number of finished epochs.
     #[must_use]
     pub fn epoch(&self) -> u32 {
         self.metrics.last().map_or(0, |metrics| metrics.epoch)
     }
 
-    /// Metrics of the epochs done.
+    /// Returns the metrics of the finished epochs.
     #[must_use]
     pub fn metrics(&self) -> &[EpochMetrics] {
         &self.metrics
     }
 
-    /// Returns the checkpoint in a format of its own, with a checksum; for the networks of the paper 38 MB.
+    /// Returns the checkpoint in its own format, with a checksum; 38 MB for the networks of the paper.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let bytes: usize = self.records.iter().map(Vec::len).sum();
@@ -92,7 +92,7 @@ impl Checkpoint {
             out.extend(epoch.to_le_bytes());
             out.extend(seconds.to_le_bytes());
             for value in measures.iter().chain([accuracy_raw, accuracy_average]) {
-                // No loss and no accuracy is NaN, so NaN can stand for none.
+                // A loss or accuracy is never NaN, so NaN encodes a missing value.
                 out.extend(value.unwrap_or(f64::NAN).to_le_bytes());
             }
         }
@@ -106,7 +106,7 @@ impl Checkpoint {
         out
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    /// Reads the bytes that [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
     /// [`CheckpointError::Magic`], [`CheckpointError::Version`] and [`CheckpointError::Damaged`], for any other bytes.
@@ -124,7 +124,7 @@ impl Checkpoint {
             return Err(CheckpointError::Damaged);
         }
         let identity = reader.array()?;
-        // Every measure has a byte in every epoch at least.
+        // Every measure has at least one byte in every epoch.
         let measures = reader.count(1)?;
         let mut metrics = Vec::new();
         for _ in 0..reader.count(4 + 8 * (measures + 3))? {
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// `body` with a correct checksum, as an attacker would have it.
+    /// Returns `body` with a correct checksum, as an attacker would send it.
     fn sealed(body: &[u8]) -> Vec<u8> {
         [body, Sha256::digest(body).as_slice()].concat()
     }
@@ -202,7 +202,7 @@ mod tests {
         let bytes = checkpoint().to_bytes();
         let body = &bytes[..bytes.len() - HASH];
         assert_eq!(Checkpoint::from_bytes(&sealed(&[body, &[0]].concat())), Err(CheckpointError::Damaged));
-        // Every place that may hold a count gets a huge one; none may panic or reserve memory.
+        // Writes a huge count to every possible place; none may cause a panic or reserve memory.
         for place in 12..body.len() - 8 {
             let mut changed = body.to_vec();
             changed[place..place + 8].fill(0xff);

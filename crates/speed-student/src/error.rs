@@ -1,4 +1,4 @@
-//! Faults of a training.
+//! Errors of a training.
 
 use speed_data::ImageShape;
 use speed_nn::device::DeviceError;
@@ -43,7 +43,7 @@ pub enum StudentError {
 }
 
 impl StudentError {
-    /// Says which step of an epoch was not made.
+    /// Names the step of an epoch that failed.
     #[must_use]
     pub fn of_step(error: StepError, network: &'static str, epoch: u32, step: usize) -> Self {
         match error {
@@ -69,7 +69,7 @@ pub enum InvalidData {
         /// Images in the pool.
         pool: usize,
     },
-    /// A label that is no class.
+    /// A label that is not a class.
     #[error("label {position} is {label}, but there are {classes} classes")]
     Label {
         /// Place in the list of labels.

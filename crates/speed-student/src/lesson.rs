@@ -1,4 +1,4 @@
-//! What a student learns from.
+//! The input of a student's training.
 
 use burn::tensor::Device;
 use speed_data::{ImageShape, Split};
@@ -14,7 +14,7 @@ pub struct Images<'a> {
 }
 
 impl<'a> Images<'a> {
-    /// Returns the images of `split`.
+    /// Wraps the images of `split`.
     #[must_use]
     pub fn of(split: &'a Split) -> Self {
         Self { split }
@@ -45,7 +45,7 @@ impl<'a> Images<'a> {
     /// Returns the bytes of image `i` in CHW order.
     ///
     /// # Panics
-    /// When `i` is not below `len()`.
+    /// If `i` is not below `len()`.
     #[must_use]
     pub fn pixels(&self, i: usize) -> &'a [u8] {
         self.split.pixels(i)
@@ -54,7 +54,7 @@ impl<'a> Images<'a> {
     /// Returns some images as networks of type `N` read them.
     ///
     /// # Panics
-    /// When an index is not below `len()`.
+    /// If an index is not below `len()`.
     #[must_use]
     pub fn batch<N: Classifier>(&self, some: &[usize]) -> Pixels {
         Pixels::of(self.split, some, N::OFFSET)
@@ -66,13 +66,13 @@ impl<'a> Images<'a> {
 pub struct Lesson<'a> {
     /// The settings.
     pub config: &'a StudentConfig,
-    /// The images that it may see.
+    /// The images that the student may see.
     pub pool: Images<'a>,
-    /// The labels that it may see: index in the pool, label.
+    /// The labels that the student may see, as (index in the pool, label).
     pub labelled: &'a [(usize, u8)],
-    /// Images whose labels serve for accuracy only. Their number of classes is the student's.
+    /// Images whose labels are used only for accuracy. Their number of classes is the student's.
     pub test: &'a Split,
-    /// This student's own family: nothing else may draw from it.
+    /// The random streams of this student only; nothing else may draw from them.
     pub streams: &'a Streams,
     /// The device that computes.
     pub device: &'a Device,

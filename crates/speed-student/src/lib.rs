@@ -1,11 +1,12 @@
-//! The students of SPEED: the paper's semi-supervised GAN, and [`pseudo_labels`], a stronger one on the same labels.
+//! The students of SPEED: the paper's semi-supervised GAN, and [`pseudo_labels`], a student that is more accurate with
+//! the same labels.
 //!
-//! A student has a pool of unlabelled images and, for a few of them, labels that the teachers' noisy vote gave: a [`Lesson`].
-//! [`StudentMethod::train`] runs a training and reports every epoch; a [`Checkpoint`] continues an interrupted one to the same bits.
-//! On the processor everything runs on the calling thread, if it is in a pool of one thread, so that results do not depend on what runs
-//! beside it; train several students on several threads.
+//! A student has a pool of unlabelled images and, for a few of them, labels that the teachers' noisy vote gave: a
+//! [`Lesson`]. [`StudentMethod::train`] runs a training and reports every epoch; a [`Checkpoint`] resumes an
+//! interrupted training to the same bits. On the processor, everything runs on the calling thread if that thread is in
+//! a pool of one thread, so results do not depend on concurrent work. Train several students on several threads.
 //!
-//! A student of one's own is a [`Method`] with a name: its networks are Burn modules on [`speed_nn`]'s layers.
+//! A custom student is a [`Method`] with a name; its networks are Burn modules on [`speed_nn`]'s layers.
 
 mod bytes;
 mod checkpoint;

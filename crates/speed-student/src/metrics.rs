@@ -5,13 +5,13 @@
 pub struct EpochMetrics {
     /// The epoch, from 1.
     pub epoch: u32,
-    /// What its method measures, in the order of [`StudentMethod::measures`](crate::StudentMethod::measures); `None` where an epoch
-    /// has no value.
+    /// The measures of its method, in the order of [`StudentMethod::measures`](crate::StudentMethod::measures); `None`
+    /// if the epoch has no value.
     pub measures: Vec<Option<f64>>,
     /// Accuracy on the test images with the parameters of the last step; `None` in epochs without evaluation.
     pub accuracy_raw: Option<f64>,
     /// Accuracy with the average of the parameters: the student's accuracy.
     pub accuracy_average: Option<f64>,
-    /// Wall time of the epoch in seconds, with its evaluation.
+    /// Wall-clock time of the epoch in seconds, including its evaluation.
     pub seconds: f64,
 }

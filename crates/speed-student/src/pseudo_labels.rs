@@ -1,14 +1,14 @@
-//! A student that learns from its own pseudo-labels: stronger than the GAN on the same labels, in less time.
+//! A student that learns from its own pseudo-labels: more accurate than the GAN with the same labels, in less time.
 //!
-//! A small convolutional network is trained on two kinds of images: those with a given label, and those of the pool for
-//! which it is sure of a label itself. It learns from *strong* random views and labels *weak* ones
-//! (FixMatch, Sohn et al. 2020); it labels with the average of its parameters (mean teacher, Tarvainen and Valpola 2017),
-//! once an epoch, above a threshold that follows its own confidence class by class (FreeMatch, Wang et al. 2023), its
-//! predictions drawn towards equal class frequencies (ReMixMatch, Berthelot et al. 2020).
+//! A small convolutional network is trained on two kinds of images: images with a given label, and images of the pool
+//! whose label it predicts with confidence. It learns from *strong* random views and labels *weak* ones (FixMatch, Sohn
+//! et al. 2020). Once an epoch, it labels with the average of its parameters (mean teacher, Tarvainen and Valpola
+//! 2017), above a threshold that follows its own confidence class by class (FreeMatch, Wang et al. 2023). Its
+//! predictions are drawn towards equal class frequencies (ReMixMatch, Berthelot et al. 2020).
 //!
-//! Given labels may be wrong. They count fully at the start only: after the warm-up their target is what label and network
-//! together make most probable, and their weight falls to 0, so that a wrong one is outvoted by the pseudo-labels of
-//! similar images.
+//! Given labels may be wrong, so they count fully only at the start. After the warm-up, their target combines the label
+//! with the network's prediction, and their weight falls to 0, so that the pseudo-labels of similar images outvote a
+//! wrong label.
 
 mod augment;
 mod batches;

@@ -1,15 +1,15 @@
-//! Images to look at.
+//! Images for display.
 
 use speed_data::ImageShape;
 
-/// Images as bytes, generated or real, image after image in CHW order, as a split holds real ones.
+/// Generated or real images as bytes, image after image in CHW order, as in a split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Samples {
     shape: ImageShape,
     pixels: Vec<u8>,
 }
 
-/// A picture: `height * width * channels` bytes, row by row, the channels of a pixel side by side.
+/// A picture: `height * width * channels` bytes, row by row, the channels of a pixel contiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// Width in pixels.
@@ -23,20 +23,20 @@ pub struct Grid {
 }
 
 impl Samples {
-    /// Takes images as bytes, image after image in CHW order; a last one that is not whole is left out.
+    /// Wraps images as bytes, image after image in CHW order; an incomplete last image is left out.
     #[must_use]
     pub fn new(shape: ImageShape, mut pixels: Vec<u8>) -> Self {
         pixels.truncate(pixels.len() - pixels.len() % shape.pixels().max(1));
         Self { shape, pixels }
     }
 
-    /// Takes images `[count, height, width, channels]` with values within 0..=1, in row-major order.
+    /// Converts images `[count, height, width, channels]` with values within 0..=1, in row-major order.
     pub(crate) fn from_channels_last(images: &[f32], shape: ImageShape) -> Self {
         let ImageShape { channels, height, width } = shape;
         let area = height * width;
         let mut pixels = Vec::with_capacity(images.len());
         for image in images.chunks_exact(shape.pixels()) {
-            // A cast from f32 saturates, so that rounding cannot leave 0..=255.
+            // A cast from f32 saturates, so rounding cannot leave 0..=255.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating on purpose")]
             let byte = |value: f32| (value * 255.0).round() as u8;
             pixels.extend((0..channels * area).map(|i| byte(image[i % area * channels + i / area])));

@@ -25,7 +25,7 @@ impl Networks for Dense {
     type Generator = DenseGenerator;
 
     const TITLE: &'static str = "GAN";
-    // 16 MB, three times what a step uses.
+    // 16 MB, three times the values that a step uses.
     const NOISE_POOL: usize = 1 << 22;
 
     fn settings(config: &StudentConfig) -> Value {
@@ -61,7 +61,7 @@ impl Networks for Dense {
         (discriminator, DenseGenerator::new(config, shape, &mut streams.stream("generator", 0), device))
     }
 
-    /// The mean over units of the squared difference of the batch means.
+    /// Returns the mean over units of the squared difference of the batch means.
     fn feature_loss(real: Tensor<2>, generated: Tensor<2>) -> Tensor<1> {
         feature_matching_loss(real, generated)
     }

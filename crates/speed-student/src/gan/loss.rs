@@ -1,7 +1,7 @@
 //! The losses of both networks.
 //!
-//! With K logits z and an implied logit 0 for "generated", D(x) = Z / (Z + 1) with Z = sum of e^z is the probability that x is real,
-//! and ln Z is the log-sum-exp (Salimans et al. 2016, section 5).
+//! With K logits z and an implied logit 0 for "generated", D(x) = Z / (Z + 1) with Z = sum of e^z is the probability
+//! that x is real, and ln Z is the log-sum-exp (Salimans et al. 2016, section 5).
 
 use burn::tensor::{Int, Tensor, TensorData};
 use speed_nn::ops::activation::Activation;
@@ -9,14 +9,14 @@ use speed_nn::ops::bias::bias_activation;
 use speed_nn::ops::log_sum_exp::log_sum_exp;
 use speed_nn::ops::sums::{column_means, mean};
 
-/// Returns the discriminator's loss, of shape `[1]`, from logits `[3 n, classes]` of n labelled, n unlabelled and n generated images,
-/// in this order:
+/// Returns the discriminator's loss, of shape `[1]`, from logits `[3 n, classes]` of n labelled, n unlabelled and n
+/// generated images, in this order:
 ///
 /// `mean(lse - z_y)` over labelled, plus `weight` times `-mean(lse) / 2 + mean(softplus(lse)) / 2` over unlabelled and
 /// `mean(softplus(lse)) / 2` over generated images. `labels` are the n labels y.
 ///
 /// # Panics
-/// When `logits` has not `3 * labels.len()` rows or a label is no column.
+/// If `logits` does not have `3 * labels.len()` rows, or a label is not a column.
 pub(crate) fn discriminator_loss(logits: Tensor<2>, labels: &[u8], weight: f64) -> Tensor<1> {
     let (n, device) = (labels.len(), logits.device());
     let labels: Vec<i32> = labels.iter().map(|&label| i32::from(label)).collect();
@@ -30,8 +30,8 @@ pub(crate) fn discriminator_loss(logits: Tensor<2>, labels: &[u8], weight: f64) 
     labelled + (unsure - real) * weight
 }
 
-/// Returns the generator's loss, of shape `[1]`: the mean over units of the squared difference of the batch means of the features
-/// `[n, units]` of unlabelled and of generated images.
+/// Returns the generator's loss, of shape `[1]`: the mean over units of the squared difference of the batch means of
+/// the features `[n, units]` of unlabelled and of generated images.
 pub(crate) fn feature_matching_loss(real: Tensor<2>, generated: Tensor<2>) -> Tensor<1> {
     mean((column_means(generated) - column_means(real)).square())
 }
@@ -61,7 +61,7 @@ mod tests {
         values.into_iter().map(f64::from).collect()
     }
 
-    /// Computes the loss of the published code, read off the page, in f64 and without care for large numbers; `z` are 9 rows of 4.
+    /// Computes the loss of the published code in f64, without care for large numbers. `z` holds 9 rows of 4 values.
     fn plain_discriminator(z: &[f64], weight: f64) -> f64 {
         let row = |r: usize| &z[4 * r..4 * r + 4];
         let lse = |r: usize| row(r).iter().map(|z| z.exp()).sum::<f64>().ln();
@@ -72,7 +72,7 @@ mod tests {
         labelled + weight * unlabelled
     }
 
-    /// `f` are 10 rows of 4, the first five of real images.
+    /// Computes the feature loss. `f` holds 10 rows of 4 values, the first five rows of real images.
     fn plain_features(f: &[f64]) -> f64 {
         let mean = |rows: std::ops::Range<usize>, unit: usize| rows.map(|r| f[4 * r + unit]).sum::<f64>() / 5.0;
         (0..4).map(|unit| (mean(0..5, unit) - mean(5..10, unit)).powi(2)).sum::<f64>() / 4.0

@@ -1,4 +1,4 @@
-//! What a GAN's training asks of its networks.
+//! The networks of a GAN, as its training requires them.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -10,29 +10,29 @@ use speed_training::{Classifier, InvalidField};
 
 use crate::StudentConfig;
 
-/// Both networks of a GAN, and what is particular to them.
+/// Both networks of a GAN, and their particular settings and losses.
 pub(crate) trait Networks: 'static {
     /// The classifier.
     type Discriminator: Discriminator;
     /// The source of generated images.
     type Generator: Generator;
 
-    /// Its name in tables.
+    /// The student's name in tables.
     const TITLE: &'static str;
 
-    /// Normal values that its noise layers draw from.
+    /// Number of normal values that its noise layers draw from.
     const NOISE_POOL: usize;
 
-    /// Returns the settings that it reads.
+    /// Returns the settings that the networks read.
     fn settings(config: &StudentConfig) -> Value;
 
     /// Checks that there are such networks for images of this size.
     fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField>;
 
-    /// Returns the number of parameters of both, about.
+    /// Returns the approximate number of parameters of both networks.
     fn parameters(config: &StudentConfig, shape: ImageShape) -> usize;
 
-    /// Returns networks with initial weights on a device with gradients. Images have a size that was checked.
+    /// Creates networks with initial weights on a device with gradients. The size of the images was checked.
     fn new(
         config: &StudentConfig,
         shape: ImageShape,
@@ -41,14 +41,15 @@ pub(crate) trait Networks: 'static {
         device: &Device,
     ) -> (Self::Discriminator, Self::Generator);
 
-    /// Returns the generator's loss, of shape `[1]`, from the features `[n, units]` of unlabelled and of generated images.
+    /// Returns the generator's loss, of shape `[1]`, from the features `[n, units]` of unlabelled and of generated
+    /// images.
     fn feature_loss(real: Tensor<2>, generated: Tensor<2>) -> Tensor<1>;
 }
 
 /// The student's classifier. Images are `[n, height, width, channels]` within 0..=1.
 pub(crate) trait Discriminator: Classifier + Clone {
-    /// Sets scales and biases so that each unit has mean 0 and a certain deviation over some images, from the first layer to the last
-    /// (Salimans and Kingma 2016, section 3).
+    /// Sets scales and biases so that each unit has mean 0 and a certain deviation over some images, from the first
+    /// layer to the last (Salimans and Kingma 2016, section 3).
     fn initialized_on(self, images: Tensor<4>, noise: &mut Noise<'_>) -> Self;
 
     /// Returns the features `[n, units]` that the generator matches, with noise as in training.
@@ -60,16 +61,17 @@ pub(crate) trait Discriminator: Classifier + Clone {
 
 /// The source of generated images.
 pub(crate) trait Generator: Module + Clone {
-    /// Sets what is initialised on data, from latent vectors `[n, latent]`.
+    /// Initialises parameters on data, from latent vectors `[n, latent]`.
     fn initialized_on(self, _latent: Tensor<2>) -> Self {
         self
     }
 
-    /// Generates images `[n, height, width, channels]` within 0..=1 from latent vectors `[n, latent]`, uniform within 0..1.
+    /// Generates images `[n, height, width, channels]` within 0..=1 from latent vectors `[n, latent]`, uniform within
+    /// 0..1.
     fn forward(&self, latent: Tensor<2>) -> Tensor<4>;
 }
 
-/// The source of noise: normal values and places in them, and decisions.
+/// The source of noise: a pool of normal values, and a stream for places in it and for decisions.
 pub(crate) struct Noise<'a> {
     pub(crate) pool: &'a NormalPool,
     pub(crate) stream: &'a mut Stream,

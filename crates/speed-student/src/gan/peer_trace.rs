@@ -1,4 +1,4 @@
-//! Twenty steps written down for another implementation, and compared with what it found: scripts/peers/training.
+//! Twenty steps recorded for another implementation and compared with its results: scripts/peers/training.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
@@ -18,10 +18,10 @@ mod trace;
 
 const STEPS: usize = 20;
 
-/// What a training draws that its networks alone know of.
+/// Recording of the random draws that are specific to the networks.
 pub(super) trait Traced: Networks {
-    /// Reads out of `stream`, and records, what the discriminator draws in passes of these many images; `has_logits` where it goes on
-    /// to the logits.
+    /// Reads from `stream`, and records, the draws of the discriminator in passes of these numbers of images.
+    /// `has_logits` is true if the passes continue to the logits.
     fn record_draws(
         trace: &mut Trace,
         name: &str,
@@ -34,7 +34,8 @@ pub(super) trait Traced: Networks {
         Self: Sized;
 }
 
-/// Runs the steps of a training on images at random and records them; with `every_step`, also the networks after each.
+/// Runs the steps of a training on random images and records them; with `every_step`, also the networks after each
+/// step.
 pub(super) fn record<N: Traced>(config: &StudentConfig, shape: ImageShape, classes: u8, every_step: bool) -> Trace {
     let (streams, device, count) = (Streams::new(11), Device::flex(), config.initial_images.max(150));
     let mut stream = streams.stream("images", 0);
@@ -60,7 +61,7 @@ pub(super) fn record<N: Traced>(config: &StudentConfig, shape: ImageShape, class
     trace
 }
 
-/// Records what scales and biases were initialised on; what they became is in "start".
+/// Records the inputs of the initialisation of scales and biases; its results are in "start".
 fn record_initialisation<N: Traced>(trace: &mut Trace, lesson: &Lesson<'_>, training: &Gan<N>) {
     let mut stream = lesson.streams.stream("initial images", 0);
     let count = lesson.config.initial_images;
@@ -87,7 +88,7 @@ fn record_step<N: Traced>(trace: &mut Trace, step: usize, classes: u8, lesson: &
     let mut replay = stream.clone();
     input(trace, &format!("{name}/latent"), latent(lesson, n, &mut replay));
     N::record_draws(trace, &name, training, lesson, &[3 * n], true, &mut replay);
-    // Other implementations have a gradient of scales that are not trained as well.
+    // Other implementations also compute gradients of scales that are not trained.
     let everything = training.discriminator.network().clone().map(&mut Everything);
     let loss = training.discriminator_loss(&everything, lesson, &batch, &mut stream.clone());
     record_result(trace, &name, &everything, loss);
@@ -123,7 +124,7 @@ fn input<const D: usize>(trace: &mut Trace, name: &str, tensor: Tensor<D>) {
     trace.input(name, &tensor.dims(), &values(tensor));
 }
 
-/// Records what every layer draws in passes whose images are parts of one batch.
+/// Records the draws of every layer in passes whose images are parts of one batch.
 pub(super) fn record_layers<const D: usize>(trace: &mut Trace, name: &str, passes: Vec<Vec<Tensor<D>>>) {
     for layer in 0..passes[0].len() {
         let parts = passes.iter().map(|pass| pass[layer].clone()).collect();
@@ -131,7 +132,7 @@ pub(super) fn record_layers<const D: usize>(trace: &mut Trace, name: &str, passe
     }
 }
 
-/// Records a loss, and its gradient by all parameters.
+/// Records a loss, and its gradient with respect to all parameters.
 fn record_result(trace: &mut Trace, name: &str, network: &impl Module, loss: Tensor<1>) {
     let gradients = GradientsParams::from_grads(loss.backward(), network);
     trace.result(format!("{name}/loss"), &[1], &values(loss.inner()));

@@ -8,31 +8,34 @@ use serde::{Deserialize, Serialize};
 use speed_data::ImageShape;
 use speed_random::Stream;
 
-/// Largest distances of a random view from its image. All zero: the image itself.
+/// Largest distances of a random view from its image. If all are zero, the view is the image.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Augmentation {
-    /// Greatest shift in either direction, in pixels; uniform.
+    /// Largest shift in either direction, in pixels; uniform.
     pub shift: f64,
-    /// Greatest rotation about the centre, in radians; uniform.
+    /// Largest rotation about the centre, in radians; uniform.
     pub rotation: f64,
-    /// Greatest change of size: height and width are each multiplied by `e^s`, s uniform within `-scale..scale`.
+    /// Largest change of size: height and width are each multiplied by `e^s`, with s uniform within `-scale..scale`.
     pub scale: f64,
-    /// Greatest shear: columns moved by this many rows a column and rows by this many columns a row; uniform.
+    /// Largest shear: columns are moved by this number of rows a column, and rows by this number of columns a row;
+    /// uniform.
     pub shear: f64,
-    /// Standard deviation, in pixels, of the displacements of a grid of [`GRID`] x [`GRID`] points, between which it is
-    /// interpolated: an elastic deformation.
+    /// Standard deviation, in pixels, of the displacements of a grid of [`GRID`] x [`GRID`] points, with interpolation
+    /// between them: an elastic deformation.
     pub elastic: f64,
-    /// Rectangles that are painted over in one grey level each, at random places (Zhong et al. 2020, random erasing).
+    /// Number of rectangles at random places that are each filled with one grey level (Zhong et al. 2020, random
+    /// erasing).
     pub erasures: usize,
-    /// Greatest share of the image that one of them covers; uniform. Its height is a quarter to four times its width.
+    /// Largest share of the image that one rectangle covers; uniform. Its height is from a quarter to four times its
+    /// width.
     pub erased: f64,
 }
 
-/// Points in either direction whose displacement an elastic deformation draws.
+/// Number of grid points in either direction whose displacement an elastic deformation draws.
 pub const GRID: usize = 5;
 
-/// The greatest ratio of an erased rectangle's sides.
+/// The largest ratio of an erased rectangle's sides.
 const ASPECT: f64 = 4.0;
 
 /// The transformation of one drawn view.
@@ -47,7 +50,7 @@ struct View {
 impl Augmentation {
     fn draw(&self, stream: &mut Stream) -> View {
         let mut within = |bound: f64| ((2.0 * stream.random::<f64>() - 1.0) * bound) as f32;
-        // The system's own functions differ in the last bits from one system to the next.
+        // The functions of the system differ between systems in the last bits.
         let (sin, cos) = libm::sincosf(within(self.rotation));
         let scale = [libm::expf(within(self.scale)), libm::expf(within(self.scale))];
         let shear = [within(self.shear), within(self.shear)];
@@ -68,10 +71,10 @@ impl Augmentation {
     }
 
     /// Writes a random view of the image `pixels` (CHW) to `view`: row by row, pixel by pixel, channel by channel
-    /// (HWC), scaled to 0..=1. Beyond its border the image goes on with the values at the border.
+    /// (HWC), scaled to 0..=1. Beyond its border, the image has the values at the border.
     ///
     /// # Panics
-    /// When `pixels` or `view` is no image of this shape.
+    /// If `pixels` or `view` is not an image of this shape.
     pub(super) fn write(&self, pixels: &[u8], shape: ImageShape, stream: &mut Stream, view: &mut [f32]) {
         let ImageShape { channels, height, width } = shape;
         assert_eq!([pixels.len(), view.len()], [shape.pixels(); 2], "an image of {shape}");
@@ -98,7 +101,7 @@ impl Augmentation {
         }
     }
 
-    /// Rows and columns to erase; the rectangle may lie partly outside.
+    /// Draws the rows and columns to erase; the rectangle may lie partly outside.
     fn draw_rectangle(&self, height: usize, width: usize, stream: &mut Stream) -> (Range<usize>, Range<usize>) {
         let area = self.erased * stream.random::<f64>() * (height * width) as f64;
         let aspect = libm::pow(ASPECT, 2.0 * stream.random::<f64>() - 1.0);
@@ -135,7 +138,7 @@ impl View {
     }
 }
 
-/// Returns the two whole places around `place`, within `0..size`, and how far it lies towards the second.
+/// Returns the two integer places around `place`, within `0..size`, and the fraction of the way to the second.
 #[inline(always)]
 fn neighbours(place: f32, size: usize) -> (usize, usize, f32) {
     let place = place.clamp(0.0, (size - 1) as f32);
@@ -213,7 +216,7 @@ mod tests {
                 "{augmentation:?}"
             );
         }
-        // Neither moves the centre.
+        // None of these moves the centre.
         let [y, x] = centre(&Augmentation { scale: 0.3, shear: 0.3, rotation: 1.0, ..NONE }, [10, 10], 3);
         assert!((y - 10.0).abs() < 0.2 && (x - 10.0).abs() < 0.2);
     }
@@ -226,13 +229,13 @@ mod tests {
         for index in 0..200 {
             let view = view(&augmentation, &pixels, shape, index);
             let mut levels: Vec<f32> = view.iter().copied().filter(|&v| v != 1.0).collect();
-            // Sides are rounded to whole pixels.
+            // Sides are rounded to integer pixels.
             assert!(levels.len() <= 3 * 150, "{} values", levels.len());
             covered += levels.len();
             levels.dedup();
             assert!(levels.len() <= 1);
         }
-        // A tenth on average, less what lies outside.
+        // A tenth on average, less the parts that lie outside.
         let share = covered as f64 / (200.0 * 1800.0);
         assert!((0.04..0.1).contains(&share), "{share}");
     }

@@ -13,8 +13,8 @@ use speed_training::Classifier;
 
 use super::PseudoLabelsConfig;
 
-/// Convolutions without padding, each with 2x2 max pooling and ReLU behind it, of which the first may see contrasts alone; a hidden layer
-/// with ReLU and dropout, and logits.
+/// Convolutions without padding, each followed by 2x2 max pooling and ReLU; a hidden layer with ReLU and dropout; and
+/// logits. The first convolution may see only contrasts.
 #[derive(Module, Debug)]
 pub(crate) struct PseudoLabelsNetwork {
     contrast: Option<ContrastConv>,
@@ -25,7 +25,7 @@ pub(crate) struct PseudoLabelsNetwork {
     dropout: f32,
 }
 
-/// Returns the windows of all convolutions; none if the images are too small.
+/// Returns the windows of all convolutions, or `None` if the images are too small.
 pub(super) fn windows(config: &PseudoLabelsConfig, shape: ImageShape) -> Option<Vec<PooledWindows>> {
     let channels = if config.contrast { 1 } else { shape.channels };
     let (mut sides, mut channels) = ([shape.height, shape.width], channels);
@@ -39,7 +39,7 @@ pub(super) fn windows(config: &PseudoLabelsConfig, shape: ImageShape) -> Option<
 }
 
 impl PseudoLabelsNetwork {
-    /// Returns a network with He-normal weights, those of the last layer smaller. `None` if the images are too small.
+    /// Creates a network with He-normal weights, smaller in the last layer. Returns `None` if the images are too small.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(super) fn new(
         config: &PseudoLabelsConfig,
@@ -68,7 +68,7 @@ impl PseudoLabelsNetwork {
         let convolutions = convolutions.collect();
         let (weight, bias) = parameters(flat, config.hidden, 1.0);
         let hidden = Dense::new(weight, bias, Activation::Relu);
-        // Small first logits: the first steps are not spent on unlearning chance.
+        // The first logits are small, so that the first steps are not spent on unlearning chance.
         let (weight, bias) = parameters(config.hidden, classes, 0.3);
         let output = Dense::new(weight, bias, Activation::Linear);
         Some(Self { contrast, convolutions, hidden, output, dropout: config.dropout as f32 })
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn layers_have_their_sizes() {
-        // 16x18x2: 6x7x3 behind the first pool, 1x1x5 behind the second.
+        // 16x18x2: 6x7x3 after the first pool, 1x1x5 after the second.
         let network = network(&[3, 5], 5, 16, 18).expect("large enough");
         assert_eq!(network.num_params(), 150 + 3 + 375 + 5 + 5 * 11 + 11 + 44 + 4);
     }

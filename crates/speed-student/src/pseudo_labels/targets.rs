@@ -16,7 +16,7 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// Returns the given labels as they are, and no pseudo-labels.
+    /// Returns the given labels unchanged, and no pseudo-labels.
     pub(super) fn of_labels(labels: &[(usize, u8)], classes: usize) -> Self {
         let mut labelled = Matrix::zeros(labels.len(), classes);
         for (row, &(_, label)) in labels.iter().enumerate() {
@@ -25,7 +25,7 @@ impl Targets {
         Self { labelled, confident: Vec::new(), disputed: 0.0 }
     }
 
-    /// Computes the targets from the probabilities `[images, classes]` of the whole pool.
+    /// Computes the targets from the probabilities `[images, classes]` of the pool.
     pub(super) fn of_pool(config: &PseudoLabelsConfig, mut pool: Matrix, labels: &[(usize, u8)]) -> Self {
         align(&mut pool, config.alignment as f32);
         let mut labelled = Matrix::zeros(labels.len(), pool.columns());
@@ -40,11 +40,11 @@ impl Targets {
 }
 
 /// Draws probabilities `[images, classes]` towards equal class frequencies: every class is divided by its share of all
-/// images to the power `strength`, and every row is normalised again (Berthelot et al. 2020, distribution alignment, with
-/// a uniform distribution as the aim).
+/// images to the power `strength`, and every row is normalised again (Berthelot et al. 2020, distribution alignment,
+/// with a uniform target distribution).
 fn align(probabilities: &mut Matrix, strength: f32) {
     let (images, classes) = (probabilities.rows(), probabilities.columns());
-    // A class that nobody is given stays so: its factor is bounded.
+    // A class without any image keeps none, because its factor is bounded.
     let factor = |share: f64| libm::pow(images as f64 / classes as f64 / share.max(1.0), f64::from(strength)) as f32;
     let factors: Vec<f32> = shares(probabilities).into_iter().map(factor).collect();
     for image in 0..images {
@@ -55,11 +55,11 @@ fn align(probabilities: &mut Matrix, strength: f32) {
     }
 }
 
-/// Returns the images whose most probable class has at least the probability that the class asks for, with that class.
+/// Returns the images whose most probable class reaches the threshold of that class, with the class.
 ///
-/// A class asks for the mean confidence over all images, but for at most `greatest`, times its share of all images
-/// relative to the most frequent class's (Wang et al. 2023, FreeMatch): a student that knows little yet learns from what
-/// it is comparatively sure of, and classes that it neglects get a lower threshold.
+/// The threshold of a class is the mean confidence over all images, but at most `greatest`, times the class's share of
+/// all images relative to the share of the most frequent class (Wang et al. 2023, FreeMatch). So an early student
+/// learns from its most confident images, and neglected classes get a lower threshold.
 fn confident(probabilities: &Matrix, greatest: f64) -> Vec<(usize, u8)> {
     let images = probabilities.rows();
     let guesses: Vec<(u8, f32)> = (0..images).map(|image| most_probable(probabilities.row(image))).collect();
@@ -80,8 +80,9 @@ fn shares(probabilities: &Matrix) -> Vec<f64> {
     shares
 }
 
-/// Returns the distribution of the true class of an image by Bayes' theorem, if the given label is right with probability
-/// `1 - noise` and else any other class alike, and the network, taken for an independent witness, says `probabilities`.
+/// Returns the distribution of the true class of an image by Bayes' theorem, if the given label is right with
+/// probability `1 - noise` and otherwise any other class with equal probability, and the network's `probabilities` are
+/// treated as independent evidence.
 fn posterior(label: u8, probabilities: &[f32], noise: f32, target: &mut [f32]) {
     let others = noise / (probabilities.len().max(2) - 1) as f32;
     for (class, (target, p)) in target.iter_mut().zip(probabilities).enumerate() {
@@ -95,7 +96,7 @@ fn posterior(label: u8, probabilities: &[f32], noise: f32, target: &mut [f32]) {
     }
 }
 
-/// Returns all of the probability at `label`.
+/// Writes a distribution with all of the probability at `label`.
 pub(super) fn one_hot(label: u8, target: &mut [f32]) {
     target.fill(0.0);
     target[usize::from(label)] = 1.0;
@@ -128,14 +129,14 @@ mod tests {
 
     #[test]
     fn alignment_divides_by_the_share() {
-        // Shares 1.2, 0.6, 0.2 of 2: the aim is 2/3 each.
+        // The shares are 1.2, 0.6 and 0.2 of 2; the target is 2/3 each.
         let start = matrix(&[[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]]);
         let mut none = start.clone();
         align(&mut none, 0.0);
         close(none.row(1), [0.5, 0.4, 0.1]);
         let mut full = start;
         align(&mut full, 1.0);
-        // The third class's factor is bounded at that of a share of one image, as is the second's.
+        // The factors of the second and third classes are bounded by the factor of a share of one image.
         let row = [0.7 / 1.2, 0.2, 0.1];
         let sum: f32 = row.iter().sum();
         close(full.row(0), row.map(|p| p / sum));
@@ -143,7 +144,8 @@ mod tests {
 
     #[test]
     fn thresholds_follow_confidence_and_class() {
-        // Mean confidence 0.7; shares 1.75, 0.95, 0.3, so the second class asks for 0.7 * 0.95 / 1.75 = 0.38.
+        // Mean confidence 0.7; shares 1.75, 0.95, 0.3, so the threshold of the second class is 0.7 * 0.95 / 1.75 =
+        // 0.38.
         let rows = matrix(&[[0.9, 0.05, 0.05], [0.65, 0.25, 0.1], [0.2, 0.65, 0.15]]);
         let mean = (0.9 + 0.65 + 0.65) / 3.0;
         assert!(mean > 0.65);

@@ -17,14 +17,15 @@ use super::ConvolutionalConfig;
 
 /// Deviation of the initial weights.
 const WEIGHT_DEVIATION: f32 = 0.05;
-/// That of the logits after the initialisation on data.
+/// Deviation of the logits after the initialisation on data.
 const LOGIT_DEVIATION: f32 = 0.1;
 const LEAKY_RELU: Activation = Activation::LeakyRelu(0.2);
 /// Convolutions of a block.
 const BLOCK: usize = 3;
 
-/// Blocks of three convolutions 3x3 with dropout before each; then one 3x3 without padding and two 1x1, the mean over rows and columns,
-/// and a dense layer to the logits of the classes. Weights are normalised; leaky ReLU.
+/// Blocks of three 3x3 convolutions with dropout before each block; then one 3x3 convolution without padding and two
+/// 1x1 convolutions, the mean over rows and columns, and a dense layer to the logits of the classes. Weights are
+/// normalised, and activations are leaky ReLU.
 #[derive(Module, Debug)]
 pub(crate) struct ConvolutionalDiscriminator {
     convolutions: Vec<WeightNormConv>,
@@ -35,7 +36,7 @@ pub(crate) struct ConvolutionalDiscriminator {
     dropout: f32,
 }
 
-/// Returns the windows and the outputs of all convolutions; none for images that are too small.
+/// Returns the windows and the outputs of all convolutions, or `None` for images that are too small.
 pub(super) fn geometries(config: &ConvolutionalConfig, shape: ImageShape) -> Option<Vec<(Geometry, usize)>> {
     let blocks = config.channels.iter().flat_map(|&outputs| [1, 1, 2].map(|stride| (Some(stride), 3, outputs)));
     let outputs = *config.channels.last()?;
@@ -56,7 +57,7 @@ pub(super) fn geometries(config: &ConvolutionalConfig, shape: ImageShape) -> Opt
 }
 
 impl ConvolutionalDiscriminator {
-    /// Returns layers with normal weights, scale 1 and bias 0.
+    /// Creates layers with normal weights, scale 1 and bias 0.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(super) fn new(
         config: &ConvolutionalConfig,
@@ -83,7 +84,7 @@ impl ConvolutionalDiscriminator {
         Self { convolutions, output, input_dropout: config.input_dropout as f32, dropout: config.dropout as f32 }
     }
 
-    /// Returns what goes into convolution `index`: with values dropped before every block, as in training.
+    /// Returns the input of convolution `index`. With a stream, values are dropped before every block, as in training.
     fn input(&self, index: usize, maps: Tensor<4>, stream: Option<&mut Stream>) -> Tensor<4> {
         let rate = if index == 0 { self.input_dropout } else { self.dropout };
         match stream {
@@ -100,7 +101,7 @@ impl ConvolutionalDiscriminator {
     }
 }
 
-/// Returns images within -1..=1.
+/// Scales images to -1..=1.
 fn centred(images: Tensor<4>) -> Tensor<4> {
     images * 2.0 - 1.0
 }

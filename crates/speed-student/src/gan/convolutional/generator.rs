@@ -14,14 +14,15 @@ use crate::StudentConfig;
 
 /// Deviation of the initial weights.
 const WEIGHT_DEVIATION: f32 = 0.05;
-/// That of the outputs before their tanh, after the initialisation on data.
+/// Deviation of the outputs before their tanh, after the initialisation on data.
 const OUTPUT_DEVIATION: f32 = 0.1;
-/// The number that Salimans' code adds to the variance of a batch, and to the squared norm of the output layer's weights.
+/// The number that Salimans' code adds to the variance of a batch, and to the squared norm of the output layer's
+/// weights.
 const EPSILON: f32 = 1e-6;
 const KERNEL: usize = 5;
 
-/// A dense layer to the smallest maps, transposed convolutions 5x5 of stride 2, each with batch norm and ReLU, and a last one with
-/// normalised weights, a trained scale and tanh.
+/// A dense layer to the smallest maps; transposed 5x5 convolutions of stride 2, each with batch norm and ReLU; and a
+/// last convolution with normalised weights, a trained scale and tanh.
 #[derive(Module, Debug)]
 pub(crate) struct ConvolutionalGenerator {
     start: BatchNormDense,
@@ -32,8 +33,8 @@ pub(crate) struct ConvolutionalGenerator {
 }
 
 impl ConvolutionalGenerator {
-    /// Returns layers with normal weights, scale 1, shift and bias 0, for images of any size: the sides of maps are those of the images,
-    /// halved and rounded up as often as there are layers.
+    /// Creates layers with normal weights, scale 1, shift and bias 0, for images of any size: the sides of the smallest
+    /// maps are the sides of the images, halved and rounded up once for each layer.
     pub(super) fn new(config: &StudentConfig, shape: ImageShape, stream: &mut Stream, device: &Device) -> Self {
         let channels = &config.convolutional.generator;
         // From the images to the smallest maps.
@@ -105,7 +106,7 @@ mod tests {
             let values: Vec<f32> = images.into_data().try_to_vec().expect("f32");
             let mean = values.iter().sum::<f32>() / values.len() as f32;
             let deviation = (values.iter().map(|x| (x - mean).powi(2)).sum::<f32>() / values.len() as f32).sqrt();
-            // tanh hardly changes a tenth, and half of it is left.
+            // tanh hardly changes 0.1, and scaling to 0..=1 halves it.
             assert!((mean - 0.5).abs() < 0.01 && (deviation - 0.05).abs() < 0.01, "{mean} {deviation}");
         }
     }

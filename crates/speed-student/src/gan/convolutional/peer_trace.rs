@@ -1,4 +1,4 @@
-//! What another implementation must know of steps of the convolutional networks.
+//! Traces of steps of the convolutional networks, for another implementation.
 
 use burn::tensor::Tensor;
 use speed_data::ImageShape;
@@ -12,7 +12,7 @@ use crate::gan::peer_trace::{Trace, Traced, record, record_layers};
 use crate::{Lesson, StudentConfig};
 
 impl Traced for Convolutional {
-    /// Records what dropout multiplies with.
+    /// Records the factors of dropout.
     fn record_draws(
         trace: &mut Trace,
         name: &str,
@@ -60,7 +60,7 @@ fn losses_and_gradients_of_twenty_steps_are_those_of_another_implementation() {
 fn write_peer_traces() {
     let folder = std::path::PathBuf::from(std::env::var_os("SPEED_TRACE").expect("SPEED_TRACE names a folder"));
     on_vectors(tiny).write(&folder.join("conv-student-tiny"));
-    // The paper's networks; convolutions in float64 take their time.
+    // The paper's networks; convolutions in float64 are slow.
     let config = StudentConfig { batch: 10, initial_images: 50, learning_rate: 3e-4, ..StudentConfig::default() };
     let shape = ImageShape { channels: 3, height: 32, width: 32 };
     record::<Convolutional>(&config, shape, 10, true).write(&folder.join("conv-student"));

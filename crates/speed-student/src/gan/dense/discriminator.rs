@@ -26,7 +26,7 @@ pub(crate) struct DenseDiscriminator {
 }
 
 impl DenseDiscriminator {
-    /// Returns layers of the sizes of `config` with normal weights, scale 1 and bias 0.
+    /// Creates layers of the sizes in `config` with normal weights, scale 1 and bias 0.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(crate) fn new(
         config: &StudentConfig,
@@ -46,8 +46,8 @@ impl DenseDiscriminator {
         Self { hidden, output, input_noise: config.input_noise as f32, hidden_noise: config.hidden_noise as f32 }
     }
 
-    /// Sets every scale and bias so that each unit has mean 0 and variance 1 over the images `[n, pixels]`, from the first layer to the
-    /// last (Salimans and Kingma 2016, section 3).
+    /// Sets every scale and bias so that each unit has mean 0 and variance 1 over the images `[n, pixels]`, from the
+    /// first layer to the last (Salimans and Kingma 2016, section 3).
     pub(super) fn initialized_on_rows(self, images: Tensor<2>, noise: &mut Noise<'_>) -> Self {
         let (mut rows, mut sigma) = (images, self.input_noise);
         let mut hidden = Vec::with_capacity(self.hidden.len());
@@ -62,8 +62,8 @@ impl DenseDiscriminator {
         Self { hidden, output, ..self }
     }
 
-    /// Returns the last hidden layer `[n, units]` of images `[n, pixels]` within 0..=1, after its ReLU and before its noise: the features
-    /// that the generator matches. With `noise` as in training, without it as in use.
+    /// Returns the last hidden layer `[n, units]` of images `[n, pixels]` within 0..=1, after its ReLU and before its
+    /// noise: the features that the generator matches. With `noise` it is as in training, without it as in use.
     pub(super) fn features_of_rows(&self, images: Tensor<2>, mut noise: Option<&mut Noise<'_>>) -> Tensor<2> {
         let deviations = std::iter::once(self.input_noise).chain(std::iter::repeat(self.hidden_noise));
         self.hidden.iter().zip(deviations).fold(images, |rows, (layer, sigma)| {
@@ -74,7 +74,8 @@ impl DenseDiscriminator {
         })
     }
 
-    /// Returns the logits `[n, classes]` of images `[n, pixels]` within 0..=1; with `noise` as in training, without it as in use.
+    /// Returns the logits `[n, classes]` of images `[n, pixels]` within 0..=1; with `noise` as in training, without it
+    /// as in use.
     pub(super) fn logits_of_rows(&self, images: Tensor<2>, mut noise: Option<&mut Noise<'_>>) -> Tensor<2> {
         let features = self.features_of_rows(images, noise.as_deref_mut());
         self.output.forward(match noise {
@@ -126,7 +127,7 @@ mod tests {
         tensor.into_data().try_to_vec().expect("f32")
     }
 
-    /// Values of the features and of the logits, with noise or without.
+    /// Returns the values of the features and of the logits, with or without noise.
     fn run(network: &DenseDiscriminator, noisy: bool) -> [Vec<f32>; 2] {
         let streams = Streams::new(2);
         let pool = NormalPool::new(1000, &mut streams.stream("pool", 0), &Device::flex());
@@ -146,7 +147,7 @@ mod tests {
             let found = run(&noisy, true);
             assert!(found[0] != plain[0] && found[1] != plain[1]);
         }
-        // With a single hidden layer no noise but that of the input is left before the features.
+        // With a single hidden layer, only the input noise comes before the features.
         let single = network(&[7], 0.0, 0.5);
         let ([features, logits], [plain_features, plain_logits]) = (run(&single, true), run(&single, false));
         assert_eq!(features, plain_features);

@@ -11,10 +11,12 @@ use speed_random::Stream;
 use super::super::networks::Generator;
 use crate::StudentConfig;
 
-/// The number that Salimans' code adds to the variance of a batch, and to the squared norm of the output layer's weights.
+/// The number that Salimans' code adds to the variance of a batch, and to the squared norm of the output layer's
+/// weights.
 const EPSILON: f32 = 1e-6;
 
-/// Dense layers with batch norm and softplus, then a dense layer with normalised weights and trained scale, and a logistic function.
+/// Dense layers with batch norm and softplus, then a dense layer with normalised weights, a trained scale and a
+/// logistic function.
 #[derive(Module, Debug)]
 pub(crate) struct DenseGenerator {
     hidden: Vec<BatchNormDense>,
@@ -24,7 +26,7 @@ pub(crate) struct DenseGenerator {
 }
 
 impl DenseGenerator {
-    /// Returns layers of the sizes of `config` with Glorot-uniform weights.
+    /// Creates layers of the sizes in `config` with Glorot-uniform weights.
     pub(super) fn new(config: &StudentConfig, shape: ImageShape, stream: &mut Stream, device: &Device) -> Self {
         let mut inputs = config.latent;
         let mut weights = |outputs: usize| {

@@ -1,4 +1,4 @@
-//! What another implementation must know of steps of the dense networks.
+//! Traces of steps of the dense networks, for another implementation.
 
 use burn::tensor::Tensor;
 use speed_data::ImageShape;
