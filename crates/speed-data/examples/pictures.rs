@@ -1,4 +1,4 @@
-//! Draws the first images of a dataset side by side, a row for each class.
+//! Draws the first images of a dataset side by side, with one row for each class.
 //!
 //! ```console
 //! $ cargo run --release -p speed-data --example pictures -- street.png [FOLDER OF MNIST]

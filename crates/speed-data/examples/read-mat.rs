@@ -1,4 +1,4 @@
-//! Reads files in the form of SVHN's (scripts/svhn-like makes some), and says how long it took.
+//! Reads files in SVHN's format (scripts/svhn-like makes some), and prints the time taken.
 //!
 //! ```console
 //! $ cargo run --release -p speed-data --example read-mat -- FOLDER

@@ -1,4 +1,4 @@
-//! The datasets that come as files: what each file must hold.
+//! The datasets that are published as files, with the required content of each file.
 
 use crate::{DataError, ImageShape, cifar};
 use std::fmt;
@@ -8,16 +8,16 @@ use std::fmt;
 pub(crate) enum Content {
     /// `count` images of `height` x `width` bytes, idx3.
     Images { count: usize, height: usize, width: usize },
-    /// `count` labels from `first` on, as many as there are classes, idx1.
+    /// `count` labels of `classes` classes, numbered from `first`, idx1.
     Labels { count: usize, first: u8, classes: usize },
     /// `count` images and labels of SVHN, MATLAB 5.
     Svhn { count: usize },
-    /// Training and test images of CIFAR-10, a packed archive of batches of this many.
+    /// Training and test images of CIFAR-10, a compressed archive of batches of `batch` images.
     Cifar { batch: usize },
 }
 
 impl Content {
-    /// Returns the numbers of labelled images that it completes, for each half.
+    /// Returns the number of labelled images that the file completes, for each half.
     pub(crate) fn images(&self) -> Vec<usize> {
         match *self {
             Self::Images { .. } => Vec::new(),
@@ -27,12 +27,12 @@ impl Content {
     }
 }
 
-/// The SHA-256 that is known of a file, in hexadecimal.
+/// The known SHA-256 of a file, in hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// That of the uncompressed content, so that it does not matter whether the file is packed.
+    /// The SHA-256 of the uncompressed content, so that it does not matter whether the file is compressed.
     OfContent(&'static str),
-    /// That of the file as it is published.
+    /// The SHA-256 of the file as published.
     OfFile(&'static str),
     /// None.
     Unknown,
@@ -64,51 +64,52 @@ impl fmt::Display for Checksum {
 pub(crate) struct FileSpec {
     /// File name without `.gz`.
     pub(crate) name: &'static str,
-    /// Form of the content.
+    /// Format of the content.
     pub(crate) content: Content,
-    /// Bytes: of idx files uncompressed, of others as they are published.
+    /// Size in bytes: of idx files uncompressed, of other files as published.
     pub(crate) bytes: u64,
-    /// What it must be.
+    /// The required checksum.
     pub(crate) checksum: Checksum,
 }
 
 impl FileSpec {
-    /// Returns whether it is packed by gzip, or may be.
+    /// Returns whether the file is or may be compressed with gzip.
     pub(crate) fn is_idx(&self) -> bool {
         matches!(self.content, Content::Images { .. } | Content::Labels { .. })
     }
 
-    /// Returns the name of the file as it is published.
+    /// Returns the name of the file as published.
     pub(crate) fn stored_name(&self) -> String {
         if self.is_idx() { format!("{}.gz", self.name) } else { self.name.to_owned() }
     }
 
-    /// Returns the names that it may have here.
+    /// Returns the names that the file may have here.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names = vec![self.stored_name()];
-        // What is known of the packed file says nothing about the unpacked one.
+        // The checksum of the compressed file says nothing about the uncompressed one.
         let may_be_unpacked = self.is_idx() && !matches!(self.checksum, Checksum::OfFile(_));
         names.extend(may_be_unpacked.then(|| self.name.to_owned()));
         names
     }
 }
 
-/// A dataset that comes as files.
+/// A dataset that is published as files.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    /// Name in configurations and on the command line; also the name of its folder.
+    /// Name in configurations and on the command line; also the name of its directory.
     pub(crate) name: &'static str,
     /// The shape of every image.
     pub(crate) shape: ImageShape,
     /// The number of classes.
     pub(crate) classes: usize,
-    /// Whether rows and columns of its images change places, as in EMNIST's files.
+    /// Whether rows and columns of its images are swapped, as in EMNIST's files.
     pub(crate) is_turned: bool,
-    /// Its files: training images, training labels, test images, test labels; or those that hold several of them, in this order.
+    /// Its files: training images, training labels, test images, test labels; or files that hold several of these, in
+    /// this order.
     pub(crate) files: &'static [FileSpec],
-    /// Folders on the web that hold each file as it is published; each ends in `/`.
+    /// Web folders that hold each file as published; each ends in `/`.
     pub(crate) mirrors: &'static [&'static str],
-    /// The archive on the web that has its files, if they are not published one by one.
+    /// The web archive with its files, if they are not published one by one.
     pub(crate) archive: &'static str,
 }
 
@@ -126,7 +127,7 @@ const fn labels(name: &'static str, count: usize, [first, classes]: [usize; 2], 
     FileSpec { name, content, bytes: 8 + count as u64, checksum }
 }
 
-/// The names of the four files of MNIST, and of what took its place.
+/// The names of the four files of MNIST, and of its replacements.
 const FOUR: [&str; 4] =
     ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"];
 
@@ -195,8 +196,8 @@ static KMNIST: Catalog = Catalog {
 /// The archive of all parts of EMNIST.
 const EMNIST: &str = "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip";
 
-/// Digits of EMNIST (Cohen et al., 2017). It is published as one archive of all its parts, `gzip.zip`; its files have no checksums of
-/// their own.
+/// Digits of EMNIST (Cohen et al., 2017). It is published as one archive of all its parts, `gzip.zip`; the single files
+/// have no published checksums.
 static EMNIST_DIGITS: Catalog = Catalog {
     name: "emnist-digits",
     shape: GREY,
@@ -228,7 +229,7 @@ static EMNIST_LETTERS: Catalog = Catalog {
     archive: EMNIST,
 };
 
-/// Digits and letters of EMNIST, those that look alike merged.
+/// Digits and letters of EMNIST, with similar ones merged.
 static EMNIST_BALANCED: Catalog = Catalog {
     name: "emnist-balanced",
     shape: GREY,

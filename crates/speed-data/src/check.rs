@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct CheckReport {
     /// The dataset.
     pub name: &'static str,
-    /// Its files.
+    /// The reports of its files.
     pub files: Vec<FileReport>,
 }
 
@@ -18,29 +18,29 @@ pub struct CheckReport {
 pub struct FileReport {
     /// The file's name without `.gz`.
     pub name: &'static str,
-    /// What it must be.
+    /// The required checksum.
     pub checksum: Checksum,
-    /// The dataset found, or its first fault.
+    /// The file found, or its first fault.
     pub outcome: Result<GoodFile, DataError>,
 }
 
-/// A file that passed every check: packing, header, counts, sizes, labels and checksum.
+/// A file that passed every check: compression, header, counts, sizes, labels and checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoodFile {
-    /// Its place.
+    /// The path of the file.
     pub path: PathBuf,
     /// Bytes on disk.
     pub stored_bytes: u64,
     /// Bytes of the uncompressed content.
     pub content_bytes: u64,
-    /// Images in it, 0 for a file of labels.
+    /// Number of images, 0 for a file of labels.
     pub images: usize,
-    /// Labels in it, 0 for a file of images.
+    /// Number of labels, 0 for a file of images.
     pub labels: usize,
 }
 
 impl CheckReport {
-    /// Returns whether every file is there and valid.
+    /// Returns whether every file exists and is valid.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.files.iter().all(|file| file.outcome.is_ok())
@@ -50,7 +50,7 @@ impl CheckReport {
 /// Checks every file of dataset `name` in `dir` or `dir/NAME` and reports on each, good or bad.
 ///
 /// # Errors
-/// [`DataError::UnknownDataset`] only; what is wrong with a file is part of the report.
+/// Only [`DataError::UnknownDataset`]; faults of files are part of the report.
 pub fn check(name: &str, dir: &Path) -> Result<CheckReport, DataError> {
     let catalog = catalog::find(name)?;
     let outcome = |file: &'static catalog::FileSpec| {

@@ -1,4 +1,4 @@
-//! CIFAR-10's archive for C programs: a packed tar with six files of records, a label and the image's bytes.
+//! CIFAR-10's archive for C programs: a compressed tar with six files of records, each a label and the image's bytes.
 
 use crate::error::FileProblem;
 use crate::verify::check_labels;
@@ -10,10 +10,10 @@ use std::io::{BufRead, Read};
 pub(crate) const TRAINING: [&str; 5] =
     ["data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"];
 const TEST: &str = "test_batch.bin";
-/// Unpacked bytes beside the images: texts and the headers of files.
+/// Limit of uncompressed bytes other than images: texts and file headers.
 const BESIDE: u64 = 1 << 20;
 
-/// Reads training and test images, `count` a file. Nothing is written, whatever names the archive has.
+/// Reads training and test images, `count` from each file. Writes nothing to disk, whatever names the archive has.
 pub(crate) fn read(
     reader: &mut impl BufRead,
     shape: ImageShape,
@@ -64,7 +64,7 @@ mod tests {
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 2 };
 
-    /// An archive with these files, each of one record with a label and twelve bytes that count on from it.
+    /// Returns an archive with these files, each of one record: a label, and twelve bytes that count up from it.
     fn archive(files: &[(&str, u8)]) -> Vec<u8> {
         let mut builder = tar::Builder::new(Vec::new());
         for &(name, label) in files {
@@ -77,7 +77,7 @@ mod tests {
         gzip(&builder.into_inner().expect("an archive"))
     }
 
-    /// Its files in another order than theirs, among others.
+    /// Returns its files out of order, among other files.
     fn files() -> Vec<(&'static str, u8)> {
         let mut files = vec![("readme.html", 70), (TEST, 9)];
         files.extend(TRAINING.into_iter().zip([1, 2, 3, 4, 5]).rev());
@@ -112,7 +112,7 @@ mod tests {
         }
         let longer = read(&mut &whole[..], SHAPE, 10, 2).expect_err("batches of two").to_string();
         assert!(longer.contains("expected 26 bytes, found 13"), "{longer}");
-        // Memory is that of six batches, whatever a file unpacks to.
+        // Memory is limited to six batches, whatever a file decompresses to.
         let bomb = gzip(&vec![0; 100 << 20]);
         assert!(read(&mut &bomb[..], SHAPE, 10, 1).is_err());
     }

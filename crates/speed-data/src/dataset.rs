@@ -2,13 +2,14 @@
 
 use crate::{DataError, Split};
 
-/// A named pair of training and test images of the same shape and classes; made by [`Dataset::new`].
+/// A named pair of training and test images of the same shape and classes; created by [`Dataset::new`].
 ///
-/// In the paper's use the teachers share out `train`, and `test` is the student's: a public pool and its test set.
+/// In the paper's setting, `train` is distributed to the teachers, and `test` is the student's: a public pool and its
+/// test set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dataset {
-    /// The name under which configurations know it, for example `mnist`.
+    /// The name in configurations, for example `mnist`.
     pub name: String,
     /// The training images.
     pub train: Split,
@@ -20,7 +21,7 @@ impl Dataset {
     /// Joins the two halves.
     ///
     /// # Errors
-    /// [`DataError::Halves`] when their shapes or numbers of classes differ.
+    /// [`DataError::Halves`] if their shapes or numbers of classes differ.
     pub fn new(name: impl Into<String>, train: Split, test: Split) -> Result<Self, DataError> {
         let (left, right) = ((train.shape(), train.classes()), (test.shape(), test.classes()));
         if left != right {

@@ -1,9 +1,10 @@
 //! Built-in digits: 28 x 28 images of ten classes, drawn from a seed.
 //!
-//! They stand in for MNIST where nothing may be downloaded: white strokes on black, sized and centred as MNIST is. Each
+//! They replace MNIST where downloads are not allowed: white strokes on black, sized and centred as in MNIST. Each
 //! image picks a way of writing its digit (a seven with or without a bar, an open or a closed four), moves the control
 //! points of its strokes, bends the plane smoothly, applies a random affine map and draws the strokes with a pen of
-//! varying width. The task is easier than MNIST but not trivial: the tests hold simple classifiers to a range.
+//! varying width. The task is easier than MNIST but not trivial: the tests require the accuracies of simple classifiers
+//! to be in a range.
 //!
 //! Only `+ - * /` and square roots are used, so a seed gives the same bytes on every machine.
 
@@ -17,20 +18,20 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use speed_random::{Stream, Streams};
 
-/// Numbers of digits to draw, each at most [`MAX_IMAGES`] when read from a configuration.
+/// Numbers of digits to draw, each at most [`MAX_IMAGES`] if read from a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DigitsConfig {
-    /// Training images.
+    /// Number of training images.
     #[serde(deserialize_with = "count")]
     pub train: usize,
-    /// Test images.
+    /// Number of test images.
     #[serde(deserialize_with = "count")]
     pub test: usize,
 }
 
-/// The most images of a half that a configuration may ask for (0.8 GB of memory): a typing error must not end in an
-/// exhausted machine.
+/// The largest number of images of a half in a configuration (0.8 GB of memory), because a typing error must not
+/// exhaust the machine's memory.
 pub const MAX_IMAGES: usize = 1_000_000;
 
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_bytes_for_ever() {
-        // Published results name a seed. After a wanted change of the digits, put the new value here.
+        // Published results name a seed. After an intended change of the digits, put the new value here.
         assert_eq!(
             hex::encode(dataset(500, 0).train.digest()),
             "9f89283c5eb8a10cea0c89721e47d34556502eac644473ccb9006438954286d0"

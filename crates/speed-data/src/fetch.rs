@@ -1,4 +1,4 @@
-//! Downloads: resumed, limited, checked, and put in place in one step.
+//! Downloads, which are resumed, limited, checked, and put in place atomically.
 
 mod part;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use transfer::Stopped;
 
-/// Requests to one mirror for one file, each going on where the one before broke off.
+/// Number of requests to one mirror for one file; each resumes the previous one.
 const TRIES: usize = 10;
 
 /// An event of one file during [`fetch`].
@@ -29,23 +29,23 @@ pub struct FetchProgress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FetchEvent {
-    /// A valid file is there already and stays.
+    /// A valid file exists already and stays.
     Kept {
-        /// Its place.
+        /// Its path.
         path: PathBuf,
     },
     /// A request is sent.
     Request {
-        /// To which address.
+        /// The address.
         url: String,
-        /// Bytes there already, from an earlier attempt.
+        /// Bytes that exist already, from an earlier attempt.
         from: u64,
     },
-    /// Bytes arrived; comes often.
+    /// Bytes arrived; this event is frequent.
     Received {
-        /// Bytes there now, with those of earlier attempts.
+        /// Bytes that exist now, including earlier attempts.
         bytes: u64,
-        /// Bytes of the whole compressed file, if the server says so.
+        /// Bytes of the complete compressed file, if the server reports them.
         total: Option<u64>,
     },
     /// A mirror failed; the next one is tried.
@@ -57,32 +57,33 @@ pub enum FetchEvent {
     },
     /// The file passed every check and is in place.
     Done {
-        /// Its place.
+        /// Its path.
         path: PathBuf,
     },
 }
 
-/// The files that [`fetch`] found and those that it downloaded.
+/// The files that [`fetch`] found, and the files that it downloaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchReport {
-    /// Valid files that were there before.
+    /// Valid files that existed before.
     pub kept: Vec<PathBuf>,
     /// New files.
     pub downloaded: Vec<PathBuf>,
 }
 
-/// Downloads the missing files of dataset `name` into `dir/NAME`, from each of `mirrors` in turn until one gives a valid
-/// file. A mirror is the address of a folder that holds `FILE.gz` for each file; with no mirror given, built-in ones
-/// are used.
+/// Downloads the missing files of dataset `name` into `dir/NAME`, from each of `mirrors` in turn until one gives a
+/// valid file. A mirror is the address of a folder that holds `FILE.gz` for each file. If no mirror is given, the
+/// built-in ones are used.
 ///
-/// A download grows in `FILE.gz.part`, which a later call continues (HTTP Range), and is renamed to `FILE.gz` only after
-/// every check that loading makes. Valid files stay as they are. A proxy is taken from the usual environment variables
-/// (`ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY`, and `NO_PROXY`), except for this machine's own addresses.
+/// A download is written to `FILE.gz.part`, which a later call resumes (HTTP Range), and is renamed to `FILE.gz` only
+/// after it passes every check of the loader. Valid files stay unchanged. A proxy is taken from the standard
+/// environment variables (`ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY`, and `NO_PROXY`), except for this machine's own
+/// addresses.
 ///
 /// # Errors
-/// [`DataError::UnknownDataset`]; [`DataError::InTheWay`] when an invalid file lies where a file would go, before
-/// anything is downloaded; [`DataError::Busy`] when another process downloads the same file; [`DataError::Download`]
-/// when no mirror gave a valid file, with what to put where by hand; [`DataError::Io`] when the disk refuses.
+/// [`DataError::UnknownDataset`]; [`DataError::InTheWay`] if an invalid file is in the place of a file, before anything
+/// is downloaded; [`DataError::Busy`] if another process downloads the same file; [`DataError::Download`] if no mirror
+/// gave a valid file, with instructions to place the files by hand; [`DataError::Io`] if reading or writing fails.
 pub fn fetch(
     name: &str,
     dir: &Path,
@@ -149,7 +150,7 @@ struct Job {
 type Attempts = Vec<(String, String)>;
 
 impl Job {
-    /// Tries the mirrors in turn. The outer error is this machine's fault, the inner one the mirrors'.
+    /// Tries the mirrors in turn. The outer error is a fault of this machine, the inner one a fault of the mirrors.
     fn run(&self, mirrors: &[String], emit: &mut dyn FnMut(FetchEvent)) -> Result<Result<(), Attempts>, DataError> {
         let mut part = Part::open(&self.target)?;
         // A process that was killed before its last step may have left a complete file.
@@ -176,7 +177,7 @@ impl Job {
         part: &mut Part,
         emit: &mut dyn FnMut(FetchEvent),
     ) -> Result<Result<(), String>, DataError> {
-        // Compression can make a file a little longer, by less than a thousandth.
+        // Compression can make a file longer, by less than a thousandth.
         let limit = self.file.bytes + self.file.bytes / 1000 + 1024;
         let mut reason = String::new();
         for _ in 0..TRIES {
@@ -198,7 +199,7 @@ impl Job {
             };
             match self.finish(part, emit)? {
                 Ok(()) => return Ok(Ok(())),
-                // The first bytes may come from another mirror or a broken disk: once more, from the start.
+                // The first bytes may come from another mirror or a broken disk, so it starts again.
                 Err(error) if resumed => reason = error,
                 Err(error) => {
                     part.clear()?;
@@ -210,7 +211,7 @@ impl Job {
         Ok(Err(format!("gave up after {TRIES} attempts: {reason}")))
     }
 
-    /// Checks a complete download and puts it in place, or says what is wrong with it.
+    /// Checks a complete download and puts it in place, or returns its fault.
     fn finish(&self, part: &Part, emit: &mut dyn FnMut(FetchEvent)) -> Result<Result<(), String>, DataError> {
         match verify::read(self.catalog, self.file, part.path()) {
             Ok(_) => {}

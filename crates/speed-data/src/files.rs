@@ -1,4 +1,4 @@
-//! Datasets that come as published files.
+//! Datasets that are published as files.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -9,13 +9,13 @@ use crate::places::open_regular;
 use crate::verify::{self, Loaded};
 use crate::{DataError, Dataset, ImageShape, Split, idx, mnist};
 
-/// Bytes that a file of images in SVHN's form may unpack to.
+/// Largest uncompressed size of a file of images in SVHN's format, in bytes.
 const MAX_BYTES: u64 = 4 << 30;
 
 /// Loads dataset `name` from its published files in `dir` or `dir/NAME`.
 ///
 /// # Errors
-/// [`DataError::UnknownDataset`]; else it names the file, what was expected and what was found.
+/// [`DataError::UnknownDataset`]; other errors name the file, the expected and the found content.
 pub fn load(name: &str, dir: &Path) -> Result<Dataset, DataError> {
     let catalog = catalog::find(name)?;
     if catalog.name == catalog::MNIST.name {
@@ -61,7 +61,7 @@ fn labelled(catalog: &Catalog, pixels: Vec<u8>, content: &[u8], first: u8) -> Re
     Split::new(catalog.shape, catalog.classes, pixels, labels.iter().map(|label| label - first).collect())
 }
 
-/// What is known of a dataset without reading it.
+/// The facts that are known of a dataset without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The shape of every image.
@@ -75,7 +75,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Returns those of a published dataset.
+    /// Returns the facts of a published dataset.
     ///
     /// # Errors
     /// [`DataError::UnknownDataset`].
@@ -86,7 +86,7 @@ impl Facts {
         Ok(Self { shape: catalog.shape, classes: catalog.classes, train, test })
     }
 
-    /// Returns those of images that are there.
+    /// Returns the facts of a loaded dataset.
     #[must_use]
     pub fn of(dataset: &Dataset) -> Self {
         let Dataset { train, test, .. } = dataset;
@@ -94,11 +94,12 @@ impl Facts {
     }
 }
 
-/// Loads images and labels in the form of SVHN's files, `train_32x32.mat` and `test_32x32.mat` in `folder`, of any size and number:
-/// labels 1 to 10, where 10 is the digit 0. Nothing is known of such files; SVHN's own are checked by [`load`].
+/// Loads images and labels in SVHN's format, `train_32x32.mat` and `test_32x32.mat` in `folder`, of any size and
+/// number, with labels 1 to 10, where 10 is the digit 0. Such files have no known checksums; SVHN's own files are
+/// checked by [`load`].
 ///
 /// # Errors
-/// Names the file, what was expected and what was found.
+/// Names the file, the expected and the found content.
 pub fn load_svhn_like(folder: &Path) -> Result<Dataset, DataError> {
     let read = |name: &str| {
         let path = folder.join(name);
@@ -167,7 +168,7 @@ mod tests {
         }
     }
 
-    /// An image as SVHN's files have it, whose bytes tell channel, column and row.
+    /// Returns an image in the order of SVHN's files, whose bytes identify channel, column and row.
     fn image(side: usize) -> Vec<u8> {
         (0..3 * side * side).map(|place| place as u8).collect()
     }

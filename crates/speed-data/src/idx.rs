@@ -1,7 +1,7 @@
 //! The idx format of the MNIST files: a big-endian header, then bytes.
 //!
-//! A reader for bytes of any origin: it borrows from its input, so it allocates nothing, and it never panics. It
-//! checks the form only; what a known dataset must contain is checked by its loader.
+//! A reader for untrusted input: it borrows from its input, so it allocates nothing, and it never panics. It checks
+//! only the format; the loader of a known dataset checks the content.
 //!
 //! ```
 //! let bytes = [0, 0, 8, 1, 0, 0, 0, 2, 7, 3];
@@ -30,7 +30,7 @@ pub struct IdxImages<'a> {
     pub pixels: &'a [u8],
 }
 
-/// The fault of bytes that are no idx file of the wanted kind.
+/// The fault of bytes that are not an idx file of the required kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdxError {
     /// The input ends within the header.
@@ -41,10 +41,10 @@ pub enum IdxError {
         /// Bytes of the input.
         found: usize,
     },
-    /// The first four bytes are not those of this kind of file.
+    /// The first four bytes are not the magic number of this kind of file.
     #[error("wrong magic number: expected {expected:#010x} ({}), found {found:#010x}{}", kind(*.expected), found_kind(*.found))]
     Magic {
-        /// The magic number of the kind of file asked for.
+        /// The magic number of the requested kind of file.
         expected: u32,
         /// The first four bytes.
         found: u32,
@@ -88,7 +88,7 @@ pub fn read_images(bytes: &[u8]) -> Result<IdxImages<'_>, IdxError> {
     if height == 0 || width == 0 {
         return Err(IdxError::EmptyImages { height, width });
     }
-    // The data is as long as the product, so none of the factors exceeds a usize.
+    // The data is as long as the product, so no factor exceeds a usize.
     Ok(IdxImages { count: count as usize, height: height as usize, width: width as usize, pixels })
 }
 
@@ -103,7 +103,8 @@ pub fn read_labels(bytes: &[u8]) -> Result<&[u8], IdxError> {
 fn read<const DIMENSIONS: usize>(bytes: &[u8], magic: u32) -> Result<([u32; DIMENSIONS], &[u8]), IdxError> {
     let header = WORD * (1 + DIMENSIONS);
     let short = IdxError::Header { expected: header, found: bytes.len() };
-    // The magic number comes first: a label file has a shorter header, and "labels" says more than "truncated".
+    // The magic number is checked first: a label file has a shorter header, and "labels" is more helpful than
+    // "truncated".
     let found = word(bytes, 0).ok_or(short)?;
     if found != magic {
         return Err(IdxError::Magic { expected: magic, found });
@@ -155,7 +156,7 @@ mod tests {
         assert!(matches!(read_images(&bytes).err(), Some(IdxError::Length { found: 16, .. })));
         let bytes = file(&[IMAGES_MAGIC, 1, 1 << 16, 1 << 16], &[]);
         assert!(matches!(read_images(&bytes).err(), Some(IdxError::Length { found: 16, .. })));
-        // Four thousand million images of nothing would pass a check of the length alone.
+        // Four billion empty images would pass a check of the length alone.
         let bytes = file(&[IMAGES_MAGIC, max, 0, 28], &[]);
         assert_eq!(read_images(&bytes).err(), Some(IdxError::EmptyImages { height: 0, width: 28 }));
         assert!(matches!(read_labels(&file(&[LABELS_MAGIC, max], &[1])), Err(IdxError::Length { .. })));

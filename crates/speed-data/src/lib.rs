@@ -1,13 +1,14 @@
-//! Datasets of SPEED: labelled images, where they come from, and who holds which.
+//! Datasets of SPEED: labelled images, their sources, and their distribution to teachers and student.
 //!
-//! - [`Dataset`] is a training and a test [`Split`]; a [`Split`] holds images of one [`ImageShape`] as bytes, and labels.
-//! - [`mnist::load`] reads MNIST from the published files after checking all of them; [`locate`] finds their folder,
+//! - [`Dataset`] is a training and a test [`Split`]; a [`Split`] holds images of one [`ImageShape`] as bytes, and
+//!   labels.
+//! - [`mnist::load`] reads MNIST from the published files after checking all of them; [`locate`] finds their directory,
 //!   [`check`] reports on them and [`fetch`] downloads them.
 //! - [`digits::generate`] draws handwritten-looking digits from a seed, for runs that need no download.
-//! - [`partition::blocks`] shares the training images out to the teachers, each image to exactly one.
-//! - [`idx`] reads the file format of MNIST from bytes of any origin.
+//! - [`partition::blocks`] distributes the training images to the teachers, each image to exactly one.
+//! - [`idx`] reads the file format of MNIST from untrusted bytes.
 //!
-//! Nothing here but the two sources themselves assumes one channel, 28 x 28 pixels or ten classes.
+//! Only the two sources themselves assume one channel, 28 x 28 pixels or ten classes.
 //!
 //! ```
 //! use speed_data::{digits::{self, DigitsConfig}, partition};

@@ -1,10 +1,10 @@
-//! MATLAB's files of level 5, as datasets of images use them: arrays of numbers, each compressed by itself.
+//! MATLAB files of level 5, as image datasets use them: arrays of numbers, each compressed separately.
 //!
-//! Made for bytes of any origin: an array is read as it is unpacked, nothing is believed before it has arrived, and what is unpacked is
-//! limited. The format: MathWorks, *MAT-File Format*, chapter 1.
+//! The reader is made for untrusted input: an array is read as it is decompressed, memory is reserved only for data
+//! that has arrived, and the decompressed size is limited. The format: MathWorks, *MAT-File Format*, chapter 1.
 //!
-//! Images are an array `X` of unsigned bytes with the dimensions height, width, channel, image, the first one varying fastest; labels an
-//! array `y` of as many whole numbers.
+//! Images are an array `X` of unsigned bytes with the dimensions height, width, channel, image, the first one varying
+//! fastest; labels are an array `y` with one integer for each image.
 
 mod element;
 mod error;
@@ -21,14 +21,15 @@ pub struct MatImages {
     pub shape: ImageShape,
     /// Image after image, each in the order channel, row, column.
     pub pixels: Vec<u8>,
-    /// The label of every image, as the file has it.
+    /// The label of every image, as in the file.
     pub labels: Vec<u8>,
 }
 
-/// Reads the images `X` and the labels `y` of a file, unpacking at most `limit` bytes in all. Other arrays are passed over.
+/// Reads the images `X` and the labels `y` of a file, and decompresses at most `limit` bytes in total. Other arrays are
+/// skipped.
 ///
 /// # Errors
-/// [`MatError`]: what is wrong, and in which array.
+/// [`MatError`], which names the fault and the array.
 pub fn read_images(file: impl BufRead, limit: u64) -> Result<MatImages, MatError> {
     let (mut images, mut labels) = (None, None);
     element::for_each_array(file, limit, &mut |array| {
@@ -65,7 +66,8 @@ fn read_pixels(array: &mut Array<'_>, limit: u64) -> Result<(ImageShape, Vec<u8>
     if (images as u128) * (size as u128) > limit.into() {
         return Err(MatError::TooLong { limit });
     }
-    // A header may promise more than comes: memory grows with what has come, up to where it is promised, and no further.
+    // A header may promise more than arrives, so memory grows with the data that has arrived, and at most to the
+    // promised size.
     let (mut pixels, mut image) = (Vec::new(), vec![0; size]);
     for _ in 0..images {
         array.read_bytes(&mut image)?;

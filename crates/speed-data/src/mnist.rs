@@ -1,8 +1,8 @@
-//! MNIST, read by the `mnist` crate behind our own checks.
+//! MNIST, read by the `mnist` crate after our own checks.
 //!
 //! The crate panics on every bad file, checks no lengths and concatenates training and test images before it splits
-//! them, so it only ever sees content that has the published checksums, and its answer is compared with our own
-//! reading of the same bytes.
+//! them, so it only sees content with the published checksums, and its result is compared with our own reading of the
+//! same bytes.
 
 use crate::catalog::MNIST;
 use crate::error::io_error;
@@ -22,7 +22,7 @@ const TEST: u32 = 10_000;
 /// in `dir` or `dir/mnist`.
 ///
 /// # Errors
-/// Names the file, what was expected and what was found: [`DataError::MissingFile`], [`DataError::BadFile`] (gzip,
+/// Names the file, the expected and the found content: [`DataError::MissingFile`], [`DataError::BadFile`] (gzip,
 /// length, header, count, labels, checksum, swapped files) or [`DataError::Io`].
 pub fn load(dir: &Path) -> Result<Dataset, DataError> {
     let mut contents = Vec::with_capacity(MNIST.files.len());
@@ -33,8 +33,8 @@ pub fn load(dir: &Path) -> Result<Dataset, DataError> {
         }
     }
 
-    // The crate reads files by name from one folder. It gets the very bytes that were checked, so a file that changes
-    // in the meantime, or four files in two folders, cannot make it panic.
+    // The crate reads files by name from one folder. It gets exactly the bytes that were checked, so a file that
+    // changes in the meantime, or four files in two folders, cannot make it panic.
     let folder = tempfile::Builder::new().prefix("speed-mnist-").tempdir();
     let folder = folder.map_err(io_error("create a folder in", &std::env::temp_dir()))?;
     for (file, (_, content)) in MNIST.files.iter().zip(&contents) {

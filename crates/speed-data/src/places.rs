@@ -1,4 +1,4 @@
-//! Folders in which datasets are looked for.
+//! Folders that are searched for datasets.
 
 use crate::{DataError, catalog, verify};
 use std::env;
@@ -11,15 +11,16 @@ const VARIABLE: &str = "SPEED_DATASETS";
 /// The folder below the current one that is tried last.
 const DEFAULT: &str = "datasets";
 
-/// Returns the folder that holds dataset `name`, to be handed to its loader.
+/// Returns the folder that holds dataset `name`, for its loader.
 ///
-/// With `explicit` (the option `--datasets`), only that folder: data must not silently come from elsewhere when an
-/// option is mistyped. Without it the folder in the environment variable `SPEED_DATASETS`, then `./datasets`. A folder
-/// counts when it, or its subfolder `name`, has at least one of the dataset's files; the loader says which others are
-/// missing.
+/// With `explicit` (the option `--datasets`), only that folder is searched, because data must not silently come from
+/// elsewhere if an option is mistyped. Otherwise the folder in the environment variable `SPEED_DATASETS` is searched,
+/// then `./datasets`. A folder counts if it, or its subfolder `name`, has at least one of the dataset's files; the
+/// loader reports missing ones.
 ///
 /// # Errors
-/// [`DataError::UnknownDataset`], or [`DataError::NotFound`] with every folder looked at and how to get the files.
+/// [`DataError::UnknownDataset`], or [`DataError::NotFound`] with every folder searched and instructions to get the
+/// files.
 pub fn locate(name: &str, explicit: Option<&Path>) -> Result<PathBuf, DataError> {
     let variable = env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
     locate_in(name, places(explicit, variable))
@@ -46,7 +47,7 @@ fn locate_in(name: &str, places: Vec<PathBuf>) -> Result<PathBuf, DataError> {
 
 /// Opens a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    // Before it is opened: a pipe would not open until somebody writes.
+    // Checked before opening, because opening a pipe would block until a writer comes.
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }

@@ -1,10 +1,10 @@
-//! The random numbers of the pen.
+//! The random numbers of the drawings.
 
 use rand::RngExt;
 use speed_random::Stream;
 
-/// Returns a bell-shaped number of mean 0 and variance 1 within +-3.47: the sum of four uniform ones. Bounded, so that no
-/// digit is torn apart, and without a logarithm, so that it is the same on every machine.
+/// Returns a bell-shaped number of mean 0 and variance 1 within +-3.47: the scaled sum of four uniform numbers. It is
+/// bounded, so that no digit is torn apart, and uses no logarithm, so that it is the same on every machine.
 pub(crate) fn bell(stream: &mut Stream) -> f32 {
     // Each uniform number has variance 1/12, the sum of four 1/3.
     const SCALE: f32 = 1.732_050_8;

@@ -4,7 +4,8 @@ use std::fmt;
 
 /// The size of every image of a split: channels x height x width, stored channel by channel, row by row (CHW).
 ///
-/// Plain numbers; a [`Split`](crate::Split) refuses a shape with a zero or with more pixels than memory can address.
+/// The numbers are unchecked; a [`Split`](crate::Split) refuses a shape with a zero or with more pixels than memory can
+/// address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ImageShape {
     /// Colour channels: 1 for MNIST, 3 for colour images.
@@ -16,7 +17,7 @@ pub struct ImageShape {
 }
 
 impl ImageShape {
-    /// Values in one image, `channels * height * width`; saturates where the product does not fit.
+    /// Returns the number of values in one image, `channels * height * width`, saturated if the product does not fit.
     #[must_use]
     pub const fn pixels(self) -> usize {
         self.channels.saturating_mul(self.height).saturating_mul(self.width)

@@ -5,13 +5,13 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::ops::Range;
 
-/// The largest number of classes that a label of one byte can tell apart.
+/// The largest number of classes for a label of one byte.
 const MAX_CLASSES: usize = 256;
 
 /// Labelled images: `len` images of one [`ImageShape`] as bytes, image after image, and `len` labels below `classes`.
 ///
-/// Pixels stay as the file has them (0..=255); scaling belongs to the model. The images are private data: `Debug`
-/// shows sizes only.
+/// Pixels are as in the file (0..=255); scaling belongs to the model. The images are private data: `Debug` shows sizes
+/// only.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Split {
     shape: ImageShape,
@@ -21,14 +21,14 @@ pub struct Split {
 }
 
 impl Split {
-    /// Checks and takes images and labels.
+    /// Checks and wraps images and labels.
     ///
     /// `pixels` holds `labels.len() * shape.pixels()` values, image-major, each image in CHW order.
     ///
     /// # Errors
     /// [`DataError::Shape`] for a shape with a zero, [`DataError::Classes`] unless `1 <= classes <= 256`,
-    /// [`DataError::PixelCount`] when pixels and labels do not fit together, [`DataError::Label`] for a label that is
-    /// not below `classes`.
+    /// [`DataError::PixelCount`] if pixels and labels do not fit together, [`DataError::Label`] for a label that is not
+    /// below `classes`.
     pub fn new(shape: ImageShape, classes: usize, pixels: Vec<u8>, labels: Vec<u8>) -> Result<Self, DataError> {
         if !shape.is_possible() {
             return Err(DataError::Shape { shape });
@@ -72,7 +72,7 @@ impl Split {
     /// Returns the pixels of image `i` in CHW order, `shape().pixels()` bytes.
     ///
     /// # Panics
-    /// When `i >= len()`, as a slice does.
+    /// If `i >= len()`, as a slice does.
     #[must_use]
     pub fn pixels(&self, i: usize) -> &[u8] {
         let size = self.shape.pixels();
@@ -82,7 +82,7 @@ impl Split {
     /// Returns the label of image `i`, below [`classes`](Self::classes).
     ///
     /// # Panics
-    /// When `i >= len()`, as a slice does.
+    /// If `i >= len()`, as a slice does.
     #[must_use]
     pub fn label(&self, i: usize) -> u8 {
         self.labels[i]
@@ -97,7 +97,7 @@ impl Split {
     /// Returns a copy of the images `range`, for example one teacher's partition or the student's pool.
     ///
     /// # Panics
-    /// When the range does not lie within `0..len()`, as a slice does.
+    /// If the range does not lie within `0..len()`, as a slice does.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
         let size = self.shape.pixels();
@@ -106,8 +106,8 @@ impl Split {
         Self { shape: self.shape, classes: self.classes, pixels, labels }
     }
 
-    /// Returns the SHA-256 of shape, classes, pixels and labels, for the fingerprint of what was computed from them. Two splits
-    /// have the same digest exactly when they are equal.
+    /// Returns the SHA-256 of shape, classes, pixels and labels, for the fingerprint of results computed from them. Two
+    /// splits have the same digest exactly if they are equal.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
@@ -140,7 +140,7 @@ mod tests {
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 4 };
 
-    /// Five images of 24 bytes; image i holds the bytes 24 i .. 24 i + 24.
+    /// Returns five images of 24 bytes; image i holds the bytes 24 i .. 24 i + 24.
     fn split() -> Split {
         Split::new(SHAPE, 7, (0..120).collect(), vec![6, 0, 3, 3, 1]).expect("a valid split")
     }

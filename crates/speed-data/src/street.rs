@@ -1,8 +1,8 @@
-//! Street digits: colour images 32 x 32 in the manner of house numbers, made of handwriting and a seed.
+//! Street digits: colour images of 32 x 32 pixels in the style of house numbers, made from handwriting and a seed.
 //!
-//! They stand in for SVHN, under their own name, where its images are missing. In the middle of each image is the digit to be read; its
-//! neighbours in the number are cut off at the sides. Ink and wall have any colours, often close to each other; numbers are seen from
-//! the side, out of focus, in uneven light, and with the sensor's noise.
+//! They replace SVHN, under their own name, where its images are not available. The digit to be read is in the middle
+//! of each image; its neighbours in the number are cut off at the sides. Ink and wall have arbitrary colours, often
+//! close to each other. Numbers are seen from the side, out of focus, in uneven light, and with sensor noise.
 //!
 //! Only `+ - * /` and square roots are used, so the same handwriting and seed give the same bytes on every machine.
 
@@ -23,16 +23,17 @@ pub const SHAPE: ImageShape = ImageShape { channels: 3, height: SIDE, width: SID
 /// Red, green and blue, 0 to 1.
 type Colour = [f32; 3];
 
-/// An image in work.
+/// An image in progress.
 type Canvas = [Colour; SIDE * SIDE];
 
-/// Makes `train` and `test` street digits of the images of `handwriting`, white on black in one channel: training images of training
-/// images, test images of test images.
+/// Makes `train` and `test` street digits from the images of `handwriting`, which are white on black in one channel:
+/// training images from training images, test images from test images.
 ///
-/// Image `i` of a half has its own random stream, so it does not depend on how many there are; its label is uniform on the classes.
+/// Image `i` of a half has its own random stream, so it does not depend on the number of images; its label is uniform
+/// on the classes.
 ///
 /// # Errors
-/// [`DataError::Handwriting`] when it has more channels than one, or no image of a class.
+/// [`DataError::Handwriting`] if `handwriting` has more than one channel, or a class without an image.
 pub fn generate(handwriting: &Dataset, [train, test]: [usize; 2], streams: &Streams) -> Result<Dataset, DataError> {
     let split = |name: &str, handwriting: &Split, count: usize| {
         let glyphs = Glyphs::of(handwriting)?;
@@ -88,7 +89,7 @@ struct Glyph<'a> {
 }
 
 impl Glyph<'_> {
-    /// Returns the ink, 0 to 1, at a place whose origin is the middle and whose unit is the height.
+    /// Returns the ink, 0 to 1, at a place in coordinates with the middle as origin and the height as unit.
     fn ink(&self, [x, y]: [f32; 2]) -> f32 {
         let ImageShape { height, width, .. } = self.shape;
         let scale = height as f32;
@@ -96,7 +97,7 @@ impl Glyph<'_> {
         if !(x > -1.0 && y > -1.0 && x < width as f32 && y < height as f32) {
             return 0.0;
         }
-        // Beyond -1, so that cutting off is rounding down.
+        // The sums are positive, so that truncation rounds down.
         let (column, row) = ((x + 1.0) as usize, (y + 1.0) as usize);
         let (u, v) = (x + 1.0 - column as f32, y + 1.0 - row as f32);
         let at = |row: usize, column: usize| match (row.checked_sub(1), column.checked_sub(1)) {
@@ -150,7 +151,7 @@ mod tests {
         assert_ne!(data.train.pixels(0), data.test.pixels(0));
         let other = generate(&handwriting, [12, 5], &Streams::new(8)).expect("street digits");
         assert_ne!(data.train.pixels(0), other.train.pixels(0));
-        // Every machine, in every arithmetic: these bytes are part of what a seed means.
+        // The same on every machine and in every arithmetic, because these bytes are part of the meaning of a seed.
         assert_eq!(sha256(&data.train), "4a6fb0002642272ff24baa227e7d5f04b4ea024e4f573dd80e0ad7dbafcc67ac");
     }
 
@@ -165,9 +166,9 @@ mod tests {
         let handwriting = Dataset::new("blocks", half(), half()).expect("a dataset");
         let data = &generate(&handwriting, [400, 1], &Streams::new(1)).expect("street digits").train;
         let ones = data.labels().iter().filter(|label| **label == 1).count();
-        // Six deviations of 400 fair coins are 60: a false alarm in 10^8.
+        // Six standard deviations of 400 fair coins are 60: a false alarm in 10^8.
         assert!((140..=260).contains(&ones), "{ones}");
-        // What tells a spot from a blank is the contrast between middle and top.
+        // The contrast between middle and top distinguishes a spot from a blank.
         let contrast = |image: usize| {
             let mean = |rows: std::ops::Range<usize>| {
                 let bytes = rows.flat_map(|y| (14..18).map(move |x| f64::from(data.pixels(image)[32 * y + x])));

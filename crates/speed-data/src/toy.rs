@@ -1,4 +1,4 @@
-//! A made-up dataset for tests: files of the right form whose checksums are known.
+//! An artificial dataset for tests: files of the right format with known checksums.
 
 use crate::ImageShape;
 use crate::catalog::{Catalog, Checksum, Content, FileSpec};
@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::io::Write;
 
-/// Images and labels, incompressible, and the compressed files by name with a slash before and `.gz` after it.
+/// Returns a catalog of incompressible images and labels, and the compressed files by name, with a slash before and
+/// `.gz` after it.
 pub(crate) fn toy() -> (&'static Catalog, HashMap<String, Vec<u8>>) {
     let mut files = HashMap::new();
     let mut spec = |name: &'static str, content| {

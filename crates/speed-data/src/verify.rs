@@ -1,4 +1,4 @@
-//! The checks of one published file: packing, form, counts, labels, checksum.
+//! The checks of one published file: compression, format, counts, labels, checksum.
 
 use crate::catalog::{Catalog, Checksum, Content, FileSpec};
 use crate::error::{FileProblem, io_error};
@@ -13,23 +13,23 @@ use std::path::{Path, PathBuf};
 /// A file that passed every check.
 #[derive(Debug)]
 pub(crate) struct Checked {
-    /// What it holds.
+    /// Its content.
     pub(crate) loaded: Loaded,
     /// Bytes on disk.
     pub(crate) stored_bytes: u64,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug)]
 pub(crate) enum Loaded {
-    /// The uncompressed idx file.
+    /// An uncompressed idx file.
     Idx(Vec<u8>),
     /// Images and labels of a half of the dataset, or of both.
     Splits(Vec<Split>),
 }
 
 impl Loaded {
-    /// Returns the bytes of its uncompressed content.
+    /// Returns the size of its uncompressed content in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Idx(content) => content.len() as u64,
@@ -40,8 +40,9 @@ impl Loaded {
     }
 }
 
-/// Lists the places of a file below `dir`, in order of preference: the dataset's own folder, then the folder itself, where another
-/// dataset may have files of the same names; as it is published, then uncompressed.
+/// Lists the possible paths of a file below `dir`, in order of preference: the dataset's own folder, then `dir` itself,
+/// where another dataset may have files of the same names. In each, the published form comes before the uncompressed
+/// one.
 pub(crate) fn candidates(catalog: &Catalog, file: &FileSpec, dir: &Path) -> Vec<PathBuf> {
     let names = file.names();
     [dir.join(catalog.name), dir.to_path_buf()]
@@ -55,7 +56,7 @@ pub(crate) fn find(catalog: &Catalog, file: &FileSpec, dir: &Path) -> Option<Pat
     candidates(catalog, file, dir).into_iter().find(|path| path.exists())
 }
 
-/// Returns what [`find`] finds, or the error that lists where it looked.
+/// Returns the result of [`find`], or an error that lists the paths searched.
 pub(crate) fn find_required(
     catalog: &'static Catalog,
     file: &'static FileSpec,
@@ -68,9 +69,9 @@ pub(crate) fn find_required(
     })
 }
 
-/// Reads a file and checks all of it. The content decides whether an idx file is packed, not the name.
+/// Reads a file and checks all of it. The content, not the name, decides whether an idx file is compressed.
 ///
-/// The checksum alone would do for safety; the checks before it are there to say what is wrong.
+/// The checksum alone would suffice for safety; the checks before it explain the fault.
 pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Checked, DataError> {
     let bad = |problem, content_of| DataError::BadFile { path: path.to_path_buf(), problem, content_of };
     let handle = open_regular(path).map_err(io_error("open", path))?;
@@ -79,7 +80,8 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
     let mut of_content = String::new();
     let loaded = match file.content {
         Content::Images { .. } | Content::Labels { .. } => {
-            // Long enough for every file of the dataset, so that a swapped file is read to its end and recognised.
+            // The limit suffices for every file of the dataset, so that a swapped file is read to its end and
+            // recognised.
             let limit = catalog.files.iter().map(|file| file.bytes).max().unwrap_or(file.bytes);
             let content = read_content(&mut reader, path, limit)?;
             if content.len() as u64 > limit {
@@ -101,7 +103,7 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
             cifar::read(&mut reader, catalog.shape, catalog.classes, batch).map(|halves| Loaded::Splits(halves.into()))
         }
     };
-    // What lies behind the part that was read belongs to the file; a longer one is another file.
+    // Bytes behind the part that was read belong to the file; a longer file is another one.
     io::copy(&mut reader.by_ref().take(file.bytes), &mut io::sink()).map_err(io_error("read", path))?;
     let of_file = hex::encode(reader.into_inner().sha256.finalize());
     let is_of = |file: &FileSpec| match file.checksum {
@@ -132,7 +134,7 @@ impl Read for Hashed {
     }
 }
 
-/// Reads at most `limit + 1` bytes of uncompressed content, whatever a gzip stream would unpack to.
+/// Reads at most `limit + 1` bytes of uncompressed content, whatever a gzip stream would decompress to.
 fn read_content(reader: &mut impl BufRead, path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
     const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
     let mut content = Vec::new();
@@ -180,7 +182,7 @@ pub(crate) fn check_labels(labels: &[u8], first: u8, classes: usize) -> Result<(
     }
 }
 
-/// Reads images and labels in SVHN's form, where label 10 is the digit 0; at most `limit` bytes are unpacked.
+/// Reads images and labels in SVHN's format, where label 10 is the digit 0; decompresses at most `limit` bytes.
 pub(crate) fn read_svhn(reader: &mut impl BufRead, limit: u64) -> Result<Split, FileProblem> {
     const CLASSES: usize = 10;
     let mat::MatImages { shape, pixels, mut labels } = mat::read_images(reader, limit)?;
@@ -195,7 +197,7 @@ mod tests {
     use crate::toy::{file, gzip, toy};
     use std::fs;
 
-    /// Reads the toy dataset with `bytes` in the place of file `index`.
+    /// Reads `bytes` as file `index` of the toy dataset, and returns the error.
     fn refused(index: usize, bytes: &[u8]) -> (FileProblem, Option<&'static str>, String) {
         let (catalog, _) = toy();
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -15,7 +15,7 @@ const FILES: [(&str, &str); 4] = [
     ("t10k-labels-idx1-ubyte", "27ae3e4e09519cfbb04c329615203637"),
 ];
 
-/// Returns the folder of datasets; without one a test is skipped, but not where CI says that it must run.
+/// Returns the folder of datasets. Without one, a test is skipped; in CI it fails.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn datasets() -> Option<PathBuf> {
     let folder = std::env::var_os("SPEED_DATASETS").map(PathBuf::from);
@@ -44,7 +44,7 @@ fn the_published_facts_hold() {
     let counts = |labels: &[u8]| (0..10).map(|c| labels.iter().filter(|&&l| l == c).count()).collect::<Vec<_>>();
     assert_eq!(counts(data.train.labels()), [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]);
     assert_eq!(counts(data.test.labels()), [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]);
-    // Mean and deviation of the scaled training pixels, as every tutorial normalises them: 0.1307 and 0.3081.
+    // Mean and deviation of the scaled training pixels, as commonly used for normalisation: 0.1307 and 0.3081.
     let (mut sum, mut square) = (0u64, 0u64);
     for i in 0..data.train.len() {
         for &pixel in data.train.pixels(i) {
@@ -68,7 +68,7 @@ fn pins_belong_to_the_published_files_and_uncompressed_files_give_the_same() {
         assert_eq!(found, md5, "{name}");
         fs::write(folder.path().join(name), content).expect("a file");
     }
-    // These very bytes pass the pinned SHA-256.
+    // Exactly these bytes pass the pinned SHA-256.
     let raw = mnist::load(folder.path()).unwrap_or_else(|error| panic!("{error}"));
     assert!(raw == mnist::load(&datasets).expect("valid"));
     assert_eq!(locate("mnist", Some(folder.path())).expect("there"), folder.path());

@@ -1,4 +1,4 @@
-//! The ten digits as people write them: control points of strokes, several ways for each digit.
+//! The ten digits as handwritten: control points of strokes, with several variants for each digit.
 
 use crate::random::bell;
 use rand::RngExt;
@@ -7,11 +7,11 @@ use speed_random::Stream;
 /// A point of the plane, x to the right, y down.
 pub(super) type Point = [f32; 2];
 
-/// One pull of the pen: points to be joined by short straight lines.
+/// One stroke of the pen: points joined by short straight lines.
 pub(super) type Stroke = Vec<Point>;
 
-/// A way of writing a digit in the unit square. Strokes name their points by index, so that strokes that meet in a
-/// point still meet when it is moved.
+/// A variant of a digit in the unit square. Strokes refer to points by index, so strokes that meet in a point still
+/// meet if it is moved.
 struct Glyph {
     points: &'static [Point],
     strokes: &'static [Path],
@@ -29,9 +29,9 @@ use Path::{Curve, Lines};
 /// Standard deviation by which a control point is moved, in units of the digit's height.
 const JITTER: f32 = 0.020;
 /// Slope of a curve at a control point, as a share of the line between its neighbours. A Catmull-Rom spline has 0.5;
-/// 0.6 makes six points on a circle a circle, which is rounder, as handwriting is.
+/// 0.6 turns six points on a circle into a circle, which is rounder, like handwriting.
 const ROUND: f32 = 0.6;
-/// Straight pieces between two control points of a curve.
+/// Number of straight pieces between two control points of a curve.
 const PIECES: usize = 7;
 
 #[rustfmt::skip]
@@ -115,7 +115,7 @@ static GLYPHS: [&[Glyph]; 10] = [
         Glyph { points: &[[0.7, 0.06], [0.36, 0.06], [0.34, 0.32], [0.68, 0.62], [0.64, 0.94], [0.36, 0.94], [0.38, 0.62], [0.78, 0.1]],
                 strokes: &[Curve(&[0, 1, 2, 3, 4, 5, 6, 7])] },
     ],
-    // 9: a round head with a straight leg; with a swung tail; head and leg in two pulls.
+    // 9: a round head with a straight leg; with a swung tail; head and leg in two strokes.
     &[
         Glyph { points: &[[0.76, 0.16], [0.46, 0.0], [0.18, 0.26], [0.36, 0.5], [0.68, 0.38], [0.78, 0.1], [0.72, 0.54], [0.62, 1.0]],
                 strokes: &[Curve(&[0, 1, 2, 3, 4, 5]), Curve(&[5, 6, 7])] },
@@ -126,7 +126,7 @@ static GLYPHS: [&[Glyph]; 10] = [
     ],
 ];
 
-/// Writes a digit in about the unit square: picks one of its ways and moves its control points.
+/// Writes a digit in about the unit square: picks one of its variants and moves its control points.
 pub(super) fn write(label: u8, stream: &mut Stream) -> Vec<Stroke> {
     let ways = GLYPHS[usize::from(label)];
     let glyph = &ways[stream.random_range(0..ways.len())];
@@ -139,7 +139,7 @@ pub(super) fn write(label: u8, stream: &mut Stream) -> Vec<Stroke> {
     glyph.strokes.iter().map(flatten).collect()
 }
 
-/// Returns a cardinal spline through the points; closed when it ends where it starts.
+/// Returns a cardinal spline through the points, closed if it ends where it starts.
 fn curve(points: &[Point]) -> Stroke {
     let last = points.len() - 1;
     let closed = points[0] == points[last];
@@ -179,7 +179,7 @@ fn hermite(t: f32, from: f32, slope_from: f32, to: f32, slope_to: f32) -> f32 {
         + (t3 - t2) * slope_to
 }
 
-/// Straight lines, cut into pieces so that they bend when the plane does.
+/// Returns straight lines, cut into pieces so that they bend with the plane.
 fn lines(points: &[Point]) -> Stroke {
     let piece = |pair: &[Point], step: usize| {
         let t = step as f32 / PIECES as f32;

@@ -1,4 +1,4 @@
-//! The pen: strokes in pixel coordinates to antialiased bytes.
+//! The pen, which renders strokes in pixel coordinates to antialiased bytes.
 
 use super::glyphs::{Point, Stroke};
 use crate::random::bell;
@@ -38,8 +38,8 @@ pub(super) fn render(strokes: &[Stroke], stream: &mut Stream) -> [u8; SIDE * SID
     })
 }
 
-/// Adds a straight line with round ends: each pixel takes the most ink that any line gives it, so that crossings are
-/// not brighter than lines.
+/// Adds a straight line with round ends. Each pixel has the largest ink of any line, so crossings are not brighter than
+/// lines.
 fn draw(ink: &mut [f32; SIDE * SIDE], from: Point, to: Point, radius: f32, edge: f32) {
     let reach = radius + 0.5 * edge;
     let span = |k: usize| {

@@ -1,4 +1,5 @@
-//! Distortions of a written digit: a smooth bend of the plane, an affine map, then size and place as MNIST has them.
+//! Distortions of a written digit: a smooth bend of the plane, an affine map, then the size and position of MNIST's
+//! digits.
 
 use super::glyphs::{Point, Stroke};
 use super::render::SIDE;
@@ -19,9 +20,9 @@ const STRETCH: f32 = 0.16;
 const SCALE: f32 = 0.06;
 /// Standard deviation of the position, in pixels.
 const SHIFT: f32 = 0.25;
-/// The box, in pixels, that a digit's strokes fill (MNIST's 20 less a pen's width).
+/// The box, in pixels, that a digit's strokes fill (MNIST's 20 minus a pen's width).
 const BOX: f32 = 17.5;
-/// Pixels between a stroke's middle and the border of the image.
+/// Least number of pixels between a stroke's middle and the border of the image.
 const MARGIN: f32 = 2.0;
 
 /// Bends and maps strokes of about the unit square to pixel coordinates.
@@ -39,15 +40,15 @@ fn map(strokes: &mut [Stroke], f: impl Fn(Point) -> Point) {
     strokes.iter_mut().flatten().for_each(|point| *point = f(*point));
 }
 
-/// Scales the strokes into MNIST's box, keeping their proportions, and moves their centre of mass to the middle of
-/// the image, as far as the margin allows; `scale` and `shift` are what this digit deviates from that.
+/// Scales the strokes into MNIST's box, keeping their proportions, and moves their centre of mass to the middle of the
+/// image, as far as the margin allows. `scale` and `shift` are the deviations of this digit.
 fn place(strokes: &mut [Stroke], scale: f32, shift: Point) {
     let extreme = |k: usize, start, pick: fn(f32, f32) -> f32| {
         strokes.iter().flatten().fold(start, |extreme, point| pick(extreme, point[k]))
     };
     let low = [0, 1].map(|k| extreme(k, f32::INFINITY, f32::min));
     let high = [0, 1].map(|k| extreme(k, f32::NEG_INFINITY, f32::max));
-    // A digit written as a dot would be blown up without the floor.
+    // Without the floor, a digit written as a dot would be enlarged too much.
     let factor = scale * BOX / (high[0] - low[0]).max(high[1] - low[1]).max(0.2);
     let centre = centre_of_mass(strokes);
     let last = (SIDE - 1) as f32;
@@ -58,7 +59,7 @@ fn place(strokes: &mut [Stroke], scale: f32, shift: Point) {
     map(strokes, |point| [0, 1].map(|k| factor * point[k] + origin[k]));
 }
 
-/// Returns the mean point of the ink: pieces weigh as much as they are long.
+/// Returns the mean point of the ink; pieces are weighted by their length.
 fn centre_of_mass(strokes: &[Stroke]) -> Point {
     let (mut sum, mut length) = ([0.0; 2], 0.0);
     for piece in strokes.iter().flat_map(|stroke| stroke.windows(2)) {
@@ -79,7 +80,7 @@ impl Affine {
         let t = HALF_ANGLE * bell(stream);
         let (cos, sin) = ((1.0 - t * t) / (1.0 + t * t), 2.0 * t / (1.0 + t * t));
         let stretch = 1.0 + STRETCH * bell(stream);
-        // People slant to the right more than to the left.
+        // Handwriting slants to the right more often than to the left.
         let slant = SLANT * (bell(stream) - 0.4);
         let (a, b) = (stretch, slant);
         Self([[cos * a, cos * b - sin], [sin * a, sin * b + cos]])
@@ -114,7 +115,7 @@ impl Bend {
     }
 }
 
-/// Returns the cell of the grid that a coordinate lies in, and the eased position within it.
+/// Returns the grid cell of a coordinate, and the eased position within the cell.
 fn cell(x: f32) -> (usize, f32) {
     let scaled = x.clamp(0.0, 1.0) * (NODES - 1) as f32;
     let cell = (scaled as usize).min(NODES - 2);
@@ -157,7 +158,7 @@ mod tests {
             let Affine([[a, b], [c, d]]) = Affine::draw(&mut stream);
             let area = a * d - b * c;
             assert!((area - 1.0).abs() < 3.5 * STRETCH, "{area}");
-            // The first column is the rotated, stretched x axis: its length is the stretch, which is the area.
+            // The first column is the rotated, stretched x axis: its length is the stretch, which equals the area.
             assert!(((a * a + c * c).sqrt() - area).abs() < 1e-5);
         }
     }

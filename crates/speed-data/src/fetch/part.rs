@@ -14,14 +14,14 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Opens what an earlier attempt left, or a new file.
+    /// Opens the file of an earlier attempt, or a new file.
     pub(super) fn open(target: &Path) -> Result<Self, DataError> {
         let path = target.with_added_extension("part");
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = options.map_err(io_error("open", &path))?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(DataError::Busy { path }),
-            // Some network file systems have no locks. The checks before the rename hold without one.
+            // Some network file systems have no locks. The checks before the rename do not need one.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         let len = file.seek(SeekFrom::End(0)).map_err(io_error("read", &path))?;
@@ -42,7 +42,7 @@ impl Part {
         Ok(())
     }
 
-    /// Starts from nothing.
+    /// Empties the file.
     pub(super) fn clear(&mut self) -> Result<(), DataError> {
         let cleared = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
         cleared.map_err(io_error("write", &self.path))?;
@@ -50,7 +50,7 @@ impl Part {
         Ok(())
     }
 
-    /// Renames the file to its final name once it is safely on disk; refuses to replace anything.
+    /// Renames the file to its final name after it is safely on disk; refuses to replace an existing file.
     pub(super) fn put_in_place(&self, target: &Path) -> Result<(), DataError> {
         self.file.sync_all().map_err(io_error("write", &self.path))?;
         if target.exists() {

@@ -39,7 +39,7 @@ fn honest(body: &[u8], from: Option<usize>) -> Reply {
     }
 }
 
-/// Promises everything that `reply` has and closes after half of it.
+/// Promises the length of `reply` but closes after half of it.
 fn cut(reply: Reply) -> Reply {
     let half = reply.2.len() / 2;
     Reply(reply.0, reply.1, reply.2[..half].to_vec())
@@ -48,8 +48,8 @@ fn cut(reply: Reply) -> Reply {
 /// The server's requests: path and start of the range.
 type Requests = Arc<Mutex<Vec<(String, Option<usize>)>>>;
 
-/// Starts a server; `answer` gets the path, the start of the range and how often this path was asked before. The
-/// thread ends with the test process.
+/// Starts a server; `answer` gets the path, the start of the range and the number of earlier requests for this path.
+/// The thread ends with the test process.
 fn serve(answer: impl Fn(&str, Option<usize>, usize) -> Reply + Send + 'static) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("bound"));
@@ -57,7 +57,7 @@ fn serve(answer: impl Fn(&str, Option<usize>, usize) -> Reply + Send + 'static) 
     let log = Arc::clone(&requests);
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A client that hangs up early is its own business.
+            // An early disconnect of the client is not an error here.
             let _ = respond(stream, &log, &answer);
         }
     });
@@ -165,7 +165,7 @@ fn a_later_call_and_another_mirror_continue_a_part() {
     let dir = folder();
     fs::create_dir(dir.path().join("toy")).expect("a folder");
     fs::write(dir.path().join("toy/a-images.gz.part"), &files[A_IMAGES][..1000]).expect("a file");
-    // A complete part, as a kill before the rename leaves it, needs no network.
+    // A complete part, as after a kill before the rename, needs no network.
     fs::write(dir.path().join("toy/b-labels.gz.part"), &files["/b-labels.gz"]).expect("a file");
     let served = files.clone();
     let (dead, _) = serve(|_, _, _| not_found());
@@ -218,7 +218,8 @@ fn wrong_content_is_refused_and_leaves_nothing_that_looks_valid() {
     let (catalog, files) = toy();
     let dir = folder();
     let served = files.clone();
-    // b-images has the right form but is not a-images; a page of text is not even gzip; the last is endless.
+    // b-images has the right format but is not a-images; a page of text is not even gzip; the last two are endless or
+    // too long.
     let (swapped, _) = serve(move |path, _, _| whole(&served[if path == A_IMAGES { "/b-images.gz" } else { path }]));
     let (page, _) = serve(|_, _, _| whole(b"<!doctype html> please log in"));
     let (endless, _) = serve(|_, _, _| Reply("200 OK", vec![], vec![1; 1_000_000]));
@@ -254,7 +255,7 @@ fn when_every_mirror_fails_the_error_says_what_to_put_where() {
     let served = files.clone();
     let (url, _) =
         serve(move |path, from, _| if path == "/b-images.gz" { not_found() } else { honest(&served[path], from) });
-    // Nothing listens on a port that was just given back.
+    // Nothing listens on a port that was just released.
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
     let closed = format!("http://{port}");
     let text = run(catalog, &dir, &[&url, &closed]).0.expect_err("b-images is nowhere").to_string();

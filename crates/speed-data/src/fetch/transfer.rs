@@ -12,20 +12,20 @@ use ureq::{Agent, Proxy};
 const RESOLVE: Duration = Duration::from_secs(15);
 const CONNECT: Duration = Duration::from_secs(20);
 const RESPONSE: Duration = Duration::from_secs(30);
-/// A connection that is silent for this long counts as broken; a slow one may take all the time it needs.
+/// A connection that is silent for this time counts as broken; a slow one has no time limit.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// The cause of a transfer that ended early.
 pub(super) enum Stopped {
-    /// The server or the network, in words. Bytes that arrived before are kept.
+    /// The server or the network, with the reason. Bytes that arrived before are kept.
     Remote(String),
-    /// The server cannot continue where the file ends.
+    /// The server cannot continue from the end of the file.
     BadRange,
-    /// This machine.
+    /// A fault of this machine.
     Local(DataError),
 }
 
-/// Requests what `part` lacks and appends it, at most `limit` bytes in all. Says whether bytes that were there before
+/// Requests the missing bytes of `part` and appends them, up to `limit` bytes in total. Returns whether earlier bytes
 /// were kept.
 pub(super) fn append(
     url: &str,
@@ -81,12 +81,12 @@ fn range_start(headers: &HeaderMap) -> Option<u64> {
 }
 
 fn agent(url: &str) -> Agent {
-    // An environment with a proxy rarely means it for the machine itself.
+    // A proxy in the environment is rarely meant for the machine itself.
     let proxy = if is_this_machine(url) { None } else { Proxy::try_from_env() };
     Agent::config_builder()
         .proxy(proxy)
         .user_agent(concat!("speed-data/", env!("CARGO_PKG_VERSION")))
-        // The stored file is wanted, byte for byte.
+        // The stored file must arrive byte for byte.
         .accept_encoding("identity")
         .timeout_resolve(Some(RESOLVE))
         .timeout_connect(Some(CONNECT))

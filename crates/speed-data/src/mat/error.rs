@@ -1,41 +1,41 @@
-//! Faults of MATLAB files.
+//! Errors of MATLAB files.
 
-/// The fault of bytes that are no MATLAB file of level 5 with images and labels.
+/// The fault of bytes that are not a MATLAB file of level 5 with images and labels.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatError {
-    /// The header is another one.
+    /// The header is not the expected one.
     #[error("no MATLAB file of level 5: expected version 0x0100 and `IM` at byte 124, found {found:02x?}{}", hdf5(.found))]
     Header {
-        /// The bytes there.
+        /// The bytes found.
         found: [u8; 4],
     },
-    /// The file ends within something.
+    /// The file ends within a part.
     #[error("truncated: it ends within {part}")]
     Truncated {
         /// The part.
         part: String,
     },
-    /// A compressed element cannot be unpacked.
+    /// A compressed element cannot be decompressed.
     #[error("damaged: {reason}")]
     Damaged {
-        /// The decoder's words.
+        /// The decoder's message.
         reason: String,
     },
-    /// More is unpacked than such a file can have.
+    /// The decompressed data exceeds the limit for such a file.
     #[error("too long: more than {limit} bytes are unpacked from it")]
     TooLong {
         /// The limit.
         limit: u64,
     },
-    /// A part of an array is not what it must be.
+    /// A part of an array is not as required.
     #[error("{part}: expected {expected}, found {found}")]
     Element {
         /// The part.
         part: String,
-        /// What it must be.
+        /// The required value.
         expected: String,
-        /// What it is.
+        /// The value found.
         found: String,
     },
     /// There is no such array.
@@ -50,7 +50,7 @@ pub enum MatError {
         /// Their name.
         name: String,
     },
-    /// A label that no byte can hold.
+    /// A label that does not fit in a byte.
     #[error("label {index}: expected a whole number from 0 to 255, found {value}")]
     Label {
         /// Its index.
@@ -58,7 +58,7 @@ pub enum MatError {
         /// Its value.
         value: f64,
     },
-    /// Not one label an image.
+    /// The numbers of images and labels differ.
     #[error("{images} images and {labels} labels")]
     Counts {
         /// Number of images.

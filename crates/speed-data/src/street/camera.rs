@@ -1,4 +1,4 @@
-//! What a camera adds: uneven light, blur, and noise.
+//! The effects of a camera: uneven light, blur, and noise.
 
 use rand::RngExt;
 use speed_random::Stream;
@@ -6,11 +6,11 @@ use speed_random::Stream;
 use super::{Canvas, SIDE};
 use crate::random::bell;
 
-/// The most passes of blur, each of variance 1/2 of a pixel.
+/// The largest number of passes of blur, each of variance 1/2 pixel.
 const BLURS: u32 = 3;
 /// Change of the light from the middle to a side.
 const LIGHT: f32 = 0.15;
-/// Standard deviation of noise at most.
+/// Largest standard deviation of the noise.
 const NOISE: f32 = 0.055;
 
 /// Takes the picture.
@@ -27,14 +27,15 @@ pub(super) fn take(canvas: &mut Canvas, stream: &mut Stream) {
         blur(canvas, SIDE);
     }
     let noise = NOISE * stream.random::<f32>();
-    // Cameras' noise is stronger between pixels than between the channels of one.
+    // Camera noise varies more between pixels than between the channels of one pixel.
     for pixel in canvas.iter_mut() {
         let common = bell(stream);
         *pixel = pixel.map(|part| part + noise * (0.8 * common + 0.6 * bell(stream)));
     }
 }
 
-/// Mixes every pixel with its neighbours, `step` places away, as 1, 2, 1; those of the border are their own neighbours.
+/// Mixes every pixel with its neighbours, `step` places away, with weights 1, 2, 1; pixels at the border are their own
+/// neighbours.
 fn blur(canvas: &mut Canvas, step: usize) {
     for line in 0..SIDE {
         let at = |k: usize| if step == 1 { line * SIDE + k } else { k * SIDE + line };

@@ -6,7 +6,7 @@ use speed_random::Stream;
 use super::{Canvas, Colour, Glyph, Glyphs, SIDE};
 use crate::random::bell;
 
-/// Height of a digit's image in pixels, of which the digit has five sevenths.
+/// Height of a digit's image in pixels; the digit takes five sevenths of it.
 const HEIGHT: (f32, f32) = (30.0, 41.0);
 /// Standard deviation of the tangent of half the angle of rotation.
 const HALF_ANGLE: f32 = 0.03;
@@ -18,7 +18,7 @@ const SHIFT: f32 = 0.9;
 const PERSPECTIVE: f32 = 0.09;
 /// Share of digits with a neighbour on a side.
 const NEIGHBOURS: f64 = 0.6;
-/// Distance of neighbours, of a digit's image.
+/// Distance of neighbours, as a share of a digit's image.
 const DISTANCE: (f32, f32) = (0.56, 0.76);
 /// Share of numbers with a shadow.
 const SHADOWS: f64 = 0.2;
@@ -51,7 +51,7 @@ pub(super) fn write(canvas: &mut Canvas, glyphs: &Glyphs<'_>, label: usize, pain
     }
 }
 
-/// From pixels to places on the wall: rotated, slanted, and seen from the side.
+/// The map from pixels to places on the wall: rotated, slanted, and seen from the side.
 struct View {
     rows: [[f32; 2]; 2],
     origin: [f32; 2],

@@ -1,4 +1,4 @@
-//! The wall behind a number, and the paint that it is written with.
+//! The wall behind a number, and the paint of the number.
 
 use rand::RngExt;
 use speed_random::Stream;
@@ -16,7 +16,7 @@ const EDGES: f64 = 0.25;
 pub(super) fn paint(canvas: &mut Canvas, stream: &mut Stream) -> Colour {
     let wall = colour(0.12 + 0.76 * stream.random::<f32>(), stream);
     let mean = (wall[0] + wall[1] + wall[2]) / 3.0;
-    // Low contrasts are the more frequent ones.
+    // Low contrasts are more frequent.
     let u = stream.random::<f32>();
     let contrast = CONTRAST.0 + (CONTRAST.1 - CONTRAST.0) * u * u;
     let brighter = if mean + contrast > 0.95 { false } else { mean - contrast < 0.05 || stream.random::<bool>() };
@@ -35,7 +35,7 @@ fn colour(brightness: f32, stream: &mut Stream) -> Colour {
     hue.map(|part| (brightness + part - mean).clamp(0.0, 1.0))
 }
 
-/// Gives what lies beyond a straight line another colour.
+/// Gives the area beyond a straight line another colour.
 fn edge(canvas: &mut Canvas, stream: &mut Stream) {
     let [a, b] = [(); 2].map(|()| 2.0 * stream.random::<f32>() - 1.0);
     let offset = (0.25 + 0.2 * stream.random::<f32>()) * SIDE as f32 * (a * a + b * b).sqrt();
