@@ -33,6 +33,9 @@ pub struct Account {
     pub mechanism: Mechanism,
     /// The ratio of teachers whose noise is present and secret.
     pub tau: HonestRatio,
+    /// Number of classes of an account without votes, where it is for these only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<usize>,
     /// The noisy votes that an answer needs.
     #[serde(default)]
     pub threshold: Option<f64>,

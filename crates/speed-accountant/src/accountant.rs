@@ -277,7 +277,7 @@ impl Accountant {
     /// Returns an epsilon that one query keeps but for a probability that hardly shows in delta: the pure one if none is less.
     fn within(&self, epsilon: f64, votes: &CheckedVotes<'_>, delta: f64) -> Within {
         let pure = Within { epsilon, beyond: 0.0 };
-        let two_classes = votes.classes == 2 && self.event.threshold().is_none();
+        let two_classes = self.event.is_one_difference(votes.classes);
         if self.assumptions.bound == Bound::Paper || self.event.tau().get() == 1.0 || two_classes {
             return pure;
         }
@@ -297,11 +297,12 @@ impl Accountant {
         if scope.teachers.is_none() {
             assumptions.relation = NeighbouringRelation::BothWays;
         }
+        let classes = self.classes.filter(|_| scope.teachers.is_none());
         let claim = Claim {
             event: &self.event,
             assumptions,
             teachers: scope.teachers,
-            classes: self.classes,
+            classes,
             epsilon,
             delta,
             release: release.as_ref(),
@@ -317,6 +318,7 @@ impl Accountant {
             data_dependent_queries: bound.data_dependent_queries,
             mechanism: self.event.mechanism(),
             tau: self.event.tau(),
+            classes,
             threshold: self.event.threshold(),
             bound: assumptions.bound,
             adversary: assumptions.adversary,

@@ -30,6 +30,10 @@ pub struct Target {
     pub adversary: Adversary,
     /// Set of formulas.
     pub bound: Bound,
+    /// Number of classes; none for any.
+    pub classes: Option<usize>,
+    /// The noisy votes that an answer needs, if not all queries are answered.
+    pub threshold: Option<f64>,
 }
 
 /// Result of a search.
@@ -47,7 +51,9 @@ impl Target {
     /// Accounts for queries; nothing where no finite epsilon is known.
     fn account(&self, mechanism: Mechanism, queries: usize) -> Result<Option<Account>, AccountError> {
         let event = PrivacyEvent::new(mechanism, self.tau);
+        let event = self.threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold))?;
         let accountant = Accountant::new(event, self.delta).with_adversary(self.adversary).with_bound(self.bound);
+        let accountant = self.classes.map_or(accountant, |classes| accountant.with_classes(classes));
         match accountant.account_queries(queries) {
             Ok(account) => Ok(Some(account)),
             Err(AccountError::NotFinite { .. }) => Ok(None),

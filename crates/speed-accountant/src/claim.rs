@@ -31,9 +31,12 @@ impl Claim<'_> {
             NeighbouringRelation::BothWays => "in both directions",
             NeighbouringRelation::OneSided => "in one direction only, from these votes to a neighbour's and not back",
         };
-        let classes = match (self.teachers, self.classes) {
-            (None, Some(classes)) => format!(" between {classes} classes"),
-            _ => String::new(),
+        let classes = match self.classes {
+            Some(classes) if self.event.is_one_difference(classes) => {
+                format!(" between {classes} classes without a threshold")
+            }
+            Some(classes) => format!(" between {classes} classes"),
+            None => String::new(),
         };
         format!(
             "({}, {:e})-DP of the answers{classes}{} {scope}, {directions}; neighbours differ in one teacher's vote on every \
@@ -54,8 +57,10 @@ impl Claim<'_> {
                 ", sampled within a total variation distance of {:e} that delta includes",
                 round_up_to_digits(event.sampling_total_variation())
             )
+        } else if event.names_sampler() {
+            ", sampled exactly".to_owned()
         } else {
-            String::new()
+            ". Exact noise is assumed: delta includes no sampler's distance from it".to_owned()
         };
         format!("Noise: {} per vote, tau = {}{threshold}{sampler}.", event.mechanism(), event.tau().get())
     }

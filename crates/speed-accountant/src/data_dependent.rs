@@ -180,7 +180,7 @@ impl DataDependentCosts {
 /// Returns the number of steps of the grid of losses.
 fn steps(request: &CostsRequest, classes: usize) -> usize {
     match classes {
-        2 if request.case.event.threshold().is_none() => STEPS_OF_TWO_CLASSES,
+        _ if request.case.event.is_one_difference(classes) => STEPS_OF_TWO_CLASSES,
         _ if request.epsilon > LARGE => STEPS_OF_LARGE,
         // Losses beyond `within` are rare.
         _ => (STEPS as f64 * (request.epsilon / request.within).clamp(1.0, 4.0)).ceil() as usize,

@@ -23,9 +23,11 @@ pub(crate) struct QueryGroup {
 }
 
 impl QueryGroup {
-    /// Creates `queries` queries between `classes` classes.
+    /// Creates `queries` queries between `classes` classes. The threshold is in the epsilon of one query, nowhere else: groups
+    /// that differ in it alone are one.
     pub(crate) fn new(event: PrivacyEvent, classes: usize, queries: usize) -> Self {
-        Self { event, epsilon: tight_per_query_epsilon(&event, classes), queries }
+        let epsilon = tight_per_query_epsilon(&event, classes);
+        Self { event: PrivacyEvent::new(event.mechanism(), event.tau()), epsilon, queries }
     }
 
     /// Returns gamma where whoever sees both noisy counts that a vote moves between sees the sum of two gamma-private losses.

@@ -2,6 +2,8 @@
 
 use speed_mechanism::MechanismError;
 
+use crate::spent::CompositionRule;
+
 /// Refusal of votes or parameters.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -157,7 +159,7 @@ pub enum AccountError {
     /// Queries would pass a budget; nothing was composed.
     #[error(
         "{queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} ({spent:.6} is \
-         spent)"
+         spent): {rule}"
     )]
     OverBudget {
         /// Number of queries that were asked for.
@@ -170,6 +172,8 @@ pub enum AccountError {
         delta: f64,
         /// Epsilon without them.
         spent: f64,
+        /// The rule by which they would be composed.
+        rule: CompositionRule,
     },
     /// The noise cannot be had.
     #[error(transparent)]

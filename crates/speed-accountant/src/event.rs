@@ -52,6 +52,21 @@ impl PrivacyEvent {
         }
     }
 
+    /// Charges the sampler of this noise to delta, as [`Self::with_sampling_total_variation`]: each of `drawing` parties out
+    /// of `sharers`, between which the noise is divided, draws a share for each of `values` noisy counts, the number of
+    /// queries times that of classes. Continuous noise has no sampler, so the event stays as it is.
+    ///
+    /// # Errors
+    /// [`AccountError::Mechanism`] if no sampler draws these shares, [`AccountError::TotalVariation`] for more draws than
+    /// any claim can hold for.
+    pub fn with_sampler(self, sharers: usize, drawing: usize, values: usize) -> Result<Self, AccountError> {
+        let draws = drawing.saturating_mul(values) as u64;
+        match self.mechanism.total_variation_of_shares(sharers, draws)? {
+            Some(distance) => self.with_sampling_total_variation(distance),
+            None => Ok(self),
+        }
+    }
+
     /// Returns the noise of all teachers together.
     #[must_use]
     pub fn mechanism(&self) -> Mechanism {
@@ -74,6 +89,17 @@ impl PrivacyEvent {
     #[must_use]
     pub fn sampling_total_variation(&self) -> f64 {
         self.sampling_total_variation
+    }
+
+    /// Returns whether an answer between `classes` classes depends on one difference of noise only: two classes and no
+    /// threshold, which is a candidate more.
+    pub(crate) fn is_one_difference(&self, classes: usize) -> bool {
+        classes == 2 && self.threshold.is_none()
+    }
+
+    /// Returns whether delta includes the samplers of this noise: by their distance, or because they are exact.
+    pub(crate) fn names_sampler(&self) -> bool {
+        self.sampling_total_variation > 0.0 || self.mechanism.has_exact_sampler()
     }
 
     /// Returns the same query with the noise of a further ratio of the teachers, at most of all.

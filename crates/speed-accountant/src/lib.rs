@@ -37,7 +37,8 @@
 //! // 175 of 250 teachers add their noise; whatever the votes are.
 //! let tau = HonestRatio::new(0.7)?.effective(250)?;
 //! let adversary = Adversary::ExternalWithDropout;
-//! let target = Target { epsilon: 5.0, delta: Delta::new(1e-5)?, tau, adversary, bound: Bound::Tight };
+//! let (delta, bound) = (Delta::new(1e-5)?, Bound::Tight);
+//! let target = Target { epsilon: 5.0, delta, tau, adversary, bound, classes: Some(10), threshold: None };
 //! let found = calibrate_noise(MechanismKind::DiscreteLaplace, 100, &target)?;
 //! assert!(found.account.epsilon <= 5.0 && found.scale > 0.06);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -88,6 +89,7 @@ mod rounding;
 mod sampler;
 mod smooth_release;
 mod sound;
+mod spent;
 mod three_answers;
 mod votes;
 
@@ -98,6 +100,7 @@ pub use delta::Delta;
 pub use epsilon_bound::CompositionMethod;
 pub use error::AccountError;
 pub use event::PrivacyEvent;
-pub use privacy_filter::{Budget, PrivacyFilter, QueryBatch, Spent};
+pub use privacy_filter::{Budget, PrivacyFilter, QueryBatch};
 pub use release::{Release, ReleaseOptions};
 pub use rounding::round_up;
+pub use spent::{CompositionRule, Samplers, Spent};

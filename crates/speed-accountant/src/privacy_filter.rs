@@ -24,6 +24,7 @@ use crate::memo::Memo;
 use crate::moments::pure_moment;
 use crate::orders::best_real;
 use crate::sound::larger;
+use crate::spent::{CompositionRule, Samplers, Spent};
 use crate::three_answers::{Envelope, ThreeAnswers};
 
 /// The part of delta for queries of one kind; the rest is for those of several.
@@ -51,41 +52,28 @@ pub struct Budget {
 pub struct QueryBatch {
     /// One of them.
     pub event: PrivacyEvent,
-    /// Number of classes that they choose between; none if it is not known.
+    /// Number of classes that they choose between; none if it is not known: then the claim is for any.
     pub classes: Option<usize>,
     /// Number of queries.
     pub queries: usize,
 }
 
 impl QueryBatch {
-    /// Creates a batch of `queries` queries between `classes` classes.
+    /// Creates a batch of `queries` queries between `classes` classes, or any number of them for `None`.
     #[must_use]
-    pub fn new(event: PrivacyEvent, classes: usize, queries: usize) -> Self {
-        Self { event, classes: Some(classes), queries }
+    pub fn new(event: PrivacyEvent, classes: impl Into<Option<usize>>, queries: usize) -> Self {
+        Self { event, classes: classes.into(), queries }
+    }
+
+    /// Returns the least proved pure epsilon of one query.
+    #[must_use]
+    pub fn per_query_epsilon(&self) -> f64 {
+        self.group().epsilon
     }
 
     /// Returns the group that is composed.
     fn group(&self) -> QueryGroup {
-        // A threshold is one candidate more.
-        let classes = self.classes.filter(|_| self.event.threshold().is_none()).unwrap_or(usize::MAX);
-        QueryGroup::new(PrivacyEvent::new(self.event.mechanism(), self.event.tau()), classes, self.queries)
-    }
-}
-
-/// Cost of everything that a filter composed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spent {
-    /// The part of the budget that is spent. Without a budget: one that would have allowed the queries, however they were
-    /// chosen, the least that is found.
-    pub epsilon: f64,
-    /// True if delta covers the samplers' distance from the exact noise.
-    pub samplers_included: bool,
-}
-
-impl Spent {
-    /// Returns the epsilon that is held against a budget: nothing is within it where delta does not cover the samplers.
-    fn with_samplers(self) -> f64 {
-        if self.samplers_included { self.epsilon } else { f64::INFINITY }
+        QueryGroup::new(self.event, self.classes.unwrap_or(usize::MAX), self.queries)
     }
 }
 
@@ -110,29 +98,35 @@ pub struct PrivacyFilter {
     groups: Vec<QueryGroup>,
     /// Total variation distance of all samplers together.
     distance: f64,
+    /// Number of queries whose sampler is not known.
+    without_sampler: usize,
 }
 
 impl PrivacyFilter {
     /// Creates a filter that composed nothing yet.
     #[must_use]
     pub fn new(budget: Budget) -> Self {
-        Self { budget, groups: Vec::new(), distance: 0.0 }
+        Self { budget, groups: Vec::new(), distance: 0.0, without_sampler: 0 }
     }
 
-    /// Finds a budget of epsilon that allows these queries at `delta`: the least that is found.
+    /// Finds a budget of epsilon that allows these queries at `delta`: the least that is found. None does where delta does
+    /// not cover their samplers, as [`Spent::samplers`] says.
     ///
     /// # Errors
     /// [`AccountError::Queries`] for too many.
-    pub fn least_budget(delta: Delta, batches: &[QueryBatch]) -> Result<f64, AccountError> {
+    pub fn least_budget(delta: Delta, batches: &[QueryBatch]) -> Result<Spent, AccountError> {
         let mut filter = Self::new(Budget { epsilon: None, delta });
         filter.try_compose(batches)?;
-        Ok(filter.spent().epsilon)
+        Ok(filter.spent())
     }
 
     /// Composes queries that were answered already, whatever the budget is.
     pub fn compose(&mut self, batch: &QueryBatch) {
         self.groups.push(batch.group());
         self.distance += batch.event.sampling_total_variation();
+        if !batch.event.names_sampler() {
+            self.without_sampler = self.without_sampler.saturating_add(batch.queries);
+        }
     }
 
     /// Composes queries that are to be answered, if the budget allows all of them together; otherwise nothing.
@@ -153,10 +147,11 @@ impl PrivacyFilter {
         let mut after = self.clone();
         batches.iter().for_each(|batch| after.compose(batch));
         if let Some(budget) = self.budget.epsilon {
-            let would_be = after.spent().with_samplers();
+            let with_them = after.spent();
+            let (would_be, rule) = (with_them.with_samplers(), with_them.rule);
             if would_be.is_nan() || budget.is_nan() || would_be > budget {
                 let (delta, spent) = (self.budget.delta.get(), self.spent().with_samplers());
-                return Err(AccountError::OverBudget { queries, would_be, budget, delta, spent });
+                return Err(AccountError::OverBudget { queries, would_be, budget, delta, spent, rule });
             }
         }
         *self = after;
@@ -181,18 +176,25 @@ impl PrivacyFilter {
         let groups = merged(&self.groups);
         let sum: f64 = groups.iter().map(|group| group.epsilon * group.queries as f64).sum::<f64>() * (1.0 + 1e-12);
         let all = self.budget.delta.get();
-        let adaptive = if groups.len() <= 1 {
-            least_epsilon_of_groups(&groups, ONE_KIND * self.delta_without_samplers())
+        let (adaptive, rule) = if groups.len() <= 1 {
+            let delta = ONE_KIND * self.delta_without_samplers();
+            (least_epsilon_of_groups(&groups, delta), CompositionRule::OneKind)
         } else {
-            self.of_several_kinds(&groups)
+            (self.of_several_kinds(&groups), CompositionRule::SeveralKinds)
         };
-        let epsilon = if adaptive <= sum { adaptive * (1.0 + ROUNDING) } else { sum };
+        let (epsilon, rule) =
+            if adaptive <= sum { (adaptive * (1.0 + ROUNDING), rule) } else { (sum, CompositionRule::PlainSum) };
         // A mechanism within a total variation of `d` of an (epsilon, delta')-private one is (epsilon, delta' + (1 +
         // e^epsilon) d)-private.
         // At the epsilon that is claimed: a budget's own, since answers decide how much of it is spent.
         let claimed = larger(epsilon, self.budget.epsilon.unwrap_or(0.0));
         let charge = (1.0 + claimed.exp()) * self.distance * (1.0 + 1e-12);
-        Spent { epsilon, samplers_included: self.distance == 0.0 || charge <= SAMPLERS * all }
+        let samplers = match self.without_sampler {
+            _ if self.distance > 0.0 && (charge.is_nan() || charge > SAMPLERS * all) => Samplers::BeyondDelta,
+            0 if self.queries() > 0 => Samplers::Included,
+            queries => Samplers::NotNamed { queries },
+        };
+        Spent { epsilon, samplers, rule }
     }
 
     /// Computes the epsilon of all queries at the budget's delta if their numbers and kinds had been fixed before the first

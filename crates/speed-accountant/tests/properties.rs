@@ -254,6 +254,8 @@ fn calibration_meets_its_target_and_no_less_noise_does() {
         tau: tau(0.9),
         adversary: Adversary::Colluding,
         bound: Bound::Tight,
+        classes: None,
+        threshold: None,
     };
     for kind in
         [MechanismKind::Laplace, MechanismKind::DiscreteLaplace, MechanismKind::Gaussian, MechanismKind::Skellam]

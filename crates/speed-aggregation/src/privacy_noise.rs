@@ -134,16 +134,6 @@ impl PrivacyNoiseShare {
         }
         Ok(noise)
     }
-
-    /// Bounds the total variation distance between the joint distribution of `draws` draws and the exact noise.
-    #[must_use]
-    pub fn total_variation_distance(&self, draws: usize) -> f64 {
-        match &self.0 {
-            Sampler::DiscreteLaplace(share) => share.total_variation_of_draws(draws as u64),
-            // The Skellam sampler is exact.
-            Sampler::Skellam(_) => 0.0,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -191,6 +181,6 @@ mod tests {
         // in 10^9.
         let variance = sum.iter().map(|&value| (value * value) as f64).sum::<f64>() / sum.len() as f64;
         assert!((variance / 400.0 - 1.0).abs() < 0.135, "{variance}");
-        assert_eq!(share.total_variation_distance(1 << 40), 0.0);
+        assert_eq!(noise.mechanism().total_variation_of_shares(teachers, 1 << 40), Ok(Some(0.0)));
     }
 }

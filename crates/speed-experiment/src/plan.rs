@@ -30,6 +30,8 @@ pub struct Plan {
     pub budget_needed: Option<f64>,
     /// The delta at which that is: the ledger's, or the config's where there is none yet.
     pub budget_delta: f64,
+    /// True if delta includes the samplers of all of it; `budget_needed` is of exact noise otherwise. None for a simulation.
+    pub samplers_included: Option<bool>,
     /// The reason for which the config's budget would refuse one of these rows, if it would.
     pub refused: Option<String>,
     /// Time and memory of all stages together; those that are done take nothing more.
@@ -98,6 +100,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
         cost,
         budget_needed: price.budget_needed,
         budget_delta: price.delta,
+        samplers_included: price.samplers_included,
         refused: price.refused,
         stages,
         rows,
@@ -140,6 +143,7 @@ fn planned_rows(
 struct Price {
     budget_needed: Option<f64>,
     delta: f64,
+    samplers_included: Option<bool>,
     refused: Option<String>,
 }
 
@@ -147,7 +151,7 @@ impl Price {
     fn of(config: &Config, files: &LedgerFiles, to_charge: &[QueryBatch]) -> Result<Self, ExperimentError> {
         let delta = config.privacy.delta;
         if config.is_simulation() {
-            return Ok(Self { budget_needed: None, delta: delta.get(), refused: None });
+            return Ok(Self { budget_needed: None, delta: delta.get(), samplers_included: None, refused: None });
         }
         let ledger = files.open()?;
         let (needed, delta) = match &ledger {
@@ -163,6 +167,7 @@ impl Price {
             Err(error @ LedgerError::OverBudget { .. }) => Some(error.to_string()),
             other => other.map(|()| None)?,
         };
-        Ok(Self { budget_needed: Some(needed), delta: delta.get(), refused })
+        let samplers_included = Some(needed.samplers.are_included());
+        Ok(Self { budget_needed: Some(needed.epsilon), delta: delta.get(), samplers_included, refused })
     }
 }

@@ -1,7 +1,6 @@
 //! Queries as a ledger records them.
 
 use serde::{Deserialize, Serialize};
-use speed_accountant::theory::tight_per_query_epsilon;
 use speed_accountant::{Budget, PrivacyEvent, QueryBatch};
 use speed_mechanism::{HonestRatio, Mechanism};
 
@@ -19,13 +18,13 @@ pub struct Charge {
     pub mechanism: Mechanism,
     /// The ratio of teachers whose noise is present and secret.
     pub tau: HonestRatio,
-    /// Number of classes that they choose between; older ledgers do not say.
+    /// Number of classes that they choose between; none if it is not known, as in older ledgers: then it may be any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<usize>,
-    /// The noisy votes that an answer needs.
+    /// The noisy votes that an answer needs; none if every query is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// Total variation distance of all their draws from exact noise.
+    /// Total variation distance of all their draws from exact noise; 0 where the charge names no sampler.
     #[serde(rename = "sampling_distance")]
     pub sampling_total_variation: f64,
     /// Pure epsilon of one of them, as it was known when they were charged; the spent epsilon is computed anew.
@@ -45,8 +44,8 @@ pub struct ChargeRequest<'a> {
     pub label: &'a str,
     /// Their noise.
     pub event: &'a PrivacyEvent,
-    /// Number of classes that they choose between.
-    pub classes: usize,
+    /// Number of classes that they choose between; none if it may be any.
+    pub classes: Option<usize>,
     /// Number of queries.
     pub queries: usize,
     /// [`Charge::question`], or nothing.
@@ -73,10 +72,10 @@ impl Charge {
             queries: request.queries,
             mechanism: event.mechanism(),
             tau: event.tau(),
-            classes: Some(request.classes),
+            classes: request.classes,
             threshold: event.threshold(),
             sampling_total_variation: event.sampling_total_variation(),
-            per_query_epsilon: tight_per_query_epsilon(event, request.classes),
+            per_query_epsilon: request.batch().per_query_epsilon(),
             question: request.question.to_owned(),
             noise_digest: request.noise_digest.to_owned(),
         })
@@ -88,15 +87,27 @@ impl Charge {
         // A distance of 1 uses up delta as well as one just below.
         let distance = self.sampling_total_variation.clamp(0.0, 1f64.next_down());
         let event = event.with_sampling_total_variation(distance).unwrap_or(event);
-        // A threshold is one candidate more.
-        QueryBatch { event, classes: self.classes.filter(|_| self.threshold.is_none()), queries: self.queries }
+        match self.threshold.map(|threshold| event.with_threshold(threshold)) {
+            None => QueryBatch::new(event, self.classes, self.queries),
+            Some(Ok(event)) => QueryBatch::new(event, self.classes, self.queries),
+            // Refused when the line was read. Any number of classes costs as much as any threshold.
+            Some(Err(_)) => QueryBatch::new(event, None, self.queries),
+        }
+    }
+
+    /// Returns whether the charge says how far its samplers are from exact noise.
+    #[must_use]
+    pub fn names_sampler(&self) -> bool {
+        self.sampling_total_variation > 0.0 || self.mechanism.has_exact_sampler()
     }
 }
 
-/// Checks that queries can be charged: there are some, and each has a pure epsilon.
+/// Checks that queries can be charged: there are some, between two classes or more, and each has a pure epsilon.
 pub(crate) fn check(batch: &QueryBatch) -> Result<(), Refusal> {
-    let epsilon = tight_per_query_epsilon(&batch.event, batch.classes.unwrap_or(usize::MAX));
-    if batch.queries == 0 || !epsilon.is_finite() {
+    if let Some(found) = batch.classes.filter(|classes| *classes < 2) {
+        return Err(Refusal::Classes { found });
+    }
+    if batch.queries == 0 || !batch.per_query_epsilon().is_finite() {
         return Err(Refusal::Queries { queries: batch.queries, mechanism: batch.event.mechanism() });
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use speed_accountant::AccountError;
+use speed_accountant::{AccountError, CompositionRule};
 use speed_core::{ExitCode, printable_path};
 use speed_mechanism::Mechanism;
 
@@ -31,11 +31,7 @@ pub enum LedgerError {
         source: Damage,
     },
     /// The queries would pass the budget. Nothing was charged.
-    #[error(
-        "ledger {}: {queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} \
-         ({spent:.6} is spent); nothing was charged",
-        printable_path(path)
-    )]
+    #[error("ledger {}: {}", printable_path(path), over_budget(*queries, *would_be, *budget, *delta, *spent, *rule, calibrate))]
     OverBudget {
         /// The file.
         path: PathBuf,
@@ -49,6 +45,10 @@ pub enum LedgerError {
         delta: f64,
         /// Epsilon without them.
         spent: f64,
+        /// The rule by which they would be composed.
+        rule: CompositionRule,
+        /// The options of `speed calibrate` that find noise which the budget allows.
+        calibrate: String,
     },
     /// The queries cannot be charged.
     #[error("ledger {}: {source}", printable_path(path))]
@@ -61,6 +61,29 @@ pub enum LedgerError {
     /// The accountant refused.
     #[error(transparent)]
     Account(#[from] AccountError),
+}
+
+/// Says why queries would pass a budget, and what to do.
+fn over_budget(
+    queries: usize,
+    would_be: f64,
+    budget: f64,
+    delta: f64,
+    spent: f64,
+    rule: CompositionRule,
+    calibrate: &str,
+) -> String {
+    if would_be.is_infinite() {
+        return format!(
+            "with {queries} more queries the samplers are further from exact noise than delta {delta:e} includes at the \
+             budget's epsilon of {budget}; nothing was charged; a ledger with a larger delta or a smaller budget may include them"
+        );
+    }
+    format!(
+        "{queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} ({spent:.6} is \
+         spent); nothing was charged; the rule: {rule}; `speed calibrate {calibrate} --queries {queries}` finds noise that the \
+         budget allows"
+    )
 }
 
 impl LedgerError {
@@ -120,6 +143,12 @@ pub enum Damage {
         /// The most that are composed.
         max: usize,
     },
+    /// A threshold is not a number of votes that this noise can be held against.
+    #[error("threshold is {found:?}, expected a number of votes up to 1e15, a whole one with integer noise")]
+    Threshold {
+        /// The value in the line.
+        found: f64,
+    },
     /// The distance of a sampler is no distance.
     #[error("sampling_distance is {found}, expected a number from 0 to 1")]
     TotalVariation {
@@ -146,6 +175,15 @@ pub enum Refusal {
     Budget {
         /// The refused value.
         found: f64,
+    },
+    /// Neither the ledger nor its caller has a budget.
+    #[error("it has no budget of its own, expected a limit: give --epsilon")]
+    NoBudget,
+    /// There is nothing to choose between.
+    #[error("classes is {found}, expected at least 2")]
+    Classes {
+        /// The refused number.
+        found: usize,
     },
     /// There are no queries, or their noise has no pure epsilon.
     #[error("expected at least one query of Laplace noise, found {queries} of {mechanism}")]

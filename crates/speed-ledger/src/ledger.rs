@@ -5,12 +5,14 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use speed_accountant::{AccountError, Budget, PrivacyEvent, PrivacyFilter, QueryBatch};
+use speed_accountant::{AccountError, Budget, PrivacyEvent, PrivacyFilter, QueryBatch, Spent};
+use speed_core::printable_path;
 
 use crate::charge::{self, Charge, ChargeRequest};
 use crate::error::{LedgerError, Refusal};
 use crate::lines::{Contents, Entry, FORMAT};
-use crate::statement::{Epsilons, Statement, claim};
+use crate::room::Room;
+use crate::statement::{Statement, claim};
 
 /// A ledger file.
 #[derive(Clone, Debug)]
@@ -18,12 +20,15 @@ pub struct Ledger {
     path: PathBuf,
 }
 
+/// The path of a ledger that is only a budget.
+const NEW: &str = "(a new one)";
+
 /// Checks that a new ledger with this budget would allow queries.
 ///
 /// # Errors
 /// As [`Ledger::would_allow`].
 pub fn would_allow(budget: Budget, queries: &[QueryBatch]) -> Result<(), LedgerError> {
-    Ledger { path: PathBuf::from("(a new one)") }.check(budget, &[], queries, None)
+    Ledger { path: PathBuf::from(NEW) }.check(budget, &[], queries, None)
 }
 
 impl Ledger {
@@ -86,26 +91,21 @@ impl Ledger {
         let Contents { budget, charges, torn, .. } = self.read_shared()?;
         let filter = filter(budget, &charges);
         let spent = filter.spent();
-        let epsilons = Epsilons {
-            spent: spent.epsilon,
-            fixed: filter.fixed_epsilon(),
-            samplers_included: spent.samplers_included,
-        };
-        let queries = filter.queries();
+        let (queries, fixed_epsilon) = (filter.queries(), filter.fixed_epsilon());
         Ok(Statement {
             budget,
-            charges,
             queries,
-            spent_epsilon: epsilons.spent,
-            fixed_epsilon: epsilons.fixed,
-            samplers_included: epsilons.samplers_included,
-            claim: claim(&budget, queries, epsilons),
+            spent_epsilon: spent.epsilon,
+            fixed_epsilon,
+            samplers_included: spent.samplers.are_included(),
+            claim: claim(&budget, &charges, spent, fixed_epsilon),
+            charges,
             torn,
         })
     }
 
-    /// Charges `queries` queries between `classes` classes, before they are answered. If this returns, they may be
-    /// answered.
+    /// Charges `queries` queries between `classes` classes, or any number of them for `None`, before they are answered. If
+    /// this returns, they may be answered.
     ///
     /// # Errors
     /// [`LedgerError::OverBudget`] if they would pass the budget: nothing is charged. [`LedgerError::Refused`] for no
@@ -114,9 +114,10 @@ impl Ledger {
         &self,
         label: &str,
         event: &PrivacyEvent,
-        classes: usize,
+        classes: impl Into<Option<usize>>,
         queries: usize,
     ) -> Result<Statement, LedgerError> {
+        let classes = classes.into();
         let request = ChargeRequest { label, event, classes, queries, question: "", noise_digest: "", limit: None };
         self.charge_once(&request)
     }
@@ -134,7 +135,8 @@ impl Ledger {
         let is_same = |other: &Charge| !charge.noise_digest.is_empty() && other.noise_digest == charge.noise_digest;
         if let Some(same) = contents.charges.iter().find(|other| is_same(other)) {
             let is_whole = same.question == charge.question && same.queries == charge.queries && same.tau == charge.tau;
-            if !is_whole || same.mechanism != charge.mechanism || same.classes != charge.classes {
+            let is_kind = same.mechanism == charge.mechanism && same.classes == charge.classes;
+            if !is_whole || !is_kind || same.threshold != charge.threshold {
                 return Err(self.refused(Refusal::OtherAnswers));
             }
             drop(file);
@@ -160,17 +162,33 @@ impl Ledger {
         self.check(contents.budget, &contents.charges, queries, limit)
     }
 
-    /// Finds the least budgets that would have allowed the charges, without and with these queries.
+    /// Returns the room that is left now in the ledger's budget and in a `limit` of the caller's.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`], and [`LedgerError::Refused`] if neither is an epsilon.
+    pub fn room(&self, limit: Option<Budget>) -> Result<Room, LedgerError> {
+        limit.as_ref().map_or(Ok(()), |limit| self.check_budget(limit))?;
+        let Contents { budget, charges, .. } = self.read_shared()?;
+        let budgets = [Some(budget), limit].into_iter().flatten().filter(|budget| budget.epsilon.is_some());
+        let filters: Vec<PrivacyFilter> = budgets.map(|budget| filter(budget, &charges)).collect();
+        if filters.is_empty() {
+            return Err(self.refused(Refusal::NoBudget));
+        }
+        Ok(Room::new(filters, charges.iter().map(|charge| charge.mechanism).collect()))
+    }
+
+    /// Computes the cost of the charges without and with these queries; where the ledger has no budget, the least budgets
+    /// that would have allowed them.
     ///
     /// # Errors
     /// Those of [`Self::charge`].
-    pub fn spent_with(&self, queries: &[QueryBatch]) -> Result<(f64, f64), LedgerError> {
+    pub fn spent_with(&self, queries: &[QueryBatch]) -> Result<(Spent, Spent), LedgerError> {
         let Contents { budget, charges, .. } = self.read_shared()?;
         let mut filter = filter(budget, &charges);
-        let before = filter.spent().epsilon;
+        let before = filter.spent();
         self.check_queries(queries)?;
         queries.iter().for_each(|batch| filter.compose(batch));
-        Ok((before, filter.spent().epsilon))
+        Ok((before, filter.spent()))
     }
 
     /// Checks queries against a budget and the caller's limit, on top of charges.
@@ -183,10 +201,10 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         self.check_queries(queries)?;
         limit.as_ref().map_or(Ok(()), |limit| self.check_budget(limit))?;
-        for budget in [Some(budget), limit].into_iter().flatten() {
-            filter(budget, charges).try_compose(queries).map_err(|error| self.over_budget(error))?;
-        }
-        Ok(())
+        let own = filter(budget, charges).try_compose(queries);
+        own.map_err(|error| self.over_budget(error, false))?;
+        let of_limit = limit.map_or(Ok(()), |limit| filter(limit, charges).try_compose(queries));
+        of_limit.map_err(|error| self.over_budget(error, true))
     }
 
     fn check_queries(&self, queries: &[QueryBatch]) -> Result<(), LedgerError> {
@@ -212,10 +230,17 @@ impl Ledger {
         Contents::parse(&bytes).map_err(|(line, source)| LedgerError::Damaged { path: self.path.clone(), line, source })
     }
 
-    fn over_budget(&self, error: AccountError) -> LedgerError {
+    /// Returns the refusal of the ledger's own budget, or of a limit of the caller's.
+    fn over_budget(&self, error: AccountError, of_limit: bool) -> LedgerError {
         match error {
-            AccountError::OverBudget { queries, would_be, budget, delta, spent } => {
-                LedgerError::OverBudget { path: self.path.clone(), queries, would_be, budget, delta, spent }
+            AccountError::OverBudget { queries, would_be, budget, delta, spent, rule } => {
+                let (path, limit) = (self.path.clone(), format!("--epsilon {budget} --delta {delta:e}"));
+                let calibrate = match of_limit {
+                    _ if path == Path::new(NEW) => format!("--budget {limit}"),
+                    true => format!("--ledger {} {limit}", printable_path(&path)),
+                    false => format!("--ledger {}", printable_path(&path)),
+                };
+                LedgerError::OverBudget { path, queries, would_be, budget, delta, spent, rule, calibrate }
             }
             error => error.into(),
         }

@@ -30,9 +30,11 @@ mod charge;
 mod error;
 mod ledger;
 mod lines;
+mod room;
 mod statement;
 
 pub use charge::{Charge, ChargeRequest};
 pub use error::{Damage, LedgerError, Refusal};
 pub use ledger::{Ledger, would_allow};
+pub use room::{Fit, Room};
 pub use statement::{Statement, TornLine};

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use speed_accountant::Budget;
 use speed_accountant::composition::MAX_QUERIES;
+use speed_accountant::{Budget, PrivacyEvent};
 
 use crate::charge::Charge;
 use crate::error::Damage;
@@ -87,6 +87,10 @@ fn check(charge: &Charge, charged: usize) -> Result<(), Damage> {
     if charged > MAX_QUERIES {
         return Err(Damage::Queries { found: charged, max: MAX_QUERIES });
     }
+    let event = PrivacyEvent::new(charge.mechanism, charge.tau);
+    if let Some(found) = charge.threshold.filter(|threshold| event.with_threshold(*threshold).is_err()) {
+        return Err(Damage::Threshold { found });
+    }
     let found = charge.sampling_total_variation;
     if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Damage::TotalVariation { found }) }
 }
@@ -133,6 +137,28 @@ mod tests {
             text.push_str(&line);
         }
         text.into_bytes()
+    }
+
+    #[test]
+    fn a_threshold_that_no_noise_is_held_against_is_refused() {
+        let mechanism = Mechanism::discrete_laplace(InverseScale::new(0.1).expect("in range"));
+        let charge = |threshold| Charge {
+            label: String::new(),
+            queries: 1,
+            mechanism,
+            tau: HonestRatio::ALL,
+            classes: Some(2),
+            threshold: Some(threshold),
+            sampling_total_variation: 0.0,
+            per_query_epsilon: 0.2,
+            question: String::new(),
+            noise_digest: String::new(),
+        };
+        assert!(Contents::parse(&file(&[charge(30.0)])).is_ok());
+        for found in [0.5, 1e16, -1e300] {
+            let refused = Contents::parse(&file(&[charge(30.0), charge(found)])).err();
+            assert!(matches!(refused, Some((3, Damage::Threshold { .. }))), "{found}");
+        }
     }
 
     proptest! {

@@ -1,9 +1,12 @@
 //! The content of a ledger at one moment, with its claim.
 
 use serde::{Deserialize, Serialize};
-use speed_accountant::{Budget, round_up};
+use speed_accountant::{Budget, Samplers, Spent, round_up};
 
 use crate::charge::Charge;
+
+/// Charges, or kinds of them, that a claim names one by one.
+const MAX_NAMED: usize = 6;
 
 /// Half a line at the end of a ledger: a write that a crash cut short, or a copy that is not whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +33,8 @@ pub struct Statement {
     /// The same if number and kinds of all charges were fixed before the first answer.
     #[serde(default)]
     pub fixed_epsilon: f64,
-    /// True if delta covers how far the samplers are from exact noise; both epsilons are of exact noise otherwise.
+    /// True if every charge says how far its samplers are from exact noise, and delta covers that; both epsilons are of exact
+    /// noise otherwise.
     #[serde(default)]
     pub samplers_included: bool,
     /// The meaning of both in words.
@@ -40,26 +44,12 @@ pub struct Statement {
     pub torn: Option<TornLine>,
 }
 
-/// The two epsilons of a statement.
-#[derive(Clone, Copy)]
-pub(crate) struct Epsilons {
-    pub(crate) spent: f64,
-    pub(crate) fixed: f64,
-    pub(crate) samplers_included: bool,
-}
-
 /// Says what the epsilons mean.
-pub(crate) fn claim(budget: &Budget, queries: usize, epsilons: Epsilons) -> String {
-    let Epsilons { spent, fixed, samplers_included } = epsilons;
-    let [shown, fixed] = [spent, fixed].map(|epsilon| round_up(epsilon, 4));
-    let samplers = if samplers_included {
-        "Samplers are included in delta."
-    } else {
-        "This is of exact noise: how far the samplers are from it is more than delta can include at this epsilon."
-    };
+pub(crate) fn claim(budget: &Budget, charges: &[Charge], spent: Spent, fixed: f64) -> String {
+    let [shown, fixed] = [spent.epsilon, fixed].map(|epsilon| round_up(epsilon, 4));
     let delta = budget.delta.get();
     let adaptive = match budget.epsilon {
-        Some(budget) if spent <= budget => format!(
+        Some(budget) if spent.epsilon <= budget => format!(
             "({budget}, {delta:e})-DP of everything answered within this budget, also where charges were chosen by looking at \
              earlier answers; {shown} of it is spent"
         ),
@@ -69,9 +59,77 @@ pub(crate) fn claim(budget: &Budget, queries: usize, epsilons: Epsilons) -> Stri
             budget.map_or(String::new(), |budget| format!("; the budget of {budget} is passed"))
         ),
     };
+    let queries = charges.iter().fold(0usize, |sum, charge| sum.saturating_add(charge.queries));
     format!(
         "({fixed}, {delta:e})-DP of the {queries} answers charged if all charges were fixed before the first answer; {adaptive}. \
-         Whatever the votes are, in both directions; neighbours differ in one teacher's vote on every query. Noise of the \
-         other teachers may be missing or known. {samplers} May be published."
+         {}Whatever the votes are, in both directions; neighbours differ in one teacher's vote on every query. Noise of the \
+         other teachers may be missing or known. {}May be published.",
+        outcomes(charges),
+        samplers(charges, spent.samplers)
     )
+}
+
+/// Says between what the answers chose: the claim is for no other number of classes and no other threshold.
+fn outcomes(charges: &[Charge]) -> String {
+    let mut kinds: Vec<(Option<usize>, Option<f64>, usize)> = Vec::new();
+    for charge in charges {
+        let same = kinds.iter_mut().find(|(classes, threshold, _)| {
+            (*classes, threshold.map(f64::to_bits)) == (charge.classes, charge.threshold.map(f64::to_bits))
+        });
+        match same {
+            Some((_, _, queries)) => *queries = queries.saturating_add(charge.queries),
+            None => kinds.push((charge.classes, charge.threshold, charge.queries)),
+        }
+    }
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let more = kinds.len().saturating_sub(MAX_NAMED);
+    let mut parts: Vec<String> = kinds.iter().take(MAX_NAMED).map(|kind| outcomes_of(*kind)).collect();
+    if more > 0 {
+        parts.push(format!("{more} more kinds, which the charges name"));
+    }
+    format!("Answers: {}. ", parts.join("; "))
+}
+
+fn outcomes_of((classes, threshold, queries): (Option<usize>, Option<f64>, usize)) -> String {
+    let threshold = match threshold {
+        Some(votes) => format!("with \"no answer\" where no noisy count reaches {votes}"),
+        None if classes.is_none() => "with any threshold or none".to_owned(),
+        None => "without a threshold".to_owned(),
+    };
+    let classes = classes.map_or_else(|| "any number of".to_owned(), |classes| classes.to_string());
+    format!("{queries} between {classes} classes {threshold}")
+}
+
+/// Says whether delta includes the samplers, and of which charges it does not.
+fn samplers(charges: &[Charge], samplers: Samplers) -> String {
+    let without: Vec<usize> =
+        (1..).zip(charges).filter(|(_, charge)| !charge.names_sampler()).map(|(n, _)| n).collect();
+    match samplers {
+        _ if charges.is_empty() => String::new(),
+        Samplers::Included => "Samplers are included in delta. ".to_owned(),
+        Samplers::BeyondDelta => {
+            "This is of exact noise: how far the samplers are from it is more than delta can include at \
+                                  this epsilon. "
+                .to_owned()
+        }
+        Samplers::NotNamed { .. } if without.len() == charges.len() => {
+            "This is of exact noise: delta includes no sampler's distance from it, because no charge names a sampler. "
+                .to_owned()
+        }
+        Samplers::NotNamed { .. } => {
+            let shown: Vec<String> = without.iter().take(MAX_NAMED).map(usize::to_string).collect();
+            let more = match without.len().saturating_sub(MAX_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!(
+                "Delta includes the samplers of all {} charges except number {}{more}: these name no sampler, so exact noise is \
+                 assumed there. ",
+                charges.len(),
+                shown.join(", ")
+            )
+        }
+    }
 }

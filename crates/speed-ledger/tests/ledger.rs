@@ -5,9 +5,9 @@ use std::path::Path;
 
 use speed_accountant::Accountant;
 use speed_accountant::composition::optimal_epsilon;
-use speed_accountant::{Budget, Delta, PrivacyEvent, QueryBatch};
-use speed_ledger::{ChargeRequest, Ledger, LedgerError, TornLine};
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseDeviation};
+use speed_accountant::{AccountError, Budget, Delta, PrivacyEvent, QueryBatch};
+use speed_ledger::{ChargeRequest, Ledger, LedgerError, Room, TornLine};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseDeviation};
 
 fn event(tau: f64) -> PrivacyEvent {
     let gamma = InverseScale::new(0.1).expect("a scale");
@@ -24,7 +24,7 @@ fn fresh(folder: &Path, epsilon: f64) -> Ledger {
 
 /// A hundred queries between ten classes.
 fn request<'a>(label: &'a str, event: &'a PrivacyEvent, limit: Option<Budget>) -> ChargeRequest<'a> {
-    ChargeRequest { label, event, classes: 10, queries: 100, question: "", noise_digest: "", limit }
+    ChargeRequest { label, event, classes: Some(10), queries: 100, question: "", noise_digest: "", limit }
 }
 
 #[test]
@@ -226,9 +226,17 @@ fn answers_with_the_same_noise_are_charged_once() {
         [charge("a"), charge("a"), charge("b"), charge("a"), charge(""), charge("")],
         [100, 100, 200, 200, 300, 400]
     );
-    // The same noise for another question would take both apart.
-    let other = ChargeRequest { question: "r", noise_digest: "a", ..request("row", &event, None) };
-    assert!(matches!(ledger.charge_once(&other), Err(LedgerError::Refused { .. })));
+    // The same noise for another question would take both apart, and so would it for other outcomes.
+    let same = ChargeRequest { question: "q", noise_digest: "a", ..request("row", &event, None) };
+    let silent = event.with_threshold(30.0).expect("a threshold");
+    for other in [
+        ChargeRequest { question: "r", ..same },
+        ChargeRequest { classes: Some(2), ..same },
+        ChargeRequest { classes: None, ..same },
+        ChargeRequest { event: &silent, ..same },
+    ] {
+        assert!(matches!(ledger.charge_once(&other), Err(LedgerError::Refused { .. })), "{other:?}");
+    }
     let charges = ledger.statement().expect("readable").charges;
     assert_eq!(charges.iter().map(|charge| charge.noise_digest.as_str()).collect::<Vec<_>>(), ["a", "b", "", ""]);
 }
@@ -249,4 +257,65 @@ fn half_a_line_is_reported() {
     // What is charged next takes its place.
     assert_eq!(ledger.charge("third", &event(0.9), 10, 10).expect("within budget").torn, None);
     assert_eq!(ledger.statement().expect("readable").charges.len() + 1, line);
+}
+
+#[test]
+fn a_threshold_is_charged_from_the_file_as_it_was_asked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let event = event(0.3);
+    let silent = event.with_threshold(30.0).expect("a threshold");
+    let spent = |name: &str, event: &PrivacyEvent, classes: Option<usize>| {
+        let ledger = Ledger::create(&folder.path().join(name), budget(1e3)).expect("a ledger");
+        ledger.charge("q", event, classes, 100).expect("within");
+        // Read from the file again.
+        let statement =
+            Ledger::open(&folder.path().join(name)).and_then(|ledger| ledger.statement()).expect("readable");
+        assert_eq!((statement.charges[0].classes, statement.charges[0].threshold), (classes, event.threshold()));
+        statement.spent_epsilon
+    };
+    let two = spent("two", &event, Some(2));
+    let [silent_two, any] = [spent("silent", &silent, Some(2)), spent("any", &event, None)];
+    // The exact least epsilon of three outcomes is 36.977.
+    assert!(two < 22.0 && silent_two >= 36.977 && any == silent_two, "{two} {silent_two} {any}");
+    assert_eq!(silent_two, spent("three", &event, Some(3)));
+    let ledger = Ledger::open(&folder.path().join("any")).expect("readable");
+    for classes in [0, 1] {
+        let refused = ledger.charge("q", &silent, classes, 1);
+        assert!(matches!(refused, Err(LedgerError::Refused { .. })), "{classes}: {refused:?}");
+    }
+}
+
+#[test]
+fn what_a_room_finds_is_charged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let noise_of = |room: &Room, queries: usize| {
+        let of =
+            |noise| Ok::<_, AccountError>(QueryBatch::new(PrivacyEvent::new(noise, HonestRatio::ALL), 10, queries));
+        room.noise(MechanismKind::DiscreteLaplace, of)
+    };
+    let ledger = fresh(folder.path(), 5.0);
+    let room = |limit| ledger.room(limit).expect("a budget");
+    let first = noise_of(&room(None), 100).expect("room");
+    assert_eq!(first, noise_of(&Room::of_new(budget(5.0)), 100).expect("room"));
+    let within = noise_of(&room(Some(budget(3.0))), 100).expect("room");
+    assert!(within.batch.event.mechanism().scale() < first.batch.event.mechanism().scale());
+    assert_eq!(within.budget.epsilon, Some(3.0));
+    // Half of it first: the other half is best of exactly the same noise.
+    let event = first.batch.event;
+    ledger.charge("half", &event, 10, 50).expect("within");
+    let second = noise_of(&room(None), 50).expect("room");
+    assert_eq!(second.batch.event.mechanism(), event.mechanism());
+    // Fewer queries may have less noise, and are charged as they are found.
+    let third = noise_of(&room(None), 2).expect("room");
+    let after = ledger.charge("few", &third.batch.event, 10, 2).expect("found");
+    assert_eq!(after.spent_epsilon, third.spent.epsilon);
+    let error = noise_of(&room(None), 1_000_000).expect_err("too many");
+    assert!(matches!(error, AccountError::Queries { .. }), "{error}");
+    let many = |queries: usize| Ok::<_, AccountError>(QueryBatch::new(event, 10, queries));
+    let most = Room::of_new(budget(5.0)).queries(many).expect("room").batch.queries;
+    let other = Ledger::create(&folder.path().join("other"), budget(5.0)).expect("a ledger");
+    assert!(other.charge("too many", &event, 10, most + 1).is_err() && other.charge("all", &event, 10, most).is_ok());
+    let open = Ledger::create(&folder.path().join("open"), Budget { epsilon: None, ..budget(1.0) }).expect("a ledger");
+    assert!(matches!(open.room(None), Err(LedgerError::Refused { .. })));
+    assert!(open.room(Some(budget(f64::NAN))).is_err() && open.room(Some(budget(1.0))).is_ok());
 }

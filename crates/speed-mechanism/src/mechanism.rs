@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{InverseScale, MechanismError, NoiseDeviation};
+use crate::{InverseScale, MechanismError, NoiseDeviation, NoiseShare, SkellamShare};
 
 /// A noise distribution with its parameters: that of the sum over all teachers, per class and query.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -139,6 +139,27 @@ impl Mechanism {
     #[must_use]
     pub fn is_integer(self) -> bool {
         self.kind().is_integer()
+    }
+
+    /// Returns whether the noise has a sampler that is exact, so that it costs nothing of delta.
+    #[must_use]
+    pub fn has_exact_sampler(self) -> bool {
+        matches!(self, Self::Skellam { .. })
+    }
+
+    /// Bounds the total variation distance of `draws` independent shares together from the exact noise; each is the share of
+    /// one of `sharers` parties. Continuous noise has no sampler, hence no distance.
+    ///
+    /// # Errors
+    /// [`MechanismError`] if no sampler draws such shares.
+    pub fn total_variation_of_shares(self, sharers: usize, draws: u64) -> Result<Option<f64>, MechanismError> {
+        match self {
+            Self::DiscreteLaplace { gamma } => {
+                Ok(Some(NoiseShare::new(gamma, sharers)?.total_variation_of_draws(draws)))
+            }
+            Self::Skellam { sigma } => SkellamShare::new(sigma, sharers).map(|_| Some(0.0)),
+            Self::Laplace { .. } | Self::Gaussian { .. } => Ok(None),
+        }
     }
 
     /// Returns name and parameter as they enter a round's id: equal only for equal mechanisms.

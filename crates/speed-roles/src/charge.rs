@@ -40,9 +40,7 @@ pub fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, R
         NoisePlacement::Distributed => (round.shape().teachers(), present),
     };
     let tau = HonestRatio::new(drawing as f64 / sharers as f64)?;
-    let draws = drawing.saturating_mul(round.values());
-    let total_variation = noise.share_of(sharers)?.total_variation_distance(draws);
-    let mut event = PrivacyEvent::new(noise.mechanism(), tau).with_sampling_total_variation(total_variation)?;
+    let mut event = PrivacyEvent::new(noise.mechanism(), tau).with_sampler(sharers, drawing, round.values())?;
     if let Some(threshold) = round.threshold() {
         event = event.with_threshold(threshold as f64)?;
     }
@@ -95,7 +93,7 @@ pub(crate) fn charge(options: &LedgerOptions, file: &RoundFile, present: usize) 
     ledger.charge_once(&ChargeRequest {
         label: file.name(),
         event: &privacy_event(file, present)?,
-        classes: shape.classes(),
+        classes: Some(shape.classes()),
         queries: shape.queries(),
         question: &file.round().query_list().map_or_else(String::new, |list| list.to_hex()),
         // A round is answered once: its noise is known by its id.

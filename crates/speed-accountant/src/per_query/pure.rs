@@ -26,7 +26,7 @@ pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
     }
 }
 
-/// Returns the least `epsilon` proved here for which one query between `classes` classes is (epsilon, 0)-differentially private.
+/// Returns the least `epsilon` proved here for which one query between `classes` classes, with the event's threshold, is (epsilon, 0)-differentially private.
 ///
 /// - `tau = 1`: `2 gamma` (Dwork and Roth 2014, Claim 3.9, for neighbours that move two counts).
 /// - Two classes and no threshold: the answer depends on one difference of noise, of shape `2 tau`. From shape 1 on its
@@ -44,7 +44,7 @@ pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
     }
     let least = per_query_epsilon(event);
     let proved = |noise| lemma::log_sup_g_bound(&LaplaceTable::new(noise), gamma.get());
-    if classes == 2 && event.threshold().is_none() {
+    if event.is_one_difference(classes) {
         let two_classes = if tau.get() >= 0.5 {
             two_gamma
         } else if event.mechanism().is_integer() {

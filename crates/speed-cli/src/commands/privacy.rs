@@ -1,5 +1,6 @@
 //! `speed account`, `speed calibrate`, `speed audit`, `speed ledger` and `speed figure`
 
+mod budget;
 mod figure;
 mod ledger;
 
@@ -104,12 +105,20 @@ fn account_text(account: &Account) -> String {
 }
 
 pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
+    if options.ledger.is_some() || options.budget {
+        return budget::calibrate(options);
+    }
+    let (Some(epsilon), Some(delta)) = (options.epsilon, options.delta) else {
+        return Err(usage("epsilon", "expected --epsilon and --delta, or --ledger".into()));
+    };
     let target = Target {
-        epsilon: options.epsilon,
-        delta: options.delta,
+        epsilon,
+        delta,
         tau: ratio(&options.noise, options.teachers)?,
         adversary: options.assume,
         bound: options.bound,
+        classes: options.classes,
+        threshold: options.threshold,
     };
     let kind = options.noise.mechanism;
     let found = match options.queries {
@@ -119,7 +128,11 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
             Waiting::during("calibrating", || calibrate_queries(noise, &target))
         }
     };
-    let found = found.map_err(|error| flag("epsilon", &error))?;
+    let found = found.map_err(|error| match error {
+        AccountError::TooFewClasses { .. } => flag("classes", &"expected at least 2"),
+        AccountError::Threshold { .. } => flag("threshold", &error),
+        error => flag("epsilon", &error),
+    })?;
     if options.json { print_json(&found) } else { print(&calibration_text(options.noise.mechanism, &found)) }
 }
 

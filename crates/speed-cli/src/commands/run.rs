@@ -118,8 +118,13 @@ fn price_text(plan: &Plan) -> String {
         Some(budget) => format!("privacy.budget = {budget}"),
         None => "no privacy.budget is set".to_owned(),
     };
+    // Nothing is charged where all is done.
+    let samplers = match plan.samplers_included {
+        Some(false) if needed > 0.0 => "; of exact noise: delta does not include the samplers",
+        _ => "",
+    };
     let mut text = format!(
-        "# the ledger's epsilon after it, at most, at delta {:e}: {:.2} ({of})\n",
+        "# the ledger's epsilon after it, at most, at delta {:e}: {:.2} ({of}{samplers})\n",
         plan.budget_delta,
         round_up(needed, 2)
     );

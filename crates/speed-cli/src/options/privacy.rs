@@ -115,12 +115,27 @@ pub(crate) struct ReleaseFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateOptions {
-    /// Target epsilon for all queries together
-    #[arg(long, value_name = "E", allow_negative_numbers = true)]
-    pub(crate) epsilon: f64,
-    /// Target delta
-    #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
-    pub(crate) delta: Delta,
+    /// Target epsilon for all queries together; with --ledger a further limit for everything that the ledger holds
+    #[arg(long, value_name = "E", allow_negative_numbers = true, required_unless_present = "ledger")]
+    pub(crate) epsilon: Option<f64>,
+    /// Target delta; with --ledger that of --epsilon [default: the ledger's]
+    #[arg(
+        long, value_name = "D", value_parser = delta, allow_negative_numbers = true, requires = "epsilon",
+        required_unless_present = "ledger"
+    )]
+    pub(crate) delta: Option<Delta>,
+    /// Find what this ledger accepts: within the rest of its budget, by its own rules
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["assume", "bound"])]
+    pub(crate) ledger: Option<PathBuf>,
+    /// Find what a new ledger with a budget of --epsilon at --delta accepts
+    #[arg(long, conflicts_with_all = ["ledger", "assume", "bound"])]
+    pub(crate) budget: bool,
+    /// Number of classes; two cost less than more [default: any number]
+    #[arg(long, value_name = "K")]
+    pub(crate) classes: Option<usize>,
+    /// Answer only where the largest noisy count reaches this many votes
+    #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
+    pub(crate) threshold: Option<f64>,
     /// Number of teachers: --honest-ratio is then that of whole teachers, rounded down
     #[arg(long, value_name = "N")]
     pub(crate) teachers: Option<usize>,
@@ -202,12 +217,16 @@ pub(crate) enum LedgerCommand {
         /// Number of queries
         #[arg(long, value_name = "N")]
         queries: usize,
-        /// Between how many classes
-        #[arg(long, value_name = "K", default_value = "10")]
-        classes: usize,
+        /// Number of classes; two cost less than more [default: any number]
+        #[arg(long, value_name = "K")]
+        classes: Option<usize>,
+        /// Answer only where the largest noisy count reaches this many votes: with two classes that costs more
+        #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
+        threshold: Option<f64>,
         #[command(flatten)]
         noise: NoiseOptions,
-        /// Number of teachers: --honest-ratio is then that of whole teachers, rounded down
+        /// Number of teachers: --honest-ratio is then that of whole teachers, rounded down; with --classes as well, delta
+        /// includes the sampler of their noise
         #[arg(long, value_name = "N")]
         teachers: Option<usize>,
         /// Their purpose, in your own words

@@ -18,8 +18,7 @@ pub(crate) fn event(
     let (teachers, ratio, noise) = (config.ensemble.teachers, row.honest_ratio, row.noise);
     // The server draws all noise at once, teachers a share each.
     let (sharers, drawing) = if noise.is_central() { (1, 1) } else { (teachers, ratio.noisy_teachers(teachers)?) };
-    let sampling = noise.noise.share_of(sharers)?.total_variation_distance(drawing * queries * classes);
-    Ok(noise.event(ratio.effective(teachers)?)?.with_sampling_total_variation(sampling)?)
+    Ok(noise.event(ratio.effective(teachers)?)?.with_sampler(sharers, drawing, queries.saturating_mul(classes))?)
 }
 
 /// Returns the charge for a row's answers between `classes` classes.

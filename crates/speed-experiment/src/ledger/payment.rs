@@ -162,7 +162,7 @@ impl Payment<'_> {
         let charged = ledger.charge_once(&ChargeRequest {
             label: &format!("{}: {}", self.store.id(), self.row.name),
             event: &event(self.config, self.row, self.queries, self.classes)?,
-            classes: self.classes,
+            classes: Some(self.classes),
             queries: self.queries,
             question: &secret.hide(self.question()),
             noise_digest,
@@ -198,7 +198,8 @@ impl Payment<'_> {
         let price = || -> Result<(f64, f64), ExperimentError> {
             let ledger = speed_ledger::Ledger::open(&self.files().path())?;
             let event = event(self.config, self.row, self.queries, self.classes)?;
-            Ok(ledger.spent_with(&[QueryBatch::new(event, self.classes, self.queries)])?)
+            let (before, after) = ledger.spent_with(&[QueryBatch::new(event, self.classes, self.queries)])?;
+            Ok((before.epsilon, after.epsilon))
         };
         let fault = ResultsFault::PaidAnswers {
             damage,

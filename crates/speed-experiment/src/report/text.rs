@@ -91,7 +91,7 @@ impl Report {
             ledger.queries,
             two_digits_up(ledger.spent_epsilon),
             ledger.budget.delta.get(),
-            if ledger.samplers_included { "" } else { ", of exact noise: delta does not cover the samplers" },
+            if ledger.samplers_included { "" } else { ", of exact noise: delta does not include the samplers" },
         )
     }
 

@@ -1,12 +1,13 @@
 //! `speed ledger`
 
 use serde_json::json;
-use speed_accountant::{Budget, PrivacyEvent, round_up};
+use speed_accountant::{Budget, round_up};
 use speed_core::{printable, printable_path};
 use speed_experiment::{ExperimentError, Table};
 use speed_ledger::{Damage, Ledger, LedgerError, Statement};
 
-use super::{noise, ratio};
+use super::budget::{Terms, refused};
+use super::noise;
 use crate::commands::{Failure, print, print_json};
 use crate::options::LedgerCommand;
 use crate::terminal;
@@ -17,10 +18,11 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             let ledger = Ledger::create(file, Budget { epsilon: Some(*epsilon), delta: *delta }).map_err(failure)?;
             show(&ledger.statement().map_err(failure)?, *json)
         }
-        LedgerCommand::Charge { file, queries, classes, noise: options, teachers, label, json } => {
-            let event = PrivacyEvent::new(noise(options)?, ratio(options, *teachers)?);
+        LedgerCommand::Charge { file, queries, classes, threshold, noise: options, teachers, label, json } => {
+            let terms = Terms::new(options, *teachers, *classes, *threshold)?;
+            let batch = terms.batch(noise(options)?, *queries).map_err(|error| refused(&error))?;
             let ledger = Ledger::open(file).map_err(failure)?;
-            show(&ledger.charge(label, &event, *classes, *queries).map_err(failure)?, *json)
+            show(&ledger.charge(label, &batch.event, batch.classes, batch.queries).map_err(failure)?, *json)
         }
         LedgerCommand::Show { file, json } => {
             show(&Ledger::open(file).and_then(|ledger| ledger.statement()).map_err(failure)?, *json)
@@ -44,14 +46,18 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(statement);
     }
-    let mut table = Table::new(["label", "queries", "noise", "tau", "epsilon per query"]);
+    let mut table =
+        Table::new(["label", "queries", "classes", "threshold", "noise", "tau", "epsilon per query", "sampler"]);
     for charge in &statement.charges {
         table.push(vec![
             printable(&charge.label),
             charge.queries.to_string(),
+            charge.classes.map_or_else(|| "any".to_owned(), |classes| classes.to_string()),
+            charge.threshold.map_or_else(|| "none".to_owned(), |votes| votes.to_string()),
             charge.mechanism.to_string(),
             charge.tau.get().to_string(),
             format!("{:.6}", round_up(charge.per_query_epsilon, 6)),
+            if charge.names_sampler() { "named" } else { "not named" }.to_owned(),
         ]);
     }
     print(&format!(
@@ -69,6 +75,6 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
     }
 }
 
-fn failure(error: LedgerError) -> Failure {
+pub(super) fn failure(error: LedgerError) -> Failure {
     ExperimentError::from(error).into()
 }

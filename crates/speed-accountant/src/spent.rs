@@ -1,0 +1,71 @@
+//! The cost of everything that a filter composed.
+
+use std::fmt;
+
+/// Cost of everything that a filter composed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spent {
+    /// The part of the budget that is spent. Without a budget: one that would have allowed the queries, however they were
+    /// chosen, the least that is found.
+    pub epsilon: f64,
+    /// Whether delta includes the samplers.
+    pub samplers: Samplers,
+    /// The rule that gave epsilon.
+    pub rule: CompositionRule,
+}
+
+impl Spent {
+    /// Returns the epsilon that is held against a budget: nothing is within it where delta does not cover the samplers.
+    pub(crate) fn with_samplers(self) -> f64 {
+        if self.samplers == Samplers::BeyondDelta { f64::INFINITY } else { self.epsilon }
+    }
+}
+
+/// The samplers of all queries of a filter, and delta.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Samplers {
+    /// Delta includes all of them.
+    Included,
+    /// Queries whose sampler is not known are there, or no queries: epsilon is of exact noise for these.
+    NotNamed {
+        /// Number of these queries.
+        queries: usize,
+    },
+    /// They are further from exact noise than delta can include: epsilon is of exact noise.
+    BeyondDelta,
+}
+
+impl Samplers {
+    /// Returns whether delta includes the samplers of all queries, of which there are some.
+    #[must_use]
+    pub fn are_included(self) -> bool {
+        self == Self::Included
+    }
+}
+
+/// Rule by which a filter composed its queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompositionRule {
+    /// Pure epsilons add up.
+    PlainSum,
+    /// Queries of one kind, composed at nine tenths of delta.
+    OneKind,
+    /// Moments of queries of several kinds, at a tenth of delta.
+    SeveralKinds,
+}
+
+impl fmt::Display for CompositionRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PlainSum => "epsilons of single queries are added up, because that is the least here",
+            Self::OneKind => {
+                "queries of one kind are composed at nine tenths of delta, because a tenth is kept for queries of other \
+                 kinds, and a thousandth of all for samplers"
+            }
+            Self::SeveralKinds => {
+                "moments of queries of several kinds are added up at a tenth of delta, because the rest is kept for queries \
+                 of one kind, and a thousandth of all for samplers"
+            }
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! The queries of a ledger's charge, and `speed calibrate` for a ledger.
+
+use serde_json::json;
+use speed_accountant::{AccountError, Budget, PrivacyEvent, QueryBatch, Samplers, round_up};
+use speed_core::printable_path;
+use speed_ledger::{Fit, Ledger, Room};
+use speed_mechanism::{HonestRatio, Mechanism, MechanismError};
+
+use super::ledger::failure;
+use super::{flag, noise, ratio};
+use crate::bar::Waiting;
+use crate::commands::{Failure, print, print_json, usage};
+use crate::options::{CalibrateOptions, NoiseOptions};
+
+/// Everything about queries but their noise and their number. `ledger charge` and `calibrate` describe queries by it alike, so
+/// that the second finds what the first accepts.
+pub(super) struct Terms {
+    /// As it was asked for.
+    ratio: HonestRatio,
+    /// That of whole teachers.
+    tau: HonestRatio,
+    teachers: Option<usize>,
+    classes: Option<usize>,
+    threshold: Option<f64>,
+}
+
+impl Terms {
+    pub(super) fn new(
+        options: &NoiseOptions,
+        teachers: Option<usize>,
+        classes: Option<usize>,
+        threshold: Option<f64>,
+    ) -> Result<Self, Failure> {
+        if classes.is_some_and(|classes| classes < 2) {
+            return Err(flag("classes", &"expected at least 2"));
+        }
+        Ok(Self { ratio: options.honest_ratio, tau: ratio(options, teachers)?, teachers, classes, threshold })
+    }
+
+    /// Returns this number of queries with this noise; with their sampler, where teachers and classes say how often it draws.
+    pub(super) fn batch(&self, noise: Mechanism, queries: usize) -> Result<QueryBatch, AccountError> {
+        let mut event = PrivacyEvent::new(noise, self.tau);
+        if let Some(threshold) = self.threshold {
+            event = event.with_threshold(threshold)?;
+        }
+        if let (Some(teachers), Some(classes)) = (self.teachers, self.classes) {
+            let drawing = self.ratio.noisy_teachers(teachers)?;
+            event = event.with_sampler(teachers, drawing, queries.saturating_mul(classes))?;
+        }
+        Ok(QueryBatch::new(event, self.classes, queries))
+    }
+
+    /// Returns the options that describe these queries to `speed ledger charge`.
+    fn in_options(&self, batch: &QueryBatch) -> String {
+        let mechanism = batch.event.mechanism();
+        let mut text = format!("--queries {}", batch.queries);
+        if mechanism.kind() != speed_mechanism::MechanismKind::default() {
+            text += &format!(" --mechanism {}", mechanism.kind());
+        }
+        text += &format!(" --gamma {}", mechanism.scale());
+        if self.ratio != HonestRatio::ALL {
+            text += &format!(" --honest-ratio {}", self.ratio.get());
+        }
+        for (name, value) in [("teachers", self.teachers), ("classes", self.classes)] {
+            text += &value.map_or_else(String::new, |value| format!(" --{name} {value}"));
+        }
+        text + &self.threshold.map_or_else(String::new, |votes| format!(" --threshold {votes}"))
+    }
+}
+
+/// Names the option that made an event impossible.
+pub(super) fn refused(error: &AccountError) -> Failure {
+    let name = match error {
+        AccountError::Threshold { .. } => "threshold",
+        AccountError::Mechanism(MechanismError::Teachers { .. }) | AccountError::TotalVariation { .. } => "teachers",
+        AccountError::Mechanism(MechanismError::NoNoisyTeacher { .. }) => "honest-ratio",
+        AccountError::Mechanism(_) => "gamma",
+        _ => "queries",
+    };
+    flag(name, error)
+}
+
+/// Finds noise or a number of queries that a ledger accepts.
+pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
+    let kind = options.noise.mechanism;
+    if !kind.is_inverse() {
+        return Err(usage("mechanism", format!("a ledger charges Laplace noise only, found {kind}")));
+    }
+    let terms = Terms::new(&options.noise, options.teachers, options.classes, options.threshold)?;
+    let room = room(options)?;
+    let found = match options.queries {
+        Some(queries) => Waiting::during("calibrating", || room.noise(kind, |noise| terms.batch(noise, queries))),
+        None => {
+            let noise = noise(&options.noise)?;
+            Waiting::during("calibrating", || room.queries(|queries| terms.batch(noise, queries)))
+        }
+    };
+    let found = found.map_err(|error| match error {
+        AccountError::OverBudget { .. } | AccountError::Queries { .. } => {
+            let why = if options.queries.is_some() { "with the widest noise" } else { "with one query" };
+            flag(if options.budget { "budget" } else { "ledger" }, &format!("no room, {why}: {error}"))
+        }
+        error => refused(&error),
+    })?;
+    if options.json { print_json(&json(options, &found)) } else { print(&text(options, &terms, &found)) }
+}
+
+/// Returns the room in the ledger that the options name, or in a new one.
+fn room(options: &CalibrateOptions) -> Result<Room, Failure> {
+    if let Some(epsilon) = options.epsilon.filter(|epsilon| !(*epsilon > 0.0 && epsilon.is_finite())) {
+        return Err(flag("epsilon", &format!("found {epsilon:?}, expected a finite number above 0")));
+    }
+    let Some(file) = &options.ledger else {
+        let delta = options.delta.ok_or_else(|| usage("delta", "expected with --budget".into()))?;
+        return Ok(Room::of_new(Budget { epsilon: options.epsilon, delta }));
+    };
+    let ledger = Ledger::open(file).map_err(failure)?;
+    let own = ledger.statement().map_err(failure)?.budget;
+    let limit =
+        options.epsilon.map(|epsilon| Budget { epsilon: Some(epsilon), delta: options.delta.unwrap_or(own.delta) });
+    ledger.room(limit).map_err(failure)
+}
+
+fn json(options: &CalibrateOptions, found: &Fit) -> serde_json::Value {
+    let Fit { batch, budget, spent } = found;
+    json!({
+        "scale": batch.event.mechanism().scale(), "queries": batch.queries, "noise": batch.event.mechanism().kind(),
+        "tau": batch.event.tau(), "classes": batch.classes, "threshold": batch.event.threshold(),
+        "per_query_epsilon": batch.per_query_epsilon(), "ledger": options.ledger, "budget": budget,
+        "spent_epsilon": spent.epsilon, "samplers_included": spent.samplers.are_included(),
+    })
+}
+
+fn text(options: &CalibrateOptions, terms: &Terms, found: &Fit) -> String {
+    let Fit { batch, budget, spent } = found;
+    let file = options.ledger.as_deref().map_or_else(|| "FILE".to_owned(), printable_path);
+    let samplers = match spent.samplers {
+        Samplers::Included => "delta includes the samplers",
+        _ => {
+            "exact noise is assumed where a charge does not name --teachers and --classes, which say how far samplers are from it"
+        }
+    };
+    format!(
+        "{} queries with {} noise of gamma {}: {} accepts them, and {:.4} of its budget of {} at delta {:e} is spent then\n\
+         The rule: {}; {samplers}.\n\
+         speed ledger charge {file} {}\n",
+        batch.queries,
+        batch.event.mechanism().kind(),
+        batch.event.mechanism().scale(),
+        if options.ledger.is_some() { "the ledger" } else { "a new ledger" },
+        round_up(spent.epsilon, 4),
+        budget.epsilon.unwrap_or(f64::INFINITY),
+        budget.delta.get(),
+        spent.rule,
+        terms.in_options(batch)
+    )
+}

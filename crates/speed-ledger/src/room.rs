@@ -1,0 +1,150 @@
+//! Noise and numbers of queries that a budget allows, by the filter that will be asked when they are charged.
+
+use speed_accountant::composition::MAX_QUERIES;
+use speed_accountant::{AccountError, Budget, PrivacyFilter, QueryBatch, Spent};
+use speed_mechanism::{InverseScale, Mechanism, MechanismKind, NoiseShare};
+
+/// Decimal digits of a scale that is found.
+const DIGITS: i32 = 6;
+/// Scales closer than this, relative to each other, are not told apart.
+const CLOSE: f64 = 2e-6;
+/// Wider noise is composed by looser bounds, so epsilon jumps there.
+const LOOSER_BELOW: f64 = 0.01;
+
+/// The room in a ledger at one moment: its budget and a limit of the caller's, with all charges so far.
+///
+/// Nothing is charged, and a charge that another process makes meanwhile takes from the room.
+#[derive(Clone, Debug)]
+pub struct Room {
+    /// Each of them must allow a charge.
+    filters: Vec<PrivacyFilter>,
+    /// Scales of the noise of earlier charges: queries of the same kind are composed by a better rule.
+    scales: Vec<Mechanism>,
+}
+
+/// Queries that a budget allows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// The queries.
+    pub batch: QueryBatch,
+    /// The budget that they use the most of.
+    pub budget: Budget,
+    /// The part of it that is spent with them.
+    pub spent: Spent,
+}
+
+impl Room {
+    /// Returns the room in budgets of which nothing is spent.
+    #[must_use]
+    pub fn of_new(budget: Budget) -> Self {
+        Self::new(vec![PrivacyFilter::new(budget)], Vec::new())
+    }
+
+    pub(crate) fn new(filters: Vec<PrivacyFilter>, mut scales: Vec<Mechanism>) -> Self {
+        // The least noise first.
+        scales.sort_by(|a, b| b.scale().total_cmp(&a.scale()));
+        scales.dedup();
+        Self { filters, scales }
+    }
+
+    /// Checks that a charge of these queries would be accepted.
+    ///
+    /// # Errors
+    /// [`AccountError::OverBudget`] if it would not, [`AccountError::Queries`] for too many.
+    pub fn fit(&self, batch: QueryBatch) -> Result<Fit, AccountError> {
+        let mut most: Option<Fit> = None;
+        for filter in &self.filters {
+            let mut filter = filter.clone();
+            filter.try_compose(&[batch])?;
+            let fit = Fit { batch, budget: filter.budget(), spent: filter.spent() };
+            let part = |fit: &Fit| fit.spent.epsilon / fit.budget.epsilon.unwrap_or(f64::INFINITY);
+            if most.as_ref().is_none_or(|most| part(&fit) > part(most)) {
+                most = Some(fit);
+            }
+        }
+        most.ok_or(AccountError::NoQueries)
+    }
+
+    /// Finds the least Laplace noise with which a charge would be accepted, to six digits; `batch_of` makes the queries of a
+    /// noise.
+    ///
+    /// # Errors
+    /// Those of [`Self::fit`] for the widest noise that can be drawn, and those of `batch_of`.
+    pub fn noise<E: From<AccountError>>(
+        &self,
+        kind: MechanismKind,
+        batch_of: impl Fn(Mechanism) -> Result<QueryBatch, E>,
+    ) -> Result<Fit, E> {
+        let at = |scale: f64| -> Result<Result<Fit, AccountError>, E> {
+            let mechanism = kind.with_scale(scale).map_err(AccountError::from)?;
+            Ok(self.fit(batch_of(mechanism)?))
+        };
+        let widest = NoiseShare::MIN_SCALE.max(InverseScale::MIN);
+        let (mut low, mut high, mut best) = match at(LOOSER_BELOW)? {
+            Ok(fit) => (LOOSER_BELOW, InverseScale::MAX, fit),
+            Err(_) => (widest, LOOSER_BELOW, at(widest)??),
+        };
+        while high / low > 1.0 + CLOSE {
+            let middle = rounded_down((low.ln().midpoint(high.ln())).exp());
+            if middle <= low {
+                break;
+            }
+            match at(middle)? {
+                Ok(fit) => (low, best) = (middle, fit),
+                Err(_) => high = middle,
+            }
+        }
+        // Exactly the noise of an earlier charge may be allowed where noise next to it is not.
+        for mechanism in self.scales.iter().filter(|earlier| earlier.kind() == kind && earlier.scale() > low) {
+            if let Ok(fit) = at(mechanism.scale())? {
+                return Ok(fit);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Finds the largest number of queries whose charge would be accepted; `batch_of` makes a number of them.
+    ///
+    /// # Errors
+    /// Those of [`Self::fit`] for one query, and those of `batch_of`.
+    pub fn queries<E: From<AccountError>>(&self, batch_of: impl Fn(usize) -> Result<QueryBatch, E>) -> Result<Fit, E> {
+        let charged = self.filters.iter().map(PrivacyFilter::queries).max().unwrap_or(0);
+        let most = MAX_QUERIES.saturating_sub(charged);
+        let at = |queries: usize| -> Result<Result<Fit, AccountError>, E> { Ok(self.fit(batch_of(queries)?)) };
+        let mut best = at(1)??;
+        let (mut good, mut bad) = (1, most + 1);
+        let mut next = 2;
+        while bad - good > 1 {
+            match at(next)? {
+                Ok(fit) => (good, best) = (next, fit),
+                Err(_) => bad = next,
+            }
+            next = if bad > most { (2 * good).min(most) } else { good.midpoint(bad) };
+        }
+        Ok(best)
+    }
+}
+
+/// Rounds a scale down to a few digits: the decimal number that is printed is the one that was tried.
+fn rounded_down(scale: f64) -> f64 {
+    #[expect(clippy::cast_possible_truncation, reason = "from -5 to 6")]
+    let magnitude = scale.log10().floor() as i32;
+    let unit = 10f64.powi(DIGITS - 1 - magnitude);
+    // Division by a power of ten gives the double next to the decimal number; multiplication may not.
+    let down = (scale * unit).floor() / unit;
+    if down <= scale { down } else { scale }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_have_few_digits() {
+        for scale in [0.093_735_589_7, 0.01, 1.0, 123_456.789, 9.999_999_9e-4, 1e-3, 7.0e-4] {
+            let down = rounded_down(scale);
+            assert!(down <= scale && down > scale * (1.0 - 1e-5), "{scale}: {down}");
+            assert!(down.to_string().trim_start_matches("0.").trim_start_matches('0').len() <= 7, "{down}");
+        }
+    }
+}
