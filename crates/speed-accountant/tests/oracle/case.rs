@@ -86,8 +86,8 @@ impl fmt::Display for Case {
 }
 
 impl Case {
-    /// Asks for the claim at these votes.
-    pub(crate) fn accountant(&self) -> Result<Accountant, AccountError> {
+    /// Returns one query.
+    pub(crate) fn event(&self) -> Result<PrivacyEvent, AccountError> {
         let gamma = || InverseScale::new(self.gamma).expect("a scale");
         let sigma = || NoiseDeviation::new(self.gamma).expect("a deviation");
         let noise = match self.noise {
@@ -98,11 +98,12 @@ impl Case {
         };
         let tau = HonestRatio::new(self.noisy as f64 / self.teachers as f64).expect("a ratio");
         let event = PrivacyEvent::new(noise, tau);
-        let event = match self.threshold {
-            Some(threshold) => event.with_threshold(threshold as f64)?,
-            None => event,
-        };
-        Ok(Accountant::new(event, Delta::new(self.delta)?)
+        self.threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold as f64))
+    }
+
+    /// Asks for the claim at these votes.
+    pub(crate) fn accountant(&self) -> Result<Accountant, AccountError> {
+        Ok(Accountant::new(self.event()?, Delta::new(self.delta)?)
             .with_adversary(self.assume)
             .with_extent(self.extent)
             .with_relation(self.directions)
@@ -117,6 +118,10 @@ impl Case {
 
     pub(crate) fn queries(&self) -> usize {
         self.runs.iter().map(|(_, times)| times).sum()
+    }
+
+    pub(crate) fn classes(&self) -> usize {
+        self.runs.first().map_or(0, |(row, _)| row.len())
     }
 
     /// Says whether the claim ought to be tight.

@@ -3,9 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use speed_accountant::{Account, AccountError};
+use speed_accountant::{Account, AccountError, Delta, PrivacyFilter, QueryBatch};
 
 use crate::case::Case;
+use crate::excess::Excess;
 use crate::truth;
 
 /// Margin for rounding, relative and absolute.
@@ -18,14 +19,18 @@ pub(crate) struct Report {
     pub(crate) refused: Vec<String>,
     /// `(claim - truth) / truth` of each claim, if the truth is not next to nothing.
     pub(crate) margins: Vec<f64>,
-    /// Of a claim that ought to be tight.
-    pub(crate) excess: Option<f64>,
+    /// The claim at these votes.
+    pub(crate) excess: Option<Excess>,
     /// Time that the truth took, and the claims.
     pub(crate) truth_seconds: f64,
     pub(crate) seconds: f64,
 }
 
-/// Computes the truth and asks for the claim at these votes and for that of any votes.
+/// A claim, and how it came about.
+type Claim = (f64, String);
+
+/// Computes the truth and asks for the claim at these votes, for that of any votes between as many classes, and for that
+/// of a ledger.
 pub(crate) fn check(case: &Case) -> Report {
     let mut report = Report::default();
     let start = Instant::now();
@@ -36,13 +41,32 @@ pub(crate) fn check(case: &Case) -> Report {
         return report;
     }
     let rows = case.rows();
-    let with_votes = timed(&mut report, || case.accountant()?.account(&rows));
-    if let (Some(claim), true) = (judge(&mut report, case, "at these votes", least, with_votes), case.is_tight()) {
-        report.excess = (least > 1e-3).then_some(claim / least - 1.0);
-    }
-    let any_votes = timed(&mut report, || case.accountant()?.account_queries(case.queries()));
+    let in_words = |account: Account| (account.epsilon, format!("{:?}: {}", account.composition, account.claim));
+    let with_votes = timed(&mut report, || case.accountant()?.account(&rows).map(in_words));
+    let claim = judge(&mut report, case, "at these votes", least, with_votes);
+    report.excess = claim.map(|claim| Excess {
+        noise: case.noise,
+        bound: case.bound,
+        claim,
+        truth: least,
+        is_tight: case.is_tight(),
+    });
+    let any_votes = timed(&mut report, || {
+        case.accountant()?.with_classes(case.classes()).account_queries(case.queries()).map(in_words)
+    });
     judge(&mut report, case, "for any votes", least, any_votes);
+    if case.event().is_ok_and(|event| event.mechanism().gamma().is_some()) {
+        let ledger = timed(&mut report, || in_a_ledger(case));
+        judge(&mut report, case, "in a ledger", least, ledger);
+    }
     report
+}
+
+/// Returns the least budget that allows the queries, and its rule.
+fn in_a_ledger(case: &Case) -> Result<Claim, AccountError> {
+    let batch = QueryBatch::new(case.event()?, case.classes(), case.queries());
+    let spent = PrivacyFilter::least_budget(Delta::new(case.delta)?, &[batch])?;
+    Ok((spent.epsilon, format!("{:?}", spent.rule)))
 }
 
 /// The answer, or none if there was a panic.
@@ -58,9 +82,9 @@ fn judge(
     case: &Case,
     what: &str,
     least: f64,
-    answer: Option<Result<Account, AccountError>>,
+    answer: Option<Result<Claim, AccountError>>,
 ) -> Option<f64> {
-    let account = match answer {
+    let (claim, how) = match answer {
         None => {
             report.failures.push(format!("a panic {what}: {case}"));
             return None;
@@ -69,16 +93,13 @@ fn judge(
             report.refused.push(error_name(&error));
             return None;
         }
-        Some(Ok(account)) => account,
+        Some(Ok(claim)) => claim,
     };
-    let claim = account.epsilon;
     let enough = claim >= least * (1.0 - ROUNDING.0) - ROUNDING.1;
     if !(enough && claim.is_finite()) {
         report.failures.push(format!(
-            "claimed {claim:?} {what}, the truth is at least {least:?} ({:+.3e}): {case}\n    {:?}: {}",
-            claim / least - 1.0,
-            account.composition,
-            account.claim
+            "claimed {claim:?} {what}, the truth is at least {least:?} ({:+.3e}): {case}\n    {how}",
+            claim / least - 1.0
         ));
     }
     if least > 1e-9 {

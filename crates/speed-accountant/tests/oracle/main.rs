@@ -9,6 +9,7 @@ mod case;
 mod check;
 mod composition;
 mod draw;
+mod excess;
 mod fuzz;
 mod grid;
 mod noise;
@@ -16,6 +17,7 @@ mod random;
 mod self_test;
 mod summary;
 mod tails;
+mod threshold;
 mod truth;
 mod view;
 

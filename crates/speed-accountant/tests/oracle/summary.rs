@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use crate::case::Kind;
 use crate::check::Report;
+use crate::excess::Tally;
 
 /// More failures are only counted.
 const MAX_SHOWN: usize = 20;
@@ -23,8 +24,9 @@ pub(crate) struct Summary {
     refused: BTreeMap<(Kind, String), usize>,
     failed: BTreeMap<Kind, usize>,
     failures: Vec<String>,
+    /// Of claims that ought to be tight.
     excess: Vec<f64>,
-    largest_excess: Option<(f64, String)>,
+    tally: Tally,
     smallest_margin: Option<(f64, String)>,
     slow: usize,
     slowest: Vec<(f64, String)>,
@@ -43,7 +45,7 @@ impl Summary {
             failed: BTreeMap::new(),
             failures: Vec::new(),
             excess: Vec::new(),
-            largest_excess: None,
+            tally: Tally::default(),
             smallest_margin: None,
             slow: 0,
             slowest: Vec::new(),
@@ -74,11 +76,9 @@ impl Summary {
                 self.failures.push(failure);
             }
         }
-        self.excess.extend(report.excess);
-        if let Some(excess) =
-            report.excess.filter(|excess| self.largest_excess.as_ref().is_none_or(|(most, _)| excess > most))
-        {
-            self.largest_excess = Some((excess, what.clone()));
+        if let Some(excess) = report.excess {
+            self.excess.extend(excess.share().filter(|_| excess.is_tight));
+            self.tally.add(kind, excess, &what);
         }
         let margin = report.margins.into_iter().min_by(f64::total_cmp);
         let smaller = margin.filter(|margin| self.smallest_margin.as_ref().is_none_or(|(least, _)| margin < least));
@@ -133,14 +133,11 @@ impl Summary {
             text += &format!("{kind:?} refused with {error}: {times}\n");
         }
         let (median, number) = self.median_excess();
-        let (largest, where_largest) = self.largest_excess.clone().unwrap_or_default();
         text += &format!(
-            "two classes, dropout, exactly: {number} claims exceed the truth by a median of {:.4} %, at most {:.4} %: {where_largest}\n",
-            100.0 * median,
-            100.0 * largest
+            "two classes, dropout, exactly, tight formulas: {number} claims exceed the truth by a median of {:.4} %\n",
+            100.0 * median
         );
-        let share = |most: f64| self.excess.iter().filter(|excess| **excess > most).count();
-        text += &format!("  more than 1 %: {}, 10 %: {}, 100 %: {}\n", share(0.01), share(0.1), share(1.0));
+        text += &self.tally.text();
         if let Some((margin, what)) = &self.smallest_margin {
             text += &format!("smallest margin (claim - truth) / truth: {margin:.3e}, {what}\n");
         }

@@ -4,7 +4,7 @@ use crate::composition::log_factorial;
 use crate::noise::{Noise, log_complement};
 
 /// Noise of a class; for Gaussian and Skellam noise the field gamma is the standard deviation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NoiseKind {
     DiscreteLaplace,
     Laplace,

@@ -1,0 +1,122 @@
+//! By how much claims exceed the truth, by mechanism.
+
+use std::collections::BTreeMap;
+
+use speed_accountant::Bound;
+
+use crate::case::Kind;
+use crate::tails::NoiseKind;
+
+/// Shares by which a claim may exceed the truth, that are counted.
+const COUNTED: [f64; 3] = [0.01, 0.1, 1.0];
+/// Number of the worst cases that are shown of each mechanism.
+const WORST: usize = 3;
+/// The excess over a truth up to this epsilon is not counted.
+const NEXT_TO_NOTHING: f64 = 1e-3;
+
+/// A claim at given votes beside the truth.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Excess {
+    pub(crate) noise: NoiseKind,
+    pub(crate) bound: Bound,
+    pub(crate) claim: f64,
+    pub(crate) truth: f64,
+    /// True of a claim that ought to be tight.
+    pub(crate) is_tight: bool,
+}
+
+impl Excess {
+    /// Returns `(claim - truth) / truth`, unless the truth is next to nothing.
+    pub(crate) fn share(&self) -> Option<f64> {
+        (self.truth > NEXT_TO_NOTHING).then_some(self.claim / self.truth - 1.0)
+    }
+
+    /// Returns the claims that it is counted with.
+    fn mechanism(&self) -> String {
+        format!("{:?}, formulas {}", self.noise, self.bound)
+    }
+}
+
+/// Counts of claims.
+#[derive(Default)]
+pub(crate) struct Tally {
+    by_kind: BTreeMap<(String, Kind), Vec<f64>>,
+    /// Claims and their cases, the worst first.
+    worst: BTreeMap<String, Vec<(f64, Excess, String)>>,
+    next_to_nothing: usize,
+}
+
+impl Tally {
+    /// Adds the claim of a case.
+    pub(crate) fn add(&mut self, kind: Kind, excess: Excess, what: &str) {
+        let Some(share) = excess.share() else {
+            self.next_to_nothing += 1;
+            return;
+        };
+        self.by_kind.entry((excess.mechanism(), kind)).or_default().push(share);
+        let worst = self.worst.entry(excess.mechanism()).or_default();
+        if worst.len() < WORST || worst.iter().any(|(least, ..)| share > *least) {
+            worst.push((share, excess, what.to_owned()));
+            worst.sort_by(|a, b| b.0.total_cmp(&a.0));
+            worst.truncate(WORST);
+        }
+    }
+
+    /// Returns a line for each mechanism, one for each of its kinds of cases, and its worst cases.
+    pub(crate) fn text(&self) -> String {
+        let mut text =
+            "claims at given votes beside the truth; a truth of up-to, collusion and grid cases is itself a lower \
+                        bound\n"
+                .to_owned();
+        for (mechanism, worst) in &self.worst {
+            let of_it = || self.by_kind.iter().filter(|((of, _), _)| of == mechanism);
+            let all = of_it().flat_map(|(_, shares)| shares).copied().collect();
+            text += &format!("{mechanism}: {}\n", counts(all));
+            for ((_, kind), shares) in of_it() {
+                text += &format!("  {kind:?}: {}\n", counts(shares.clone()));
+            }
+            text += "  the worst:\n";
+            for (share, Excess { claim, truth, .. }, what) in worst {
+                text += &format!("  {:.4} %, claimed {claim:?}, true {truth:?}: {what}\n", 100.0 * share);
+            }
+        }
+        text + &format!("  truths of at most {NEXT_TO_NOTHING}, left out: {}\n", self.next_to_nothing)
+    }
+}
+
+fn counts(mut shares: Vec<f64>) -> String {
+    shares.sort_by(f64::total_cmp);
+    let median = shares.get(shares.len() / 2).copied().unwrap_or_default();
+    let [one, ten, hundred] = COUNTED.map(|most| shares.iter().filter(|share| **share > most).count());
+    format!(
+        "{} claims, median excess {:.4} %; more than 1 %: {one}, 10 %: {ten}, 100 %: {hundred}",
+        shares.len(),
+        100.0 * median
+    )
+}
+
+#[test]
+fn claims_are_counted_by_mechanism_and_the_worst_are_named() {
+    let excess = |noise, claim, truth| Excess { noise, bound: Bound::Tight, claim, truth, is_tight: false };
+    let mut tally = Tally::default();
+    let shares = [(NoiseKind::Laplace, [1.005, 1.05, 1.5, 2.5]), (NoiseKind::Skellam, [1.0, 1.02, 3.0, 4.0])];
+    for (noise, claims) in shares {
+        for (number, claim) in claims.into_iter().enumerate() {
+            let what = format!("SPEED_AUDIT_SEED=7 SPEED_AUDIT_CASE={number}: {noise:?}");
+            tally.add(Kind::OtherNoise, excess(noise, claim, 1.0), &what);
+        }
+    }
+    tally.add(Kind::Fixed, excess(NoiseKind::Laplace, 1.0, 1e-9), "tiny");
+    let text = tally.text();
+    for line in [
+        "Laplace, formulas tight: 4 claims, median excess 50.0000 %; more than 1 %: 3, 10 %: 2, 100 %: 1\n",
+        "Skellam, formulas tight: 4 claims, median excess 200.0000 %; more than 1 %: 3, 10 %: 2, 100 %: 2\n",
+        "  150.0000 %, claimed 2.5, true 1.0: SPEED_AUDIT_SEED=7 SPEED_AUDIT_CASE=3: Laplace\n",
+        "  300.0000 %, claimed 4.0, true 1.0: SPEED_AUDIT_SEED=7 SPEED_AUDIT_CASE=3: Skellam\n",
+        "left out: 1\n",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in {text}");
+    }
+    assert!(!text.contains("SPEED_AUDIT_CASE=0") && !text.contains("tiny"), "{text}");
+    assert_eq!(text.matches("SPEED_AUDIT_CASE").count(), 6);
+}
