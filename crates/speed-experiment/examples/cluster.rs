@@ -1,11 +1,12 @@
-//! Sums up trained teachers, and predicts what experiments take on clusters of 10, 100 and 1000 cores, from measured units of work; the
-//! arithmetic is checked by simulations of the schedule.
+//! Summarises trained teachers, and predicts the time of experiments on clusters of 10, 100 and 1000 cores from
+//! measured units of work. Simulations of the schedule check the arithmetic.
 //!
 //! TEACHERS is written by `scripts/reference-teachers`. COSTS has a line for every step of an experiment, in order:
-//! `experiment,step,units,shards,core_seconds,overhead,spreads,measured`. The core-seconds are of a unit, by default the mean of those TEACHERS
-//! that were trained on MACHINE; the overhead is that of a shard beside its units. Units of steps with `spreads` spread about their mean as
-//! those teachers did, each by itself. Cores are alike and free from the beginning, and a step begins when the one before has ended: waiting
-//! in the queue, shared memory and disks, and slow nodes are not in it.
+//! `experiment,step,units,shards,core_seconds,overhead,spreads,measured`. The core-seconds are for one unit, by default
+//! the mean over the TEACHERS trained on MACHINE; the overhead is the core-seconds of a shard besides its units. Units
+//! of steps with `spreads` vary independently about their mean as these teachers did. All cores are equal and free from
+//! the beginning, and a step begins when the previous one has ended. Queue times, contention for memory and disks, and
+//! slow nodes are not included.
 //!
 //! ```console
 //! $ cargo run --release -p speed-experiment --example cluster -- costs.csv teachers.csv 2
@@ -24,22 +25,22 @@ use statrs::statistics::Statistics;
 
 const CORES: [usize; 3] = [10, 100, 1000];
 const SIMULATIONS: usize = 1000;
-/// Of simulations, on either side of the range that is printed.
+/// Number of simulations on either side of the printed range.
 const TAIL: usize = SIMULATIONS / 40;
 const HOUR: f64 = 3600.0;
 /// The probability at the upper end of an interval of 95 %.
 const UPPER: f64 = 0.975;
-/// Seconds, to which simulated times are rounded shard by shard.
+/// Largest rounding error of simulated times, in seconds.
 const ROUNDING: f64 = 1.0;
 
 /// A trained teacher.
 #[derive(Clone, Debug, Deserialize)]
 struct Teacher {
-    /// On MNIST's test images.
+    /// Accuracy on MNIST's test images.
     test_accuracy: f64,
-    /// On its own images.
+    /// Accuracy on its own images.
     own_accuracy: f64,
-    /// None of one whose training went on after an interruption of the script.
+    /// `None` if the training resumed after an interruption of the script.
     core_seconds: Option<f64>,
     /// The number of the machine.
     machine: u32,
@@ -52,9 +53,9 @@ struct Step {
     step: String,
     units: usize,
     shards: usize,
-    /// Of a unit; none where it is a teacher.
+    /// Core-seconds of a unit; `None` if the unit is a teacher.
     core_seconds: Option<f64>,
-    /// Core-seconds of a shard beside its units.
+    /// Core-seconds of a shard besides its units.
     overhead: f64,
     /// Whether units take unequal times.
     spreads: bool,
@@ -73,7 +74,7 @@ impl Step {
         (1..=self.units).contains(&self.shards) && are_times
     }
 
-    /// Core-seconds of a unit.
+    /// Returns the core-seconds of a unit.
     fn unit(&self) -> f64 {
         self.core_seconds.unwrap_or(f64::NAN)
     }
@@ -82,15 +83,16 @@ impl Step {
         self.shards as f64 * self.overhead + self.units as f64 * self.unit()
     }
 
-    /// Seconds on `cores`, of equal units at most: as many rounds of the longest shard as it takes.
+    /// Returns an upper bound of the seconds on `cores` for equal units: the number of rounds times the longest shard.
     fn predicted(&self, cores: usize) -> f64 {
         let longest = self.overhead + self.units.div_ceil(self.shards) as f64 * self.unit();
         self.shards.div_ceil(cores) as f64 * longest
     }
 
-    /// Seconds on `cores`, each taking the next shard when it is free; a unit takes `spread` times what it takes in the mean.
+    /// Returns the seconds on `cores`, each of which takes the next shard when it is free; a unit takes `spread` times
+    /// its mean time.
     fn simulated(&self, cores: usize, mut spread: impl FnMut() -> f64) -> f64 {
-        // Milliseconds: times have an order then.
+        // Times are integer milliseconds, because they need an order.
         let mut free: BinaryHeap<Reverse<u64>> = (0..cores).map(|_| Reverse(0)).collect();
         let mut end = 0;
         for shard in 0..self.shards {
@@ -104,7 +106,8 @@ impl Step {
         end as f64 / 1000.0
     }
 
-    /// Returns whether a simulation of equal units and the prediction agree: exactly where all shards have as many units.
+    /// Returns whether a simulation with equal units agrees with the prediction: exactly if all shards have equally
+    /// many units, else as a bound.
     fn is_consistent(&self, cores: usize) -> bool {
         let (simulated, predicted) = (self.simulated(cores, || 1.0), self.predicted(cores));
         let is_equal = (simulated - predicted).abs() <= ROUNDING;
@@ -185,7 +188,7 @@ fn print_costs(steps: &[Step]) {
 /// Prints the hours of every experiment on clusters.
 ///
 /// # Errors
-/// If a prediction is not that of a simulation with equal units.
+/// If a prediction does not agree with a simulation with equal units.
 fn print_clusters(steps: &[Step], spread: &[f64]) -> Result<(), Box<dyn Error>> {
     println!(
         "\n| experiment | cores | core-hours | hours, predicted | simulated: mean (95 % of {SIMULATIONS}) | busy |"

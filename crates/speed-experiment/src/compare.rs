@@ -1,4 +1,5 @@
-//! Finished runs side by side, and beside the paper: what differs in their settings, and by how much their figures do.
+//! Comparison of finished runs with each other and with the paper: the settings that differ, and the differences of
+//! their figures.
 
 mod claims;
 mod figures;
@@ -21,13 +22,13 @@ use crate::store::RunNoise;
 /// The name of the paper's column.
 const PAPER: &str = "paper";
 
-/// A run that is compared, or the paper.
+/// A compared run, or the paper.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ComparedRun {
     /// Its column: `A`, `B`, ..., or `paper`.
     pub label: String,
-    /// The run's folder, as it was given; none of the paper.
+    /// The run's folder as given; `None` for the paper.
     pub folder: Option<String>,
     /// Experiment name.
     pub experiment: Option<String>,
@@ -39,7 +40,8 @@ pub struct ComparedRun {
     pub noise: Option<RunNoise>,
 }
 
-/// Runs side by side. Lists of values and of differences have an entry for each of `runs`; differences are from the first of them.
+/// A comparison of runs. Lists of values and of differences have an entry for each of `runs`; differences are relative
+/// to the first run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Comparison {
@@ -47,15 +49,15 @@ pub struct Comparison {
     pub runs: Vec<ComparedRun>,
     /// The settings, versions and machines that differ.
     pub settings: Vec<SettingDifference>,
-    /// Figures of whole runs.
+    /// Figures of runs as opposed to rows.
     pub run_figures: Vec<FigureComparison>,
     /// The rows, by name.
     pub rows: Vec<RowComparison>,
-    /// What a reader must know of single figures.
+    /// Notes on single figures.
     pub notes: Vec<String>,
 }
 
-/// What stands in a column.
+/// The content of a column.
 #[derive(Clone, Copy)]
 enum Side<'a> {
     Run(&'a Report),
@@ -63,7 +65,8 @@ enum Side<'a> {
 }
 
 impl Comparison {
-    /// Compares finished runs, each with the name of its folder, and `with_paper` the paper's figures that their configs carry.
+    /// Compares finished runs, each with the name of its folder; `with_paper` adds the paper's figures from their
+    /// configs.
     #[must_use]
     pub fn new(runs: &[(String, Report)], with_paper: bool) -> Self {
         let reports: Vec<&Report> = runs.iter().map(|(_, report)| report).collect();
@@ -94,7 +97,7 @@ impl Comparison {
     }
 }
 
-/// Returns the name of a run's column: letters, and numbers behind the last one.
+/// Returns the name of a run's column: a letter, or a number after the last letter.
 fn label(index: usize) -> String {
     u8::try_from(index)
         .ok()
@@ -102,7 +105,7 @@ fn label(index: usize) -> String {
         .map_or_else(|| format!("run {}", index + 1), |index| char::from(b'A' + index).to_string())
 }
 
-/// Says which times leave out earlier attempts.
+/// Notes which times do not include earlier attempts.
 fn resumed<'a>(reports: &'a [&Report], labels: &'a [String]) -> impl Iterator<Item = String> {
     reports.iter().zip(labels).filter_map(|(report, label)| {
         let is_resumed = report.stage_times.iter().any(|stage| stage.resumed_units > 0);

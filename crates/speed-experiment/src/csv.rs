@@ -1,8 +1,8 @@
-//! Comma-separated values as in RFC 4180, with a head line, each line ended by a line feed.
+//! Comma-separated values as in RFC 4180, with a header line; each line ends with a line feed.
 
 use csv::{ReaderBuilder, Writer};
 
-/// Writes a table, of lines that may differ in length.
+/// Writes a table whose lines may differ in length.
 pub(crate) fn write<H, R, C>(head: H, rows: R) -> String
 where
     H: IntoIterator<Item: AsRef<str>>,
@@ -23,7 +23,7 @@ fn line(writer: &mut Writer<Vec<u8>>, cells: impl IntoIterator<Item: AsRef<str>>
     writer.write_record(None::<&[u8]>).expect("memory takes every byte");
 }
 
-/// Reads the lines of a table, its head first; lines may differ in length.
+/// Reads the lines of a table, header first; lines may differ in length.
 pub(crate) fn read(text: &str) -> Vec<Vec<String>> {
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
     let lines = reader.records().filter_map(Result::ok);
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn lines_are_those_of_published_files() {
-        // What the runs in results/ hold: quotes only where they are needed, empty cells bare, a lone empty cell in quotes.
+        // As in the runs in results/: quotes only where needed, empty cells bare, a lone empty cell in quotes.
         assert_eq!(write(["a", "b"], [["1", ""], ["", ""]]), "a,b\n1,\n,\n");
         assert_eq!(write(["a"], [vec![""], vec!["1", "2"]]), "a\n\"\"\n1,2\n");
         assert_eq!(write(["a b", "c'd"], [["0.5 ± 0.1", "#1"]]), "a b,c'd\n0.5 ± 0.1,#1\n");

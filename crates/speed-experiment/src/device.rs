@@ -12,7 +12,7 @@ pub(crate) struct Device {
     pub(crate) burn: BurnDevice,
     /// Its name for people.
     pub(crate) name: String,
-    /// Its name in fingerprints; none for the processor.
+    /// Its name in fingerprints; `None` for the processor.
     pub(crate) fingerprint: Option<&'static str>,
 }
 

@@ -1,6 +1,7 @@
 //! The machine and the versions behind a result.
 //!
-//! Two fields of files under `/proc`, read here: a library that knows every system (`sysinfo`) would be a large one for that.
+//! It reads two fields of files under `/proc` itself, because a library for every system (`sysinfo`) would be large for
+//! this purpose.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,20 +16,20 @@ pub struct Environment {
     pub tfhe: String,
     /// Operating system and architecture.
     pub system: String,
-    /// Processor model, where the system tells it.
+    /// Processor model, if the system reports it.
     pub processor: String,
     /// Logical processors that this process may use.
     pub processors: usize,
-    /// The unit that multiplies the students' and small teachers' matrices; decides about their last bits.
+    /// The unit that multiplies the students' and small teachers' matrices, which determines their last bits.
     #[serde(default)]
     pub products: String,
-    /// The kind of machine, as far as the bits of trainings tell: equal on two machines, both give the same ones.
+    /// The kind of machine with respect to the bits of trainings: machines of the same kind give the same bits.
     #[serde(default)]
     pub arithmetic: String,
-    /// The device that computed the trainings that `device` in the config sends to a device.
+    /// The device of the trainings for which `device` in the config is used.
     #[serde(default)]
     pub device: String,
-    /// Memory in GiB, where the system tells it.
+    /// Memory in GiB, if the system reports it.
     pub memory_gib: Option<f64>,
 }
 
@@ -53,7 +54,7 @@ impl Environment {
     }
 }
 
-/// The versions that the workspace pins; a test holds them against its lock file.
+/// The versions that the workspace pins; a test compares them with its lock file.
 const BURN: &str = "0.22.1";
 const TFHE: &str = "1.8.2";
 
@@ -69,7 +70,7 @@ mod tests {
 
     #[test]
     fn versions_are_those_of_the_lock_file() {
-        // A package of this crate alone has another lock file.
+        // A package of only this crate has another lock file.
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
         let Ok(lock) = std::fs::read_to_string(path) else { return };
         for (package, version) in [("burn", BURN), ("tfhe", TFHE)] {

@@ -1,4 +1,4 @@
-//! The progress of long work, as its caller hears of it.
+//! The progress of long work, as reported to the caller.
 
 mod recorder;
 mod view;
@@ -8,46 +8,46 @@ pub use view::{PartView, RunView, StageStatus, StageView, Work};
 
 /// Receives the progress of a run. All methods may be called from several threads.
 pub trait Progress: Sync {
-    /// Hears the stages of a run in their order, before the first of them.
+    /// Receives the names of a run's stages in their order, before the first one starts.
     fn planned(&self, _stages: &[String]) {}
-    /// Hears that a stage is next: it is looked for, prepared and worked on.
+    /// Receives the stage that is next: it is looked up, prepared and worked on.
     fn started(&self, _stage: &str) {}
-    /// Hears that a stage is done; `found` where it was done already.
+    /// Receives a finished stage; `found` if it was done before.
     fn finished(&self, _stage: &str, _found: bool) {}
-    /// Hears that work of `units` equal parts begins; `done` of them are there from an earlier attempt.
+    /// Receives the beginning of work of `units` equal parts, of which `done` exist from an earlier attempt.
     fn begin(&self, work: &str, unit: &str, units: u64, done: u64);
-    /// Hears of one of the things that are worked on side by side.
+    /// Receives the state of one of several concurrent parts of the work.
     fn part(&self, _part: &Part<'_>) {}
-    /// Hears that further units are there from an earlier attempt.
+    /// Receives the number of further units from an earlier attempt.
     fn found(&self, units: u64) {
         self.advance(units, "");
     }
-    /// Hears that units are finished; `note` says something about the last one.
+    /// Receives the number of newly finished units; `note` describes the last one.
     fn advance(&self, units: u64, note: &str);
-    /// Hears that the work ends.
+    /// Receives the end of the work.
     fn end(&self, summary: &str);
-    /// Hears a line that is worth reading even where no bar is drawn.
+    /// Receives a line that is worth reading even if no bar is drawn.
     fn note(&self, line: &str);
 }
 
-/// One of several things that are worked on side by side, students for example.
+/// One of several concurrent parts of the work, for example a student.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
     /// The word for one of them.
     pub name: &'a str,
     /// Its number among them, from 1.
     pub number: usize,
-    /// How many they are.
+    /// The number of parts.
     pub of: usize,
     /// The word for a unit of its work.
     pub unit: &'a str,
-    /// Units that are done.
+    /// Finished units.
     pub done: u64,
-    /// Units in all.
+    /// All units.
     pub total: u64,
 }
 
-/// A receiver that drops everything.
+/// A receiver that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

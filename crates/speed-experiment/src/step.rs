@@ -1,4 +1,4 @@
-//! The steps into which an experiment divides for machines that share its work: each a job, or an array of jobs.
+//! The steps of an experiment for several machines; each step is a job or an array of jobs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::runner::{folder_of, open_shards};
 use crate::stages::{STUDENT, StageNames};
 use crate::store::{RunStore, ShardMark, SweepStore, report_path};
 
-/// Seconds of a shard of encrypted queries beside them: its keys, and the reading of votes.
+/// Seconds of a shard of encrypted queries besides the queries: for its keys, and for reading votes.
 const KEYS: f64 = 10.0;
 
 /// A step of an experiment.
@@ -21,20 +21,20 @@ pub enum Step {
     Data,
     /// The teachers' training, by shards.
     Teachers,
-    /// Their votes, and the queries.
+    /// The teachers' votes, and the queries.
     Votes,
     /// The queries on ciphertexts, by shards.
     Aggregate,
-    /// The labels of all rows, and whatever comes before them and is not done.
+    /// The labels of all rows, and everything before them that is not done.
     Labels,
     /// The students' training, by shards.
     Students,
-    /// The tables, and whatever is not done.
+    /// The tables, and everything that is not done.
     Report,
 }
 
 impl Step {
-    /// Returns its name, which is that of its script.
+    /// Returns its name, which is also the name of its script.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Step {
         }
     }
 
-    /// Returns what `speed run --stage` calls it; none for the last one, which is a whole run.
+    /// Returns its name in `speed run --stage`; `None` for the last step, which is a complete run.
     #[must_use]
     pub fn stage(self) -> Option<&'static str> {
         match self {
@@ -61,7 +61,7 @@ impl Step {
         }
     }
 
-    /// Returns whether it divides into shards.
+    /// Returns whether it is divided into shards.
     #[must_use]
     pub fn is_divided(self) -> bool {
         matches!(self, Self::Teachers | Self::Aggregate | Self::Students)
@@ -78,13 +78,13 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// The work of one run.
+    /// Creates the work of one run.
     #[must_use]
     pub fn of_run(config: &'a Config, results: &'a Path) -> Self {
         Self { configs: vec![config], folder: RunStore::folder_of(results, config), is_sweep: false, results }
     }
 
-    /// The work of a sweep's runs.
+    /// Creates the work of a sweep's runs.
     #[must_use]
     pub fn of_sweep(sweep: &'a Sweep, results: &'a Path) -> Self {
         let configs: Vec<&Config> = sweep.settings.iter().map(|setting| &setting.config).collect();
@@ -92,7 +92,7 @@ impl<'a> Work<'a> {
         Self { configs, folder, is_sweep: true, results }
     }
 
-    /// The work of a sweep in `folder`, by the configs of its runs.
+    /// Creates the work of a sweep in `folder` from the configs of its runs.
     #[must_use]
     pub fn of_sweep_folder(folder: PathBuf, configs: &'a [Config], results: &'a Path) -> Self {
         Self { configs: configs.iter().collect(), folder, is_sweep: true, results }
@@ -113,7 +113,7 @@ impl<'a> Work<'a> {
     /// Returns the steps in their order.
     ///
     /// # Errors
-    /// If settings of a sweep differ in them.
+    /// If settings of a sweep differ in their steps.
     pub fn steps(&self) -> Result<Vec<Step>, ConfigError> {
         let has = |what: &str, has: fn(&Config) -> bool| {
             let with = self.configs.iter().filter(|config| has(config)).count();
@@ -129,7 +129,7 @@ impl<'a> Work<'a> {
         let all = [
             (Step::Data, teachers),
             (Step::Teachers, teachers),
-            // Without queries that divide they are made together with the labels.
+            // Without encrypted queries, the votes are computed together with the labels.
             (Step::Votes, encrypted),
             (Step::Aggregate, encrypted),
             (Step::Labels, students),
@@ -139,7 +139,7 @@ impl<'a> Work<'a> {
         Ok(all.into_iter().filter(|(_, has)| *has).map(|(step, _)| step).collect())
     }
 
-    /// Returns how many units a step has at most; 1 of one that does not divide.
+    /// Returns the largest number of units of a step; 1 for a step that is not divided.
     #[must_use]
     pub fn units(&self, step: Step) -> usize {
         let sum = |units: fn(&Config) -> usize| self.configs.iter().map(|config| units(config)).sum();
@@ -151,8 +151,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Returns whether a step is done, as far as the records of the runs' stages say: of students only the report does. A step whose
-    /// units are made from what earlier stages left before they were done anew is not.
+    /// Returns whether a step is done according to the records of the runs' stages; for students, according to the
+    /// report only. A step is not done if its units are from outputs of earlier stages that were since done again.
     #[must_use]
     pub fn is_done(&self, step: Step) -> bool {
         let is_reported = if self.is_sweep {
@@ -179,10 +179,10 @@ impl<'a> Work<'a> {
         (is_reported || self.configs.iter().all(is_finished)) && !self.runs().iter().any(is_outdated)
     }
 
-    /// Returns the numbers, from 1, of those of `of` shards of a step that are not done.
+    /// Returns the numbers, from 1, of the shards of a step that are not done, out of `of` shards.
     ///
     /// # Errors
-    /// If the step does not divide.
+    /// If the step is not divided.
     pub fn open_shards(&self, step: Step, of: usize) -> Result<Vec<usize>, ConfigError> {
         if self.is_done(step) {
             return Ok(Vec::new());
@@ -190,8 +190,8 @@ impl<'a> Work<'a> {
         open_shards(&self.folder, &self.runs(), step.stage().unwrap_or_default(), of)
     }
 
-    /// Returns the seconds of the longest of `of` shards of a step on `cpus` processors, by `cost`, which is the first run's; none where it is not
-    /// known.
+    /// Returns the seconds of the longest of `of` shards of a step on `cpus` processors, estimated by `cost`, which is
+    /// the cost of the first run; `None` if unknown.
     #[must_use]
     pub fn seconds(&self, step: Step, of: usize, cpus: u16, cost: &Cost) -> Option<f64> {
         let kind = match step {
@@ -208,12 +208,12 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Returns the seconds of a shard of `units`, each of `unit` core-seconds.
+/// Returns the seconds of a shard of `units` units of `unit` core-seconds each.
 fn longest_shard(step: Step, units: usize, unit: f64, cpus: u16) -> f64 {
     let cpus = usize::from(cpus.max(1));
     let evenly = unit * units as f64 / cpus as f64;
     match step {
-        // A training has one thread: processors do several side by side, and one no sooner.
+        // A training uses one thread, so more processors run more trainings, but do not speed up a single one.
         Step::Teachers | Step::Students => unit * units.div_ceil(cpus) as f64,
         Step::Aggregate => KEYS + evenly,
         Step::Data | Step::Votes | Step::Labels | Step::Report => evenly,

@@ -1,23 +1,23 @@
-//! What two epsilons claim, where that is not the same.
+//! Differences between the claims of two epsilons.
 
 use serde::Serialize;
 use serde_json::Value;
 use speed_accountant::Account;
 
-/// Fields of a claim without which an epsilon means something else: no difference is formed where one differs.
+/// Fields of a claim that determine the meaning of epsilon: no difference is computed if one of them differs.
 const MEANING: [&str; 6] = ["delta", "assume", "extent", "directions", "bound", "publishable"];
-/// Fields that a reader must know beside the difference.
+/// Fields that are shown with the difference.
 const SETTING: [&str; 6] = ["tau", "noise", "gamma", "sigma", "threshold", "queries"];
 
-/// A field of a claim that is not the same in all runs.
+/// A field of a claim that differs between runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ClaimDifference {
     /// The field, as in reports.
     pub field: &'static str,
-    /// Its values; none where a run has no such claim.
+    /// Its value in each run; `None` if the run has no such claim.
     pub values: Vec<Option<Value>>,
-    /// Whether it changes what epsilon means, so that no difference is formed.
+    /// Whether it changes the meaning of epsilon, so that no difference is computed.
     pub changes_meaning: bool,
 }
 

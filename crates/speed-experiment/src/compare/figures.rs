@@ -9,7 +9,7 @@ use super::spread::{Difference, WithoutSpread};
 use crate::config::{AggregationKind, PaperFigures};
 use crate::report::{Report, ReportRow, mean_and_deviation};
 
-/// A figure of a row or of a whole run, in the order of the report's columns.
+/// A figure of a row or of a run, in the order of the report's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -35,15 +35,15 @@ pub enum Figure {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Measure {
-    /// The value, of students their mean.
+    /// The value; for students, their mean.
     pub value: f64,
     /// Sample standard deviation of the students.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviation: Option<f64>,
-    /// Number of students; the paper's is not in a config.
+    /// Number of students; a config does not have the paper's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub students: Option<usize>,
-    /// Number of queries that the value counts some of.
+    /// Number of queries, if the value is a count of queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<usize>,
 }
@@ -54,9 +54,10 @@ pub struct Measure {
 pub struct FigureComparison {
     /// The figure.
     pub figure: Figure,
-    /// Its value in each run; none where a run has none.
+    /// Its value in each run, if the run has one.
     pub values: Vec<Option<Measure>>,
-    /// The difference of each from the first run's; none of the first itself, where either is missing, and where an epsilon claims something else.
+    /// The difference of each value from the first run's. `None` for the first run itself, if either value is missing,
+    /// and if an epsilon has a claim with another meaning.
     pub differences: Vec<Option<Difference>>,
     /// The fields in which claims differ.
     pub claims: Vec<ClaimDifference>,
@@ -72,7 +73,7 @@ impl Measure {
     }
 }
 
-/// A row as it stands in a column.
+/// A row in one column.
 #[derive(Clone, Copy)]
 pub(super) enum SideRow<'a> {
     Run(&'a ReportRow),
@@ -95,7 +96,7 @@ impl Figure {
     ];
     const OF_RUNS: [Self; 3] = [Self::TeachersPercent, Self::PluralityPercent, Self::StagesSeconds];
 
-    /// Returns the figure's name, that of the report's column where there is one.
+    /// Returns the figure's name, which is the name of the report's column if there is one.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -127,7 +128,7 @@ impl Figure {
         )
     }
 
-    /// Returns the claim that an epsilon of a run has.
+    /// Returns the claim of an epsilon of a run.
     fn account(self, row: &ReportRow) -> Option<&Account> {
         match self {
             Self::EpsilonDataDependent => row.data_dependent.as_ref(),
@@ -177,13 +178,14 @@ impl Figure {
         }
     }
 
-    /// Returns the difference of the figure in `second` from that in `first`; none where one has none, or is an epsilon of other votes.
+    /// Returns the difference of the figure in `second` from the figure in `first`. `None` if one of them has no value,
+    /// or is an epsilon of other votes.
     fn difference(self, first: SideRow<'_>, second: SideRow<'_>) -> Option<Difference> {
         let (a, b) = (self.of(first)?, self.of(second)?);
         let (SideRow::Run(first), SideRow::Run(second)) = (first, second) else {
             return match self {
                 Self::StudentPercent => Some(Difference::without_spread(b.value - a.value, WithoutSpread::Paper)),
-                // The paper's epsilons are those of other votes.
+                // The paper's epsilons are for other votes.
                 _ if self.is_epsilon() => None,
                 _ => Some(Difference::plain(b.value - a.value)),
             };
@@ -213,7 +215,7 @@ fn accuracies(row: &ReportRow) -> Vec<f64> {
     row.students.iter().map(|student| 100.0 * student.accuracy).collect()
 }
 
-/// Compares the figures that two or more columns have of a row.
+/// Compares the figures of a row that two or more columns have.
 pub(super) fn of_row(row: &[Option<SideRow<'_>>]) -> Vec<FigureComparison> {
     let compare = |figure: Figure| {
         let values: Vec<Option<Measure>> = row.iter().map(|row| row.and_then(|row| figure.of(row))).collect();
@@ -235,7 +237,7 @@ pub(super) fn of_row(row: &[Option<SideRow<'_>>]) -> Vec<FigureComparison> {
     Figure::OF_ROWS.into_iter().map(compare).filter(FigureComparison::is_shared).collect()
 }
 
-/// Compares the figures of whole runs.
+/// Compares the figures of runs.
 pub(super) fn of_runs(sides: &[Side<'_>]) -> Vec<FigureComparison> {
     let compare = |figure: Figure| {
         let of = |side: &Side<'_>| match side {
@@ -254,7 +256,7 @@ pub(super) fn of_runs(sides: &[Side<'_>]) -> Vec<FigureComparison> {
 }
 
 impl FigureComparison {
-    /// Returns whether two columns or more have the figure.
+    /// Returns whether at least two columns have the figure.
     fn is_shared(&self) -> bool {
         self.values.iter().flatten().count() > 1
     }

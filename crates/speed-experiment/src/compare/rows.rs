@@ -16,16 +16,16 @@ use crate::report::{Report, ReportRow};
 pub struct RowComparison {
     /// Its name.
     pub name: String,
-    /// The columns that have no such row.
+    /// The columns without this row.
     pub missing_in: Vec<String>,
-    /// The figures that two columns or more have.
+    /// The figures that at least two columns have.
     pub figures: Vec<FigureComparison>,
 }
 
-/// The rows of a report by name; of two with one name the first counts.
+/// The rows of a report by name; if two have the same name, the first one counts.
 type ByName<'a> = BTreeMap<&'a str, &'a ReportRow>;
 
-/// Compares all rows of all runs, in the order in which they come.
+/// Compares all rows of all runs, in the order of first occurrence.
 pub(super) fn compare(sides: &[Side<'_>], labels: &[String]) -> Vec<RowComparison> {
     let reports = sides.iter().filter_map(|side| match side {
         Side::Run(report) => Some(*report),
@@ -54,7 +54,7 @@ fn by_name(report: &Report) -> ByName<'_> {
     report.rows.iter().rev().map(|row| (row.name.as_str(), row)).collect()
 }
 
-/// Returns the paper's figures for a row, of the first run that carries any.
+/// Returns the paper's figures for a row, from the first run that has any.
 fn paper_of<'a>(tables: &[ByName<'a>], name: &str) -> Option<&'a PaperFigures> {
     tables.iter().filter_map(|table| table.get(name)).map(|row| &row.paper).find(|paper| carries_any(paper))
 }
@@ -63,7 +63,7 @@ fn carries_any(paper: &PaperFigures) -> bool {
     *paper != PaperFigures::default()
 }
 
-/// Says where the runs carry other figures of the paper, of another of its tables for instance.
+/// Notes where runs have different figures of the paper, for example from different tables.
 pub(super) fn other_paper_figures<'a>(
     reports: &'a [&Report],
     labels: &'a [String],
@@ -79,7 +79,7 @@ pub(super) fn other_paper_figures<'a>(
     })
 }
 
-/// Says what claims of the same line do not have in common, each once with all its places.
+/// Notes the differences between claims of the same line, each once with all its places.
 pub(super) fn notes(rows: &[RowComparison], labels: &[String]) -> Vec<String> {
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -117,7 +117,7 @@ pub(super) fn notes(rows: &[RowComparison], labels: &[String]) -> Vec<String> {
     notes.into_iter().map(|(text, places)| format!("{text}: {}", places.join(", "))).collect()
 }
 
-/// Formats a value of a report as it stands in a config.
+/// Formats a value of a report as in a config.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

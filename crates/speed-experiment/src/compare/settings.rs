@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use crate::report::Report;
 
-/// A key that has not the same value in all runs.
+/// A key whose value differs between runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SettingDifference {
     /// The key, dotted, as in `student.epochs`, `row."tau = 0.9".honest_ratio` or `environment.speed`.
     pub key: String,
-    /// Its value in each run; none where it has none.
+    /// Its value in each run, if the run has one.
     pub values: Vec<Option<Value>>,
 }
 
-/// A key, in the order of printing: what stands alone, sections, rows, machine.
+/// A key, in the order of printing: single keys, sections, rows, machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     group: Group,
@@ -40,7 +40,7 @@ struct Settings {
     rows: BTreeSet<String>,
 }
 
-/// Returns the settings in which the runs differ; those of a row among the runs that have it.
+/// Returns the settings in which the runs differ; settings of a row are compared among the runs that have it.
 pub(super) fn differences(reports: &[&Report]) -> Vec<SettingDifference> {
     let settings: Vec<Settings> = reports.iter().map(|report| Settings::of(report)).collect();
     let keys: BTreeSet<&Key> = settings.iter().flat_map(|settings| settings.values.keys()).collect();
@@ -82,7 +82,7 @@ impl Settings {
         settings
     }
 
-    /// Adds a row under its name; of two with one name the first counts.
+    /// Adds a row under its name; if two have the same name, the first one counts.
     fn add_row(&mut self, row: Value) {
         let Value::Object(mut keys) = row else { return };
         let Some(Value::String(name)) = keys.remove("name") else { return };
@@ -103,7 +103,7 @@ impl Settings {
     }
 }
 
-/// Returns a part of a dotted key, in quotes where TOML needs them.
+/// Returns a part of a dotted key, in quotes if TOML needs them.
 fn part(name: &str) -> String {
     let is_bare = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     if is_bare { name.to_owned() } else { Value::from(name).to_string() }

@@ -1,4 +1,4 @@
-//! The difference between two figures, and how far students drawn anew would move it.
+//! The difference between two figures, and its uncertainty over newly trained students.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -14,21 +14,21 @@ const UPPER: f64 = 0.975;
 pub struct Difference {
     /// The difference, in the figure's unit.
     pub difference: f64,
-    /// Standard error of a difference of means, of students that differ in their seeds only.
+    /// Standard error of a difference of means, for students that differ only in their seeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
-    /// Welch's degrees of freedom; none where no student differs from its like.
+    /// Welch's degrees of freedom; `None` if the students of each run are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub degrees_of_freedom: Option<f64>,
     /// Welch's interval at 95 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
-    /// Why a difference of students has no spread.
+    /// Why a difference of students' means has no spread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_spread: Option<WithoutSpread>,
 }
 
-/// The reason for which a difference of students has no spread.
+/// The reason why a difference of students' means has no spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -37,12 +37,12 @@ pub enum WithoutSpread {
     OneStudent,
     /// Both runs have the same students.
     SameStudents,
-    /// The number of the paper's students is not in a config.
+    /// A config does not have the number of the paper's students.
     Paper,
 }
 
 impl WithoutSpread {
-    /// Returns it in words.
+    /// Returns the reason as text.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::OneStudent => "one student: no spread",
@@ -53,17 +53,17 @@ impl WithoutSpread {
 }
 
 impl Difference {
-    /// The difference of figures that were not drawn at random, or whose draws nobody repeated.
+    /// Returns the difference of figures that are not random, or whose random draws were not repeated.
     pub(super) fn plain(difference: f64) -> Self {
         Self { difference, standard_error: None, degrees_of_freedom: None, interval: None, without_spread: None }
     }
 
-    /// The same of students, for a reason.
+    /// Returns the same for students, with the reason.
     pub(super) fn without_spread(difference: f64, why: WithoutSpread) -> Self {
         Self { without_spread: Some(why), ..Self::plain(difference) }
     }
 
-    /// The difference between the means of two samples, by Welch's t test; none where one is empty.
+    /// Returns the difference between the means of two samples, by Welch's t test; `None` if one is empty.
     pub(super) fn of_means(first: &[f64], second: &[f64]) -> Option<Self> {
         let ((first_mean, first_deviation), (second_mean, second_deviation)) =
             (mean_and_deviation(first), mean_and_deviation(second));
@@ -101,8 +101,8 @@ mod tests {
 
     #[test]
     fn welch_by_hand() {
-        // Means 2 and 5, variances 1 and 4 of three each: the error is the root of 5/3, and there are (5/3)^2 / (1/18 + 16/18) = 50/17
-        // degrees of freedom.
+        // Means 2 and 5, variances 1 and 4, three values each: the error is the root of 5/3, and there are (5/3)^2 /
+        // (1/18 + 16/18) = 50/17 degrees of freedom.
         let found = Difference::of_means(&[1.0, 2.0, 3.0], &[3.0, 5.0, 7.0]).expect("two samples");
         close(found.difference, 3.0);
         close(found.standard_error.expect("an error"), (5.0f64 / 3.0).sqrt());
@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_closed_forms() {
-        // Student's t with one degree is Cauchy's: tan(pi (p - 1/2)). With two: (2p - 1) sqrt(2 / (4 p (1 - p))). With four, by Shaw.
+        // Student's t with one degree is Cauchy's: tan(pi (p - 1/2)). With two: (2p - 1) sqrt(2 / (4 p (1 - p))). With
+        // four, by Shaw.
         let t = |degrees: f64| StudentsT::new(0.0, 1.0, degrees).expect("degrees").inverse_cdf(UPPER);
         close(t(1.0), (std::f64::consts::PI * (UPPER - 0.5)).tan());
         let room = 4.0 * UPPER * (1.0 - UPPER);
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn equal_samples_give_the_pooled_test() {
-        // Of equal counts and variances Welch's test is Student's: 2n - 2 = 4 degrees, 2.776445 at 97.5 %.
+        // With equal counts and variances, Welch's test is Student's: 2n - 2 = 4 degrees, 2.776445 at 97.5 %.
         let found = Difference::of_means(&[0.0, 1.0, 2.0], &[10.0, 11.0, 12.0]).expect("two samples");
         close(found.degrees_of_freedom.expect("degrees"), 4.0);
         let [low, high] = found.interval.expect("an interval");

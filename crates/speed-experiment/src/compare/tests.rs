@@ -31,7 +31,7 @@ fn account(epsilon: f64, delta: f64) -> Value {
     })
 }
 
-/// A report of two rows, the students of the first having these accuracies.
+/// Returns a report of two rows; the students of the first row have these accuracies.
 fn report(overrides: &[&str], accuracies: &[f64], delta: f64) -> Value {
     let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
     let source = Source::new("config", CONFIG).with_overrides(&overrides).expect("overrides");
@@ -126,7 +126,7 @@ fn epsilons_of_other_claims_are_not_subtracted() {
     let text = comparison.to_text(None);
     assert!(text.contains("other claim") && text.contains("delta is A 1e-5, B 1e-6"), "{text}");
 
-    // Another tau is another setting of the same claim: subtracted, and said.
+    // Another tau is another setting of the same claim, so the difference is computed and noted.
     second["rows"][1]["data_independent"] = account(8.0, 1e-5);
     second["rows"][1]["data_independent"]["tau"] = json!(0.7);
     let comparison = compare(vec![first, second], false);
@@ -175,7 +175,7 @@ fn rows_of_one_run_and_names_of_hostile_ones() {
 
 #[test]
 fn published_reports_of_all_versions_are_read() {
-    // A package of this crate alone has none.
+    // A package of only this crate has no results.
     let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../results"));
     if !results.join("README.md").exists() {
         return;

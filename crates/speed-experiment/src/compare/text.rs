@@ -1,4 +1,4 @@
-//! A comparison for people, and as comma-separated values.
+//! A comparison as text for people, and as comma-separated values.
 
 use speed_accountant::round_up;
 use speed_core::printable;
@@ -10,13 +10,13 @@ use super::{ComparedRun, Comparison};
 use crate::store::RunNoise;
 use crate::table::Table;
 
-/// The two forms of a text with tables.
+/// The format of a text with tables, one of two.
 struct Form<'a> {
     heading: fn(&str) -> String,
     table: &'a dyn Fn(&Table) -> String,
 }
 
-/// What stands below every comparison.
+/// The legend below every comparison.
 const LEGEND: &str = "\
 student %: mean ± deviation (students). A difference of means: ± its standard error, [Welch's interval at 95 %], as if the students of one run
 were drawn independently of the other's. It is the spread of students trained anew on the same labels, not of other labels, noise or teachers.
@@ -24,8 +24,8 @@ Data-dependent epsilons are not for publication as they are.
 ";
 
 impl Comparison {
-    /// Returns the comparison as text: the runs, what differs in their settings, and their figures, in tables of so many characters a
-    /// line, or of any length.
+    /// Returns the comparison as text: the runs, the differences of their settings, and their figures, in tables of at
+    /// most `width` characters a line, or of any width.
     #[must_use]
     pub fn to_text(&self, width: Option<u16>) -> String {
         self.in_form(&Form { heading: |text| format!("{text}\n"), table: &|table| table.fitted(width) })
@@ -85,7 +85,7 @@ impl Comparison {
         text
     }
 
-    /// Says which runs alone have a row.
+    /// Notes which runs have a row that others lack.
     fn absence(&self, name: &str, missing_in: &[String]) -> Option<String> {
         let having = self.runs.iter().map(|run| &run.label).filter(|label| !missing_in.contains(label));
         let having: Vec<&str> = having.map(String::as_str).collect();
@@ -121,7 +121,7 @@ impl Comparison {
         table
     }
 
-    /// Returns the columns that have a figure, and the differences from the first run, if that one has any.
+    /// Returns the columns that have a figure, and the differences from the first run, if it has any.
     fn figures_table(&self, figures: &[FigureComparison]) -> Table {
         let has_any = |index: &usize| figures.iter().any(|line| line.values[*index].is_some());
         let shown: Vec<usize> = (0..self.runs.len()).filter(has_any).collect();
@@ -176,7 +176,7 @@ fn difference(line: &FigureComparison, index: usize) -> String {
     text
 }
 
-/// Formats a number with its sign; what rounds to nothing has none.
+/// Formats a number with its sign; a number that rounds to zero has no sign.
 fn signed(value: f64, digits: usize) -> String {
     let text = format!("{value:+.digits$}");
     if text.bytes().any(|byte| byte.is_ascii_digit() && byte != b'0') || !value.is_finite() {
@@ -190,7 +190,7 @@ fn digits(figure: Figure) -> usize {
     if matches!(figure, Figure::ArgmaxSeconds | Figure::StagesSeconds) { 1 } else { 2 }
 }
 
-/// Returns the numeric cells of a line of comma-separated values, empty where there is no number.
+/// Returns the numeric cells of a line of comma-separated values, empty if there is no number.
 fn numbers(measure: &Measure, difference: Option<&Difference>) -> Vec<String> {
     let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let count = |value: Option<usize>| value.map_or_else(String::new, |value| value.to_string());

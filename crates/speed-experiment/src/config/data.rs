@@ -1,4 +1,4 @@
-//! Sections whose values are checked with one another: images, ensemble, repeats, and the device of trainings.
+//! Sections whose values are checked against each other: images, ensemble, repeats, and the device of trainings.
 
 use serde::{Deserialize, Serialize};
 use speed_data::pictures::{Reading, Size};
@@ -6,10 +6,10 @@ use speed_data::{Facts, ImageShape, street};
 
 use super::fault::{Fault, refuse};
 
-/// Limits on sizes: larger numbers are slips of the pen, and would not fit into memory or time.
+/// Limits on sizes: larger numbers are typing errors, and would exceed memory or time.
 const MAX_IMAGES: usize = 10_000_000;
 const MAX_BYTES: usize = 8 << 30;
-/// Values of an image: a dense layer behind a photograph as it comes from a camera would fill the memory.
+/// Largest number of values of an image, because a dense layer on a photograph of full size would exhaust the memory.
 pub(super) const MAX_PIXELS: usize = 3 * 256 * 256;
 const MAX_TEACHERS: usize = 1_000_000;
 const MAX_REPEATS: usize = 10_000;
@@ -37,7 +37,7 @@ impl ComputeDevice {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct DataConfig {
     pub source: DataSource,
-    // Left out where nothing is said, so that runs of configs without them keep their ids.
+    // Left out if not set, so that runs of configs without them keep their ids.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -70,9 +70,9 @@ pub enum DataSource {
     StreetDigits,
     /// The MNIST files.
     Mnist,
-    /// Those of Fashion-MNIST.
+    /// The Fashion-MNIST files.
     FashionMnist,
-    /// Those of Kuzushiji-MNIST.
+    /// The Kuzushiji-MNIST files.
     Kmnist,
     /// Digits of EMNIST.
     EmnistDigits,
@@ -82,7 +82,7 @@ pub enum DataSource {
     EmnistBalanced,
     /// The cropped digits of SVHN.
     Svhn,
-    /// Files in the form of SVHN's, whatever is in them.
+    /// Files in SVHN's format with arbitrary content.
     SvhnLike,
     /// CIFAR-10.
     #[serde(rename = "cifar-10")]
@@ -112,7 +112,7 @@ pub struct TableConfig {
 }
 
 impl DataSource {
-    /// Returns its name among the datasets that come as published files, if it is one of them.
+    /// Returns its name among the datasets that are published as files, if it is one of them.
     pub(crate) fn published(self) -> Option<&'static str> {
         match self {
             Self::Mnist => Some("mnist"),
@@ -134,7 +134,8 @@ impl DataSource {
 }
 
 impl DataConfig {
-    /// Returns what is known of the images before they are read: nothing of those in a folder, and where there are none.
+    /// Returns the facts of the images that are known before they are read; `None` for images in a folder, and without
+    /// images.
     pub(crate) fn facts(&self) -> Option<Facts> {
         let generated = |shape| Facts { shape, classes: 10, train: self.train_images, test: self.test_images };
         match self.source {
@@ -144,7 +145,7 @@ impl DataConfig {
         }
     }
 
-    /// Returns the shape that pictures are resized to, where they are.
+    /// Returns the shape that pictures are resized to, if they are resized.
     pub(super) fn picture_shape(&self) -> Result<Option<ImageShape>, Fault> {
         if self.source != DataSource::Pictures {
             return Ok(None);
@@ -152,7 +153,7 @@ impl DataConfig {
         Ok(self.reading()?.shape())
     }
 
-    /// Returns how pictures are read.
+    /// Returns the options for reading pictures.
     pub(super) fn reading(&self) -> Result<Reading, Fault> {
         let size = if self.size.is_empty() { None } else { Some(&self.size) };
         let size = size.map(|size| size.parse::<Size>()).transpose();
@@ -160,7 +161,7 @@ impl DataConfig {
         Ok(Reading { size, is_colour: self.colour, max_values: MAX_PIXELS })
     }
 
-    /// Checks sizes, alone and beside each other.
+    /// Checks sizes, alone and against each other.
     pub(super) fn check(&self, ensemble: &EnsembleConfig, table: &TableConfig) -> Result<(), Fault> {
         let sizes = [
             ("data.train_images", self.train_images, 0, MAX_IMAGES),

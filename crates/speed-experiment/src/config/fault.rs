@@ -12,7 +12,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// A fault at `key`.
+    /// Creates a fault at `key`.
     pub(super) fn new(key: impl Into<String>, message: impl fmt::Display) -> Self {
         Self { key: key.into(), message: message.to_string() }
     }

@@ -1,4 +1,4 @@
-//! The privacy noise: `[noise]`, and what a row has instead.
+//! The privacy noise: `[noise]`, and the keys of a row that replace it.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_accountant::{AccountError, PrivacyEvent};
@@ -15,7 +15,7 @@ use super::fault::{Fault, refuse};
 pub struct RawNoise {
     pub mechanism: MechanismKind,
     pub gamma: f64,
-    // The next three are left out where they say nothing, so that runs of configs without them keep their ids.
+    // The next three are left out if not set, so that runs of configs without them keep their ids.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sigma: f64,
     #[serde(default, skip_serializing_if = "is_distributed")]
@@ -25,7 +25,7 @@ pub struct RawNoise {
     pub source: RandomnessKind,
 }
 
-/// What a row says of its noise in place of `[noise]`, as written; zeros and "default" say nothing.
+/// The keys of a row that replace `[noise]`, as written; zeros and "default" keep the section's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RowNoise {
     pub(super) mechanism: Choice<MechanismKind>,
@@ -35,7 +35,7 @@ pub(super) struct RowNoise {
     pub(super) threshold: i64,
 }
 
-/// A row's choice as written: a name, or "default" for that of the section.
+/// A row's choice as written: a name, or "default" for the section's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice<T>(pub Option<T>);
 
@@ -46,14 +46,14 @@ pub struct QueryNoise {
     pub noise: PrivacyNoise,
     /// The parties that add it.
     pub placement: NoisePlacement,
-    /// The votes that the noisy maximum must reach for an answer; none: every query has one.
+    /// The votes that the noisy maximum must reach for an answer; `None` if every query has an answer.
     pub threshold: Option<i64>,
 }
 
 /// The privacy noise, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoiseConfig {
-    /// The noise of rows without any of their own.
+    /// The noise of rows without noise keys of their own.
     pub query: QueryNoise,
     /// Origin of noise and keys.
     pub randomness: RandomnessKind,
@@ -95,7 +95,7 @@ impl RawNoise {
         let mechanism = self.mechanism.with_scale(scale.1).map_err(|error| fault(error.into()))?;
         let noise = PrivacyNoise::new(mechanism).map_err(fault)?;
         if let Mechanism::DiscreteLaplace { gamma } = mechanism {
-            // The teachers' shares as well: noise so wide has no table of them.
+            // Also checks the teachers' shares, because there is no table of shares for noise that is too wide.
             NoiseShare::new(gamma, teachers).map_err(|error| fault(error.into()))?;
         }
         if mechanism.kind() == MechanismKind::Skellam && self.source != RandomnessKind::Simulation {
@@ -112,7 +112,7 @@ impl RawNoise {
 }
 
 impl RowNoise {
-    /// Checks the noise of a row beside that of the section; faults name the key within the row.
+    /// Checks the noise of a row together with the section; faults name the key within the row.
     pub(super) fn check(&self, section: &NoiseConfig, teachers: usize) -> Result<QueryNoise, Fault> {
         let written = &section.written;
         let or = |own: f64, section: f64| if own == 0.0 { section } else { own };
@@ -135,8 +135,8 @@ impl QueryNoise {
         self.noise.mechanism()
     }
 
-    /// Returns the query for the accountant, without the distance of its sampler: with noise that is present and secret for a ratio
-    /// of the teachers, or all of it where the server adds it.
+    /// Returns the query for the accountant, without the distance of its sampler: with noise that is present and secret
+    /// for a ratio `tau` of the teachers, or with all of the noise if the server adds it.
     ///
     /// # Errors
     /// If the threshold is out of range.
@@ -152,7 +152,7 @@ impl QueryNoise {
         self.placement == NoisePlacement::Central
     }
 
-    /// Returns it in the words of `[noise]`, the parameter of the other mechanism being 0.
+    /// Returns the noise as written in `[noise]`, with 0 for the parameter of the other mechanism.
     #[must_use]
     pub fn written(&self, source: RandomnessKind) -> RawNoise {
         let (mechanism, scale) = (self.mechanism().kind(), self.mechanism().scale());

@@ -43,18 +43,18 @@ pub struct QueriesConfig {
 /// The choice of the queries among the pool images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuerySelection {
-    /// Distinct pool images by the seed.
+    /// Distinct pool images, chosen by the seed.
     Random,
     /// The first pool images.
     First,
-    /// As many of every class, by the pool's true labels and the seed.
+    /// Equal numbers of every class, by the pool's true labels and the seed.
     Balanced,
     /// Indices from an `.npy` file.
     File(PathBuf),
 }
 
 impl RawQueries {
-    /// Checks the section beside the images.
+    /// Checks the section against the images.
     pub(super) fn check(&self, data: &DataConfig) -> Result<QueriesConfig, Fault> {
         if self.selection == QuerySelectionKind::Balanced && data.source == DataSource::None {
             return refuse("queries.selection", "data.source = \"none\" has no true labels to choose by");

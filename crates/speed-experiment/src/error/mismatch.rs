@@ -1,4 +1,4 @@
-//! Inputs that are fine one by one and do not fit together.
+//! Inputs that are valid alone but do not fit together.
 
 /// Inputs that do not fit together.
 #[derive(Debug, thiserror::Error)]
@@ -20,12 +20,12 @@ pub enum Mismatch {
         /// Number of public images.
         images: usize,
     },
-    /// More classes than an encrypted answer tells apart.
+    /// More classes than an encrypted answer supports.
     #[error("row {row:?} is encrypted: expected images of at most {max} classes, found {found}")]
     Classes {
         /// The first such row.
         row: String,
-        /// Classes of an encrypted answer at most.
+        /// Largest number of classes of an encrypted answer.
         max: usize,
         /// Classes of the images.
         found: usize,
@@ -45,7 +45,7 @@ pub enum Mismatch {
         /// Number of classes.
         classes: usize,
     },
-    /// Votes that were saved with another shape than the config's.
+    /// Saved votes with a shape other than the config's.
     #[error("votes of {saved} were saved, expected {teachers} teachers, {pool} pool images and {classes} classes")]
     VoteShape {
         /// The shape that was saved.
@@ -54,16 +54,16 @@ pub enum Mismatch {
         teachers: usize,
         /// Pool images of the config.
         pool: usize,
-        /// Classes of the images, or of votes drawn at random; of a file's votes those that were saved.
+        /// Classes of the images or of random votes; for votes from a file, the saved number.
         classes: usize,
     },
-    /// Values of noisy votes that make no round.
+    /// Values of noisy votes that are not valid for a round.
     #[error(transparent)]
     NoisyVotes(#[from] speed_aggregation::VotesError),
     /// Privacy noise that teachers cannot draw.
     #[error(transparent)]
     PrivacyNoise(#[from] speed_aggregation::PrivacyNoiseError),
-    /// A teacher that was saved and is gone.
+    /// A saved teacher that is missing.
     #[error("teacher {teacher} was saved and cannot be read back")]
     LostTeacher {
         /// Its number.

@@ -21,8 +21,8 @@ pub(crate) struct LedgerFiles {
     experiment: PathBuf,
 }
 
-/// The secret that hides the questions of a ledger, which may be published: they are made from votes, and whoever knows all votes
-/// but one teacher's could try that one's.
+/// The secret that hides the questions of a ledger, which may be published: they are derived from votes, and anyone who
+/// knows all votes except one teacher's could try out that teacher's votes.
 pub(super) struct Secret(Zeroizing<[u8; 32]>);
 
 impl Secret {
@@ -34,7 +34,7 @@ impl Secret {
 }
 
 impl LedgerFiles {
-    /// The files in the folder of an experiment's runs.
+    /// Returns the ledger files in the folder of an experiment's runs.
     pub(crate) fn of(experiment: &Path) -> Self {
         Self { experiment: experiment.to_path_buf() }
     }
@@ -58,7 +58,7 @@ impl LedgerFiles {
         Ok(if path.exists() { Some(Ledger::open(&path)?) } else { None })
     }
 
-    /// Opens the ledger, or begins one.
+    /// Opens the ledger, or creates one.
     ///
     /// # Errors
     /// If it cannot be read or written.
@@ -66,7 +66,7 @@ impl LedgerFiles {
         Ok(Ledger::open_or_create(&self.path(), record)?)
     }
 
-    /// Reads what the ledger adds up to; none where nothing was charged.
+    /// Reads the ledger's statement; `None` if nothing was charged.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -74,10 +74,10 @@ impl LedgerFiles {
         Ok(self.open()?.map(|ledger| ledger.statement()).transpose()?)
     }
 
-    /// Reads the secret; none where nothing was charged.
+    /// Reads the secret; `None` if nothing was charged.
     ///
     /// # Errors
-    /// If it cannot be read, or is not whole.
+    /// If it cannot be read, or is incomplete.
     pub(super) fn secret(&self) -> Result<Option<Secret>, ExperimentError> {
         let path = self.secret_path();
         match std::fs::read(&path).map(Zeroizing::new) {
@@ -105,13 +105,13 @@ impl LedgerFiles {
         Ok(Secret(secret))
     }
 
-    /// Keeps other runs of the experiment from charging until the lock is dropped.
+    /// Prevents other runs of the experiment from charging until the lock is dropped.
     ///
     /// # Errors
-    /// If the lock cannot be taken, or a rest of a killed write not be removed.
+    /// If the lock cannot be taken, or a leftover of a killed write cannot be removed.
     pub(super) fn lock(&self) -> Result<Lock, ExperimentError> {
         let lock = Lock::wait(&self.experiment.join(LOCK))?;
-        // Only here does anybody write beside the ledger.
+        // Only the holder of this lock writes beside the ledger.
         remove_unfinished(&self.experiment, 0)?;
         Ok(lock)
     }

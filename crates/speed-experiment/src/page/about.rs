@@ -1,4 +1,4 @@
-//! What a run was asked to do, on which machine it did it, how long that took, and how to do it again.
+//! The task of a run, its machine, its times, and how to repeat it.
 
 use maud::{Markup, html};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::report::{Report, ReportRow, noise};
 use crate::stages::EnsembleQuality;
 use crate::table::percent;
 
-/// Returns what the config asks for, in the order in which the data passes it.
+/// Returns the settings of the config, in the order of the data flow.
 pub(super) fn asked(report: &Report) -> Markup {
     let config = &report.config;
     let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy } = &report.ensemble;
@@ -51,17 +51,17 @@ pub(super) fn asked(report: &Report) -> Markup {
     ])
 }
 
-/// Returns what the answers of all runs of an experiment add up to, with the claim; nothing of simulations.
+/// Returns the total cost of the answers of all runs of an experiment, with the claim; empty for simulations.
 pub(super) fn spent(ledger: Option<&Statement>) -> String {
     ledger.map_or_else(String::new, |ledger| format!("All runs of the experiment together: {}", ledger.claim))
 }
 
-/// Returns the word of a config for one of its choices.
+/// Returns the name of a choice in a config.
 fn word(choice: &impl Serialize) -> String {
     serde_json::to_value(choice).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Returns the times of the stages, each beside the longest.
+/// Returns the times of the stages, each relative to the longest.
 pub(super) fn times(report: &Report) -> Option<Markup> {
     let longest = report.stage_times.iter().map(|stage| stage.seconds).fold(0.0, f64::max);
     let all: f64 = report.stage_times.iter().map(|stage| stage.seconds).sum();
@@ -91,7 +91,7 @@ pub(super) fn times(report: &Report) -> Option<Markup> {
     })
 }
 
-/// Formats a time in the unit that suits it.
+/// Formats a time in a suitable unit.
 fn duration(seconds: f64) -> String {
     match seconds {
         ..100.0 => format!("{seconds:.1} s"),
@@ -100,7 +100,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// Returns the whole config.
+/// Returns the complete config.
 pub(super) fn config(report: &Report) -> Markup {
     folded("Every key of the run", &verbatim("Config", &report.config.to_toml()))
 }
@@ -128,7 +128,7 @@ pub(super) fn machine(environment: &Environment) -> Markup {
     ])
 }
 
-/// Returns the commands that repeat the run, and what comes out the same.
+/// Returns the commands that repeat the run, and which results are the same.
 pub(super) fn repeat(report: &Report) -> Markup {
     let published = report.config.data.source.published();
     let fetch = published.map_or_else(String::new, |name| format!("speed data fetch {name}\n"));

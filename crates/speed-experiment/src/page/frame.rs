@@ -1,4 +1,4 @@
-//! The frame of every page: it allows itself nothing but its own text, style and pictures.
+//! The frame of every page, which allows only the page's own text, style and pictures.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("style.css");
 
-/// No script, no network, no form, no frame: a page that a locked-down browser shows as it is.
+/// No script, no network, no form, no frame, so a locked-down browser shows the complete page.
 const POLICY: &str =
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
@@ -17,7 +17,7 @@ pub(super) struct Section {
     pub(super) body: Markup,
 }
 
-/// Returns a whole page; `lead` stands above its sections, `style` is of this page alone.
+/// Returns a complete page; `lead` is above its sections, and `style` is specific to this page.
 pub(super) fn page(title: &str, lead: &Markup, sections: &[Section], style: &str) -> String {
     let markup = html! {
         (DOCTYPE)
@@ -54,12 +54,12 @@ pub(super) fn page(title: &str, lead: &Markup, sections: &[Section], style: &str
     markup.into_string() + "\n"
 }
 
-/// Returns what is wider than a phone, to be moved sideways by hand or by keys.
+/// Returns wide content that can be scrolled sideways by touch or keyboard.
 pub(super) fn wide(label: &str, body: &Markup) -> Markup {
     html! { div.wide role="region" aria-label=(label) tabindex="0" { (body) } }
 }
 
-/// Returns text as a program reads it, to be moved sideways likewise.
+/// Returns verbatim text that can be scrolled in the same way.
 pub(super) fn verbatim(label: &str, text: &str) -> Markup {
     html! { pre role="region" aria-label=(label) tabindex="0" { code { (text) } } }
 }
@@ -71,12 +71,12 @@ pub(super) fn facts(facts: &[(&str, String)]) -> Markup {
     }
 }
 
-/// Returns what is read by few, folded away on the screen and there in print.
+/// Returns details that are folded on the screen but printed.
 pub(super) fn folded(summary: &str, body: &Markup) -> Markup {
     html! { details { summary { (summary) } (body) } }
 }
 
-/// Returns a plot with what it shows, and the file of the same figures for those who may see it.
+/// Returns a plot with its title, and the file of the same figures, if readers may see it.
 pub(super) fn plot(svg: &str, title: &str, source: Option<&str>) -> Markup {
     html! {
         figure.plot {
@@ -86,12 +86,12 @@ pub(super) fn plot(svg: &str, title: &str, source: Option<&str>) -> Markup {
     }
 }
 
-/// Returns the address of a picture that is in the page itself.
+/// Returns the address of a picture that is embedded in the page.
 pub(super) fn data_uri(kind: &str, bytes: &[u8]) -> String {
     format!("data:{kind};base64,{}", STANDARD.encode(bytes))
 }
 
-/// Says that noise and keys of a simulation protect nothing.
+/// Returns the warning that noise and keys of a simulation are not private.
 pub(super) fn simulation() -> Markup {
     html! {
         p.warning { strong { "SIMULATION" } ": noise and keys come from the seed. Reproducible, not private." }

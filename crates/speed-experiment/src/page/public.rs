@@ -1,4 +1,4 @@
-//! The part of a report that anyone may see.
+//! The public part of a report.
 
 use maud::{Markup, html};
 
@@ -6,7 +6,7 @@ use crate::report::{AGREEMENT, Report, ReportRow};
 use crate::stages::STUDENT;
 use crate::table::Table;
 
-/// Returns those rows that a finite claim covers whatever the votes are, without the figures that no such claim covers.
+/// Returns the rows with a finite data-independent claim, without the figures that such a claim does not cover.
 pub(super) fn covered(rows: &[ReportRow]) -> Vec<ReportRow> {
     let covered = rows.iter().filter(|row| row.data_independent.is_some());
     let public = covered.map(|row| ReportRow {
@@ -20,13 +20,14 @@ pub(super) fn covered(rows: &[ReportRow]) -> Vec<ReportRow> {
 }
 
 impl Report {
-    /// Returns the report as anyone may see it: whole where nothing is protected.
+    /// Returns the public part of the report, which is all of it if nothing is protected.
     pub(super) fn for_anyone(&self) -> Self {
         if !self.is_protected() {
             return self.clone();
         }
         let mut public = Self { rows: covered(&self.rows), ..self.clone() };
-        // A student's stage has the hash of its labels in its name, and there are not many labels to guess among.
+        // The name of a student's stage has the hash of its labels, and the number of possible labels is small enough
+        // to guess.
         let is_covered = |stage: &str| {
             let mut students = public.rows.iter().flat_map(|row| &row.students);
             !stage.starts_with(STUDENT) || students.any(|student| student.stage == stage)
@@ -37,13 +38,13 @@ impl Report {
         public
     }
 
-    /// Returns the table of a report that anyone may see.
+    /// Returns the public table of a report.
     pub(super) fn table_for_anyone(&self) -> Table {
-        // Ties that one argmax sees and the other does not are in no label.
+        // The agreement of the two argmaxes depends on ties, which no label shows.
         self.table_with_times().filtered(|head, _| !self.is_protected() || head != AGREEMENT)
     }
 
-    /// Says what [`for_anyone`](Self::for_anyone) left out.
+    /// Returns a note on the parts that [`for_anyone`](Self::for_anyone) left out.
     pub(super) fn left_out(&self) -> Markup {
         let missing = self.rows.iter().filter(|row| row.data_independent.is_none());
         let missing: Vec<&str> = missing.map(|row| row.name.as_str()).collect();

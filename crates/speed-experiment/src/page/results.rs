@@ -1,4 +1,4 @@
-//! The table of a run with the claims behind its epsilons, one click or hover away.
+//! The table of a run with the claims of its epsilons, one click or hover away.
 
 use maud::{Markup, html};
 use speed_accountant::Account;
@@ -15,7 +15,7 @@ struct Footnote {
     claim: String,
 }
 
-/// The claims of a report, each once though several rows or columns may be its.
+/// The claims of a report, each once even if it belongs to several rows or columns.
 #[derive(Default)]
 struct Footnotes(Vec<Footnote>);
 
@@ -32,7 +32,7 @@ impl Footnotes {
     }
 }
 
-/// Returns the table of `report`, its claims, and what its columns mean.
+/// Returns the table of `report`, its claims, and the meanings of its columns.
 pub(super) fn results(report: &Report, table: &Table) -> Markup {
     let mut notes = Footnotes::default();
     // For each row: the columns that have a claim, and its number.
@@ -92,7 +92,7 @@ pub(super) fn results(report: &Report, table: &Table) -> Markup {
     }
 }
 
-/// Returns the bounds of rows that have no value, and why.
+/// Returns the bounds of rows without a value, and the reasons.
 fn without_value(report: &Report) -> Vec<(&str, &str)> {
     let own = report.rows.iter().filter(|row| row.labels_of.is_empty());
     own.flat_map(|row| row.without_value.iter().map(|why| (row.name.as_str(), why.as_str()))).collect()

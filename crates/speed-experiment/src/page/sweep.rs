@@ -1,4 +1,4 @@
-//! The page of a sweep: its comparison, its plots, and the runs behind them.
+//! The page of a sweep: its comparison, its plots, and its runs.
 
 use std::borrow::Cow;
 
@@ -34,20 +34,20 @@ impl SweepReport {
         page(&format!("{}: {}", self.experiment, self.keys.join(", ")), &lead, &sections, "")
     }
 
-    /// Returns the sweep as anyone may see it.
+    /// Returns the public part of the sweep.
     fn for_anyone(&self) -> Cow<'_, Self> {
         if !self.is_protected() {
             return Cow::Borrowed(self);
         }
         let mut public = self.clone();
         for setting in &mut public.settings {
-            // What a seed made says nothing of what others may see.
+            // Results of simulations do not show which other results may be public.
             setting.rows = if setting.simulation { Vec::new() } else { public::covered(&setting.rows) };
         }
         Cow::Owned(public)
     }
 
-    /// Returns whether a run's answers were given under noise that protects them.
+    /// Returns whether any run's answers are protected by noise.
     fn is_protected(&self) -> bool {
         self.settings.iter().any(|setting| !setting.simulation && setting.rows.iter().any(ReportRow::is_noisy))
     }

@@ -7,7 +7,8 @@ use crate::report::Report;
 use crate::stages::{EpochAccuracy, StudentRun};
 use crate::table::{Table, percent};
 
-/// Percentage points below the worst student's accuracy that are still drawn: epochs below are learning to begin.
+/// Percentage points below the worst student's accuracy that are still drawn; lower values are from the start of
+/// learning.
 const BELOW: f64 = 6.0;
 
 impl Report {
@@ -24,8 +25,8 @@ impl Report {
         table
     }
 
-    /// Draws the same as an SVG, two lines for each student; `None` without students. How many points lie below the drawing, where
-    /// learning begins, stands under it.
+    /// Draws the same as an SVG, with two lines for each student; `None` without students. A note gives the number of
+    /// points below the drawing.
     #[must_use]
     pub fn epochs_plot(&self) -> Option<String> {
         let students = self.distinct_students();
@@ -60,7 +61,7 @@ impl Report {
         .to_svg()
     }
 
-    /// Returns every student whose epochs are known, once, though rows with the same labels share it.
+    /// Returns every student with known epochs once, even if rows with the same labels share it.
     fn distinct_students(&self) -> Vec<(&StudentRun, StudentMethod)> {
         let mut distinct: Vec<(&StudentRun, StudentMethod)> = Vec::new();
         for row in &self.rows {

@@ -8,7 +8,7 @@ use plotters::prelude::*;
 const SIZE: (u32, u32) = (800, 480);
 pub(super) const FONT: &str = "sans-serif";
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito), black first.
+/// Colours that are distinct for any colour vision (Okabe and Ito), black first.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
     RGBColor(0, 114, 178),
@@ -19,13 +19,13 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
 ];
 
-/// Series whose names have a place within the chart, and the pixels that a name takes below it.
+/// Largest number of series with a legend inside the chart, and the pixels of a name below it.
 const INSIDE: usize = 3;
 const ENTRY: u32 = 18;
 
-/// Of lines behind others.
+/// The colour of background lines.
 const FAINT: RGBColor = RGBColor(176, 176, 176);
-/// Relative difference of values below which they are one: sums of the same values in another order.
+/// Relative difference below which values count as equal, because sums in another order differ in rounding.
 const SAME: f64 = 1e-9;
 
 /// Lines and points over two axes.
@@ -39,7 +39,7 @@ pub struct Chart {
     pub y: Axis,
     /// The lines.
     pub series: Vec<Series>,
-    /// A horizontal line that the others tend to, with its name.
+    /// A horizontal line that the others approach, with its name.
     pub asymptote: Option<(f64, String)>,
 }
 
@@ -48,31 +48,31 @@ pub struct Chart {
 pub struct Axis {
     /// Its title, with the unit.
     pub title: String,
-    /// True where equal distances are equal ratios; values that are not positive are left out.
+    /// True if equal distances are equal ratios; values that are not positive are left out.
     pub logarithmic: bool,
-    /// Names in place of the numbers 0, 1, 2, ...
+    /// Names that replace the numbers 0, 1, 2, ...
     pub names: Vec<String>,
 }
 
 /// Points that belong together.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Their name in the legend; series of one name have one colour.
+    /// The name in the legend; series with the same name have the same colour.
     pub name: String,
     /// The points, joined in this order.
     pub points: Vec<Point>,
-    /// The line that joins them.
+    /// The line that joins the points.
     pub line: Line,
 }
 
 /// The line of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// With a mark at each point, for a few of them.
+    /// With a mark at each point, for few points.
     Marked,
     /// Without marks.
     Plain,
-    /// Thin and grey, behind what matters.
+    /// Thin and grey, in the background.
     Faint,
 }
 
@@ -83,21 +83,21 @@ struct Stroke {
     is_dashed: bool,
 }
 
-/// A point, perhaps with a spread.
+/// A point with an optional spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Along the horizontal axis.
+    /// Position along the horizontal axis.
     pub x: f64,
-    /// Along the vertical axis.
+    /// Position along the vertical axis.
     pub y: f64,
-    /// Half the length of its vertical bar.
+    /// Half the length of its vertical bar, if it has one.
     pub spread: Option<f64>,
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Chart {
-    /// Draws the chart as an SVG; none without a point.
+    /// Draws the chart as an SVG; `None` without a point.
     #[must_use]
     pub fn to_svg(&self) -> Option<String> {
         let mut svg = String::new();
@@ -203,7 +203,7 @@ impl Chart {
         names
     }
 
-    /// Returns the line of a series: those of one name have one, and after all colours they come again dashed.
+    /// Returns the line of a series: series with the same name share one, and after all colours they repeat dashed.
     fn stroke(&self, series: &Series) -> Stroke {
         if series.line == Line::Faint {
             return Stroke { colour: FAINT, width: 1, is_dashed: false };
@@ -214,7 +214,7 @@ impl Chart {
         Stroke { colour: COLOURS[place % COLOURS.len()], width: 2, is_dashed: place / COLOURS.len() % 2 == 1 }
     }
 
-    /// Returns the points of each series that the axes have a place for.
+    /// Returns the points of each series that the axes can show.
     fn drawn(&self) -> Vec<Vec<Point>> {
         let is_there = |point: &&Point| self.x.has(point.x) && self.y.has(point.y);
         self.series.iter().map(|series| series.points.iter().filter(is_there).copied().collect()).collect()
@@ -244,7 +244,7 @@ impl Chart {
 }
 
 impl Point {
-    /// The lower end of its bar, on the axis.
+    /// Returns the lower end of its bar, limited to the axis.
     fn low(&self, axis: &Axis) -> f64 {
         let low = self.y - self.spread.unwrap_or(0.0);
         if axis.has(low) { low } else { self.y }
@@ -256,13 +256,13 @@ impl Point {
 }
 
 impl Axis {
-    /// An axis of numbers.
+    /// Creates an axis of numbers.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// The same axis with equal distances for equal ratios.
+    /// Returns the same axis with equal distances for equal ratios.
     #[must_use]
     pub fn logarithmic(self) -> Self {
         Self { logarithmic: true, ..self }
@@ -280,7 +280,7 @@ impl Axis {
     fn range(&self, values: impl Iterator<Item = [f64; 2]>) -> Option<(f64, f64)> {
         let values = values.map(|ends| ends.map(|end| self.place(end)));
         let [low, high] = values.reduce(|[low, high], [from, to]| [low.min(from), high.max(to)])?;
-        // A difference of logarithms is relative already.
+        // A difference of logarithms is already relative.
         let scale = if self.logarithmic { 1.0 } else { low.abs().max(high.abs()) };
         let is_one = high - low <= SAME * scale;
         let room = if is_one { 0.5 } else { 0.06 * (high - low) };
@@ -303,7 +303,7 @@ impl Axis {
         }
         let value = if self.logarithmic { 10f64.powf(place) } else { place };
         if value != 0.0 && value.abs() < 1e-3 {
-            // Rounded: a place on a logarithmic axis is not exact.
+            // Rounded, because a place on a logarithmic axis is not exact.
             return format!("{:e}", format!("{value:.2e}").parse().unwrap_or(value));
         }
         let text = format!("{value:.4}");
@@ -311,7 +311,7 @@ impl Axis {
     }
 }
 
-/// The places of an axis, and those that have a label.
+/// The range of an axis, and the places that have a label.
 struct Ticked {
     range: RangedCoordf64,
     ticks: Vec<f64>,
@@ -335,10 +335,10 @@ impl Ranged for Ticked {
     }
 }
 
-/// Returns the logarithms of round numbers; of a narrow range, in which hardly one is of a decade, of those that an even axis would have.
+/// Returns the logarithms of round numbers: of decades, or for a narrow range, of the labels of a linear axis.
 fn round_logarithms(low: f64, high: f64) -> Vec<f64> {
     let (places, ends) = (decades(low, high), [low, high].map(|place| 10f64.powf(place)));
-    // Beyond the largest number there is no even axis.
+    // Beyond the largest number there is no linear axis.
     if places.len() > 1 || !ends[1].is_finite() {
         return places;
     }
@@ -346,7 +346,7 @@ fn round_logarithms(low: f64, high: f64) -> Vec<f64> {
     even.into_iter().map(f64::log10).filter(|place| (low..=high).contains(place)).collect()
 }
 
-/// Returns the logarithms of whole decades, with their doubles and halves where there are few.
+/// Returns the logarithms of decades, with multiples in between if there are few.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let steps: &[f64] = match high - low {
         ..1.2 => &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
@@ -359,7 +359,7 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
     places.filter(|place| (low..=high).contains(place)).collect()
 }
 
-/// Gives a drawing its name for those who do not see it.
+/// Gives a drawing a name for screen readers.
 pub(super) fn named(svg: &str, title: &str) -> String {
     let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
     svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{title}\" "), 1)
@@ -397,7 +397,7 @@ mod tests {
         assert_eq!(chart().to_svg().expect("points"), svg);
         assert!(svg.contains("aria-label=\"a &lt; b &amp; &quot;c&quot;\""), "{svg}");
         assert!(svg.contains("tau &lt;1&gt;") && !svg.contains("<1>"), "{svg}");
-        // Two points, and none of those that the axis has no place for.
+        // Only the two points that the axis can show.
         assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
     }
 

@@ -8,10 +8,10 @@ use super::chart::{FONT, named};
 use crate::report::{Report, ReportRow, median};
 use crate::table::{Table, percent};
 
-/// Pixels of a row, and of what stands around all rows.
+/// Pixels of a row, and of the margins around all rows.
 const LANE: u32 = 46;
 const AROUND: u32 = 140;
-/// Pixels of the accuracies, and of a letter of a row's name at most.
+/// Pixels of the accuracies, and the largest width of a letter of a row's name.
 const WIDTH: u32 = 620;
 const LETTER: u32 = 8;
 
@@ -23,7 +23,8 @@ const KEY: &str =
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Report {
-    /// Tabulates the accuracy of every student, in percent: averaged and last parameters, and the folder that holds its metrics.
+    /// Tabulates the accuracy of every student, in percent: averaged and last parameters, and the folder that holds its
+    /// metrics.
     #[must_use]
     pub fn students(&self) -> Table {
         let mut table = Table::new(["row", "repeat", "accuracy %", "last parameters %", "stage"]);
@@ -36,12 +37,12 @@ impl Report {
         table
     }
 
-    /// Draws the accuracies as an SVG, a lane for each row; `None` without students.
+    /// Draws the accuracies as an SVG, with a lane for each row; `None` without students.
     #[must_use]
     pub fn strip_plot(&self) -> Option<String> {
         let rows: Vec<&ReportRow> = self.rows.iter().filter(|row| !row.students.is_empty()).collect();
         let length = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX / LETTER - 8);
-        // Names are never cut: the picture is as wide as the longest needs.
+        // Names are never truncated: the picture is wide enough for the longest.
         let names = LETTER * rows.iter().map(|row| length(&row.name)).max()? + 24;
         let lanes = u32::try_from(rows.len()).ok()?;
         let title = format!("{}: accuracy of every student", self.experiment);
@@ -94,7 +95,7 @@ fn draw(area: &Area<'_>, rows: &[&ReportRow], names: u32, title: &str) -> Option
 
 type Place = (f64, f64);
 
-/// The drawing of a row: its paper's figures behind, its students in front.
+/// The drawing of a row: the paper's figures in the background, the students in front.
 #[derive(Default)]
 struct Marks {
     boxes: Vec<Rectangle<Place>>,
@@ -124,7 +125,7 @@ impl Marks {
     }
 }
 
-/// Returns the percentages from the worst to the best, the paper's among them, with a little room.
+/// Returns the range of the percentages, including the paper's, with a margin.
 fn range(rows: &[&ReportRow]) -> Option<(f64, f64)> {
     let students = rows.iter().flat_map(|row| &row.students);
     let ours = students.flat_map(|student| [100.0 * student.accuracy, 100.0 * student.accuracy_raw]);

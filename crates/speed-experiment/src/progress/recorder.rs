@@ -1,4 +1,4 @@
-//! The progress of a run in its folder, for those who watch from elsewhere.
+//! The progress of a run as a file in its folder, for `speed watch` in other processes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use super::{Part, Progress, RunView};
 use crate::store::{ProgressFile, write_progress};
 
-/// The time between two writes, at least.
+/// The shortest interval between two writes.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Passes progress on, and keeps a file of it until the run ends.
+/// Forwards progress, and keeps a file of it until the run ends.
 pub(crate) struct Recorder<'a> {
     to: &'a dyn Progress,
     shared: Arc<Shared>,
@@ -32,12 +32,12 @@ struct State {
 }
 
 impl<'a> Recorder<'a> {
-    /// Passes everything on to `to`, and writes it to `path`.
+    /// Forwards everything to `to`, and writes it to `path`.
     pub(crate) fn new(to: &'a dyn Progress, path: PathBuf) -> Self {
         let state = State { view: RunView::default(), work_began: Instant::now(), is_new: false, ended: false };
         let shared = Arc::new(Shared { path, state: Mutex::new(state), changed: Condvar::new() });
         let writer = Arc::clone(&shared);
-        // Without a thread nobody can watch, which is no reason not to run.
+        // Without the thread, the run cannot be watched, but it can still run.
         let writer = std::thread::Builder::new().name("progress".into()).spawn(move || writer.write_until_the_end());
         Self { to, shared, writer: writer.ok() }
     }
@@ -51,7 +51,7 @@ impl<'a> Recorder<'a> {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // A view that another thread left is still a view.
+        // The view is valid even if another thread panicked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,7 +65,7 @@ impl Shared {
                 if let Some(work) = &mut view.work {
                     work.seconds = seconds;
                 }
-                // Watching may fail; the run goes on.
+                // If the write fails, the run continues without being watched.
                 let _ = write_progress(&self.path, &ProgressFile::of(view));
                 state = self.state();
             }
@@ -83,7 +83,7 @@ impl Drop for Recorder<'_> {
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }
-        // What is finished is in its stages; nothing goes on any more.
+        // Finished work is in its stages, and no work continues.
         let _ = std::fs::remove_file(&self.shared.path);
     }
 }

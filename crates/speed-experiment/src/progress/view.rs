@@ -1,4 +1,4 @@
-//! The state of a run, as its progress tells it.
+//! The state of a run, derived from its progress.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::Part;
 use crate::store::is_called;
 
-/// The state of a run: its stages, and the work that goes on.
+/// The state of a run: its stages, and the current work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunView {
     /// The stages, in their order.
     pub stages: Vec<StageView>,
-    /// The work that goes on, where it has parts that are counted.
+    /// The current work, if it has counted units.
     pub work: Option<Work>,
 }
 
@@ -32,7 +32,7 @@ pub struct StageView {
 pub enum StageStatus {
     /// Not begun.
     Waiting,
-    /// Looked for, prepared or worked on.
+    /// Looked up, prepared or worked on.
     Running,
     /// Done in this run.
     Done,
@@ -54,7 +54,7 @@ impl fmt::Display for StageStatus {
 /// Work of equal units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
-    /// What is done.
+    /// The name of the work.
     pub name: String,
     /// The word for its units.
     pub unit: String,
@@ -62,24 +62,24 @@ pub struct Work {
     pub done: u64,
     /// Units in all.
     pub total: u64,
-    /// Those of `done` that are of earlier attempts.
+    /// The units of `done` from earlier attempts.
     pub found: u64,
-    /// Seconds since this attempt began; whoever shows it keeps the time.
+    /// Seconds since this attempt began; the display updates it.
     pub seconds: f64,
-    /// What was said of the last unit.
+    /// The note on the last unit.
     pub note: String,
-    /// What is worked on side by side and not done.
+    /// The concurrent parts that are not done.
     pub parts: Vec<PartView>,
 }
 
-/// One of several things that are worked on side by side.
+/// One of several concurrent parts of the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartView {
     /// The word for one of them.
     pub name: String,
     /// Its number among them, from 1.
     pub number: usize,
-    /// How many they are.
+    /// The number of parts.
     pub of: usize,
     /// The word for a unit of its work.
     pub unit: String,
@@ -90,35 +90,36 @@ pub struct PartView {
 }
 
 impl RunView {
-    /// Takes the names of all stages.
+    /// Records the names of all stages.
     pub fn planned(&mut self, stages: &[String]) {
         let waiting = |name: &String| StageView { name: name.clone(), state: StageStatus::Waiting };
         self.stages = stages.iter().map(waiting).collect();
         self.work = None;
     }
 
-    /// Notes that a stage is next.
+    /// Records that a stage is next.
     pub fn started(&mut self, stage: &str) {
         if let Some(stage) = self.stage_of(stage) {
             stage.state = StageStatus::Running;
         }
     }
 
-    /// Notes that a stage is done. One of several that are planned under one name leaves the others.
+    /// Records that a stage is done. A stage that is planned under a common name with others leaves that entry
+    /// unchanged.
     pub fn finished(&mut self, stage: &str, found: bool) {
         if let Some(planned) = self.stage_of(stage).filter(|planned| planned.name == stage) {
             planned.state = if found { StageStatus::DoneAlready } else { StageStatus::Done };
         }
     }
 
-    /// Notes that work begins.
+    /// Records that work begins.
     pub fn begin(&mut self, name: &str, unit: &str, total: u64, done: u64) {
         let (name, unit) = (name.to_owned(), unit.to_owned());
         let (note, parts) = (String::new(), Vec::new());
         self.work = Some(Work { name, unit, done, total, found: done, seconds: 0.0, note, parts });
     }
 
-    /// Notes the state of one of the things that are worked on side by side.
+    /// Records the state of one concurrent part.
     pub fn part(&mut self, part: &Part<'_>) {
         let Some(work) = &mut self.work else { return };
         work.parts.retain(|other| other.number != part.number);
@@ -135,7 +136,7 @@ impl RunView {
         }
     }
 
-    /// Notes that units of earlier attempts are there.
+    /// Records units of earlier attempts.
     pub fn found(&mut self, units: u64) {
         if let Some(work) = &mut self.work {
             work.found += units;
@@ -143,7 +144,7 @@ impl RunView {
         }
     }
 
-    /// Notes that units are done.
+    /// Records finished units.
     pub fn advance(&mut self, units: u64, note: &str) {
         if let Some(work) = &mut self.work {
             work.done += units;
@@ -151,12 +152,12 @@ impl RunView {
         }
     }
 
-    /// Notes that the work ends.
+    /// Records that the work ends.
     pub fn end(&mut self) {
         self.work = None;
     }
 
-    /// Returns the stage that is worked on.
+    /// Returns the running stage.
     #[must_use]
     pub fn running(&self) -> Option<&StageView> {
         self.stages.iter().rev().find(|stage| stage.state == StageStatus::Running)
@@ -177,7 +178,7 @@ impl Work {
         (done > 0 && self.seconds > 0.0).then_some(rate)
     }
 
-    /// Returns units, rate and the time that is left, in words.
+    /// Returns the units, the rate and the remaining time as text.
     #[must_use]
     pub fn counts(&self) -> String {
         let counts = format!("{} of {} {}", self.done, self.total, self.unit);
@@ -187,7 +188,7 @@ impl Work {
         }
     }
 
-    /// Returns the time that the rest takes at that rate.
+    /// Returns the remaining time at the current rate.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
         #[expect(clippy::cast_precision_loss, reason = "units that somebody waits for")]
@@ -226,7 +227,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A time to wait.
+/// The remaining time.
 struct Left(Duration);
 
 impl fmt::Display for Left {

@@ -1,30 +1,31 @@
-//! The queries of a run with their answers, as far as anyone may see them.
+//! The public part of a run's queries and answers.
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 
-/// Bytes of the names of all rows at most.
+/// Limit of the names of all rows together, in bytes.
 const MAX_NAMES: usize = 20_000;
 
-/// The queries of a run in the order in which they were asked, and the labels that rows gave them: those of every row in a simulation and where no
-/// row has noise; where noise is real, those that a finite claim covers whatever the votes are, and no votes.
+/// The queries of a run in their order, and the labels of rows. In a simulation and if no row has noise, the labels of
+/// every row are included. If the noise is real, only labels with a finite data-independent claim are included, and no
+/// votes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AskedQueries {
     /// The image of each query in the pool.
     pub(crate) pool_images: Vec<usize>,
-    /// True labels, where they are known.
+    /// True labels, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) truth: Option<Vec<u8>>,
-    /// Votes for each class, without noise; only where nothing protects them.
+    /// Votes for each class, without noise; only if nothing is protected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) votes: Option<Vec<Vec<u32>>>,
-    /// The rows with labels of their own.
+    /// The rows that have their own labels.
     pub(crate) rows: Vec<RowAnswers>,
 }
 
-/// The labels of a row: of all queries or the first of them, none where a query got no answer.
+/// The labels of a row for all queries or the first of them; `None` for a query without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RowAnswers {
@@ -33,7 +34,7 @@ pub(crate) struct RowAnswers {
 }
 
 impl AskedQueries {
-    /// Adds what `rows` answered, each with its place in the config and whether a finite claim covers it.
+    /// Adds the answers of `rows`, each with its place in the config and whether a finite claim covers it.
     pub(crate) fn with_answers<'a>(
         mut self,
         config: &Config,
@@ -48,13 +49,13 @@ impl AskedQueries {
         self
     }
 
-    /// Returns whether all lists are as long as they should be: a file may be from anywhere.
+    /// Returns whether all lists have a valid length, because a file is untrusted input.
     pub(crate) fn is_whole(&self) -> bool {
         let queries = self.pool_images.len();
         self.truth.as_ref().is_none_or(|truth| truth.len() == queries)
             && self.votes.as_ref().is_none_or(|votes| votes.len() == queries)
             && self.rows.iter().all(|row| row.labels.len() <= queries)
-            // A name may stand at every query.
+            // A page may show a name at every query.
             && self.rows.iter().map(|row| row.row.len()).sum::<usize>() <= MAX_NAMES
             && self.rows.iter().all(|row| !row.row.chars().any(char::is_control))
     }

@@ -1,4 +1,4 @@
-//! The report of a finished run, and its form on the disk.
+//! The report of a finished run, and its format on disk.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::error::{ExperimentError, ResultsFault};
 use crate::stages::{EnsembleQuality, LabellingTimes};
 use crate::store::{RunNoise, read_report, report_path};
 
-/// Stages of a run at most: a student is one.
+/// The largest number of stages of a run; each student is a stage.
 const MAX_STAGES: usize = 1_000_000;
 
 /// Wall-clock time of a stage.
@@ -23,7 +23,7 @@ pub struct StageTime {
     pub stage: String,
     /// Seconds of the attempt that finished it.
     pub seconds: f64,
-    /// Units of work left by earlier attempts, whose time is not in `seconds`.
+    /// Units of work from earlier attempts, whose time is not in `seconds`.
     pub resumed_units: usize,
 }
 
@@ -35,11 +35,11 @@ pub struct Report {
     pub experiment: String,
     /// Run id.
     pub run: String,
-    /// True where noise and keys came from the seed: reproducible, not private.
+    /// True if noise and keys came from the seed: reproducible, not private.
     pub simulation: bool,
     /// The resolved config.
     pub config: RawConfig,
-    /// The dataset whose digits street digits are made of.
+    /// The dataset whose digits the street digits are made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handwriting: Option<String>,
     /// The ensemble on the pool.
@@ -48,15 +48,15 @@ pub struct Report {
     pub rows: Vec<ReportRow>,
     /// Machine and versions.
     pub environment: Environment,
-    /// The kinds of machine that trained; more than one only where `--mix-machines` was given.
+    /// The kinds of machine that trained; more than one only with `--mix-machines`.
     pub kinds_of_machine: Vec<String>,
     /// Times of the stages.
     pub stage_times: Vec<StageTime>,
-    /// The sum of the experiment's ledger, over all its runs; none for simulations, which charge nothing.
+    /// The statement of the experiment's ledger over all its runs; `None` for simulations, which charge nothing.
     pub ledger: Option<Statement>,
 }
 
-/// A report as it may lie on the disk: earlier versions have the times of all rows in a list of their own.
+/// A report as on disk: earlier versions have the times of all rows in a separate list.
 #[derive(Deserialize)]
 struct ReportFile {
     experiment: String,
@@ -100,7 +100,7 @@ impl From<ReportFile> for Report {
 }
 
 impl Report {
-    /// Returns whether answers were given under noise that protects them, so that not everything about them may be seen.
+    /// Returns whether noise protects the answers, so that not everything about them may be public.
     pub(crate) fn is_protected(&self) -> bool {
         !self.simulation && self.rows.iter().any(ReportRow::is_noisy)
     }
@@ -127,7 +127,7 @@ impl Report {
         Ok(report)
     }
 
-    /// Checks what may be from anywhere.
+    /// Checks the untrusted parts of the report.
     fn check(&self) -> Result<(), ResultsFault> {
         let stages = self.stage_times.iter().map(|time| &time.stage);
         check_count("stages", self.stage_times.len(), MAX_STAGES)?;

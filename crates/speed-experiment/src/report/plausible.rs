@@ -1,21 +1,21 @@
-//! Checks of reports that may be from anywhere: names that a terminal shows as they are, numbers that a plot has a place for, and not
-//! more of anything than a config can ask for.
+//! Checks of reports, which are untrusted input: names must be safe for a terminal, numbers must fit in a plot, and
+//! counts must not exceed the limits of a config.
 
 use super::ReportRow;
 use crate::config::MAX_NAME;
 use crate::error::ResultsFault;
 
-/// Rows of a report at most, and students of a row.
+/// Largest numbers of rows of a report and of students of a row.
 const MAX_ROWS: usize = 1000;
 const MAX_STUDENTS: usize = 1000;
 
-/// Bytes of the name of a folder at most, which holds a row's name and more.
+/// Longest name of a folder in bytes; it contains a row's name and more.
 pub(crate) const MAX_FOLDER: usize = 255;
 
-/// Checks that names are those of a config: not longer than `most` bytes, and without control characters.
+/// Checks that names are valid in a config: at most `most` bytes, and without control characters.
 ///
 /// # Errors
-/// If one is not, which says it.
+/// If one is not; the error shows it.
 pub(crate) fn check_names<'a>(most: usize, names: impl IntoIterator<Item = &'a String>) -> Result<(), ResultsFault> {
     let expected = format!("names of at most {most} bytes without control characters");
     match names.into_iter().find(|name| name.len() > most || name.chars().any(char::is_control)) {
@@ -27,10 +27,10 @@ pub(crate) fn check_names<'a>(most: usize, names: impl IntoIterator<Item = &'a S
     }
 }
 
-/// Checks that there are not more of something than there can be.
+/// Checks that a count does not exceed its limit.
 ///
 /// # Errors
-/// If there are.
+/// If it exceeds the limit.
 pub(crate) fn check_count(what: &str, found: usize, most: usize) -> Result<(), ResultsFault> {
     if found <= most {
         return Ok(());

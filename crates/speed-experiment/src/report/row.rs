@@ -9,14 +9,14 @@ use super::statistics::{mean_and_deviation, median};
 use crate::config::{AggregationKind, Config, PaperFigures};
 use crate::stages::{Bounds, LabellingTimes, RowLabels, StudentRun};
 
-/// Everything that a run found for one row.
+/// All results of a run for one row.
 #[derive(Clone)]
 pub(crate) struct RowResult {
-    /// Its labels, its own or those of the row that it names.
+    /// Its own labels, or the labels of the row that it names.
     pub(crate) labels: RowLabels,
     /// Times of the homomorphic part.
     pub(crate) times: Option<LabellingTimes>,
-    /// The privacy bounds, where noise was added.
+    /// The privacy bounds, if noise was added.
     pub(crate) bounds: Option<Bounds>,
     /// The students, one per repeat.
     pub(crate) students: Vec<StudentRun>,
@@ -27,11 +27,11 @@ pub(crate) struct RowResult {
 pub struct ReportRow {
     /// The row's name.
     pub name: String,
-    /// The way to its labels.
+    /// How its labels were computed.
     pub aggregation: AggregationKind,
-    /// Ratio of teachers that added noise.
+    /// Ratio of the teachers that added noise.
     pub honest_ratio: f64,
-    /// The row that its labels are from; empty: its own.
+    /// The row that its labels are from; empty if they are its own.
     #[serde(default)]
     pub labels_of: String,
     /// The method of its students.
@@ -40,7 +40,7 @@ pub struct ReportRow {
     /// The tightest valid claim for the integer noise, at these votes.
     #[serde(alias = "privacy")]
     pub data_dependent: Option<Account>,
-    /// The same where the other teachers' noise is known to the adversary.
+    /// The same if the adversary knows the other teachers' noise.
     #[serde(default, alias = "privacy_collusion")]
     pub data_dependent_collusion: Option<Account>,
     /// The tightest claim for any votes.
@@ -49,26 +49,26 @@ pub struct ReportRow {
     /// Algorithm 1 with the paper's formulas for continuous noise, at these votes.
     #[serde(alias = "privacy_paper_formulas")]
     pub paper_formulas: Option<Account>,
-    /// The bounds that have no value although noise was added, and the reasons.
+    /// The bounds without a value although noise was added, and the reasons.
     #[serde(default, alias = "privacy_without_value")]
     pub without_value: Vec<String>,
     /// Share of the answered queries whose label is right.
     pub label_accuracy: Option<f64>,
-    /// Queries on which the label is that of the clear-text argmax.
+    /// Number of queries whose label equals the clear-text argmax.
     pub agreement: usize,
-    /// Queries without one winner, for the paper's circuit; no other leaves any.
+    /// Number of queries without a unique winner, for the paper's circuit; no other circuit leaves any.
     #[serde(default)]
     pub unresolved: Option<usize>,
-    /// Queries that have a label, where a threshold may leave some without.
+    /// Number of queries with a label, if a threshold may leave some without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<usize>,
-    /// Queries asked.
+    /// Number of queries asked.
     pub queries: usize,
     /// The students, one per repeat.
     pub students: Vec<StudentRun>,
     /// Mean accuracy of the students.
     pub student_mean: Option<f64>,
-    /// Their sample standard deviation; none for one repeat.
+    /// Their sample standard deviation; `None` for one repeat.
     pub student_deviation: Option<f64>,
     /// Their median.
     #[serde(default)]
@@ -81,7 +81,7 @@ pub struct ReportRow {
 }
 
 impl ReportRow {
-    /// The line of the row at `index` of `config`.
+    /// Creates the line of the row at `index` of `config`.
     pub(crate) fn new(config: &Config, index: usize, result: RowResult) -> Self {
         let (row, source) = (&config.rows[index], &config.rows[config.labels_of(index)]);
         let RowResult { labels, times, bounds, students } = result;
@@ -113,7 +113,7 @@ impl ReportRow {
         }
     }
 
-    /// Returns the line without times: the part that config and seed determine.
+    /// Returns the line without times: only the part that config and seed determine.
     pub(crate) fn without_times(&self) -> Self {
         Self { encrypted_times: None, ..self.clone() }
     }
@@ -123,7 +123,7 @@ impl ReportRow {
         self.aggregation != AggregationKind::NonPrivate
     }
 
-    /// Returns its claims in the order of their columns, each with the columns that it is of.
+    /// Returns its claims in the order of their columns, each with its columns.
     pub(crate) fn claims(&self) -> Vec<(&Account, Vec<&'static str>)> {
         let mut claims: Vec<(&Account, Vec<&'static str>)> = Vec::new();
         let bounds =

@@ -1,8 +1,8 @@
 //! Statistics of a handful of repeats.
 //!
-//! Not those of `statrs`, whose sums in one pass differ in the last digit: published reports hold these.
+//! They are not from `statrs`, whose one-pass sums differ in the last digit from the values in published reports.
 
-/// Returns the mean, and the sample standard deviation of two or more.
+/// Returns the mean, and the sample standard deviation of at least two values.
 pub(crate) fn mean_and_deviation(values: &[f64]) -> (Option<f64>, Option<f64>) {
     if values.is_empty() {
         return (None, None);

@@ -16,17 +16,17 @@ use crate::store::{FinishedStage, StageFolder};
 /// The file of the bounds.
 const BOUNDS: &str = "account.json";
 
-/// The bounds of one row. A bound that has no value has its reason in `without_value`, and ends nothing.
+/// The bounds of one row. A bound without a value has its reason in `without_value`, and does not end the run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Bounds {
-    /// The tightest valid claim at these votes for the integer noise that was added, in both directions: dropout of up to
-    /// as many teachers as the ratio leaves out, or for a trusted aggregator central noise.
+    /// The tightest valid claim at these votes for the integer noise that was added, in both directions: dropout of any
+    /// number of the teachers beyond the ratio, or central noise for a trusted aggregator.
     #[serde(alias = "tight")]
     pub(crate) data_dependent: Option<Account>,
-    /// The same where the adversary may know those teachers' noise.
+    /// The same if the adversary may know these teachers' noise.
     #[serde(alias = "collusion")]
     pub(crate) data_dependent_collusion: Option<Account>,
-    /// The tightest claim for any votes: valid in both directions, under collusion, and fit to be published.
+    /// The tightest claim for any votes: valid in both directions and under collusion, and may be published.
     pub(crate) data_independent: Option<Account>,
     /// Algorithm 1 with the paper's formulas for continuous Laplace noise, at these votes: comparable with its tables.
     pub(crate) paper_formulas: Option<Account>,
@@ -35,8 +35,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Takes a bound if it has a value: no finite one may be known, or the sampler's distance be too much for it. The answers are
-    /// given by now, and what cannot be said of them is no reason to end the run.
+    /// Returns a bound if it has a value. It may have none if no finite bound is known, or if the sampler's distance is
+    /// too large for it. The answers were already given, so a missing bound does not end the run.
     fn value(&mut self, name: &str, account: Result<Account, AccountError>) -> Option<Account> {
         account.map_err(|error| self.without_value.push(format!("{name}: {error}"))).ok()
     }
@@ -61,7 +61,7 @@ impl Stage for AccountStage<'_> {
         6
     }
 
-    // The same bounds but for a last bit.
+    // The same bounds except for a last bit.
     fn earlier_version(&self) -> Option<u32> {
         Some(5)
     }
@@ -75,7 +75,7 @@ impl Stage for AccountStage<'_> {
             "noisy_teachers": self.row.honest_ratio.noisy_teachers(teachers)?,
             "teachers": teachers,
         });
-        // Noise of the usual kind is known by its gamma alone, as in finished runs.
+        // Discrete Laplace noise is identified by its gamma alone, as in finished runs.
         match noise.mechanism() {
             Mechanism::DiscreteLaplace { gamma } => inputs["gamma"] = json!(gamma),
             other => inputs["mechanism"] = json!(other),
@@ -108,7 +108,7 @@ impl Stage for AccountStage<'_> {
         context.progress.advance(1, "");
         bounds.data_independent = bounds.value("ε data-independent", tight.account_queries(counts.len()));
         context.progress.advance(1, "");
-        // The paper has no other noise, and no threshold.
+        // The paper covers no other noise, and no threshold.
         if let (Some(gamma), None) = (noise.mechanism().gamma(), noise.threshold) {
             let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
             bounds.paper_formulas = bounds.value("ε paper formulas", paper.account(counts));
@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn a_claim_without_a_value_says_why_and_ends_nothing() {
-        // So little noise that a hundred queries of any votes cost more than the sampler's distance allows: the claim at
-        // these votes is not held to that.
+        // With this little noise, a hundred queries with any votes cost more than the sampler's distance allows, but
+        // the claim at these votes is not limited by that.
         let (gamma, teachers) = (InverseScale::new(0.7).expect("a scale"), 250);
         let counts = vec![vec![230, 12, 8]; 100];
         let distance = NoiseShare::new(gamma, teachers).expect("a table").total_variation_of_draws(250 * 100 * 3);

@@ -1,4 +1,4 @@
-//! The surroundings of all stages of a run.
+//! The context of all stages of a run.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::progress::Progress;
 use crate::store::RunStore;
 
-/// The surroundings of all stages of a run.
+/// The context of all stages of a run.
 pub(crate) struct Context<'a> {
     pub(crate) config: &'a Config,
     pub(crate) store: &'a RunStore,

@@ -1,4 +1,4 @@
-//! Stages whose work divides into units that several processes share.
+//! Stages whose work is divided into units that several processes share.
 
 use super::complete::{identified, identify};
 use super::context::Context;
@@ -7,22 +7,22 @@ use super::stage::Stage;
 use crate::error::ExperimentError;
 use crate::store::{Identity, StageFolder, StageState};
 
-/// A stage whose work divides into units.
+/// A stage whose work is divided into units.
 pub(crate) trait Divided: Stage {
-    /// Returns how many units it has.
+    /// Returns the number of its units.
     fn units(&self, context: &Context<'_>) -> usize;
 
-    /// Returns the names of the files that are there once a unit is done.
+    /// Returns the names of the files that exist once a unit is done.
     fn files(&self, unit: usize) -> Vec<String>;
 
-    /// Sees to it that some of its units are done, and returns how many this process did.
+    /// Ensures that these units are done, and returns how many this process did.
     ///
     /// # Errors
-    /// If the work fails; units that are saved stay.
+    /// If the work fails; saved units stay.
     fn share(&self, context: &Context<'_>, folder: &StageFolder, units: &[usize]) -> Result<usize, ExperimentError>;
 }
 
-/// Returns the identity of a stage, by which settings of a sweep share it.
+/// Returns the identity of a stage, which settings of a sweep may share.
 ///
 /// # Errors
 /// If its inputs cannot be read.
@@ -30,11 +30,11 @@ pub(crate) fn identity<S: Stage>(context: &Context<'_>, stage: &S) -> Result<Ide
     identify(context, stage)
 }
 
-/// Does a share of a stage's units, unless the stage is done, and returns how many this process did, with the identity of what they are
-/// units of: that of the first kind of machine, where another began the stage in the meantime.
+/// Does a share of a stage's units, unless the stage is done. Returns how many this process did, and the identity of
+/// their stage: the identity of the first kind of machine, if another process began the stage meanwhile.
 ///
 /// # Errors
-/// If the work fails, or the stage's folder holds something else.
+/// If the work fails, or the stage's folder has other content.
 pub(crate) fn do_share<S: Divided>(
     context: &Context<'_>,
     stage: &S,

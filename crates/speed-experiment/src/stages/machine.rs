@@ -1,7 +1,8 @@
-//! Stages that compute networks: their bits depend on the kind of machine, which is in their fingerprints.
+//! Stages that compute networks. Their bits depend on the kind of machine, which is part of their fingerprints.
 //!
-//! A stage that one kind began another does not go on with, unless it is told to: the stage's file `arithmetic` names the first, which
-//! is in the fingerprint, and a file `arithmetic-...` each other that took part. Units say which kind did them.
+//! A stage cannot resume on a different kind of machine, unless kinds may be mixed. The stage's file `arithmetic` names
+//! the first kind, which is in the fingerprint, and a file `arithmetic-...` names each other kind that took part. Each
+//! unit records its kind.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +16,15 @@ use crate::store::{ARITHMETIC, Identity, RunStore, StageFolder};
 /// Returns the identity of a stage that computes networks, with the kind of machine among its inputs.
 ///
 /// # Errors
-/// If another kind of machine began this very work, unless kinds may be mixed.
+/// If another kind of machine began exactly this work, unless kinds may be mixed.
 pub(super) fn identify(
     context: &Context<'_>,
     stage: &str,
     code_version: u32,
     mut inputs: Value,
 ) -> Result<Identity, ExperimentError> {
-    // With real noise other runs of the experiment count as well: trained anew, votes would be others, and answers paid again.
+    // With real noise, other runs of the experiment count too: retrained teachers would give other votes, and answers
+    // would be paid again.
     let mut all = vec![context.store.remains_of(stage)];
     if !context.config.is_simulation() {
         all.extend(context.store.remains(stage));
@@ -38,7 +40,7 @@ pub(super) fn identify(
                 let fault = ResultsFault::OtherMachine { first: first.to_owned(), here: here.to_owned() };
                 return Err(ExperimentError::Results { path: remains.folder().to_path_buf(), fault });
             }
-            // A folder may be from anywhere: nothing of it moves a terminal's cursor.
+            // A folder is untrusted input, so its text is escaped for terminal output.
             let first = first.escape_debug();
             context.progress.note(&format!("{stage}: begun on another kind of machine ({first}, here {here})"));
             return Ok(identity);
@@ -48,10 +50,10 @@ pub(super) fn identify(
     Ok(Identity::new(stage, stage, code_version, inputs))
 }
 
-/// Notes in its folder that this kind of machine takes part in a stage.
+/// Records in a stage's folder that this kind of machine takes part.
 ///
 /// # Errors
-/// If the disk refuses.
+/// If the folder cannot be written.
 pub(super) fn note(context: &Context<'_>, folder: &StageFolder) -> Result<(), ExperimentError> {
     let kind = format!("{}\n", context.arithmetic);
     let is_noted = |name: &str| {
@@ -62,7 +64,7 @@ pub(super) fn note(context: &Context<'_>, folder: &StageFolder) -> Result<(), Ex
     if is_noted(ARITHMETIC) {
         return Ok(());
     }
-    // A file a kind: machines that come together write none of the same.
+    // One file for each kind, so that concurrent machines of different kinds never write the same file.
     let own = format!("{ARITHMETIC}-{}", &Digest::of(context.arithmetic).to_hex()[..8]);
     if is_noted(&own) { Ok(()) } else { folder.write(&own, kind.as_bytes()) }
 }
@@ -92,7 +94,7 @@ mod tests {
     use crate::store::FinishedStage;
     use speed_core::ExitCode;
 
-    /// The context of a process on a machine of no kind.
+    /// Returns the context of a process on a machine without a kind.
     fn context<'a>(config: &'a Config, store: &'a RunStore, device: &'a Device) -> Context<'a> {
         Context {
             config,
@@ -131,22 +133,22 @@ mod tests {
             ["tiles-1", "vectors-2", "--mix-machines"].iter().all(|part| error.to_string().contains(part)),
             "{error}"
         );
-        // Told to, it goes on with that very work, and says so.
+        // If kinds may be mixed, it resumes exactly that work, and reports it.
         let mixing = on("vectors-2", true);
         assert_eq!(inputs(&mixing, 7).expect("told to").fingerprint, on_kind(7, "tiles-1"));
         begin(&mixing, 7);
         assert_eq!(kinds(&store), ["tiles-1", "vectors-2"]);
         assert_eq!(inputs(&here, 7).expect("its own").fingerprint, on_kind(7, "tiles-1"));
-        // Other work is its own, wherever it was begun.
+        // Other work has its own identity, wherever it was begun.
         assert_eq!(inputs(&there, 8).expect("other images").fingerprint, on_kind(8, "vectors-2"));
         begin(&there, 8);
         assert_eq!(kinds(&store), ["vectors-2"]);
-        // Also where the first has only just begun, and noted nothing yet.
+        // The same holds if the first kind has only just begun and recorded nothing yet.
         store.unfinished(&inputs(&here, 9).expect("one kind")).expect("a folder");
         assert_eq!(inputs(&mixing, 9).expect("told to").fingerprint, on_kind(9, "tiles-1"));
         assert!(inputs(&there, 9).is_err());
         begin(&there, 8);
-        // With real noise another run of the experiment counts too: its answers would be asked again, and paid again.
+        // With real noise, another run of the experiment counts too, because its answers would be given and paid again.
         assert!(!config.is_simulation());
         let seeded =
             Source::new("test.toml", DEFAULTS).with_overrides(&["student.epochs=7".to_owned()]).expect("a key");
@@ -201,7 +203,7 @@ mod tests {
         let on = |arithmetic, mix_machines| Context { arithmetic, mix_machines, ..context(&config, &store, &device) };
         let stage = Training(StageNames::of(&config).teachers.expect("teachers"));
         let (first, second) = (on("tiles-1", true), on("vectors-2", true));
-        // Both look before either begins.
+        // Both check before either begins.
         let [one, other] = [&first, &second].map(|context| complete::identify(context, &stage).expect("its own"));
         assert_ne!(one.fingerprint, other.fingerprint);
         let open = |identity: &Identity| store.unfinished(identity);

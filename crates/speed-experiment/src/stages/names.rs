@@ -1,5 +1,5 @@
-//! The stages of a config by name, before anything is computed: dry runs list them, `--force` chooses among them, and a run can
-//! do no other, since a stage is made from one of these names.
+//! The stages of a config by name, before anything is computed. Dry runs list them, `--force` selects from them, and a
+//! run has no others, because a stage is created from one of these names.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use speed_student::StudentMethod;
 use crate::config::{Config, ConfigError, DataSource, RowConfig, VotesSource};
 use crate::store::{Fingerprint, is_called};
 
-/// The kind of the stages that label queries: the beginning of their names.
+/// The kind of the stages that label queries, which is the prefix of their names.
 const LABELLING: &str = "aggregate";
 /// The kind of the stages that train students.
 pub(crate) const STUDENT: &str = "student";
@@ -35,34 +35,34 @@ impl fmt::Display for StageName {
     }
 }
 
-/// The stages of a config, in the order in which they are done.
+/// The stages of a config, in the order of execution.
 pub(crate) struct StageNames {
-    /// The record of the images, where there are any.
+    /// The record of the images, if there are any.
     pub(crate) data: Option<StageName>,
-    /// The training of the teachers, where votes come from them.
+    /// The training of the teachers, if they give the votes.
     pub(crate) teachers: Option<StageName>,
     /// The votes.
     pub(crate) votes: StageName,
     /// The choice of the queries.
     pub(crate) queries: StageName,
-    /// The stages of each row that has labels of its own.
+    /// The stages of each row with its own labels.
     pub(crate) rows: Vec<RowStages>,
     /// The students, if any are trained.
     pub(crate) students: Option<StudentNames>,
 }
 
-/// The stages of one row with labels of its own.
+/// The stages of one row with its own labels.
 pub(crate) struct RowStages {
     /// Its place in the config.
     pub(crate) row: usize,
     /// The labelling of its queries.
     pub(crate) labelling: StageName,
-    /// The accounting for its labels, where noise is added.
+    /// The accounting for its labels, if noise is added.
     pub(crate) account: Option<StageName>,
 }
 
-/// The names of students: one stage for each distinct set of labels and repeat, named by the labels' hash, so only the common
-/// part is known before labels are.
+/// The names of students: one stage for each distinct set of labels and repeat. Names contain the labels' hash, so only
+/// the common part is known before the labels.
 pub(crate) struct StudentNames(StageName);
 
 impl StageNames {
@@ -95,10 +95,10 @@ impl StageNames {
         before.chain(rows).chain(self.students.iter().map(|students| &students.0))
     }
 
-    /// Checks that `--force` names stages.
+    /// Checks that every name in `--force` is a stage.
     ///
     /// # Errors
-    /// If it does not, with the names that there are.
+    /// If one is not; the error lists the valid names.
     pub(crate) fn check(&self, forced: &[String]) -> Result<(), ConfigError> {
         for stage in forced {
             if !self.all().any(|name| is_called(name, stage)) {
@@ -108,10 +108,10 @@ impl StageNames {
         Ok(())
     }
 
-    /// Returns the last of the stages that `--stage` names.
+    /// Returns the last stage with the name in `--stage`.
     ///
     /// # Errors
-    /// If it names none, with the names that there are.
+    /// If there is none; the error lists the valid names.
     pub(crate) fn last_called(&self, stage: &str) -> Result<&StageName, ConfigError> {
         let called = self.all().filter(|name| is_called(name, stage));
         called.last().ok_or_else(|| self.no_such("--stage", stage))
@@ -135,14 +135,14 @@ impl StudentNames {
 
     /// Returns the name of one student.
     pub(crate) fn of(&self, method: StudentMethod, labels: Fingerprint, repeat: usize) -> StageName {
-        // The paper's were the only students once.
+        // The paper's students have no method in their names, because they were once the only ones.
         let method = if method == StudentMethod::GAN { String::new() } else { format!("{}-", method.name()) };
         StageName(format!("{}-{method}{}-{repeat}", self.0, labels.short()))
     }
 }
 
-/// Returns the name of a row's stage of a `kind`, a folder of its own: the row's name in letters that every file system has, and a
-/// part of its digest where another row has the same letters, or where there are none.
+/// Returns the name of a row's stage of a `kind`, which is unique as a folder: the row's name in letters that every
+/// file system allows, and a part of its digest if another row has the same letters or no letters are left.
 fn of_row(kind: &str, config: &Config, row: &RowConfig) -> StageName {
     let own = slug(&row.name);
     let is_shared = config.rows.iter().any(|other| other.name != row.name && slug(&other.name) == own);

@@ -1,4 +1,5 @@
-//! Units of work that several processes share: each does those that nobody else has leased, and waits for the rest.
+//! Units of work that several processes share: each process does the units that no other process has leased, and waits
+//! for the rest.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -10,37 +11,37 @@ use super::context::Context;
 use crate::error::ExperimentError;
 use crate::store::{Holder, Lease, Leased};
 
-/// Units of work, known by numbers.
+/// Units of work, identified by numbers.
 pub(super) trait Units: Sync {
-    /// Returns the folder and the name under which a unit is leased.
+    /// Returns the folder and the name for the lease of a unit.
     ///
     /// # Errors
-    /// If the folder cannot be made.
+    /// If the folder cannot be created.
     fn place(&self, unit: usize) -> Result<(PathBuf, String), ExperimentError>;
 
-    /// Returns whether a unit is done, by an earlier process or another one; if it is, its result is taken.
+    /// Returns whether a unit is done by an earlier or another process, and if so, takes its result.
     ///
     /// # Errors
     /// If it cannot be read.
     fn take(&self, unit: usize) -> Result<bool, ExperimentError>;
 
-    /// Does units that are leased, and saves them. Long work may end early once `stop` is true.
+    /// Does leased units, and saves them. Long work may end early once `stop` is true.
     ///
     /// # Errors
-    /// If the work fails; units that are saved stay.
+    /// If the work fails; saved units stay.
     fn work(&self, units: &[usize], stop: &AtomicBool) -> Result<(), ExperimentError>;
 }
 
-/// The way in which units are worked on.
+/// Limits of concurrent work on units.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
-    /// Pieces of work at a time.
+    /// Number of concurrent pieces of work.
     pub(super) threads: usize,
-    /// Units of a piece of work at most.
+    /// Largest number of units in a piece of work.
     pub(super) batch: usize,
 }
 
-/// Sees to it that all of `units` are done, by this process or another, and returns how many this one did.
+/// Ensures that all of `units` are done, by this process or another, and returns how many this process did.
 ///
 /// # Errors
 /// The first error of the work.
@@ -78,7 +79,7 @@ pub(super) fn share(
     Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The units of a batch that are to be done here, and those that others do.
+/// The units of a batch that this process does, and the units that others do.
 type Shared = (Vec<(usize, Lease)>, Vec<(usize, Holder)>);
 
 fn lease(context: &Context<'_>, batch: &[usize], of: &impl Units) -> Result<Shared, ExperimentError> {
@@ -89,7 +90,7 @@ fn lease(context: &Context<'_>, batch: &[usize], of: &impl Units) -> Result<Shar
         }
         let (folder, name) = of.place(unit)?;
         match context.store.leases().take(&folder, &name)? {
-            // Done between the look and the lease.
+            // The unit was done between the check and the lease.
             Leased::Ours(_) if of.take(unit)? => {}
             Leased::Ours(lease) => mine.push((unit, lease)),
             Leased::Theirs(holder) => theirs.push((unit, holder)),

@@ -21,7 +21,7 @@ use crate::csv;
 use crate::error::{ExperimentError, Mismatch};
 use crate::store::{Fingerprint, FinishedStage, StageFolder, unit_meta, unit_payload};
 
-/// Metrics of all teachers; holds times.
+/// The file with the metrics of all teachers, including times.
 const METRICS: &str = "metrics.csv";
 const METRICS_HEAD: [&str; 8] =
     ["teacher", "images", "steps", "final_loss", "train_accuracy", "validation_accuracy", "seconds", "arithmetic"];
@@ -32,7 +32,7 @@ pub(crate) struct TeachersStage<'a> {
     pub(crate) images: &'a Images,
 }
 
-/// The trained ensemble, as it lies in its stage.
+/// The trained ensemble in its finished stage.
 pub(crate) struct TrainedTeachers(FinishedStage);
 
 impl TrainedTeachers {
@@ -50,7 +50,7 @@ impl TrainedTeachers {
     }
 }
 
-/// Returns the name, without ending, of a teacher's weights and metrics.
+/// Returns the name, without extension, of a teacher's weights and metrics.
 pub(crate) fn unit(teacher: usize) -> String {
     format!("teacher-{teacher:04}")
 }
@@ -82,7 +82,7 @@ impl Stage for TeachersStage<'_> {
             "teacher": config.teacher,
             "seed": config.seed,
         });
-        // Absent for what is usual, so that a later version can still find it.
+        // Absent for the default, so that earlier stages are still found.
         if config.teacher.architecture.version() != 1 {
             inputs["architecture_version"] = json!(config.teacher.architecture.version());
         }
@@ -124,17 +124,17 @@ impl Divided for TeachersStage<'_> {
     }
 }
 
-/// The training of teachers, each a unit of work.
+/// The training of teachers; each teacher is a unit of work.
 struct Training<'a> {
     context: &'a Context<'a>,
     folder: &'a StageFolder,
     train: &'a Split,
     partitions: Vec<Range<usize>>,
-    /// The teachers that are done, with the kind of machine that trained each where that is known.
+    /// The finished teachers, each with the kind of machine that trained it, if known.
     done: Mutex<BTreeMap<usize, Done>>,
 }
 
-/// A teacher that is done, and the kind of machine that trained it, where that is known.
+/// A finished teacher, and the kind of machine that trained it, if known.
 type Done = (TeacherMetrics, Option<String>);
 
 impl<'a> Training<'a> {
@@ -152,10 +152,10 @@ impl<'a> Training<'a> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees to it that some teachers are trained, and returns how many were here.
+    /// Ensures that these teachers are trained, and returns how many this process trained.
     fn train(&self, units: Vec<usize>) -> Result<usize, ExperimentError> {
         let (context, threads) = (self.context, self.context.threads.get());
-        // Those that are there are read side by side.
+        // Saved teachers are read concurrently.
         threads::for_each(&units, threads, |&teacher, _| {
             self.find(teacher);
             Ok::<_, ExperimentError>(())
@@ -166,7 +166,7 @@ impl<'a> Training<'a> {
         share(context, &todo, Pace { threads, batch: 1 }, self)
     }
 
-    /// Reads a teacher that is there; returns whether it is.
+    /// Reads a saved teacher, and returns whether there is one.
     fn find(&self, teacher: usize) -> bool {
         let found = self.folder.read_unit(&unit(teacher));
         let is_found = found.is_some();

@@ -1,6 +1,7 @@
-//! The pool's true labels. They measure votes and answers, and nothing else.
+//! The pool's true labels, which are used only to measure votes and answers.
 //!
-//! Those of a file are in no fingerprint, and what they measure in no record: other labels are no reason to answer, and to pay, again.
+//! Labels from a file are not in any fingerprint, and their measurements are not in any record, because a change of
+//! true labels must not cause answers to be given and paid again.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,16 +13,16 @@ use crate::config::Config;
 use crate::error::{ExperimentError, InputFault};
 use crate::npy;
 
-/// The true labels of the pool: those of its images, or of a file where there are none.
+/// The true labels of the pool, from its images, or from a file if there are no images.
 pub(crate) struct Truth<'a> {
     labels: Cow<'a, [u8]>,
-    /// The digest of the images that they belong to.
+    /// The digest of the images of the labels.
     digest: Option<Value>,
     path: &'a Path,
 }
 
 impl<'a> Truth<'a> {
-    /// Returns the true labels of a run; none where nothing knows them.
+    /// Returns the true labels of a run, if known.
     ///
     /// # Errors
     /// If `data.labels` cannot be read, or has too few.
@@ -46,15 +47,15 @@ impl<'a> Truth<'a> {
         &self.labels
     }
 
-    /// Returns the digest of the images that they belong to; none of labels from a file.
+    /// Returns the digest of the images of the labels; `None` for labels from a file.
     pub(crate) fn digest(&self) -> Option<&Value> {
         self.digest.as_ref()
     }
 
-    /// Checks that they are classes of the votes.
+    /// Checks that all labels are classes of the votes.
     ///
     /// # Errors
-    /// If one is not: labels from 1 on, for instance.
+    /// If one is not, for example if labels start from 1.
     pub(crate) fn check(&self, classes: usize) -> Result<(), ExperimentError> {
         match self.labels.iter().position(|&label| usize::from(label) >= classes) {
             None => Ok(()),

@@ -1,12 +1,13 @@
 //! Leases of units of work, among processes that share a folder, on one machine or many.
 //!
-//! A unit that is worked on has a file `UNIT.lease` in its stage's folder, which says who works on it. It comes there by link(2), which
-//! fails where the name exists, on NFS as well. Beside it lies a file of the process, whose counter grows while it lives. Whoever
-//! wants the unit watches that counter by a clock of its own, and takes the lease over when the counter has stood still for long
-//! enough, or at once where the process was one of this machine and is gone.
+//! A unit in progress has a file `UNIT.lease` in its stage's folder, which names the process that works on it. It is
+//! created by link(2), which fails if the name exists, also on NFS. Beside it is a file of the process with a counter
+//! that grows while the process lives. A process that wants the unit watches this counter by its own clock, and takes
+//! the lease over if the counter has not changed for long enough, or at once if the owner ran on this machine and has
+//! ended.
 //!
-//! Leases only save work. A unit is a function of its stage's fingerprint and its files appear whole, so two processes that do the
-//! same unit, because one was thought dead and was not, write the same bytes.
+//! Leases only save work. A unit is a function of its stage's fingerprint, and its files appear atomically. So if two
+//! processes do the same unit, because one was wrongly considered dead, they write the same bytes.
 
 mod heart;
 mod holder;
@@ -29,13 +30,14 @@ use super::atomic::{WRITING, write_new};
 use super::read::read_small;
 use crate::error::{ExperimentError, ResultsFault};
 
-/// The ending of the names of leases.
+/// The extension of leases.
 const ENDING: &str = ".lease";
 
-/// Milliseconds between two beats and until a lease counts as abandoned, as in `10000,60000`: for tests.
+/// The environment variable for tests: milliseconds between two beats, and until a lease counts as abandoned, as in
+/// `10000,60000`.
 const TIMES: &str = "SPEED_LEASE_TIMES";
 
-/// The leases of this process, and its knowledge of others'.
+/// The leases of this process, and its observations of other leases.
 pub(crate) struct Leases {
     me: Holder,
     taken: AtomicUsize,
@@ -44,22 +46,22 @@ pub(crate) struct Leases {
     watched: Mutex<HashMap<PathBuf, Sight>>,
 }
 
-/// A lease of another process when it was seen to change last.
+/// A lease of another process at its last observed change.
 struct Sight {
     token: String,
     beat: Option<u64>,
     since: Instant,
 }
 
-/// The answer to whoever wants a unit.
+/// The result of a request for a lease.
 pub(crate) enum Leased {
-    /// It is theirs until this is dropped.
+    /// The unit belongs to this process until the lease is dropped.
     Ours(Lease),
     /// Another process works on it.
     Theirs(Holder),
 }
 
-/// A unit of work that is this process's until the lease is dropped.
+/// A unit of work that belongs to this process until the lease is dropped.
 pub(crate) struct Lease {
     path: PathBuf,
     token: String,
@@ -67,7 +69,7 @@ pub(crate) struct Lease {
 }
 
 impl Leases {
-    /// The leases of this process, none yet.
+    /// Creates the leases of this process, initially none.
     ///
     /// # Errors
     /// If the operating system gives no random bytes.
@@ -79,12 +81,12 @@ impl Leases {
         Ok(Self { me, taken: AtomicUsize::new(0), abandoned_after, heart, watched })
     }
 
-    /// Returns the time between two looks at a lease of another process.
+    /// Returns the interval between two checks of a lease of another process.
     pub(crate) fn patience(&self) -> Duration {
         (self.abandoned_after / 20).clamp(Duration::from_millis(20), Duration::from_secs(1))
     }
 
-    /// Leases `unit` of the stage in `folder`, unless another process that lives has it.
+    /// Leases `unit` of the stage in `folder`, unless another live process has it.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -95,7 +97,7 @@ impl Leases {
         let mut lease = None;
         loop {
             match read(&path) {
-                // An answer that was lost on the way looks like a name that exists.
+                // If the reply to link(2) was lost, this process's own lease exists already.
                 Some(found) if found.token == mine.token => {}
                 Some(found) if !self.is_abandoned(&path, &found) => return Ok(Leased::Theirs(found)),
                 Some(found) => {
@@ -119,13 +121,13 @@ impl Leases {
         }
     }
 
-    /// Returns whether the process that has a lease is gone, as far as this one can tell by now.
+    /// Returns whether the owner of a lease has ended, as far as this process can tell by now.
     fn is_abandoned(&self, path: &Path, holder: &Holder) -> bool {
         let beat = holder.beat(path);
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         let is_gone = match watched.get_mut(path) {
             Some(sight) if sight.token == holder.token => {
-                // A counter that is missing says nothing.
+                // A missing counter is not a sign of life.
                 if beat.is_some() && beat != sight.beat {
                     (sight.beat, sight.since) = (beat, Instant::now());
                 }
@@ -144,16 +146,16 @@ impl Leases {
         is_gone
     }
 
-    /// Refuses to go on where other processes work in a stage's folder, which is to be renamed. Leases that nobody renews are waited for
-    /// until that is certain.
+    /// Fails if other processes work in a stage's folder that will be renamed. Waits until it is certain that leases
+    /// without renewal are abandoned.
     ///
     /// # Errors
-    /// If one lives: it is named.
+    /// If a process lives; the error names it.
     pub(crate) fn refuse_others(&self, folder: &Path) -> Result<(), ExperimentError> {
         let (mut first_beats, mut gone, mut was_certain) = (HashMap::new(), HashSet::new(), false);
         loop {
             let mut is_certain = true;
-            // Anew each time: who waited without a lease may have one by now.
+            // Lists the leases again each time, because a process that waited may have a lease by now.
             for (path, holder) in leases_in(folder) {
                 let lease = (path.clone(), holder.token.clone());
                 if holder.heart == self.me.heart || gone.contains(&lease) {
@@ -170,7 +172,7 @@ impl Leases {
                     is_certain = false;
                 }
             }
-            // One that is taken over is not there for a moment.
+            // A lease that is being taken over is briefly absent.
             if is_certain && (was_certain || first_beats.is_empty()) {
                 return Ok(());
             }
@@ -179,7 +181,7 @@ impl Leases {
         }
     }
 
-    /// Returns whether no lease lies in a folder but of processes of this machine that are gone.
+    /// Returns whether a folder has only leases of ended processes of this machine, or none.
     pub(super) fn is_free(&self, folder: &Path) -> bool {
         leases_in(folder).iter().all(|(_, holder)| holder.is_dead(&self.me))
     }
@@ -187,7 +189,7 @@ impl Leases {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // One that stays behind is taken over like any other.
+        // A lease that stays behind is taken over like any other.
         if read(&self.path).is_some_and(|found| found.token == self.token) {
             let _ = fs::remove_file(&self.path);
         }
@@ -197,12 +199,12 @@ impl Drop for Lease {
     }
 }
 
-/// Returns whether a file of a stage's folder is a lease's, and so no part of the stage.
+/// Returns whether a file of a stage's folder belongs to leases, and so not to the stage.
 pub(super) fn is_of_leases(name: &str) -> bool {
     name.ends_with(ENDING) || holder::is_heart(name) || name.starts_with(WRITING)
 }
 
-/// Removes what leases left in the folder of a stage that is done: there is nothing to lease any more.
+/// Removes the files of leases from the folder of a finished stage, which has nothing left to lease.
 pub(super) fn clear(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -218,34 +220,36 @@ fn leases_in(folder: &Path) -> Vec<(PathBuf, Holder)> {
     leases.filter_map(|path| Some((path.clone(), read(&path)?))).collect()
 }
 
-/// Reads who has a lease; none where nothing has its name any more. What cannot be read is nobody's lease, and watched as any other.
+/// Reads the owner of a lease; `None` if the file does not exist any more. An unreadable file is a lease without a
+/// readable owner, and expires like any other.
 fn read(path: &Path) -> Option<Holder> {
     match read_small(path) {
         Ok(bytes) => Some(Holder::from_json(&bytes)),
-        // A link that leads nowhere is in the way as well.
+        // A dangling symbolic link also occupies the name.
         Err(_) => fs::symlink_metadata(path).is_ok().then(Holder::default),
     }
 }
 
-/// Takes the lease of a process away that is gone, unless another did so meanwhile and leased the unit anew.
+/// Removes the lease of an ended process, unless another process has removed it meanwhile and leased the unit again.
 fn take_away(path: &Path, judged: &Holder) -> Result<(), ExperimentError> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // No other process takes the same one away under this name.
+    // No other process moves the same lease to this name.
     let aside = folder.join(format!("{WRITING}{name}-{}-{}", judged.token_in_names(), std::process::id()));
     match fs::rename(path, &aside) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         other => other.map_err(ExperimentError::io("rename", path))?,
     }
     if read(&aside).is_some_and(|found| found.token != judged.token) {
-        // That of a process that lives. Where yet another has leased the unit in between, both do it, to the same bytes.
+        // The lease belongs to a live process, so it is put back. If yet another process has leased the unit in
+        // between, both do it and write the same bytes.
         let _ = fs::hard_link(&aside, path);
     }
     let _ = fs::remove_file(&aside);
     Ok(())
 }
 
-/// Returns the time between two beats, and the time without one after which a lease is abandoned.
+/// Returns the interval between two beats, and the time without a beat after which a lease is abandoned.
 fn times() -> (Duration, Duration) {
     let given = std::env::var(TIMES).ok();
     let parsed = given.as_deref().and_then(|text| text.split_once(',')).and_then(|(every, after)| {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::error::{ExperimentError, ResultsFault};
 
-/// Longer than anybody looks whether a lock is held.
+/// Longer than a check whether a lock is held.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// An exclusive lock on a file that is made for nothing else.
+/// An exclusive lock on a file that exists only for the lock.
 pub struct Lock {
     _file: File,
 }
@@ -25,13 +25,13 @@ impl Lock {
         Ok(Self { _file: file })
     }
 
-    /// Takes the lock on `path`, unless another process has it; `folder` is what it guards.
+    /// Takes the lock on `path`, unless another process has it; `folder` is the guarded folder.
     ///
     /// # Errors
     /// If another process has it, or the file cannot be opened or locked.
     pub fn try_take(path: PathBuf, folder: &Path) -> Result<Self, ExperimentError> {
         let file = open(&path)?;
-        // Whoever looks whether it is held holds it for a moment.
+        // A process that checks the lock holds it for a moment.
         let first = file.try_lock();
         let taken = first.or_else(|_| {
             std::thread::sleep(MOMENT);
@@ -48,7 +48,7 @@ impl Lock {
 }
 
 impl Lock {
-    /// Returns whether another process has the lock on `path`; nothing is written.
+    /// Returns whether another process has the lock on `path`; writes nothing.
     pub(super) fn is_held(path: &Path) -> bool {
         File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }

@@ -1,4 +1,4 @@
-//! The key of the noise of charged answers, which lies in their stage until they are given.
+//! The key of the noise of charged answers, stored in their stage until they are given.
 
 use sha2::{Digest, Sha256};
 use speed_core::{EntropyError, Randomness};
@@ -9,7 +9,8 @@ use super::fingerprint::Fingerprint;
 /// The file of the key.
 pub(super) const FILE: &str = "noise.key";
 
-/// The key from which all noise of one set of answers grows, together with the question. It shows nowhere but in its stage.
+/// The key from which, together with the question, all noise of one set of answers is derived. It is stored only in its
+/// stage.
 #[derive(Clone)]
 pub(crate) struct NoiseKey {
     key: Zeroizing<[u8; 32]>,
@@ -25,7 +26,7 @@ impl NoiseKey {
         Ok(Self { key: Randomness::fresh()?, question })
     }
 
-    /// The key with these bytes, if they are as many as a key has.
+    /// Returns the key with these bytes, if their number is right.
     pub(super) fn from_bytes(bytes: &[u8], question: Fingerprint) -> Option<Self> {
         Some(Self { key: Zeroizing::new(bytes.try_into().ok()?), question })
     }
@@ -39,12 +40,12 @@ impl NoiseKey {
         Randomness::Kept(self.derive("teacher", teacher as u64))
     }
 
-    /// Returns the noise of the server, where it adds all of it.
+    /// Returns the noise of the server, if it adds all of the noise.
     pub(crate) fn of_server(&self) -> Randomness {
         Randomness::Kept(self.derive("server", 0))
     }
 
-    /// Returns a text that tells this noise from any other and says nothing about it.
+    /// Returns a text that identifies this noise and reveals nothing about it.
     pub(crate) fn digest(&self) -> String {
         hex::encode(&self.derive("digest", 0)[..16])
     }
@@ -62,8 +63,8 @@ mod tests {
 
     #[test]
     fn a_kept_key_gives_the_noise_that_was_charged() {
-        // Python: q = hashlib.sha256(b"q").hexdigest().encode(); hashlib.sha256(b"speed noise\n" + bytes([7]*32) + b"digest" +
-        // bytes(8) + q).hexdigest()[:32]
+        // Python: q = hashlib.sha256(b"q").hexdigest().encode(); hashlib.sha256(b"speed noise\n" + bytes([7]*32) +
+        // b"digest" + bytes(8) + q).hexdigest()[:32]
         let question = Fingerprint::of_bytes(b"q");
         let key = NoiseKey::from_bytes(&[7; 32], question).expect("32 bytes");
         assert_eq!(key.digest(), "3803c3bec3ccbf690ee2d844203111e1");

@@ -1,6 +1,6 @@
-//! The word of a shard that all of its units were done: the same shard then has nothing to do, and says so at once.
+//! The record of a shard that all of its units are done, so that the same shard ends at once if it runs again.
 //!
-//! It only saves time: the run that makes the tables checks everything, whatever is said here.
+//! It only saves time: the run that writes the tables checks everything regardless of this record.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use super::remains::StageRemains;
 use super::run::RunStore;
 use crate::error::ExperimentError;
 
-/// The word of a shard.
+/// The record of a finished shard.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct ShardMark {
     executable: Option<Executable>,
@@ -27,20 +27,20 @@ pub(crate) struct ShardMark {
 /// A stage with units of the shard.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StageMark {
-    /// Its folder below that of the experiment.
+    /// Its folder, relative to the experiment's folder.
     folder: PathBuf,
     fingerprint: Fingerprint,
-    /// The files of the shard's units; they need not be there once the stage is done.
+    /// The files of the shard's units; they need not exist once the stage is done.
     files: Vec<String>,
 }
 
-/// Returns the name of the file of all units of a kind.
+/// Returns the name of the record for all units of a kind.
 fn all_of(kind: &str) -> String {
     format!("{kind}-all")
 }
 
 impl StageMark {
-    /// Marks the files of the shard's units in a stage, which may be another run's.
+    /// Creates the mark of the shard's units in a stage, which may be in another run.
     pub(crate) fn of(store: &RunStore, identity: &Identity, files: Vec<String>) -> Self {
         let done = store.recorded(identity).map(|stage| stage.folder);
         let folder = done.unwrap_or_else(|| store.remains_of(&identity.name).folder().to_path_buf());
@@ -48,7 +48,7 @@ impl StageMark {
         Self { folder, fingerprint: identity.fingerprint, files }
     }
 
-    /// Marks stages of a run that are done, of these names: the units are of their outputs.
+    /// Creates marks of a run's finished stages with these names, whose outputs the units are based on.
     pub(crate) fn of_done(store: &RunStore, names: impl IntoIterator<Item = String>) -> Vec<Self> {
         let mark = |name: String| {
             let stage = store.remains_of(&name).folder().to_path_buf();
@@ -59,7 +59,7 @@ impl StageMark {
         names.into_iter().filter_map(mark).collect()
     }
 
-    /// Returns whether another mark is of the same stage, whatever it was made from.
+    /// Returns whether another mark is of the same stage, regardless of its inputs.
     pub(crate) fn is_of_same_folder(&self, other: &Self) -> bool {
         self.folder == other.folder
     }
@@ -73,36 +73,37 @@ impl StageMark {
 }
 
 impl ShardMark {
-    /// Writes that the shard's units in these stages are done, into the folder of the run or sweep.
+    /// Records in the folder of the run or sweep that the shard's units in these stages are done.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the folder cannot be written.
     pub(crate) fn write(run: &Path, shard: &str, stages: Vec<StageMark>) -> Result<(), ExperimentError> {
         super::layout::make_shards_folder(run)?;
         let mark = Self { executable: Executable::current(), program: Some(Program::current().clone()), stages };
         write_json(&shard_path(run, shard), &mark)
     }
 
-    /// Writes that all units of a kind of stage are done in a run, as its records say, and of which stages `before` they are.
+    /// Records that all units of a kind of stage are done in a run according to its records, and the stages `before` on
+    /// which they are based.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the folder cannot be written.
     pub(crate) fn write_all(store: &RunStore, kind: &str, before: Vec<String>) -> Result<(), ExperimentError> {
         let names = store.stage_names().into_iter().filter(|name| is_called(name, kind));
         Self::write(store.folder(), &all_of(kind), StageMark::of_done(store, names.chain(before)))
     }
 
-    /// Returns whether a run said that all units of a kind of stage are done, and its records are there.
+    /// Returns whether a run recorded that all units of a kind of stage are done, and its stage records exist.
     pub(crate) fn all_hold(run: &Path, kind: &str) -> bool {
         Self::holds(run, &all_of(kind))
     }
 
-    /// Returns whether a run said so, by whatever program, of stages that are others by now.
+    /// Returns whether a run recorded this, with any program, for stages that have changed since.
     pub(crate) fn is_outdated(run: &Path, kind: &str) -> bool {
         Self::read(run, &all_of(kind)).is_some_and(|mark| !mark.holds_in(run))
     }
 
-    /// Returns whether the shard was done by this program and its files are there.
+    /// Returns whether the shard was done by this program and its files exist.
     pub(crate) fn holds(run: &Path, shard: &str) -> bool {
         let Some(mark) = Self::read(run, shard) else { return false };
         let is_of_this_program = (mark.executable.is_some() && mark.executable == Executable::current())

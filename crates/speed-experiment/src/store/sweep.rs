@@ -18,7 +18,7 @@ impl SweepStore {
         results.join(experiment).join(format!("sweep-{sweep}"))
     }
 
-    /// Creates the folder, or opens it where the same sweep ended before.
+    /// Creates the folder, or opens it if the same sweep ended before.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -30,7 +30,7 @@ impl SweepStore {
     /// Writes a table or plot.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the folder cannot be written.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         write_atomic(&self.0.join(name), bytes)
     }
@@ -38,7 +38,7 @@ impl SweepStore {
     /// Writes the report, with which the sweep is finished.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the folder cannot be written.
     pub(crate) fn write_report(&self, report: &impl Serialize) -> Result<(), ExperimentError> {
         write_json(&Self::report_of(&self.0), report)
     }

@@ -1,23 +1,23 @@
-//! The comparison of a sweep: one line for each setting and row, seeds together.
+//! The comparison of a sweep: one line for each setting and row, with the seeds combined.
 
 use serde::{Deserialize, Serialize};
 
 use super::report::{SettingReport, SweepReport};
 use crate::report::{ReportRow, mean_and_deviation};
 
-/// The key whose values repeat a setting instead of making another.
+/// The key whose values repeat a setting instead of creating another one.
 const SEED: &str = "seed";
 
 /// A row of the table at one setting, over all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepLine {
-    /// The value of each swept key but the seed.
+    /// The value of each swept key except the seed.
     pub values: Vec<String>,
     /// The row.
     pub row: String,
-    /// Epsilon whatever the votes are, the largest of all seeds; none where a seed has none.
+    /// Data-independent epsilon, the largest of all seeds; `None` if a seed has none.
     pub data_independent: Option<f64>,
-    /// Epsilon at these votes, the largest of all seeds; not for publication. None where a seed has none.
+    /// Epsilon at these votes, the largest of all seeds; not for publication. `None` if a seed has none.
     pub data_dependent: Option<f64>,
     /// Share of right labels among the answered queries, over seeds.
     pub labels: Spread,
@@ -32,9 +32,9 @@ pub struct SweepLine {
 pub struct Spread {
     /// Their number.
     pub count: usize,
-    /// Their mean; none without values.
+    /// Their mean; `None` without values.
     pub mean: Option<f64>,
-    /// Their deviation; none for one value.
+    /// Their deviation; `None` for one value.
     pub deviation: Option<f64>,
 }
 
@@ -47,13 +47,13 @@ impl Spread {
 }
 
 impl SweepReport {
-    /// Returns the swept keys that make settings differ: all but the seed.
+    /// Returns the swept keys by which settings differ: all except the seed.
     #[must_use]
     pub fn compared_keys(&self) -> Vec<&str> {
         self.keys.iter().map(String::as_str).filter(|key| *key != SEED).collect()
     }
 
-    /// Returns a line for each setting and row, seeds together, in the order of the sweep.
+    /// Returns a line for each setting and row, with the seeds combined, in the order of the sweep.
     #[must_use]
     pub fn lines(&self) -> Vec<SweepLine> {
         let compared = |setting: &SettingReport| -> Vec<String> {
@@ -72,7 +72,7 @@ impl SweepReport {
     }
 }
 
-/// Returns the lines of one setting from its runs, one a seed.
+/// Returns the lines of one setting from its runs, one run for each seed.
 fn lines_of(values: &[String], runs: &[&SettingReport]) -> Vec<SweepLine> {
     let rows = runs.first().map_or(0, |run| run.rows.len());
     let line = |row: usize| {

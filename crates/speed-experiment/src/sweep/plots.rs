@@ -11,11 +11,11 @@ pub(crate) struct Plot {
     pub(crate) svg: String,
 }
 
-/// The figure of a line along an axis.
+/// A figure of a line, with its spread, for an axis.
 type Figure = fn(&SweepLine) -> Option<(f64, Option<f64>)>;
 
 impl SweepReport {
-    /// Draws what there is to draw: a plot needs two settings with its figures.
+    /// Draws all possible plots: a plot needs two settings with its figures.
     pub(crate) fn plots(&self) -> Vec<Plot> {
         let lines = self.lines();
         let has_students = lines.iter().any(|line| line.students.mean.is_some());
@@ -42,7 +42,8 @@ impl SweepReport {
         drawn.collect()
     }
 
-    /// Privacy against accuracy: a line for each row and for each setting of all keys but the first, in order of epsilon.
+    /// Draws accuracy over epsilon: a line for each row and for each setting of all keys except the first, in order of
+    /// epsilon.
     fn accuracy_over_epsilon(&self, lines: &[SweepLine], accuracy: Figure, what: &str) -> Option<Chart> {
         let first = self.differing(lines).first().copied();
         let mut series: Vec<Series> = Vec::new();
@@ -57,7 +58,8 @@ impl SweepReport {
         self.chart(format!("{what} over epsilon"), x, Axis::new(format!("{what}, %")), series)
     }
 
-    /// Figures over the first key that has several values: a line for each row, and for each setting of the other keys.
+    /// Draws figures over the first key with several values: a line for each row, and for each setting of the other
+    /// keys.
     fn over_key(&self, lines: &[SweepLine], figures: &[(&str, Figure)], y: Axis, what: &str) -> Option<Chart> {
         let keys = self.compared_keys();
         let key = *self.differing(lines).first()?;
@@ -76,12 +78,13 @@ impl SweepReport {
         self.chart(format!("{what} over {}", keys[key]), x.axis, y, series)
     }
 
-    /// Returns the places of the keys that have several values.
+    /// Returns the indices of the keys with several values.
     fn differing(&self, lines: &[SweepLine]) -> Vec<usize> {
         (0..self.compared_keys().len()).filter(|&key| values_of(lines, key).len() > 1).collect()
     }
 
-    /// Returns the name of a line's series: its row, and its values of keys that differ, but for the one it runs along.
+    /// Returns the name of a line's series: its row, and its values of the keys that differ, except the key `along` its
+    /// axis.
     fn name_of(&self, line: &SweepLine, lines: &[SweepLine], along: Option<usize>) -> String {
         let keys = self.compared_keys();
         let others = self.differing(lines).into_iter().filter(|&key| Some(key) != along);
@@ -114,8 +117,8 @@ struct Places {
 }
 
 impl Places {
-    /// Numbers have their own places, on a logarithmic axis where they span more than a factor of ten; other values have places side
-    /// by side.
+    /// Creates the places of values. Numbers are at their own places, on a logarithmic axis if they span more than a
+    /// factor of ten; other values are evenly spaced.
     fn of(key: &str, values: &[&str]) -> Self {
         let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
         let Some(places) = numbers else {

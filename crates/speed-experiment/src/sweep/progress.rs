@@ -2,7 +2,7 @@
 
 use crate::progress::{Part, Progress};
 
-/// Passes on the progress of one run, and says which of all it is.
+/// A receiver that forwards the progress of one run, with its place among all runs.
 pub(super) struct SettingProgress<'a> {
     all: &'a dyn Progress,
     place: String,
@@ -24,7 +24,7 @@ impl Progress for SettingProgress<'_> {
     }
 
     fn finished(&self, stage: &str, _found: bool) {
-        // Most stages of most settings are done already, in the first one, and nobody wants to hear it of each.
+        // Most stages of most settings were already done in the first one, and reporting each of them would be noise.
         self.all.finished(stage, false);
     }
 

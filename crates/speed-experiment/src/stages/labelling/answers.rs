@@ -1,4 +1,4 @@
-//! The queries of a row on ciphertexts: each a unit of work, saved when its answer is there.
+//! The queries of a row on ciphertexts: each is a unit of work, saved when it is answered.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,32 +18,32 @@ use crate::stages::context::Context;
 use crate::stages::sharing::{Pace, Units, share};
 use crate::store::StageFolder;
 
-/// Queries of one round at most: every teacher encrypts for all of them at once, and packs their counts.
+/// Largest number of queries of one round: every teacher encrypts for all of them at once, and packs their counts.
 const BATCH: usize = 128;
 
-/// More seconds than any answer takes: thirty years.
+/// A bound on the seconds of an answer: thirty years.
 const MOST_SECONDS: f64 = 1e9;
 
-/// The answer to one query, as it is saved.
+/// The saved answer to one query.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Answer {
-    /// None where no count reached the threshold, or the paper's circuit found no winner or several.
+    /// `None` if no count reached the threshold, or the paper's circuit found no winner or several.
     label: Option<u8>,
     /// The digest of the noise that was charged; empty in a simulation.
     noise: String,
-    /// Wall clock of its argmax on its thread.
+    /// Wall-clock time of its argmax on its thread.
     query_seconds: f64,
     /// Its share of the times of its round.
     encrypt_seconds: f64,
     sum_seconds: f64,
     argmax_seconds: f64,
     core_seconds: Option<f64>,
-    /// The time that the keys took, which serve other queries as well.
+    /// The time of key generation; the keys serve other queries too.
     key_generation_seconds: f64,
 }
 
 impl Answer {
-    /// Returns whether its times can be those of something that was done: a file may be anybody's.
+    /// Returns whether its times are plausible, because a file is untrusted input.
     fn has_times(&self) -> bool {
         let Self { query_seconds, encrypt_seconds, sum_seconds, argmax_seconds, key_generation_seconds, .. } = *self;
         let times = [query_seconds, encrypt_seconds, sum_seconds, argmax_seconds, key_generation_seconds];
@@ -51,7 +51,7 @@ impl Answer {
     }
 }
 
-/// The beginning of the names of these units.
+/// The prefix of the names of these units.
 pub(super) const UNIT: &str = "query-";
 
 /// Returns the name of a query's unit.
@@ -65,17 +65,17 @@ pub(super) struct Answers<'a> {
     question: Question<'a>,
     folder: &'a StageFolder,
     noise: &'a NoisyTeachers,
-    /// Made for the first query that is not done: keys take seconds.
+    /// Created for the first query that is not done, because keys take seconds.
     method: Option<&'a Method<'a>>,
     noisy: NoisyVotes,
     done: Mutex<BTreeMap<usize, Answer>>,
 }
 
 impl<'a> Answers<'a> {
-    /// Finds the answers that are there, of `queries`; `method` is asked for where one is missing.
+    /// Finds the saved answers to `queries`; calls `method` if one is missing.
     ///
     /// # Errors
-    /// If noise cannot be drawn, or keys not be made.
+    /// If noise cannot be drawn, or keys cannot be generated.
     pub(super) fn of(
         context: &'a Context<'a>,
         question: Question<'a>,
@@ -95,7 +95,7 @@ impl<'a> Answers<'a> {
         Ok(answers)
     }
 
-    /// Sees to it that queries are answered, and returns how many were here.
+    /// Ensures that queries are answered, and returns how many this process answered.
     ///
     /// # Errors
     /// If a step fails.
@@ -138,7 +138,7 @@ impl<'a> Answers<'a> {
         self.noise.key.as_ref().map_or_else(String::new, |key| key.digest())
     }
 
-    /// Reads an answer that is there; returns whether it is. One with other noise is none.
+    /// Reads a saved answer, and returns whether there is one. An answer with other noise does not count.
     fn find(&self, query: usize) -> bool {
         let answer = self.folder.read_sealed::<Answer>(&unit(query));
         let answer = answer.filter(|answer| answer.has_times() && answer.noise == self.noise_digest());
@@ -155,7 +155,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// The times of a round, shared out to its queries so that they add up.
+/// The times of a round, divided among its queries so that they add up.
 struct Meter {
     each_encryption: f64,
     each_sum: f64,
@@ -167,15 +167,15 @@ impl Meter {
         Self { each_encryption: 0.0, each_sum: 0.0, last: (Instant::now(), processor_time()) }
     }
 
-    /// Notes encryption and sum for so many queries.
+    /// Records the times of encryption and sum for `queries` queries.
     fn summed(&mut self, encryption: Duration, sum: Duration, queries: usize) {
         self.each_encryption = encryption.as_secs_f64() / queries as f64;
         self.each_sum = sum.as_secs_f64() / queries as f64;
-        // The argmax begins; processor time is that of everything.
+        // The argmax begins; processor time covers everything.
         self.last.0 = Instant::now();
     }
 
-    /// Returns wall clock and processor time since the last call, for each of so many queries.
+    /// Returns wall-clock and processor time since the last call, for each of `queries` queries.
     fn passed(&mut self, queries: usize) -> (f64, Option<f64>) {
         let (now, processor) = (Instant::now(), processor_time());
         let each = |time: Duration| time.as_secs_f64() / queries as f64;

@@ -1,4 +1,4 @@
-//! The ways from noisy votes to labels.
+//! The methods to compute labels from noisy votes.
 
 use std::time::Duration;
 
@@ -13,19 +13,20 @@ use crate::config::{AggregationKind, RowConfig};
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
 
-/// A way from noisy votes to labels on ciphertexts, with the keys for it.
+/// A method to compute labels from noisy votes on ciphertexts, with its keys.
 pub(super) enum Method<'a> {
     /// Noisy votes on ciphertexts, with an exact circuit.
     Encrypted(Box<Encrypted>),
-    /// Noisy counts, summed in clear text, through the paper's circuit: only the argmax is on ciphertexts.
+    /// Noisy counts summed in clear text, with the paper's circuit: only the argmax is on ciphertexts.
     Paper(&'a PaperArgmax, Duration),
 }
 
 /// The result of labelling a row's queries.
 pub(super) struct Labelled {
-    /// One label per query; none where no count reached the threshold, or the paper's circuit found no winner or several.
+    /// One label per query; `None` if no count reached the threshold, or the paper's circuit found no winner or
+    /// several.
     pub(super) labels: Vec<Option<u8>>,
-    /// Those of the clear-text argmax of the same votes.
+    /// The labels of the clear-text argmax of the same votes.
     pub(super) clear: Vec<Option<u8>>,
     /// Winners, messages and times.
     pub(super) aggregated: Aggregated,
@@ -33,7 +34,7 @@ pub(super) struct Labelled {
     pub(super) core_seconds: Option<f64>,
 }
 
-/// Labels the queries in clear text: by the most votes, or by the most noisy ones.
+/// Labels the queries in clear text, by the largest counts of votes or of noisy votes.
 ///
 /// # Errors
 /// If noise cannot be drawn, or exceeds its bound.
@@ -54,21 +55,21 @@ pub(super) fn in_clear(
     Ok(Labelled { clear: labels.clone(), labels, aggregated, core_seconds: None })
 }
 
-/// The winner of a query on ciphertexts, and the time that it took on its thread.
+/// The winner of a query on ciphertexts, and its time on its thread.
 pub(super) struct Winner {
     pub(super) query: usize,
     pub(super) label: Option<u8>,
     pub(super) time: Duration,
 }
 
-/// Hears of the winners of some queries as soon as they are there.
+/// A callback for the winners of some queries, called as soon as they are known.
 pub(super) type OnWinners<'a> = &'a (dyn Fn(&[Winner]) -> Result<(), ExperimentError> + Sync);
 
 impl<'a> Method<'a> {
-    /// Prepares the way that the row asks for.
+    /// Prepares the method of the row.
     ///
     /// # Errors
-    /// If there are no parameters for these votes, or no keys.
+    /// If there are no parameters for these votes, or keys cannot be generated.
     pub(super) fn open(
         context: &Context<'_>,
         keys: &'a Keys,
@@ -87,7 +88,7 @@ impl<'a> Method<'a> {
         Ok(Self::Encrypted(Box::new(encrypted)))
     }
 
-    /// Returns the time that the keys took.
+    /// Returns the time of key generation.
     pub(super) fn key_generation(&self) -> Duration {
         match self {
             Self::Encrypted(encrypted) => encrypted.key_generation(),
@@ -95,10 +96,11 @@ impl<'a> Method<'a> {
         }
     }
 
-    /// Finds the winners of some queries on ciphertexts, a round of its own. `on_sum` hears first how long encryption and sum took.
+    /// Finds the winners of some queries on ciphertexts, in a separate round. First calls `on_sum` with the times of
+    /// encryption and sum.
     ///
     /// # Errors
-    /// If a step fails, or `on_winners` does.
+    /// If a step or `on_winners` fails.
     pub(super) fn find_winners(
         &self,
         context: &Context<'_>,
@@ -111,7 +113,7 @@ impl<'a> Method<'a> {
         match self {
             Self::Encrypted(encrypted) => {
                 let some = noisy.of_queries(queries).map_err(VotesError::from)?;
-                // A round belongs to one run, row and set of queries: its label says which.
+                // A round belongs to one run, row and set of queries, which its label identifies.
                 let label = format!("{}\n{}\n{queries:?}", context.config.to_toml(), row.name);
                 let encrypted = encrypted.as_ref().clone().with_label(label.as_bytes());
                 encrypted.aggregate_in_parts(&some, on_sum, &|outcomes, time| {

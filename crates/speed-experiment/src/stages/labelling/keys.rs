@@ -1,4 +1,4 @@
-//! The keys of a run, which serve all its rows.
+//! The keys of a run, used for all its rows.
 
 use std::cell::{OnceCell, RefCell};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use speed_core::Randomness;
 use super::noise::simulation_seed;
 use crate::stages::context::Context;
 
-/// The keys of a run, made when the first encrypted row needs them.
+/// The keys of a run, generated when the first encrypted row needs them.
 #[derive(Default)]
 pub(crate) struct Keys {
     encrypted: RefCell<Option<Encrypted>>,
@@ -18,7 +18,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Returns keys of the fastest parameter set for the range of these votes; the last ones, if they serve.
+    /// Returns keys of the fastest parameter set for the range of these votes, or the last keys if they are suitable.
     pub(super) fn encrypted(
         &self,
         context: &Context<'_>,
@@ -35,7 +35,7 @@ impl Keys {
         Ok(last.insert(keys).clone())
     }
 
-    /// Returns the keys of the paper's circuit and the time that they took.
+    /// Returns the keys of the paper's circuit and the time of their generation.
     pub(super) fn paper(&self, context: &Context<'_>) -> Result<&(PaperArgmax, Duration), AggregationError> {
         if let Some(keys) = self.paper.get() {
             return Ok(keys);

@@ -11,15 +11,15 @@ use crate::error::{ExperimentError, Mismatch};
 use crate::stages::context::Context;
 use crate::store::NoiseKey;
 
-/// The teachers that add noise, and the key of it where it was charged.
+/// The number of teachers that add noise, and the key of the noise if it was charged.
 pub(super) struct NoisyTeachers {
     pub(super) count: usize,
     pub(super) key: Option<NoiseKey>,
 }
 
 impl NoisyTeachers {
-    /// Returns one-hot votes with each noisy teacher's own shares, or with the server's noise. In a simulation a teacher's shares
-    /// are the same in every row.
+    /// Returns one-hot votes with each noisy teacher's own shares, or with the server's noise. In a simulation a
+    /// teacher's shares are the same in every row.
     pub(super) fn votes(&self, context: &Context<'_>, question: &Question<'_>) -> Result<NoisyVotes, ExperimentError> {
         let Question { row, votes, queries, .. } = *question;
         let shape = votes.shape().with_queries(queries.len()).map_err(VotesError::from)?;
@@ -59,8 +59,8 @@ impl NoisyTeachers {
         }
     }
 
-    /// Returns for each teacher whether it adds noise: the first of a seeded permutation do, so that those of a smaller ratio are a
-    /// subset.
+    /// Returns for each teacher whether it adds noise. The first ones of a seeded permutation do, so that the teachers
+    /// of a smaller ratio are a subset.
     fn choose(&self, context: &Context<'_>, teachers: usize) -> Vec<bool> {
         let mut order: Vec<usize> = (0..teachers).collect();
         order.shuffle(&mut context.streams.stream("honest teachers", 0));
@@ -76,7 +76,7 @@ pub(super) fn range(question: &Question<'_>) -> Result<VoteRange, ExperimentErro
     Ok(VoteRange::new(shape.teachers(), question.row.noise.noise.bound(shape)?))
 }
 
-/// Returns a seed for noise or keys, only where the config asks for a simulation.
+/// Returns a seed for noise or keys, only if the config is a simulation.
 pub(super) fn simulation_seed(context: &Context<'_>, name: &str, index: u64) -> Option<[u8; 32]> {
     context.config.is_simulation().then(|| context.streams.stream(name, index).random())
 }

@@ -15,6 +15,6 @@ pub(crate) struct Question<'a> {
     pub(crate) votes_hash: Fingerprint,
     /// Pool indices of the row's queries.
     pub(crate) queries: &'a [usize],
-    /// The pool's true labels, where they are known.
+    /// The pool's true labels, if known.
     pub(crate) truth: Option<&'a Truth<'a>>,
 }

@@ -1,4 +1,4 @@
-//! The labels of a row, and the times that they took.
+//! The labels of a row, and the times of their computation.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -15,22 +15,23 @@ use crate::store::StageRemains;
 /// The labels of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RowLabels {
-    /// One label per query; none where no count reached the threshold, or the paper's circuit found no winner or several.
+    /// One label per query; `None` if no count reached the threshold, or the paper's circuit found no winner or
+    /// several.
     pub(crate) labels: Vec<Option<u8>>,
-    /// Queries on which they are those of the clear-text argmax of the same noisy votes.
+    /// Number of queries whose label equals the clear-text argmax of the same noisy votes.
     pub(crate) agreement: usize,
-    /// Queries without a label, for the circuit that can leave one without.
+    /// Number of queries without a label, for the paper's circuit, which can leave one without.
     pub(crate) unresolved: Option<usize>,
-    /// Share of right labels; unknown without images.
+    /// Share of right labels; `None` without true labels.
     pub(crate) label_accuracy: Option<f64>,
-    /// Teachers that added noise.
+    /// Number of teachers that added noise.
     pub(crate) noisy_teachers: usize,
     /// Bytes that each teacher sends for all queries; 0 in clear text.
     pub(crate) message_bytes: usize,
 }
 
 impl RowLabels {
-    /// The record of what `row` gave with so many noisy teachers.
+    /// Creates the record of the labels of `row` with `noisy_teachers` noisy teachers.
     pub(super) fn new(row: &RowConfig, labelled: Labelled, noisy_teachers: usize, label_accuracy: Option<f64>) -> Self {
         let Labelled { labels, clear, aggregated, .. } = labelled;
         Self {
@@ -43,7 +44,7 @@ impl RowLabels {
         }
     }
 
-    /// Reads those of a stage that lies finished in `remains`.
+    /// Reads the labels of a finished stage in `remains`.
     pub(crate) fn of(remains: &StageRemains) -> Option<Self> {
         serde_json::from_str(&remains.read(super::RECORD)?).ok()
     }
@@ -53,7 +54,7 @@ impl RowLabels {
         self.labels.iter().flatten().count()
     }
 
-    /// Returns the queries that have a label, of `queries` or the first of them, and their labels.
+    /// Returns the queries that have a label, and their labels; the labels may cover only the first of `queries`.
     pub(crate) fn labelled(&self, queries: &[usize]) -> (Vec<usize>, Vec<u8>) {
         let labelled = queries.iter().zip(&self.labels).filter_map(|(&query, &label)| Some((query, label?)));
         labelled.unzip()
@@ -74,12 +75,12 @@ pub(crate) struct LabellingTimes {
     pub(crate) key_generation_seconds: f64,
     pub(crate) encrypt_seconds: f64,
     pub(crate) sum_seconds: f64,
-    /// Wall clock of the argmax of all queries.
+    /// Wall-clock time of the argmax of all queries.
     pub(crate) argmax_seconds: f64,
     pub(crate) threads: usize,
-    /// Wall clock of each query on its thread.
+    /// Wall-clock time of each query on its thread.
     pub(crate) query_seconds: Vec<f64>,
-    /// Processor time of all threads for the whole round, encryption, sum and decryption included.
+    /// Processor time of all threads for the complete round, including encryption, sum and decryption.
     pub(crate) core_seconds: Option<f64>,
 }
 
@@ -97,7 +98,7 @@ impl LabellingTimes {
         }
     }
 
-    /// Returns the processor time per query, everything included; unknown where the system does not tell it.
+    /// Returns the total processor time per query, or `None` if the system does not report it.
     pub(crate) fn core_seconds_per_query(&self) -> Option<f64> {
         self.core_seconds.map(|seconds| seconds / self.query_seconds.len().max(1) as f64)
     }

@@ -1,4 +1,4 @@
-//! One training in its folder: where it goes on, its reports, and the checkpoints on the way.
+//! One training in its folder: its starting point, its reports, and its checkpoints.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::store::StageFolder;
 
 /// The file of the last checkpoint.
 pub(super) const CHECKPOINT: &str = "checkpoint.bin";
-/// The time between two checkpoints.
+/// The interval between two checkpoints.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
 /// One training in its folder.
@@ -23,7 +23,7 @@ pub(super) struct Session<'a> {
     student: &'a Student<'a>,
     folder: &'a mut StageFolder,
     saved: Instant,
-    /// Epochs of a checkpoint, until they are counted.
+    /// Number of epochs of a checkpoint, until they are counted.
     resumed: Option<u32>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Session<'a> {
         Self { context, student, folder, saved: Instant::now(), resumed: None }
     }
 
-    /// Trains the student, from the checkpoint that an interrupted training left if there is one.
+    /// Trains the student, from the checkpoint of an interrupted training if there is one.
     pub(super) fn train(&mut self) -> Result<StudentOutcome, ExperimentError> {
         let (images, labelled, streams) =
             (self.student.images, self.student.labelled(), self.student.streams(self.context));
@@ -72,14 +72,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Says that the checkpoint is of no use: what it held is computed again.
+    /// Reports that the checkpoint is unusable, so its work is computed again.
     fn begin_anew(&mut self, error: &CheckpointError) {
         self.resumed = None;
         let (row, repeat) = (self.student.row(), self.student.repeat);
         self.context.progress.note(&format!("{row} repeat {repeat} begins anew: {CHECKPOINT}: {error}"));
     }
 
-    /// Counts the epochs of a checkpoint that was accepted.
+    /// Counts the epochs of an accepted checkpoint.
     fn count_resumed(&mut self) {
         if let Some(epochs) = self.resumed.take() {
             self.folder.resumed(epochs as usize);
@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns how far it is among the students of the run.
+    /// Returns its progress as one of the students of the run.
     fn part(&self, epoch: u32) -> Part<'static> {
         let (number, of) = self.student.place;
         let total = self.student.epochs(self.context).into();

@@ -12,7 +12,7 @@ use crate::stages::data::Images;
 use crate::stages::names::{StageName, StudentNames};
 use crate::store::Fingerprint;
 
-/// The labels that a row bought, and the queries that have them.
+/// The labels of a row, and the queries with these labels.
 pub(crate) struct Labelled<'a> {
     pub(crate) row: &'a str,
     pub(crate) queries: Vec<usize>,
@@ -26,12 +26,13 @@ pub(crate) struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// Returns whether there is no label to learn from: no query reached the row's threshold.
+    /// Returns whether there is no label to learn from, because no query reached the row's threshold.
     pub(crate) fn is_empty(&self) -> bool {
         self.labelled.labels.is_empty()
     }
 
-    /// Returns the name of a student. Rows with the same labels and method share it: the name holds the labels' hash.
+    /// Returns the name of a student. Rows with the same labels and method share it, because the name contains the
+    /// labels' hash.
     pub(crate) fn stage_name(&self, names: &StudentNames, repeat: usize) -> StageName {
         let hash = Fingerprint::of(&json!([self.labelled.queries, self.labelled.labels]));
         names.of(self.method, hash, repeat)
@@ -45,7 +46,7 @@ pub(super) struct Student<'a> {
     pub(super) images: &'a Images,
     pub(super) course: &'a Course<'a>,
     pub(super) repeat: usize,
-    /// Its number among the students of the run, from 1, and how many they are.
+    /// Its number among the students of the run, from 1, and their total number.
     pub(super) place: (usize, usize),
     stop: Option<&'a AtomicBool>,
 }
@@ -60,7 +61,7 @@ impl<'a> Student<'a> {
         self.method().passes(&context.config.student).epochs
     }
 
-    /// Returns whether another course has the very same student.
+    /// Returns whether another course has the same student.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name
     }
@@ -73,7 +74,7 @@ impl<'a> Student<'a> {
         self.course.labelled.row
     }
 
-    /// Returns the same training at its place among others, which ends once `stop` turns true.
+    /// Returns the same training with its place among others; it ends once `stop` is true.
     pub(super) fn until(&self, stop: &'a AtomicBool, place: (usize, usize)) -> Self {
         Self { stop: Some(stop), place, ..self.clone() }
     }
@@ -88,7 +89,7 @@ impl<'a> Student<'a> {
         queries.iter().copied().zip(labels.iter().copied()).collect()
     }
 
-    /// Returns this student's own randomness.
+    /// Returns the randomness of this student only.
     pub(super) fn streams(&self, context: &Context<'_>) -> Streams {
         context.streams.child("student", self.repeat as u64)
     }
@@ -100,7 +101,7 @@ impl<'a> Student<'a> {
             source: Box::new(error),
         };
         match error {
-            // Reports are our own.
+            // Errors of reports are this crate's own errors.
             StudentError::Report(error) => {
                 error.downcast().map_or_else(|error| failed(StudentError::Report(error)), |error| *error)
             }

@@ -1,4 +1,4 @@
-//! A counter that grows while this process lives, beside each of its leases.
+//! A counter beside each lease of this process, which grows while the process lives.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::error::ExperimentError;
 
-/// Counts, in every folder in which this process has a lease.
+/// The counter, written to every folder in which this process has a lease.
 pub(super) struct Heart {
     name: String,
     every: Duration,
@@ -26,19 +26,19 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The files, each with the number of leases beside it.
+    /// The counter files, each with the number of leases beside it.
     files: HashMap<PathBuf, usize>,
     beat: u64,
     ended: bool,
 }
 
 impl Heart {
-    /// Counts `every` so often in files of this name.
+    /// Creates a counter that grows at intervals of `every`, in files of this name.
     pub(super) fn new(name: String, every: Duration) -> Self {
         Self { name, every, shared: Arc::default(), thread: Mutex::default() }
     }
 
-    /// Counts in `folder` as well, once more.
+    /// Starts counting in `folder` for one more lease.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -60,7 +60,7 @@ impl Heart {
         Ok(())
     }
 
-    /// Counts in `folder` once less.
+    /// Stops counting in `folder` for one lease.
     pub(super) fn rest_in(&self, folder: &Path) {
         let path = folder.join(&self.name);
         let mut state = self.shared.state();
@@ -85,8 +85,9 @@ impl Shared {
             state = self.changed.wait_timeout(state, every).unwrap_or_else(PoisonError::into_inner).0;
             state.beat += 1;
             for path in state.files.keys() {
-                // In place, so that other machines see the same file change: a new one of its name they would see only when their cache
-                // of the folder's names is old. One that was removed with its stage does not come back.
+                // Written in place, so that other machines see the same file change; they would see a new file of this
+                // name only after their directory cache expires. A file that was removed with its stage is not created
+                // again.
                 let file = File::options().write(true).open(path);
                 let _ = file.and_then(|mut file| file.write_all(text(state.beat).as_bytes()));
             }
@@ -104,7 +105,7 @@ impl Drop for Heart {
     }
 }
 
-/// Returns the counter as text, as long as any other.
+/// Returns the counter as text of fixed length.
 fn text(beat: u64) -> String {
     format!("{beat:020}\n")
 }

@@ -1,4 +1,4 @@
-//! The process that has a lease, as the lease names it.
+//! The owner of a lease, as named in the lease.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use speed_mechanism::MechanismError;
 use crate::error::ExperimentError;
 use crate::store::read::read_small;
 
-/// The beginning of the names of the files with the counters of processes.
+/// The prefix of the names of processes' counter files.
 const HEART: &str = "alive-";
 
-/// The process that has a lease.
+/// The owner of a lease: a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holder {
-    /// The name of its machine, for people.
+    /// The name of its machine, for display.
     host: String,
-    /// The boot of the machine and the namespace in which `pid` is its number; empty where the system does not tell.
+    /// The boot id of the machine and the namespace of `pid`; empty if the system does not report them.
     system: String,
     pid: u32,
-    /// Clock ticks from the boot to its start: a number that another process had before has another one.
+    /// Clock ticks from the boot to its start, which distinguish it from earlier processes with the same `pid`.
     started: u64,
-    /// The file beside the lease whose counter grows while it lives.
+    /// The file beside the lease with the counter that grows while it lives.
     pub(super) heart: String,
-    /// A text that no other lease has.
+    /// A text that is unique to the lease.
     pub(super) token: String,
 }
 
@@ -52,22 +52,22 @@ impl Holder {
         })
     }
 
-    /// Returns the same process as the holder of its lease of a number.
+    /// Returns the same process as the owner of its lease with this number.
     pub(super) fn numbered(&self, number: usize) -> Self {
         Self { token: format!("{}-{number}", self.token), ..self.clone() }
     }
 
     pub(super) fn to_json(&self) -> Vec<u8> {
-        // An object of texts and numbers has a form in JSON.
+        // An object of texts and numbers can always be written as JSON.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads a lease; one that is no lease is nobody's.
+    /// Reads a lease; invalid bytes give a lease without a readable owner.
     pub(super) fn from_json(bytes: &[u8]) -> Self {
         serde_json::from_slice(bytes).unwrap_or_default()
     }
 
-    /// Returns whether it ran on the machine of `me` and is gone.
+    /// Returns whether it ran on the machine of `me` and has ended.
     pub(super) fn is_dead(&self, me: &Self) -> bool {
         self.is_here(me) && started(self.pid) != Some(self.started)
     }
@@ -81,12 +81,12 @@ impl Holder {
         !self.system.is_empty() && self.system == me.system
     }
 
-    /// Reads its counter, which lies beside the lease at `lease`.
+    /// Reads its counter, which is beside the lease at `lease`.
     pub(super) fn beat(&self, lease: &Path) -> Option<u64> {
         std::str::from_utf8(&read_small(&self.heart_beside(lease)?).ok()?).ok()?.trim().parse().ok()
     }
 
-    /// Returns what of its text can be part of a file's name: a lease may be anybody's.
+    /// Returns the characters of its token that are safe in a file name, because a lease is untrusted input.
     pub(super) fn token_in_names(&self) -> String {
         self.token.chars().filter(|char| char.is_ascii_alphanumeric() || *char == '-').take(64).collect()
     }
@@ -97,7 +97,7 @@ impl Holder {
     }
 
     fn heart_beside(&self, lease: &Path) -> Option<PathBuf> {
-        // The name is from a file that may be anybody's.
+        // The name is from an untrusted file.
         let is_name = is_heart(&self.heart) && !self.heart.contains(['/', '\\']);
         Some(lease.with_file_name(is_name.then_some(&self.heart)?))
     }
@@ -112,12 +112,12 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Returns whether a file is one with the counter of a process.
+/// Returns whether a file is the counter of a process.
 pub(super) fn is_heart(name: &str) -> bool {
     name.starts_with(HEART)
 }
 
-/// Returns when a process of this machine started; none if it is gone, or has ended and nobody has asked how.
+/// Returns when a process of this machine started; `None` if it has exited or is a zombie.
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything.
@@ -145,7 +145,7 @@ mod tests {
         assert!(!unknown.is_dead(&unknown));
         assert_eq!(Holder::from_json(&me.to_json()), me);
         assert_eq!(Holder::from_json(b"no lease"), Holder::default());
-        // A lease of anybody's names no file elsewhere.
+        // An untrusted lease cannot name a file elsewhere.
         let odd = Holder { heart: "alive-/../../etc/passwd".into(), ..me };
         assert_eq!(odd.beat(Path::new("stage/x.lease")), None);
     }

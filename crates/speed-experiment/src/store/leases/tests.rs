@@ -1,8 +1,8 @@
-//! Leases between processes, two of which are this one.
+//! Leases between processes, two of which are simulated by this one.
 
 use super::*;
 
-/// A process of another machine, with patience for a test.
+/// Returns a process of another machine, with a short timeout for a test.
 fn elsewhere(abandoned_after: Duration) -> Leases {
     let leases = Leases::new().expect("random bytes");
     let other = String::from_utf8(leases.me.to_json()).expect("text").replace("pid:[", "other:[");
@@ -38,9 +38,10 @@ fn the_lease_of_a_process_that_is_gone_is_taken_over() {
     let mut gone: serde_json::Value = serde_json::from_slice(&mine.me.numbered(7).to_json()).expect("JSON");
     gone["started"] = serde_json::json!(1);
     fs::write(folder.path().join("a.lease"), gone.to_string()).expect("written");
-    // Of this machine: at once.
+    // A process of this machine: taken over at once.
     drop(ours(mine.take(folder.path(), "a").expect("written")));
-    // Of another: when its counter has stood still, or is not there, for a while by our own clock.
+    // A process of another machine: taken over after its counter has not changed, or is missing, for a while by our own
+    // clock.
     for (text, heart) in [(gone.to_string().replace("pid:[", "far:["), "alive-x"), ("rubbish".to_owned(), "alive-y")] {
         fs::write(folder.path().join("a.lease"), text).expect("written");
         fs::write(folder.path().join(heart), "5").expect("written");
@@ -63,13 +64,13 @@ fn a_counter_that_grows_keeps_a_lease() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(mine.refuse_others(folder.path()).is_err());
-    // One that was taken for dead and lives does not take the other's lease away when it ends.
+    // A live process that was considered dead does not remove the other's lease when it ends.
     let judged = read(&folder.path().join("a.lease")).expect("a lease");
     take_away(&folder.path().join("a.lease"), &judged).expect("taken");
     let other = ours(mine.take(folder.path(), "a").expect("written"));
     drop(lease);
     assert!(folder.path().join("a.lease").exists());
-    // A lease that was made anew between judging and taking is put back.
+    // A lease that was created again between the check and the removal is put back.
     take_away(&folder.path().join("a.lease"), &judged).expect("put back");
     assert!(read(&folder.path().join("a.lease")).is_some_and(|found| found.token == other.token));
 }
@@ -106,7 +107,8 @@ fn who_leases_a_unit_while_others_are_looked_at_is_seen() {
     let other = Leases { abandoned_after: Duration::from_millis(50), ..other };
     std::thread::scope(|scope| {
         let refused = scope.spawn(|| mine.refuse_others(folder.path()));
-        // It waits for the lease of a process that is gone, and takes it over before the first one is certain of that.
+        // It waits for the lease of an ended process, and takes it over before the first one is certain that it is
+        // abandoned.
         let lease = loop {
             match other.take(folder.path(), "a").expect("written") {
                 Leased::Ours(lease) => break lease,

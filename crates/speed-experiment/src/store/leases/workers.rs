@@ -1,4 +1,4 @@
-//! Who works on a stage's units, as a third party sees it: nothing is leased, and nothing taken over.
+//! The processes that work on a stage's units, for display only: nothing is leased or taken over.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -15,9 +15,9 @@ pub struct Worker {
     pub unit: String,
     /// The process, and its machine.
     pub by: String,
-    /// Seconds since the process was known to live, by the clocks of both machines; none where it left no sign.
+    /// Seconds since the process last gave a sign of life, by the clocks of both machines; `None` without any sign.
     pub seconds_since_sign: Option<f64>,
-    /// True where it was one of this machine and is gone: whoever wants the unit takes it over.
+    /// True if it was a process of this machine and has ended; then any process can take the unit over.
     pub is_gone: bool,
 }
 
