@@ -1,15 +1,15 @@
-//! Lines on standard error, and signs of life in a terminal.
+//! Lines on standard error, and a spinner in a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-/// Shows in a terminal that work whose length nobody knows goes on, until it is dropped.
+/// A spinner in a terminal for work of unknown length, shown until it is dropped.
 pub(crate) struct Waiting(ProgressBar);
 
 impl Waiting {
-    /// Says what is waited for.
+    /// Starts the spinner with the name of the work.
     pub(crate) fn new(what: &'static str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self(ProgressBar::hidden());
@@ -20,7 +20,7 @@ impl Waiting {
         Self(spinner)
     }
 
-    /// The value of `work`, with a sign that it is being computed.
+    /// Returns the value of `work`, and shows a spinner while it is computed.
     pub(crate) fn during<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
         let _waiting = Self::new(what);
         work()

@@ -61,7 +61,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// A value of the command line that is refused.
+/// Returns the failure for an invalid value of the command line.
 fn usage(name: &str, message: String) -> Failure {
     ConfigError::Key { place: "command line".into(), key: format!("--{name}"), message }.into()
 }
@@ -69,19 +69,19 @@ fn usage(name: &str, message: String) -> Failure {
 /// The line above the text of every simulated output.
 const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy\n";
 
-/// What a round without proofs gives up.
+/// The warning for a round without proofs.
 const WITHOUT_PROOFS: &str =
     "without proofs: a teacher that sees the labels can read the secret key out of them (docs/threat-models.md)\n";
 
-/// The mark of a simulation, or nothing.
+/// Returns the mark of a simulation, or an empty text.
 fn mark(simulation: bool) -> &'static str {
     if simulation { SIMULATION } else { "" }
 }
 
-/// Version of everything that is printed as JSON, docs/json.md: another one where a field changes its meaning or goes.
+/// Version of the JSON output (docs/json.md). It changes if a field changes its meaning or is removed.
 const SCHEMA: u32 = 1;
 
-/// A value with the version of its form before it.
+/// A value with the version of its format before it.
 #[derive(Serialize)]
 struct Versioned<'a, T> {
     schema: u32,
@@ -89,9 +89,9 @@ struct Versioned<'a, T> {
     value: &'a T,
 }
 
-/// Returns an object in a line, with the version of its form.
+/// Returns an object in one line, with the version of its format.
 pub(crate) fn versioned_line(value: &serde_json::Value) -> String {
-    // An object of texts and numbers has a form in JSON.
+    // An object of texts and numbers can always be written as JSON.
     serde_json::to_string(&Versioned { schema: SCHEMA, value }).unwrap_or_default()
 }
 
@@ -104,13 +104,13 @@ fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Writes one of several results as JSON, in a line.
+/// Writes one of several results as JSON, in one line.
 fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
     print(&format!("{text}\n"))
 }
 
-/// Writes a result as JSON: an object of these fields, and the version of its form.
+/// Writes a result as JSON: an object of these fields and the version of its format.
 fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
     print(&format!("{text}\n"))

@@ -1,6 +1,7 @@
 //! `speed`: private collaborative deep learning from the command line.
 
-// Large blocks come and go with every step of a training; the system's allocator gives them back and takes them again.
+// Every step of a training allocates and frees large blocks; the system's allocator would return them to the system and
+// request them again.
 #[global_allocator]
 static ALLOCATOR: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 

@@ -1,7 +1,7 @@
 //! The processor that the binary was built for, and the one that it runs on.
 
-/// Returns whether AVX2 and FMA are missing from a processor that the build takes them for granted on. Nothing but whole numbers: what
-/// the compiler makes of anything more may need them already.
+/// Returns whether the processor lacks AVX2 and FMA although the build assumes them. Only integer arithmetic is used,
+/// because compiled code for anything else may already need them.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 pub(crate) fn lacks_basics() -> bool {
@@ -12,15 +12,15 @@ pub(crate) fn lacks_basics() -> bool {
         && (__cpuid(0).eax < 7 || __cpuid(1).ecx & AVX_AND_FMA != AVX_AND_FMA || __cpuid_count(7, 0).ebx & AVX2 == 0)
 }
 
-/// The message for such a processor.
+/// The error message for such a processor.
 pub(crate) const LACKS_BASICS: &[u8] =
     b"error: this binary was built for processors with AVX2 and FMA, which this one lacks: build it on this machine \
       (docs/machines.md)\n";
 
-/// Says what is missing, if anything is: otherwise the first of these instructions would end the program without a word.
+/// Reports missing features. Otherwise the first of these instructions would end the program without a message.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn check() -> Result<(), String> {
-    // Asked of the processor itself: the standard library answers for what the build took for granted without looking.
+    // Asks the processor itself, because the standard library assumes the features of the build without checking.
     let processor = raw_cpuid::CpuId::new();
     let (basic, more) = (processor.get_feature_info(), processor.get_extended_feature_info());
     let extended = processor.get_extended_processor_and_feature_identifiers();
@@ -64,7 +64,7 @@ pub(crate) fn lacks_basics() -> bool {
     false
 }
 
-/// Other processors have one build.
+/// Other processors have only one build.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn check() -> Result<(), String> {
     Ok(())

@@ -1,4 +1,5 @@
-//! The progress of a run on standard error: bars in a terminal, a line now and then elsewhere, or an object a line for programs.
+//! The progress of a run on standard error: bars in a terminal, lines at intervals elsewhere, or one object a line for
+//! programs.
 
 mod bars;
 mod lines;
@@ -15,20 +16,20 @@ pub(crate) use self::lines::EVERY;
 use self::lines::{Form, Lines};
 use crate::options::LogFormat;
 
-/// Tells the progress of a run.
+/// Reporter of the progress of a run.
 pub(crate) enum Reporter {
-    /// Draws it in a terminal.
+    /// Draws bars in a terminal.
     Bars(Bars),
     /// Writes lines for people.
     Lines(Lines),
     /// Writes lines for programs.
     Objects(Lines),
-    /// Says nothing.
+    /// Reports nothing.
     Quiet,
 }
 
 impl Reporter {
-    /// Tells nothing where `quiet`; programs are told all the same.
+    /// Creates a reporter. With `quiet` it reports nothing to people, but still reports to programs.
     pub(crate) fn new(format: LogFormat, quiet: bool) -> Self {
         let lines = |form| Lines::new(form, EVERY, Box::new(stderr()));
         match format {
@@ -47,7 +48,7 @@ impl Reporter {
         }
     }
 
-    /// Tells programs that the run is finished, and leaves the terminal to its results.
+    /// Reports to programs that the run is finished, and clears the terminal for its results.
     pub(crate) fn finished(&self, folder: &Path) {
         match self {
             Self::Objects(objects) => objects.run_finished(folder),
@@ -56,7 +57,7 @@ impl Reporter {
         }
     }
 
-    /// Tells programs why it is not; returns whether anybody was told.
+    /// Reports a failure to programs, and returns whether it was reported.
     pub(crate) fn failed(&self, code: ExitCode, message: &str) -> bool {
         let Self::Objects(objects) = self else { return false };
         objects.run_failed(code, message);

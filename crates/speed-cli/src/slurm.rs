@@ -1,4 +1,4 @@
-//! Slurm: its programs, the scripts that it runs, and the record of the jobs that it was given.
+//! Slurm: its programs, the scripts that it runs, and the record of the submitted jobs.
 
 mod error;
 mod jobs;

@@ -1,11 +1,11 @@
-//! The terminal that reads standard output, if one does.
+//! The terminal of standard output, if there is one.
 
 use std::io::IsTerminal;
 
 use speed_experiment::Table;
 use terminal_size::{Width, terminal_size_of};
 
-/// Returns the number of characters in a line: the terminal's, or what `COLUMNS` says; none where lines may have any length.
+/// Returns the number of characters in a line, from the terminal or `COLUMNS`, or `None` if lines may have any length.
 pub(crate) fn width() -> Option<u16> {
     let stdout = std::io::stdout();
     let terminal = if stdout.is_terminal() { terminal_size_of(&stdout) } else { None };
@@ -13,12 +13,12 @@ pub(crate) fn width() -> Option<u16> {
     terminal.map(|(Width(width), _)| width).or_else(said).filter(|&width| width > 0)
 }
 
-/// Returns a table that fits.
+/// Returns a table that fits the width.
 pub(crate) fn table(table: &Table) -> String {
     table.fitted(width())
 }
 
-/// Returns lines that fit, broken between words.
+/// Returns lines that fit the width, broken between words.
 pub(crate) fn text(text: &str) -> String {
     let Some(width) = width() else { return text.to_owned() };
     text.split_inclusive('\n').map(|line| broken(line, width.into())).collect()

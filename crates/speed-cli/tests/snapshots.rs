@@ -1,6 +1,7 @@
-//! Snapshots of what the binary says: help, claims and errors, each with its exit code.
+//! Snapshots of the binary's output: help, claims and errors, each with its exit code.
 //!
-//! `TRYCMD=overwrite cargo test --release --workspace --features proofs --test snapshots` writes them anew; read the difference.
+//! `TRYCMD=overwrite cargo test --release --workspace --features proofs --test snapshots` rewrites them; read the
+//! difference.
 
 #[test]
 fn the_binary_says_what_the_snapshots_say() {

@@ -1,4 +1,4 @@
-//! Commands of parties that ask a round's server.
+//! Commands of the clients of a round's server.
 
 use std::path::Path;
 use std::time::Duration;

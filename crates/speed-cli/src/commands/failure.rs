@@ -1,4 +1,4 @@
-//! Failures: for people a line, for programs an object, for both an exit code.
+//! Failures, reported as a line for people or an object for programs, with an exit code.
 
 use serde_json::json;
 use speed_core::{ExitCode, printable};
@@ -7,20 +7,20 @@ use speed_experiment::{ConfigError, ExperimentError};
 use super::versioned_line;
 use crate::bar;
 
-/// The reason for which a command stopped.
+/// The reason why a command stopped.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// With a message and the exit code of its kind.
+    /// An error of an experiment, with a message and the exit code of its kind.
     Experiment(ExperimentError),
-    /// A role's program, likewise.
+    /// An error of a role's program, likewise.
     Roles(speed_roles::RolesError),
-    /// A round over a network, likewise.
+    /// An error of a round over a network, likewise.
     Network(speed_network::NetworkError),
-    /// One of Slurm's programs, likewise.
+    /// An error of one of Slurm's programs, likewise.
     Slurm(crate::slurm::SlurmError),
-    /// Somebody was told why already.
+    /// The error was already reported.
     Told(ExitCode),
-    /// The reader of standard output went away, as `| head` does: no failure of ours.
+    /// The reader of standard output closed it, as `| head` does. This is not a failure of the command.
     OutputClosed,
 }
 
@@ -36,14 +36,14 @@ impl Failure {
         }
     }
 
-    /// Says it on standard error: a line for people, or an object for programs.
+    /// Reports the failure on standard error: a line for people, or an object for programs.
     pub(crate) fn report(&self, json: bool) {
         if let Some(message) = self.message() {
             report(self.exit_code(), &message, json);
         }
     }
 
-    /// Returns it in words, if there is anything to say.
+    /// Returns the message, if there is one to report.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             Self::Experiment(error) => Some(error.to_string()),
@@ -55,7 +55,7 @@ impl Failure {
     }
 }
 
-/// Says on standard error why a program ends with `code`.
+/// Reports on standard error why a program ends with `code`.
 pub(crate) fn report(code: ExitCode, message: &str, json: bool) {
     if json {
         let error = json!({ "code": code.code(), "kind": kind(code), "message": message });
@@ -65,7 +65,7 @@ pub(crate) fn report(code: ExitCode, message: &str, json: bool) {
     }
 }
 
-/// Returns the kind of failure that an exit code means, in a word.
+/// Returns the kind of failure of an exit code in one word.
 pub(crate) fn kind(code: ExitCode) -> &'static str {
     match code {
         ExitCode::Done => "none",
@@ -78,7 +78,7 @@ pub(crate) fn kind(code: ExitCode) -> &'static str {
     }
 }
 
-/// Returns a message without what would move a terminal's cursor, whoever chose it; lines stay lines.
+/// Returns a message escaped for terminal output, because parts of it may be untrusted; line breaks stay.
 fn shown(message: &str) -> String {
     message.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }

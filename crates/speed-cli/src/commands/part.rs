@@ -1,4 +1,4 @@
-//! `speed run --stage`: a run up to a stage, or a shard of one.
+//! `speed run --stage`: a run up to a stage, or a shard of a stage.
 
 use std::path::PathBuf;
 

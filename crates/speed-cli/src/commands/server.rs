@@ -65,7 +65,7 @@ fn server_options(options: CommandOptions) -> ServerOptions {
     }
 }
 
-/// What an operator sees of a server: lines of the log, which systemd and containers keep.
+/// The server's output for operators: log lines, which systemd and containers keep.
 struct Logged;
 
 impl Progress for Logged {
@@ -123,7 +123,8 @@ fn serve(options: ServeOptions) -> Result<(), Failure> {
     print(&format!("{}{received} of {teachers} messages kept; {state}\n", mark(report.simulation)))
 }
 
-/// Writes what happens to standard error, a JSON object a line; `SPEED_LOG` says how much (`debug`, or `speed_network=debug`).
+/// Logs events to standard error, one JSON object a line. `SPEED_LOG` sets the level (`debug`, or
+/// `speed_network=debug`).
 fn logging() {
     let filter = EnvFilter::try_from_env("SPEED_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let _ = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).try_init();

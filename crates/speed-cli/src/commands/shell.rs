@@ -1,4 +1,4 @@
-//! `speed completions` and `speed manual`: what a shell and `man` want to know of the command line.
+//! `speed completions` and `speed manual`: shell completions and manual pages.
 
 use std::path::Path;
 

@@ -15,7 +15,7 @@ use super::{Failure, print, print_json};
 use crate::options::StatusOptions;
 use crate::slurm::{self, Jobs, Seen, SlurmError, Submitted, log_name};
 
-/// Seconds without a sign after which a process is said to give none.
+/// Seconds without a sign of life after which a process is reported as silent.
 pub(super) const SILENT: f64 = 60.0;
 
 /// The state of a run or sweep on a cluster.
@@ -24,9 +24,9 @@ struct Status {
     /// The folder of the run or sweep.
     folder: PathBuf,
     runs: Vec<RunUnits>,
-    /// The reason for which Slurm could not be asked, if it could not.
+    /// The reason why Slurm could not be asked, if so.
     slurm_error: Option<String>,
-    /// The jobs that Slurm was given, each shard's last one.
+    /// The last job of each shard that was submitted to Slurm.
     tasks: Vec<Task>,
 }
 
@@ -38,26 +38,26 @@ struct RunUnits {
     units: Vec<StageUnits>,
 }
 
-/// A job, or a shard's part of an array.
+/// A job, or the task of a shard in an array.
 #[derive(Serialize)]
 struct Task {
     step: Step,
     job: String,
-    /// Null of a step that does not divide.
+    /// Null for a step without shards.
     shard: Option<usize>,
     of: usize,
     outcome: Outcome,
-    /// Slurm's word; null where Slurm does not know it any more.
+    /// Slurm's name of the state; null if Slurm has forgotten the job.
     state: Option<String>,
-    /// Code and signal, where Slurm's accounting has them.
+    /// Exit code and signal, if Slurm's accounting has them.
     exit_code: Option<String>,
     log: PathBuf,
 }
 
-/// A step that does not divide, or a shard of one that does.
+/// A step without shards, or a shard of a step.
 type Part = (Step, Option<usize>);
 
-/// What became of a job.
+/// The outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Outcome {
@@ -65,7 +65,7 @@ enum Outcome {
     Running,
     Done,
     Failed,
-    /// Slurm does not know it any more, and its units are not known to be done.
+    /// Slurm has forgotten the job, and its units are not known to be done.
     Forgotten,
 }
 
@@ -101,7 +101,7 @@ impl Status {
         Ok(status)
     }
 
-    /// Asks Slurm what became of the jobs; without it units alone are known.
+    /// Asks Slurm for the outcomes of the jobs; without Slurm, only the units are known.
     fn ask(&mut self, jobs: &Jobs) -> Result<(), Failure> {
         let numbers: Vec<&str> = jobs.jobs.iter().map(|job| job.job.as_str()).collect();
         let seen = match ask_slurm(&numbers) {
@@ -113,7 +113,7 @@ impl Status {
         };
         let open = self.open(jobs)?;
         let mut known = BTreeSet::new();
-        // Each shard's last job is the one that counts.
+        // Only the last job of each shard counts.
         for job in jobs.jobs.iter().rev() {
             let of = jobs.of(job.step).last().map(|last| last.of);
             for shard in job.tasks() {
@@ -127,7 +127,8 @@ impl Status {
         Ok(())
     }
 
-    /// Returns the shards and steps that are not done; none where runs of a sweep have not begun, so that nothing is.
+    /// Returns the shards and steps that are not done, or `None` if runs of a sweep have not begun, so that nothing is
+    /// done.
     fn open(&self, jobs: &Jobs) -> Result<Option<BTreeSet<Part>>, Failure> {
         if self.runs.len() < jobs.runs.len() {
             return Ok(None);
@@ -156,7 +157,7 @@ impl Status {
     }
 }
 
-/// Returns what Slurm knows of all jobs that wait or run, and of those of these numbers that ended.
+/// Returns Slurm's information on all jobs that wait or run, and on the finished jobs with these numbers.
 fn ask_slurm(numbers: &[&str]) -> Result<Vec<Seen>, SlurmError> {
     let mut seen = slurm::queue()?;
     if !numbers.is_empty() {
@@ -165,7 +166,8 @@ fn ask_slurm(numbers: &[&str]) -> Result<Vec<Seen>, SlurmError> {
     Ok(seen)
 }
 
-/// Returns the folders of the runs of a sweep. Their names are from a file that may be anybody's: none leads elsewhere.
+/// Returns the folders of the runs of a sweep. Their names are untrusted, so only names that stay in the folder are
+/// used.
 fn beside(sweep: &Path, runs: &[String]) -> Vec<PathBuf> {
     let is_name = |run: &&String| run.bytes().all(|byte| byte.is_ascii_alphanumeric());
     runs.iter().filter(is_name).map(|run| sweep.with_file_name(run)).collect()
@@ -176,7 +178,7 @@ fn units(run: &Path) -> Result<RunUnits, Failure> {
     Ok(RunUnits { run: status.run, state: status.state, units: StageUnits::of_run(run)? })
 }
 
-/// Returns what became of a shard of a job.
+/// Returns the outcome of a shard of a job.
 fn task(folder: &Path, job: &Submitted, shard: Option<usize>, seen: &[Seen], is_open: bool) -> Task {
     let of_it = || seen.iter().filter(|task| task.job == job.job && task.task == shard);
     let found = of_it().next();

@@ -48,7 +48,7 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
         proof_key: proof_key.clone(),
         reuse_keys: options.reuse_keys,
         out: options.out.clone(),
-        // A simulation hides nothing, and the seed makes its rounds the same again.
+        // A simulation hides nothing, and the seed makes its rounds reproducible.
         randomness: RoundRandomness::from_seed(options.simulation.then_some(0)),
     };
     let file = if options.proofs {
@@ -72,12 +72,12 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
     print(&format!("{mark}round {id} in {}\n{proofs}{}", printable_path(&options.out), price.to_text()))
 }
 
-/// Returns the file of the proof key.
+/// Returns the path of the proof key.
 fn proof_key(options: &RoundOptions) -> PathBuf {
     options.proof_key.clone().unwrap_or_else(|| options.out.with_file_name("proof.key"))
 }
 
-/// Returns the terms that the options ask for.
+/// Returns the terms from the options.
 fn terms(options: &RoundOptions) -> Result<Terms, RolesError> {
     let roster = Roster::read(&options.roster)?;
     Ok(Terms {

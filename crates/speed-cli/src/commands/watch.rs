@@ -1,4 +1,4 @@
-//! `speed watch`: a run as its folder shows it.
+//! `speed watch`: the state of a run, read from its folder.
 
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::bar::line;
 use crate::progress::Bars;
 use crate::{progress, terminal};
 
-/// The time between two looks.
+/// The polling interval.
 const EVERY: Duration = Duration::from_secs(1);
 
 pub(super) fn watch(run: &Path, results: &Path, once: bool, json: bool) -> Result<(), Failure> {
@@ -38,7 +38,8 @@ pub(super) fn watch(run: &Path, results: &Path, once: bool, json: bool) -> Resul
     }
 }
 
-/// Shows what changes until no process works on the run, nor on the next one of a sweep, and returns how the last one is then.
+/// Shows changes until no process works on the run or on the next one of a sweep, and returns the final status of the
+/// last one.
 fn follow(
     mut folder: PathBuf,
     first: RunStatus,
@@ -58,7 +59,7 @@ fn follow(
     }
 }
 
-/// Says when a stage begins, and now and then how far it is.
+/// Prints when a stage begins, and its progress at intervals.
 fn follow_in_lines(folder: PathBuf, first: RunStatus) -> Result<RunStatus, Failure> {
     let mut said: Option<(Option<String>, Instant)> = None;
     follow(folder, first, |status| {
@@ -74,7 +75,7 @@ fn follow_in_lines(folder: PathBuf, first: RunStatus) -> Result<RunStatus, Failu
     })
 }
 
-/// Returns what a run is doing, in a line.
+/// Returns the current work of a run in one line.
 fn doing(status: &RunStatus) -> Option<String> {
     let work = status.view.work.as_ref().map(ToString::to_string);
     work.or_else(|| status.view.running().map(|stage| format!("{}: running", stage.name))).map(|text| printable(&text))
@@ -89,7 +90,7 @@ fn text(status: &RunStatus) -> String {
     format!("{}\n{}{}", terminal::table(&table), terminal::text(&doing), ending(status))
 }
 
-/// Returns whether the run goes on, in a line.
+/// Returns the state of the run in one line.
 fn ending(status: &RunStatus) -> String {
     let done = |state| matches!(state, StageStatus::Done | StageStatus::DoneAlready);
     let (stages, folder) = (&status.view.stages, printable_path(&status.folder));
@@ -106,7 +107,7 @@ fn ending(status: &RunStatus) -> String {
     }
 }
 
-/// Returns whether shards of which there was a sign lately have units of a run.
+/// Returns whether shards with a recent sign of life work on units of a run.
 fn has_shards(run: &Path) -> bool {
     let stages = StageUnits::of_run(run).unwrap_or_default();
     stages

@@ -1,4 +1,4 @@
-//! Progress in a terminal: a line for the work that goes on, one for each of its parts, and one for the stages that wait.
+//! Progress in a terminal: one line for the current work, one for each of its parts, and one for the waiting stages.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use speed_experiment::{Part, Progress, RunView, StageStatus};
 
 use super::ticker::Ticker;
 
-/// The time between two drawings.
+/// The interval between two drawings.
 const EVERY: Duration = Duration::from_millis(250);
 
 /// Draws the progress of a run.
@@ -23,7 +23,7 @@ struct Drawn {
     bars: MultiProgress,
     view: RunView,
     work_began: Instant,
-    /// The work that goes on, or the stage that runs.
+    /// The current work, or the running stage.
     work: Option<(String, ProgressBar)>,
     parts: BTreeMap<usize, ProgressBar>,
     waiting: ProgressBar,
@@ -48,7 +48,7 @@ impl Bars {
         Self { drawn, _ticker: ticker }
     }
 
-    /// Shows a run that somebody else works on.
+    /// Shows a run that another process works on.
     pub(crate) fn show(&self, view: RunView) {
         self.change(|drawn| {
             let seconds = view.work.as_ref().map_or(0.0, |work| work.seconds);
@@ -58,7 +58,7 @@ impl Bars {
         });
     }
 
-    /// Leaves the terminal as it is without bars.
+    /// Removes the bars from the terminal.
     pub(crate) fn clear(&self) {
         let mut drawn = lock(&self.drawn);
         drawn.view = RunView::default();
@@ -80,7 +80,7 @@ impl Drop for Bars {
 }
 
 fn lock(drawn: &Mutex<Drawn>) -> MutexGuard<'_, Drawn> {
-    // A view that another thread left is still a view.
+    // The view is valid even if another thread panicked.
     drawn.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

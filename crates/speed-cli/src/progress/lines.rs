@@ -1,4 +1,4 @@
-//! Progress in lines: for people who read a log, or an object each for programs.
+//! Progress in lines: text for people who read a log, or one object a line for programs.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,12 +12,12 @@ use speed_experiment::{Part, Progress, RunView};
 use super::ticker::Ticker;
 use crate::commands::{kind, versioned_line};
 
-/// The time between two lines of long work.
+/// The interval between two lines on long work.
 pub(crate) const EVERY: Duration = Duration::from_secs(10);
-/// The time between two objects on the same work.
+/// The interval between two objects on the same work.
 const OBJECT_EVERY: Duration = Duration::from_secs(1);
 
-/// The form of the lines.
+/// The format of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// For people.
@@ -26,7 +26,7 @@ pub(super) enum Form {
     Object,
 }
 
-/// Tells progress in lines.
+/// A reporter of progress in lines.
 pub(crate) struct Lines {
     told: Arc<Mutex<Told>>,
     _ticker: Ticker,
@@ -37,15 +37,15 @@ struct Told {
     out: Box<dyn Write + Send>,
     began: Instant,
     view: RunView,
-    /// When the stage and its work began.
+    /// When the current stage and its work began.
     stage_began: Instant,
     work_began: Instant,
-    /// When something was said last.
+    /// When the last line was written.
     said: Instant,
 }
 
 impl Lines {
-    /// Says how long work goes on `every` so often.
+    /// Creates a reporter that reports the duration of work at intervals of `every`.
     pub(super) fn new(form: Form, every: Duration, out: Box<dyn Write + Send>) -> Self {
         let now = Instant::now();
         let view = RunView::default();
@@ -75,13 +75,13 @@ impl Lines {
 }
 
 fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
-    // What another thread left is still right.
+    // The state is valid even if another thread panicked.
     told.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Told {
     fn line(&mut self, text: &str) {
-        // Nobody is left to tell if that fails.
+        // A failure cannot be reported anywhere.
         let _ = writeln!(self.out, "{text}");
         self.said = Instant::now();
     }
@@ -102,7 +102,7 @@ impl Told {
         }
     }
 
-    /// Says that the work goes on.
+    /// Reports that the work continues.
     fn go_on(&mut self) {
         let seconds = self.work_began.elapsed().as_secs_f64();
         if let Some(work) = &mut self.view.work {
@@ -210,7 +210,7 @@ impl Progress for Lines {
 mod tests {
     use super::*;
 
-    /// A log that is read while it is written.
+    /// A log that can be read while it is written.
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -245,7 +245,7 @@ mod tests {
         let lines = Lines::new(Form::Text, Duration::from_millis(50), Box::new(log.clone()));
         lines.planned(&["aggregate-a".into(), "student".into()]);
         lines.started("aggregate-a");
-        // Keys are being made: nothing can be counted yet, and no time is known to be left.
+        // Keys are being generated: nothing can be counted yet, and the remaining time is unknown.
         log.waits_for("aggregate-a: running, 0 s\n");
         lines.finished("aggregate-a", false);
         lines.started("student");

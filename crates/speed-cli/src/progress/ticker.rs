@@ -1,17 +1,17 @@
-//! A thread that does something now and then.
+//! A thread that runs a function at intervals.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Does something now and then until it is dropped.
+/// Calls a function at intervals until it is dropped.
 pub(super) struct Ticker {
     ended: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ticker {
-    /// Calls `tick` every so often. Where no thread can be started, never: nothing depends on it.
+    /// Calls `tick` at intervals of `every`. If no thread can be started, it never does; nothing depends on it.
     pub(super) fn new(every: Duration, tick: impl Fn() + Send + 'static) -> Self {
         let ended = Arc::new((Mutex::new(false), Condvar::new()));
         let own = Arc::clone(&ended);

@@ -4,24 +4,24 @@ use std::fmt;
 
 use speed_core::{ExitCode, printable};
 
-/// Characters of a program's words in a message at most.
+/// The largest number of characters of a program's output in a message.
 const MAX_SAID: usize = 300;
 
 /// A failure of one of Slurm's programs.
 #[derive(Debug)]
 pub(crate) enum SlurmError {
-    /// It is not there.
+    /// The program does not exist.
     Missing { program: &'static str },
-    /// It could not be started, or not be read.
+    /// The program could not be started or read.
     Io { program: &'static str, source: std::io::Error },
-    /// It ended with another code than 0.
+    /// The program ended with a code other than 0.
     Failed { program: &'static str, code: Option<i32>, said: String },
-    /// It said something else than was asked for.
+    /// The program's output was not as expected.
     Unexpected { program: &'static str, expected: &'static str, found: String },
 }
 
 impl SlurmError {
-    /// Returns the exit code that it means.
+    /// Returns the exit code for the error.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::InputOutput
     }
@@ -47,7 +47,7 @@ impl fmt::Display for SlurmError {
     }
 }
 
-/// Returns the beginning of what a program said, in one line without what would move a terminal's cursor.
+/// Returns the beginning of a program's output in one line, escaped for terminal output.
 fn shortened(said: &str) -> String {
     let said = printable(&said.trim().replace('\n', "; "));
     match said.char_indices().nth(MAX_SAID) {

@@ -1,30 +1,31 @@
-//! Calls of Slurm's programs, by their names from PATH and without a shell. What they say is limited in length and read strictly.
+//! Calls of Slurm's programs, by their names from PATH and without a shell. Their output is limited in length and
+//! parsed strictly.
 
 use std::io::{ErrorKind, Read};
 use std::process::{Command, Stdio};
 
 use super::error::SlurmError;
 
-/// Bytes that a program says at most: a hundred thousand tasks.
+/// Limit of a program's output in bytes: about a hundred thousand tasks.
 const MAX_OUTPUT: u64 = 8 << 20;
-/// Bytes of its errors that are kept.
+/// Limit of a program's error output in bytes.
 const MAX_ERRORS: u64 = 64 << 10;
 
-/// A task of a job, or a job that is no array, as Slurm sees it.
+/// A task of a job, or a job that is not an array, as Slurm reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// The job, of an array all of it.
+    /// The job's number; for a task, the number of its array.
     pub(crate) job: String,
     /// The number within the array.
     pub(crate) task: Option<usize>,
-    /// Slurm's word for its state.
+    /// Slurm's name of the state.
     pub(crate) state: String,
     /// The exit code and the signal, as Slurm writes them: `1:0`.
     pub(crate) exit_code: Option<String>,
 }
 
 impl Seen {
-    /// Returns whether it has not ended: it waits, runs, or is about to do either.
+    /// Returns whether the task has not ended: it waits, runs, or will soon do so.
     pub(crate) fn is_alive(&self) -> bool {
         const ENDED: [&str; 11] = [
             "BOOT_FAIL",
@@ -46,7 +47,7 @@ impl Seen {
 /// Submits a script with these options of sbatch, and returns the job's number.
 pub(crate) fn submit(arguments: &[String]) -> Result<String, SlurmError> {
     let said = call("sbatch", arguments)?;
-    // Of several clusters its name comes after the number.
+    // With several clusters, the cluster's name follows the number.
     let number = said.trim_end().split(';').next().unwrap_or_default();
     match is_number(number) {
         true => Ok(number.to_owned()),
@@ -60,7 +61,7 @@ pub(crate) fn queue() -> Result<Vec<Seen>, SlurmError> {
     queued(&call("squeue", &arguments)?)
 }
 
-/// Lists the tasks of jobs as Slurm's accounting has them; none where there is no accounting.
+/// Lists the tasks of jobs from Slurm's accounting, or returns `None` if there is no accounting.
 pub(crate) fn accounted(jobs: &[&str]) -> Result<Option<Vec<Seen>>, SlurmError> {
     let jobs = format!("--jobs={}", jobs.join(","));
     let arguments = ["--noheader", "--parsable2", "--allocations", &jobs, "--format=JobID,State,ExitCode"];
@@ -100,7 +101,7 @@ fn call(program: &'static str, arguments: &[String]) -> Result<String, SlurmErro
     String::from_utf8(said).map_err(|error| unexpected(program, "UTF-8 text", &error.to_string()))
 }
 
-/// Reads the beginning, and throws the rest away so that the program can end.
+/// Reads the beginning of the output and discards the rest, so that the program can end.
 fn read(from: Option<impl Read>, limit: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut from) = from {
@@ -128,12 +129,12 @@ fn queued(text: &str) -> Result<Vec<Seen>, SlurmError> {
 fn accounts(text: &str) -> Result<Vec<Seen>, SlurmError> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let read = |line: &str| account(line).ok_or_else(|| unexpected("sacct", "JOB|STATE|CODE:SIGNAL", line));
-    // Tasks that wait are one line, `12_[3-5]`: squeue has them each.
+    // Waiting tasks share one line, `12_[3-5]`; squeue lists each of them.
     let all: Result<Vec<Option<Seen>>, SlurmError> = lines.map(read).collect();
     Ok(all?.into_iter().flatten().collect())
 }
 
-/// Reads a line of sacct: none if it is none, and no task where it is of several.
+/// Parses a line of sacct. The outer `None` is an invalid line, the inner `None` a line for several tasks.
 fn account(line: &str) -> Option<Option<Seen>> {
     let [number, state, exit_code]: [&str; 3] = line.trim().split('|').collect::<Vec<_>>().try_into().ok()?;
     // As in `CANCELLED by 1000`.
@@ -151,7 +152,7 @@ fn account(line: &str) -> Option<Option<Seen>> {
     Some(is_one.then_some(seen))
 }
 
-/// Returns whether a text is a number as Slurm writes them.
+/// Returns whether a text is a number in Slurm's format.
 pub(super) fn is_number(text: &str) -> bool {
     (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -1,6 +1,6 @@
-//! Texts as words of bash.
+//! Quoting of texts as words of bash.
 
-/// Returns a text as one word of a line of bash, whatever is in it; a word of several lines stays in one.
+/// Returns any text as one word of one line of bash, even if the text has several lines.
 pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

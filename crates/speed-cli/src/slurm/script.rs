@@ -1,4 +1,4 @@
-//! Scripts of bash, one for each step: for Slurm, and by hand for any other scheduler.
+//! Bash scripts, one for each step, for Slurm and for manual use with any other scheduler.
 
 use std::path::{Path, PathBuf};
 
@@ -7,18 +7,18 @@ use speed_experiment::Step;
 
 use super::quote::quoted;
 
-/// Seconds that a shard waits for what came before it: NFS shows files after at most 60 (`acdirmax`), and where it gives up, Slurm removes
-/// whatever waits behind it.
+/// Seconds that a shard waits for the results of earlier steps. NFS shows files after at most 60 s (`acdirmax`), and if
+/// the shard gives up, Slurm removes the jobs that depend on it.
 const LATENCY_WAIT: u32 = 90;
 
-/// What a job asks of the cluster.
+/// The resources that a job requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Needs {
-    /// Processors, and threads.
+    /// Number of processors and of threads.
     pub(crate) cpus: u16,
-    /// The time limit; none for the cluster's own.
+    /// The time limit; `None` for the cluster's default.
     pub(crate) time: Option<String>,
-    /// Memory.
+    /// Memory, in sbatch's format.
     pub(crate) memory: String,
     /// The partition.
     pub(crate) partition: Option<String>,
@@ -26,16 +26,16 @@ pub(crate) struct Needs {
     pub(crate) account: Option<String>,
 }
 
-/// Where a run's commands work: paths that all machines see.
+/// The paths and options of a run's commands; the paths are valid on all machines.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     /// The program.
     pub(crate) program: String,
-    /// The folder from which relative paths of the config are meant.
+    /// The folder that relative paths of the config refer to.
     pub(crate) working: String,
     /// The config.
     pub(crate) config: String,
-    /// Options of `speed run`, as they are.
+    /// Options of `speed run`, unchanged.
     pub(crate) options: Vec<String>,
     /// The word "run" or "sweep", and its id.
     pub(crate) kind: &'static str,
@@ -46,7 +46,7 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Script<'a> {
     pub(crate) step: Step,
-    /// The number of all shards; 1 of a step that does not divide.
+    /// The number of all shards; 1 for a step that is not divided.
     pub(crate) of: usize,
     pub(crate) experiment: &'a str,
     pub(crate) place: &'a Place,
@@ -54,13 +54,13 @@ pub(crate) struct Script<'a> {
 }
 
 impl Script<'_> {
-    /// Returns the name of its jobs, which tells the run in Slurm's lists.
+    /// Returns the name of its jobs, which identifies the run in Slurm's lists.
     pub(crate) fn job_name(&self) -> String {
         let id: String = self.place.run.chars().take(8).collect();
         format!("speed-{}-{id}", self.step.name())
     }
 
-    /// Returns its place.
+    /// Returns its path.
     pub(crate) fn path(&self, folder: &Path) -> PathBuf {
         folder.join(format!("{}.sh", self.step.name()))
     }
@@ -100,7 +100,7 @@ impl Script<'_> {
         text
     }
 
-    /// Returns what sbatch reads: no text in it needs quotes.
+    /// Returns the lines for sbatch; no text in them needs quotes.
     fn directives(&self, needs: &Needs) -> String {
         let mut options = vec![
             format!("--job-name={}", self.job_name()),
@@ -110,7 +110,8 @@ impl Script<'_> {
         options.extend(needs.time.iter().map(|time| format!("--time={time}")));
         options.extend(needs.partition.iter().map(|name| format!("--partition={name}")));
         options.extend(needs.account.iter().map(|name| format!("--account={name}")));
-        // Work is saved unit by unit, so a node may fail; and a job behind one that failed is gone, for the next `speed submit` to see.
+        // Work is saved unit by unit, so jobs can be requeued after a node failure. A job that depends on a failed one
+        // is removed, which the next `speed submit` detects.
         options.extend(["--requeue", "--open-mode=append", "--kill-on-invalid-dep=yes"].map(str::to_owned));
         options.iter().map(|option| format!("#SBATCH {option}\n")).collect()
     }
@@ -134,7 +135,7 @@ impl Script<'_> {
     }
 }
 
-/// Returns numbers in order as sbatch's `--array` takes them: `1-3,7`.
+/// Returns sorted numbers in the format of sbatch's `--array`: `1-3,7`.
 pub(crate) fn ranges(numbers: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for &number in numbers {

@@ -1,4 +1,4 @@
-//! Real noise: a charge for every set of answers that was given, and for no other, whatever happens in between.
+//! Real noise: every set of answers that was given is charged once, and no other, whatever happens in between.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::bad_input::npy;
 use crate::common::{Workplace, check_failure, determined};
 
-/// Rows with real noise, one of them on ciphertexts, without images. Names that differ in nothing that a folder shows.
+/// Rows with real noise, one of them on ciphertexts, without images. Their names differ only in characters that folder
+/// names do not keep.
 pub(crate) const REAL: &str = r#"
 name = "real"
 seed = 5
@@ -61,7 +62,7 @@ pub(crate) fn ledger(place: &Workplace) -> Value {
     serde_json::from_str(&place.succeeds(&["ledger", "show", "results/real/ledger", "--json"])).expect("JSON")
 }
 
-/// How many answers are charged, each with noise of its own.
+/// Returns the number of charged answers; each charge has different noise.
 #[track_caller]
 pub(crate) fn charged(place: &Workplace) -> u64 {
     let ledger = ledger(place);
@@ -71,7 +72,7 @@ pub(crate) fn charged(place: &Workplace) -> u64 {
     ledger["queries"].as_u64().expect("a number")
 }
 
-/// Folders of the stages that answer, finished or not.
+/// Lists the folders of the stages that answer, finished or not.
 fn stages(place: &Workplace) -> Vec<PathBuf> {
     let folder = place.run_folder("results", "real").join("stages");
     let names = fs::read_dir(folder).expect("stages").map(|entry| entry.expect("entry").path());
@@ -85,7 +86,7 @@ fn stages(place: &Workplace) -> Vec<PathBuf> {
     all
 }
 
-/// The stage that is not like the others: whose name says which row it is.
+/// Returns the stage with `fewer` noisy teachers, which identifies its row.
 fn stage(place: &Workplace, fewer: usize) -> PathBuf {
     let noisy = |path: &PathBuf| {
         let text = fs::read_to_string(path.join("aggregate.json")).expect("answers");
@@ -105,7 +106,7 @@ fn rows_whose_names_look_alike_have_folders_of_their_own() {
         assert_eq!((charged(&place), stages(&place).len()), (16, ROWS));
     }
     assert_eq!(determined(&place.run_folder("results", "real")), first);
-    // A row is known by what it asks: another name costs nothing, and gets the same answers.
+    // A row is identified by its questions: another name costs nothing and gets the same answers.
     let labels = fs::read(stage(&place, 4).join("labels.csv")).expect("labels");
     let config = fs::read_to_string(place.path("config.toml")).expect("a config").replace("\"a-b\"", "\"renamed\"");
     fs::write(place.path("renamed.toml"), config).expect("a config");
@@ -118,7 +119,7 @@ fn rows_whose_names_look_alike_have_folders_of_their_own() {
 
 #[test]
 fn kills_cost_nothing() {
-    // An undisturbed run says how long one takes, and what budget it needs.
+    // An undisturbed run measures the duration of a run and the budget that it needs.
     let place = Workplace::new(REAL);
     let started = Instant::now();
     place.succeeds(&RUN);
@@ -126,11 +127,11 @@ fn kills_cost_nothing() {
     let spent = ledger(&place)["spent_epsilon"].as_f64().expect("a number");
 
     let place = Workplace::new(REAL);
-    // Enough for every row once, and not for any of them twice.
+    // Enough for every row once, but for no row twice.
     let budget = format!("privacy.budget={spent}");
     let arguments = [&RUN[..], &["--set", &budget]].concat();
     let kills: u32 = std::env::var("SPEED_KILLS").map_or(5, |kills| kills.parse().expect("a number of kills"));
-    // A plain generator of moments; CI's are the same every time.
+    // A simple generator of moments, which are the same in every run of CI.
     let mut state = 0x5eed_u64 + u64::from(kills);
     for _ in 0..kills {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -162,7 +163,7 @@ fn kill_after(place: &Workplace, arguments: &[&str], moment: Duration) {
     child.wait().expect("ended");
 }
 
-/// The answers of all finished stages.
+/// Returns the answers of all finished stages.
 fn labels(place: &Workplace) -> Vec<Vec<u8>> {
     stages(place)
         .iter()
@@ -175,7 +176,7 @@ fn labels(place: &Workplace) -> Vec<Vec<u8>> {
 fn the_noise_of_charged_answers_is_its_owners_and_gives_the_same_answers_again() {
     let place = Workplace::new(REAL);
     place.succeeds(&RUN);
-    // As a kill between answers and record leaves it, but for the key, which is gone: nothing can go on from it.
+    // The state after a kill between answers and record, except that the key is missing, so the stage cannot resume.
     let stage = stage(&place, 4);
     fs::remove_file(stage.join("stage.json")).expect("unfinished");
     let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
@@ -185,7 +186,7 @@ fn the_noise_of_charged_answers_is_its_owners_and_gives_the_same_answers_again()
         &[&name, "was missing or was changed", "--force", "pay again"].map(|word| word.trim_start_matches("was ")),
     );
     assert_eq!(charged(&place), 16);
-    // No key will do that is not the one that was charged.
+    // Only the key that was charged is accepted.
     fs::write(stage.join("noise.key"), [7; 32]).expect("a key");
     place.fails(&RUN, 4, &[&name, "--force"]);
     assert_eq!(charged(&place), 16);
@@ -208,14 +209,14 @@ fn charged_answers_that_were_changed_or_lost_are_not_answered_again_without_a_wo
     assert_eq!(charged(&place), 16);
     fs::write(&path, &good).expect("mended");
     place.succeeds(&RUN);
-    // The whole stage.
+    // The complete stage is missing.
     let away = place.path("away");
     fs::rename(&stage, &away).expect("moved");
     place.fails(&RUN, 4, &[&name, "is missing", "--force"]);
     fs::rename(&away, &stage).expect("moved back");
     place.succeeds(&RUN);
     assert_eq!(charged(&place), 16);
-    // Who asks for it pays.
+    // Answering again on request is charged.
     fs::remove_file(&path).expect("damage");
     place.succeeds(&[&RUN[..], &["--force", &name]].concat());
     assert_eq!(charged(&place), 20);
@@ -231,11 +232,11 @@ fn a_ledger_that_was_cut_or_lost_is_noticed() {
     let good = fs::read(&path).expect("a ledger");
     let check = ["ledger", "check", "results/real/ledger"];
     place.succeeds(&check);
-    // In the middle of the last line: a charge less, and every checksum right.
+    // Cut in the middle of the last line: one charge is missing, and every checksum is right.
     fs::write(&path, &good[..good.len() - 20]).expect("cut");
     place.fails(&check, 3, &["line 5", "only", "bytes"]);
     place.fails(&RUN, 4, &["ledger", "the charge for the answers in", "is missing"]);
-    // At the end of a line, where the file alone shows nothing.
+    // Cut at the end of a line, where the file alone does not show it.
     let end = good[..good.len() - 1].iter().rposition(|&byte| byte == b'\n').expect("lines") + 1;
     fs::write(&path, &good[..end]).expect("cut");
     place.succeeds(&check);
@@ -279,7 +280,7 @@ fn a_ledger_that_may_be_published_says_nothing_about_votes() {
         let mode = fs::metadata(place.path("results/real/ledger.key")).expect("a secret").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
-    // Without it nobody knows what the charges are for.
+    // Without the key, the charges cannot be matched to answers.
     fs::remove_file(place.path("results/real/ledger.key")).expect("lost");
     fs::remove_dir_all(&stages[0]).expect("lost");
     place.fails(&RUN, 4, &["ledger.key", "is missing"]);
@@ -293,7 +294,7 @@ fn a_refused_force_sets_nothing_aside() {
     let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
     place.fails(&[&RUN[..], &["--force", &name, "--force", "typo"]].concat(), 2, &["typo"]);
     assert!(stage.join("stage.json").exists());
-    // A key that was never charged is used when its answers are.
+    // Answers with a key that was never charged are refused until `--force` charges them.
     fs::remove_file(stage.join("stage.json")).expect("unfinished");
     fs::write(stage.join("noise.key"), [7; 32]).expect("a key");
     place.fails(&RUN, 4, &[&name, "--force"]);
@@ -306,7 +307,7 @@ fn a_refused_force_sets_nothing_aside() {
 #[test]
 fn two_runs_at_once_charge_the_same_answers_once() {
     let place = Workplace::new(REAL);
-    // Another run of the experiment: a key that no answer depends on.
+    // Another run of the experiment: it differs in a config key that no answer depends on.
     let runs = ["student.epochs=7", "student.epochs=8", "student.epochs=7"].map(|other| {
         let mut command = place.command(&[&RUN[..], &["--set", other]].concat());
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
@@ -314,7 +315,7 @@ fn two_runs_at_once_charge_the_same_answers_once() {
     });
     let outputs = runs.map(|run| run.wait_with_output().expect("ended"));
     let ended: Vec<&std::process::Output> = outputs.iter().filter(|output| output.status.success()).collect();
-    // The third works in the folder of the first, unless that was done before it came.
+    // The third works in the folder of the first, unless the first was already done.
     for output in outputs.iter().filter(|output| !output.status.success()) {
         check_failure(output, 4, &["another `speed` works in this folder"]);
     }
@@ -342,7 +343,7 @@ fn a_kill_while_forced_answers_are_given_pays_once_for_them() {
     let mut paid = 16;
     for part in 1..4u32 {
         kill_after(&place, &forced, duration * part / 8);
-        // What was charged and not given is given without --force, and at no price.
+        // Answers that were charged but not given are given without --force and without a charge.
         let before = charged(&place);
         assert!(before == paid || before == paid + 4, "{before}");
         place.succeeds(&RUN);
@@ -365,7 +366,7 @@ fn what_killed_writes_left_is_removed() {
     fs::write(&left[2], [7; 32]).expect("a key that was being written");
     place.succeeds(&RUN);
     assert!(!left[0].exists() && !left[1].exists());
-    // Beside the ledger only who holds its lock may remove anything.
+    // Only the holder of the ledger's lock may remove files beside it.
     place.succeeds(&[&RUN[..], &["--set", "noise.gamma=0.4"]].concat());
     assert!(!left[2].exists());
 }
@@ -390,8 +391,8 @@ fn the_papers_circuit_which_is_not_exact_takes_no_real_noise() {
     place.fails(&RUN, 2, &["circuit", "noise.source = \"simulation\""]);
 }
 
-/// Votes with the same labels, once between three classes and once between two, are two questions: noise is drawn for every class,
-/// and two classes cost less than three.
+/// Votes with the same labels, once between three classes and once between two, are two different questions, because
+/// noise is drawn for every class, and two classes cost less than three.
 #[test]
 fn answers_between_three_classes_are_not_those_between_two() {
     let place = Workplace::new(&REAL.replace("source = \"uniform\"", "source = \"file\"\nfile = \"votes.npy\""));

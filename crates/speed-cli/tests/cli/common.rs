@@ -1,4 +1,4 @@
-//! A tiny experiment, and the binary as a user runs it.
+//! A tiny experiment, and the binary run as by a user.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -95,7 +95,7 @@ impl Workplace {
         self.command(arguments).output().expect("the binary starts")
     }
 
-    /// Runs and expects success; standard output as text.
+    /// Runs the binary, expects success, and returns standard output.
     #[track_caller]
     pub(crate) fn succeeds(&self, arguments: &[&str]) -> String {
         let output = self.speed(arguments);
@@ -103,13 +103,13 @@ impl Workplace {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// Runs and expects this exit code and these words in one clear message.
+    /// Runs the binary and expects this exit code and these words in one message.
     #[track_caller]
     pub(crate) fn fails(&self, arguments: &[&str], code: i32, words: &[&str]) {
         check_failure(&self.speed(arguments), code, words);
     }
 
-    /// The folder of the only run of `experiment` in `results`.
+    /// Returns the folder of the only run of `experiment` in `results`.
     #[track_caller]
     pub(crate) fn run_folder(&self, results: &str, experiment: &str) -> PathBuf {
         let runs: Vec<PathBuf> = fs::read_dir(self.path(results).join(experiment))
@@ -127,7 +127,7 @@ impl Workplace {
 pub(crate) fn check_failure(output: &Output, code: i32, words: &[&str]) {
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{message}");
-    // Under --json the message is an object.
+    // With --json the message is an object.
     let is_error = |line: &&str| line.starts_with("error: ") || line.starts_with("{\"schema\":1,\"error\":");
     let errors = message.lines().filter(is_error).count();
     assert_eq!(errors, 1, "one message, not {errors}: {message}");
@@ -137,7 +137,7 @@ pub(crate) fn check_failure(output: &Output, code: i32, words: &[&str]) {
     }
 }
 
-/// Everything that config and seed determine: the tables, the labels, the students' results.
+/// Returns everything that config and seed determine: the tables, the labels, and the students' results.
 #[track_caller]
 pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();

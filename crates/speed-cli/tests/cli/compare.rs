@@ -1,4 +1,4 @@
-//! Runs side by side, and beside the paper.
+//! Comparisons of runs with each other and with the paper.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::Workplace;
 
-/// True labels in place of votes and two small students: a run of a moment.
+/// True labels instead of votes, and two small students: a very short run.
 const SMALL: &str = r#"
 name = "small"
 seed = 3
@@ -44,7 +44,7 @@ accuracy = 96.22
 deviation = 2.27
 "#;
 
-/// The folder of published results, whose runs are found by their ids wherever they lie in it.
+/// The folder of published results, whose runs are found by their ids anywhere in it.
 const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
 
 #[test]

@@ -1,4 +1,4 @@
-//! `--dry-run` says what a run then does.
+//! `--dry-run` predicts the work of a run.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn a_dry_run_names_the_price_and_spends_nothing() {
     assert!(simulated.contains("# a simulation: nothing is charged"));
 }
 
-/// A budget at the price that the dry run names is enough, a little less is not.
+/// A budget equal to the price of the dry run is enough; a slightly smaller one is not.
 #[test]
 fn a_dry_run_knows_whether_the_budget_allows_all_rows() {
     let place = Workplace::new(REAL);
@@ -54,7 +54,7 @@ fn a_dry_run_knows_whether_the_budget_allows_all_rows() {
 #[test]
 fn every_preset_says_what_it_would_do_and_take() {
     let place = Workplace::new(REAL);
-    // Votes for the presets that read some.
+    // Votes for the presets that read votes.
     let votes: Vec<u8> = (0..10_000).flat_map(|_| [250, 0, 0, 0, 0, 0, 0, 0, 0, 0]).collect();
     npy(&place.path("votes.npy"), "10000, 10", &votes);
     npy(&place.path("labels.npy"), "26032,", &[0; 26_032]);

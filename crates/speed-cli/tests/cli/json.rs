@@ -1,4 +1,4 @@
-//! What programs read: every output with `--json`, errors, and progress.
+//! Output for programs: every output with `--json`, errors, and progress.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::common::{TINY, Workplace};
 
 const DOCUMENTED: &str = include_str!("../../../../docs/json.md");
 
-/// Adds the names of all fields of a value. What stands in a config's own words is documented with the configs.
+/// Adds the names of all fields of a value. Fields of a config are documented with the configs.
 fn fields(value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -46,7 +46,7 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     let plan = json(&["run", "config.toml", "--dry-run"]);
     assert_eq!(plan["stages"][0], serde_json::json!({ "name": "data", "done": false }));
     let report = json(&["run", "config.toml"]);
-    // Nobody gave a figure of the paper's: 0.0 would be one.
+    // No figure of the paper was given, so the fields are null; 0.0 would be a figure.
     for figure in ["epsilon", "accuracy", "deviation", "minutes"] {
         assert!(report["rows"][0]["paper"][figure].is_null(), "{}", report["rows"][0]["paper"]);
     }
@@ -61,7 +61,7 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     json(&["run", "swept.toml", "--dry-run"]);
     json(&["run", "swept.toml"]);
 
-    // Reports of earlier versions have 0 for none.
+    // Reports of earlier versions have 0 for a missing figure.
     let path = place.path("results/tiny").join(report["run"].as_str().expect("an id")).join("tables/report.json");
     let mut old: Value = serde_json::from_slice(&fs::read(&path).expect("a report")).expect("JSON");
     old["rows"][0]["paper"] = serde_json::json!({ "epsilon": 0.0, "accuracy": 96.0, "deviation": 0.0, "minutes": 0.0 });
@@ -115,7 +115,7 @@ fn errors_are_objects_for_those_who_ask_for_json() {
         assert_eq!((error["error"]["code"].as_i64(), error["error"]["kind"].as_str()), (Some(code.into()), Some(kind)));
         assert!(error["error"]["message"].as_str().is_some_and(|message| message.len() > 10), "{error}");
     }
-    // Not the value of another option.
+    // `--json` after `--` is not an option.
     let output = place.speed(&["show", "--", "--json"]);
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: "));
 }

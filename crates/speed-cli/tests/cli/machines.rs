@@ -1,4 +1,4 @@
-//! One table on every machine where that is asked for, and no mixture of machines without a word.
+//! The same table on every machine if requested, and no unreported mixture of machines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::common::{TINY, Workplace};
 
-/// Digests of everything that networks computed (scripts/check-portable holds an emulated processor against this one). With
-/// `SPEED_RENEW=1` in its environment the test writes the file anew.
+/// Digests of everything that networks computed (scripts/check-portable compares an emulated processor with this file).
+/// With `SPEED_RENEW=1` in the environment, the test rewrites the file.
 const PORTABLE: &str = include_str!("portable.json");
 
 #[test]
@@ -20,7 +20,7 @@ fn portable_trainings_have_these_bytes_on_every_machine() {
     assert_eq!(environment["arithmetic"], "portable");
     let mut digests = BTreeMap::new();
     for stage in fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path()) {
-        // Epsilons are the system's mathematics.
+        // Epsilons depend on the system's mathematical functions.
         let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
         if !name.starts_with("account-") {
             let record: Value =

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::common::check_failure;
 use crate::roles::{ANSWER, Parties, in_process, labels};
 
-/// A server that is killed with the test.
+/// A server that is killed when the test ends.
 struct Server {
     child: Child,
     stderr: BufReader<ChildStderr>,
@@ -30,7 +30,7 @@ impl Server {
         server
     }
 
-    /// Reads the log up to a line with these words.
+    /// Reads the log up to a line that contains these words.
     fn until(&mut self, words: &str) -> String {
         let mut line = String::new();
         while !line.contains(words) {
@@ -63,24 +63,24 @@ impl Drop for Server {
     }
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
 }
 
-/// A command of a party that asks the server.
+/// Returns a party's client command.
 fn ask(parties: &Parties, port: u16, party: &str, line: &str) -> Command {
     parties.command(party, &format!("{line} --signing-key signing.key --round round.toml --server 127.0.0.1:{port}"))
 }
 
-/// Its output, if it succeeds.
+/// Runs a party's client command and expects success.
 #[track_caller]
 fn asks(parties: &Parties, port: u16, party: &str, line: &str) {
     let output = ask(parties, port, party, line).output().expect("the binary starts");
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// All teachers answer and send; the server dies while they do. Returns the server that has all messages.
+/// Lets all teachers answer and send, and kills the server meanwhile. Returns the server that has all messages.
 fn send_through_a_kill(parties: &Parties, port: u16, teachers: usize) -> Server {
     let mut server = Server::start(parties, port);
     let send = |teacher: usize| {
@@ -113,7 +113,7 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
         parties.succeeds(&party, &format!("{ANSWER} --simulation 8 --out message"));
     }
     let mut server = send_through_a_kill(&parties, port, teachers);
-    // And once more while the winners are computed.
+    // Kills it again while the winners are computed.
     server.until("answered");
     server.kill();
     let server = Server::start(&parties, port);
@@ -128,7 +128,7 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
     let check = "teacher check --round round.toml --message message --receipt receipt --log log";
     let text = parties.succeeds("teacher 3", check);
     assert!(text.contains("the message of teacher 3 is in the sum, with 20 in all"), "{text}");
-    // A party that is not in the roster gets nowhere; only the student gets the result.
+    // A party that is not in the roster is refused; only the student gets the result.
     parties.send(("student", "round.toml"), ("stranger", "round.toml"));
     parties.succeeds("stranger", "teacher keygen --name stranger --out signing.key");
     for (party, line, words) in [

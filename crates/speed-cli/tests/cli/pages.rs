@@ -1,4 +1,4 @@
-//! Pages of runs and sweeps: whole, alone, and no more than may be seen.
+//! Pages of runs and sweeps: complete, self-contained, and without private content.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::common::{TINY, Workplace};
 
-/// Everything that a page would load or run.
+/// Markup that would load or run something.
 const FOREIGN: [&str; 8] = ["http:", "https:", "<script", "<link", "<iframe", "<form", "@import", "javascript:"];
 
-/// A row whose name would be markup, and a run of all kinds of rows in clear text.
+/// A run with all kinds of rows in clear text, one with markup as its name.
 fn tiny() -> String {
     TINY.replace("encrypted", "trusted").replace("name = \"Trusted\"", "name = \"<script>alert(1)</script> & <b>\"")
 }
@@ -22,7 +22,7 @@ fn check_alone(page: &str) {
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"), "not whole");
 }
 
-/// The texts of all elements of a kind, markup inside them taken away.
+/// Returns the texts of all elements of a kind, without markup inside them.
 fn texts(page: &str, element: &str) -> Vec<String> {
     let (open, close) = (format!("<{element}"), format!("</{element}>"));
     let parts = page.split(&open).skip(1);
@@ -59,7 +59,7 @@ fn a_page_holds_the_table_the_plots_and_every_query() {
     assert_eq!(page.matches("src=\"data:image/svg+xml;base64,").count(), 2, "plots of students and epochs");
     assert!(page.contains("src=\"data:image/png;base64,"), "images drawn by students");
 
-    // Four queries with picture, truth, and votes: a simulation protects nothing.
+    // Four queries with picture, truth and votes, because a simulation is not private.
     let asked: Value = serde_json::from_slice(&fs::read(run.join("tables/queries.json")).expect("json")).expect("json");
     assert_eq!(page.matches("class=\"picture\"").count(), 4);
     for (query, votes) in asked["votes"].as_array().expect("votes").iter().enumerate() {
@@ -83,7 +83,7 @@ fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
     assert!(!page.contains("SIMULATION") && page.contains("The noise is real"), "{page}");
     let asked: Value = serde_json::from_slice(&fs::read(run.join("tables/queries.json")).expect("json")).expect("json");
     assert!(asked.get("votes").is_none(), "{asked}");
-    // The row without noise is in no claim, and neither are its labels.
+    // The row without noise is not covered by a claim, so it and its labels are left out.
     let rows: Vec<&str> =
         asked["rows"].as_array().expect("rows").iter().filter_map(|row| row["row"].as_str()).collect();
     assert_eq!(rows, ["<script>alert(1)</script> & <b>", "tau = 0.8"]);
@@ -98,7 +98,7 @@ fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
     let facts = texts(&page, "dd").concat();
     assert!(!facts.contains(&format!("{:.2} % together", 100.0 * ensemble)), "{facts}");
     assert!(!page.contains(">votes "), "votes are shown");
-    // The name of a student's stage tells its labels to whoever guesses them.
+    // The name of a student's stage would confirm guessed labels.
     let rows = report["rows"].as_array().expect("rows");
     let students = |row: usize| rows[row]["students"].as_array().expect("students").iter();
     let covered: Vec<&str> = students(1).chain(students(2)).filter_map(|student| student["stage"].as_str()).collect();
@@ -178,7 +178,7 @@ fn a_sweep_has_a_page_and_the_config_in_it_makes_it_again() {
         fs::read(folder.join("sweep.csv")).expect("csv")
     );
 
-    // A list that is too short is of no sweep.
+    // A list that is too short is not valid for any sweep.
     let report = fs::read_to_string(folder.join("sweep.json")).expect("a report");
     let mut short: Value = serde_json::from_str(&report).expect("json");
     short["settings"][1]["values"] = serde_json::json!(["0.5"]);

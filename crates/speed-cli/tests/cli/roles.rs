@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::common::check_failure;
 
-/// Folders of the parties. What one sends to another is copied by the test, as a courier would.
+/// Folders of the parties. The test copies files between them, like a courier.
 pub(crate) struct Parties(TempDir);
 
 impl Parties {
@@ -32,7 +32,7 @@ impl Parties {
         fs::copy(self.path(from, file), self.path(to, name)).expect("a copy");
     }
 
-    /// A command of a party, in its folder.
+    /// Returns a command of a party, in its folder.
     pub(crate) fn command(&self, party: &str, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_speed"));
         command.args(line.split(' ')).current_dir(self.path(party, ""));
@@ -58,7 +58,7 @@ impl Parties {
         names
     }
 
-    /// Server and teachers make their signing keys, and the student puts their cards together.
+    /// Lets server and teachers create their signing keys, and combines their cards in the student's roster.
     fn introduce(&self, teachers: usize) {
         let mut roster = String::new();
         let mut party = |role: &str, party: &str, name: &str| {
@@ -72,7 +72,7 @@ impl Parties {
         fs::write(self.path("student", "roster.toml"), roster).expect("a roster");
     }
 
-    /// Keys and a round of four classes, handed to everyone.
+    /// Creates keys and a round of four classes, and gives them to everyone.
     pub(crate) fn agree(&self, queries: usize, teachers: usize, terms: &str) {
         self.introduce(teachers);
         assert!(self.succeeds("student", "student keygen --out . --simulation 5").starts_with("SIMULATION"));
@@ -90,7 +90,7 @@ impl Parties {
         }
     }
 
-    /// A teacher answers, and its message goes to the server.
+    /// Lets a teacher answer, and sends its message to the server.
     fn answer(&self, teacher: usize, labels: &[u8]) {
         let party = format!("teacher {teacher}");
         let votes: String = labels.iter().map(|label| format!("{label}\n")).collect();
@@ -127,7 +127,7 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
     assert_eq!((&report["simulation"], &report["honest_ratio"]), (&true.into(), &1.0.into()));
     let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
 
-    // Each holds only what it may hold.
+    // Each party has only the files that it may have.
     let own = "SIMULATION.txt evaluation.key labels.csv public.key result roster.toml round.toml secret.key signing.key signing.toml";
     assert_eq!(parties.files("student").join(" "), own);
     assert_eq!(
@@ -154,7 +154,7 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
     assert_eq!(written, in_process(&parties, queries, teachers));
 }
 
-/// The labels' file of the same votes and noise through one process, with other keys.
+/// Returns the label file for the same votes and noise in one process, with other keys.
 pub(crate) fn in_process(parties: &Parties, queries: usize, teachers: usize) -> String {
     let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
     let values = (0..teachers).flat_map(|teacher| {
@@ -174,8 +174,8 @@ pub(crate) fn in_process(parties: &Parties, queries: usize, teachers: usize) -> 
     format!("query,label\n{labels}")
 }
 
-/// Starts the server and kills it as soon as it wrote to its registry so many times, as far as its time of change tells. Returns whether the
-/// server still worked then: it is done where this thread was not let look for too long.
+/// Starts the server and kills it after `writes` writes to its registry, judged by the modification time. Returns
+/// whether the server was still working: it may finish if this thread is not scheduled for too long.
 fn kill_after(parties: &Parties, party: &str, writes: usize) -> bool {
     let registry = parties.path(party, "signing.registry");
     let changed = || fs::metadata(&registry).and_then(|meta| meta.modified()).ok();
@@ -202,8 +202,8 @@ fn kill_after(parties: &Parties, party: &str, writes: usize) -> bool {
     true
 }
 
-/// Starts and kills the server, ever later, until some of its answers are kept: of the first kills nobody knows what it had done. Returns how
-/// many are kept, or nothing where it was done before.
+/// Starts and kills the server, later each time, until some of its answers are stored, because its progress at the
+/// first kills is unknown. Returns the number of stored answers, or `None` if it was done before.
 fn kill_until_some_are_kept(parties: &Parties, party: &str) -> Option<usize> {
     for file in ["evaluation.key", "round.toml", "signing.key"] {
         parties.send(("server", file), (party, file));
@@ -223,7 +223,7 @@ fn kill_until_some_are_kept(parties: &Parties, party: &str) -> Option<usize> {
     None
 }
 
-/// The number of answers in a server's registry.
+/// Returns the number of answers in a server's registry.
 fn answers_kept(parties: &Parties, party: &str) -> usize {
     let answers: TableDefinition<'_, (&[u8; 32], u32), &[u8]> = TableDefinition::new("answers");
     let registry = Database::open(parties.path(party, "signing.registry")).expect("a registry");
@@ -250,7 +250,7 @@ fn a_server_that_is_killed_goes_on_to_the_same_bytes() {
     };
     let (killed, kept) = (0..5).find_map(killed).expect("one of five servers is killed while it computes");
     assert!(kept < queries, "the server was killed while it computed");
-    // What comes now is late; the rest is done as before.
+    // Messages that come now are late; the rest is done as before.
     parties.answer(2, &labels(2, queries));
     parties.send(("server/inbox", "teacher-2.msg"), (&format!("{killed}/inbox"), "teacher-2.msg"));
     let report = parties.succeeds(&killed, &format!("{AGGREGATE} --json"));
@@ -275,14 +275,14 @@ fn a_round_has_a_price_for_all_who_take_part() {
     let price = &json["price"]["of"];
     let epsilon = |of: usize, what: &str| price[of][what].as_f64().expect("an epsilon");
     assert!(epsilon(0, "one_answer") >= 0.8 && epsilon(0, "round") < 2.41 && epsilon(1, "round") > epsilon(0, "round"));
-    // The price is that of the accountant on its own.
+    // The price equals the result of the accountant alone.
     let account =
         "account --any-votes --queries 3 --classes 4 --teachers 4 --gamma 0.4 --honest-ratio 0.75 --delta 1e-5";
     let account: serde_json::Value =
         serde_json::from_str(&parties.succeeds("student", &format!("{account} --json"))).expect("json");
     let alone = account["epsilon"].as_f64().expect("an epsilon");
     assert!((epsilon(1, "round") / alone - 1.0).abs() < 1e-6, "{alone} {price}");
-    // What a party reads before it takes part is what the student was told.
+    // A party reads the same terms before it takes part as the student was shown.
     let shown = parties.succeeds("student", "round round.toml");
     let words = [
         "round \"n\"",
@@ -298,7 +298,7 @@ fn a_round_has_a_price_for_all_who_take_part() {
     let card = fs::read_to_string(parties.path("teacher 2", "signing.toml")).expect("a card");
     let key = shown["teachers"][2]["key"].as_str().expect("a key");
     assert!(key.len() == 64 && card.contains(key), "{card}");
-    // A teacher holds the round to what it allows, before it looks at any vote.
+    // A teacher checks the round against its own limits before it reads any vote.
     parties.send(("student", "public.key"), ("teacher 0", "public.key"));
     parties.send(("student", "round.toml"), ("teacher 0", "round.toml"));
     let answer = format!("{ANSWER} --out m");
@@ -328,7 +328,7 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     student(&format!("{round} --gamma 0.01"), 2, &["keys for a wider range"]);
     student(&format!("{round} --gamma 1 --query-list absent"), 3, &["absent", "cannot read"]);
     student(&format!("{round} --gamma -1"), 2, &["gamma is -1"]);
-    // A price that nobody can mean, none at all, and one beyond what is allowed.
+    // A price that is too high to be intended, an unknown price, and a price above the limit.
     student(&format!("{round} --gamma 6"), 2, &["one answer may cost epsilon 12.00", "--max-epsilon"]);
     student(&format!("{round} --gamma 6 --max-epsilon 15"), 2, &["may cost epsilon 23", "allowed is 15"]);
     student(&format!("{round} --gamma 50"), 2, &["no epsilon is known", "sampler", "--delta"]);

@@ -1,4 +1,5 @@
-//! Shards: processes that share a run's units of work give the bytes of one process, in any order, twice, or killed.
+//! Shards: processes that share a run's units of work give the same bytes as one process, in any order, run twice, or
+//! killed.
 
 mod refused;
 
@@ -12,20 +13,20 @@ use serde_json::{Value, json};
 use crate::budget;
 use crate::common::{TINY, Workplace, determined};
 
-/// The stages that divide, each with the stage before which its shards cannot begin.
+/// The stages with shards, each with the stage that must be done before its shards can begin.
 const STAGES: [(&str, &str); 3] = [("data", "teachers"), ("queries", "aggregate"), ("aggregate", "student")];
 
-/// Starts a shard, which says nothing.
+/// Starts a shard, with its output captured.
 pub(crate) fn start(place: &Workplace, results: &str, stage: &str, share: &str) -> Child {
     let arguments =
         ["run", "config.toml", "--results", results, "--stage", stage, "--shard", share, "--threads", "1", "--json"];
     let mut command = place.command(&arguments);
-    // A lease of a process that a test makes up is abandoned soon.
+    // Leases of fictitious processes expire soon.
     command.env("SPEED_LEASE_TIMES", "100,30000");
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
 }
 
-/// Waits for a shard, and returns what it says of its work.
+/// Waits for a shard, and returns its report.
 #[track_caller]
 pub(crate) fn ended(shard: Child) -> Value {
     let output = shard.wait_with_output().expect("ended");
@@ -47,7 +48,7 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
 
     for (before, stage) in STAGES {
         until(&place, "two", before);
-        // The first two at once, the third one twice at once.
+        // Two shards run concurrently, then the third one runs twice concurrently.
         let shards = ["3/3", "1/3"].map(|share| start(&place, "two", stage, share)).map(ended);
         let twice = [(); 2].map(|()| start(&place, "two", stage, "2/3")).map(ended);
         let units = |report: &Value| report["units"].as_u64();
@@ -63,7 +64,7 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
             },
             "{stage}"
         );
-        // Nothing is done by halves: a unit that the other one has is waited for.
+        // No unit is left half done: a shard waits for a unit that the other one has.
         let done = |report: &Value| report["done_here"].as_u64().unwrap_or_default();
         assert_eq!(twice.iter().map(done).sum::<u64>(), units(&twice[0]).or(units(&twice[1])).unwrap_or_default());
         let run = place.run_folder("two", "tiny");
@@ -74,14 +75,14 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
     place.succeeds(&["run", "config.toml", "--results", "two"]);
     let run = place.run_folder("two", "tiny");
     assert_eq!(determined(&run), expected);
-    // The kinds of machine are said of each teacher; the run's own progress is nobody's any more.
+    // The kind of machine is recorded for each teacher; the run's own progress file is removed.
     let metrics = fs::read_to_string(run.join("stages/teachers/metrics.csv")).expect("metrics");
     let kind = fs::read_to_string(run.join("stages/teachers/arithmetic")).expect("a kind");
     assert!(metrics.lines().skip(1).all(|line| line.ends_with(kind.trim())), "{metrics}");
     assert!(!run.join("progress.json").exists() && !run.join("shards/teachers-1-of-3.progress.json").exists());
 }
 
-/// The leases, and the counters of processes, that lie in a run.
+/// Lists the leases and the process counters in a run.
 fn leases(run: &Path) -> Vec<PathBuf> {
     let stages = fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path());
     let files =
@@ -102,12 +103,12 @@ fn a_lost_or_damaged_unit_is_done_again() {
     let whole = fs::read(stage.join("teacher-0003.bin")).expect("a teacher");
     fs::remove_file(stage.join("teacher-0003.bin")).expect("removed");
     assert_eq!(ended(start(&place, "results", "teachers", "1/1"))["done_here"], 1);
-    // Damage that the word of a shard does not show is found by whoever reads the teacher.
+    // Damage that a shard's record does not show is found when the teacher is read.
     fs::write(stage.join("teacher-0003.bin"), "x").expect("written");
     assert_eq!(ended(start(&place, "results", "teachers", "1/1"))["units"], Value::Null);
     until(&place, "results", "teachers");
     assert_eq!(fs::read(stage.join("teacher-0003.bin")).expect("a teacher"), whole);
-    // A shard that never ran has nothing to do either, until the stage is gone.
+    // A shard that never ran has nothing to do either, until the stage is removed.
     assert_eq!(ended(start(&place, "results", "teachers", "7/9"))["units"], Value::Null);
     fs::remove_dir_all(&stage).expect("removed");
     assert_eq!(ended(start(&place, "results", "teachers", "2/3"))["done_here"], 2);
@@ -127,7 +128,7 @@ impl Moments {
 fn shards_killed_at_random_give_the_bytes_of_one_process() {
     let large: Option<u32> = std::env::var("SPEED_SHARD_KILLS").ok().map(|kills| kills.parse().expect("a number"));
     let (kills, of) = large.map_or((8, 3), |kills| (kills, 8));
-    // More of everything, so that every shard has units at all times.
+    // More units of every kind, so that every shard always has units.
     let config = TINY
         .replace("teachers = 5", "teachers = 16")
         .replace("steps = 12", "steps = 30")
@@ -142,7 +143,7 @@ fn shards_killed_at_random_give_the_bytes_of_one_process() {
         let results = format!("killed-{experiments}");
         for (before, stage) in STAGES {
             until(&place, &results, before);
-            // A third of them in every stage, so that none has all.
+            // A third of the kills in every stage, so that no stage has all of them.
             let share = (kills - killed).min(kills.div_ceil(3));
             killed += kill_some(&place, &results, stage, of, share, &mut moments);
         }
@@ -153,7 +154,8 @@ fn shards_killed_at_random_give_the_bytes_of_one_process() {
     }
 }
 
-/// Runs all shards of a stage at once, kills up to `kills` of them at random and starts those again; returns how many it killed.
+/// Runs all shards of a stage at once, kills up to `kills` of them at random and starts those again; returns how many
+/// it killed.
 fn kill_some(place: &Workplace, results: &str, stage: &str, of: usize, kills: u32, moments: &mut Moments) -> u32 {
     let shard = |number: usize| start(place, results, stage, &format!("{}/{of}", number + 1));
     let mut running: Vec<Child> = (0..of).map(shard).collect();
@@ -185,7 +187,7 @@ fn a_sweep_s_units_are_done_once_by_its_shards() {
         place.succeeds(&["run", "config.toml", "--results", "two", "--stage", before]);
         let shards = ["2/2", "1/2"].map(|share| start(&place, "two", stage, share)).map(ended);
         let done: u64 = shards.iter().filter_map(|report| report["done_here"].as_u64()).sum();
-        // Two seeds, so two ensembles, whatever gamma is; labels in clear text are no units.
+        // Two seeds give two ensembles for any gamma; labels in clear text are not units.
         match stage {
             "teachers" => assert_eq!(done, 10),
             "aggregate" => assert_eq!(done, 0),
@@ -213,7 +215,7 @@ fn real_answers_are_charged_once_by_their_shards() {
     assert!(!place.path("results/real/ledger").exists(), "nothing was answered, and something charged");
     let shards = ["1/2", "2/2", "1/2"].map(|share| start(&place, "results", "aggregate", share)).map(ended);
     assert!(shards.iter().filter_map(|report| report["done_here"].as_u64()).sum::<u64>() == 8);
-    // The two encrypted rows; those in clear text are the run's own.
+    // The shards answer the two encrypted rows; the run itself answers the rows in clear text.
     assert_eq!(budget::charged(&place), 8);
     place.succeeds(&budget::RUN);
     assert_eq!(budget::charged(&place), 16);

@@ -1,4 +1,4 @@
-//! `speed submit` and `speed status`, with programs of Slurm that only write down what they are asked, or do it at once.
+//! `speed submit` and `speed status`, with fake Slurm programs that record their calls or run jobs at once.
 
 mod fake;
 mod status;
@@ -71,7 +71,7 @@ fn scripts_do_the_experiment_from_a_folder_of_any_name() {
     let said = cluster.submits(&["--set", "seed=9"]);
     assert_eq!(said.matches(": done\n").count(), 7, "{said}");
     assert_eq!(cluster.calls("sbatch").len(), before);
-    // Nothing that was made from what an earlier step has done anew is taken for done, and all before it is.
+    // If an earlier step is done again, all steps after it count as not done, and all before it as done.
     let states = || -> Vec<String> {
         let said = cluster.submits(&["--set", "seed=9", "--dry-run", "--json"]);
         let said: Value = serde_json::from_str(&said).expect("JSON");
@@ -123,7 +123,7 @@ fn a_dry_run_prints_everything_and_leaves_nothing() {
 fn only_what_is_missing_is_submitted_again() {
     let cluster = Cluster::new("place", TINY);
     cluster.at_once();
-    // The second shard of the teachers ends at once; everything behind it is cancelled, as Slurm does.
+    // The second shard of the teachers ends at once; all jobs that depend on it are cancelled, as Slurm does.
     cluster.fails("teachers", 2);
     cluster.submits(&["--shards", "3"]);
     let run = cluster.run_folder();
@@ -150,7 +150,7 @@ fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
     let results = cluster.path("results");
     let results = results.to_str().expect("text");
     cluster.place.succeeds(&["run", "config.toml", "--results", results, "--stage", "data"]);
-    // The first shard failed, the others go on; the votes do not know yet that they wait in vain.
+    // The first shard failed and the others continue; the job of the votes still waits, in vain.
     let others = "3|N/A|PENDING\n4|1|PENDING\n5|N/A|PENDING\n6|1|PENDING\n7|N/A|PENDING\n";
     cluster.queue(&format!("1|N/A|COMPLETED\n2|1|FAILED\n2|2|RUNNING\n2|3|PENDING\n{others}"));
     let said = cluster.submits(&[]);
@@ -162,7 +162,7 @@ fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
 
     cluster.queue("8|1|RUNNING\n2|2|RUNNING\n2|3|PENDING\n9|N/A|PENDING\n10|1|PENDING\n11|N/A|PENDING\n12|1|PENDING\n13|N/A|PENDING\n");
     let said = cluster.submits(&[]);
-    // The other shards of the arrays behind them are in no queue.
+    // The other shards of the later arrays are not in the queue.
     assert!(
         said.contains("teachers: waits or runs already\nvotes: waits or runs already\naggregate: job 14, 2-3"),
         "{said}"
@@ -170,7 +170,7 @@ fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
     let other = cluster.submit(&["--shards", "2"]);
     crate::common::check_failure(&other, 2, &["--shards", "job 2 with 3", "scancel 2"]);
 
-    // Done by hand meanwhile, its task failed all the same: nothing could come behind the whole array.
+    // The shard was done by hand meanwhile, but its task failed, so no job can depend on the complete array.
     let by_hand = ["run", "config.toml", "--results", results, "--stage", "teachers", "--shard", "1/3"];
     cluster.place.succeeds(&by_hand);
     cluster.queue("2|1|FAILED\n2|2|RUNNING\n2|3|PENDING\n");
@@ -246,7 +246,7 @@ fn a_cluster_that_is_not_there_or_refuses_is_named() {
     cluster.program("sbatch", "echo 'sbatch: error: invalid partition' >&2; exit 1");
     let refused = cluster.submit(&["--shards", "2"]);
     crate::common::check_failure(&refused, 5, &["sbatch", "code 1", "invalid partition"]);
-    // The number of shards is remembered all the same.
+    // The number of shards is still recorded.
     let said = cluster.submits(&["--dry-run", "--json"]);
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!((&said["steps"][1]["shards"], &said["refused"]), (&2.into(), &Value::Null));
@@ -289,7 +289,7 @@ fn of_a_sweep_that_did_not_begin_nothing_is_done() {
     assert_eq!(outcomes(&cluster, folder), BTreeSet::from(["forgotten".to_owned()]));
 }
 
-/// What `speed status` says became of the jobs.
+/// Returns the outcomes of the jobs from `speed status`.
 fn outcomes(cluster: &Cluster, folder: &Path) -> BTreeSet<String> {
     let status = cluster.command(&["status", &folder.to_string_lossy(), "--json"]).output().expect("the binary starts");
     let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");

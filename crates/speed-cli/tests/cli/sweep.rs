@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::common::{TINY, Workplace};
 
-/// The tiny experiment in clear text, whose keys would take most of the time.
+/// Returns the tiny experiment in clear text, because keys would take most of the time.
 fn tiny() -> String {
     TINY.replace("encrypted", "trusted")
 }
@@ -16,7 +16,7 @@ fn sweep() -> String {
     format!("{head}[sweep]\ngamma = [0.5, 1.0]\nseed = [3, 4]\n\n{rows}")
 }
 
-/// The folders of the runs, and that of the sweep's tables.
+/// Returns the folders of the runs, and the folder of the sweep's tables.
 fn folders(place: &Workplace, results: &str) -> (Vec<PathBuf>, PathBuf) {
     let entries = fs::read_dir(place.path(results).join("tiny")).expect("results");
     let mut all: Vec<PathBuf> = entries.map(|entry| entry.expect("entry").path()).collect();
@@ -38,14 +38,14 @@ fn a_sweep_shares_what_does_not_change_and_ends_in_one_table() {
         assert!(text.contains(part), "{part} is not in {text}");
     }
 
-    // Two seeds, so two ensembles: each was trained once, and its record is in the two runs that it serves.
+    // Two seeds give two ensembles. Each was trained once, and its record is in the two runs that use it.
     let records = runs.iter().map(|run| fs::read(run.join("stages/teachers/stage.json")).expect("a record"));
     let mut records: Vec<Vec<u8>> = records.collect();
     records.sort();
     records.dedup();
     assert_eq!(records.len(), 2, "teachers were trained more than once");
 
-    // A line for each gamma and row, the seeds together.
+    // One line for each gamma and row, with the seeds combined.
     let read = |name: &str| fs::read_to_string(folder.join(name)).expect(name);
     let csv = read("sweep.csv");
     let lines: Vec<&str> = csv.lines().collect();
@@ -57,7 +57,7 @@ fn a_sweep_shares_what_does_not_change_and_ends_in_one_table() {
         report["settings"].as_array().expect("settings").iter().map(|s| s["values"].to_string()).collect();
     assert_eq!(settings, ["[\"0.5\",\"3\"]", "[\"0.5\",\"4\"]", "[\"1.0\",\"3\"]", "[\"1.0\",\"4\"]"]);
 
-    // The same again, on another number of threads and from what is there: the same bytes.
+    // A repetition with another number of threads, and one that reuses results, give the same bytes.
     place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "1"]);
     place.succeeds(&["run", "config.toml", "--results", "one"]);
     let (_, other) = folders(&place, "two");

@@ -1,11 +1,11 @@
-//! What people see in a terminal: tables that fit, progress, and where the rest is.
+//! Terminal output: tables that fit, progress, and references to the files with the rest.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::{TINY, Workplace, determined};
 
-/// Runs the binary as in a terminal of so many columns.
+/// Runs the binary as in a terminal with this number of columns.
 fn in_columns(place: &Workplace, columns: &str, arguments: &[&str]) -> String {
     let output = place.command(arguments).env("COLUMNS", columns).output().expect("the binary starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -28,7 +28,7 @@ fn tables_fit_the_terminal_and_files_know_none() {
         for word in ["data-independent", "labels", "4/4", "tables/table.md", "tables/report.md", "students.svg"] {
             assert!(shown.contains(word), "{word} is not in {shown}");
         }
-        // What may not be published stands in the files, and the legend where it is asked for.
+        // Values that must not be published are only in the files, and the legend is shown on request.
         assert!(!shown.contains("data-dependent") && !shown.contains("Algorithm 1"), "{shown}");
     }
     let legend = in_columns(&place, "80", &["show", "tiny", "--legend"]);
@@ -112,7 +112,7 @@ fn a_run_is_watched_from_elsewhere_until_it_ends() {
     let part = &status["work"]["parts"][0];
     assert!(part["name"] == "student" && part["unit"] == "epoch" && part["done"].as_u64() > Some(0), "{status}");
     let shown = place.succeeds(&["watch", "tiny", "--once"]);
-    // Students train side by side: which of them is first to end an epoch is chance.
+    // Students train concurrently, so any of them may finish an epoch first.
     assert!(shown.contains(" of 6, epoch ") && shown.contains("stages done: "), "{shown}");
 
     let watching = place.command(&["watch", "tiny"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();

@@ -1,4 +1,4 @@
-//! True labels in place of votes: what students make of labels that are right.
+//! True labels instead of votes: the results of students with correct labels.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The state of a run on a cluster for people.
+//! The state of a run on a cluster as text for people.
 
 use speed_core::{printable, printable_path};
 use speed_experiment::{RunState, StageUnits, Step, Table, Worker};
@@ -7,7 +7,7 @@ use super::{Outcome, RunUnits, SILENT, Status, Task};
 use crate::slurm::ranges;
 use crate::terminal;
 
-/// Lines of a list at most.
+/// The largest number of lines of a list.
 const MAX_LINES: usize = 20;
 
 impl Status {
@@ -78,7 +78,7 @@ fn worker_text(stage: &StageUnits, worker: &Worker) -> String {
     format!("  {} {}: {by}, {sign}", printable(&stage.stage), printable(unit))
 }
 
-/// Returns a line for every task that failed; those of a job that left no log, never begun, in one.
+/// Returns a line for every failed task. Tasks of one job that left no log, because they never began, share a line.
 fn failed(tasks: &[Task]) -> Vec<String> {
     let mut groups: Vec<Vec<&Task>> = Vec::new();
     for task in tasks.iter().filter(|task| matches!(task.outcome, Outcome::Failed | Outcome::Forgotten)) {
@@ -105,7 +105,7 @@ fn group_text(group: &[&Task]) -> Option<String> {
     Some(format!("  {}{which}: job {job}, {state}{code}; log: {log}", step.name()))
 }
 
-/// Returns lines, and how many there are besides where they are many.
+/// Returns the first lines, and the number of others if there are many.
 fn listed(lines: &[String]) -> String {
     let mut text: String = lines.iter().take(MAX_LINES).map(|line| format!("{line}\n")).collect();
     if lines.len() > MAX_LINES {

@@ -1,4 +1,4 @@
-//! What is to be submitted: what is neither done nor in Slurm's hands.
+//! Selects the steps and shards that are neither finished nor queued.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -8,27 +8,27 @@ use speed_experiment::{Step, StepWork};
 use crate::commands::{Failure, usage};
 use crate::slurm::{Jobs, Seen, Submitted};
 
-/// Shards of a stage where nobody says how many.
+/// The default number of shards of a stage.
 const SHARDS: usize = 100;
 
-/// Tasks that a dependency names at most: sbatch takes no argument of any length.
+/// The largest number of tasks in a dependency, because the length of sbatch's arguments is limited.
 const MOST_NAMED: usize = 4000;
 
-/// What becomes of a step.
+/// The plan for a step.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) step: Step,
-    /// The number of its shards; 1 where it does not divide.
+    /// The number of its shards; 1 if the step is not divided.
     pub(super) of: usize,
-    /// The shards to submit, none of them in a step that does not divide; nothing where there is nothing to submit.
+    /// The shards to submit, empty for a step that is not divided; `None` if there is nothing to submit.
     pub(super) todo: Option<Vec<usize>>,
-    /// Its jobs that wait or run, or tasks of them, as the next step's dependency names them.
+    /// Its jobs that wait or run, or tasks of these jobs, in the format of the next step's dependency.
     pub(super) alive: Vec<String>,
-    /// Its jobs that wait for what is now submitted again, and so in vain.
+    /// Its jobs that wait in vain, because their dependency is now submitted again.
     pub(super) stale: Vec<String>,
 }
 
-/// Returns what becomes of every step, in their order.
+/// Returns the plan for every step, in their order.
 pub(super) fn arrange(
     work: &StepWork<'_>,
     jobs: &Jobs,
@@ -44,7 +44,7 @@ pub(super) fn arrange(
     Ok(orders)
 }
 
-/// Returns what becomes of a step; `is_behind` tells whether an earlier one is submitted again.
+/// Returns the plan for a step; `is_behind` is true if an earlier step is submitted again.
 fn order(
     work: &StepWork<'_>,
     step: Step,
@@ -85,8 +85,9 @@ fn order(
     Ok(Order { step, of, todo, alive, stale })
 }
 
-/// Returns what comes before a job behind `job`: all of it, or those of its tasks that live where another one is not known to have ended
-/// well, since nothing can come behind a whole array of which a part failed, whoever did its shard later.
+/// Returns the dependencies for a job that follows `job`: all of `job`, or only its tasks that wait or run if another
+/// task is not known to have succeeded. A job cannot depend on a complete array of which a task failed, even if its
+/// shard was done later.
 fn worth_waiting_for(
     job: &Submitted,
     living: &BTreeSet<usize>,
@@ -97,7 +98,7 @@ fn worth_waiting_for(
     let is_well = |shard: &usize| match ended.get(shard) {
         _ if living.contains(shard) => true,
         Some(task) => task.state == "COMPLETED",
-        // Slurm has forgotten it.
+        // Slurm has forgotten the task.
         None => living.len() > MOST_NAMED && !open.contains(shard),
     };
     match job.shards.iter().all(is_well) {

@@ -1,21 +1,22 @@
-//! What a job asks of the cluster: what the user says, else from a few steps measured here.
+//! The resources that a job requests: from the user's options, else from a few steps measured here.
 
 use speed_experiment::{Cost, Step, StepWork};
 
 use crate::options::SubmitOptions;
 use crate::slurm::Needs;
 
-/// The factor on what was measured: a guess within a factor of two.
+/// The factor on the measured values, which are estimates within a factor of two.
 const MARGIN: f64 = 2.0;
-/// Minutes of a shard at least.
+/// Smallest time limit of a shard, in minutes.
 const LEAST: f64 = 10.0;
-/// Minutes of a job that does not divide at least: it reads everything and accounts for it, which nobody measured.
+/// Smallest time limit of a job without shards, in minutes. It reads all results and runs the accountant, which is not
+/// measured.
 const LEAST_WHOLE: f64 = 60.0;
-/// Megabytes at least, and the step to which they are rounded up.
+/// Smallest memory in megabytes, and the unit to which it is rounded up.
 const LEAST_MEMORY: f64 = 500.0;
 const MEMORY_STEP: f64 = 100.0;
 
-/// Returns the needs of the jobs of a step with `of` shards.
+/// Returns the resources for the jobs of a step with `of` shards.
 pub(super) fn of(options: &SubmitOptions, work: &StepWork<'_>, step: Step, of: usize, cost: Option<&Cost>) -> Needs {
     let measured = cost.and_then(|cost| work.seconds(step, of, options.cpus, cost));
     let bytes = cost.map_or(0.0, |cost| cost.memory_bytes);

@@ -1,4 +1,4 @@
-//! Options of `speed submit`, checked before anything is done.
+//! Checks of the options of `speed submit`, before anything is done.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,8 @@ use speed_experiment::{ConfigError, ExperimentError};
 use crate::commands::{Failure, usage};
 use crate::options::SubmitOptions;
 
-/// Options of sbatch that are the command's own, long and short, or with which it would look for the jobs on another cluster than they are on.
+/// Options of sbatch, long and short, that the command itself sets, or that would place the jobs on another cluster
+/// than the one it queries.
 const OWN: [(&str, &str); 9] = [
     ("--array", "-a"),
     ("--dependency", "-d"),
@@ -21,7 +22,7 @@ const OWN: [(&str, &str); 9] = [
     ("--clusters", "-M"),
 ];
 
-/// Refuses what no script can hold, or what would take the jobs out of the command's hands.
+/// Refuses values that a script cannot hold, and options that would remove the jobs from the command's control.
 pub(super) fn check(options: &SubmitOptions) -> Result<(), Failure> {
     let words = [
         ("partition", &options.partition),
@@ -62,12 +63,12 @@ pub(super) fn check(options: &SubmitOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a path from the root, which every machine that sees the folder finds.
+/// Returns an absolute path, which is valid on every machine that sees the folder.
 pub(in crate::commands) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     Ok(std::path::absolute(path).map_err(ExperimentError::io("find", path))?)
 }
 
-/// Returns a path as text, which a script can hold.
+/// Returns a path as text for a script.
 pub(super) fn text(path: &Path) -> Result<String, Failure> {
     let refuse = || ConfigError::Key {
         place: "command line".into(),

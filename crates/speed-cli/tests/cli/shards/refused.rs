@@ -1,4 +1,4 @@
-//! What shards do not do, and leases of others.
+//! Refusals of shards, and leases of other processes.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -62,7 +62,7 @@ fn an_earlier_stage_that_shows_late_is_waited_for() {
     let mut said = BufReader::new(shard.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(said.any(|line| line.contains("waiting up to 600 s")), "the shard did not wait");
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
-    // Read to its end, so that the shard can go on writing.
+    // Reads to the end, so that the shard can continue writing.
     let rest: Vec<String> = said.collect();
     assert!(shard.wait().expect("ended").success(), "{rest:?}");
     assert!(place.run_folder("results", "tiny").join("stages/teachers/teacher-0000.bin").exists());
@@ -78,7 +78,7 @@ fn another_config_is_refused_with_what_differs() {
     let other = ["run", "config.toml", "--run", id, "--set", "teacher.steps=13", "--set", "row.0.name=x"];
     place.fails(&other, 2, &[&format!("--run {id}"), "teacher.steps", "row.0.name"]);
     place.fails(&["run", "config.toml", "--run", "0123"], 2, &["--run 0123", id]);
-    // Work of other inputs in the very folder: a shard sets nothing aside.
+    // The folder has work for other inputs: a shard does not set it aside.
     ended(start(&place, "results", "teachers", "1/2"));
     let stage = run.join("stages/teachers");
     fs::write(stage.join("fingerprint"), "0".repeat(64)).expect("written");
@@ -126,7 +126,7 @@ fn another_binary_is_refused_unless_it_is_told_to_go_on() {
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
 }
 
-/// A lease on a teacher, of a process of this machine or another.
+/// Writes a lease on a teacher, of a process on this machine or another.
 fn lease(stage: &Path, pid: u32, started: u64, elsewhere: bool) {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot");
     let namespace = fs::read_link("/proc/self/ns/pid").expect("a namespace");
@@ -143,14 +143,14 @@ fn leases_of_processes_that_are_gone_are_taken_over_and_of_others_waited_for() {
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
     ended(start(&place, "results", "teachers", "2/2"));
     let stage = place.run_folder("results", "tiny").join("stages/teachers");
-    // A process of this machine that had the number of one that lives, and is gone: at once.
+    // A lease of an ended process on this machine, whose number now belongs to a running one, is taken over at once.
     lease(&stage, std::process::id(), 1, false);
     let began = Instant::now();
     place.succeeds(&["run", "config.toml", "--stage", "teachers", "--shard", "3/5"]);
     assert!(began.elapsed() < Duration::from_secs(30), "a dead process was waited for");
     assert!(!stage.join("teacher-0002.lease").exists());
 
-    // A process elsewhere that lives is waited for, and the units of others are done meanwhile.
+    // A live process elsewhere is waited for; other units are done meanwhile.
     fs::remove_file(stage.join("teacher-0002.json")).expect("removed");
     lease(&stage, 1, 1, true);
     let mut shard = place.command(&[&TEACHERS[..], &["--threads", "1", "--json"]].concat());
@@ -162,7 +162,7 @@ fn leases_of_processes_that_are_gone_are_taken_over_and_of_others_waited_for() {
     }
     assert!(shard.try_wait().expect("a child").is_none(), "it did not wait");
     assert!(stage.join("teacher-0004.json").exists(), "it did nothing while it waited");
-    // A run that is forced says who is at work, and changes nothing.
+    // A run with --force reports the working process and changes nothing.
     let mut forced = place.command(&["run", "config.toml", "--force", "teachers"]);
     let output = std::thread::scope(|scope| {
         let forced = scope.spawn(|| forced.env("SPEED_LEASE_TIMES", "100,5000").output().expect("it starts"));
@@ -173,7 +173,7 @@ fn leases_of_processes_that_are_gone_are_taken_over_and_of_others_waited_for() {
         forced.join().expect("ended")
     });
     check_failure(&output, 4, &["stages/teachers", "process ", "works on it"]);
-    // Its counter stands still: it is gone.
+    // Its counter no longer changes, so the process counts as ended.
     assert_eq!(ended(shard)["units"], 3);
     assert!(!stage.join("teacher-0002.lease").exists() && stage.join("teacher-0002.json").exists());
 }

@@ -1,4 +1,4 @@
-//! Slurm's programs as scripts that write down what they are asked.
+//! Fake Slurm programs: scripts that record their calls.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,14 +7,15 @@ use std::process::{Command, Output};
 
 use crate::common::Workplace;
 
-/// A place with a cluster before everything else on PATH. Its state is files in `fake/`: `number`, the last job's; `queue`, what squeue
-/// prints; `fails`, the step and the shard that fail; `now`, where jobs are done at once.
+/// A workplace with a fake cluster first on PATH. Its state is in files in `fake/`: `number`, the number of the last
+/// job; `queue`, the output of squeue; `fails`, the step and the shard that fail; `now`, if jobs run at once.
 pub(super) struct Cluster {
     pub(super) place: Workplace,
     folder: String,
 }
 
-/// Prints a number, and where `now` is there runs the script as Slurm would, each index of the array, unless a job before it failed.
+/// Prints a number and, if `now` exists, runs the script as Slurm would, for each index of the array, unless an earlier
+/// job failed.
 const SBATCH: &str = r#"
 number=$(( $(cat "$fake/number" 2>/dev/null || echo 0) + 1 ))
 echo "$number" >"$fake/number"
@@ -43,7 +44,7 @@ done
 "#;
 
 impl Cluster {
-    /// A cluster whose runs are in `folder`, whatever its name.
+    /// Creates a cluster whose runs are in `folder`, which may have any name.
     pub(super) fn new(folder: &str, config: &str) -> Self {
         let cluster = Self { place: Workplace::new(config), folder: folder.to_owned() };
         fs::create_dir_all(cluster.path("fake")).expect("a folder");
@@ -61,7 +62,7 @@ impl Cluster {
         if name == "results" { self.place.path(&self.folder).join(name) } else { self.place.path(name) }
     }
 
-    /// Writes one of Slurm's programs: it notes its arguments, a NUL behind each and a newline behind all.
+    /// Writes one of Slurm's programs. It records its arguments, with a NUL after each and a newline after all.
     pub(super) fn program(&self, name: &str, body: &str) {
         let folder = self.path("fake");
         let fake = folder.to_str().expect("text");
@@ -90,14 +91,14 @@ impl Cluster {
         fs::write(self.path("fake/accounts"), tasks).expect("written");
     }
 
-    /// The arguments of every call of a program.
+    /// Returns the arguments of every call of a program.
     pub(super) fn calls(&self, program: &str) -> Vec<Vec<String>> {
         let text = fs::read_to_string(self.path("fake").join(format!("{program}.calls"))).unwrap_or_default();
         let calls = text.split("\0\n").filter(|call| !call.is_empty());
         calls.map(|call| call.split('\0').map(str::to_owned).collect()).collect()
     }
 
-    /// A command of the binary with this cluster.
+    /// Returns a command of the binary with this cluster.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let path = format!("{}:{}", self.path("fake").display(), std::env::var("PATH").expect("PATH"));
         let mut command = self.place.command(arguments);
@@ -111,7 +112,7 @@ impl Cluster {
         self.command(&[&start, options].concat()).output().expect("the binary starts")
     }
 
-    /// Submits and expects success; standard output as text.
+    /// Submits, expects success, and returns standard output.
     #[track_caller]
     pub(super) fn submits(&self, options: &[&str]) -> String {
         let output = self.submit(options);
@@ -119,13 +120,13 @@ impl Cluster {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// The only run.
+    /// Returns the folder of the only run.
     #[track_caller]
     pub(super) fn run_folder(&self) -> PathBuf {
         self.place.run_folder(&format!("{}/results", self.folder), "tiny")
     }
 
-    /// The logs of a run, for messages.
+    /// Returns the logs of a run, for messages.
     pub(super) fn logs(&self, run: &Path) -> Vec<String> {
         let entries = fs::read_dir(run.join("slurm/logs")).into_iter().flatten().flatten();
         entries.filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect()

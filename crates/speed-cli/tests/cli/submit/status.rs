@@ -1,4 +1,4 @@
-//! `speed status`: units, and what Slurm says.
+//! `speed status`: units, and Slurm's state of the jobs.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
     cluster.place.succeeds(&shard);
     let shard = [["run", "config.toml"], results, ["--stage", "teachers"], ["--shard", "3/3"]].concat();
     cluster.place.succeeds(&shard);
-    // A process of another machine, and what it works on.
+    // A process of another machine, and its unit of work.
     let lease = r#"{"host":"node7","system":"elsewhere","pid":12,"started":1,"heart":"alive-1","token":"1-0"}"#;
     fs::write(run.join("stages/teachers/teacher-0000.lease"), lease).expect("a lease");
     fs::write(run.join("stages/teachers/alive-1"), "1").expect("a counter");
@@ -54,7 +54,7 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
     assert_eq!(task("aggregate", json!(1))["outcome"], "forgotten");
     let watched = cluster.place.succeeds(&["watch", name, "--once"]);
     assert!(watched.contains("shards work on it") && watched.contains("speed status"), "{watched}");
-    // Without accounting the code is not known, and everything else is.
+    // Without accounting, only the exit code is unknown.
     fs::remove_file(cluster.path("fake/accounts")).expect("removed");
     assert_eq!(status(&cluster, name)["tasks"][1]["outcome"], "running");
 
@@ -80,7 +80,7 @@ fn without_slurm_units_alone_are_shown() {
     for stage in units {
         assert!(stage["done"] == stage["of"] && stage["at_most"] == false, "{stage}");
     }
-    // Labels that two rows share make students that they share.
+    // Two rows with the same labels share students.
     let students = fs::read_dir(run.join("stages")).expect("stages").flatten();
     let students = students.filter(|entry| entry.file_name().to_string_lossy().starts_with("student-")).count();
     assert_eq!(units[2]["of"], students);
