@@ -90,22 +90,84 @@ pub(crate) fn discrete_laplace(scale: u128, rng: &mut impl CryptoRng) -> i128 {
     }
 }
 
-/// Returns a Poisson variable of rate `numerator / denominator`: as many of rate 1/2 as go into it, and one of what is left.
+/// Rates up to this are added up from rates of 1/2 by [`poisson`]: seeded draws of such noise have been published.
+const MAX_IN_HALVES: u128 = 4_096;
+/// Rates up to this are added up where no draw was published: a walk from the mode gains nothing.
+const MAX_SMALL: u128 = 8;
+
+/// Returns a Poisson variable of rate `numerator / denominator`, at most 2^39, of fractions below 2^52. Its time grows with the root
+/// of the rate, up to a rate of [`MAX_IN_HALVES`] with the rate.
 pub(crate) fn poisson(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
+    poisson_from(MAX_IN_HALVES, numerator, denominator, rng)
+}
+
+/// Returns the same, by other draws of the generator: in a time that grows with the root of every rate.
+pub(crate) fn fast_poisson(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
+    poisson_from(MAX_SMALL, numerator, denominator, rng)
+}
+
+fn poisson_from(in_halves: u128, numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
+    if numerator > in_halves * denominator {
+        return poisson_about_the_mode(numerator, denominator, rng);
+    }
     let halves = 2 * numerator / denominator;
     let whole: u64 = (0..halves).map(|_| poisson_of_half(1, 2, rng)).sum();
     // numerator / denominator - halves / 2, over 2 denominators.
     whole + poisson_of_half(2 * numerator - halves * denominator, 2 * denominator, rng)
 }
 
+/// Draws, for a rate `r` of at least 1 with `m = floor(r)`, a place `j` above or below the mode, and accepts it with a
+/// probability that leaves `r^k / k!`, up to a constant: for `k = m + j` the product of `r / (m + i)` for `i = 1, ..., j`, for `k =
+/// m - 1 - j` that of `(m - i) / r` for `i = 0, ..., j`. All factors are at most 1.
+///
+/// Places are drawn in blocks of `b >= sqrt(r)`: the first two with the same probability, then each with half of that before. To
+/// make up for it, factors of every complete block but the first are multiplied by `(b + i) / (b + i - 1)`, `i = 1, ..., b`,
+/// whose product is 2. Behind the first block factors are at most `1 - 1 / (b + 1)`, so these are still at most 1: above `(m + b + 1) b
+/// >= r (b + 1)`, below `(m - b) (b + 1) <= r b`, both since `b^2 >= r`. The coins are flipped one by one until one fails, so a draw takes
+/// about `4 sqrt(r)` of them.
+fn poisson_about_the_mode<R: CryptoRng>(numerator: u128, denominator: u128, rng: &mut R) -> u64 {
+    let m = numerator / denominator;
+    let side = (m + 1).isqrt() + 1;
+    loop {
+        let above = rng.next_u64() & 1 == 1;
+        let block = match below(3, rng) {
+            2 => 2 + u128::from(geometric(rng)),
+            first => first,
+        };
+        let j = block * side + below(side, rng);
+        let doubled = side..block * side;
+        let coin = |place: u128, top: u128, bottom: u128, rng: &mut R| {
+            if doubled.contains(&place) {
+                let i = side + place % side + 1;
+                bernoulli(top * i, bottom * (i - 1), rng)
+            } else {
+                bernoulli(top, bottom, rng)
+            }
+        };
+        if above {
+            if (0..j).all(|i| coin(i, numerator, denominator * (m + i + 1), rng)) {
+                return (m + j) as u64;
+            }
+        } else if j < m && (0..=j).all(|i| coin(i, denominator * (m - i), numerator, rng)) {
+            return (m - 1 - j) as u64;
+        }
+    }
+}
+
+/// Returns `k` with probability `2^-(k + 1)`.
+fn geometric(rng: &mut impl CryptoRng) -> u32 {
+    let mut k = 0;
+    while rng.next_u64() & 1 == 1 {
+        k += 1;
+    }
+    k
+}
+
 /// Draws, for a rate of at most 1/2, a geometric variable `k`, of probability `2^-(k+1)`, accepted with probability `(2 rate)^k /
 /// k!`, which leaves a probability proportional to `rate^k / k!`.
 fn poisson_of_half(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
     loop {
-        let mut k = 0;
-        while rng.next_u64() & 1 == 1 {
-            k += 1;
-        }
+        let k = u128::from(geometric(rng));
         if (1..=k).all(|i| bernoulli(2 * numerator, denominator * i, rng)) {
             return k as u64;
         }

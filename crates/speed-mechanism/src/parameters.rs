@@ -12,21 +12,28 @@ use crate::MechanismError;
 pub struct InverseScale(f64);
 
 impl InverseScale {
-    /// The smallest value supported: noise of a hundred thousand votes, which the analysis still sums term by term.
-    pub const MIN: f64 = 1e-5;
+    /// The smallest value supported: noise of a thousand votes, whose table of shares still fits into a cache. Accounts,
+    /// calibration, samplers, rounds and runs all have this range.
+    pub const MIN: f64 = 1e-3;
     /// The largest value supported: there is no noise at all by then, and no exponent overflows.
     pub const MAX: f64 = 1e6;
+    /// The smallest value that is read from a record: what could once be charged.
+    const MIN_RECORDED: f64 = 1e-5;
 
     /// Checks and wraps `gamma`.
     ///
     /// # Errors
     /// [`MechanismError::InverseScale`] if `gamma` is not a number from [`Self::MIN`] to [`Self::MAX`].
     pub fn new(gamma: f64) -> Result<Self, MechanismError> {
+        Self::within(gamma, Self::MIN)
+    }
+
+    fn within(gamma: f64, min: f64) -> Result<Self, MechanismError> {
         // A NaN is in no range.
-        if (Self::MIN..=Self::MAX).contains(&gamma) {
+        if (min..=Self::MAX).contains(&gamma) {
             Ok(Self(gamma))
         } else {
-            Err(MechanismError::InverseScale { found: gamma, min: Self::MIN, max: Self::MAX })
+            Err(MechanismError::InverseScale { found: gamma, min, max: Self::MAX })
         }
     }
 
@@ -37,11 +44,13 @@ impl InverseScale {
     }
 }
 
+/// Reads a recorded value: a ledger may hold charges for noise of up to 10^5 votes, from before [`InverseScale::MIN`] was that of
+/// the samplers. They count, but nothing can be asked or drawn with such noise.
 impl TryFrom<f64> for InverseScale {
     type Error = MechanismError;
 
     fn try_from(gamma: f64) -> Result<Self, Self::Error> {
-        Self::new(gamma)
+        Self::within(gamma, Self::MIN_RECORDED)
     }
 }
 
@@ -59,7 +68,8 @@ pub struct NoiseDeviation(f64);
 impl NoiseDeviation {
     /// The smallest value supported.
     pub const MIN: f64 = 1e-2;
-    /// The largest value supported: tables of integer noise grow with it.
+    /// The largest value supported: the time of a draw of Skellam noise grows with it. Accounts, calibration, samplers and
+    /// runs all have this range.
     pub const MAX: f64 = 1e6;
 
     /// Checks and wraps `sigma`.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rand::CryptoRng;
 
-use crate::exact::{Variance, poisson};
+use crate::exact::{Variance, fast_poisson, poisson};
 use crate::{MechanismError, NoiseDeviation, NoiseShare};
 
 /// One teacher's share of Skellam noise: the difference of two Poisson variables of rate `sigma^2 / (2 n)`.
@@ -12,7 +12,7 @@ use crate::{MechanismError, NoiseDeviation, NoiseShare};
 /// Poisson variables are infinitely divisible, so the sum over `m` of `n` teachers is Skellam noise of variance `m/n
 /// sigma^2` exactly, [`Skellam`](crate::Skellam) with `tau = m/n`. `sigma^2` is rounded up to a multiple of 2^-20 (2^-10 from
 /// 1000 votes on), and [`Self::deviation`] says to what; the accountant must use that. The sampler is exact, with whole
-/// numbers only, so it costs nothing of delta; its time depends on what it draws, and grows with `sigma^2 / n`.
+/// numbers only, so it costs nothing of delta; its time depends on what it draws, and grows with `sigma / sqrt(n)`.
 #[derive(Clone, Copy)]
 pub struct SkellamShare {
     variance: Variance,
@@ -41,6 +41,13 @@ impl SkellamShare {
     pub fn sample(&self, rng: &mut impl CryptoRng) -> i64 {
         let (rate, per) = (self.variance.numerator, 2 * self.variance.denominator * self.teachers as u128);
         poisson(rate, per, rng) as i64 - poisson(rate, per, rng) as i64
+    }
+
+    /// Draws the sum of `sharers` shares at once: it has the law of as many calls of [`Self::sample`], not their values.
+    pub fn sample_sum(&self, sharers: usize, rng: &mut impl CryptoRng) -> i64 {
+        let (rate, per) =
+            (self.variance.numerator * sharers as u128, 2 * self.variance.denominator * self.teachers as u128);
+        fast_poisson(rate, per, rng) as i64 - fast_poisson(rate, per, rng) as i64
     }
 
     /// Fills `shares` with independent draws.

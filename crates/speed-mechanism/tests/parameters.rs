@@ -1,14 +1,14 @@
 //! Checked parameters: what they accept, what they refuse, and what they say.
 
-use speed_mechanism::{HonestRatio, InverseScale, MechanismError};
+use speed_mechanism::{HonestRatio, InverseScale, MechanismError, NoiseShare};
 
 #[test]
 fn inverse_scales_are_checked() {
     assert_eq!(InverseScale::new(0.1).map(InverseScale::get), Ok(0.1));
-    for gamma in [0.0, -0.1, 1e-6, 1e7, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+    for gamma in [0.0, -0.1, 0.000_999_9, 1e7, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let error = InverseScale::new(gamma).expect_err("out of range");
         assert!(matches!(error, MechanismError::InverseScale { .. }));
-        assert!(error.to_string().contains("from 0.00001 to 1000000"), "{error}");
+        assert!(error.to_string().contains("from 0.001 to 1000000"), "{error}");
     }
 }
 
@@ -50,4 +50,16 @@ fn deserialising_goes_through_the_checks() {
     let error = serde_json::from_str::<HonestRatio>("1.5").expect_err("out of range");
     assert!(error.to_string().contains("ratio tau is 1.5"), "{error}");
     assert!(serde_json::from_str::<InverseScale>("-1").is_err());
+}
+
+#[test]
+fn what_was_charged_before_the_range_was_that_of_the_samplers_is_read() {
+    // Down to 10^-5 a ledger could be charged; nothing can be asked or drawn with such noise.
+    for gamma in [1e-5, 1e-4, 9e-4] {
+        let recorded: InverseScale = serde_json::from_str(&gamma.to_string()).expect("a charge that was made");
+        assert_eq!(recorded.get(), gamma);
+        assert!(InverseScale::new(gamma).is_err());
+        assert!(matches!(NoiseShare::new(recorded, 250), Err(MechanismError::NoiseTooWide { .. })));
+    }
+    assert!(serde_json::from_str::<InverseScale>("0.000009").is_err());
 }

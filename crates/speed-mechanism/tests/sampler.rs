@@ -138,6 +138,17 @@ fn a_draw_takes_the_same_number_of_random_words() {
 }
 
 #[test]
+fn an_open_draw_is_the_same_share() {
+    for (scale, teachers) in [(0.1, 250), (1.0, 1), (1e6, 2), (1e-3, 40)] {
+        let share = NoiseShare::new(gamma(scale), teachers).expect("a valid share");
+        let (mut secret, mut open) = (generator(6), generator(6));
+        for _ in 0..2_000 {
+            assert_eq!(share.sample(&mut secret), share.sample_openly(&mut open));
+        }
+    }
+}
+
+#[test]
 fn seeds_repeat_and_differ_and_the_system_does_not_repeat() {
     let words = |mut rng: NoiseGenerator| [rng.next_u64(), rng.next_u64(), u64::from(rng.next_u32())];
     assert_eq!(words(generator(5)), words(generator(5)));
@@ -159,11 +170,64 @@ fn debug_shows_no_secret() {
 fn refuses_what_it_cannot_sample() {
     assert!(matches!(NoiseShare::new(gamma(0.1), 0), Err(MechanismError::Teachers { found: 0, .. })));
     assert!(matches!(NoiseShare::new(gamma(0.1), 1_000_001), Err(MechanismError::Teachers { .. })));
-    assert!(matches!(NoiseShare::new(gamma(0.000_9), 250), Err(MechanismError::NoiseTooWide { .. })));
+    // Every scale that can be asked for can be drawn.
+    for scale in [InverseScale::MIN, InverseScale::MAX] {
+        assert!(NoiseShare::new(gamma(scale), 250).is_ok());
+    }
+    for deviation in [NoiseDeviation::MIN, NoiseDeviation::MAX] {
+        assert!(SkellamShare::new(sigma(deviation), 250).is_ok());
+    }
 }
 
 fn sigma(value: f64) -> NoiseDeviation {
     NoiseDeviation::new(value).expect("a valid deviation")
+}
+
+#[test]
+fn a_walk_from_the_mode_has_the_law_of_skellam_noise() {
+    // Sums of shares at once, of rates from 8 on; single shares from a rate of 4096 on.
+    for (deviation, teachers, noisy, reach, seed) in
+        [(6.0, 250, 250, 16, 31), (6.0, 250, 175, 14, 32), (40.0, 3, 2, 80, 33)]
+    {
+        let share = SkellamShare::new(sigma(deviation), teachers).expect("teachers");
+        let mut rng = generator(seed);
+        let draws: Vec<i64> = (0..40_000).map(|_| share.sample_sum(noisy, &mut rng)).collect();
+        let tau = HonestRatio::new(noisy as f64 / teachers as f64).expect("a ratio");
+        let law = |deviation: f64| Skellam::of_class(sigma(deviation), tau).lattice(300);
+        let (exact, wider) = (law(deviation), law(deviation * 1.1));
+        assert!(p_value(&draws, reach, |k| exact.log_pmf(k).exp()) > FALSE_ALARM, "sigma {deviation}, {noisy} noisy");
+        assert!(p_value(&draws, reach, |k| wider.log_pmf(k).exp()) < FALSE_ALARM, "the test has power");
+    }
+}
+
+#[test]
+fn wide_skellam_noise_is_drawn_in_time_and_has_its_law() {
+    // Rates of 4.5 * 10^4, 5 * 10^7 and 5 * 10^9.
+    for (deviation, count, seed) in [(300.0, 20_000, 34), (1e4, 1_000, 35), (1e5, 100, 36)] {
+        let share = SkellamShare::new(sigma(deviation), 1).expect("a teacher");
+        let mut rng = generator(seed);
+        let mut draws = vec![0; count];
+        share.fill(&mut rng, &mut draws);
+        let (n, v) = (count as f64, deviation * deviation);
+        let mean = draws.iter().sum::<i64>() as f64 / n;
+        let variance = draws.iter().map(|&draw| draw as f64 * draw as f64).sum::<f64>() / n;
+        // Five deviations of either.
+        assert!(mean.abs() < 5.0 * deviation / n.sqrt(), "sigma {deviation}: mean {mean}");
+        assert!((variance / v - 1.0).abs() < 5.0 * (2.0 / n).sqrt(), "sigma {deviation}: variance {variance}");
+        if deviation == 300.0 {
+            let (cell, reach) = (60, 12);
+            let cells: Vec<i64> = draws.iter().map(|draw| (draw + cell / 2).div_euclid(cell)).collect();
+            let law = |deviation: f64| {
+                let lattice = Skellam::of_class(sigma(deviation), HonestRatio::ALL).lattice(2_000);
+                move |k: i64| {
+                    let from = k * cell - cell / 2;
+                    lattice.log_survival(from).exp() - lattice.log_survival(from + cell).exp()
+                }
+            };
+            assert!(p_value(&cells, reach, law(deviation)) > FALSE_ALARM);
+            assert!(p_value(&cells, reach, law(deviation * 1.1)) < FALSE_ALARM, "the test has power");
+        }
+    }
 }
 
 #[test]
