@@ -17,6 +17,9 @@ use crate::delta::Delta;
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 
+/// Width of the interval, in the logarithm of the scale, in which a search stops.
+const PRECISION: f64 = 1e-6;
+
 /// A target for queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
@@ -61,6 +64,12 @@ impl Target {
         }
     }
 
+    /// Returns the logarithm of an account's epsilon over the target; none for an epsilon of 0.
+    fn excess(&self, account: &Account) -> Option<f64> {
+        let excess = (account.epsilon / self.epsilon).ln();
+        excess.is_finite().then_some(excess)
+    }
+
     fn is_met(&self, account: &Account) -> bool {
         account.epsilon <= self.epsilon
     }
@@ -75,31 +84,31 @@ impl Target {
 }
 
 /// Finds the least noise with which `queries` queries meet the target: the largest gamma or the smallest sigma, to one part
-/// in a million.
+/// in a million. It can be drawn and run: the range is that of [`InverseScale`] and [`NoiseDeviation`].
 ///
 /// # Errors
 /// [`AccountError::NotEnoughNoise`] if no supported scale is enough, and those of [`Accountant::account_queries`].
 pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
-    let at = |privacy: f64| {
-        let scale = if kind.is_inverse() { 1.0 / privacy } else { privacy };
-        Ok::<_, AccountError>((scale, target.account(kind.with_scale(scale)?, queries)?))
-    };
+    let (min, max) = range(kind);
+    let at = |scale: f64| Ok::<_, AccountError>((scale, target.account(kind.with_scale(scale)?, queries)?));
     let good = |at: &(f64, Option<Account>)| at.1.as_ref().is_some_and(|account| target.is_met(account));
-    // In units in which more is more private.
-    let (mut min, mut max) =
-        if kind.is_inverse() { (1.0 / InverseScale::MAX, 1.0 / 1e-4) } else { (NoiseDeviation::MIN, 1e5) };
+    let (mut widest, mut narrowest) = if kind.is_inverse() { (min, max) } else { (max, min) };
     // Wide noise has a looser bound, so epsilon falls once at that place as noise gets narrower: look on the side of narrow
     // noise first.
-    let mut found = at(max)?;
-    if kind.is_inverse() {
-        let narrow = at(1.0 / MIN_SCALE_OF_THREE_ANSWERS)?;
+    let mut found = None;
+    if kind == MechanismKind::DiscreteLaplace {
+        let narrow = at(MIN_SCALE_OF_THREE_ANSWERS)?;
         if good(&narrow) {
-            (max, found) = (1.0 / MIN_SCALE_OF_THREE_ANSWERS, narrow);
+            (widest, found) = (MIN_SCALE_OF_THREE_ANSWERS, Some(narrow));
         } else {
-            min = 1.0 / MIN_SCALE_OF_THREE_ANSWERS;
+            narrowest = MIN_SCALE_OF_THREE_ANSWERS;
         }
     }
+    let found = match found {
+        Some(found) => found,
+        None => at(widest)?,
+    };
     let (mut scale, mut account) = match found {
         (scale, Some(account)) if target.is_met(&account) => (scale, account),
         (_, account) => {
@@ -107,18 +116,23 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
             return Err(AccountError::NotEnoughNoise { epsilon: target.epsilon, queries, least });
         }
     };
-    let (mut low, mut high) = (min.ln(), max.ln());
-    while high - low > 1e-6 {
-        let middle = 0.5 * (low + high);
-        match at(middle.exp())? {
+    let mut bracket = Bracket::new(widest.ln(), target.excess(&account), narrowest.ln());
+    while bracket.width() > PRECISION {
+        let place = bracket.next(0.45 * PRECISION);
+        match at(place.exp().clamp(min, max))? {
             (candidate, Some(cost)) if target.is_met(&cost) => {
-                high = middle;
+                bracket.enough(place, target.excess(&cost));
                 (scale, account) = (candidate, cost);
             }
-            _ => low = middle,
+            (_, cost) => bracket.too_much(place, cost.and_then(|cost| target.excess(&cost))),
         }
     }
     Ok(Calibration { scale, queries, account })
+}
+
+/// Returns the smallest and the largest scale.
+fn range(kind: MechanismKind) -> (f64, f64) {
+    if kind.is_inverse() { (InverseScale::MIN, InverseScale::MAX) } else { (NoiseDeviation::MIN, NoiseDeviation::MAX) }
 }
 
 /// Finds the largest number of queries with this noise that meets the target, up to a million.
@@ -128,26 +142,88 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
 pub fn calibrate_queries(mechanism: Mechanism, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
     let scale = mechanism.scale();
-    let met = |queries: usize| -> Result<Option<Account>, AccountError> {
-        Ok(target.account(mechanism, queries)?.filter(|account| target.is_met(account)))
+    let (mut good, mut account) = match target.account(mechanism, 1)? {
+        Some(account) if target.is_met(&account) => (1, account),
+        account => {
+            let least = account.map(|account| account.epsilon);
+            return Err(AccountError::NoQueryAllowed { epsilon: target.epsilon, least });
+        }
     };
-    let Some(mut account) = met(1)? else {
-        let least = target.account(mechanism, 1)?.map(|account| account.epsilon);
-        return Err(AccountError::NoQueryAllowed { epsilon: target.epsilon, least });
-    };
-    let (mut good, mut bad) = (1, 2);
-    while bad <= MAX_QUERIES {
-        let Some(cost) = met(bad)? else { break };
-        (good, account) = (bad, cost);
-        bad *= 2;
-    }
-    bad = bad.min(MAX_QUERIES + 1);
+    let mut bad = MAX_QUERIES + 1;
+    let mut bracket = Bracket::new(0.0, target.excess(&account), (bad as f64).ln());
     while bad - good > 1 {
-        let middle = good + (bad - good) / 2;
-        match met(middle)? {
-            Some(cost) => (good, account) = (middle, cost),
-            None => bad = middle,
+        // Rounded down: what the bracket takes for the largest number, or the next one if that was seen already.
+        let queries = (bracket.next(0.0).exp() as usize).clamp(good + 1, bad - 1);
+        let place = (queries as f64).ln();
+        match target.account(mechanism, queries)? {
+            Some(cost) if target.is_met(&cost) => {
+                bracket.enough(place, target.excess(&cost));
+                (good, account) = (queries, cost);
+            }
+            cost => {
+                bracket.too_much(place, cost.and_then(|cost| target.excess(&cost)));
+                bad = queries;
+            }
         }
     }
     Ok(Calibration { scale, queries: good, account })
+}
+
+/// Two places, in logarithms, between which a rising epsilon passes its target: `good` is enough, `bad` is too much. Either may be the
+/// larger.
+///
+/// An epsilon is nearly a power of the scale or of the number of queries, so the straight line between two logarithms ends the search
+/// after a few steps; each third step halves what is left, and an end that does not move loses weight (the Illinois rule).
+struct Bracket {
+    good: f64,
+    bad: f64,
+    /// Logarithms of epsilon over the target, or less for an end that stays; none where epsilon is not known or not finite.
+    below: Option<f64>,
+    above: Option<f64>,
+    steps: usize,
+    /// The end that moved last was `good`.
+    moved_good: Option<bool>,
+}
+
+impl Bracket {
+    fn new(good: f64, below: Option<f64>, bad: f64) -> Self {
+        Self { good, bad, below, above: None, steps: 0, moved_good: None }
+    }
+
+    fn width(&self) -> f64 {
+        (self.good - self.bad).abs()
+    }
+
+    /// Returns the next place to look at, at least `margin` away from both ends.
+    fn next(&mut self, margin: f64) -> f64 {
+        self.steps += 1;
+        let halved = 0.5 * (self.good + self.bad);
+        let place = match (self.below, self.above) {
+            _ if self.steps % 3 == 0 => halved,
+            (Some(below), Some(above)) => self.good + (self.bad - self.good) * (below / (below - above)),
+            // No other end is known: as if epsilon were proportional.
+            (Some(below), None) if self.above.is_none() && self.moved_good != Some(false) => {
+                self.good - below * (self.bad - self.good).signum()
+            }
+            _ => halved,
+        };
+        let (low, high) = (self.good.min(self.bad) + margin, self.good.max(self.bad) - margin);
+        if place.is_nan() || low > high { halved } else { place.clamp(low, high) }
+    }
+
+    fn enough(&mut self, place: f64, excess: Option<f64>) {
+        (self.good, self.below) = (place, excess);
+        if self.moved_good == Some(true) {
+            self.above = self.above.map(|above| 0.5 * above);
+        }
+        self.moved_good = Some(true);
+    }
+
+    fn too_much(&mut self, place: f64, excess: Option<f64>) {
+        (self.bad, self.above) = (place, excess);
+        if self.moved_good == Some(false) {
+            self.below = self.below.map(|below| 0.5 * below);
+        }
+        self.moved_good = Some(false);
+    }
 }

@@ -7,6 +7,7 @@ mod gaussian;
 mod optimal;
 mod profile;
 mod skellam;
+mod wide_skellam;
 
 pub use conversion::{improved_epsilon, tail_bound_epsilon};
 pub use convolution::Composition;
@@ -16,6 +17,7 @@ pub use optimal::{optimal_delta, optimal_epsilon, optimal_epsilon_of};
 pub(crate) use profile::pure_excess;
 pub use profile::{PrivacyLossDistribution, PrivacyProfile};
 pub(crate) use skellam::skellam_epsilon;
+pub(crate) use wide_skellam::wide_skellam_epsilon;
 
 /// The largest number of queries that are composed: more take too long.
 pub const MAX_QUERIES: usize = 1_000_000;

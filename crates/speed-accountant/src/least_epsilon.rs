@@ -5,6 +5,7 @@ use std::cell::Cell;
 use crate::assumption::{Bound, NeighbouringRelation};
 use crate::composition::{
     Composition, best_tilt, gaussian_epsilon, improved_epsilon, optimal_epsilon, skellam_epsilon, tail_bound_epsilon,
+    wide_skellam_epsilon,
 };
 use crate::data_dependent::{DataDependentCosts, Total};
 use crate::data_independent::QueryGroup;
@@ -142,11 +143,18 @@ impl LeastEpsilon {
                 let curve = SkellamCurve::new(sigma, tau);
                 let total = |l: f64| k * l * curve.rdp(l + 1.0);
                 let best = self.of_moments(total, total)?;
-                let convolved = (self.bound == Bound::Tight)
-                    .then(|| skellam_epsilon(sigma, tau, queries, self.delta, best.order))
-                    .flatten()
-                    .map(|epsilon| epsilon * (1.0 + ROUNDING));
-                Ok(EpsilonBound::of_moments(best).or_convolved(convolved))
+                if self.bound != Bound::Tight {
+                    return Ok(EpsilonBound::of_moments(best));
+                }
+                if let Some((epsilon, order)) = wide_skellam_epsilon(sigma, tau, queries, self.delta) {
+                    let mut bound = EpsilonBound::of_moments(best).or_convolved(Some(epsilon * (1.0 + ROUNDING)));
+                    if bound.method == CompositionMethod::LossDistributions {
+                        bound.best.order = order;
+                    }
+                    return Ok(bound);
+                }
+                let convolved = skellam_epsilon(sigma, tau, queries, self.delta, best.order);
+                Ok(EpsilonBound::of_moments(best).or_convolved(convolved.map(|epsilon| epsilon * (1.0 + ROUNDING))))
             }
             Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => Err(AccountError::NoOrders),
         }

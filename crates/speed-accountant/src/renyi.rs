@@ -9,5 +9,5 @@ pub(crate) use curve::RenyiCurve;
 pub use gaussian::gaussian_rdp;
 pub use gnmax::gnmax_rdp;
 pub(crate) use gnmax::{theorem_6, theorem_6_at};
-pub(crate) use skellam::SkellamCurve;
 pub use skellam::skellam_rdp;
+pub(crate) use skellam::{SkellamCurve, is_wide};

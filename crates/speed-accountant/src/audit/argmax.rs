@@ -13,7 +13,7 @@ pub enum ShareNoise {
     /// The paper's published code (erratum 14): continuous noise, cut to an integer before it is scaled. Not private as
     /// claimed; for audits only.
     Truncated(TruncatedShare),
-    /// Exact shares of Skellam noise.
+    /// Exact shares of Skellam noise, the sum of all noisy teachers' shares drawn at once: it has the same law.
     Skellam(SkellamShare),
     /// Discrete Gaussian noise that one party draws for all noisy teachers together, since it has no shares: of the deviation
     /// that their shares would sum to.
@@ -80,14 +80,23 @@ impl NoisyArgmax {
         Ok(Self { noise, noisy_teachers: tau.noisy_teachers(teachers)?, threshold })
     }
 
+    /// Returns the number of values that one answer draws for each class.
+    #[must_use]
+    pub fn draws_of_a_class(&self) -> usize {
+        match self.noise {
+            ShareNoise::Exact(_) | ShareNoise::Truncated(_) => self.noisy_teachers,
+            ShareNoise::Skellam(_) | ShareNoise::Gaussian(_) => 1,
+        }
+    }
+
     /// Draws all shares and answers: the lowest class with the largest noisy count, or `counts.len()` for no answer.
     pub fn answer(&self, counts: &[i64], rng: &mut impl CryptoRng) -> usize {
         let mut best = (i64::MIN, counts.len());
         for (class, count) in counts.iter().enumerate() {
             let noise: i64 = match &self.noise {
-                ShareNoise::Exact(share) => (0..self.noisy_teachers).map(|_| share.sample(rng)).sum(),
+                ShareNoise::Exact(share) => (0..self.noisy_teachers).map(|_| share.sample_openly(rng)).sum(),
                 ShareNoise::Truncated(share) => (0..self.noisy_teachers).map(|_| share.sample(rng)).sum(),
-                ShareNoise::Skellam(share) => (0..self.noisy_teachers).map(|_| share.sample(rng)).sum(),
+                ShareNoise::Skellam(share) => share.sample_sum(self.noisy_teachers, rng),
                 ShareNoise::Gaussian(noise) => noise.sample(rng),
             };
             if count + noise > best.0 {

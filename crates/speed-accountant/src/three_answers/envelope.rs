@@ -45,9 +45,13 @@ impl Envelope {
                     likeliest_back = likeliest_back.max(moved);
                     // The allowance covers such unlikely answers.
                     if here > 1e-280 && moved > 1e-280 {
-                        let log_ratio = (here / moved).ln();
-                        there += here * (l * log_ratio).exp_m1();
-                        back += moved * (-l * log_ratio).exp_m1();
+                        let log = l * (here / moved).ln();
+                        // e^-x - 1 is -(e^x - 1) / e^x: one exponential for both directions.
+                        let rise = log.abs().exp_m1();
+                        let fall = if rise.is_finite() { -rise / (1.0 + rise) } else { -1.0 };
+                        let (up, down) = if log >= 0.0 { (rise, fall) } else { (fall, rise) };
+                        there += here * up;
+                        back += moved * down;
                     }
                 }
                 raise(likeliest, there);

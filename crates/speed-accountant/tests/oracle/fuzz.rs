@@ -11,7 +11,7 @@ use crate::check::{Report, error_name, timed};
 use crate::random::Random;
 
 /// Wider integer noise is not asked for: an account takes a minute.
-const NARROWEST: f64 = 5e-4;
+const NARROWEST: f64 = 1e-3;
 /// The same for Skellam noise.
 const WIDEST: f64 = 100.0;
 

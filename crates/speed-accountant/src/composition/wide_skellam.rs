@@ -1,0 +1,253 @@
+//! Composition of wide Skellam noise in closed form, without a table of it.
+//!
+//! Let `X` be Skellam noise of variance `v`. A count that gains a vote has the loss `L(k) = ln P[X = k] / P[X = k - 1]`, a
+//! logarithm of a ratio of Bessel functions, which Amos (1974) bounds: with `y = (k - 1/2) / v`
+//!
+//! `L(k) <= -(1 + 1/v) y + y_+ / v + y_+^3 / 6 + 1 / (2 v^2)`.
+//!
+//! The first term is linear in `k`, so its sum over `2 k` counts is a Skellam variable of variance `V = 2 k v` again, whose
+//! cumulants are closed. The others are small; their sum exceeds a bound `C` with a small part of delta only (Bernstein).
+//! What is left is one expectation, `E[(1 - e^{epsilon - S})_+]`, an integral of `e^{cumulant}` along a line in the complex
+//! plane. Its trapezoidal sum is never below it. docs/privacy.md, "Wide Skellam noise", has the proof.
+
+use std::f64::consts::PI;
+
+use speed_mechanism::{HonestRatio, NoiseDeviation, Skellam};
+
+use super::gaussian::gaussian_epsilon;
+use crate::renyi::is_wide;
+
+/// The part of delta for sums of small terms that are larger than their bound, twice.
+const EXCEPTIONS: f64 = 1e-9;
+/// Rounding of the terms of the sum, relative to them.
+const ROUNDING: f64 = 1e-10;
+/// Deviations of the tilted sum that a period of the sum covers, and that of its transform.
+const PERIOD: f64 = 16.0;
+const FREQUENCIES: f64 = 14.0;
+
+/// Computes, whatever the votes are, an upper bound of the least epsilon of `queries` queries of wide noise at `delta`,
+/// and the tilt of its sum. None where the noise is not wide.
+pub(crate) fn wide_skellam_epsilon(
+    sigma: NoiseDeviation,
+    tau: HonestRatio,
+    queries: usize,
+    delta: f64,
+) -> Option<(f64, f64)> {
+    let variance = Skellam::of_class(sigma, tau).variance();
+    if !is_wide(variance) {
+        return None;
+    }
+    let loss = LinearLoss::new(variance, queries as f64, EXCEPTIONS * delta);
+    let allowed = delta * (1.0 - 2.0 * EXCEPTIONS);
+    let first = gaussian_epsilon(loss.deviation, delta);
+    let (mut low, mut high) = (0.0f64, first.max(1e-3 * loss.deviation));
+    if loss.delta(0.0).0 <= allowed {
+        return Some((0.0, loss.tilt(0.0)));
+    }
+    while loss.delta(high).0 > allowed {
+        low = high;
+        high *= 1.01;
+        if !high.is_finite() {
+            return None;
+        }
+    }
+    // Beyond ten digits the bound is rough.
+    while high - low > 1e-10 * high {
+        let middle = 0.5 * (low + high);
+        if loss.delta(middle).0 <= allowed { high = middle } else { low = middle }
+    }
+    Some((high, loss.tilt(high)))
+}
+
+/// A loss that is at least that of all queries, but for a small probability: a constant and a multiple of a Skellam variable.
+struct LinearLoss {
+    /// Variance of the Skellam variable, and its factor.
+    variance: f64,
+    factor: f64,
+    /// The constant.
+    mean: f64,
+    /// Deviation of the loss.
+    deviation: f64,
+    /// Logarithm of the probability of an exception, at most.
+    log_exceptions: f64,
+}
+
+impl LinearLoss {
+    /// Creates the loss of `queries` queries of noise of variance `v`, right but for a probability of `2 exceptions`.
+    fn new(v: f64, queries: f64, exceptions: f64) -> Self {
+        let counts = 2.0 * queries;
+        let factor = (1.0 + 1.0 / v) / v;
+        let log_exceptions = exceptions.ln();
+        // No count's noise is larger than `reach`, by Chernoff's inequality and a union over counts.
+        let log_each = log_exceptions - counts.ln();
+        let chernoff = |x: f64| {
+            let ratio = x / v;
+            v * ratio * ratio / ((1.0 + ratio * ratio).sqrt() + 1.0) - x * ratio.asinh()
+        };
+        let mut reach = (-2.0 * log_each * v).sqrt();
+        while chernoff(reach) > log_each {
+            reach *= 1.001;
+        }
+        // `y_+ / v + y_+^3 / 6` of one count: its largest value, and bounds of its mean and of its mean square.
+        let y = reach / v;
+        let largest = y / v + y.powi(3) / 6.0;
+        let unit = v.powf(-1.5);
+        let mean = unit * (0.5 + (3.0 + 1.0 / v).powf(0.75) / 12.0);
+        let square = unit * unit * (1.0 + (15.0 + 15.0 / v + 1.0 / (v * v)) / 36.0);
+        // Bernstein's inequality.
+        let linear = -log_exceptions * largest / 3.0;
+        let above = linear + (linear * linear - 2.0 * log_exceptions * counts * square).sqrt();
+        let small = (counts * largest).min(counts * mean + above) + counts / (2.0 * v * v);
+        let variance = counts * v;
+        Self {
+            variance,
+            factor,
+            mean: (0.5 * counts * factor + small) * (1.0 + 1e-12),
+            deviation: factor * variance.sqrt(),
+            log_exceptions,
+        }
+    }
+
+    /// Returns the logarithm of `E[e^{s (loss - epsilon)}]`.
+    fn log_moment(&self, s: f64, epsilon: f64) -> f64 {
+        let half = (0.5 * self.factor * s).sinh();
+        s * (self.mean - epsilon) + 2.0 * self.variance * half * half
+    }
+
+    /// Returns the real part of the line: where the integrand is smallest, roughly, from the Gaussian of the same deviation. Any
+    /// positive number is sound.
+    fn tilt(&self, epsilon: f64) -> f64 {
+        let square = self.deviation * self.deviation;
+        let slope = |s: f64| self.mean - epsilon + square * s - 1.0 / s - 1.0 / (s + 1.0);
+        let (mut low, mut high) = (0.0, 1.0);
+        while slope(high) < 0.0 && high < 1e300 {
+            (low, high) = (high, 2.0 * high);
+        }
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            if slope(middle) < 0.0 { low = middle } else { high = middle }
+        }
+        high
+    }
+
+    /// Bounds `E[(1 - e^{epsilon - loss})_+]` from above, with the number of terms that it took.
+    ///
+    /// It is `1 / (2 pi i)` times the integral of `e^{log_moment(s)} / (s (s + 1))` along any line of real part above 0. The
+    /// trapezoidal sum with step `h` is the sum over all integers `m` of `e^{m s P}` times the same at `epsilon + m P`, `P =
+    /// 2 pi / h`: all are positive, and that of `m = 0` is the one wanted.
+    fn delta(&self, epsilon: f64) -> (f64, usize) {
+        let s = self.tilt(epsilon);
+        let period = PERIOD * self.deviation + (30.0 - self.log_exceptions) / s;
+        let step = 2.0 * PI / period;
+        let terms = (FREQUENCIES / (self.deviation * step)).ceil();
+        let (fall, turn) = (self.variance * (self.factor * s).cosh(), self.variance * (self.factor * s).sinh());
+        // Divided by `e^{log_moment(s)}`. The term at -t is the conjugate of that at t.
+        let (mut sum, mut sizes) = (0.0, 0.0);
+        let mut j = 0.0;
+        while j <= terms {
+            let t = j * step;
+            let half = (0.5 * self.factor * t).sin();
+            let size = (-2.0 * fall * half * half).exp();
+            let angle = turn * (self.factor * t).sin() + t * (self.mean - epsilon);
+            // 1 / ((s + i t) (s + 1 + i t)).
+            let (real, imaginary) = (s * (s + 1.0) - t * t, t * (2.0 * s + 1.0));
+            let norm = real * real + imaginary * imaginary;
+            let times = if j == 0.0 { 1.0 } else { 2.0 };
+            sum += times * size * (angle.cos() * real + angle.sin() * imaginary) / norm;
+            sizes += times * size / norm.sqrt();
+            j += 1.0;
+        }
+        // All other terms: up to half a turn of the lattice 1 - cos x >= 2 x^2 / pi^2, and 1 / |s (s + 1)| <= 1 / t^2; about each
+        // full turn the same, with t at least an odd number of half turns.
+        let end = terms * step;
+        let fallen = (-2.0 / (PI * PI) * (self.deviation * end).powi(2)).exp();
+        let turns = self.factor * self.factor / 4.0 * (step + PI.powf(1.5) / (2.0f64.sqrt() * self.deviation));
+        let beyond = 2.0 * fallen / end + turns;
+        let delta = (step * (sum + ROUNDING * sizes) + beyond) / (2.0 * PI);
+        let delta = if delta > 0.0 { (delta.ln() + self.log_moment(s, epsilon)).exp() } else { f64::INFINITY };
+        (if delta.is_nan() { f64::INFINITY } else { delta * (1.0 + 1e-9) }, terms as usize + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sigma(value: f64) -> NoiseDeviation {
+        NoiseDeviation::new(value).expect("valid")
+    }
+
+    #[test]
+    fn the_loss_of_a_count_is_below_its_bound() {
+        // The bound of a logarithm of a ratio of Bessel functions, at every place, also of noise that is not wide.
+        for deviation in [1.0, 3.0, 10.0, 100.0, 1_000.0] {
+            let noise = Skellam::of_class(sigma(deviation), HonestRatio::ALL);
+            let v = noise.variance();
+            let reach = (20.0 * deviation) as i64 + 20;
+            let lattice = noise.lattice(reach as usize + 2);
+            for k in -reach..=reach {
+                let loss = lattice.log_pmf(k) - lattice.log_pmf(k - 1);
+                let y = (k as f64 - 0.5) / v;
+                let above = y.max(0.0);
+                let bound = -(1.0 + 1.0 / v) * y + above / v + above.powi(3) / 6.0 + 0.5 / (v * v);
+                assert!(loss <= bound + 1e-13, "sigma {deviation}, {k} votes: {loss} above {bound}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_loss_that_is_summed_directly_is_bounded_closely() {
+        // The Skellam variable of the sum by its own table.
+        for (queries, deltas) in [(1.0, [0.3e-3, 1e-5, 1e-12]), (40.0, [1e-2, 1e-5, 1e-60])] {
+            let v = 1e6;
+            for delta in deltas {
+                let loss = LinearLoss::new(v, queries, 1e-9 * delta);
+                let noise = Skellam::of_class(sigma(loss.variance.sqrt()), HonestRatio::ALL);
+                let reach = 20 * loss.variance.sqrt() as i64;
+                let lattice = noise.lattice(reach as usize + 1);
+                for share in [0.0, 0.3, 1.0, 1.2] {
+                    let epsilon = share * gaussian_epsilon(loss.deviation, delta);
+                    let direct: f64 = (-reach..=reach)
+                        .map(|k| (lattice.log_pmf(k), loss.mean + loss.factor * k as f64 - epsilon))
+                        .filter(|(_, excess)| *excess > 0.0)
+                        .map(|(log, excess)| log.exp() * -(-excess).exp_m1())
+                        .sum();
+                    let (found, terms) = loss.delta(epsilon);
+                    assert!(found >= direct * (1.0 - 1e-9) && found <= direct * (1.0 + 1e-6), "{found:e} {direct:e}");
+                    assert!(terms < 2_000, "{terms} terms");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_just_above_the_gaussian_up_to_the_widest_noise_and_the_most_queries() {
+        for (deviation, queries, delta, above) in [
+            (1_000.0, 1, 1e-5, 2e-3),
+            (1_000.0, 100, 1e-5, 1e-3),
+            (1_000.0, 1_000_000, 1e-280, 1e-2),
+            (20_000.0, 1_000, 1e-9, 1e-4),
+            (1e6, 1, 1e-7, 1e-4),
+            (1e6, 1_000_000, 1e-5, 1e-6),
+            (1e6, 1_000_000, 1e-280, 1e-6),
+        ] {
+            let (found, _) = wide_skellam_epsilon(sigma(deviation), HonestRatio::ALL, queries, delta).expect("wide");
+            // Gaussian noise of the same deviation is what it tends to; nothing says that it costs less, but by far less than this.
+            let limit = gaussian_epsilon((2.0 * queries as f64).sqrt() / deviation, delta);
+            let off = found / limit - 1.0;
+            assert!((-1e-9..above).contains(&off), "sigma {deviation}, {queries} queries, {delta:e}: off by {off:e}");
+        }
+        assert_eq!(wide_skellam_epsilon(sigma(999.0), HonestRatio::ALL, 1, 1e-5), None);
+    }
+
+    #[test]
+    fn it_covers_the_table_where_both_exist() {
+        for (queries, delta) in [(10, 1e-5), (1_000, 1e-9)] {
+            let noise = sigma(1_000.0);
+            let (wide, tilt) = wide_skellam_epsilon(noise, HonestRatio::ALL, queries, delta).expect("wide");
+            let table = super::super::skellam_epsilon(noise, HonestRatio::ALL, queries, delta, tilt).expect("a grid");
+            // The grid of the table is rough.
+            assert!(wide <= table * 1.002 && wide > table * 0.97, "{wide} against {table}");
+        }
+    }
+}
