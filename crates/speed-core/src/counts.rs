@@ -50,7 +50,7 @@ impl VoteCounts {
     /// Returns the K counts of one query.
     ///
     /// # Panics
-    /// When there is no such query, as a slice does.
+    /// If the query does not exist, as for a slice.
     #[must_use]
     pub fn query(&self, query: usize) -> &[u32] {
         let classes = self.shape.classes();
@@ -60,7 +60,7 @@ impl VoteCounts {
     /// Returns the class with most votes on one query; in a tie, the lowest.
     ///
     /// # Panics
-    /// When there is no such query, as a slice does.
+    /// If the query does not exist, as for a slice.
     #[must_use]
     pub fn plurality(&self, query: usize) -> u8 {
         most_voted(self.query(query))

@@ -38,8 +38,7 @@ impl VoteShape {
     /// Checks and combines the three numbers.
     ///
     /// # Errors
-    /// If there is no teacher, no query, or no class, or more than [`Self::MAX_TEACHERS`], [`Self::MAX_QUERIES`] or
-    /// [`Self::MAX_CLASSES`].
+    /// If a number is zero, or more than [`Self::MAX_TEACHERS`], [`Self::MAX_QUERIES`] or [`Self::MAX_CLASSES`].
     pub fn new(teachers: usize, queries: usize, classes: usize) -> Result<Self, ShapeError> {
         for (side, found, max) in [
             ("teachers", teachers, Self::MAX_TEACHERS),

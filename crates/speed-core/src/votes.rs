@@ -62,7 +62,7 @@ impl Votes {
     /// Returns the labels that one teacher gives to the queries, in their order.
     ///
     /// # Panics
-    /// When there is no such teacher, as a slice does.
+    /// If the teacher does not exist, as for a slice.
     #[must_use]
     pub fn teacher(&self, teacher: usize) -> &[u8] {
         let queries = self.shape.queries();
@@ -72,7 +72,7 @@ impl Votes {
     /// Returns the label that one teacher gives to one query.
     ///
     /// # Panics
-    /// When there is no such teacher or query, as a slice does.
+    /// If the teacher or query does not exist, as for a slice.
     #[must_use]
     pub fn label(&self, teacher: usize, query: usize) -> u8 {
         self.teacher(teacher)[query]
@@ -81,7 +81,7 @@ impl Votes {
     /// Counts the votes for each of the K classes on one query.
     ///
     /// # Panics
-    /// When there is no such query, as a slice does.
+    /// If the query does not exist, as for a slice.
     #[must_use]
     pub fn counts(&self, query: usize) -> Vec<u32> {
         let mut counts = vec![0; self.shape.classes()];
@@ -101,7 +101,7 @@ impl Votes {
     /// Returns the class with most votes on one query; in a tie, the lowest.
     ///
     /// # Panics
-    /// When there is no such query, as a slice does.
+    /// If the query does not exist, as for a slice.
     #[must_use]
     pub fn plurality(&self, query: usize) -> u8 {
         most_voted(&self.counts(query))

@@ -51,7 +51,7 @@ impl Split {
         self.labels.len()
     }
 
-    /// Returns whether there is no image.
+    /// Returns whether it has zero images.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()

@@ -30,7 +30,7 @@ impl<'a> Images<'a> {
         self.split.len()
     }
 
-    /// Returns whether there is no image.
+    /// Returns whether the split is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.split.is_empty()

@@ -50,7 +50,7 @@ impl Samples {
         self.pixels.len() / self.shape.pixels().max(1)
     }
 
-    /// Returns whether there is no image.
+    /// Returns whether it has zero images.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pixels.is_empty()

@@ -34,9 +34,9 @@ impl<'a> Batches<'a> {
         Self { lesson, targets, labelled: cycle(lesson.labelled.len()), confident: cycle(targets.confident.len()) }
     }
 
-    /// Returns strong views. The weights of labelled images sum to `labelled_weight`; if it is 0, there are no labelled
-    /// images. The weights of pseudo-labelled images sum to the unlabelled weight times the share of the pool that has
-    /// a pseudo-label, as if the other images were present with weight 0.
+    /// Returns strong views. The weights of labelled images sum to `labelled_weight`; with weight 0, labelled images
+    /// are left out. The weights of pseudo-labelled images sum to the unlabelled weight times the share of the pool
+    /// that has a pseudo-label, as if the other images were present with weight 0.
     pub(super) fn next(&mut self, labelled_weight: f64, stream: &mut Stream) -> Batch {
         let (pool, config) = (self.lesson.pool, &self.lesson.config.pseudo_labels);
         let labelled = if labelled_weight > 0.0 { config.labelled_batch } else { 0 };
