@@ -1,5 +1,5 @@
-//! The paper's two figures, with the tight valid curve beside its own: epsilon of the same votes as a function of gamma, and
-//! of tau.
+//! The paper's two figures with the paper's curve and the tight valid one: epsilon of the same votes as a function of
+//! gamma, and of tau.
 
 use rayon::prelude::*;
 use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
@@ -7,7 +7,7 @@ use speed_experiment::Table;
 use speed_experiment::plot::{Axis, Chart, Line, Point, Series};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind};
 
-/// Points of each curve.
+/// Number of points of each curve.
 const POINTS: usize = 60;
 
 /// Request for a figure.
@@ -15,25 +15,25 @@ const POINTS: usize = 60;
 pub(crate) struct FigureRequest<'a> {
     /// A row for each query.
     pub(crate) counts: &'a [Vec<u32>],
-    /// Kind of Laplace noise of the tight curve; the paper's curve is that of its continuous noise.
+    /// Kind of Laplace noise of the tight curve; the paper's curve is for its continuous noise.
     pub(crate) kind: MechanismKind,
     /// Delta of all values.
     pub(crate) delta: Delta,
-    /// Adversary of the tight curve, and with it the other teachers' noise.
+    /// Adversary of the tight curve, which also determines the role of the other teachers' noise.
     pub(crate) adversary: Adversary,
     /// Formulas of the tight curve: [`Bound::Outcome`], with `q` from pairs of classes, takes a second for both
     /// figures, [`Bound::Tight`] a minute.
     pub(crate) bound: Bound,
 }
 
-/// Curves over a common x, ready to be drawn or written.
+/// Curves over a common x axis, ready to be drawn or written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Figure {
     title: String,
     x_label: String,
     x_is_logarithmic: bool,
     curves: Vec<Curve>,
-    /// A horizontal line that the curves tend to, with its name.
+    /// A horizontal line that the curves approach, with its name.
     asymptote: Option<(f64, String)>,
 }
 
@@ -48,7 +48,7 @@ impl FigureRequest<'_> {
     /// Computes the paper's Figure 2: epsilon for gamma from 0.01 to 100 at one `tau`, with the limit of the paper's curve.
     ///
     /// # Errors
-    /// Those of [`Accountant::account`].
+    /// The errors of [`Accountant::account`].
     pub(crate) fn over_gamma(&self, tau: HonestRatio) -> Result<Figure, AccountError> {
         let gammas = (0..POINTS).map(|i| 0.01 * 10f64.powf(4.0 * i as f64 / (POINTS - 1) as f64));
         let curves = self.curves(gammas, |gamma| Ok((InverseScale::new(gamma)?, tau)))?;
@@ -70,7 +70,7 @@ impl FigureRequest<'_> {
     /// Computes the paper's Figure 3: epsilon for tau from 0.1 to 1 at one `gamma`.
     ///
     /// # Errors
-    /// Those of [`Accountant::account`].
+    /// The errors of [`Accountant::account`].
     pub(crate) fn over_tau(&self, gamma: InverseScale) -> Result<Figure, AccountError> {
         let taus = (0..POINTS).map(|i| 0.1 + 0.9 * i as f64 / (POINTS - 1) as f64);
         let curves = self.curves(taus, |tau| Ok((gamma, HonestRatio::new(tau.min(1.0))?)))?;
@@ -122,8 +122,8 @@ impl FigureRequest<'_> {
         ])
     }
 
-    /// Computes the limit of the paper's curve for gamma to infinity: nothing but ties costs anything, and the best order is the
-    /// largest at which the votes still help.
+    /// Computes the limit of the paper's curve as gamma goes to infinity: only ties cost anything, and the best order
+    /// is the largest one at which the votes still help.
     fn limit(&self) -> Result<f64, AccountError> {
         let event = PrivacyEvent::new(Mechanism::laplace(InverseScale::new(1e5)?), HonestRatio::new(0.9)?);
         Ok(Accountant::paper(event, self.delta).account(self.counts)?.epsilon)
@@ -131,7 +131,7 @@ impl FigureRequest<'_> {
 }
 
 impl Figure {
-    /// Writes comma-separated values: x, and epsilon of each curve, not rounded.
+    /// Writes comma-separated values: x and the epsilon of each curve, not rounded.
     pub(crate) fn to_csv(&self) -> String {
         let x = if self.x_is_logarithmic { "gamma" } else { "tau" };
         let mut table = Table::new([x].into_iter().chain(self.curves.iter().map(|curve| curve.column)));
@@ -171,7 +171,7 @@ impl Figure {
         self.curves.iter().map(|curve| (curve.column, curve.points.as_slice())).collect()
     }
 
-    /// Returns the line that the curves tend to.
+    /// Returns the value of the line that the curves approach.
     pub(crate) fn asymptote(&self) -> Option<f64> {
         self.asymptote.as_ref().map(|(value, _)| *value)
     }
