@@ -24,7 +24,7 @@ pub fn gaussian_delta(mu: f64, epsilon: f64) -> f64 {
 pub fn gaussian_epsilon(mu: f64, delta: f64) -> f64 {
     // NaN is not enough.
     let enough = |epsilon: f64| gaussian_delta(mu, epsilon) <= delta;
-    if !(mu > 0.0 && mu.is_finite()) {
+    if !(mu > 0.0 && mu.is_finite() && delta > 0.0) {
         return f64::INFINITY;
     }
     if enough(0.0) {
@@ -53,11 +53,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_number_is_not_enough() {
+    fn a_parameter_that_is_not_positive_is_not_enough() {
         for mu in [f64::INFINITY, f64::NAN, -1.0, 1e200] {
             assert_eq!(gaussian_epsilon(mu, 1e-5), f64::INFINITY, "{mu}");
         }
-        assert_eq!(gaussian_epsilon(1.0, f64::NAN), f64::INFINITY);
+        for delta in [f64::NAN, 0.0, -1e-5] {
+            assert_eq!(gaussian_epsilon(1.0, delta), f64::INFINITY, "{delta}");
+        }
         // Nearly mu^2 / 2.
         let found = gaussian_epsilon(1e100, 1e-5);
         assert!((4.99e199..5.1e199).contains(&found), "{found}");
