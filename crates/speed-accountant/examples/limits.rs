@@ -26,6 +26,14 @@ fn account(kind: MechanismKind, scale: f64, tau: f64, queries: usize, delta: f64
     Ok(format!("epsilon {:.6}", Accountant::new(event, Delta::new(delta)?).account_queries(queries)?.epsilon))
 }
 
+/// Queries to 250 teachers between 10 classes, from agreement to a close vote.
+fn at_votes(kind: MechanismKind, scale: f64, tau: f64, adversary: Adversary) -> Result<String, Failure> {
+    let votes: Vec<Vec<u32>> = (0..100).map(|i| vec![240 - i, 2 + i, 1, 1, 1, 1, 1, 1, 1, 1]).collect();
+    let event = PrivacyEvent::new(kind.with_scale(scale)?, HonestRatio::new(tau)?);
+    let accountant = Accountant::new(event, Delta::new(1e-5)?).with_adversary(adversary);
+    Ok(format!("epsilon {:.6}", accountant.account(&votes)?.epsilon))
+}
+
 fn target(epsilon: f64, tau: f64) -> Result<Target, Failure> {
     let (adversary, bound) = (Adversary::ExternalWithDropout, Bound::Tight);
     Ok(Target { epsilon, delta: Delta::new(1e-5)?, tau: HonestRatio::new(tau)?, adversary, bound })
@@ -79,6 +87,25 @@ fn main() -> ExitCode {
                 let name = format!("account, {kind} {scale}, tau {tau}, {queries} queries, delta {delta:e}");
                 timed(&name, || account(kind, scale, tau, queries, delta));
             }
+        }
+    }
+    for (kind, scale, tau) in [
+        (Laplace, 0.001, 0.9),
+        (DiscreteLaplace, 0.001, 0.9),
+        (DiscreteLaplace, 0.001, 0.004),
+        (DiscreteLaplace, 0.01, 0.9),
+        (DiscreteLaplace, 0.05, 0.9),
+        (DiscreteLaplace, 0.05, 0.1),
+        (DiscreteLaplace, 1e6, 0.9),
+        (Gaussian, 1e6, 0.9),
+        (Skellam, 0.01, 0.9),
+        (Skellam, 40.0, 0.9),
+        (Skellam, 999.0, 0.9),
+        (Skellam, 1e6, 0.9),
+    ] {
+        for adversary in [Adversary::ExternalWithDropout, Adversary::Colluding] {
+            let name = format!("account of 100 rows of votes, {kind} {scale}, tau {tau}, {adversary}");
+            timed(&name, || at_votes(kind, scale, tau, adversary));
         }
     }
     for (kind, count, epsilon, tau) in [

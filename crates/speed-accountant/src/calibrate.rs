@@ -111,9 +111,9 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
     };
     let (mut scale, mut account) = match found {
         (scale, Some(account)) if target.is_met(&account) => (scale, account),
-        (_, account) => {
+        (widest, account) => {
             let least = account.map(|account| account.epsilon);
-            return Err(AccountError::NotEnoughNoise { epsilon: target.epsilon, queries, least });
+            return Err(AccountError::NotEnoughNoise { epsilon: target.epsilon, queries, kind, widest, least });
         }
     };
     let mut bracket = Bracket::new(widest.ln(), target.excess(&account), narrowest.ln());

@@ -1,6 +1,6 @@
 //! Refusals of the accountant.
 
-use speed_mechanism::MechanismError;
+use speed_mechanism::{MechanismError, MechanismKind};
 
 use crate::spent::CompositionRule;
 
@@ -129,7 +129,9 @@ pub enum AccountError {
     },
     /// No supported noise is enough for a target epsilon.
     #[error(
-        "epsilon {epsilon:?} for {queries} queries cannot be reached: with the widest noise supported it is {}",
+        "epsilon {epsilon:?} for {queries} queries cannot be reached: with the widest noise that can be drawn, {} {widest}, it is {}; \
+         ask for fewer queries or a larger epsilon",
+        if kind.is_inverse() { "gamma" } else { "sigma" },
         or_infinite(*least)
     )]
     NotEnoughNoise {
@@ -137,6 +139,10 @@ pub enum AccountError {
         epsilon: f64,
         /// Number of queries.
         queries: usize,
+        /// Kind of the noise.
+        kind: MechanismKind,
+        /// Scale of the widest noise.
+        widest: f64,
         /// Epsilon with the widest noise; none where it is not finite.
         least: Option<f64>,
     },
