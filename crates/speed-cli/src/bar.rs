@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// A spinner in a terminal for work of unknown length, shown until it is dropped.
 pub(crate) struct Waiting(ProgressBar);
@@ -28,6 +28,32 @@ impl Waiting {
 }
 
 impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Shows in a terminal how much of counted work is done and about how long the rest takes, until it is dropped.
+pub(crate) struct Counting(ProgressBar);
+
+impl Counting {
+    /// Says how many steps of what there are.
+    pub(crate) fn new(what: &'static str, steps: u64) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let style = "{msg} {bar:28} {human_pos} of {human_len}, {eta} left";
+        let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+        Self(ProgressBar::new(steps).with_style(style).with_message(what))
+    }
+
+    /// Counts a step that is done.
+    pub(crate) fn step(&self) {
+        self.0.inc(1);
+    }
+}
+
+impl Drop for Counting {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

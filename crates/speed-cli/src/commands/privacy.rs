@@ -2,11 +2,13 @@
 
 mod budget;
 mod figure;
+mod key_range;
 mod ledger;
 
 use std::ops::Range;
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::json;
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
 use speed_accountant::calibrate::{Calibration, Target, calibrate_noise, calibrate_queries};
@@ -26,9 +28,22 @@ use speed_mechanism::{
 pub(super) use figure::figure;
 pub(super) use ledger::ledger;
 
+use self::key_range::KeyRange;
 use super::{Failure, mark, print, print_json, usage};
-use crate::bar::Waiting;
+use crate::bar::{Counting, Waiting};
 use crate::options::{AccountOptions, AuditOptions, CalibrateOptions, NoiseOptions, ShareKind};
+
+/// More values are not drawn for an audit: it would take days.
+const MAX_DRAWS: f64 = 1e12;
+
+/// A calibration with the keys that a round of so many teachers needs.
+#[derive(Serialize)]
+struct Calibrated<'a> {
+    #[serde(flatten)]
+    found: &'a Calibration,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round: Option<KeyRange>,
+}
 
 pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let counts = match &options.votes {
@@ -133,7 +148,12 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
         AccountError::Threshold { .. } => flag("threshold", &error),
         error => flag("epsilon", &error),
     })?;
-    if options.json { print_json(&found) } else { print(&calibration_text(options.noise.mechanism, &found)) }
+    let round = options.teachers.and_then(|teachers| KeyRange::of(kind, &found, teachers));
+    if options.json {
+        return print_json(&Calibrated { found: &found, round });
+    }
+    let note = round.and_then(|round| round.note()).unwrap_or_default();
+    print(&(calibration_text(kind, &found) + &note))
 }
 
 fn calibration_text(kind: MechanismKind, found: &Calibration) -> String {
@@ -187,10 +207,21 @@ pub(super) fn audit(options: &AuditOptions) -> Result<(), Failure> {
     let (claim, delta) = claimed(event, here.len(), options.delta)?;
     let mut generator =
         NoiseGenerator::new(&Randomness::OperatingSystem).map_err(|error| mechanism_failure(error.into()))?;
-    let run = |neighbour: bool| mechanism.answer(if neighbour { &there } else { &here }, &mut generator);
-    let found = Waiting::during("running the mechanism", || {
-        audit_at(delta, here.len() + 1, options.runs, options.confidence, run)
-    });
+    let draws = options.runs as f64 * 2.0 * (here.len() * mechanism.draws_of_a_class()) as f64;
+    if draws > MAX_DRAWS {
+        let most = (MAX_DRAWS / draws * options.runs as f64).floor();
+        return Err(usage(
+            "runs",
+            format!("{} runs draw {draws:.1e} values, which takes days: at most {most} here", options.runs),
+        ));
+    }
+    let answers = Counting::new("running the mechanism", options.runs.saturating_mul(2));
+    let run = |neighbour: bool| {
+        answers.step();
+        mechanism.answer(if neighbour { &there } else { &here }, &mut generator)
+    };
+    let found = audit_at(delta, here.len() + 1, options.runs, options.confidence, run);
+    drop(answers);
     let refuted = found.lower_bound > claim;
     if options.json {
         print_json(&json!({

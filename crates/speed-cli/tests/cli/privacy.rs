@@ -149,6 +149,95 @@ fn calibration_audit_and_ledger() {
 }
 
 #[test]
+fn noise_that_is_calibrated_is_in_the_range_of_all_commands() {
+    let place = place();
+    let calibrate = ["calibrate", "--delta", "1e-5", "--epsilon"];
+    let of = |more: &[&str]| json(&place, &[&calibrate[..], more, &["--json"]].concat());
+    // What could once be returned and not be drawn is refused, with the widest noise and the next step.
+    let far = [&calibrate[..], &["1", "--queries", "100000"]].concat();
+    place.fails(&far, 2, &["--epsilon", "gamma 0.001", "fewer queries or a larger epsilon"]);
+    for (epsilon, queries) in [("1", "20000"), ("30", "1000000"), ("0.02", "7"), ("1000", "1000000")] {
+        let scale = of(&[epsilon, "--queries", queries])["scale"].as_f64().expect("a number");
+        assert!(scale >= 0.001, "{scale}");
+        let audit = ["audit", "--gamma", &scale.to_string(), "--runs", "100", "--votes", "2,1"];
+        place.succeeds(&audit);
+    }
+    for (command, more) in [
+        ("account", &["--any-votes", "--queries", "5", "--delta", "1e-5"][..]),
+        ("calibrate", &["--epsilon", "100", "--delta", "1e-5"]),
+        ("audit", &[]),
+    ] {
+        let gamma = [&[command, "--gamma", "0.0001"], more].concat();
+        place.fails(&gamma, 2, &["--gamma", "0.0001", "from 0.001 to 1000000"]);
+        let sigma = [&[command, "--mechanism", "skellam", "--sigma", "1000001"], more].concat();
+        place.fails(&sigma, 2, &["--sigma", "from 0.01 to 1000000"]);
+    }
+}
+
+#[test]
+fn a_charge_for_noise_that_is_no_longer_offered_counts() {
+    let place = place();
+    // As a version wrote it that had another range.
+    let text = concat!(
+        r#"{"entry":"open","format":1,"epsilon":10.0,"delta":0.00001} "#,
+        "49a593fdf858e0bf975ca025140803df2b32bde9746020a99f4895bcb69d0253\n",
+        r#"{"entry":"charge","label":"wide noise","queries":50,"noise":"discrete_laplace","gamma":0.0001,"tau":1.0,"classes":10,"#,
+        r#""sampling_distance":0.0,"per_query_epsilon":0.0002} "#,
+        "f5d42fae058a8f7f73440823df20aaeb5b18b22111c6a435dca45e36571c28fe\n"
+    );
+    std::fs::write(place.path("ledger"), text).expect("a ledger");
+    let shown = json(&place, &["ledger", "show", "ledger", "--json"]);
+    assert_eq!((&shown["queries"], &shown["charges"][0]["gamma"]), (&50.into(), &0.0001.into()));
+    let spent = |shown: &Value| shown["spent_epsilon"].as_f64().expect("a number");
+    assert!(spent(&shown) > 0.001, "{shown}");
+    let more = json(&place, &["ledger", "charge", "ledger", "--gamma", "0.001", "--queries", "1", "--json"]);
+    assert!(spent(&more) > spent(&shown), "{more}");
+    let wide = ["ledger", "charge", "ledger", "--gamma", "0.0001", "--queries", "1"];
+    place.fails(&wide, 2, &["--gamma", "from 0.001"]);
+}
+
+#[test]
+fn a_calibration_says_which_keys_a_round_needs() {
+    let place = place();
+    let of = |epsilon: &str, more: &[&str]| {
+        [&["calibrate", "--delta", "1e-5", "--queries", "100", "--epsilon", epsilon], more].concat()
+    };
+    let keys = |epsilon: &str| json(&place, &of(epsilon, &["--teachers", "250", "--json"]))["round"].clone();
+    assert_eq!(keys("5")["parameters"], "TOURNAMENT_128");
+    assert_eq!(keys("1")["parameters"], "WIDE_128");
+    let none = keys("0.05");
+    assert!(none["parameters"].is_null() && none["difference"].as_u64() > Some(30_000), "{none}");
+    assert!(json(&place, &of("5", &["--json"])).get("round").is_none());
+    let text = |epsilon: &str| place.succeeds(&of(epsilon, &["--teachers", "250"]));
+    assert!(!text("5").contains("round of 250 teachers"));
+    assert!(text("1").contains("An encrypted round of 250 teachers needs WIDE_128 keys"));
+    assert!(text("0.05").contains("No encrypted round of 250 teachers takes this noise"));
+}
+
+#[test]
+fn requests_at_the_limits_are_answered() {
+    let place = place();
+    let any = |more: &[&str]| {
+        let found = json(&place, &[&["account", "--any-votes", "--delta", "1e-5", "--json"], more].concat());
+        found["epsilon"].as_f64().expect("a number")
+    };
+    // Small losses of many queries are those of Gaussian noise: of mu = 0.002 times the root of two million for sigma = 1000, and of
+    // two counts of gamma = 0.001.
+    let gaussian = any(&["--queries", "1000000", "--mechanism", "gaussian", "--sigma", "1000"]);
+    for more in [&["--gamma", "0.001"][..], &["--mechanism", "skellam", "--sigma", "1000"]] {
+        let found = any(&[&["--queries", "1000000"], more].concat());
+        assert!((found / gaussian - 1.0).abs() < 5e-3, "{found} against {gaussian}");
+    }
+    let wide = any(&["--queries", "1000000", "--mechanism", "skellam", "--sigma", "1000000"]);
+    let limit = any(&["--queries", "1000000", "--mechanism", "gaussian", "--sigma", "1000000"]);
+    assert!((wide / limit - 1.0).abs() < 1e-4, "{wide} against {limit}");
+    let skellam = ["audit", "--mechanism", "skellam", "--sigma", "300", "--runs", "2000", "--json"];
+    assert_eq!(json(&place, &skellam)["refuted"], false);
+    let endless = ["audit", "--gamma", "0.1", "--runs", "1000000000000000"];
+    place.fails(&endless, 2, &["--runs", "takes days", "at most"]);
+}
+
+#[test]
 fn a_released_value_may_be_published_unless_it_is_a_simulation() {
     let place = place();
     let rows: Vec<u8> = (0..60).flat_map(|_| [240, 5, 5]).collect();

@@ -1,0 +1,50 @@
+//! Noise that was calibrated, held against what encryption keys can compare.
+
+use serde::Serialize;
+use speed_accountant::calibrate::Calibration;
+use speed_aggregation::{Parameters, PrivacyNoise, Round, VoteRange};
+use speed_core::VoteShape;
+use speed_mechanism::MechanismKind;
+
+/// Classes of a round if nothing is known of them: more of them need a little more.
+const CLASSES: usize = 10;
+
+/// The keys that an encrypted round needs for its noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct KeyRange {
+    teachers: usize,
+    /// The largest difference of two noisy counts, in votes.
+    difference: u64,
+    /// Name of the first parameter set that compares such counts; none if no set does.
+    parameters: Option<&'static str>,
+}
+
+impl KeyRange {
+    /// Returns the keys for a round of `teachers` teachers, or none where a round cannot be had for another reason: noise that is not
+    /// drawn in shares, or more teachers than a round has.
+    pub(super) fn of(kind: MechanismKind, found: &Calibration, teachers: usize) -> Option<Self> {
+        let noise = PrivacyNoise::new(kind.with_scale(found.scale).ok()?).ok()?;
+        let shape = VoteShape::new(teachers, found.queries.min(Round::MAX_QUERIES), CLASSES).ok()?;
+        let difference = VoteRange::new(teachers, noise.bound(shape).ok()?).difference();
+        let parameters = Parameters::ALL.iter().find(|parameters| difference <= parameters.range());
+        Some(Self { teachers, difference, parameters: parameters.map(Parameters::name) })
+    }
+
+    /// Returns a line for terminals where the fastest keys are not enough.
+    pub(super) fn note(&self) -> Option<String> {
+        let Self { teachers, difference, parameters } = self;
+        let [fastest, widest] = Parameters::ALL;
+        match parameters {
+            Some(name) if *name == fastest.name() => None,
+            Some(name) => {
+                Some(format!("An encrypted round of {teachers} teachers needs {name} keys for this noise.\n"))
+            }
+            None => Some(format!(
+                "No encrypted round of {teachers} teachers takes this noise: counts can differ by {difference} votes, and {} keys \
+                 compare up to {}. It can be used in clear; for a round ask for a larger epsilon or fewer queries.\n",
+                widest.name(),
+                widest.range()
+            )),
+        }
+    }
+}
