@@ -1,0 +1,123 @@
+//! `docs/numbers/*.toml`: where each number of the documents comes from, and how each command is tried.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde::Deserialize;
+
+use crate::number::Rounding;
+use crate::pages;
+
+/// All files of `docs/numbers` together.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Book {
+    pub(crate) claim: Vec<Claim>,
+    pub(crate) table: Vec<Table>,
+    pub(crate) given: Vec<Given>,
+    pub(crate) command: Vec<Command>,
+}
+
+/// A passage whose numbers come from a file or a command.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Claim {
+    pub(crate) pages: Vec<String>,
+    /// The passage, `{}` for each number that is checked.
+    pub(crate) text: String,
+    /// The source of the values that begin with `# `.
+    #[serde(default)]
+    pub(crate) from: String,
+    /// `SOURCE # SELECTOR` for each `{}`.
+    pub(crate) values: Vec<String>,
+    #[serde(default)]
+    pub(crate) round: Rounding,
+}
+
+/// A table whose cells are those of a table in a file or in the output of a command.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Table {
+    pub(crate) pages: Vec<String>,
+    /// The beginning of the table's first line.
+    pub(crate) head: String,
+    pub(crate) from: String,
+    /// How many columns name a row.
+    #[serde(default = "one")]
+    pub(crate) key: usize,
+    /// Names of rows here and there where they differ; the cells of a longer key are joined with " | ".
+    #[serde(default)]
+    pub(crate) rows: BTreeMap<String, String>,
+    /// Headings here and there where they differ.
+    #[serde(default)]
+    pub(crate) columns: BTreeMap<String, String>,
+    /// If given, the only columns that are compared, by their headings here.
+    #[serde(default)]
+    pub(crate) only: Vec<String>,
+    /// Columns that are not compared.
+    #[serde(default)]
+    pub(crate) skip: Vec<String>,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// Numbers that no run gives: settings, constants of a proof, numbers of other publications.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Given {
+    pub(crate) pages: Vec<String>,
+    /// The passages word for word.
+    pub(crate) texts: Vec<String>,
+    pub(crate) why: String,
+}
+
+/// A command that cannot be tried as it is shown.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Command {
+    /// The command as a page shows it.
+    pub(crate) shown: String,
+    /// The command that is tried in its place.
+    #[serde(default)]
+    pub(crate) tried: Option<String>,
+    /// Why it is not tried, or not as it is shown.
+    pub(crate) why: String,
+}
+
+impl Book {
+    pub(crate) fn read() -> Self {
+        let mut book = Self::default();
+        for name in pages::files().iter().filter(|name| name.starts_with("docs/numbers/") && name.ends_with(".toml")) {
+            let text = fs::read_to_string(pages::root().join(name)).expect("text");
+            let part: Self = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            book.claim.extend(part.claim);
+            book.table.extend(part.table);
+            book.given.extend(part.given);
+            book.command.extend(part.command);
+        }
+        book
+    }
+
+    /// Entries for pages that do not exist, and entries without a reason.
+    pub(crate) fn problems(&self, pages: &[pages::Page]) -> Vec<String> {
+        let named = self.claim.iter().flat_map(|claim| &claim.pages);
+        let named = named.chain(self.table.iter().flat_map(|table| &table.pages));
+        let named = named.chain(self.given.iter().flat_map(|given| &given.pages));
+        let mut problems: Vec<String> = named
+            .filter(|name| !pages.iter().any(|page| page.name == **name && page.makes_claims()))
+            .map(|name| format!("docs/numbers: {name} is not a page whose numbers are checked"))
+            .collect();
+        for claim in &self.claim {
+            let holes = claim.text.matches("{}").count();
+            if holes != claim.values.len() || holes == 0 {
+                let values = claim.values.len();
+                problems.push(format!("docs/numbers: {:?} has {holes} places and {values} values", claim.text));
+            }
+        }
+        let reasons = self.given.iter().map(|given| &given.why).chain(self.command.iter().map(|command| &command.why));
+        problems.extend(reasons.filter(|why| why.trim().is_empty()).map(|_| "docs/numbers: an entry without `why`".to_owned()));
+        problems
+    }
+}

@@ -1,0 +1,136 @@
+//! The numbers of a page against their sources.
+
+use std::ops::Range;
+
+use regex::Regex;
+
+use crate::book::{Book, Claim, Table};
+use crate::number::{NUMBER, Printed, Rounding, measurements, numbers};
+use crate::pages::Page;
+use crate::sources::{Sources, cells};
+
+/// The result of a page's check.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) problems: Vec<String>,
+    /// Passages that the book explains.
+    explained: Vec<Range<usize>>,
+    /// Numbers compared with a value.
+    pub(crate) compared: Vec<Range<usize>>,
+    /// Numbers that were not compared, because their source needs data that this machine does not have.
+    pub(crate) without_data: usize,
+}
+
+pub(crate) fn check(page: &Page, book: &Book, sources: &Sources) -> Report {
+    let mut report = Report::default();
+    let here = |pages: &[String]| pages.contains(&page.name);
+    for claim in book.claim.iter().filter(|claim| here(&claim.pages)) {
+        check_claim(page, claim, sources, &mut report);
+    }
+    for table in book.table.iter().filter(|table| here(&table.pages)) {
+        if let Err(problem) = check_table(page, table, sources, &mut report) {
+            report.problems.push(format!("{}: table {:?}: {problem}", page.name, table.head));
+        }
+    }
+    for text in book.given.iter().filter(|given| here(&given.pages)).flat_map(|given| &given.texts) {
+        let found: Vec<_> = pattern(text).find_iter(&page.text).map(|found| found.range()).collect();
+        if found.is_empty() {
+            report.problems.push(format!("{} does not say {text:?} any more (docs/numbers)", page.name));
+        }
+        report.explained.extend(found);
+    }
+    let explained = |number: &Range<usize>| {
+        report.explained.iter().any(|range| range.start <= number.start && number.end <= range.end)
+    };
+    let unexplained: Vec<_> = measurements(&page.prose()).into_iter().filter(|number| !explained(number)).collect();
+    for number in unexplained {
+        let (line, text) = (page.line(number.start), &page.text[number]);
+        report.problems.push(format!("{}:{line}: {text} has no source in docs/numbers", page.name));
+    }
+    report
+}
+
+/// The passage as a pattern: any white space between words, `{}` for a number.
+fn pattern(text: &str) -> Regex {
+    let words: Vec<String> = text
+        .split_whitespace()
+        .map(|word| word.split("{}").map(regex::escape).collect::<Vec<_>>().join(&format!("({NUMBER})")))
+        .collect();
+    Regex::new(&words.join(r"\s+")).expect("a pattern of escaped words")
+}
+
+fn check_claim(page: &Page, claim: &Claim, sources: &Sources, report: &mut Report) {
+    let mut found = false;
+    for captures in pattern(&claim.text).captures_iter(&page.text) {
+        found = true;
+        report.explained.push(captures.get(0).expect("the match").range());
+        for (place, specification) in captures.iter().skip(1).flatten().zip(&claim.values) {
+            let printed = Printed::read(place.as_str()).expect("the pattern of a number");
+            report.compared.push(place.range());
+            let problem = match sources.value(specification, &claim.from) {
+                Ok(Some(value)) if printed.agrees(value, claim.round) => continue,
+                Ok(None) => {
+                    report.without_data += 1;
+                    continue;
+                }
+                Ok(Some(value)) => format!("{} here, {value} in {}{specification}", place.as_str(), claim.from),
+                Err(problem) => problem,
+            };
+            report.problems.push(format!("{}:{}: {problem}", page.name, page.line(place.start())));
+        }
+    }
+    if !found {
+        report.problems.push(format!("{} does not say {:?} any more (docs/numbers)", page.name, claim.text));
+    }
+}
+
+fn check_table(page: &Page, table: &Table, sources: &Sources, report: &mut Report) -> Result<(), String> {
+    let start = page.text.match_indices(table.head.as_str()).map(|(at, _)| at);
+    let start = start.into_iter().find(|at| *at == 0 || page.text[..*at].ends_with('\n')).ok_or("it is not there")?;
+    let lines = page.text[start..].split_inclusive('\n').take_while(|line| line.starts_with('|'));
+    let mut lines = lines.scan(start, |at, line| {
+        *at += line.len();
+        Some((*at - line.len(), line))
+    });
+    let (_, head) = lines.next().ok_or("it is not there")?;
+    let columns: Vec<(usize, String)> = cells(head)
+        .into_iter()
+        .enumerate()
+        .skip(table.key)
+        .filter(|(_, name)| !table.skip.contains(name) && (table.only.is_empty() || table.only.contains(name)))
+        .map(|(at, name)| (at, table.columns.get(&name).cloned().unwrap_or(name)))
+        .collect();
+    let (_, heading) = columns.first().ok_or("no column to compare")?;
+    let Some(grid) = sources.grid(&table.from, heading)? else {
+        report.explained.push(start..start + page.text[start..].find("\n\n").unwrap_or(page.text.len() - start));
+        report.without_data += 1;
+        return Ok(());
+    };
+    for (at, line) in lines.skip(1) {
+        let row = cells(line);
+        let key = row.iter().take(table.key).cloned().collect::<Vec<_>>().join(" | ");
+        let key = table.rows.get(&key).cloned().unwrap_or(key);
+        let there = grid.rows.iter().find(|row| row.iter().take(table.key).cloned().collect::<Vec<_>>().join(" | ") == key);
+        let there = there.ok_or_else(|| format!("{} has no row {key:?}", table.from))?;
+        let edges: Vec<usize> = line.match_indices('|').map(|(edge, _)| at + edge).collect();
+        report.explained.extend(edges.first().zip(edges.get(table.key)).map(|(from, to)| *from..*to));
+        for (column, name) in &columns {
+            let position = grid.head.iter().position(|head| head == name).ok_or_else(|| format!("{}: no column {name:?}", table.from))?;
+            let place = edges[*column]..edges[column + 1];
+            report.explained.push(place.clone());
+            if !row[*column].is_empty() {
+                same_cell(&row[*column], &there[position]).map_err(|problem| format!("row {key:?}, column {name:?}: {problem}"))?;
+                report.compared.push(place);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the numbers of a cell are the first ones of another, rounded as they are printed here.
+fn same_cell(here: &str, there: &str) -> Result<(), String> {
+    let (ours, theirs) = (numbers(here), numbers(there));
+    let agree = ours.len() <= theirs.len() && ours.iter().zip(&theirs).all(|(ours, theirs)| ours.agrees(theirs.value, Rounding::Nearest));
+    let both = ours.is_empty() == theirs.is_empty();
+    if agree && both { Ok(()) } else { Err(format!("{here:?} here, {there:?} in its source")) }
+}

@@ -1,0 +1,75 @@
+//! Every command that a page shows can be given as it stands.
+
+use regex::Regex;
+
+use crate::book::Book;
+use crate::pages::{Page, files};
+use crate::shell::{Outcome, Shell};
+
+/// The way to try a command.
+enum Trial {
+    Run(String),
+    /// Files that it needs.
+    Files(Vec<String>),
+    Unknown,
+}
+
+/// Problems of a page's commands, and the variables that were missing.
+pub(crate) fn check(page: &Page, book: &Book, shell: &Shell) -> (Vec<String>, Vec<&'static str>) {
+    let (mut problems, mut without) = (Vec::new(), Vec::new());
+    for (line, shown) in page.commands() {
+        let entry = book.command.iter().find(|entry| entry.shown == shown);
+        let trial = match entry.map(|entry| &entry.tried) {
+            Some(None) => continue,
+            Some(Some(tried)) => Trial::Run(tried.clone()),
+            None => trial(&shown),
+        };
+        let problem = match trial {
+            Trial::Run(command) => match shell.run(&command) {
+                Outcome::Printed(_) => continue,
+                Outcome::WithoutData(variable) => {
+                    without.push(variable);
+                    continue;
+                }
+                Outcome::Failed(message) => message,
+            },
+            Trial::Files(needed) => {
+                let all = files();
+                match needed.into_iter().find(|needed| !all.iter().any(|file| matches(file, needed))) {
+                    None => continue,
+                    Some(missing) => format!("{missing} does not exist"),
+                }
+            }
+            Trial::Unknown => format!("`{shown}` is not known here: name it in docs/numbers/commands.toml"),
+        };
+        problems.push(format!("{}:{line}: {problem}", page.name));
+    }
+    (problems, without)
+}
+
+fn matches(file: &str, needed: &str) -> bool {
+    match needed.split_once('*') {
+        Some((start, end)) => file.starts_with(start) && file.ends_with(end),
+        None => file == needed,
+    }
+}
+
+/// `speed run` is tried with `--dry-run`, other commands of `speed` as they are; of a build or a script the files must exist.
+fn trial(shown: &str) -> Trial {
+    let environment = Regex::new(r"^(?:[A-Z_]+=\S+ )+").expect("a pattern");
+    let command = environment.replace(shown, "").replace("target/release/speed", "speed").replace("cargo run --release -- ", "speed ");
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let after = |option: &str| words.iter().position(|word| *word == option).and_then(|at| words.get(at + 1));
+    match words.as_slice() {
+        ["speed", "run", ..] => Trial::Run(format!("{command} --dry-run")),
+        ["speed", ..] => Trial::Run(command),
+        ["cargo", "run" | "build" | "test", ..] => {
+            let package = after("-p").map_or("*".to_owned(), |package| (*package).to_owned());
+            let example = after("--example").map(|example| format!("crates/{package}/examples/{example}.rs"));
+            Trial::Files(vec![example.unwrap_or(format!("crates/{package}/Cargo.toml"))])
+        }
+        ["bash", script, ..] | ["python", script, ..] => Trial::Files(vec![(*script).to_owned()]),
+        [script, ..] if script.starts_with("scripts/") || script.starts_with(".ci/") => Trial::Files(vec![(*script).to_owned()]),
+        _ => Trial::Unknown,
+    }
+}

@@ -1,0 +1,140 @@
+//! The documents against the program: numbers, commands, links and paths. `docs/numbers/README.md` says how to write an entry.
+
+mod book;
+mod check;
+mod commands;
+mod links;
+mod number;
+mod pages;
+mod shell;
+mod sources;
+
+use std::collections::BTreeSet;
+use std::env;
+
+use book::Book;
+use pages::Page;
+use shell::Shell;
+use sources::Sources;
+
+/// Fails with one problem a line.
+#[track_caller]
+fn none(problems: &[String]) {
+    assert!(problems.is_empty(), "{} problems:\n{}\n", problems.len(), problems.join("\n"));
+}
+
+/// Real data may be missing on a developer's machine, not in CI.
+#[track_caller]
+fn skipped(what: &str) {
+    assert!(env::var_os("CI").is_none(), "{what} needs SPEED_VOTES and SPEED_DATASETS");
+    eprintln!("skipped: {what} needs SPEED_VOTES and SPEED_DATASETS");
+}
+
+fn pages_with_claims() -> Vec<Page> {
+    pages::pages().into_iter().filter(Page::makes_claims).collect()
+}
+
+#[test]
+fn every_number_is_that_of_its_source() {
+    let (pages, book, sources) = (pages_with_claims(), Book::read(), Sources::new());
+    let mut problems = book.problems(&pages);
+    let (mut compared, mut without_data) = (0, 0);
+    for page in &pages {
+        let report = check::check(page, &book, &sources);
+        problems.extend(report.problems);
+        compared += report.compared.len();
+        without_data += report.without_data;
+    }
+    eprintln!("{compared} numbers compared with files and commands");
+    none(&problems);
+    if without_data > 0 {
+        skipped(&format!("the source of {without_data} numbers"));
+    }
+}
+
+/// A number of every source, of a table, of a setting, and one that nothing explains.
+#[test]
+fn a_changed_digit_is_found() {
+    let (pages, book, sources) = (pages_with_claims(), Book::read(), Sources::new());
+    let mut unnoticed = Vec::new();
+    for page in &pages {
+        let before = check::check(page, &book, &sources);
+        let mut places = before.compared;
+        places.extend(number::measurements(&page.prose()));
+        let places: BTreeSet<usize> = places.into_iter().filter_map(|place| last_digit(&page.text, place)).collect();
+        for at in places {
+            let mut changed = page.clone();
+            let digit = page.text.as_bytes()[at] - b'0';
+            changed.text.replace_range(at..=at, &((digit + 1) % 10).to_string());
+            let after = check::check(&changed, &book, &sources);
+            if after.problems.is_empty() && before.without_data == 0 {
+                unnoticed.push(format!("{}:{}: digit {digit} at byte {at}", page.name, page.line(at)));
+            }
+        }
+    }
+    none(&unnoticed);
+}
+
+fn last_digit(text: &str, place: std::ops::Range<usize>) -> Option<usize> {
+    let start = place.start;
+    text[place].rfind(|character: char| character.is_ascii_digit()).map(|at| start + at)
+}
+
+#[test]
+fn a_new_number_needs_a_source() {
+    let (pages, book, sources) = (pages_with_claims(), Book::read(), Sources::new());
+    for added in ["\nIt takes 12.5 s.\n", "\nRight are 93 %.\n", "\n| a | b |\n|---|---|\n| c | 0.25 |\n", "\nIt fails once in 2^-40.\n"] {
+        let mut page = pages.iter().find(|page| page.name == "README.md").expect("a page").clone();
+        let before = check::check(&page, &book, &sources).problems.len();
+        page.text.push_str(added);
+        assert_eq!(check::check(&page, &book, &sources).problems.len(), before + 1, "{added}");
+    }
+}
+
+#[test]
+fn every_command_runs_as_it_is_shown() {
+    let book = Book::read();
+    let (mut problems, mut without) = (Vec::new(), Vec::new());
+    for page in pages::pages() {
+        let shell = Shell::new();
+        let (of_page, missing) = commands::check(&page, &book, &shell);
+        problems.extend(of_page);
+        without.extend(missing);
+    }
+    none(&problems);
+    if !without.is_empty() {
+        skipped(&format!("{} commands", without.len()));
+    }
+}
+
+#[test]
+fn a_command_that_does_not_run_is_found() {
+    let (book, shell) = (Book::read(), Shell::new());
+    for command in ["speed account --gama 1", "speed run configs/nosuch.toml", "cargo run -p speed-data --example nosuch", "scripts/nosuch", "make"] {
+        let page = Page { name: "page.md".to_owned(), text: format!("```console\n$ {command}\n```\n") };
+        assert_eq!(commands::check(&page, &book, &shell).0.len(), 1, "{command}");
+    }
+}
+
+#[test]
+fn every_link_and_path_exists() {
+    let (pages, files) = (pages::pages(), pages::files());
+    let mut problems = Vec::new();
+    for page in &pages {
+        problems.extend(links::broken(page, &pages, &files));
+        if page.makes_claims() {
+            problems.extend(links::missing_paths(page, &files));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn a_broken_link_or_path_is_found() {
+    let (pages, files) = (pages::pages(), pages::files());
+    for text in ["[a](nosuch.md)", "[a](../README.md#nosuch)", "[a](../../outside.md)", "`crates/speed-cli/src/nosuch/`", "`speed-nn/src/{lib,nosuch}.rs`"] {
+        let page = Page { name: "docs/page.md".to_owned(), text: text.to_owned() };
+        let found = links::broken(&page, &pages, &files).len() + links::missing_paths(&page, &files).len();
+        assert_eq!(found, 1, "{text}");
+    }
+}

@@ -1,0 +1,79 @@
+//! Commands of the documents, run in a copy of what they read.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use regex::{Captures, Regex};
+use tempfile::TempDir;
+
+use crate::pages;
+
+/// A folder like the repository's, in which commands run: what they write stays there.
+pub(crate) struct Shell {
+    folder: TempDir,
+}
+
+/// The end of a command.
+pub(crate) enum Outcome {
+    /// Its standard output; it ended with exit code 0.
+    Printed(String),
+    /// It needs the data of this variable, which is not set.
+    WithoutData(&'static str),
+    Failed(String),
+}
+
+/// Words that stand for folders with data, and the variables that say where those are.
+const DATA: [(&str, &str); 2] = [("VOTES", "SPEED_VOTES"), ("DATASETS", "SPEED_DATASETS")];
+
+impl Shell {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for name in ["configs", "results/published"] {
+            copy(&pages::root().join(name), &folder.path().join(name));
+        }
+        Self { folder }
+    }
+
+    pub(crate) fn run(&self, command: &str) -> Outcome {
+        let mut line = command.to_owned();
+        for (word, variable) in DATA {
+            let pattern = Regex::new(&format!(r"\b{word}\b")).expect("a pattern");
+            if pattern.is_match(&line) {
+                let Ok(path) = env::var(variable) else { return Outcome::WithoutData(variable) };
+                line = pattern.replace_all(&line, |_: &Captures| path.clone()).into_owned();
+            }
+        }
+        let speed = Path::new(env!("CARGO_BIN_EXE_speed"));
+        let binaries = speed.parent().expect("a folder");
+        let path = [binaries.to_owned(), binaries.join("examples")].into_iter();
+        let others = env::var_os("PATH").unwrap_or_default();
+        let path = path.chain(env::split_paths(&others));
+        let output = Command::new("bash")
+            .args(["-euo", "pipefail", "-c", &line])
+            .current_dir(self.folder.path())
+            .env("PATH", env::join_paths(path).expect("a path"))
+            .output()
+            .expect("bash starts");
+        if output.status.success() {
+            Outcome::Printed(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            Outcome::Failed(format!("`{command}` ended with {}: {said}", output.status))
+        }
+    }
+}
+
+fn copy(from: &Path, to: &PathBuf) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("a copy");
+        }
+    }
+}

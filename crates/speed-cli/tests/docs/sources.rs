@@ -1,0 +1,182 @@
+//! Values in files and in the outputs of commands.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
+use std::rc::Rc;
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::number::{NUMBER, Printed};
+use crate::pages;
+use crate::shell::{Outcome, Shell};
+
+/// A source's text; none where it needs data that this machine does not have.
+type Text = Result<Option<Rc<str>>, String>;
+
+/// All sources, each read or run once.
+pub(crate) struct Sources {
+    shell: Shell,
+    texts: RefCell<HashMap<String, Text>>,
+}
+
+/// A table: headings, and rows of cells.
+pub(crate) struct Grid {
+    pub(crate) head: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl Sources {
+    pub(crate) fn new() -> Self {
+        Self { shell: Shell::new(), texts: RefCell::default() }
+    }
+
+    fn text(&self, source: &str) -> Text {
+        if let Some(text) = self.texts.borrow().get(source) {
+            return text.clone();
+        }
+        let text = match source.strip_prefix("$ ") {
+            Some(command) => match self.shell.run(command) {
+                Outcome::Printed(text) => Ok(Some(text.into())),
+                Outcome::WithoutData(_) => Ok(None),
+                Outcome::Failed(message) => Err(message),
+            },
+            None => fs::read_to_string(pages::root().join(source))
+                .map(|text| Some(text.into()))
+                .map_err(|error| format!("{source}: {error}")),
+        };
+        self.texts.borrow_mut().insert(source.to_owned(), text.clone());
+        text
+    }
+
+    /// The value of `SOURCE # SELECTOR`, or of `# SELECTOR` in the source `from`.
+    pub(crate) fn value(&self, specification: &str, from: &str) -> Result<Option<f64>, String> {
+        let arithmetic = Regex::new(r"^(.*\S) ([*/]) (\d+(?:\.\d+)?)$").expect("a pattern");
+        let (specification, factor) = match arithmetic.captures(specification) {
+            Some(parts) => {
+                let number: f64 = parts[3].parse().expect("digits");
+                (parts[1].to_owned(), if &parts[2] == "*" { number } else { number.recip() })
+            }
+            None => (specification.to_owned(), 1.0),
+        };
+        let (source, selector) = match specification.strip_prefix("# ") {
+            Some(selector) => (from, selector),
+            None => specification.split_once(" # ").ok_or_else(|| format!("{specification:?}: expected SOURCE # SELECTOR"))?,
+        };
+        let Some(text) = self.text(source)? else { return Ok(None) };
+        let value = select(source, &text, selector).map_err(|problem| format!("{source} # {selector}: {problem}"))?;
+        Ok(Some(value * factor))
+    }
+
+    /// The first table of a source with this heading.
+    pub(crate) fn grid(&self, source: &str, heading: &str) -> Result<Option<Grid>, String> {
+        let Some(text) = self.text(source)? else { return Ok(None) };
+        let grids = if is_csv(source) { vec![csv_grid(&text)?] } else { markdown_grids(&text) };
+        let found = grids.into_iter().find(|grid| grid.head.iter().any(|head| head == heading));
+        found.map(Some).ok_or_else(|| format!("{source}: no table with the column {heading:?}"))
+    }
+}
+
+fn is_csv(source: &str) -> bool {
+    source.ends_with(".csv")
+}
+
+fn select(source: &str, text: &str, selector: &str) -> Result<f64, String> {
+    if let Some(pattern) = selector.strip_prefix('~') {
+        let pattern = Regex::new(&pattern.replace("{}", &format!("({NUMBER})"))).map_err(|error| error.to_string())?;
+        let found = pattern.captures(text).ok_or("the pattern is not there")?;
+        let printed = Printed::read(found.get(1).ok_or("the pattern has no {}")?.as_str());
+        return printed.map(|printed| printed.value).ok_or_else(|| "not a number".to_owned());
+    }
+    if is_csv(source) {
+        return select_column(&csv_grid(text)?, selector);
+    }
+    let value: Value = if source.ends_with(".toml") {
+        toml::from_str(text).map_err(|error| error.to_string())?
+    } else {
+        serde_json::from_str(text).map_err(|error| error.to_string())?
+    };
+    pointer(&value, selector)?.as_f64().ok_or_else(|| "not a number".to_owned())
+}
+
+/// `/rows/tau = 1/student_mean`: keys of objects, and of arrays an index or the `name` of an element.
+fn pointer<'a>(value: &'a Value, path: &str) -> Result<&'a Value, String> {
+    let path = path.strip_prefix('/').ok_or("expected a path that begins with /")?;
+    path.split('/').try_fold(value, |value, step| {
+        let found = match value {
+            Value::Object(map) => map.get(step),
+            Value::Array(elements) => match step.parse::<usize>() {
+                Ok(index) => elements.get(index),
+                Err(_) => elements.iter().find(|element| element.get("name").and_then(Value::as_str) == Some(step)),
+            },
+            _ => None,
+        };
+        found.ok_or_else(|| format!("no {step:?}"))
+    })
+}
+
+/// `[mean |sd |min |max |median |sum |count ]COLUMN[ where COLUMN=VALUE[, COLUMN=VALUE]]`.
+fn select_column(grid: &Grid, selector: &str) -> Result<f64, String> {
+    let (selected, conditions) = selector.split_once(" where ").unwrap_or((selector, ""));
+    let (statistic, column) = match selected.split_once(' ') {
+        Some((word, column)) if ["mean", "sd", "min", "max", "median", "sum", "count"].contains(&word) => (word, column),
+        _ => ("", selected),
+    };
+    let position = |name: &str| grid.head.iter().position(|head| head == name).ok_or_else(|| format!("no column {name:?}"));
+    let at = position(column)?;
+    let mut conditions_at = Vec::new();
+    for condition in conditions.split(", ").filter(|condition| !condition.is_empty()) {
+        let (name, wanted) = condition.split_once('=').ok_or("expected COLUMN=VALUE")?;
+        conditions_at.push((position(name)?, wanted));
+    }
+    let rows = grid.rows.iter().filter(|row| conditions_at.iter().all(|(at, wanted)| row[*at] == *wanted));
+    let mut values = rows.map(|row| row[at].parse::<f64>().map_err(|_| format!("{:?} is not a number", row[at]))).collect::<Result<Vec<_>, _>>()?;
+    values.sort_by(f64::total_cmp);
+    let (first, last) = (*values.first().ok_or("no row")?, *values.last().ok_or("no row")?);
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    match statistic {
+        "" if values.len() == 1 => Ok(first),
+        "" => Err(format!("{} rows, expected one", values.len())),
+        "mean" => Ok(mean),
+        "sd" => Ok((values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()),
+        "min" => Ok(first),
+        "max" => Ok(last),
+        "sum" => Ok(values.iter().sum()),
+        "count" => Ok(count),
+        _ => Ok((values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0),
+    }
+}
+
+fn csv_grid(text: &str) -> Result<Grid, String> {
+    let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
+    let head = reader.headers().map_err(|error| error.to_string())?.iter().map(str::to_owned).collect();
+    let rows = reader.records().map(|record| record.map(|record| record.iter().map(str::to_owned).collect()));
+    Ok(Grid { head, rows: rows.collect::<Result<_, _>>().map_err(|error| error.to_string())? })
+}
+
+/// All tables of a Markdown text.
+fn markdown_grids(text: &str) -> Vec<Grid> {
+    let mut grids = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if !line.starts_with('|') {
+            continue;
+        }
+        let mut grid = Grid { head: cells(line), rows: Vec::new() };
+        while let Some(row) = lines.next_if(|line| line.starts_with('|')) {
+            if !row.trim_matches(['|', '-', ':', ' ']).is_empty() || row.contains(" - ") {
+                grid.rows.push(cells(row));
+            }
+        }
+        grids.push(grid);
+    }
+    grids
+}
+
+/// The cells of a line of a table, without emphasis.
+pub(crate) fn cells(line: &str) -> Vec<String> {
+    let inner = line.trim().strip_prefix('|').unwrap_or(line);
+    inner.strip_suffix('|').unwrap_or(inner).split('|').map(|cell| cell.trim().trim_matches('*').to_owned()).collect()
+}
