@@ -31,7 +31,7 @@ pub struct StudentConfig {
     /// 1e-8 in its place learns clearly worse.
     pub adam_epsilon: f64,
     /// Rate a step of the parameter average that the student is judged by. The reference has 1e-4 from a start at
-    /// zero (errata 19), which is reported beside it; 2e-3, with the start divided out, was better at every epoch.
+    /// zero (erratum 19), which is reported beside it; 2e-3, with the start divided out, was better at every epoch.
     pub average_rate: f64,
     /// Weight of the unlabelled loss against the labelled one.
     pub unlabelled_weight: f64,

@@ -15,6 +15,7 @@ pub(crate) struct Book {
     pub(crate) claim: Vec<Claim>,
     pub(crate) table: Vec<Table>,
     pub(crate) given: Vec<Given>,
+    pub(crate) tested: Vec<Tested>,
     pub(crate) command: Vec<Command>,
 }
 
@@ -63,14 +64,26 @@ fn one() -> usize {
     1
 }
 
-/// Numbers that no run gives: settings, constants of a proof, numbers of other publications.
+/// Numbers of a page that no run gives: settings, constants of a proof or a format, numbers of other publications.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Given {
-    pub(crate) pages: Vec<String>,
-    /// The passages word for word.
-    pub(crate) texts: Vec<String>,
+    pub(crate) page: String,
     pub(crate) why: String,
+    /// As the page prints them, each as often as it stands there.
+    pub(crate) numbers: Vec<String>,
+}
+
+/// A table that another test reads from the page.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tested {
+    pub(crate) page: String,
+    /// The beginning of the table's first line.
+    pub(crate) head: String,
+    /// The file of the test, and the test's name.
+    pub(crate) file: String,
+    pub(crate) test: String,
 }
 
 /// A command that cannot be tried as it is shown.
@@ -95,6 +108,7 @@ impl Book {
             book.claim.extend(part.claim);
             book.table.extend(part.table);
             book.given.extend(part.given);
+            book.tested.extend(part.tested);
             book.command.extend(part.command);
         }
         book
@@ -104,7 +118,7 @@ impl Book {
     pub(crate) fn problems(&self, pages: &[pages::Page]) -> Vec<String> {
         let named = self.claim.iter().flat_map(|claim| &claim.pages);
         let named = named.chain(self.table.iter().flat_map(|table| &table.pages));
-        let named = named.chain(self.given.iter().flat_map(|given| &given.pages));
+        let named = named.chain(self.given.iter().map(|given| &given.page));
         let mut problems: Vec<String> = named
             .filter(|name| !pages.iter().any(|page| page.name == **name && page.makes_claims()))
             .map(|name| format!("docs/numbers: {name} is not a page whose numbers are checked"))
@@ -114,6 +128,12 @@ impl Book {
             if holes != claim.values.len() || holes == 0 {
                 let values = claim.values.len();
                 problems.push(format!("docs/numbers: {:?} has {holes} places and {values} values", claim.text));
+            }
+        }
+        for tested in &self.tested {
+            let source = fs::read_to_string(pages::root().join(&tested.file)).unwrap_or_default();
+            if !source.contains(&format!("fn {}()", tested.test)) {
+                problems.push(format!("docs/numbers: {} has no test {}", tested.file, tested.test));
             }
         }
         let reasons = self.given.iter().map(|given| &given.why).chain(self.command.iter().map(|command| &command.why));

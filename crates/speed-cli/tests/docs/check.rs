@@ -7,7 +7,7 @@ use regex::Regex;
 use crate::book::{Book, Claim, Table};
 use crate::number::{NUMBER, Printed, Rounding, measurements, numbers};
 use crate::pages::Page;
-use crate::sources::{Sources, cells};
+use crate::sources::{Sources, cells, headings};
 
 /// The result of a page's check.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub(crate) struct Report {
     explained: Vec<Range<usize>>,
     /// Numbers compared with a value.
     pub(crate) compared: Vec<Range<usize>>,
+    /// Tables that other tests read.
+    pub(crate) elsewhere: Vec<Range<usize>>,
     /// Numbers that were not compared, because their source needs data that this machine does not have.
     pub(crate) without_data: usize,
 }
@@ -32,22 +34,31 @@ pub(crate) fn check(page: &Page, book: &Book, sources: &Sources) -> Report {
             report.problems.push(format!("{}: table {:?}: {problem}", page.name, table.head));
         }
     }
-    for text in book.given.iter().filter(|given| here(&given.pages)).flat_map(|given| &given.texts) {
-        let found: Vec<_> = pattern(text).find_iter(&page.text).map(|found| found.range()).collect();
-        if found.is_empty() {
-            report.problems.push(format!("{} does not say {text:?} any more (docs/numbers)", page.name));
+    for tested in book.tested.iter().filter(|tested| tested.page == page.name) {
+        match table_at(page, &tested.head) {
+            Some(table) => report.elsewhere.push(table),
+            None => report.problems.push(format!("{} has no table {:?} (docs/numbers)", page.name, tested.head)),
         }
-        report.explained.extend(found);
     }
-    let explained = |number: &Range<usize>| {
-        report.explained.iter().any(|range| range.start <= number.start && number.end <= range.end)
-    };
-    let unexplained: Vec<_> = measurements(&page.prose()).into_iter().filter(|number| !explained(number)).collect();
-    for number in unexplained {
-        let (line, text) = (page.line(number.start), &page.text[number]);
-        report.problems.push(format!("{}:{line}: {text} has no source in docs/numbers", page.name));
-    }
+    check_rest(page, book, &mut report);
     report
+}
+
+/// Numbers that no claim and no table explains are those that the book gives, each as often.
+fn check_rest(page: &Page, book: &Book, report: &mut Report) {
+    let mut given: Vec<&str> = book.given.iter().filter(|given| given.page == page.name).flat_map(|given| &given.numbers).map(String::as_str).collect();
+    let covers = |range: &Range<usize>, number: &Range<usize>| range.start <= number.start && number.end <= range.end;
+    for number in measurements(&page.prose()) {
+        if report.explained.iter().chain(&report.elsewhere).any(|range| covers(range, &number)) {
+            continue;
+        }
+        let (line, text) = (page.line(number.start), &page.text[number]);
+        match given.iter().position(|given| *given == text) {
+            Some(position) => drop(given.swap_remove(position)),
+            None => report.problems.push(format!("{}:{line}: {text} has no source in docs/numbers", page.name)),
+        }
+    }
+    report.problems.extend(given.iter().map(|text| format!("{} has no number {text} beside its claims any more (docs/numbers)", page.name)));
 }
 
 /// The passage as a pattern: any white space between words, `{}` for a number.
@@ -84,16 +95,22 @@ fn check_claim(page: &Page, claim: &Claim, sources: &Sources, report: &mut Repor
     }
 }
 
-fn check_table(page: &Page, table: &Table, sources: &Sources, report: &mut Report) -> Result<(), String> {
-    let start = page.text.match_indices(table.head.as_str()).map(|(at, _)| at);
-    let start = start.into_iter().find(|at| *at == 0 || page.text[..*at].ends_with('\n')).ok_or("it is not there")?;
+/// The place of the table whose first line begins so.
+fn table_at(page: &Page, head: &str) -> Option<Range<usize>> {
+    let mut starts = page.text.match_indices(head).map(|(at, _)| at);
+    let start = starts.find(|at| *at == 0 || page.text[..*at].ends_with('\n'))?;
     let lines = page.text[start..].split_inclusive('\n').take_while(|line| line.starts_with('|'));
-    let mut lines = lines.scan(start, |at, line| {
+    Some(start..start + lines.map(str::len).sum::<usize>())
+}
+
+fn check_table(page: &Page, table: &Table, sources: &Sources, report: &mut Report) -> Result<(), String> {
+    let place = table_at(page, &table.head).ok_or("it is not there")?;
+    let mut lines = page.text[place.clone()].split_inclusive('\n').scan(place.start, |at, line| {
         *at += line.len();
         Some((*at - line.len(), line))
     });
     let (_, head) = lines.next().ok_or("it is not there")?;
-    let columns: Vec<(usize, String)> = cells(head)
+    let columns: Vec<(usize, String)> = headings(head)
         .into_iter()
         .enumerate()
         .skip(table.key)
@@ -102,7 +119,7 @@ fn check_table(page: &Page, table: &Table, sources: &Sources, report: &mut Repor
         .collect();
     let (_, heading) = columns.first().ok_or("no column to compare")?;
     let Some(grid) = sources.grid(&table.from, heading)? else {
-        report.explained.push(start..start + page.text[start..].find("\n\n").unwrap_or(page.text.len() - start));
+        report.explained.push(place);
         report.without_data += 1;
         return Ok(());
     };

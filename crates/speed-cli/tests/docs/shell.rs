@@ -45,6 +45,8 @@ impl Shell {
                 line = pattern.replace_all(&line, |_: &Captures| path.clone()).into_owned();
             }
         }
+        let rows = Regex::new(r"ROWS:([\d,]+):(\d+)").expect("a pattern");
+        line = rows.replace_all(&line, |rows: &Captures| self.rows(&rows[1], &rows[2])).into_owned();
         let speed = Path::new(env!("CARGO_BIN_EXE_speed"));
         let binaries = speed.parent().expect("a folder");
         let path = [binaries.to_owned(), binaries.join("examples")].into_iter();
@@ -62,6 +64,24 @@ impl Shell {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             Outcome::Failed(format!("`{command}` ended with {}: {said}", output.status))
         }
+    }
+}
+
+impl Shell {
+    /// `ROWS:165,85,0:100` is a file of histograms, this one a hundred times.
+    fn rows(&self, counts: &str, times: &str) -> String {
+        let counts: Vec<i64> = counts.split(',').map(|count| count.parse().expect("a count")).collect();
+        let times: usize = times.parse().expect("a number of rows");
+        let mut header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({times}, {}), }}", counts.len());
+        let length = (header.len() + 11).next_multiple_of(64) - 11;
+        header = format!("{header:length$}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend(u16::try_from(header.len()).expect("a short header").to_le_bytes());
+        bytes.extend(header.as_bytes());
+        (0..times).for_each(|_| counts.iter().for_each(|count| bytes.extend(count.to_le_bytes())));
+        let path = self.folder.path().join("rows.npy");
+        fs::write(&path, bytes).expect("a file");
+        path.to_string_lossy().into_owned()
     }
 }
 

@@ -97,7 +97,31 @@ fn select(source: &str, text: &str, selector: &str) -> Result<f64, String> {
     } else {
         serde_json::from_str(text).map_err(|error| error.to_string())?
     };
-    pointer(&value, selector)?.as_f64().ok_or_else(|| "not a number".to_owned())
+    select_value(&value, selector)
+}
+
+const STATISTICS: [&str; 7] = ["mean", "sd", "min", "max", "median", "sum", "count"];
+
+/// `[STATISTIC ]PATH[ : PATH]`: one value, or a statistic of all that a path with `*` reaches, divided one by one by those of a second path.
+fn select_value(value: &Value, selector: &str) -> Result<f64, String> {
+    let (statistic, paths) = match selector.split_once(' ') {
+        Some((word, paths)) if STATISTICS.contains(&word) => (word, paths),
+        _ => ("", selector),
+    };
+    let reach = |path: &str| -> Result<Vec<f64>, String> {
+        let Some((before, after)) = path.split_once("/*/") else { return number(pointer(value, path)?).map(|number| vec![number]) };
+        let elements = pointer(value, before)?.as_array().ok_or("not a list")?;
+        elements.iter().map(|element| number(pointer(element, &format!("/{after}"))?)).collect()
+    };
+    let values = match paths.split_once(" : ") {
+        Some((above, below)) => reach(above)?.into_iter().zip(reach(below)?).map(|(above, below)| above / below).collect(),
+        None => reach(paths)?,
+    };
+    summary(statistic, values)
+}
+
+fn number(value: &Value) -> Result<f64, String> {
+    value.as_f64().ok_or_else(|| format!("{value} is not a number"))
 }
 
 /// `/rows/tau = 1/student_mean`: keys of objects, and of arrays an index or the `name` of an element.
@@ -116,11 +140,11 @@ fn pointer<'a>(value: &'a Value, path: &str) -> Result<&'a Value, String> {
     })
 }
 
-/// `[mean |sd |min |max |median |sum |count ]COLUMN[ where COLUMN=VALUE[, COLUMN=VALUE]]`.
+/// `[STATISTIC ]COLUMN[ where COLUMN=VALUE[, COLUMN=VALUE]]`.
 fn select_column(grid: &Grid, selector: &str) -> Result<f64, String> {
     let (selected, conditions) = selector.split_once(" where ").unwrap_or((selector, ""));
     let (statistic, column) = match selected.split_once(' ') {
-        Some((word, column)) if ["mean", "sd", "min", "max", "median", "sum", "count"].contains(&word) => (word, column),
+        Some((word, column)) if STATISTICS.contains(&word) => (word, column),
         _ => ("", selected),
     };
     let position = |name: &str| grid.head.iter().position(|head| head == name).ok_or_else(|| format!("no column {name:?}"));
@@ -131,14 +155,19 @@ fn select_column(grid: &Grid, selector: &str) -> Result<f64, String> {
         conditions_at.push((position(name)?, wanted));
     }
     let rows = grid.rows.iter().filter(|row| conditions_at.iter().all(|(at, wanted)| row[*at] == *wanted));
-    let mut values = rows.map(|row| row[at].parse::<f64>().map_err(|_| format!("{:?} is not a number", row[at]))).collect::<Result<Vec<_>, _>>()?;
+    let values = rows.map(|row| row[at].parse::<f64>().map_err(|_| format!("{:?} is not a number", row[at]))).collect::<Result<Vec<_>, _>>()?;
+    summary(statistic, values)
+}
+
+/// The only value, or a statistic of all.
+fn summary(statistic: &str, mut values: Vec<f64>) -> Result<f64, String> {
     values.sort_by(f64::total_cmp);
-    let (first, last) = (*values.first().ok_or("no row")?, *values.last().ok_or("no row")?);
+    let (first, last) = (*values.first().ok_or("no value")?, *values.last().ok_or("no value")?);
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     match statistic {
         "" if values.len() == 1 => Ok(first),
-        "" => Err(format!("{} rows, expected one", values.len())),
+        "" => Err(format!("{} values, expected one", values.len())),
         "mean" => Ok(mean),
         "sd" => Ok((values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()),
         "min" => Ok(first),
@@ -164,7 +193,7 @@ fn markdown_grids(text: &str) -> Vec<Grid> {
         if !line.starts_with('|') {
             continue;
         }
-        let mut grid = Grid { head: cells(line), rows: Vec::new() };
+        let mut grid = Grid { head: headings(line), rows: Vec::new() };
         while let Some(row) = lines.next_if(|line| line.starts_with('|')) {
             if !row.trim_matches(['|', '-', ':', ' ']).is_empty() || row.contains(" - ") {
                 grid.rows.push(cells(row));
@@ -179,4 +208,14 @@ fn markdown_grids(text: &str) -> Vec<Grid> {
 pub(crate) fn cells(line: &str) -> Vec<String> {
     let inner = line.trim().strip_prefix('|').unwrap_or(line);
     inner.strip_suffix('|').unwrap_or(inner).split('|').map(|cell| cell.trim().trim_matches('*').to_owned()).collect()
+}
+
+/// The headings of a table; the second of the same name ends with " (2)".
+pub(crate) fn headings(line: &str) -> Vec<String> {
+    let mut headings: Vec<String> = Vec::new();
+    for name in cells(line) {
+        let double = headings.contains(&name);
+        headings.push(if double { format!("{name} (2)") } else { name });
+    }
+    headings
 }

@@ -102,7 +102,7 @@ impl<N: Networks> Method for Gan<N> {
     type Network = N::Discriminator;
 
     const TITLE: &'static str = N::TITLE;
-    // The last is the accuracy with the reference's average, drawn towards its start at zero (errata 19).
+    // The last is the accuracy with the reference's average, drawn towards its start at zero (erratum 19).
     const MEASURES: &'static [&'static str] = &["discriminator_loss", "generator_loss", "accuracy_reference_average"];
 
     fn settings(config: &StudentConfig) -> Value {

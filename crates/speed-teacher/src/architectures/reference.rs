@@ -22,7 +22,7 @@ const POOL: usize = 3;
 const POOL_STRIDE: usize = 2;
 /// TensorFlow's alpha is a factor of the sum over the window of nine.
 const LRN: Window = Window { radius: 4, alpha: 0.001 / 9.0 };
-/// The published code intends pixels from -0.5 to 0.5 but feeds -0.5 to 254.5 (errata 21). Its rate of 0.01 depends on
+/// The published code intends pixels from -0.5 to 0.5 but feeds -0.5 to 254.5 (erratum 21). Its rate of 0.01 depends on
 /// this mistake: with small pixels, kernels of deviation 1e-4 produce such small outputs that the learning rate of a
 /// partition has decayed before anything is learned.
 const PIXEL_DEPTH: f32 = 255.0;
