@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::OnceLock;
 
+use regex::Regex;
 use serde::Deserialize;
 
 use crate::number::Rounding;
@@ -33,6 +35,8 @@ pub(crate) struct Claim {
     pub(crate) values: Vec<String>,
     #[serde(default)]
     pub(crate) round: Rounding,
+    #[serde(skip)]
+    pub(crate) pattern: OnceLock<Regex>,
 }
 
 /// A table whose cells are those of a table in a file or in the output of a command.

@@ -72,7 +72,7 @@ fn pattern(text: &str) -> Regex {
 
 fn check_claim(page: &Page, claim: &Claim, sources: &Sources, report: &mut Report) {
     let mut found = false;
-    for captures in pattern(&claim.text).captures_iter(&page.text) {
+    for captures in claim.pattern.get_or_init(|| pattern(&claim.text)).captures_iter(&page.text) {
         found = true;
         report.explained.push(captures.get(0).expect("the match").range());
         for (place, specification) in captures.iter().skip(1).flatten().zip(&claim.values) {
@@ -117,8 +117,8 @@ fn check_table(page: &Page, table: &Table, sources: &Sources, report: &mut Repor
         .filter(|(_, name)| !table.skip.contains(name) && (table.only.is_empty() || table.only.contains(name)))
         .map(|(at, name)| (at, table.columns.get(&name).cloned().unwrap_or(name)))
         .collect();
-    let (_, heading) = columns.first().ok_or("no column to compare")?;
-    let Some(grid) = sources.grid(&table.from, heading)? else {
+    let wanted: Vec<&String> = columns.iter().map(|(_, name)| name).collect();
+    let Some(grid) = sources.grid(&table.from, &wanted)? else {
         report.explained.push(place);
         report.without_data += 1;
         return Ok(());
@@ -132,7 +132,7 @@ fn check_table(page: &Page, table: &Table, sources: &Sources, report: &mut Repor
         let edges: Vec<usize> = line.match_indices('|').map(|(edge, _)| at + edge).collect();
         report.explained.extend(edges.first().zip(edges.get(table.key)).map(|(from, to)| *from..*to));
         for (column, name) in &columns {
-            let position = grid.head.iter().position(|head| head == name).ok_or_else(|| format!("{}: no column {name:?}", table.from))?;
+            let position = grid.head.iter().position(|head| head == name).expect("a heading of the table");
             let place = edges[*column]..edges[column + 1];
             report.explained.push(place.clone());
             if !row[*column].is_empty() {

@@ -15,7 +15,7 @@ use std::env;
 use book::Book;
 use pages::Page;
 use shell::Shell;
-use sources::Sources;
+use sources::SOURCES;
 
 /// Fails with one problem a line.
 #[track_caller]
@@ -36,11 +36,11 @@ fn pages_with_claims() -> Vec<Page> {
 
 #[test]
 fn every_number_is_that_of_its_source() {
-    let (pages, book, sources) = (pages_with_claims(), Book::read(), Sources::new());
+    let (pages, book, sources) = (pages_with_claims(), Book::read(), &*SOURCES);
     let mut problems = book.problems(&pages);
     let (mut compared, mut without_data) = (0, 0);
     for page in &pages {
-        let report = check::check(page, &book, &sources);
+        let report = check::check(page, &book, sources);
         problems.extend(report.problems);
         compared += report.compared.len();
         without_data += report.without_data;
@@ -55,10 +55,10 @@ fn every_number_is_that_of_its_source() {
 /// A number of every source, of a table, of a setting, and one that nothing explains.
 #[test]
 fn a_changed_digit_is_found() {
-    let (pages, book, sources) = (pages_with_claims(), Book::read(), Sources::new());
+    let (pages, book, sources) = (pages_with_claims(), Book::read(), &*SOURCES);
     let mut unnoticed = Vec::new();
     for page in &pages {
-        let before = check::check(page, &book, &sources);
+        let before = check::check(page, &book, sources);
         let mut places = before.compared;
         places.extend(number::measurements(&page.prose()));
         places.retain(|place| !before.elsewhere.iter().any(|table| table.start <= place.start && place.end <= table.end));
@@ -67,7 +67,7 @@ fn a_changed_digit_is_found() {
             let mut changed = page.clone();
             let digit = page.text.as_bytes()[at] - b'0';
             changed.text.replace_range(at..=at, &((digit + 1) % 10).to_string());
-            let after = check::check(&changed, &book, &sources);
+            let after = check::check(&changed, &book, sources);
             if after.problems.is_empty() && before.without_data == 0 {
                 unnoticed.push(format!("{}:{}: digit {digit} at byte {at}", page.name, page.line(at)));
             }
@@ -83,12 +83,12 @@ fn last_digit(text: &str, place: std::ops::Range<usize>) -> Option<usize> {
 
 #[test]
 fn a_new_number_needs_a_source() {
-    let (pages, book, sources) = (pages_with_claims(), Book::read(), Sources::new());
+    let (pages, book, sources) = (pages_with_claims(), Book::read(), &*SOURCES);
     for added in ["\nIt takes 12.5 s.\n", "\nRight are 93 %.\n", "\n| a | b |\n|---|---|\n| c | 0.25 |\n", "\nIt fails once in 2^-40.\n"] {
         let mut page = pages.iter().find(|page| page.name == "README.md").expect("a page").clone();
-        let before = check::check(&page, &book, &sources).problems.len();
+        let before = check::check(&page, &book, sources).problems.len();
         page.text.push_str(added);
-        assert_eq!(check::check(&page, &book, &sources).problems.len(), before + 1, "{added}");
+        assert_eq!(check::check(&page, &book, sources).problems.len(), before + 1, "{added}");
     }
 }
 

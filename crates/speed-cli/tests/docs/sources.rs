@@ -1,9 +1,8 @@
 //! Values in files and in the outputs of commands.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
-use std::rc::Rc;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use regex::Regex;
 use serde_json::Value;
@@ -13,13 +12,20 @@ use crate::pages;
 use crate::shell::{Outcome, Shell};
 
 /// A source's text; none where it needs data that this machine does not have.
-type Text = Result<Option<Rc<str>>, String>;
+type Text = Result<Option<Arc<str>>, String>;
 
-/// All sources, each read or run once.
+/// All sources, each read or run once for all tests.
 pub(crate) struct Sources {
     shell: Shell,
-    texts: RefCell<HashMap<String, Text>>,
+    texts: Mutex<HashMap<String, Text>>,
+    values: Mutex<HashMap<String, Result<Option<f64>, String>>>,
 }
+
+pub(crate) static SOURCES: LazyLock<Sources> = LazyLock::new(|| Sources {
+    shell: Shell::new(),
+    texts: Mutex::default(),
+    values: Mutex::default(),
+});
 
 /// A table: headings, and rows of cells.
 pub(crate) struct Grid {
@@ -28,12 +34,10 @@ pub(crate) struct Grid {
 }
 
 impl Sources {
-    pub(crate) fn new() -> Self {
-        Self { shell: Shell::new(), texts: RefCell::default() }
-    }
-
     fn text(&self, source: &str) -> Text {
-        if let Some(text) = self.texts.borrow().get(source) {
+        // Held while a command runs: none runs twice.
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = texts.get(source) {
             return text.clone();
         }
         let text = match source.strip_prefix("$ ") {
@@ -46,12 +50,22 @@ impl Sources {
                 .map(|text| Some(text.into()))
                 .map_err(|error| format!("{source}: {error}")),
         };
-        self.texts.borrow_mut().insert(source.to_owned(), text.clone());
+        texts.insert(source.to_owned(), text.clone());
         text
     }
 
     /// The value of `SOURCE # SELECTOR`, or of `# SELECTOR` in the source `from`.
     pub(crate) fn value(&self, specification: &str, from: &str) -> Result<Option<f64>, String> {
+        let key = format!("{from}\n{specification}");
+        if let Some(value) = self.values.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return value.clone();
+        }
+        let value = self.look_up(specification, from);
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).insert(key, value.clone());
+        value
+    }
+
+    fn look_up(&self, specification: &str, from: &str) -> Result<Option<f64>, String> {
         let arithmetic = Regex::new(r"^(.*\S) ([*/]) (\d+(?:\.\d+)?)$").expect("a pattern");
         let (specification, factor) = match arithmetic.captures(specification) {
             Some(parts) => {
@@ -69,12 +83,12 @@ impl Sources {
         Ok(Some(value * factor))
     }
 
-    /// The first table of a source with this heading.
-    pub(crate) fn grid(&self, source: &str, heading: &str) -> Result<Option<Grid>, String> {
+    /// The first table of a source with these headings.
+    pub(crate) fn grid(&self, source: &str, headings: &[&String]) -> Result<Option<Grid>, String> {
         let Some(text) = self.text(source)? else { return Ok(None) };
         let grids = if is_csv(source) { vec![csv_grid(&text)?] } else { markdown_grids(&text) };
-        let found = grids.into_iter().find(|grid| grid.head.iter().any(|head| head == heading));
-        found.map(Some).ok_or_else(|| format!("{source}: no table with the column {heading:?}"))
+        let found = grids.into_iter().find(|grid| headings.iter().all(|heading| grid.head.contains(heading)));
+        found.map(Some).ok_or_else(|| format!("{source}: no table with the columns {headings:?}"))
     }
 }
 
@@ -83,11 +97,11 @@ fn is_csv(source: &str) -> bool {
 }
 
 fn select(source: &str, text: &str, selector: &str) -> Result<f64, String> {
-    if let Some(pattern) = selector.strip_prefix('~') {
+    if let Some((statistic, pattern)) = selector.split_once('~') {
         let pattern = Regex::new(&pattern.replace("{}", &format!("({NUMBER})"))).map_err(|error| error.to_string())?;
-        let found = pattern.captures(text).ok_or("the pattern is not there")?;
-        let printed = Printed::read(found.get(1).ok_or("the pattern has no {}")?.as_str());
-        return printed.map(|printed| printed.value).ok_or_else(|| "not a number".to_owned());
+        let read = |found: regex::Captures| Printed::read(found.get(1)?.as_str()).map(|printed| printed.value);
+        let values = pattern.captures_iter(text).map(|found| read(found).ok_or("the pattern has no {}"));
+        return summary(statistic.trim(), values.collect::<Result<_, _>>()?);
     }
     if is_csv(source) {
         return select_column(&csv_grid(text)?, selector);
@@ -140,7 +154,7 @@ fn pointer<'a>(value: &'a Value, path: &str) -> Result<&'a Value, String> {
     })
 }
 
-/// `[STATISTIC ]COLUMN[ where COLUMN=VALUE[, COLUMN=VALUE]]`.
+/// `[STATISTIC ]COLUMN[ where COLUMN=VALUE[ and COLUMN=VALUE]]`.
 fn select_column(grid: &Grid, selector: &str) -> Result<f64, String> {
     let (selected, conditions) = selector.split_once(" where ").unwrap_or((selector, ""));
     let (statistic, column) = match selected.split_once(' ') {
@@ -150,7 +164,7 @@ fn select_column(grid: &Grid, selector: &str) -> Result<f64, String> {
     let position = |name: &str| grid.head.iter().position(|head| head == name).ok_or_else(|| format!("no column {name:?}"));
     let at = position(column)?;
     let mut conditions_at = Vec::new();
-    for condition in conditions.split(", ").filter(|condition| !condition.is_empty()) {
+    for condition in conditions.split(" and ").filter(|condition| !condition.is_empty()) {
         let (name, wanted) = condition.split_once('=').ok_or("expected COLUMN=VALUE")?;
         conditions_at.push((position(name)?, wanted));
     }
