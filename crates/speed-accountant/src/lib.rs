@@ -104,3 +104,8 @@ pub use privacy_filter::{Budget, PrivacyFilter, QueryBatch};
 pub use release::{Release, ReleaseOptions};
 pub use rounding::round_up;
 pub use spent::{CompositionRule, Samplers, Spent};
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

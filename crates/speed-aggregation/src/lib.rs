@@ -116,3 +116,8 @@ pub use teacher::{Teacher, TeacherError};
 pub use threads::ThreadsError;
 pub use values::teacher_values;
 pub use votes::{NoisyVotes, VotesError};
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

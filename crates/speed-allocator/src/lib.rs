@@ -44,3 +44,8 @@ mod tests {
         assert_eq!(delay(), MILLISECONDS);
     }
 }
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -62,3 +62,8 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
 fn asks_for_json(arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     arguments.take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

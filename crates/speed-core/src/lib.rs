@@ -44,3 +44,8 @@ pub use printable::{moves_the_cursor, printable, printable_path};
 pub use randomness::{EntropyError, Randomness, RandomnessKind, derive_key};
 pub use shape::{ShapeError, VoteShape};
 pub use votes::Votes;
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -54,3 +54,8 @@ pub use files::{Facts, load, load_svhn_like};
 pub use places::locate;
 pub use shape::ImageShape;
 pub use split::Split;
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

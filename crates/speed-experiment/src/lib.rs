@@ -47,3 +47,8 @@ pub use store::{
 };
 pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep, run_sweep_until, sweep_id};
 pub use table::Table;
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

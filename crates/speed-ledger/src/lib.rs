@@ -38,3 +38,8 @@ pub use error::{Damage, LedgerError, Refusal};
 pub use ledger::{Ledger, would_allow};
 pub use room::{Fit, Room};
 pub use statement::{Statement, TornLine};
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -64,3 +64,8 @@ pub use share::NoiseShare;
 pub use skellam::Skellam;
 pub use skellam_share::SkellamShare;
 pub use tail::{skellam_support_bound, sum_support_bound, sum_tail};
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

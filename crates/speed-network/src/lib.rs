@@ -27,3 +27,8 @@ pub use error::{Fault, NetworkError};
 pub use limits::Limits;
 pub use pace::Pace;
 pub use serve::{ServeOptions, ServeProgress, ServeReport, serve};
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

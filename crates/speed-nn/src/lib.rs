@@ -83,3 +83,8 @@ pub mod threads;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tile_conv;
 mod winograd;
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

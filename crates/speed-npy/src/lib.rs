@@ -301,3 +301,8 @@ mod tests {
         assert!(refused(&file(350_000, 2)).contains("at most 10000 bytes, found 1050"));
     }
 }
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

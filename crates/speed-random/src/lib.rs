@@ -87,3 +87,8 @@ mod tests {
         );
     }
 }
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

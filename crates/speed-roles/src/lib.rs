@@ -17,10 +17,9 @@
 //! Without the feature `student` the type of a secret key does not exist in this crate or in `speed-aggregation`: a
 //! teacher or a server that is built so cannot name it.
 //!
-//! ```compile_fail,E0433
-//! // Nothing in these modules can reach a secret key.
-//! let key = speed_roles::server::SecretKey::from_bytes(&[]);
-//! ```
+//! The same line compiles with the feature and does not compile without it:
+#![cfg_attr(feature = "student", doc = "```\nuse speed_aggregation::SecretKey;\n```")]
+#![cfg_attr(not(feature = "student"), doc = "```compile_fail,E0432\nuse speed_aggregation::SecretKey;\n```")]
 
 mod charge;
 mod checks;
@@ -57,3 +56,8 @@ pub use registry::{RoundRegistry, default_registry};
 pub use roster::{Party, Role, Roster, RosterError};
 pub use round_file::RoundFile;
 pub use terms::{Terms, TermsError};
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

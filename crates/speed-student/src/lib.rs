@@ -33,3 +33,8 @@ pub use metrics::EpochMetrics;
 pub use samples::{Grid, Samples};
 pub use speed_training::{Classifier, InvalidField, RegistrationError};
 pub use training::{EpochReport, Student, StudentOutcome};
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

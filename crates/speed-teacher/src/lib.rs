@@ -22,3 +22,8 @@ pub use error::TeacherError;
 pub use speed_training::{Classifier, InvalidField, RegistrationError};
 pub use teacher::Teacher;
 pub use train::{TeacherMetrics, TrainedTeacher, train_teacher};
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

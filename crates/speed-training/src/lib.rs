@@ -15,3 +15,8 @@ pub use cycle::Cycle;
 pub use invalid_field::InvalidField;
 pub use pixels::Pixels;
 pub use registry::{Named, RegistrationError, Registry};
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -55,3 +55,8 @@ pub use key::{PeerKey, peer_key};
 pub use limits::{ConnectionLimits, Counters};
 pub use listener::serve;
 pub use tls::{TlsError, client_config, server_config};
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
