@@ -12,7 +12,8 @@ use crate::range::VoteRange;
 fn table(page: &str, head: &str) -> Vec<Vec<String>> {
     let start = page.find(head).unwrap_or_else(|| panic!("no table {head:?}"));
     let lines = page[start..].lines().take_while(|line| line.starts_with('|'));
-    let rows = lines.skip(2).map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().replace("**", "")).collect());
+    let rows =
+        lines.skip(2).map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().replace("**", "")).collect());
     rows.collect()
 }
 
@@ -40,12 +41,17 @@ fn the_documented_bounds_hold() {
     // A crate from a registry comes without the repository's documents.
     let Ok(page) = std::fs::read_to_string(path) else { return };
     let [narrow, wide] = Parameters::ALL;
-    let rounds = [(narrow, 10, VoteRange::new(250, 513)), (wide, 10, VoteRange::new(5000, 500)), (narrow, 100, VoteRange::new(2544, 0))];
+    let rounds = [
+        (narrow, 10, VoteRange::new(250, 513)),
+        (wide, 10, VoteRange::new(5000, 500)),
+        (narrow, 100, VoteRange::new(2544, 0)),
+    ];
 
     let deviations = table(&page, "| | `TOURNAMENT_128` | `WIDE_128` |\n|---|---|---|\n| modulus switch");
     for (column, (p, outcomes, range)) in rounds[..2].iter().enumerate() {
         let values = with(p, *outcomes, *range, deviations_of);
-        let last = with(p, 128, *range, |model| model.match_input(model.layout.scales().next().expect("a scale"), 6).sqrt());
+        let last =
+            with(p, 128, *range, |model| model.match_input(model.layout.scales().next().expect("a scale"), 6).sqrt());
         let cells = deviations.iter().flat_map(|row| row[column + 1].split(' ').map(|cell| (&row[0], cell)));
         let mut values = values.into_iter();
         for (name, cell) in cells {
@@ -64,7 +70,10 @@ fn the_documented_bounds_hold() {
         assert!(rows[0][0].starts_with(&title), "{} is not {title}", rows[0][0]);
         for (row, circuit) in rows.iter().zip([ExactCircuit::Tournament, ExactCircuit::AllPairs]) {
             let guarantee = with(p, *outcomes, *range, |model| model.guarantee(circuit));
-            assert!(guarantee.query_log2 < -128.0 && guarantee.query_log2 >= guarantee.comparison_log2, "{guarantee:?}");
+            assert!(
+                guarantee.query_log2 < -128.0 && guarantee.query_log2 >= guarantee.comparison_log2,
+                "{guarantee:?}"
+            );
             holds(&title, &row[2], guarantee.comparison_log2);
             holds(&title, &row[3], guarantee.read_out_log2);
             holds(&title, &row[4], guarantee.query_log2);
@@ -74,10 +83,14 @@ fn the_documented_bounds_hold() {
     let distances = table(&page, "| stage | error, standard deviation |");
     let (narrow, wide) = (rounds[0], rounds[1]);
     let stages = with(&narrow.0, narrow.1, narrow.2, |model| {
-        let deviations = [model.winner(ExactCircuit::Tournament), model.bootstrap(model.p.select), model.bootstrap(model.p.select)];
-        let lengths = [model.p.read_out_flooding_log, model.p.read_out_flooding_log, model.p.flooding_log].map(|log| f64::from(log + 1));
+        let deviations =
+            [model.winner(ExactCircuit::Tournament), model.bootstrap(model.p.select), model.bootstrap(model.p.select)];
+        let lengths = [model.p.read_out_flooding_log, model.p.read_out_flooding_log, model.p.flooding_log]
+            .map(|log| f64::from(log + 1));
         let logs = deviations.map(|variance| variance.sqrt().log2());
-        [0, 1, 2].map(|stage| [logs[stage], lengths[stage], logs[stage] - lengths[stage] + (2.0 / std::f64::consts::PI.sqrt()).log2()])
+        [0, 1, 2].map(|stage| {
+            [logs[stage], lengths[stage], logs[stage] - lengths[stage] + (2.0 / std::f64::consts::PI.sqrt()).log2()]
+        })
     });
     for (row, values) in distances.iter().zip(stages) {
         row[1..].iter().zip(values).for_each(|(cell, value)| holds(&row[0], cell, value));

@@ -141,7 +141,9 @@ impl Book {
             }
         }
         let reasons = self.given.iter().map(|given| &given.why).chain(self.command.iter().map(|command| &command.why));
-        problems.extend(reasons.filter(|why| why.trim().is_empty()).map(|_| "docs/numbers: an entry without `why`".to_owned()));
+        problems.extend(
+            reasons.filter(|why| why.trim().is_empty()).map(|_| "docs/numbers: an entry without `why`".to_owned()),
+        );
         problems
     }
 }

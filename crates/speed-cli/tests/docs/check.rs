@@ -46,7 +46,13 @@ pub(crate) fn check(page: &Page, book: &Book, sources: &Sources) -> Report {
 
 /// Numbers that no claim and no table explains are those that the book gives, each as often.
 fn check_rest(page: &Page, book: &Book, report: &mut Report) {
-    let mut given: Vec<&str> = book.given.iter().filter(|given| given.page == page.name).flat_map(|given| &given.numbers).map(String::as_str).collect();
+    let mut given: Vec<&str> = book
+        .given
+        .iter()
+        .filter(|given| given.page == page.name)
+        .flat_map(|given| &given.numbers)
+        .map(String::as_str)
+        .collect();
     let covers = |range: &Range<usize>, number: &Range<usize>| range.start <= number.start && number.end <= range.end;
     for number in measurements(&page.prose()) {
         if report.explained.iter().chain(&report.elsewhere).any(|range| covers(range, &number)) {
@@ -58,7 +64,11 @@ fn check_rest(page: &Page, book: &Book, report: &mut Report) {
             None => report.problems.push(format!("{}:{line}: {text} has no source in docs/numbers", page.name)),
         }
     }
-    report.problems.extend(given.iter().map(|text| format!("{} has no number {text} beside its claims any more (docs/numbers)", page.name)));
+    report.problems.extend(
+        given
+            .iter()
+            .map(|text| format!("{} has no number {text} beside its claims any more (docs/numbers)", page.name)),
+    );
 }
 
 /// The passage as a pattern: any white space between words, `{}` for a number.
@@ -127,7 +137,8 @@ fn check_table(page: &Page, table: &Table, sources: &Sources, report: &mut Repor
         let row = cells(line);
         let key = row.iter().take(table.key).cloned().collect::<Vec<_>>().join(" | ");
         let key = table.rows.get(&key).cloned().unwrap_or(key);
-        let there = grid.rows.iter().find(|row| row.iter().take(table.key).cloned().collect::<Vec<_>>().join(" | ") == key);
+        let there =
+            grid.rows.iter().find(|row| row.iter().take(table.key).cloned().collect::<Vec<_>>().join(" | ") == key);
         let there = there.ok_or_else(|| format!("{} has no row {key:?}", table.from))?;
         let edges: Vec<usize> = line.match_indices('|').map(|(edge, _)| at + edge).collect();
         report.explained.extend(edges.first().zip(edges.get(table.key)).map(|(from, to)| *from..*to));
@@ -136,7 +147,8 @@ fn check_table(page: &Page, table: &Table, sources: &Sources, report: &mut Repor
             let place = edges[*column]..edges[column + 1];
             report.explained.push(place.clone());
             if !row[*column].is_empty() {
-                same_cell(&row[*column], &there[position]).map_err(|problem| format!("row {key:?}, column {name:?}: {problem}"))?;
+                same_cell(&row[*column], &there[position])
+                    .map_err(|problem| format!("row {key:?}, column {name:?}: {problem}"))?;
                 report.compared.push(place);
             }
         }
@@ -147,7 +159,8 @@ fn check_table(page: &Page, table: &Table, sources: &Sources, report: &mut Repor
 /// Whether the numbers of a cell are the first ones of another, rounded as they are printed here.
 fn same_cell(here: &str, there: &str) -> Result<(), String> {
     let (ours, theirs) = (numbers(here), numbers(there));
-    let agree = ours.len() <= theirs.len() && ours.iter().zip(&theirs).all(|(ours, theirs)| ours.agrees(theirs.value, Rounding::Nearest));
+    let agree = ours.len() <= theirs.len()
+        && ours.iter().zip(&theirs).all(|(ours, theirs)| ours.agrees(theirs.value, Rounding::Nearest));
     let both = ours.is_empty() == theirs.is_empty();
     if agree && both { Ok(()) } else { Err(format!("{here:?} here, {there:?} in its source")) }
 }

@@ -47,6 +47,43 @@ pub(crate) fn check(page: &Page, book: &Book, shell: &Shell) -> (Vec<String>, Ve
     (problems, without)
 }
 
+/// Options in code that `--help` of their command does not have. Commands in other blocks than `console` belong to several parties and machines,
+/// so their options are checked in place of a run.
+pub(crate) fn unknown_options(page: &Page, shell: &Shell) -> Vec<String> {
+    let command = Regex::new(r"(?:^|[ /])speed((?: [a-z]+)+)").expect("a pattern");
+    let option = Regex::new(r"(?:^| )(--[a-z][a-z-]*)").expect("a pattern");
+    let mut problems = Vec::new();
+    let mut words: Vec<String> = Vec::new();
+    for (line, text) in page.code() {
+        let text = text.split(" # ").next().unwrap_or_default();
+        let start = command.captures(text);
+        if let Some(found) = &start {
+            words = found[1].split_whitespace().map(str::to_owned).collect();
+        } else if !text.trim_start().starts_with('-') {
+            words.clear();
+        }
+        let from = start.map_or(0, |found| found.get(0).expect("the command").end());
+        for found in option.captures_iter(&text[from..]).filter(|_| !words.is_empty()) {
+            let known = Regex::new(&format!("{}(?:[^a-z-]|$)", &found[1])).expect("a name");
+            if !known.is_match(&help(&words, shell)) {
+                problems.push(format!("{}:{line}: `speed {}` has no option {}", page.name, words.join(" "), &found[1]));
+            }
+        }
+    }
+    problems
+}
+
+/// The help of the longest command that these words begin with.
+fn help(words: &[String], shell: &Shell) -> String {
+    let lengths = (1..=words.len().min(2)).rev();
+    let texts = lengths.map(|length| shell.run(&format!("speed {} --help", words[..length].join(" "))));
+    let printed = texts.into_iter().find_map(|outcome| match outcome {
+        Outcome::Printed(text) => Some(text),
+        _ => None,
+    });
+    printed.unwrap_or_default()
+}
+
 fn matches(file: &str, needed: &str) -> bool {
     match needed.split_once('*') {
         Some((start, end)) => file.starts_with(start) && file.ends_with(end),
@@ -57,7 +94,10 @@ fn matches(file: &str, needed: &str) -> bool {
 /// `speed run` is tried with `--dry-run`, other commands of `speed` as they are; of a build or a script the files must exist.
 fn trial(shown: &str) -> Trial {
     let environment = Regex::new(r"^(?:[A-Z_]+=\S+ )+").expect("a pattern");
-    let command = environment.replace(shown, "").replace("target/release/speed", "speed").replace("cargo run --release -- ", "speed ");
+    let command = environment
+        .replace(shown, "")
+        .replace("target/release/speed", "speed")
+        .replace("cargo run --release -- ", "speed ");
     let words: Vec<&str> = command.split_whitespace().collect();
     let after = |option: &str| words.iter().position(|word| *word == option).and_then(|at| words.get(at + 1));
     match words.as_slice() {
@@ -69,7 +109,9 @@ fn trial(shown: &str) -> Trial {
             Trial::Files(vec![example.unwrap_or(format!("crates/{package}/Cargo.toml"))])
         }
         ["bash", script, ..] | ["python", script, ..] => Trial::Files(vec![(*script).to_owned()]),
-        [script, ..] if script.starts_with("scripts/") || script.starts_with(".ci/") => Trial::Files(vec![(*script).to_owned()]),
+        [script, ..] if script.starts_with("scripts/") || script.starts_with(".ci/") => {
+            Trial::Files(vec![(*script).to_owned()])
+        }
         _ => Trial::Unknown,
     }
 }

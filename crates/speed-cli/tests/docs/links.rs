@@ -23,11 +23,14 @@ pub(crate) fn broken(page: &Page, pages: &[Page], files: &[String]) -> Vec<Strin
             Some(path) if !exists(&path, files) => Some(format!("{path} does not exist")),
             Some(path) => {
                 let other = pages.iter().find(|other| other.name == path);
-                let missing = !anchor.is_empty() && other.is_some_and(|other| !anchors(&other.text).iter().any(|name| name == anchor));
+                let missing = !anchor.is_empty()
+                    && other.is_some_and(|other| !anchors(&other.text).iter().any(|name| name == anchor));
                 missing.then(|| format!("{path} has no heading #{anchor}"))
             }
         };
-        problems.extend(problem.map(|problem| format!("{}:{}: link {}: {problem}", page.name, page.line(target.start()), target.as_str())));
+        problems.extend(problem.map(|problem| {
+            format!("{}:{}: link {}: {problem}", page.name, page.line(target.start()), target.as_str())
+        }));
     }
     problems
 }
@@ -40,8 +43,11 @@ pub(crate) fn missing_paths(page: &Page, files: &[String]) -> Vec<String> {
     let mut problems = Vec::new();
     for captures in span.captures_iter(&page.text) {
         let name = captures.get(1).expect("a name");
-        let is_rooted = rooted.iter().any(|folder| name.as_str().starts_with(folder)) && !name.as_str().contains([' ', '*', '<']);
-        if !is_rooted && !(path.is_match(name.as_str()) && (name.as_str().ends_with(".rs") || page.name == "ARCHITECTURE.md")) {
+        let is_rooted =
+            rooted.iter().any(|folder| name.as_str().starts_with(folder)) && !name.as_str().contains([' ', '*', '<']);
+        if !is_rooted
+            && !(path.is_match(name.as_str()) && (name.as_str().ends_with(".rs") || page.name == "ARCHITECTURE.md"))
+        {
             continue;
         }
         for wanted in alternatives(name.as_str()) {
@@ -51,7 +57,8 @@ pub(crate) fn missing_paths(page: &Page, files: &[String]) -> Vec<String> {
                 file.contains(&format!("/{wanted}/"))
             });
             // Folders that a run makes.
-            let of_a_run = ["shards", "slurm", "tables", "stages", "results"].contains(&wanted.split('/').next().unwrap_or_default());
+            let of_a_run = ["shards", "slurm", "tables", "stages", "results"]
+                .contains(&wanted.split('/').next().unwrap_or_default());
             if !found && (is_rooted || !of_a_run) {
                 problems.push(format!("{}:{}: {wanted} does not exist", page.name, page.line(name.start())));
             }
@@ -114,8 +121,12 @@ fn anchors(text: &str) -> Vec<String> {
         if inside || heading.len() == line.len() || !heading.starts_with(' ') {
             continue;
         }
-        let kept = heading.trim().chars().filter(|character| character.is_alphanumeric() || matches!(character, ' ' | '-' | '_'));
-        let anchor: String = kept.flat_map(char::to_lowercase).map(|character| if character == ' ' { '-' } else { character }).collect();
+        let kept = heading
+            .trim()
+            .chars()
+            .filter(|character| character.is_alphanumeric() || matches!(character, ' ' | '-' | '_'));
+        let anchor: String =
+            kept.flat_map(char::to_lowercase).map(|character| if character == ' ' { '-' } else { character }).collect();
         let count = seen.entry(anchor.clone()).and_modify(|count| *count += 1).or_insert(0);
         anchors.push(if *count == 0 { anchor } else { format!("{anchor}-{count}") });
     }

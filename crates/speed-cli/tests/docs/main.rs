@@ -61,7 +61,8 @@ fn a_changed_digit_is_found() {
         let before = check::check(page, &book, sources);
         let mut places = before.compared;
         places.extend(number::measurements(&page.prose()));
-        places.retain(|place| !before.elsewhere.iter().any(|table| table.start <= place.start && place.end <= table.end));
+        places
+            .retain(|place| !before.elsewhere.iter().any(|table| table.start <= place.start && place.end <= table.end));
         let places: BTreeSet<usize> = places.into_iter().filter_map(|place| last_digit(&page.text, place)).collect();
         for at in places {
             let mut changed = page.clone();
@@ -84,7 +85,12 @@ fn last_digit(text: &str, place: std::ops::Range<usize>) -> Option<usize> {
 #[test]
 fn a_new_number_needs_a_source() {
     let (pages, book, sources) = (pages_with_claims(), Book::read(), &*SOURCES);
-    for added in ["\nIt takes 12.5 s.\n", "\nRight are 93 %.\n", "\n| a | b |\n|---|---|\n| c | 0.25 |\n", "\nIt fails once in 2^-40.\n"] {
+    for added in [
+        "\nIt takes 12.5 s.\n",
+        "\nRight are 93 %.\n",
+        "\n| a | b |\n|---|---|\n| c | 0.25 |\n",
+        "\nIt fails once in 2^-40.\n",
+    ] {
         let mut page = pages.iter().find(|page| page.name == "README.md").expect("a page").clone();
         let before = check::check(&page, &book, sources).problems.len();
         page.text.push_str(added);
@@ -109,9 +115,24 @@ fn every_command_runs_as_it_is_shown() {
 }
 
 #[test]
+fn every_option_exists() {
+    let shell = Shell::new();
+    none(&pages_with_claims().iter().flat_map(|page| commands::unknown_options(page, &shell)).collect::<Vec<_>>());
+    let text = "    teacher   speed teacher keygen --nam X\n                --out FILE --nosuch\n".to_owned();
+    let problems = commands::unknown_options(&Page { name: "page.md".to_owned(), text }, &shell);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+}
+
+#[test]
 fn a_command_that_does_not_run_is_found() {
     let (book, shell) = (Book::read(), Shell::new());
-    for command in ["speed account --gama 1", "speed run configs/nosuch.toml", "cargo run -p speed-data --example nosuch", "scripts/nosuch", "make"] {
+    for command in [
+        "speed account --gama 1",
+        "speed run configs/nosuch.toml",
+        "cargo run -p speed-data --example nosuch",
+        "scripts/nosuch",
+        "make",
+    ] {
         let page = Page { name: "page.md".to_owned(), text: format!("```console\n$ {command}\n```\n") };
         assert_eq!(commands::check(&page, &book, &shell).0.len(), 1, "{command}");
     }
@@ -133,7 +154,13 @@ fn every_link_and_path_exists() {
 #[test]
 fn a_broken_link_or_path_is_found() {
     let (pages, files) = (pages::pages(), pages::files());
-    for text in ["[a](nosuch.md)", "[a](../README.md#nosuch)", "[a](../../outside.md)", "`crates/speed-cli/src/nosuch/`", "`speed-nn/src/{lib,nosuch}.rs`"] {
+    for text in [
+        "[a](nosuch.md)",
+        "[a](../README.md#nosuch)",
+        "[a](../../outside.md)",
+        "`crates/speed-cli/src/nosuch/`",
+        "`speed-nn/src/{lib,nosuch}.rs`",
+    ] {
         let page = Page { name: "docs/page.md".to_owned(), text: text.to_owned() };
         let found = links::broken(&page, &pages, &files).len() + links::missing_paths(&page, &files).len();
         assert_eq!(found, 1, "{text}");

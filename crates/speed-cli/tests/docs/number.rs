@@ -92,7 +92,8 @@ pub(crate) fn measurements(prose: &str) -> Vec<Range<usize>> {
         let number = captures.name("power").or(captures.name("plain")).or(captures.name("count")).expect("one of them");
         let (before, after) = (&prose[..number.start()], &prose[number.end()..]);
         let hyphenated = before.strip_suffix('-').is_some_and(|word| word.ends_with(char::is_alphanumeric));
-        let part_of_a_word = hyphenated || before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '^' | '/'));
+        let part_of_a_word =
+            hyphenated || before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '^' | '/'));
         let version = after.starts_with('.') && after[1..].starts_with(|c: char| c.is_ascii_digit());
         let start = before.char_indices().rev().nth(24).map_or(0, |(at, _)| at);
         let words = before[start..].split_whitespace().collect::<Vec<_>>().join(" ");

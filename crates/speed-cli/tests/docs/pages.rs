@@ -83,10 +83,26 @@ impl Page {
                     let comment = if kind == "```console" { comment_start(line) } else { None };
                     blank(&mut bytes, range.start..comment.map_or(range.end, |at| range.start + at));
                 }
-                None => spans(line).into_iter().for_each(|span| blank(&mut bytes, range.start + span.start..range.start + span.end)),
+                None => spans(line)
+                    .into_iter()
+                    .for_each(|span| blank(&mut bytes, range.start + span.start..range.start + span.end)),
             }
         }
         String::from_utf8(bytes).expect("blanked by characters")
+    }
+
+    /// The lines of its code blocks, indented or fenced, with their numbers.
+    pub(crate) fn code(&self) -> Vec<(usize, &str)> {
+        let mut inside = false;
+        let mut lines = Vec::new();
+        for (number, line) in self.text.lines().enumerate() {
+            let fence = line.trim_start().starts_with("```");
+            inside ^= fence;
+            if !fence && (inside || line.starts_with("    ")) {
+                lines.push((number + 1, line));
+            }
+        }
+        lines
     }
 
     /// The commands of its `console` blocks as they are shown, without comments, continued lines joined.

@@ -62,7 +62,8 @@ impl Shell {
             Outcome::Printed(String::from_utf8_lossy(&output.stdout).into_owned())
         } else {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            let hint = if said.contains("command not found") { " (scripts/check-docs builds the examples first)" } else { "" };
+            let hint =
+                if said.contains("command not found") { " (scripts/check-docs builds the examples first)" } else { "" };
             Outcome::Failed(format!("`{command}` ended with {}: {said}{hint}", output.status))
         }
     }

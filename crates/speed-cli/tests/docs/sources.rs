@@ -21,11 +21,8 @@ pub(crate) struct Sources {
     values: Mutex<HashMap<String, Result<Option<f64>, String>>>,
 }
 
-pub(crate) static SOURCES: LazyLock<Sources> = LazyLock::new(|| Sources {
-    shell: Shell::new(),
-    texts: Mutex::default(),
-    values: Mutex::default(),
-});
+pub(crate) static SOURCES: LazyLock<Sources> =
+    LazyLock::new(|| Sources { shell: Shell::new(), texts: Mutex::default(), values: Mutex::default() });
 
 /// A table: headings, and rows of cells.
 pub(crate) struct Grid {
@@ -76,7 +73,9 @@ impl Sources {
         };
         let (source, selector) = match specification.strip_prefix("# ") {
             Some(selector) => (from, selector),
-            None => specification.split_once(" # ").ok_or_else(|| format!("{specification:?}: expected SOURCE # SELECTOR"))?,
+            None => specification
+                .split_once(" # ")
+                .ok_or_else(|| format!("{specification:?}: expected SOURCE # SELECTOR"))?,
         };
         let Some(text) = self.text(source)? else { return Ok(None) };
         let value = select(source, &text, selector).map_err(|problem| format!("{source} # {selector}: {problem}"))?;
@@ -123,12 +122,16 @@ fn select_value(value: &Value, selector: &str) -> Result<f64, String> {
         _ => ("", selector),
     };
     let reach = |path: &str| -> Result<Vec<f64>, String> {
-        let Some((before, after)) = path.split_once("/*/") else { return number(pointer(value, path)?).map(|number| vec![number]) };
+        let Some((before, after)) = path.split_once("/*/") else {
+            return number(pointer(value, path)?).map(|number| vec![number]);
+        };
         let elements = pointer(value, before)?.as_array().ok_or("not a list")?;
         elements.iter().map(|element| number(pointer(element, &format!("/{after}"))?)).collect()
     };
     let values = match paths.split_once(" : ") {
-        Some((above, below)) => reach(above)?.into_iter().zip(reach(below)?).map(|(above, below)| above / below).collect(),
+        Some((above, below)) => {
+            reach(above)?.into_iter().zip(reach(below)?).map(|(above, below)| above / below).collect()
+        }
         None => reach(paths)?,
     };
     summary(statistic, values)
@@ -161,7 +164,8 @@ fn select_column(grid: &Grid, selector: &str) -> Result<f64, String> {
         Some((word, column)) if STATISTICS.contains(&word) => (word, column),
         _ => ("", selected),
     };
-    let position = |name: &str| grid.head.iter().position(|head| head == name).ok_or_else(|| format!("no column {name:?}"));
+    let position =
+        |name: &str| grid.head.iter().position(|head| head == name).ok_or_else(|| format!("no column {name:?}"));
     let at = position(column)?;
     let mut conditions_at = Vec::new();
     for condition in conditions.split(" and ").filter(|condition| !condition.is_empty()) {
@@ -169,7 +173,9 @@ fn select_column(grid: &Grid, selector: &str) -> Result<f64, String> {
         conditions_at.push((position(name)?, wanted));
     }
     let rows = grid.rows.iter().filter(|row| conditions_at.iter().all(|(at, wanted)| row[*at] == *wanted));
-    let values = rows.map(|row| row[at].parse::<f64>().map_err(|_| format!("{:?} is not a number", row[at]))).collect::<Result<Vec<_>, _>>()?;
+    let values = rows
+        .map(|row| row[at].parse::<f64>().map_err(|_| format!("{:?} is not a number", row[at])))
+        .collect::<Result<Vec<_>, _>>()?;
     summary(statistic, values)
 }
 
