@@ -1,5 +1,7 @@
 //! The documents against the program: numbers, commands, links and paths. `docs/numbers/README.md` says how to write an entry.
 
+#![expect(clippy::print_stderr, reason = "a test says what it skipped and how much it compared")]
+
 mod book;
 mod check;
 mod commands;
@@ -102,7 +104,7 @@ fn a_new_number_needs_a_source() {
 fn every_command_runs_as_it_is_shown() {
     let book = Book::read();
     let (mut problems, mut without) = (Vec::new(), Vec::new());
-    for page in pages::pages() {
+    for page in pages::pages().into_iter().filter(|page| !page.commands().is_empty()) {
         let shell = Shell::new();
         let (of_page, missing) = commands::check(&page, &book, &shell);
         problems.extend(of_page);

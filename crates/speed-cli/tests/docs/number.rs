@@ -43,10 +43,10 @@ impl Printed {
         let slack = 1e-9 * (1.0 + value.abs());
         let over = self.value - value;
         match rounding {
-            // A value in the middle is printed with the lower digit, so that only one digit agrees.
+            // A value in the middle is printed with the upper digit, so that only one digit agrees.
             Rounding::Nearest => {
                 let slack = slack.min(0.01 * self.unit);
-                over >= -0.5 * self.unit - slack && over < 0.5 * self.unit - slack
+                over > -0.5 * self.unit + slack && over <= 0.5 * self.unit + slack
             }
             Rounding::Up => over >= -slack && over < self.unit,
         }
