@@ -17,18 +17,14 @@ fn table(page: &str, head: &str) -> Vec<Vec<String>> {
     rows.collect()
 }
 
-/// Whether a cell prints this value, or its power of two; failure bounds are rounded up.
-fn prints(cell: &str, value: f64, up: bool) -> bool {
+/// Fails unless a cell prints this value, or two to the power of it, to its last digit.
+#[track_caller]
+fn holds(what: &str, cell: &str, value: f64) {
     let digits = cell.strip_prefix("2^").unwrap_or(cell);
     let decimals = digits.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     let unit = 10_f64.powi(-i32::try_from(decimals).expect("few digits"));
     let over = digits.parse::<f64>().expect("a number") - value;
-    if up { (0.0..unit).contains(&over) || over.abs() <= unit / 2.0 } else { over.abs() <= unit / 2.0 }
-}
-
-#[track_caller]
-fn holds(what: &str, cell: &str, value: f64) {
-    assert!(prints(cell, value, false), "docs/homomorphic-argmax.md, {what}: {cell}, computed {value}");
+    assert!(over.abs() <= 0.501 * unit, "docs/homomorphic-argmax.md, {what}: {cell}, computed {value}");
 }
 
 fn with<T>(p: &Parameters, outcomes: usize, range: VoteRange, f: impl Fn(&CiphertextNoise<'_>) -> T) -> T {
