@@ -9,6 +9,7 @@ mod error;
 mod field;
 
 pub(crate) use bytes::{Decode, Encode, FixedLength, Reader, Writer, encode_in_order};
+pub use envelope::file_kind;
 pub(crate) use envelope::{Content, ENVELOPE, Kind, MAGIC, open};
 pub use error::DecodeError;
 pub(crate) use field::{Flags, Limits};

@@ -90,7 +90,7 @@ pub use answer::{EncryptedAnswer, OpenError};
 pub use answer_list::{AnswerList, AnswerListError};
 pub use ciphertext_noise::Guarantee;
 pub use circuit::{Operations, Work};
-pub use codec::DecodeError;
+pub use codec::{DecodeError, file_kind};
 pub use encoding::{Encoding, EncodingError};
 #[cfg(feature = "student")]
 pub use encrypted::{Encrypted, OnOutcomes};

@@ -1,6 +1,7 @@
 //! The command `speed`, for programs that have networks of their own: they give them names and call [`main_with`]
 //! (examples/own-network).
 
+mod arguments;
 mod bar;
 mod commands;
 mod figure;
@@ -40,7 +41,8 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
         return ExitCode::Processor.into();
     }
     prepare();
-    let command = match options::CommandLine::try_parse() {
+    let arguments = arguments::with_negative_numbers(std::env::args_os());
+    let command = match options::CommandLine::try_parse_from(arguments) {
         Ok(line) => line.command,
         Err(error) if json && error.use_stderr() => {
             let text = error.to_string();

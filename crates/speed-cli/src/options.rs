@@ -1,6 +1,7 @@
 //! The command line.
 
 mod cluster;
+mod price;
 mod privacy;
 mod rounds;
 
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use cluster::{StatusOptions, SubmitOptions};
+pub(crate) use price::MaxEpsilon;
 pub(crate) use privacy::{
     AccountOptions, AuditOptions, CalibrateOptions, FigureCommand, FigureOptions, LedgerCommand, NoiseOptions,
     QueryOptions, ShareKind,
@@ -193,6 +195,8 @@ pub(crate) struct RunOptions {
     /// Threads; results do not depend on it [default: all processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
+    #[command(flatten)]
+    pub(crate) limit: MaxEpsilon,
     /// Do a stage again although it is done (teachers, votes, aggregate, student, ...); what it left is set aside
     #[arg(long, value_name = "STAGE")]
     pub(crate) force: Vec<String>,

@@ -2,7 +2,7 @@
 
 /// A name that is none of a choice's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected {}, found {found:?}", list(expected))]
+#[error("expected {}, found {found:?}{}", list(expected), did_you_mean(found, expected.iter().copied()))]
 pub struct NameError {
     /// The names of the choice.
     pub expected: &'static [&'static str],
@@ -25,6 +25,29 @@ fn list(names: &[&str]) -> String {
         [only] => (*only).to_owned(),
         [first @ .., last] => format!("{} or {last}", first.join(", ")),
     }
+}
+
+/// Returns the name that `found` is most likely a misspelling of: one that differs by a letter in three at most, whatever their case.
+#[must_use]
+pub fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Longer texts are not names, and comparing them takes the product of both lengths.
+    if found.len() > MAX_COMPARED {
+        return None;
+    }
+    let found = found.to_lowercase();
+    let names = names.into_iter().filter(|name| name.len() <= MAX_COMPARED);
+    let distances = names.map(|name| (strsim::damerau_levenshtein(&found, &name.to_lowercase()), name));
+    let near = distances.filter(|(distance, name)| *distance <= name.chars().count().min(found.chars().count()) / 3);
+    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+}
+
+/// The longest text that is compared with names, in bytes.
+const MAX_COMPARED: usize = 100;
+
+/// Returns "; did you mean NAME?" if `found` is close to a name, else nothing.
+#[must_use]
+pub fn did_you_mean<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(found, names).map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }
 
 /// Gives an enum without fields its names: `NAMES`, `name`, `Display` and `FromStr`. Serde's names are the enum's own matter:
@@ -64,7 +87,24 @@ macro_rules! named {
 
 #[cfg(test)]
 mod tests {
+    use super::nearest;
     use crate::{Circuit, NoisePlacement, RandomnessKind};
+
+    #[test]
+    fn a_misspelt_name_is_found_and_another_word_is_not() {
+        let keys = ["gamma", "sigma", "batch", "epochs", "honest_ratio"];
+        for (found, name) in [
+            ("gama", Some("gamma")),
+            ("GAMMA", Some("gamma")),
+            ("epcohs", Some("epochs")),
+            ("honest-ratio", Some("honest_ratio")),
+            ("epsilon", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(found, keys), name, "{found}");
+        }
+        assert_eq!(nearest(&"x".repeat(1 << 20), keys), None);
+    }
 
     #[test]
     fn names_come_back_and_are_those_of_serde() {
@@ -82,6 +122,8 @@ mod tests {
         check::<NoisePlacement>(NoisePlacement::NAMES);
         check::<RandomnessKind>(RandomnessKind::NAMES);
         let error = "Paper".parse::<Circuit>().expect_err("case matters");
-        assert_eq!(error.to_string(), "expected tournament, all-pairs or paper, found \"Paper\"");
+        assert_eq!(error.to_string(), "expected tournament, all-pairs or paper, found \"Paper\"; did you mean paper?");
+        let error = "torus".parse::<Circuit>().expect_err("another word");
+        assert_eq!(error.to_string(), "expected tournament, all-pairs or paper, found \"torus\"");
     }
 }

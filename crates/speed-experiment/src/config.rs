@@ -2,6 +2,7 @@
 //! and only that runs. Each section has its raw form, its checked form and its checks in one file.
 
 mod data;
+mod defaults;
 mod document;
 mod error;
 mod experiment;
@@ -14,10 +15,12 @@ mod row;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod unknown;
 mod votes;
 
 pub use data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, TableConfig};
-pub use document::{DEFAULTS, Source};
+pub use defaults::DEFAULTS;
+pub use document::Source;
 pub use error::ConfigError;
 pub use experiment::{Config, RawConfig, SCHEMA_VERSION};
 pub use noise::{Choice, NoiseConfig, QueryNoise, RawNoise};

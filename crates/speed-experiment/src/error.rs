@@ -6,6 +6,7 @@ mod results;
 
 pub use input::InputFault;
 pub use mismatch::Mismatch;
+pub(crate) use results::found_instead;
 pub use results::{Damage, ResultsFault};
 
 use std::path::PathBuf;

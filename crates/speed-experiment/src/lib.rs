@@ -11,6 +11,7 @@ mod device;
 mod environment;
 mod error;
 mod ledger;
+mod list;
 pub mod npy;
 mod options;
 mod page;
@@ -35,15 +36,18 @@ pub use config::{Config, ConfigError, Source, Sweep};
 pub use cost::{Cost, StageCost};
 pub use environment::Environment;
 pub use error::{Damage, ExperimentError, InputFault, Mismatch, ResultsFault};
+pub use list::{ListedState, RunSummary, list_runs};
 pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, plan};
 pub use progress::{Part, PartView, Progress, RunView, Silent, StageStatus, StageView, Work};
 pub use report::{Report, ReportRow, StageTime};
-pub use runner::{Shard, ShardReport, StageUnits, begin_run, check_run_id, run, run_id, run_shard, run_until};
+pub use runner::{
+    Shard, ShardReport, StageUnits, begin_run, check_run_id, has_begun, run, run_id, run_shard, run_until,
+};
 pub use step::{Step, Work as StepWork};
 pub use store::{
-    FinishedResults, Lock, RunNoise, RunState, RunStatus, RunSummary, Worker, config_path, find_any_run, find_results,
-    find_run, list_runs, pages, read_small, run_in_use, slurm_folder, write_atomic,
+    FinishedResults, Lock, RunNoise, RunState, RunStatus, Worker, config_path, find_any_run, find_results, find_run,
+    pages, read_small, run_in_use, slurm_folder, write_atomic,
 };
 pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep, run_sweep_until, sweep_id};
 pub use table::Table;

@@ -11,24 +11,28 @@ mod queries;
 mod results;
 mod sweep;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use maud::{Markup, html};
 
 use self::frame::{Section, page, plot, simulation};
 use self::queries::Sheet;
+use crate::config::DataSource;
+use crate::error::{Damage, ExperimentError, ResultsFault};
 use crate::report::{AskedQueries, Report};
-use crate::stages::read_epochs;
-use crate::store::{ASKED_PICTURES, ASKED_QUERIES, read_table};
+use crate::stages::{METRICS, PICTURE, read_epochs};
+use crate::store::{ASKED_PICTURES, ASKED_QUERIES, read_table, stage_file_damage, table_path};
 
 impl Report {
-    /// Returns the page of the run in the folder `run`. Pictures and queries that are not there, or not as they should be, are left out.
-    #[must_use]
-    pub fn to_html(&self, run: &Path) -> String {
+    /// Returns the page of the run in the folder `run`. Pictures and queries that are not there are left out.
+    ///
+    /// # Errors
+    /// If one of its files is damaged.
+    pub fn to_html(&self, run: &Path) -> Result<String, ExperimentError> {
+        self.check_students(run)?;
         let report = self.for_anyone().with_epochs(run);
-        let asked = asked_queries(run);
-        let pictures =
-            asked.as_ref().and_then(|asked| Sheet::new(&read_table(run, ASKED_PICTURES)?, asked.pool_images.len()));
+        let asked = asked_queries(run)?;
+        let pictures = asked.as_ref().map(|asked| sheet(run, asked.pool_images.len())).transpose()?.flatten();
         let mut sections = vec![
             Section { id: "asked", title: "What was asked", body: about::asked(&report) },
             Section { id: "results", title: "Results", body: results::results(&report, &report.table_for_anyone()) },
@@ -45,11 +49,31 @@ impl Report {
             p.run { "Run " (report.run) " of experiment " (report.experiment) }
             @if report.simulation { (simulation()) } @else { (self.left_out()) }
         };
-        page(&report.experiment, &lead, &sections, &pictures.map_or_else(String::new, |sheet| sheet.style))
+        Ok(page(&report.experiment, &lead, &sections, &pictures.map_or_else(String::new, |sheet| sheet.style)))
+    }
+
+    /// Returns the files of the page of the run in the folder `run` that are not there, so that it lacks what they hold.
+    #[must_use]
+    pub fn missing_for_page(&self, run: &Path) -> Vec<PathBuf> {
+        let pictures = (self.config.data.source != DataSource::None).then_some(ASKED_PICTURES);
+        let paths = [ASKED_QUERIES].into_iter().chain(pictures).map(|name| table_path(run, name));
+        paths.filter(|path| !path.exists()).collect()
     }
 }
 
 impl Report {
+    /// Checks the files of the students against the records of their stages, where these were kept.
+    fn check_students(&self, run: &Path) -> Result<(), ExperimentError> {
+        for student in self.rows.iter().flat_map(|row| &row.students) {
+            for name in [METRICS, PICTURE] {
+                if let Some((path, damage)) = stage_file_damage(run, &student.stage, name) {
+                    return Err(ExperimentError::Results { path, fault: ResultsFault::Page { damage } });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the report with what its students learnt by epoch, which a report that was read lacks.
     fn with_epochs(mut self, run: &Path) -> Self {
         for student in self.rows.iter_mut().flat_map(|row| &mut row.students) {
@@ -70,7 +94,17 @@ fn plots(report: &Report) -> Option<Markup> {
     })
 }
 
-fn asked_queries(run: &Path) -> Option<AskedQueries> {
-    let asked: AskedQueries = serde_json::from_slice(&read_table(run, ASKED_QUERIES)?).ok()?;
-    asked.is_whole().then_some(asked)
+fn asked_queries(run: &Path) -> Result<Option<AskedQueries>, ExperimentError> {
+    let Some(bytes) = read_table(run, ASKED_QUERIES) else { return Ok(None) };
+    let asked: Option<AskedQueries> = serde_json::from_slice(&bytes).ok();
+    asked.filter(AskedQueries::is_whole).map(Some).ok_or_else(|| damaged(run, ASKED_QUERIES))
+}
+
+fn sheet(run: &Path, queries: usize) -> Result<Option<Sheet>, ExperimentError> {
+    let Some(png) = read_table(run, ASKED_PICTURES) else { return Ok(None) };
+    Sheet::new(&png, queries).map(Some).ok_or_else(|| damaged(run, ASKED_PICTURES))
+}
+
+fn damaged(run: &Path, name: &str) -> ExperimentError {
+    ExperimentError::Results { path: table_path(run, name), fault: ResultsFault::Page { damage: Damage::Changed } }
 }

@@ -66,6 +66,19 @@ fn png(image: &DynamicImage) -> Result<Vec<u8>, Mismatch> {
     Ok(bytes)
 }
 
+/// Returns width and height of a PNG that can be decoded to its end; none of another file, or one larger than a page shows.
+pub(crate) fn dimensions_of_whole(png: &[u8]) -> Option<(u32, u32)> {
+    let mut reader = image::ImageReader::with_format(std::io::Cursor::new(png), image::ImageFormat::Png);
+    let mut limits = image::Limits::default();
+    limits.max_alloc = Some(MAX_DECODED);
+    reader.limits(limits);
+    let picture = reader.decode().ok()?;
+    Some((picture.width(), picture.height()))
+}
+
+/// Bytes of a decoded sheet of pictures at most.
+const MAX_DECODED: u64 = 256 << 20;
+
 #[cfg(test)]
 mod tests {
     use speed_data::ImageShape;

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use speed_accountant::{Accountant, PrivacyFilter, QueryBatch};
+use speed_accountant::{Accountant, Price as AnswerPrice, PrivacyFilter, QueryBatch};
 use speed_data::locate;
 use speed_ledger::{LedgerError, would_allow};
 
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::cost::Cost;
 use crate::device::Device;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, limit, planned_charge};
 use crate::options::RunOptions;
-use crate::stages::{StageNames, Truth, facts, planned_classes};
+use crate::stages::{RowStages, StageNames, Truth, facts, planned_classes};
 use crate::store::{RunStore, is_called};
 
 /// The work and the price of a run.
@@ -34,6 +34,8 @@ pub struct Plan {
     pub samplers_included: Option<bool>,
     /// The reason for which the config's budget would refuse one of these rows, if it would.
     pub refused: Option<String>,
+    /// The reason for which the price of these rows is refused or questioned, if it is: `--max-epsilon`.
+    pub questioned: Option<String>,
     /// Time and memory of all stages together; those that are done take nothing more.
     ///
     /// In a sweep the first setting's alone: measuring takes a moment.
@@ -91,6 +93,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     let missing = config.data.source.published().and_then(|name| locate(name, options.datasets.as_deref()).err());
     let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
     let (rows, to_charge) = planned_rows(config, options, &names, classes)?;
+    let questioned = check_price(config, options, &to_charge).err().map(|error| error.to_string());
     let price = Price::of(config, &LedgerFiles::of(folder.parent().unwrap_or(&folder)), &to_charge)?;
     // One that is not there ends the dry run as it would the run.
     drop(Device::open(config.device)?);
@@ -102,12 +105,72 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
         budget_delta: price.delta,
         samplers_included: price.samplers_included,
         refused: price.refused,
+        questioned,
         stages,
         rows,
         missing: missing.map(|error| error.to_string()),
         config: config.clone(),
         folder,
     })
+}
+
+/// Refuses or questions the price of the answers that a run is to give, by the rule of rounds: the limit of the command line, or else of the
+/// config. Those of a simulation cost nothing.
+///
+/// # Errors
+/// If they may cost more than the limit, or one of them so much that it is questioned.
+pub(crate) fn check_price(config: &Config, options: &RunOptions, to_charge: &[QueryBatch]) -> Result<(), ConfigError> {
+    if config.is_simulation() {
+        return Ok(());
+    }
+    let limit = if options.limit.most().is_some() { options.limit } else { config.privacy.limit };
+    let price = match AnswerPrice::of(to_charge, config.privacy.delta) {
+        Ok(None) => return Ok(()),
+        Ok(Some(price)) => Ok(price),
+        Err(error) => Err(error),
+    };
+    let checked = limit.check("the run", price, config.privacy.delta);
+    checked.map_err(|error| ConfigError::Key {
+        place: config.name.clone(),
+        key: "privacy.max_epsilon".into(),
+        message: error.to_string(),
+    })
+}
+
+/// Checks the price of everything that a run would charge now.
+///
+/// # Errors
+/// Those of [`check_price`], and if votes cannot be read or the noise cannot be accounted for.
+pub(crate) fn check_run_price(
+    config: &Config,
+    options: &RunOptions,
+    names: &StageNames,
+    classes: usize,
+) -> Result<(), ExperimentError> {
+    if config.is_simulation() {
+        return Ok(());
+    }
+    let charges = charges(config, options, names, classes)?;
+    let to_charge: Vec<QueryBatch> =
+        charges.into_iter().filter_map(|(_, charge, done)| (!done).then_some(charge)).collect();
+    Ok(check_price(config, options, &to_charge)?)
+}
+
+/// Returns the charge of every row with noise and answers of its own, with its place and whether the answers are there.
+fn charges(
+    config: &Config,
+    options: &RunOptions,
+    names: &StageNames,
+    classes: usize,
+) -> Result<Vec<(usize, QueryBatch, bool)>, ExperimentError> {
+    let folder = RunStore::folder_of(&options.results, config);
+    let rows = names.rows.iter().filter(|stages| stages.account.is_some());
+    let charge = |stages: &RowStages| {
+        let is_forced = options.force.iter().any(|name| is_called(&stages.labelling, name));
+        let done = RunStore::is_finished(&folder, &stages.labelling) && !is_forced;
+        Ok((stages.row, planned_charge(config, &config.rows[stages.row], classes)?, done))
+    };
+    rows.map(charge).collect()
 }
 
 /// Returns the rows with noise, and the charges of those that are not done.
@@ -117,13 +180,9 @@ fn planned_rows(
     names: &StageNames,
     classes: usize,
 ) -> Result<(Vec<PlannedRow>, Vec<QueryBatch>), ExperimentError> {
-    let folder = RunStore::folder_of(&options.results, config);
     let (mut rows, mut to_charge) = (Vec::new(), Vec::new());
-    for stages in names.rows.iter().filter(|stages| stages.account.is_some()) {
-        let row = &config.rows[stages.row];
-        let charge = planned_charge(config, row, classes)?;
-        let is_forced = options.force.iter().any(|name| is_called(&stages.labelling, name));
-        let done = RunStore::is_finished(&folder, &stages.labelling) && !is_forced;
+    for (row, charge, done) in charges(config, options, names, classes)? {
+        let row = &config.rows[row];
         let account = Accountant::new(charge.event, config.privacy.delta).account_queries(charge.queries);
         if !done {
             to_charge.push(charge);

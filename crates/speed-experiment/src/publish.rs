@@ -37,6 +37,6 @@ pub(crate) fn publish(store: &RunStore, report: &Report, asked: &PublishedQuerie
     if let Some(pictures) = &asked.pictures {
         store.write_table(ASKED_PICTURES, pictures)?;
     }
-    store.write_table("report.html", report.to_html(store.folder()).as_bytes())?;
+    store.write_table("report.html", report.to_html(store.folder())?.as_bytes())?;
     store.write_report(format!("{:#}\n", json!(report)).as_bytes())
 }

@@ -9,7 +9,7 @@ mod statistics;
 mod text;
 
 pub(crate) use asked::AskedQueries;
-pub(crate) use columns::{AGREEMENT, two_digits_up};
+pub(crate) use columns::{AGREEMENT, DATA_INDEPENDENT, NONE, largest_epsilon, two_digits_up, without_epsilon};
 pub use finished::{Report, StageTime};
 pub(crate) use plausible::{MAX_FOLDER, check_count, check_names, check_rows};
 pub use row::ReportRow;

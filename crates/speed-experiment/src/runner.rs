@@ -23,10 +23,11 @@ use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, check, check_forced, planned_charge};
 use crate::options::RunOptions;
 use crate::picture;
+use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
 use crate::publish::{PublishedQueries, publish};
 use crate::report::{AskedQueries, Report, ReportRow, RowResult, StageTime};
-use crate::stages::{Context, Images, RowStages, StageNames, Truth, kinds_of_machine, planned_classes};
+use crate::stages::{Context, Images, RowStages, StageNames, Truth, kinds_of_machine, planned_classes, select_queries};
 use crate::store::{RunStore, is_called, progress_path};
 
 /// Runs `config`, going on from whatever an earlier, interrupted run left.
@@ -70,6 +71,12 @@ pub fn run_id(config: &Config) -> String {
     RunStore::id_of(config)
 }
 
+/// Returns whether the run of `config` below `results` has begun a stage.
+#[must_use]
+pub fn has_begun(config: &Config, results: &Path) -> bool {
+    RunStore::has_stages(results, config)
+}
+
 /// Makes the folder of the run of `config` below `results`, with the resolved config in it, for processes that are to work there later.
 ///
 /// # Errors
@@ -104,34 +111,72 @@ fn in_run<T>(
     names.check(&options.force)?;
     let _arithmetic = config.arithmetic.hold()?;
     let device = Device::open(config.device)?;
+    RunStore::expect_free(&options.results, config)?;
+    let streams = Streams::new(config.seed);
+    // What cannot begin leaves no folder, and what is set aside is set aside for work that can.
+    let images = Images::load(config, &streams, options.datasets.as_deref())?;
+    let classes = check_inputs(config, &streams, images.as_ref())?;
+    check_run_price(config, options, names, classes)?;
     let environment = Environment::current(&device.name);
     let mut store = RunStore::open(&options.results, config, &environment)?;
+    let inputs = Inputs { images: images.as_ref(), streams, device: &device, environment: &environment };
+    let done = in_store(config, options, names, progress, &mut store, &inputs, work);
+    if done.is_err() {
+        store.remove_if_unused();
+    }
+    done
+}
+
+/// Reads and checks the files that a config names beside its images, and returns the number of classes.
+fn check_inputs(config: &Config, streams: &Streams, images: Option<&Images>) -> Result<usize, ExperimentError> {
+    let classes = planned_classes(config, images.map(|images| images.pool.classes()))?;
+    Truth::of(config, images)?.map(|truth| truth.check(classes)).transpose()?;
+    select_queries(config, streams, images)?;
+    Ok(classes)
+}
+
+/// Everything that a run reads before it begins.
+struct Inputs<'a> {
+    images: Option<&'a Images>,
+    streams: Streams,
+    device: &'a Device,
+    environment: &'a Environment,
+}
+
+/// Works in the folder of a run that is open.
+fn in_store<T>(
+    config: &Config,
+    options: &RunOptions,
+    names: &StageNames,
+    progress: &dyn Progress,
+    store: &mut RunStore,
+    inputs: &Inputs<'_>,
+    work: impl FnOnce(&Context<'_>, Option<&Images>, &Environment) -> Result<T, ExperimentError>,
+) -> Result<T, ExperimentError> {
+    let Inputs { images, streams, device, environment } = inputs;
     let recorder = Recorder::new(progress, progress_path(store.folder()));
     let progress: &dyn Progress = &recorder;
     progress.note(&format!("run folder {}", printable_path(store.folder())));
     progress.planned(&names.all().map(ToString::to_string).collect::<Vec<_>>());
-    check(&store, config, progress)?;
-    let streams = Streams::new(config.seed);
-    // What is set aside is set aside for work that can begin.
-    let images = Images::load(config, &streams, options.datasets.as_deref())?;
-    let classes = images.as_ref().map(|images| images.pool.classes());
-    if let Some(name) = images.as_ref().and_then(|images| images.handwriting.as_ref()) {
+    check(store, config, progress)?;
+    let classes = images.map(|images| images.pool.classes());
+    if let Some(name) = images.and_then(|images| images.handwriting.as_ref()) {
         progress.note(&format!("street digits of the handwriting in dataset {name}"));
     }
-    check_forced(&store, config, &forced_charges(config, names, &options.force, classes)?)?;
+    check_forced(store, config, &forced_charges(config, names, &options.force, classes)?)?;
     options.force.iter().try_for_each(|stage| store.force(stage))?;
     let context = Context {
         config,
-        store: &store,
-        streams,
+        store,
+        streams: streams.clone(),
         threads: options.threads,
-        device: &device,
+        device,
         arithmetic: &environment.arithmetic,
         mix_machines: options.mix_machines,
         latency_wait: options.latency_wait,
         progress,
     };
-    work(&context, images.as_ref(), &environment)
+    work(&context, *images, environment)
 }
 
 /// Makes the report of all stages' results.

@@ -7,7 +7,6 @@ mod fingerprint;
 mod folder;
 mod layout;
 mod leases;
-mod list;
 mod lock;
 mod noise_key;
 mod program;
@@ -15,29 +14,32 @@ mod read;
 mod record;
 mod remains;
 mod run;
+mod run_noise;
 mod shard_mark;
 mod status;
 mod sweep;
 
 pub use atomic::write_atomic;
 pub(crate) use atomic::{remove_unfinished, write_secret};
+pub(crate) use find::is_in_use;
 pub use find::{FinishedResults, find_any_run, find_results, find_run, run_in_use};
 pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_meta, unit_payload};
 pub(crate) use layout::{
-    ARITHMETIC, ASKED_PICTURES, ASKED_QUERIES, PUBLISHED, is_called, progress_path, report_path, shard_progress_path,
+    ARITHMETIC, ASKED_PICTURES, ASKED_QUERIES, PUBLISHED, folders_in, is_called, is_current, is_id, progress_path,
+    report_path, shard_progress_path, stages, table_path,
 };
 pub use layout::{config_path, pages, slurm_folder};
 pub use leases::Worker;
 pub(crate) use leases::{Holder, Lease, Leased, workers};
-pub use list::{RunNoise, RunSummary, list_runs};
 pub use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub use read::read_small;
 pub(crate) use read::{read_report, read_stage_file, read_table};
-pub(crate) use record::FinishedStage;
+pub(crate) use record::{FinishedStage, StageRecord, stage_file_damage};
 pub(crate) use remains::StageRemains;
 pub(crate) use run::{RunStore, StageState};
+pub use run_noise::RunNoise;
 pub(crate) use shard_mark::{ShardMark, StageMark};
 pub(crate) use status::{ProgressFile, write_progress};
 pub use status::{RunState, RunStatus};

@@ -113,6 +113,19 @@ impl Table {
         Self { columns: choose(&self.columns), rows: self.rows.iter().map(|row| choose(row)).collect() }
     }
 
+    /// Returns the table with those cells replaced for which there is another text, by the number of their row and the head of their column.
+    #[must_use]
+    pub(crate) fn replaced(mut self, text: impl Fn(usize, &str) -> Option<String>) -> Self {
+        for (row, cells) in self.rows.iter_mut().enumerate() {
+            for (head, cell) in self.columns.iter().zip(cells) {
+                if let Some(text) = text(row, head) {
+                    *cell = text;
+                }
+            }
+        }
+        self
+    }
+
     /// Returns the table without columns that hold no value.
     #[must_use]
     pub fn without_empty_columns(&self) -> Self {

@@ -7,6 +7,7 @@ use speed_core::Digest;
 
 use crate::error::RolesError;
 use crate::fault::{InputFault, LogFault};
+use crate::file_kind::FileKind;
 use crate::files::read_input;
 use crate::round_file::RoundFile;
 
@@ -15,7 +16,7 @@ use crate::round_file::RoundFile;
 /// # Errors
 /// If it cannot be read.
 pub fn read_message(path: &Path, file: &RoundFile) -> Result<Vec<u8>, RolesError> {
-    read_input(path, Submission::max_size(file.round()) as u64)
+    read_input(path, FileKind::message(Submission::max_size(file.round()) as u64))
 }
 
 /// Checks that the round's server signed a receipt for this round and this message of a teacher (its SHA-256).

@@ -34,6 +34,14 @@ pub enum InputFault {
     /// A file that was not read.
     #[error(transparent)]
     Read(#[from] ReadFault),
+    /// A file of another kind, as after two files were exchanged on a command line.
+    #[error("is {found}, expected {expected}: check which file each option names")]
+    OtherKind {
+        /// The kind expected.
+        expected: &'static str,
+        /// The kind found.
+        found: &'static str,
+    },
     /// Bytes that are not the kind of file expected.
     #[error(transparent)]
     Decode(#[from] DecodeError),
@@ -207,6 +215,12 @@ pub enum RoundFileFault {
     /// A file that was not read.
     #[error(transparent)]
     Read(#[from] ReadFault),
+    /// A file of another kind, as after two files were exchanged on a command line.
+    #[error("is {found}, expected a round's file: check which file each option names")]
+    OtherKind {
+        /// The kind found.
+        found: &'static str,
+    },
     /// Bytes that are no text.
     #[error("not a round's file: expected text")]
     NotText,

@@ -10,12 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::error::RolesError;
 use crate::fault::{InputFault, ReadFault, ResultsFault};
-
-/// Limits on what is read into memory, in bytes. Real sizes are in docs/protocol.md.
-pub(crate) const MAX_KEY: u64 = 64 << 10;
-pub(crate) const MAX_EVALUATION_KEY: u64 = 512 << 20;
-pub(crate) const MAX_VOTES: u64 = 16 << 20;
-pub(crate) const MAX_ROUND: u64 = 4 << 20;
+use crate::file_kind::FileKind;
 
 /// The readers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +41,25 @@ fn regular_length(path: &Path) -> Result<u64, ReadFault> {
 }
 
 /// Reads like [`read_up_to`], with an error for the user.
-pub(crate) fn read_input(path: &Path, max: u64) -> Result<Vec<u8>, RolesError> {
-    read_up_to(path, max).map_err(RolesError::input(path))
+pub(crate) fn read_input(path: &Path, kind: FileKind) -> Result<Vec<u8>, RolesError> {
+    read_up_to(path, kind.max).map_err(|fault| refused(path, kind, fault))
 }
 
-/// Reads a file of at most `max` bytes with a decoder.
+/// Reads a file with a decoder.
 pub(crate) fn decode_input<T, F: Into<InputFault>>(
     path: &Path,
-    max: u64,
+    kind: FileKind,
     decode: impl FnOnce(&[u8]) -> Result<T, F>,
 ) -> Result<T, RolesError> {
-    decode(&Zeroizing::new(read_input(path, max)?)).map_err(RolesError::input(path))
+    decode(&Zeroizing::new(read_input(path, kind)?)).map_err(|fault| refused(path, kind, fault))
+}
+
+/// Returns the error about a file: if it is of another kind than the expected one, that is its fault.
+pub(crate) fn refused(path: &Path, kind: FileKind, fault: impl Into<InputFault>) -> RolesError {
+    match kind.other(path) {
+        Some(found) => RolesError::input(path)(InputFault::OtherKind { expected: kind.name, found }),
+        None => RolesError::input(path)(fault),
+    }
 }
 
 /// Returns SHA-256 of a regular file, read in pieces.

@@ -14,7 +14,8 @@ use zeroize::Zeroizing;
 
 use crate::error::RolesError;
 use crate::fault::InputFault;
-use crate::files::{Access, MAX_KEY, decode_input, expect_absent, write_new};
+use crate::file_kind::FileKind;
+use crate::files::{Access, decode_input, expect_absent, write_new};
 use crate::roster::{Party, Role};
 
 /// The signing key of a party: an Ed25519 key (RFC 8032), in its file as PKCS #8 in PEM (RFC 5958), as `openssl genpkey -algorithm ed25519`
@@ -36,7 +37,7 @@ impl Identity {
     /// # Errors
     /// If it cannot be read, or is no Ed25519 key in PEM.
     pub fn read(path: &Path) -> Result<Self, RolesError> {
-        decode_input(path, MAX_KEY, |bytes| {
+        decode_input(path, FileKind::SIGNING_KEY, |bytes| {
             let text = std::str::from_utf8(bytes).map_err(|_| InputFault::SigningKey)?;
             SigningKey::from_pkcs8_pem(text).map(Self).map_err(|_| InputFault::SigningKey)
         })

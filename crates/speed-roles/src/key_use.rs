@@ -8,7 +8,8 @@ use speed_aggregation::{Parameters, RoundId};
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
-use crate::files::{MAX_ROUND, lock, read_input};
+use crate::file_kind::FileKind;
+use crate::files::{lock, read_input};
 use crate::round_file::RoundFile;
 
 /// The rounds of a key set: a text file beside the public key, with the extension `rounds`. A line is a round's id and the bits of the secret key
@@ -83,7 +84,7 @@ fn path_of(public_key: &Path) -> PathBuf {
 
 /// Reads the whole lines of a list of rounds, and how many bytes they have.
 fn read(path: &Path) -> Result<(Vec<(RoundId, f64)>, u64), RolesError> {
-    let bytes = read_input(path, MAX_ROUND)?;
+    let bytes = read_input(path, FileKind::KEY_USE)?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let round = |line: &str| -> Option<(RoundId, f64)> {
         let (id, bits) = line.split_once(' ')?;

@@ -25,6 +25,7 @@ mod charge;
 mod checks;
 mod error;
 mod fault;
+mod file_kind;
 mod files;
 mod identity;
 #[cfg(feature = "student")]

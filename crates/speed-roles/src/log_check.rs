@@ -9,7 +9,8 @@ use speed_core::Digest;
 use crate::checks::{check_receipt, read_message};
 use crate::error::RolesError;
 use crate::fault::{InputFault, LogFault};
-use crate::files::decode_input;
+use crate::file_kind::FileKind;
+use crate::files::{decode_input, refused};
 use crate::round_file::RoundFile;
 
 /// The options of a check of a log.
@@ -53,13 +54,14 @@ pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, RolesError
     let file = RoundFile::read(&options.round)?;
     let message = read_message(&options.message, &file)?;
     let digest = Digest::of(&message);
-    let submission = Submission::from_bytes(&message).map_err(RolesError::input(&options.message))?;
+    let submission =
+        Submission::from_bytes(&message).map_err(|fault| refused(&options.message, FileKind::message(0), fault))?;
     let teacher = submission.message().teacher();
-    let log = decode_input(&options.log, RoundLog::MAX_BYTES as u64, RoundLog::from_bytes)?;
+    let log = decode_input(&options.log, FileKind::LOG, RoundLog::from_bytes)?;
     let receipt = options
         .receipt
         .as_ref()
-        .map(|path| decode_input(path, Receipt::BYTES as u64, Receipt::from_bytes).map(|receipt| (path, receipt)))
+        .map(|path| decode_input(path, FileKind::RECEIPT, Receipt::from_bytes).map(|receipt| (path, receipt)))
         .transpose()?;
     if let Some((path, receipt)) = &receipt {
         check_receipt(receipt, &file, teacher, digest)

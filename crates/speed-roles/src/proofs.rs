@@ -11,7 +11,8 @@ use speed_core::{NoisePlacement, Randomness};
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
-use crate::files::read_input;
+use crate::file_kind::FileKind;
+use crate::files::{read_input, refused};
 use crate::round_file::RoundFile;
 
 /// Generates the proof key of a round that does not name one yet. Takes about 20 core-seconds for a thousand values.
@@ -44,10 +45,10 @@ pub(crate) fn read(path: Option<&Path>, file: &RoundFile) -> Result<Option<Proof
         (Some(_), None) => return Err(OptionsFault::ProofKeyMissing.into()),
         (Some(expected), Some(path)) => (expected, path),
     };
-    let bytes = read_input(path, ProofKey::MAX_BYTES as u64)?;
+    let bytes = read_input(path, FileKind::PROOF_KEY)?;
     // Before any of it is decoded.
     let found = Digest::of(&bytes);
     let key =
         if found == expected { ProofKey::from_bytes(&bytes) } else { Err(ProofError::OtherKey { expected, found }) };
-    key.map(Some).map_err(|error| RolesError::input(path)(InputFault::Proof(error.into())))
+    key.map(Some).map_err(|error| refused(path, FileKind::PROOF_KEY, InputFault::Proof(error.into())))
 }

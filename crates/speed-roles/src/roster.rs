@@ -5,11 +5,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use speed_core::{Digest, moves_the_cursor};
+use speed_core::{Digest, is_legible};
 
 use crate::error::RolesError;
 use crate::fault::InputFault;
-use crate::files::{MAX_ROUND, decode_input};
+use crate::file_kind::FileKind;
+use crate::files::decode_input;
 use crate::identity::{PartyKey, PartyKeyError};
 
 /// The part of a party in a round.
@@ -41,8 +42,11 @@ pub struct Roster {
 /// Parties that make no roster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RosterError {
-    /// A name that is empty, too long or not printable.
-    #[error("a party's name needs 1 to {max} bytes of printable characters, found {found:?}", max = Party::MAX_NAME)]
+    /// A name that is empty, too long or not legible.
+    #[error(
+        "a party's name needs 1 to {max} bytes of visible characters, without spaces at its ends, found {found:?}",
+        max = Party::MAX_NAME
+    )]
     Name {
         /// The name, cut after 100 characters.
         found: String,
@@ -80,9 +84,9 @@ impl Party {
     /// Names a party.
     ///
     /// # Errors
-    /// If the name is empty, too long or not printable.
+    /// If the name is empty, too long or not legible.
     pub fn new(name: &str, key: PartyKey) -> Result<Self, RosterError> {
-        if name.is_empty() || name.len() > Self::MAX_NAME || name.chars().any(moves_the_cursor) {
+        if name.len() > Self::MAX_NAME || !is_legible(name) {
             return Err(RosterError::Name { found: name.chars().take(100).collect() });
         }
         Ok(Self { name: name.to_owned(), key })
@@ -191,7 +195,7 @@ impl Roster {
     /// # Errors
     /// If it cannot be read or is no roster.
     pub fn read(path: &Path) -> Result<Self, RolesError> {
-        decode_input(path, MAX_ROUND, |bytes| {
+        decode_input(path, FileKind::ROSTER, |bytes| {
             Self::from_toml(std::str::from_utf8(bytes).map_err(|_| InputFault::NotText)?)
         })
     }

@@ -9,7 +9,8 @@ use speed_core::RandomnessKind;
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, RoundFileFault};
-use crate::files::{MAX_ROUND, read_up_to};
+use crate::file_kind::FileKind;
+use crate::files::read_up_to;
 use crate::roster::Roster;
 use crate::terms::{Terms, TermsError};
 
@@ -108,10 +109,14 @@ impl RoundFile {
     /// [`RolesError::Round`] with the fault.
     pub fn read(path: &Path) -> Result<Self, RolesError> {
         let read = || -> Result<Self, RoundFileFault> {
-            let bytes = read_up_to(path, MAX_ROUND)?;
+            let bytes = read_up_to(path, FileKind::ROUND.max)?;
             Self::from_toml(std::str::from_utf8(&bytes).map_err(|_| RoundFileFault::NotText)?)
         };
-        read().map_err(|source| RolesError::Round { path: path.to_path_buf(), source })
+        read().map_err(|fault| {
+            let other = FileKind::ROUND.other(path);
+            let source = other.map_or(fault, |found| RoundFileFault::OtherKind { found });
+            RolesError::Round { path: path.to_path_buf(), source }
+        })
     }
 
     /// Checks that a program's key is the round's.

@@ -14,7 +14,8 @@ use speed_core::NoisePlacement;
 use crate::checks::check_result;
 use crate::error::RolesError;
 use crate::fault::InputFault;
-use crate::files::{Access, MAX_KEY, decode_input, expect_absent, read_up_to, write_new};
+use crate::file_kind::FileKind;
+use crate::files::{Access, decode_input, expect_absent, read_up_to, write_new};
 use crate::key_use::{KeyUse, other_rounds};
 use crate::proofs;
 use crate::randomness::RoundRandomness;
@@ -74,7 +75,7 @@ pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomnes
 /// If the terms make no round under this key, or the file is there already.
 pub fn terms(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, RolesError> {
     expect_absent(out)?;
-    RoundFile::new(terms, &decode_input(public_key, MAX_KEY, PublicKey::from_bytes)?)
+    RoundFile::new(terms, &decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?)
 }
 
 /// The options of a round beside its terms.
@@ -99,7 +100,7 @@ pub struct RoundOptions {
 /// Those of [`terms`](self::terms()) and [`write_proof_key`], if the keys may not be used for the round, or writing fails.
 pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesError> {
     let file = self::terms(terms, &options.public_key, &options.out)?;
-    let key = decode_input(&options.public_key, MAX_KEY, PublicKey::from_bytes)?;
+    let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     // The keys of simulations are nobody's. Checked before the proof key is made, which takes a while, and held until the round is noted.
     let key_use = if file.round().is_simulation() { None } else { Some(KeyUse::open(&options.public_key)?) };
     if let Some(key_use) = &key_use {
@@ -128,7 +129,7 @@ pub fn write_proof_key(
     randomness: RoundRandomness,
 ) -> Result<RoundFile, RolesError> {
     expect_absent(out)?;
-    let public = decode_input(public_key, MAX_KEY, PublicKey::from_bytes)?;
+    let public = decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     let unproven = RoundFile::new(&Terms { proofs: None, ..terms.clone() }, &public)?;
     let key: ProofKey = proofs::generate(&unproven, public.parameters(), &randomness.keys())?;
     write_new(out, key.to_bytes(), Access::Shared)?;
@@ -202,8 +203,8 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         fs::remove_file(secret_key).map_err(RolesError::io("remove", secret_key))?;
         return Err(RolesError::input(secret_key)(InputFault::Destroyed));
     }
-    let key = decode_input(secret_key, MAX_KEY, SecretKey::from_bytes)?;
-    let signed = decode_input(result, SignedResult::MAX_BYTES as u64, SignedResult::from_bytes)?;
+    let key = decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes)?;
+    let signed = decode_input(result, FileKind::RESULT, SignedResult::from_bytes)?;
     check_result(&signed, &RoundFile::read(round)?).map_err(RolesError::input(result))?;
     let list = signed.list();
     let Opened { text, labelled, undecodable } = open_all(list, &key).map_err(RolesError::input(result))?;
@@ -240,7 +241,8 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
 
 /// Returns whether a file has zeros only, as a kill in the middle of [`destroy`] leaves it.
 fn is_destroyed(path: &Path) -> bool {
-    read_up_to(path, MAX_KEY).is_ok_and(|bytes| !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0))
+    read_up_to(path, FileKind::SECRET_KEY.max)
+        .is_ok_and(|bytes| !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0))
 }
 
 /// Overwrites a secret's file with zeros, and removes it.

@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 use crate::charge::{LedgerOptions, charge, expect_budget, expect_uncharged};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
-use crate::files::{Access, MAX_KEY, MAX_VOTES, decode_input, expect_absent, hash_file, write_new};
+use crate::file_kind::FileKind;
+use crate::files::{Access, decode_input, expect_absent, hash_file, write_new};
 use crate::identity::Identity;
 use crate::labels::parse_labels;
 use crate::proofs;
@@ -130,11 +131,11 @@ fn encrypt(
     teacher: usize,
 ) -> Result<Vec<u8>, RolesError> {
     let shape = file.round().shape();
-    let key = decode_input(&options.public_key, MAX_KEY, PublicKey::from_bytes)?;
+    let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
     let proof_key = proofs::read(options.proof_key.as_deref(), file)?;
     let labels =
-        decode_input(&options.votes, MAX_VOTES, |votes| parse_labels(votes, shape.queries(), shape.classes()))?;
+        decode_input(&options.votes, FileKind::VOTES, |votes| parse_labels(votes, shape.queries(), shape.classes()))?;
     let labels = Zeroizing::new(labels);
 
     let values = values(file, &labels, teacher, options.randomness)?;

@@ -1,7 +1,7 @@
 //! The terms that a student decides for a round.
 
 use speed_aggregation::{PrivacyNoise, PrivacyNoiseError, Round, RoundError, RoundSpec};
-use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, moves_the_cursor};
+use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, is_legible};
 
 use crate::roster::{Roster, RosterError};
 
@@ -35,11 +35,14 @@ pub struct Terms {
 /// Terms that make no round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TermsError {
-    /// A name that is empty, too long or not printable.
-    #[error("the round's name needs 1 to {max} printable characters", max = Terms::MAX_NAME)]
+    /// A name that is empty, too long or not legible.
+    #[error(
+        "the round's name needs 1 to {max} bytes of visible characters, without spaces at its ends, found {found:?}",
+        max = Terms::MAX_NAME
+    )]
     Name {
-        /// Bytes of the name.
-        length: usize,
+        /// The name, cut after 100 characters.
+        found: String,
     },
     /// Parties that make no roster.
     #[error(transparent)]
@@ -70,8 +73,8 @@ impl Terms {
     /// Makes the round with these terms and a bound on its privacy noise.
     pub(crate) fn round(&self, noise_bound: u64) -> Result<Round, TermsError> {
         let name = &self.name;
-        if name.is_empty() || name.len() > Self::MAX_NAME || name.chars().any(moves_the_cursor) {
-            return Err(TermsError::Name { length: name.len() });
+        if name.len() > Self::MAX_NAME || !is_legible(name) {
+            return Err(TermsError::Name { found: name.chars().take(100).collect() });
         }
         Ok(Round::new(RoundSpec {
             query_list: self.query_list,

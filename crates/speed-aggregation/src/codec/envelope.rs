@@ -45,6 +45,33 @@ pub(crate) enum Kind {
     Receipt = 12,
 }
 
+/// Returns the name of a kind, with the usual name of its file.
+pub(super) fn kind_name(kind: u16) -> Option<&'static str> {
+    const NAMES: [&str; 12] = [
+        "a message without a signature",
+        "an answer to one query",
+        "a list of answers without a signature",
+        "a server's state",
+        "a secret key (secret.key)",
+        "a public key (public.key)",
+        "an evaluation key (evaluation.key)",
+        "a teacher's message",
+        "a round's result",
+        "a proof key (proof.key)",
+        "a round's log",
+        "a receipt",
+    ];
+    NAMES.get(usize::from(kind).checked_sub(1)?).copied()
+}
+
+/// Returns the kind of a file by its first bytes, in words, or `None` if they do not begin an
+/// envelope. The bytes behind them are not checked.
+#[must_use]
+pub fn file_kind(bytes: &[u8]) -> Option<&'static str> {
+    let kind = bytes.strip_prefix(MAGIC)?.get(2..4)?;
+    kind_name(u16::from_le_bytes(kind.try_into().ok()?))
+}
+
 /// A value that travels in its own envelope.
 pub(crate) trait Content: Encode {
     /// The kind of its envelope.

@@ -1,5 +1,7 @@
 //! Decoding errors.
 
+use super::envelope::kind_name;
+
 /// The reason why bytes are not a well-formed message or answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
@@ -23,7 +25,7 @@ pub enum DecodeError {
         found: u16,
     },
     /// A file of another kind.
-    #[error("file of kind {found}, expected kind {expected}")]
+    #[error("is {}, expected {}", in_words(*.found), in_words(*.expected))]
     Kind {
         /// The kind requested.
         expected: u16,
@@ -65,4 +67,8 @@ pub enum DecodeError {
         /// The largest value allowed.
         max: u64,
     },
+}
+
+fn in_words(kind: u16) -> String {
+    kind_name(kind).map_or_else(|| format!("a file of the unknown kind {kind}"), str::to_owned)
 }

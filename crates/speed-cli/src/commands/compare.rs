@@ -8,14 +8,14 @@ use crate::options::CompareOptions;
 use crate::terminal;
 
 pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
-    if options.runs.len() + usize::from(options.paper) < 2 {
-        return Err(usage("paper", "one run alone has nothing beside it: name another one, or give --paper".into()));
-    }
     let read = |run| -> Result<(String, Report), Failure> {
         let folder = find_run(&options.results, run)?;
         Ok((printable_path(&folder), Report::read(&folder)?))
     };
     let runs: Vec<(String, Report)> = options.runs.iter().map(|run| read(run)).collect::<Result<_, Failure>>()?;
+    if runs.len() + usize::from(options.paper) < 2 {
+        return Err(usage("paper", "one run alone has nothing beside it: name another one, or give --paper".into()));
+    }
     let comparison = Comparison::new(&runs, options.paper);
     if options.json {
         print_json(&comparison)

@@ -1,15 +1,20 @@
 //! The price of a round, as far as its parties can know: nobody of them holds all votes.
 
 use serde::Serialize;
-use speed_accountant::{Accountant, Delta, round_up};
+use speed_accountant::{AccountError, Accountant, Delta, Price as Epsilons, PriceLimit, round_up, without_protection};
 use speed_core::NoisePlacement;
 use speed_roles::{RoundFile, privacy_event};
 
 use super::{Failure, usage};
-use crate::options::PriceOptions;
+use crate::options::{MaxEpsilon, PriceOptions};
 
-/// Epsilon of one answer from which on noise hides next to nothing: e^10 is 22,000.
-const QUESTIONABLE: f64 = 10.0;
+/// Returns the limit that a command line sets.
+///
+/// # Errors
+/// If it is not above 0.
+pub(super) fn limit(given: MaxEpsilon) -> Result<PriceLimit, Failure> {
+    PriceLimit::new(given.max_epsilon).map_err(|error| usage("max-epsilon", error.to_string()))
+}
 
 /// Epsilons of a round whatever the votes are.
 #[derive(Debug, Serialize)]
@@ -30,6 +35,18 @@ struct PriceOf {
     round: Option<f64>,
     /// The meaning of the price, or the reason why there is none.
     claim: String,
+    #[serde(skip)]
+    without: Option<AccountError>,
+}
+
+impl PriceOf {
+    fn price(&self) -> Result<Epsilons, AccountError> {
+        match (self.one_answer, self.round, &self.without) {
+            (Some(one_answer), Some(all), _) => Ok(Epsilons { one_answer, all }),
+            (_, _, Some(error)) => Err(error.clone()),
+            _ => Err(AccountError::NotFinite { found: f64::INFINITY }),
+        }
+    }
 }
 
 impl Price {
@@ -51,40 +68,12 @@ impl Price {
 
     /// Refuses a price beyond what the options allow; that of a simulation is nobody's.
     pub(super) fn check(&self, options: &PriceOptions, simulation: bool) -> Result<(), Failure> {
-        if options.max_epsilon.is_some_and(|most| most.is_nan() || most <= 0.0) {
-            return Err(usage("max-epsilon", "expected a number above 0".into()));
-        }
-        if simulation {
-            return Ok(());
-        }
-        let Some(dearest) = self.of.last() else { return Ok(()) };
-        let (Some(round), Some(one)) = (dearest.round, dearest.one_answer) else {
-            if options.max_epsilon == Some(f64::INFINITY) {
-                return Ok(());
+        let limit = limit(options.limit)?;
+        match self.of.last() {
+            Some(dearest) if !simulation => {
+                let checked = limit.check("the round", dearest.price(), options.delta);
+                checked.map_err(|error| usage("max-epsilon", error.to_string()))
             }
-            return Err(usage(
-                "max-epsilon",
-                format!(
-                    "no epsilon is known of the round at delta {:e}, so it is within no limit but inf ({}); a larger --delta may give \
-                     one",
-                    self.delta, dearest.claim
-                ),
-            ));
-        };
-        match options.max_epsilon {
-            Some(most) if round > most => Err(usage(
-                "max-epsilon",
-                format!("the round may cost epsilon {} at delta {:e}, allowed is {most:?}", two(round), self.delta),
-            )),
-            None if one > QUESTIONABLE => Err(usage(
-                "max-epsilon",
-                format!(
-                    "so little noise hides next to nothing: one answer may cost epsilon {}, the round {}; if that is meant, \
-                     allow it with --max-epsilon",
-                    two(one),
-                    two(round)
-                ),
-            )),
             _ => Ok(()),
         }
     }
@@ -106,6 +95,8 @@ impl Price {
                 _ => format!("price, {whose}: none known ({})\n", price.claim),
             });
         }
+        let dearest = self.of.last().and_then(|price| without_protection(price.round?));
+        text.extend(dearest.map(|words| format!("{words}\n")));
         text
     }
 }
@@ -119,8 +110,11 @@ fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<Pri
             one_answer: Some(all.per_query_epsilon),
             round: Some(all.epsilon),
             claim: all.claim,
+            without: None,
         },
-        Err(error) => PriceOf { teachers: number, one_answer: None, round: None, claim: error.to_string() },
+        Err(error) => {
+            PriceOf { teachers: number, one_answer: None, round: None, claim: error.to_string(), without: Some(error) }
+        }
     })
 }
 

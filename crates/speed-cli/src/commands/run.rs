@@ -3,15 +3,15 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use speed_accountant::round_up;
+use speed_accountant::{round_up, without_protection};
 use speed_core::printable_path;
 use speed_experiment::{
-    Config, Cost, ExperimentError, Plan, PlannedStage, RunOptions, Source, StageCost, Sweep, check_run_id, plan,
-    run as run_experiment,
+    Config, Cost, ExperimentError, Plan, PlannedStage, RunOptions, Source, StageCost, Sweep, check_run_id, has_begun,
+    plan, run as run_experiment,
 };
 
 use super::runs::report_text;
-use super::{Failure, part, print, print_json, sweep};
+use super::{Failure, part, price, print, print_json, sweep};
 use crate::options::RunOptions as RunArguments;
 use crate::progress::Reporter;
 
@@ -36,6 +36,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         datasets: options.experiment.datasets.clone(),
         threads,
         force: options.force.clone(),
+        limit: price::limit(options.limit)?,
         mix_machines: options.mix_machines,
         latency_wait: Duration::from_secs(options.latency_wait.into()),
     };
@@ -59,7 +60,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         return if options.json { print_json(&plan) } else { print(&plan_text(&plan)) };
     }
     let report = run_experiment(&config, &settings, reporter.progress()).inspect_err(|error| {
-        if matches!(error, ExperimentError::Io { .. }) {
+        if matches!(error, ExperimentError::Io { .. }) && has_begun(&config, &options.experiment.results) {
             reporter.progress().note("finished work is kept; the same command goes on from it");
         }
     })?;
@@ -87,6 +88,8 @@ fn plan_text(plan: &Plan) -> String {
         let done = if row.done { ", done" } else { "" };
         text.push_str(&format!("#   {} ({} queries{done}): {epsilon}\n", row.name, row.queries));
     }
+    let largest = plan.rows.iter().filter_map(|row| row.data_independent).max_by(f64::total_cmp);
+    text.extend(largest.and_then(without_protection).map(|words| format!("# {words}\n")));
     text.push_str(&price_text(plan));
     if let Some(cost) = &plan.cost {
         text.push_str(&cost_text(cost));
@@ -130,6 +133,9 @@ fn price_text(plan: &Plan) -> String {
     );
     if let Some(refused) = &plan.refused {
         text.push_str(&format!("# REFUSED, with a row of it: {refused}\n"));
+    }
+    if let Some(questioned) = &plan.questioned {
+        text.push_str(&format!("# REFUSED for its price: {questioned}\n"));
     }
     text
 }

@@ -3,33 +3,72 @@
 use std::path::Path;
 
 use serde_json::json;
+use speed_accountant::{round_up, without_protection};
 use speed_core::printable_path;
 use speed_experiment::{
-    ExperimentError, FinishedResults, Report, ResultsFault, SweepReport, Table, find_results, list_runs, pages,
+    ExperimentError, FinishedResults, ListedState, Report, ResultsFault, RunSummary, SweepReport, Table, find_results,
+    list_runs, pages,
 };
 
 use super::{Failure, print, print_json};
+use crate::bar::line;
 use crate::terminal;
 
 pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
     if !results.is_dir() {
-        let (path, fault) = (results.to_path_buf(), ResultsFault::NoFolder);
+        let fault = if results.exists() { ResultsFault::NotFolder } else { ResultsFault::NoFolder };
+        let path = results.to_path_buf();
         return Err(ExperimentError::Results { path, fault }.into());
     }
     let runs = list_runs(results);
     if json {
         return print_json(&json!({ "runs": runs }));
     }
-    let mut table = Table::new(["run", "state", "stages done", "noise"]);
+    let mut table = Table::new(["run", "date (UTC)", "state", "epsilon", "student %", "labels %", "noise"]);
     for run in &runs {
+        let percent =
+            |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", 100.0 * share));
         table.push(vec![
             printable_path(&run.folder),
-            if run.finished { "finished" } else { "unfinished" }.to_owned(),
-            run.stages_done.to_string(),
-            run.noise.to_string(),
+            run.ended_at.and_then(date).unwrap_or_else(|| "-".to_owned()),
+            state(run),
+            epsilon(run),
+            percent(run.student_accuracy),
+            percent(run.label_accuracy),
+            run.noise.map_or_else(|| "-".to_owned(), |noise| noise.to_string()),
         ]);
     }
-    print(&terminal::table(&table))
+    let damages: String = runs
+        .iter()
+        .filter_map(|run| Some(format!("{}: {}\n", printable_path(&run.folder), run.damage.as_ref()?)))
+        .collect();
+    print(&format!("{}{}", terminal::table(&table), terminal::text(&damages)))
+}
+
+/// Returns how far a run is, in a few words.
+fn state(run: &RunSummary) -> String {
+    let word = match run.state {
+        ListedState::Running => "running",
+        ListedState::Finished => return "finished".to_owned(),
+        ListedState::Unfinished => "unfinished",
+        ListedState::Damaged => return "damaged".to_owned(),
+    };
+    format!("{word}, {} stages", run.stages_done)
+}
+
+/// Returns the data-independent epsilon of a run: "none" where a row with noise has none, "-" where it is not known or there is no noise.
+fn epsilon(run: &RunSummary) -> String {
+    match run.epsilon {
+        Some(epsilon) => format!("{:.2}", round_up(epsilon, 2)),
+        None if !run.without_epsilon.is_empty() => "none".to_owned(),
+        None => "-".to_owned(),
+    }
+}
+
+/// Returns a time in seconds since 1970 as a date and a time of the day, in UTC.
+fn date(seconds: u64) -> Option<String> {
+    let time = jiff::Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
+    Some(time.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
 /// The form in which results are shown.
@@ -46,7 +85,12 @@ pub(super) fn show(name: &Path, results: &Path, form: &Shown) -> Result<(), Fail
             match form {
                 Shown::Text { legend } => print(&report_text(&report, &run, *legend)),
                 Shown::Json => print_json(&report),
-                Shown::Page => print(&report.to_html(&run)),
+                Shown::Page => {
+                    for path in report.missing_for_page(&run) {
+                        line(&format!("{}: is missing, and what it holds is not in the page", printable_path(&path)));
+                    }
+                    print(&report.to_html(&run)?)
+                }
             }
         }
         FinishedResults::Sweep(sweep) => {
@@ -62,8 +106,9 @@ pub(super) fn show(name: &Path, results: &Path, form: &Shown) -> Result<(), Fail
 
 /// Returns the comparison of a sweep for a terminal, and where the rest is.
 pub(super) fn sweep_text(report: &SweepReport, folder: &Path) -> String {
-    let (table, folder) = (terminal::table(&report.table()), printable_path(folder));
-    format!("{}\n{table}\ntables, plots and page: {folder}\n", report.conditions())
+    let (table, folder) = (terminal::table(&report.summary()), printable_path(folder));
+    let price = terminal::text(&price_text(&report.without_epsilon(), report.largest_epsilon()));
+    format!("{}\n{table}\n{price}tables, plots and page: {folder}\n", report.conditions())
 }
 
 /// Returns a report for a terminal: its conditions, the columns that come first, and where the rest is.
@@ -75,9 +120,27 @@ pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
     } else if summary.columns().iter().any(|head| head.starts_with('ε')) {
         below.push_str("ε holds whatever the votes are and may be published; --legend explains every column.\n");
     }
+    below.push_str(&price_text(&report.without_epsilon(), report.largest_epsilon()));
     let pages: Vec<String> = pages(run).iter().map(|page| printable_path(page)).collect();
     if !pages.is_empty() {
         below.push_str(&format!("All columns, claims, plots: {}\n", pages.join(" ")));
     }
     format!("{}\n{}\n{}", terminal::text(&report.heading()), terminal::table(&summary), terminal::text(&below))
+}
+
+/// Says why rows have no data-independent epsilon, and what an epsilon means that protects nothing.
+fn price_text(without: &[(String, Vec<String>)], largest: Option<f64>) -> String {
+    let mut text = String::new();
+    for (why, rows) in without {
+        text.push_str(&format!(
+            "ε data-independent is none for {}: {why}. A smaller noise.gamma (a larger sigma), fewer queries or a larger privacy.delta gives one.\n",
+            rows.join(", ")
+        ));
+    }
+    if let Some(words) = largest.and_then(without_protection) {
+        text.push_str(&format!(
+            "{words} A smaller noise.gamma and fewer queries lower it; more teachers keep the labels right under more noise.\n"
+        ));
+    }
+    text
 }

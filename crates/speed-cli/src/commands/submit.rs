@@ -18,7 +18,7 @@ use speed_experiment::{
 use self::arrange::{Order, arrange};
 pub(in crate::commands) use self::options::absolute;
 use self::options::{check, text};
-use super::{Failure, print, print_json, usage};
+use super::{Failure, price, print, print_json, usage};
 use crate::options::SubmitOptions;
 use crate::slurm::{self, Jobs, Place, Script, Submitted, quoted};
 
@@ -92,6 +92,9 @@ impl<'a> Submission<'a> {
         if let Some(datasets) = &datasets {
             run_options.extend(["--datasets".to_owned(), text(datasets)?]);
         }
+        if let Some(most) = price::limit(options.limit)?.most() {
+            run_options.extend(["--max-epsilon".to_owned(), most.to_string()]);
+        }
         if options.mix_machines {
             run_options.push("--mix-machines".to_owned());
         }
@@ -113,10 +116,14 @@ impl<'a> Submission<'a> {
             datasets,
             threads: NonZeroUsize::new(options.cpus.into()).unwrap_or(NonZeroUsize::MIN),
             force: Vec::new(),
+            limit: price::limit(options.limit)?,
             mix_machines: options.mix_machines,
             latency_wait: Duration::ZERO,
         };
         let plan = plan(config, &settings)?;
+        if let Some(questioned) = &plan.questioned {
+            return Err(usage("max-epsilon", questioned.clone()));
+        }
         match &plan.missing {
             Some(missing) => Err(usage("datasets", missing.clone())),
             None => Ok(Self { options, config, work, results, folder, place, plan, is_sweep }),

@@ -60,7 +60,8 @@ fn plan_text(plan: &Plan) -> String {
     let rows: Vec<String> =
         plan.rows.iter().map(|row| format!("{} {}", row.name, epsilon(row.data_independent))).collect();
     let missing = plan.missing.as_ref().map_or_else(String::new, |missing| format!("; MISSING: {missing}"));
-    let refused = plan.refused.as_ref().map_or_else(String::new, |refused| format!("; REFUSED: {refused}"));
+    let refused = plan.refused.iter().chain(&plan.questioned).map(|why| format!("; REFUSED: {why}"));
+    let refused: String = refused.collect();
     format!(
         "{done} of {} stages done; epsilon whatever the votes are: {}; {}{missing}{refused}",
         plan.stages.len(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ExperimentOptions;
+use super::{ExperimentOptions, MaxEpsilon};
 
 #[derive(Debug, Args)]
 pub(crate) struct SubmitOptions {
@@ -38,6 +38,8 @@ pub(crate) struct SubmitOptions {
     /// Any other option for sbatch, as --sbatch=--gres=gpu:1; may be given several times, and wins over all others
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) sbatch: Vec<String>,
+    #[command(flatten)]
+    pub(crate) limit: MaxEpsilon,
     /// Go on with what another kind of machine, or another binary, began, as speed run does
     #[arg(long)]
     pub(crate) mix_machines: bool,

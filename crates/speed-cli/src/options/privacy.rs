@@ -7,6 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use speed_accountant::{Adversary, Bound, Delta};
 use speed_mechanism::{HonestRatio, MechanismKind};
 
+use super::price::MaxEpsilon;
+
 /// Rows of votes.
 #[derive(Debug, Args)]
 pub(crate) struct QueryOptions {
@@ -229,6 +231,8 @@ pub(crate) enum LedgerCommand {
         /// includes the sampler of their noise
         #[arg(long, value_name = "N")]
         teachers: Option<usize>,
+        #[command(flatten)]
+        limit: MaxEpsilon,
         /// Their purpose, in your own words
         #[arg(long, value_name = "TEXT", default_value = "")]
         label: String,

@@ -9,6 +9,7 @@ use speed_aggregation::Parameters;
 use speed_core::{Circuit, NoisePlacement};
 use speed_roles::{LedgerOptions, default_ledger, default_registry};
 
+use super::price::MaxEpsilon;
 use super::privacy::delta;
 
 /// A choice of parameter set by the range of noisy counts.
@@ -165,9 +166,8 @@ pub(crate) struct PriceOptions {
     /// Delta at which the round's epsilon is printed
     #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// Refuse a round that may cost more, whatever the votes are; without it, one whose single answer may cost more than 10
-    #[arg(long, value_name = "E", allow_negative_numbers = true)]
-    pub(crate) max_epsilon: Option<f64>,
+    #[command(flatten)]
+    pub(crate) limit: MaxEpsilon,
 }
 
 /// A party's records.

@@ -8,22 +8,13 @@ use speed_core::printable_path;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
+use super::defaults::{PAPER, PAPER_PREFIX, ROWS, defaults, typed};
 use super::error::ConfigError;
 use super::overrides::Override;
-
-/// The schema and its documentation in one place; `configs/default.toml` is a copy of it.
-pub const DEFAULTS: &str = include_str!("default.toml");
-
-/// The array of tables whose elements all have the keys of the first default element.
-pub(super) const ROWS: &str = "row";
+use super::unknown::{config_instead, unknown_key, unknown_of, with_suggestion};
 
 /// The table of the keys that a sweep changes, which is no part of any of its runs' configs.
 pub(super) const SWEEP: &str = "sweep";
-
-/// The table of a row whose keys the resolved row has with a prefix of their own: configs before it wrote them so, and the run's id
-/// is made from that text.
-const PAPER: &str = "paper";
-pub(super) const PAPER_PREFIX: &str = "paper_";
 
 /// One config text with its origin, for messages with line numbers.
 #[derive(Clone, Debug)]
@@ -39,9 +30,17 @@ impl Source {
     /// # Errors
     /// If the file cannot be read as UTF-8 text.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
+            path: path.to_path_buf(),
+            instead: config_instead(path),
+            source,
+        })?;
         Ok(Self::new(printable_path(path), text))
+    }
+
+    /// Returns the text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Takes a text from elsewhere; `name` stands for the file in messages.
@@ -97,8 +96,7 @@ impl Source {
         }
         serde_path_to_error::deserialize(Value::Table(merged)).map_err(|error| {
             let key = error.path().to_string().replace("row[", "row.").replace(']', "");
-            let message = error.inner().message().trim().to_owned();
-            self.error(&key, message)
+            self.error(&key, with_suggestion(error.inner().message().trim()))
         })
     }
 
@@ -181,7 +179,7 @@ impl Source {
                 continue;
             }
             let Some(default) = into.get_mut(name.get_ref().as_ref()) else {
-                return Err(fail(unknown(into)));
+                return Err(fail(unknown_key(into, name.get_ref())));
             };
             match (default, value.get_ref()) {
                 (Value::Table(inner), DeValue::Table(table)) => self.merge(inner, table, &key, row_template)?,
@@ -213,7 +211,7 @@ impl Source {
                 Some(default) => *default = typed(default, owned(value.get_ref())).map_err(fail)?,
                 None => {
                     let known: Vec<&str> = into.keys().filter_map(|key| key.strip_prefix(PAPER_PREFIX)).collect();
-                    return Err(fail(format!("unknown key; allowed here: {}", known.join(", "))));
+                    return Err(fail(unknown_of(&known, name.get_ref())));
                 }
             }
         }
@@ -238,17 +236,6 @@ enum RowsError {
     At(ConfigError),
 }
 
-fn defaults() -> Table {
-    let mut defaults: Table = DEFAULTS.parse().expect("the embedded defaults are parsed by a test");
-    let Some(Value::Array(rows)) = defaults.get_mut(ROWS) else { return defaults };
-    for row in rows.iter_mut().filter_map(Value::as_table_mut) {
-        if let Some(Value::Table(figures)) = row.remove(PAPER) {
-            row.extend(figures.into_iter().map(|(name, value)| (format!("{PAPER_PREFIX}{name}"), value)));
-        }
-    }
-    defaults
-}
-
 /// Returns whether a path is that of one row.
 fn is_row(prefix: &str) -> bool {
     prefix.strip_prefix(ROWS).is_some_and(|rest| rest.starts_with('.'))
@@ -270,26 +257,6 @@ fn fill_rows(merged: &mut Table, template: &Table) {
     }
 }
 
-/// Returns the value, if it has the type of the default; a whole number stands for a float.
-pub(super) fn typed(default: &Value, value: Value) -> Result<Value, String> {
-    match (default, value) {
-        #[expect(clippy::cast_precision_loss, reason = "a config's whole number that stands for a float is small")]
-        (Value::Float(_), Value::Integer(whole)) => Ok(Value::Float(whole as f64)),
-        (default, value) if default.same_type(&value) => Ok(value),
-        (Value::Integer(_) | Value::Float(_), Value::String(text)) if is_number(&text) => {
-            Err(format!("found {text}, expected a number of 64 bits"))
-        }
-        (Value::Integer(_), Value::Float(found)) => Err(format!("found {found:?}, expected a whole number")),
-        (default, value) => Err(format!("expected {}, found {}", default.type_str(), value.type_str())),
-    }
-}
-
-/// Returns whether a text that is no number of ours is one all the same, too large for instance.
-fn is_number(text: &str) -> bool {
-    let digits = text.trim_start_matches(['+', '-']);
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
-}
-
 fn owned(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => Value::String(text.to_string()),
@@ -306,13 +273,6 @@ fn owned(value: &DeValue<'_>) -> Value {
             number.as_str().parse().map_or_else(|_| Value::String(number.as_str().to_owned()), Value::Float)
         }
     }
-}
-
-pub(super) fn unknown(table: &Table) -> String {
-    let mut keys: Vec<&str> =
-        table.keys().map(|key| if key.starts_with(PAPER_PREFIX) { PAPER } else { key.as_str() }).collect();
-    keys.dedup();
-    format!("unknown key; allowed here: {}", keys.join(", "))
 }
 
 fn join(prefix: &str, name: &str) -> String {

@@ -1,6 +1,6 @@
 //! Faults of configs, and their places.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use speed_core::printable_path;
 
@@ -8,10 +8,12 @@ use speed_core::printable_path;
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read.
-    #[error("cannot read config {}: {source}", printable_path(path))]
+    #[error("cannot read config {}: {source}{}", printable_path(path), meant(instead.as_deref()))]
     Read {
         /// The file.
         path: PathBuf,
+        /// The config that was probably meant.
+        instead: Option<PathBuf>,
         /// The system's word.
         source: std::io::Error,
     },
@@ -33,4 +35,8 @@ pub enum ConfigError {
         /// Found and allowed values.
         message: String,
     },
+}
+
+fn meant(instead: Option<&Path>) -> String {
+    instead.map_or_else(String::new, |path| format!("; did you mean {}?", printable_path(path)))
 }

@@ -2,8 +2,9 @@
 
 use toml::{Table, Value};
 
-use super::document::{PAPER_PREFIX, ROWS, typed, unknown};
+use super::defaults::{PAPER_PREFIX, ROWS, typed};
 use super::error::ConfigError;
+use super::unknown::unknown_key;
 
 /// All rows, in the place of a row's number.
 const ALL_ROWS: &str = "*";
@@ -107,13 +108,12 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     let last = parts.pop().unwrap_or_default();
     let mut table = table;
     for part in parts {
-        let allowed = unknown(table);
         table = match table.get_mut(part) {
             Some(Value::Table(inner)) => inner,
-            _ => return Err(allowed),
+            Some(_) => return Err(format!("{part} is not a section: it has no keys")),
+            None => return Err(unknown_key(table, part)),
         };
     }
-    let allowed = unknown(table);
     match table.get_mut(last) {
         Some(Value::Table(_)) => Err("is a section: set one of its keys".into()),
         Some(Value::Array(items)) if items.iter().any(Value::is_table) => {
@@ -123,6 +123,6 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
             *default = typed(default, value)?;
             Ok(())
         }
-        None => Err(allowed),
+        None => Err(unknown_key(table, last)),
     }
 }

@@ -1,7 +1,7 @@
 //! The privacy target: `[privacy]`.
 
 use serde::{Deserialize, Serialize};
-use speed_accountant::Delta;
+use speed_accountant::{Delta, PriceLimit};
 
 use super::fault::{Fault, refuse};
 
@@ -14,6 +14,8 @@ pub struct RawPrivacy {
     // Left out where there is none, so that runs of configs without it keep their ids.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub budget: f64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub max_epsilon: f64,
 }
 
 fn is_zero(value: &f64) -> bool {
@@ -27,6 +29,8 @@ pub struct PrivacyConfig {
     pub delta: Delta,
     /// The largest epsilon, whatever the votes are, for all answers that the experiment's ledger holds.
     pub budget: Option<f64>,
+    /// The limit on the price of a run's answers.
+    pub limit: PriceLimit,
 }
 
 impl RawPrivacy {
@@ -36,12 +40,18 @@ impl RawPrivacy {
         if !(self.budget >= 0.0 && self.budget.is_finite()) {
             return refuse("privacy.budget", format!("found {:?}, expected a number of at least 0", self.budget));
         }
-        Ok(PrivacyConfig { delta, budget: Some(self.budget).filter(|&budget| budget > 0.0) })
+        let most = Some(self.max_epsilon).filter(|most| *most != 0.0);
+        let limit = PriceLimit::new(most).map_err(|error| Fault::new("privacy.max_epsilon", error))?;
+        Ok(PrivacyConfig { delta, limit, budget: Some(self.budget).filter(|&budget| budget > 0.0) })
     }
 }
 
 impl From<&PrivacyConfig> for RawPrivacy {
     fn from(privacy: &PrivacyConfig) -> Self {
-        Self { delta: privacy.delta.get(), budget: privacy.budget.unwrap_or(0.0) }
+        Self {
+            delta: privacy.delta.get(),
+            budget: privacy.budget.unwrap_or(0.0),
+            max_epsilon: privacy.limit.most().unwrap_or(0.0),
+        }
     }
 }

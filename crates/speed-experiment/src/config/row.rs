@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use speed_core::{Circuit, NoisePlacement, RandomnessKind};
+use speed_core::{Circuit, NoisePlacement, RandomnessKind, is_legible};
 use speed_mechanism::{HonestRatio, MechanismKind};
 use speed_student::StudentMethod;
 
@@ -206,11 +206,14 @@ impl RawRow {
     }
 
     fn check_name(&self, earlier: &[Self]) -> Result<(), String> {
-        if self.name.trim().is_empty() {
+        if self.name.is_empty() {
             return Err("every [[row]] needs a name".into());
         }
-        if self.name.len() > MAX_NAME || self.name.chars().any(char::is_control) {
-            return Err(format!("expected at most {MAX_NAME} bytes without control characters"));
+        if self.name.len() > MAX_NAME || !is_legible(&self.name) {
+            let found: String = self.name.chars().take(40).collect();
+            return Err(format!(
+                "expected 1 to {MAX_NAME} bytes of visible characters, without control characters and spaces at its ends, found {found:?}"
+            ));
         }
         if earlier.iter().any(|other| other.name == self.name) {
             return Err(format!("{:?} names two rows", self.name));

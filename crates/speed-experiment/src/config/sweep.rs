@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use toml::{Table, Value};
 
+use super::defaults::defaults;
 use super::document::{SWEEP, Source};
 use super::error::ConfigError;
 use super::experiment::Config;
 use super::overrides::{self, Override};
+use super::unknown::unknown_of;
 
 /// The largest number of settings: each is a run.
 pub(crate) const MAX_SETTINGS: usize = 1000;
@@ -111,6 +113,11 @@ fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -
                 return refuse("has a value twice");
             }
             let key = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, key)| key);
+            // A dotted key is looked for in the merged document, as one of --set is.
+            if key == name && !name.contains('.') && !defaults().contains_key(name) {
+                let known: Vec<&str> = SHORT.iter().map(|(short, _)| *short).collect();
+                return refuse(&unknown_of(&known, name));
+            }
             if NOT_SWEPT.contains(&key) {
                 return refuse("is no setting to compare: use a config of its own for each");
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use speed_accountant::round_up;
-use speed_core::printable_path;
+use speed_core::{printable, printable_path};
 
 /// The fault of a folder or file of results, and the way on.
 #[derive(Debug, thiserror::Error)]
@@ -12,30 +12,85 @@ pub enum ResultsFault {
     /// Another process works in the folder.
     #[error("another `speed` works in this folder: wait for it, or use another --results")]
     InUse,
-    /// The folder belongs to another config.
-    #[error("this results folder belongs to another config: move it away, or use another --results")]
-    OtherConfig,
-    /// A file does not have the form of its name.
-    #[error("not a file that this version wrote: {0}")]
-    NotOurs(#[source] serde_json::Error),
+    /// The folder belongs to another config, or its config was changed.
+    #[error(
+        "this results folder belongs to another config, or this file was changed: expected the config whose SHA-256 begins with {expected}, \
+         found one whose begins with {found}: move the folder away, or use another --results"
+    )]
+    OtherConfig {
+        /// The run's id.
+        expected: String,
+        /// The id of the config that is there.
+        found: String,
+    },
+    /// A file in the place of a folder of results.
+    #[error("is a file, expected a folder of results: give another --results")]
+    NotFolder,
+    /// A value that has no form in JSON.
+    #[error("cannot be written as JSON: {0}")]
+    Unwritable(#[source] serde_json::Error),
+    /// A file of a stage does not have the form of its name.
+    #[error(
+        "not a file that this version wrote: expected a value in JSON, found {found}; --force {stage} does the stage again"
+    )]
+    NotOurs {
+        /// What the file holds.
+        found: String,
+        /// The stage.
+        stage: String,
+    },
+    /// A table of a stage that is not whole.
+    #[error("expected {expected}, found {found}; --force {stage} does the stage again")]
+    Table {
+        /// What was expected.
+        expected: String,
+        /// What was found.
+        found: String,
+        /// The stage.
+        stage: String,
+    },
     /// A report does not have the form of one.
-    #[error("not a report that this version wrote: {0}")]
-    NoReport(#[source] serde_json::Error),
+    #[error(
+        "not a report that this version wrote: expected a report in JSON, found {found}; `speed run` with the same config writes it again"
+    )]
+    NoReport {
+        /// What the file holds.
+        found: String,
+    },
+    /// A file of a run's page is damaged.
+    #[error("{damage}, expected the file that the run wrote; `speed run` with the same config writes it again")]
+    Page {
+        /// The damage.
+        damage: Damage,
+    },
     /// A run has no report.
-    #[error("no finished run here ({0}); `speed list` shows which there are")]
+    #[error(
+        "no finished run here: expected its report, which cannot be read ({0}); `speed list` shows which runs there are"
+    )]
     Unfinished(#[source] std::io::Error),
+    /// The mark of charged answers is damaged.
+    #[error(
+        "expected the 32 hexadecimal digits of the noise that answers were charged with, found {found}: take the file from a copy"
+    )]
+    Mark {
+        /// What the file holds.
+        found: String,
+    },
     /// No run has this name.
     #[error(
         "no {}run of this name: expected a run's folder, an experiment's with one run, or, below {}, an experiment's name or \
-         the beginning of a run's id; `speed list` shows which there are",
+         the beginning of a run's id; {}`speed list` shows which there are",
         if *finished { "finished " } else { "" },
-        printable_path(results)
+        printable_path(results),
+        instead.as_ref().map_or_else(String::new, |name| format!("did you mean {}? ", printable(name)))
     )]
     NoRun {
         /// True where only finished runs were looked for.
         finished: bool,
         /// The folder of results that was searched.
         results: PathBuf,
+        /// The experiment that was probably meant.
+        instead: Option<String>,
     },
     /// Several runs have this name.
     #[error("{} runs of this name, expected one: {}", found.len(), folders(found))]
@@ -60,7 +115,7 @@ pub enum ResultsFault {
         found: String,
     },
     /// There is no folder of results.
-    #[error("there is no such folder of results")]
+    #[error("there is no such folder of results: expected the --results of a run")]
     NoFolder,
     /// Another kind of machine began the stage.
     #[error(
@@ -91,7 +146,7 @@ pub enum ResultsFault {
     },
     /// Another program began the stage.
     #[error(
-        "was begun by another program ({first}; here {here}): shards of one stage are to be of one. Use the same binary          everywhere, or, if both compute the same, --mix-machines"
+        "was begun by another program ({first}; here {here}): shards of one stage are to be of one. Use the same binary everywhere, or, if both compute the same, --mix-machines"
     )]
     OtherProgram {
         /// The program that began it.
@@ -177,6 +232,15 @@ pub enum Damage {
     /// The folder is missing or was changed.
     #[error("is missing or was changed")]
     Gone,
+}
+
+/// Says what bytes hold in place of a value in JSON.
+pub(crate) fn found_instead(bytes: &[u8], error: &serde_json::Error) -> String {
+    match bytes.len() {
+        0 => "an empty file".to_owned(),
+        length if error.is_eof() => format!("{length} bytes that end early"),
+        _ => error.to_string(),
+    }
 }
 
 fn folders(found: &[PathBuf]) -> String {

@@ -44,8 +44,8 @@ fn check_charges(store: &RunStore, files: &LedgerFiles, progress: &dyn Progress)
     let marks: Vec<(PathBuf, String)> = store
         .all_remains(ANSWERS)
         .into_iter()
-        .filter_map(|stage| Some((stage.folder().to_path_buf(), stage.charged()?.trim().to_owned())))
-        .collect();
+        .filter_map(|stage| Some(stage.charged()?.map(|digest| (stage.folder().to_path_buf(), digest))))
+        .collect::<Result<_, ExperimentError>>()?;
     let known = files.statement()?;
     if let Some(torn) = known.as_ref().and_then(|known| known.torn) {
         progress.note(&format!(

@@ -109,7 +109,7 @@ impl Payment<'_> {
             }
             return Ok(None);
         }
-        if let Some((path, damage)) = own.damage(question) {
+        if let Some((path, damage)) = own.damage(self.answers) {
             return Err(self.would_pay_again(path, damage));
         }
         if is_of_others && own.charged().is_some() {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::frame::{data_uri, folded};
-use crate::picture::{COLUMNS, SHOWN_QUERIES};
+use crate::picture::{self, COLUMNS, SHOWN_QUERIES};
 use crate::report::AskedQueries;
 
 /// The sheet of the queries' pictures as a style: each picture is a part of the one file.
@@ -15,8 +15,7 @@ pub(super) struct Sheet {
 impl Sheet {
     /// Takes the sheet of so many queries; none unless it is a picture of a size that fits.
     pub(super) fn new(png: &[u8], queries: usize) -> Option<Self> {
-        let reader = image::ImageReader::with_format(std::io::Cursor::new(png), image::ImageFormat::Png);
-        let (width, height) = reader.into_dimensions().ok()?;
+        let (width, height) = picture::dimensions_of_whole(png)?;
         let rows = queries.min(SHOWN_QUERIES).div_ceil(COLUMNS);
         if rows == 0 || width == 0 || height == 0 {
             return None;

@@ -10,7 +10,9 @@ use crate::table::{NO_VALUE, Table, percent};
 /// The columns of epsilons: the one that may be published stands before those that may not.
 pub(super) const EPSILONS: [&str; 4] =
     [DATA_INDEPENDENT, "ε data-dependent", "ε data-dependent collusion", "ε paper formulas"];
-const DATA_INDEPENDENT: &str = "ε data-independent";
+pub(crate) const DATA_INDEPENDENT: &str = "ε data-independent";
+/// The cell of an epsilon that a row with noise does not have.
+pub(crate) const NONE: &str = "none";
 /// The further columns that config and seed determine.
 const FIGURES: [&str; 6] = ["ε paper", "labels %", STUDENT, "student %", "paper %", AGREEMENT];
 /// Queries with the same label from the homomorphic argmax and the clear-text one.
@@ -59,10 +61,13 @@ impl Report {
         table.without_empty_columns()
     }
 
-    /// Returns the few columns of the table that a reader wants first.
+    /// Returns the few columns of the table that a reader wants first. A row with noise that has no data-independent epsilon says so.
     #[must_use]
     pub fn summary(&self) -> Table {
-        self.table_with_times().filtered(|head, cells| match head {
+        let without = |row: &ReportRow| row.is_noisy() && row.data_independent.is_none();
+        let shown =
+            |row: usize, head: &str| (head == DATA_INDEPENDENT && without(&self.rows[row])).then(|| NONE.to_owned());
+        self.all_columns().replaced(shown).without_empty_columns().filtered(|head, cells| match head {
             STUDENT => cells.iter().any(|cell| cell != &cells[0] && *cell != NO_VALUE),
             _ => SUMMARY.contains(&head),
         })
@@ -94,9 +99,25 @@ impl Report {
         self.rows.iter().any(|row| row.unresolved.is_some())
     }
 
+    /// Returns the reasons for which rows with noise have no data-independent epsilon, each with these rows.
+    #[must_use]
+    pub fn without_epsilon(&self) -> Vec<(String, Vec<String>)> {
+        without_epsilon(&self.rows)
+    }
+
+    /// Returns the largest data-independent epsilon, if a row has one.
+    #[must_use]
+    pub fn largest_epsilon(&self) -> Option<f64> {
+        largest_epsilon(&self.rows)
+    }
+
     /// Returns the table with the homomorphic times.
     #[must_use]
     pub fn table_with_times(&self) -> Table {
+        self.all_columns().without_empty_columns()
+    }
+
+    fn all_columns(&self) -> Table {
         let mut table = Table::new(self.columns().chain([ARGMAX_SECONDS, "core-s/query", "paper s"]));
         for row in &self.rows {
             let mut cells = self.cells(row);
@@ -110,8 +131,30 @@ impl Report {
             cells.push(optional(row.paper.minutes, |minutes| format!("{:.0}", 60.0 * minutes)));
             table.push(cells);
         }
-        table.without_empty_columns()
+        table
     }
+}
+
+/// Returns the reasons for which rows with noise have no data-independent epsilon, each with the names of these rows.
+pub(crate) fn without_epsilon<'a>(rows: impl IntoIterator<Item = &'a ReportRow>) -> Vec<(String, Vec<String>)> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for row in rows.into_iter().filter(|row| row.is_noisy() && row.data_independent.is_none()) {
+        let why = row.without_value.iter().find_map(|why| why.strip_prefix(DATA_INDEPENDENT)?.strip_prefix(": "));
+        let why = why.unwrap_or("the reason was not recorded");
+        let name = if row.labels_of.is_empty() { &row.name } else { &row.labels_of };
+        match reasons.iter_mut().find(|(other, _)| other == why) {
+            Some((_, rows)) if rows.contains(name) => {}
+            Some((_, rows)) => rows.push(name.clone()),
+            None => reasons.push((why.to_owned(), vec![name.clone()])),
+        }
+    }
+    reasons
+}
+
+/// Returns the largest data-independent epsilon of rows, if one has any.
+pub(crate) fn largest_epsilon<'a>(rows: impl IntoIterator<Item = &'a ReportRow>) -> Option<f64> {
+    let epsilons = rows.into_iter().filter_map(|row| row.data_independent.as_ref()).map(|account| account.epsilon);
+    epsilons.max_by(f64::total_cmp)
 }
 
 fn plus_minus(mean: f64, deviation: Option<f64>) -> String {

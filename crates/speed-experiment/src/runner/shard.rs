@@ -13,10 +13,11 @@ use crate::environment::Environment;
 use crate::error::ExperimentError;
 use crate::ledger::check;
 use crate::options::RunOptions;
+use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
 use crate::stages::{
     Context, Divided, Images, Keys, LabellingStage, StageName, StageNames, StudentShare, TeachersStage, do_share,
-    identity,
+    identity, planned_classes,
 };
 use crate::store::{Identity, RunStore, ShardMark, StageMark, SweepStore, is_called, shard_progress_path};
 use crate::sweep::sweep_id;
@@ -223,6 +224,10 @@ impl<'a> Work<'a> {
         recorder.planned(&[self.shard.kind.name().to_owned()]);
         let streams = Streams::new(config.seed);
         let images = self.images(config, &streams)?;
+        if self.shard.kind == Kind::Aggregate {
+            let classes = planned_classes(config, images.as_ref().map(|images| images.pool.classes()))?;
+            check_run_price(config, self.options, &names, classes)?;
+        }
         let context = Context {
             config,
             store: &store,

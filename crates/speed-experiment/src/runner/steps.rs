@@ -67,7 +67,7 @@ pub(super) fn ask<'a>(
     if last == Some(&names.votes) {
         return Ok(None);
     }
-    let queries = select_queries(context, images)?;
+    let queries = select_queries(context.config, &context.streams, images)?;
     complete(context, &QueriesStage { name: &names.queries, queries: &queries })?;
     if last == Some(&names.queries) {
         return Ok(None);

@@ -6,11 +6,11 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::steps::courses;
-use crate::config::{AggregationKind, Config, Source};
+use crate::config::{AggregationKind, Config};
 use crate::error::ExperimentError;
 use crate::report::RowResult;
 use crate::stages::{RowLabels, StageNames, chosen_queries, query_unit, teacher_unit};
-use crate::store::{RunStore, Worker, config_path, unit_meta, workers};
+use crate::store::{RunStore, Worker, unit_meta, workers};
 
 /// The units of a stage of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ impl StageUnits {
     /// # Errors
     /// If the run's config cannot be read.
     pub fn of_run(folder: &Path) -> Result<Vec<Self>, ExperimentError> {
-        let config = Config::load(&Source::read(&config_path(folder))?)?;
+        let config = RunStore::config_in(folder)?;
         let names = StageNames::of(&config);
         let mut all = Vec::new();
         if let Some(name) = &names.teachers {

@@ -6,7 +6,7 @@ use super::context::Context;
 use super::machine;
 use super::stage::Stage;
 use crate::error::{ExperimentError, ResultsFault};
-use crate::store::{FinishedStage, Identity, StageState};
+use crate::store::{ARITHMETIC, FinishedStage, Identity, StageState};
 
 /// Returns the output of `stage`, which is run unless it is done with the same fingerprint. A shard runs nothing: it reads what is done.
 ///
@@ -117,5 +117,7 @@ pub(super) fn identify<S: Stage>(context: &Context<'_>, stage: &S) -> Result<Ide
     } else {
         Identity::new(name, kind, version, inputs)
     };
-    Ok(identity.with_earlier(stage.earlier_version()))
+    let mut side_files = stage.side_files();
+    side_files.extend(stage.depends_on_machine().then_some(ARITHMETIC));
+    Ok(identity.with_earlier(stage.earlier_version()).with_side_files(side_files))
 }

@@ -121,6 +121,10 @@ impl Stage for LabellingStage<'_> {
         Some(2)
     }
 
+    fn side_files(&self) -> Vec<&'static str> {
+        if self.is_encrypted() { vec![TIMES] } else { Vec::new() }
+    }
+
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let (config, Question { row, votes_hash, queries, truth, .. }) = (context.config, self.question);
         Ok(json!({
@@ -180,7 +184,7 @@ impl Stage for LabellingStage<'_> {
         folder.write(LABELS, labels.to_csv(queries).as_bytes())?;
         folder.write_json(RECORD, &labels)?;
         if self.is_encrypted() {
-            folder.write_json(TIMES, &times)?;
+            folder.write_checked_json(TIMES, &times)?;
         }
         Ok(vec![LABELS.into(), RECORD.into()])
     }

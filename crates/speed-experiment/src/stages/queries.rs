@@ -3,6 +3,7 @@
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
 use serde_json::{Value, json};
+use speed_random::Streams;
 
 use super::context::Context;
 use super::data::Images;
@@ -20,13 +21,16 @@ const QUERIES: &str = "queries.npy";
 ///
 /// # Errors
 /// If the file of indices cannot be read, or the pool has too few images of a class.
-pub(crate) fn select(context: &Context<'_>, images: Option<&Images>) -> Result<Vec<usize>, ExperimentError> {
-    let config = context.config;
+pub(crate) fn select(
+    config: &Config,
+    streams: &Streams,
+    images: Option<&Images>,
+) -> Result<Vec<usize>, ExperimentError> {
     let (count, pool) = (config.queries.count, config.data.pool_images);
     Ok(match &config.queries.selection {
         QuerySelection::First => (0..count).collect(),
-        QuerySelection::Random => sample(&mut context.streams.stream("queries", 0), pool, count).into_vec(),
-        QuerySelection::Balanced => balanced(context, images, count)?,
+        QuerySelection::Random => sample(&mut streams.stream("queries", 0), pool, count).into_vec(),
+        QuerySelection::Balanced => balanced(streams, images, count)?,
         QuerySelection::File(path) => npy::read_indices(path, count, pool)?,
     })
 }
@@ -37,10 +41,10 @@ pub(crate) fn chosen(remains: &StageRemains, config: &Config) -> Option<Vec<usiz
 }
 
 /// Selects `count` images of the pool, as many of every class or one more of the first ones, drawn by the seed.
-fn balanced(context: &Context<'_>, images: Option<&Images>, count: usize) -> Result<Vec<usize>, Mismatch> {
+fn balanced(streams: &Streams, images: Option<&Images>, count: usize) -> Result<Vec<usize>, Mismatch> {
     let Some(Images { pool, .. }) = images else { return Err(Mismatch::BalancedWithoutImages) };
     let mut order: Vec<usize> = (0..pool.len()).collect();
-    order.shuffle(&mut context.streams.stream("queries", 0));
+    order.shuffle(&mut streams.stream("queries", 0));
     let mut chosen = Vec::with_capacity(count);
     for class in 0..pool.classes() {
         let wanted = count / pool.classes() + usize::from(class < count % pool.classes());

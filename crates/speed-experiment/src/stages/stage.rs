@@ -46,6 +46,11 @@ pub(crate) trait Stage {
         true
     }
 
+    /// Returns the names of files beside its outputs that later steps read: the record has their hashes, and no fingerprint depends on them.
+    fn side_files(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Finds the finished stage, or opens its folder for work.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ mod session;
 mod stage;
 mod student;
 
-pub(crate) use record::{EpochAccuracy, PICTURE, StudentRun, read_epochs};
+pub(crate) use record::{EpochAccuracy, METRICS, PICTURE, StudentRun, read_epochs};
 pub(crate) use student::{Course, Labelled};
 
 use std::path::PathBuf;

@@ -14,7 +14,7 @@ use super::names::StageName;
 use super::stage::Stage;
 use super::teachers::TrainedTeachers;
 use super::truth::Truth;
-use crate::config::{Config, DataSource, VotesSource};
+use crate::config::{Config, VotesSource};
 use crate::error::{ExperimentError, Mismatch};
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
@@ -162,7 +162,7 @@ impl<'a> VotesStage<'a> {
         // What a file of labels measures is measured anew in every run.
         let recorded = EnsembleQuality::of(votes, self.truth.filter(|truth| truth.digest().is_some()))?;
         let quality = EnsembleQuality::of(votes, self.truth)?;
-        folder.write_json(SHAPE, &votes.shape())?;
+        folder.write_checked_json(SHAPE, &votes.shape())?;
         folder.write(VOTES, &npy::votes_to_bytes(votes))?;
         folder.write_json(QUALITY, &recorded)?;
         let percent =
@@ -190,6 +190,10 @@ impl Stage for VotesStage<'_> {
 
     fn depends_on_machine(&self) -> bool {
         matches!(self.source, Source::Teachers(..))
+    }
+
+    fn side_files(&self) -> Vec<&'static str> {
+        vec![SHAPE]
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
@@ -281,14 +285,14 @@ fn truth(context: &Context<'_>, images: &Images) -> Result<Votes, ExperimentErro
     Ok(Votes::new(shape, pool.labels().repeat(teachers))?)
 }
 
-/// Returns the number of classes that votes will have: that of the images, if there are any, or of the file.
+/// Returns the number of classes that votes will have: that of the images, if there are any, or of the file, which is checked.
 ///
 /// # Errors
 /// If the file cannot be read.
 pub(crate) fn planned_classes(config: &Config, of_images: Option<usize>) -> Result<usize, ExperimentError> {
     match &config.votes {
-        VotesSource::File(path) if config.data.source == DataSource::None => {
-            let votes = npy::read_votes(path, config.ensemble.teachers, config.data.pool_images, None)?;
+        VotesSource::File(path) => {
+            let votes = npy::read_votes(path, config.ensemble.teachers, config.data.pool_images, of_images)?;
             Ok(votes.shape().classes())
         }
         _ => Ok(of_images.unwrap_or(UNIFORM_CLASSES)),

@@ -20,12 +20,17 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
 
 /// Writes a JSON file likewise.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ExperimentError> {
+    write_atomic(path, &json(path, value)?)
+}
+
+/// Returns the bytes of a JSON file.
+pub(super) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, ExperimentError> {
     let mut text = serde_json::to_string_pretty(value).map_err(|source| ExperimentError::Results {
         path: path.to_path_buf(),
-        fault: ResultsFault::NotOurs(source),
+        fault: ResultsFault::Unwritable(source),
     })?;
     text.push('\n');
-    write_atomic(path, text.as_bytes())
+    Ok(text.into_bytes())
 }
 
 /// Writes a file likewise that only its owner may read.

@@ -7,14 +7,11 @@ use std::path::Path;
 
 use super::atomic::{COPYING, RETRIES};
 use super::fingerprint::{Fingerprint, Identity};
-use super::layout::{ARITHMETIC, FINGERPRINT};
+use super::layout::{ARITHMETIC, FINGERPRINT, PARTS};
 use super::program::{self, Program};
 use super::read::read_small;
 use super::remains::StageRemains;
 use crate::error::{ExperimentError, ResultsFault};
-
-/// The hashes of the parts of a stage's identity, by which a refusal names what differs.
-const PARTS: &str = "inputs.json";
 
 /// Makes the folder of a stage, unless it is there: of several processes that do, one does.
 ///

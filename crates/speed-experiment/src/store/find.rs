@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::layout::{CONFIG, LOCK, PUBLISHED, SWEEP_REPORT, folders_in, report_path};
+use speed_core::nearest;
+
+use super::layout::{CONFIG, LOCK, PUBLISHED, SWEEP_REPORT, expect_folder, folders_in, report_path};
 use super::lock::Lock;
 use crate::error::{ExperimentError, ResultsFault};
 
@@ -12,7 +14,7 @@ use crate::error::{ExperimentError, ResultsFault};
 /// # Errors
 /// If there is none, or more than one.
 pub fn find_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentError> {
-    one_of(named(results, run, is_finished), results, run, true)
+    one_of(named(results, run, is_finished)?, results, run, true)
 }
 
 /// The folder of finished results.
@@ -29,8 +31,8 @@ pub enum FinishedResults {
 /// # Errors
 /// If there is none, or more than one.
 pub fn find_results(results: &Path, name: &Path) -> Result<FinishedResults, ExperimentError> {
-    let runs = named(results, name, is_finished);
-    let sweeps = named(results, name, is_sweep);
+    let runs = named(results, name, is_finished)?;
+    let sweeps = named(results, name, is_sweep)?;
     match sweeps.as_slice() {
         [sweep] if runs.len() != 1 => Ok(FinishedResults::Sweep(sweep.clone())),
         _ => one_of([runs, sweeps].concat(), results, name, true).map(FinishedResults::Run),
@@ -42,7 +44,7 @@ pub fn find_results(results: &Path, name: &Path) -> Result<FinishedResults, Expe
 /// # Errors
 /// If there is none, or more than one.
 pub fn find_any_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentError> {
-    let mut found = named(results, run, is_begun);
+    let mut found = named(results, run, is_begun)?;
     if found.len() > 1 && found.iter().any(|run| is_in_use(run)) {
         found.retain(|run| is_in_use(run));
     }
@@ -53,17 +55,33 @@ fn one_of(found: Vec<PathBuf>, results: &Path, run: &Path, finished: bool) -> Re
     let failure = |fault| ExperimentError::Results { path: run.to_path_buf(), fault };
     match found.as_slice() {
         [one] => Ok(one.clone()),
-        [] => Err(failure(ResultsFault::NoRun { finished, results: results.to_path_buf() })),
+        [] => Err(failure(ResultsFault::NoRun {
+            finished,
+            results: results.to_path_buf(),
+            instead: instead(results, run),
+        })),
         _ => Err(failure(ResultsFault::SeveralRuns { found })),
     }
+}
+
+/// Returns the experiment that was probably meant.
+fn instead(results: &Path, run: &Path) -> Option<String> {
+    let experiments =
+        [results.to_path_buf(), results.join(PUBLISHED)].into_iter().flat_map(|folder| folders_in(&folder));
+    let experiments: Vec<String> = experiments.filter(|name| name != PUBLISHED).collect();
+    nearest(&run.to_string_lossy(), experiments.iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// Tells whether a folder is that of a run to be found.
 type IsRun = fn(&Path) -> bool;
 
-fn named(results: &Path, run: &Path, is_run: IsRun) -> Vec<PathBuf> {
+fn named(results: &Path, run: &Path, is_run: IsRun) -> Result<Vec<PathBuf>, ExperimentError> {
     let found = runs_in(run, is_run);
-    if found.is_empty() { called(results, &run.to_string_lossy(), is_run) } else { found }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    expect_folder(results)?;
+    Ok(called(results, &run.to_string_lossy(), is_run))
 }
 
 /// Returns the folder itself, if it is a run's, or else the runs in it.
@@ -86,7 +104,7 @@ pub fn run_in_use(run: &Path) -> Option<PathBuf> {
 }
 
 /// Returns whether a process works in a run's folder.
-pub(super) fn is_in_use(run: &Path) -> bool {
+pub(crate) fn is_in_use(run: &Path) -> bool {
     Lock::is_held(&run.join(LOCK))
 }
 

@@ -58,6 +58,8 @@ pub(crate) struct Identity {
     pub(crate) fingerprint: Fingerprint,
     /// An earlier version of the code whose finished stages serve as well.
     earlier_version: Option<u32>,
+    /// Files beside the outputs that later steps read.
+    side_files: Vec<&'static str>,
     code_version: u32,
     inputs: Value,
 }
@@ -66,12 +68,30 @@ impl Identity {
     /// The identity of the stage in the folder `name`.
     pub(crate) fn new(name: &str, kind: &str, code_version: u32, inputs: Value) -> Self {
         let fingerprint = hash(kind, code_version, &inputs);
-        Self { name: name.to_owned(), kind: kind.to_owned(), fingerprint, earlier_version: None, code_version, inputs }
+        Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            fingerprint,
+            earlier_version: None,
+            side_files: Vec::new(),
+            code_version,
+            inputs,
+        }
     }
 
     /// Lets finished stages of an earlier version of the code serve as well.
     pub(crate) fn with_earlier(self, earlier_version: Option<u32>) -> Self {
         Self { earlier_version, ..self }
+    }
+
+    /// Names files beside the outputs that later steps read, without which a finished stage does not serve.
+    pub(crate) fn with_side_files(self, side_files: Vec<&'static str>) -> Self {
+        Self { side_files, ..self }
+    }
+
+    /// Returns the names of these files.
+    pub(super) fn side_files(&self) -> &[&'static str] {
+        &self.side_files
     }
 
     /// Returns the fingerprint that the earlier version of the code gave a stage in the folder `name`: the folder's name belonged to

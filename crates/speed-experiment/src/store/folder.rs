@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::atomic::{write_atomic, write_json, write_new_secret, write_secret};
+use super::atomic::{json, write_atomic, write_json, write_new_secret, write_secret};
 use super::beginning;
 use super::fingerprint::{Fingerprint, Identity};
-use super::layout::CHARGED;
+use super::layout::{ARITHMETIC, CHARGED};
 use super::leases::{self, Leases};
 use super::noise_key::{self, NoiseKey};
 use super::program::Program;
@@ -32,6 +32,8 @@ pub(crate) struct StageFolder {
     noise_key: Option<NoiseKey>,
     /// The name under which what other inputs left here is kept.
     superseded: Option<String>,
+    /// The hashes of files beside the outputs that later steps read.
+    checked: Mutex<BTreeMap<String, Fingerprint>>,
     /// The hashes of payloads that were read or written here: they need not be read again for the record.
     known: Mutex<BTreeMap<String, Fingerprint>>,
 }
@@ -81,7 +83,7 @@ impl StageFolder {
     pub(super) fn join(folder: PathBuf, identity: &Identity, any_program: bool) -> Result<Self, ExperimentError> {
         beginning::begin(&folder, identity)?;
         beginning::check(&folder, identity)?;
-        if let Some((path, damage)) = FinishedStage::damage(&folder, identity.fingerprint) {
+        if let Some((path, damage)) = FinishedStage::damage(&folder, identity.fingerprint, identity.side_files()) {
             return Err(ExperimentError::Results { path, fault: ResultsFault::Damaged { damage } });
         }
         if !any_program {
@@ -99,6 +101,7 @@ impl StageFolder {
             resumed_units: 0,
             noise_key: None,
             superseded: None,
+            checked: Mutex::default(),
             known: Mutex::default(),
         }
     }
@@ -129,6 +132,24 @@ impl StageFolder {
     pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.check()?;
         write_json(&self.folder.join(name), value)
+    }
+
+    /// Writes a file beside the outputs that later steps read: the record has its hash, and no fingerprint depends on it.
+    ///
+    /// # Errors
+    /// If the disk refuses, or the folder is another stage's by now.
+    pub(crate) fn write_checked(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
+        self.write(name, bytes)?;
+        lock(&self.checked).insert(name.to_owned(), Fingerprint::of_bytes(bytes));
+        Ok(())
+    }
+
+    /// Writes such a file as JSON.
+    ///
+    /// # Errors
+    /// If the disk refuses, or the folder is another stage's by now.
+    pub(crate) fn write_checked_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
+        self.write_checked(name, &json(&self.folder.join(name), value)?)
     }
 
     /// Refuses to write where the folder was renamed, and another stage's perhaps lies in its place.
@@ -172,7 +193,7 @@ impl StageFolder {
     /// # Errors
     /// If the disk refuses.
     pub(crate) fn mark_charged(&self, noise_digest: &str) -> Result<(), ExperimentError> {
-        self.write(CHARGED, noise_digest.as_bytes())
+        self.write_checked(CHARGED, noise_digest.as_bytes())
     }
 
     /// Saves a finished unit of work, done by a machine of a kind: the payload first, then the metadata that makes it count.
@@ -207,7 +228,7 @@ impl StageFolder {
     }
 
     fn know(&self, unit: &str, hash: Fingerprint) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(unit_payload(unit), hash);
+        lock(&self.known).insert(unit_payload(unit), hash);
     }
 
     /// Saves a finished unit of work that is one small file.
@@ -217,7 +238,7 @@ impl StageFolder {
     pub(crate) fn write_sealed(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         let value = serde_json::to_value(value).map_err(|source| ExperimentError::Results {
             path: self.folder.join(unit_meta(name)),
-            fault: ResultsFault::NotOurs(source),
+            fault: ResultsFault::Unwritable(source),
         })?;
         self.write_json(&unit_meta(name), &Sealed { of: self.fingerprint, sha256: Fingerprint::of(&value), value })
     }
@@ -252,6 +273,11 @@ impl StageFolder {
     pub(crate) fn finish(self, outputs: &[String]) -> Result<FinishedStage, ExperimentError> {
         self.check()?;
         let known = self.known.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut checked = self.checked.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // Other kinds of machine may have noted their part at any time.
+        for (name, bytes) in StageRemains(self.folder.clone()).read_all_named(ARITHMETIC) {
+            checked.insert(name, Fingerprint::of_bytes(&bytes));
+        }
         let mut hashes = BTreeMap::new();
         for name in outputs {
             let hash = match known.get(name) {
@@ -268,6 +294,7 @@ impl StageFolder {
             stage: self.name,
             fingerprint: self.fingerprint,
             outputs: hashes,
+            checked,
             seconds: self.started.elapsed().as_secs_f64(),
             resumed_units: self.resumed_units,
             finished_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
@@ -276,6 +303,10 @@ impl StageFolder {
         leases::clear(&self.folder);
         Ok(FinishedStage { folder: self.folder, record })
     }
+}
+
+fn lock(hashes: &Mutex<BTreeMap<String, Fingerprint>>) -> MutexGuard<'_, BTreeMap<String, Fingerprint>> {
+    hashes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the file of a unit's payload, which may be an output of its stage.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::ExperimentError;
+use crate::error::{ExperimentError, ResultsFault};
 
 /// The folder of published runs below a folder of results: no run writes there, or takes anything from it.
 pub(crate) const PUBLISHED: &str = "published";
@@ -21,6 +21,8 @@ const SLURM: &str = "slurm";
 const SHARDS: &str = "shards";
 /// The fingerprint of the stage that is worked on, or was, in its folder.
 pub(super) const FINGERPRINT: &str = "fingerprint";
+/// The hashes of the parts of a stage's identity, in its folder, by which a refusal names what differs.
+pub(super) const PARTS: &str = "inputs.json";
 /// The kind of machine that began a stage, in its folder; also the key among its inputs.
 pub(crate) const ARITHMETIC: &str = "arithmetic";
 /// The digest of the noise that a stage's answers were charged with, in its folder.
@@ -40,8 +42,19 @@ pub(crate) const ASKED_PICTURES: &str = "queries.png";
 /// The folder of the stages.
 const STAGES: &str = "stages";
 
+/// Refuses a file in the place of a folder of results.
+///
+/// # Errors
+/// If it is one.
+pub(crate) fn expect_folder(results: &Path) -> Result<(), ExperimentError> {
+    if results.exists() && !results.is_dir() {
+        return Err(ExperimentError::Results { path: results.to_path_buf(), fault: ResultsFault::NotFolder });
+    }
+    Ok(())
+}
+
 /// Returns the folder of a run's stages.
-pub(super) fn stages(run: &Path) -> PathBuf {
+pub(crate) fn stages(run: &Path) -> PathBuf {
     run.join(STAGES)
 }
 
@@ -79,7 +92,7 @@ pub(super) fn make_shards_folder(run: &Path) -> Result<(), ExperimentError> {
 }
 
 /// Returns the path of one of a run's tables or plots.
-pub(super) fn table_path(run: &Path, name: &str) -> PathBuf {
+pub(crate) fn table_path(run: &Path, name: &str) -> PathBuf {
     run.join(TABLES).join(name)
 }
 
@@ -96,7 +109,7 @@ pub fn pages(run: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns whether a stage folder holds a stage of today, not one that was set aside.
-pub(super) fn is_current(stage: &str) -> bool {
+pub(crate) fn is_current(stage: &str) -> bool {
     !stage.contains('.')
 }
 
@@ -107,7 +120,7 @@ pub(crate) fn is_called(stage: &str, name: &str) -> bool {
 }
 
 /// Returns the names of the folders in `folder`, sorted; none if it cannot be read.
-pub(super) fn folders_in(folder: &Path) -> Vec<String> {
+pub(crate) fn folders_in(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .into_iter()
         .flatten()
@@ -117,6 +130,11 @@ pub(super) fn folders_in(folder: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// Returns whether a name has the form of a run's id.
+pub(crate) fn is_id(name: &str) -> bool {
+    name.len() == 12 && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 /// Returns the last part of a path as text.

@@ -8,8 +8,9 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::layout::name_of;
 use super::read::read_small;
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::{ExperimentError, ResultsFault, found_instead};
 
 /// The file of the program that began a stage, in its folder.
 pub(super) const FILE: &str = "program.json";
@@ -53,8 +54,10 @@ impl Program {
         let path = stage.join(FILE);
         // Stages of earlier versions lack it.
         let Ok(bytes) = read_small(&path) else { return Ok(()) };
-        let first: Self = serde_json::from_slice(&bytes)
-            .map_err(|source| ExperimentError::Results { path: path.clone(), fault: ResultsFault::NotOurs(source) })?;
+        let first: Self = serde_json::from_slice(&bytes).map_err(|error| ExperimentError::Results {
+            path: path.clone(),
+            fault: ResultsFault::NotOurs { found: found_instead(&bytes, &error), stage: name_of(stage) },
+        })?;
         if first == *self || first.sha256.is_empty() || self.sha256.is_empty() {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use serde::de::DeserializeOwned;
 
 use super::layout::{stages, table_path};
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::{ExperimentError, ResultsFault, found_instead};
 
 /// Bytes of a report at most: a thousand times those of a long table.
 const MAX_REPORT: u64 = 64 << 20;
@@ -29,7 +29,8 @@ pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, Experim
         let found = fs::metadata(path).map_or(MAX_REPORT + 1, |file| file.len());
         return Err(failure(ResultsFault::ReportSize { max: MAX_REPORT, found }));
     }
-    serde_json::from_slice(&bytes).map_err(|error| failure(ResultsFault::NoReport(error)))
+    serde_json::from_slice(&bytes)
+        .map_err(|error| failure(ResultsFault::NoReport { found: found_instead(&bytes, &error) }))
 }
 
 /// Reads one of a run's tables or pictures; none where it is missing, or longer than it could be.
@@ -39,8 +40,12 @@ pub(crate) fn read_table(run: &Path, name: &str) -> Option<Vec<u8>> {
 
 /// Reads a file of the stage `stage`, whose name is from a report; none where it is missing, or longer than it could be.
 pub(crate) fn read_stage_file(run: &Path, stage: &str, name: &str) -> Option<Vec<u8>> {
-    let is_one_folder = Path::new(stage).components().eq([Component::Normal(stage.as_ref())]);
-    is_one_folder.then(|| read_part(&stages(run).join(stage).join(name))).flatten()
+    is_one_folder(stage).then(|| read_part(&stages(run).join(stage).join(name))).flatten()
+}
+
+/// Returns whether a name from a report is that of one folder, and leads nowhere else.
+pub(super) fn is_one_folder(stage: &str) -> bool {
+    Path::new(stage).components().eq([Component::Normal(stage.as_ref())])
 }
 
 fn read_part(path: &Path) -> Option<Vec<u8>> {

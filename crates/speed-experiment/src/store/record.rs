@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;
-use super::read::{read_output, read_small};
-use crate::error::{Damage, ExperimentError, ResultsFault};
+use super::layout::{PARTS, stages};
+use super::read::{is_one_folder, read_output, read_small};
+use crate::error::{Damage, ExperimentError, ResultsFault, found_instead};
 
 /// The record of a finished stage; the file is written last, its presence means done.
 pub(super) const RECORD: &str = "stage.json";
@@ -29,6 +30,10 @@ pub(crate) struct StageRecord {
     pub(crate) fingerprint: Fingerprint,
     /// Every output that is determined by the fingerprint, with the SHA-256 of its content.
     pub(crate) outputs: BTreeMap<String, Fingerprint>,
+    /// Further files that are read later, with the SHA-256 of their content. No fingerprint depends on them: they hold times, or were added to
+    /// the stage after runs of it were published. Records of earlier versions lack the list.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) checked: BTreeMap<String, Fingerprint>,
     /// Wall-clock seconds of the attempt that finished.
     pub(crate) seconds: f64,
     /// Units of work that earlier, interrupted attempts had left; `seconds` does not count them.
@@ -39,13 +44,30 @@ pub(crate) struct StageRecord {
 
 impl StageRecord {
     /// Reads the record of the stage in `folder`, if it is finished.
-    pub(super) fn read(folder: &Path) -> Option<Self> {
+    pub(crate) fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&read_small(&folder.join(RECORD)).ok()?).ok()
     }
 
-    /// Returns the first output that is not what the record says.
+    /// Returns the first file that is not what the record says, or, of the `side_files` that a record of an earlier version does not list, not
+    /// what any version leaves.
+    fn damaged_file(&self, folder: &Path, side_files: &[&str]) -> Option<(PathBuf, Damage)> {
+        let unlisted = side_files.iter().filter(|name| !self.lists(name));
+        self.damaged_output(folder)
+            .or_else(|| unlisted.map(|name| side_file_damage(folder, name)).find_map(|damage| damage))
+    }
+
+    fn lists(&self, name: &str) -> bool {
+        self.checked.contains_key(name) || self.outputs.contains_key(name)
+    }
+
+    /// Returns the SHA-256 of a file, if the record lists it.
+    pub(super) fn hash_of(&self, name: &str) -> Option<Fingerprint> {
+        self.checked.get(name).or_else(|| self.outputs.get(name)).copied()
+    }
+
+    /// Returns the first listed file that is not what the record says.
     fn damaged_output(&self, folder: &Path) -> Option<(PathBuf, Damage)> {
-        let outputs: Vec<(&String, &Fingerprint)> = self.outputs.iter().collect();
+        let outputs: Vec<(&String, &Fingerprint)> = self.outputs.iter().chain(&self.checked).collect();
         let first = |outputs: &[(&String, &Fingerprint)]| {
             outputs.iter().find_map(|(name, hash)| {
                 let path = folder.join(name);
@@ -69,6 +91,32 @@ impl StageRecord {
     }
 }
 
+/// Returns the damage of a side file that no record lists, as far as the file itself tells: every one is a text that ends with a line feed, and one in
+/// JSON is a whole value. Folders from before [`PARTS`] may lack any of them.
+fn side_file_damage(folder: &Path, name: &str) -> Option<(PathBuf, Damage)> {
+    let path = folder.join(name);
+    let Ok(bytes) = read_output(&path) else {
+        return folder.join(PARTS).exists().then_some((path, Damage::Missing));
+    };
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    let is_whole = bytes.ends_with(b"\n") && (!is_json || serde_json::from_slice::<IgnoredAny>(&bytes).is_ok());
+    (!is_whole).then_some((path, Damage::Changed))
+}
+
+/// Returns the damage of a file of a finished stage of the run in the folder `run`; none where the stage's record was not kept, or where the file is
+/// listed nowhere and not there.
+pub(crate) fn stage_file_damage(run: &Path, stage: &str, name: &str) -> Option<(PathBuf, Damage)> {
+    let folder = stages(run).join(is_one_folder(stage).then_some(stage)?);
+    let record = StageRecord::read(&folder)?;
+    match (record.hash_of(name), read_output(&folder.join(name))) {
+        (Some(hash), Ok(bytes)) if Fingerprint::of_bytes(&bytes) == hash => None,
+        (Some(_), Ok(_)) => Some((folder.join(name), Damage::Changed)),
+        (Some(_), Err(_)) => Some((folder.join(name), Damage::Missing)),
+        (None, Ok(_)) => side_file_damage(&folder, name),
+        (None, Err(_)) => None,
+    }
+}
+
 /// A finished stage and its folder.
 #[derive(Clone, Debug)]
 pub(crate) struct FinishedStage {
@@ -77,9 +125,9 @@ pub(crate) struct FinishedStage {
 }
 
 impl FinishedStage {
-    /// Finds the stage in `folder` if it is done with this fingerprint and its outputs are what the record says.
-    pub(super) fn find(folder: &Path, fingerprint: Fingerprint) -> Option<Self> {
-        Self::recorded(folder, fingerprint).filter(|stage| stage.record.damaged_output(folder).is_none())
+    /// Finds the stage in `folder` if it is done with this fingerprint and its files are what the record says.
+    pub(super) fn find(folder: &Path, fingerprint: Fingerprint, side_files: &[&str]) -> Option<Self> {
+        Self::recorded(folder, fingerprint).filter(|stage| stage.record.damaged_file(folder, side_files).is_none())
     }
 
     /// Finds it likewise by the record alone, whatever became of the outputs.
@@ -89,9 +137,9 @@ impl FinishedStage {
         is_of.then(|| Self { folder: folder.to_path_buf(), record })
     }
 
-    /// Finds the damage of the finished stage in `folder`: the first output that is not what the record says, or the record; none
+    /// Finds the damage of the finished stage in `folder`: the first file that is not what the record says, or the record; none
     /// if no stage was finished there.
-    pub(super) fn damage(folder: &Path, fingerprint: Fingerprint) -> Option<(PathBuf, Damage)> {
+    pub(super) fn damage(folder: &Path, fingerprint: Fingerprint, side_files: &[&str]) -> Option<(PathBuf, Damage)> {
         let path = folder.join(RECORD);
         if !path.exists() {
             return None;
@@ -99,7 +147,7 @@ impl FinishedStage {
         match StageRecord::read(folder) {
             None => Some((path, Damage::NoRecord)),
             Some(record) if record.fingerprint != fingerprint => Some((path, Damage::OtherInputs)),
-            Some(record) => record.damaged_output(folder),
+            Some(record) => record.damaged_file(folder, side_files),
         }
     }
 
@@ -122,8 +170,11 @@ impl FinishedStage {
     /// # Errors
     /// If it cannot be read or does not have the expected form.
     pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T, ExperimentError> {
-        serde_json::from_slice(&self.read(name)?)
-            .map_err(|source| ExperimentError::Results { path: self.path(name), fault: ResultsFault::NotOurs(source) })
+        let bytes = self.read(name)?;
+        serde_json::from_slice(&bytes).map_err(|error| ExperimentError::Results {
+            path: self.path(name),
+            fault: ResultsFault::NotOurs { found: found_instead(&bytes, &error), stage: self.record.stage.clone() },
+        })
     }
 
     /// Returns one hash over all outputs, for the fingerprints of stages that use them.

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::fingerprint::Fingerprint;
+use super::fingerprint::{Fingerprint, Identity};
 use super::layout::{CHARGED, FINGERPRINT, is_current, name_of};
 use super::noise_key::{self, NoiseKey};
 use super::read::read_small;
 use super::record::FinishedStage;
-use crate::error::{Damage, ExperimentError};
+use crate::error::{Damage, ExperimentError, ResultsFault};
 
 /// A stage folder as it lies on the disk, finished or not.
 pub(crate) struct StageRemains(pub(super) PathBuf);
@@ -27,12 +27,21 @@ impl StageRemains {
 
     /// Reads all files of text whose names are `name` or begin with it and `-`.
     pub(crate) fn read_all(&self, name: &str) -> Vec<String> {
+        let named = self.read_all_named(name).into_iter();
+        named.filter_map(|(_, bytes)| String::from_utf8(bytes).ok()).collect()
+    }
+
+    /// Reads the same files, each with its name.
+    pub(super) fn read_all_named(&self, name: &str) -> Vec<(String, Vec<u8>)> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().map(|entry| name_of(&entry.path()));
         let mut named: Vec<String> = entries
             .filter(|entry| entry.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')))
             .collect();
         named.sort();
-        named.iter().filter_map(|entry| self.read(entry)).collect()
+        named
+            .into_iter()
+            .filter_map(|entry| read_small(&self.0.join(&entry)).ok().map(|bytes| (entry, bytes)))
+            .collect()
     }
 
     /// Removes the files whose names begin with `start`: units that the stage's outputs hold.
@@ -67,9 +76,23 @@ impl StageRemains {
         remove_if_there(&self.0.join(noise_key::FILE))
     }
 
-    /// Returns the digest of the noise that its answers were charged with.
-    pub(crate) fn charged(&self) -> Option<String> {
-        self.read(CHARGED)
+    /// Returns the digest of the noise that its answers were charged with; none where none were.
+    pub(crate) fn charged(&self) -> Option<Result<String, ExperimentError>> {
+        let path = self.0.join(CHARGED);
+        if !path.exists() {
+            return None;
+        }
+        let text = self.read(CHARGED).unwrap_or_default();
+        let digest = text.trim();
+        if digest.len() == 32 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Some(Ok(digest.to_owned()));
+        }
+        let found = if digest.is_empty() {
+            "an empty file".to_owned()
+        } else {
+            format!("{} characters", digest.chars().count())
+        };
+        Some(Err(ExperimentError::Results { path, fault: ResultsFault::Mark { found } }))
     }
 
     /// Returns whether it is, or was to be, made from `fingerprint`.
@@ -78,8 +101,8 @@ impl StageRemains {
     }
 
     /// Finds the damage of a stage that was finished here, and the file that has it.
-    pub(crate) fn damage(&self, fingerprint: Fingerprint) -> Option<(PathBuf, Damage)> {
-        FinishedStage::damage(&self.0, fingerprint)
+    pub(crate) fn damage(&self, identity: &Identity) -> Option<(PathBuf, Damage)> {
+        FinishedStage::damage(&self.0, identity.fingerprint, identity.side_files())
     }
 
     /// Renames the folder to `NAME.superseded-K`, the first K that is free, and returns that name.

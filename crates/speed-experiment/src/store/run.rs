@@ -10,15 +10,18 @@ use super::layout::{self, folders_in, is_called, name_of};
 use super::leases::{Leases, is_of_leases};
 use super::lock::Lock;
 use super::noise_key;
+use super::read::read_small;
 use super::record::{FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;
-use crate::config::Config;
+use crate::config::{Config, Source};
 use crate::environment::Environment;
 use crate::error::{ExperimentError, ResultsFault};
 
 /// The folder of one run: locked against a second process until dropped, or joined by a shard beside others.
 pub(crate) struct RunStore {
     folder: PathBuf,
+    /// Whether this process made the folder.
+    is_new: bool,
     forced: Vec<String>,
     leases: Leases,
     access: Access,
@@ -54,6 +57,7 @@ impl RunStore {
     pub(crate) fn open(results: &Path, config: &Config, environment: &Environment) -> Result<Self, ExperimentError> {
         let folder = Self::folder_of(results, config);
         let stages = layout::stages(&folder);
+        let is_new = !folder.exists();
         fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &folder))?;
         let lock = Lock::try_take(folder.join(layout::LOCK), &folder)?;
         let leases = Leases::new()?;
@@ -61,7 +65,40 @@ impl RunStore {
         remove_unfinished_unless(&folder, 2, &|stage| !leases.is_free(stage))?;
         keep_config(&folder, &config.to_toml())?;
         write_json(&folder.join(layout::ENVIRONMENT), environment)?;
-        Ok(Self { folder, forced: Vec::new(), leases, access: Access::Whole { _lock: lock } })
+        Ok(Self { folder, is_new, forced: Vec::new(), leases, access: Access::Whole { _lock: lock } })
+    }
+
+    /// Refuses at once what [`Self::open`] would refuse, before inputs are read, and makes nothing.
+    ///
+    /// # Errors
+    /// If the results are no folder, or the run's folder is another config's or in use.
+    pub(crate) fn expect_free(results: &Path, config: &Config) -> Result<(), ExperimentError> {
+        layout::expect_folder(results)?;
+        let (folder, text) = (Self::folder_of(results, config), config.to_toml());
+        let path = folder.join(layout::CONFIG);
+        if let Ok(found) = read_small(&path)
+            && !text.as_bytes().starts_with(&found)
+        {
+            return Err(other_config(path, &text, &found));
+        }
+        if Lock::is_held(&folder.join(layout::LOCK)) {
+            return Err(ExperimentError::Results { path: folder, fault: ResultsFault::InUse });
+        }
+        Ok(())
+    }
+
+    /// Removes the folder of a run that failed before any stage was begun, if this process made it.
+    pub(crate) fn remove_if_unused(self) {
+        if !self.is_new || !folders_in(&layout::stages(&self.folder)).is_empty() {
+            return;
+        }
+        // Whatever else lies there stays, and with it the folder.
+        for name in [layout::CONFIG, layout::ENVIRONMENT, layout::LOCK] {
+            let _ = fs::remove_file(self.folder.join(name));
+        }
+        for folder in [&layout::stages(&self.folder), &self.folder, self.experiment()] {
+            let _ = fs::remove_dir(folder);
+        }
     }
 
     /// Opens the folder for a shard, which works there beside other processes; nothing is written yet. `any_program` lets it go on with
@@ -71,7 +108,8 @@ impl RunStore {
     /// If the operating system gives no random bytes.
     pub(crate) fn join(results: &Path, config: &Config, any_program: bool) -> Result<Self, ExperimentError> {
         let access = Access::Shard { config: config.to_toml(), any_program };
-        Ok(Self { folder: Self::folder_of(results, config), forced: Vec::new(), leases: Leases::new()?, access })
+        let folder = Self::folder_of(results, config);
+        Ok(Self { folder, is_new: false, forced: Vec::new(), leases: Leases::new()?, access })
     }
 
     /// Makes the folder of `config` with its resolved text, and returns it: nothing is locked, and nothing worked on.
@@ -103,6 +141,27 @@ impl RunStore {
     /// Returns the folder of the run of `config`: the run's id is the beginning of the config's fingerprint.
     pub(crate) fn folder_of(results: &Path, config: &Config) -> PathBuf {
         results.join(&config.name).join(Self::id_of(config))
+    }
+
+    /// Reads the config of the run in `folder`: its bytes are those that the run's id is made from.
+    ///
+    /// # Errors
+    /// If it cannot be read, or was changed.
+    pub(crate) fn config_in(folder: &Path) -> Result<Config, ExperimentError> {
+        let path = folder.join(layout::CONFIG);
+        let (source, id) = (Source::read(&path)?, name_of(folder));
+        let found = Fingerprint::of_bytes(source.text().as_bytes()).short();
+        // Other folders with a config in them were named by people.
+        if layout::is_id(&id) && found != id {
+            let fault = ResultsFault::OtherConfig { expected: id, found };
+            return Err(ExperimentError::Results { path, fault });
+        }
+        Ok(Config::load(&source)?)
+    }
+
+    /// Returns whether a stage of the run of `config` was begun.
+    pub(crate) fn has_stages(results: &Path, config: &Config) -> bool {
+        !folders_in(&layout::stages(&Self::folder_of(results, config))).is_empty()
     }
 
     /// Returns the id of the run of `config`.
@@ -156,7 +215,7 @@ impl RunStore {
                 self.set_aside(&identity.name)?;
             }
             copy_folder(&stage.folder, &folder)?;
-            if let Some(stage) = FinishedStage::find(&folder, stage.record.fingerprint) {
+            if let Some(stage) = FinishedStage::find(&folder, stage.record.fingerprint, identity.side_files()) {
                 return Ok(StageState::Done(stage));
             }
         }
@@ -271,8 +330,8 @@ impl RunStore {
     /// unless it is forced.
     pub(crate) fn done(&self, identity: &Identity) -> Option<FinishedStage> {
         let find = |folder: &Path| {
-            FinishedStage::find(folder, identity.fingerprint)
-                .or_else(|| FinishedStage::find(folder, identity.earlier(&name_of(folder))?))
+            let of = |fingerprint| FinishedStage::find(folder, fingerprint, identity.side_files());
+            of(identity.fingerprint).or_else(|| of(identity.earlier(&name_of(folder))?))
         };
         find(&self.stage_folder(&identity.name)).or_else(|| {
             let remains = if self.is_forced(&identity.name) { Vec::new() } else { self.remains(&identity.kind) };
@@ -328,15 +387,23 @@ fn differing_keys(place: &str, here: &toml::Value, there: &toml::Value, differs:
     }
 }
 
-/// Writes the config of a run into its folder, where it is not there yet.
+/// Writes the config of a run into its folder, where it is not there yet, or ends early: a crash may have cut it, and the folder's name says
+/// whose it is.
 fn keep_config(folder: &Path, text: &str) -> Result<(), ExperimentError> {
     let path = folder.join(layout::CONFIG);
-    match fs::read_to_string(&path) {
-        Ok(found) if found != text => Err(ExperimentError::Results { path, fault: ResultsFault::OtherConfig }),
-        Ok(_) => Ok(()),
+    match read_small(&path) {
+        Ok(found) if found == text.as_bytes() => Ok(()),
+        Ok(found) if text.as_bytes().starts_with(&found) => write_atomic(&path, text.as_bytes()),
+        Ok(found) => Err(other_config(path, text, &found)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => write_atomic(&path, text.as_bytes()),
         Err(error) => Err(ExperimentError::io("read", path)(error)),
     }
+}
+
+fn other_config(path: PathBuf, expected: &str, found: &[u8]) -> ExperimentError {
+    let id = |bytes: &[u8]| Fingerprint::of_bytes(bytes).short();
+    let fault = ResultsFault::OtherConfig { expected: id(expected.as_bytes()), found: id(found) };
+    ExperimentError::Results { path, fault }
 }
 
 /// Copies files next to the destination and renames the folder into place, so that it appears whole.

@@ -10,7 +10,7 @@ use super::find::is_in_use;
 use super::layout::{self, name_of};
 use super::read::read_small;
 use super::run::RunStore;
-use crate::config::{Config, Source};
+use crate::config::Config;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::progress::{RunView, StageStatus, StageView};
 use crate::stages::StageNames;
@@ -42,7 +42,7 @@ fn since_1970() -> Duration {
 pub(crate) fn write_progress(path: &Path, progress: &ProgressFile) -> Result<(), ExperimentError> {
     let bytes = serde_json::to_vec(progress).map_err(|source| ExperimentError::Results {
         path: path.to_path_buf(),
-        fault: ResultsFault::NotOurs(source),
+        fault: ResultsFault::Unwritable(source),
     })?;
     write_passing(path, &bytes)
 }
@@ -83,7 +83,7 @@ impl RunStatus {
     /// # Errors
     /// If its config cannot be read.
     pub fn read(folder: &Path) -> Result<Self, ExperimentError> {
-        let config = Config::load(&Source::read(&folder.join(layout::CONFIG))?)?;
+        let config = RunStore::config_in(folder)?;
         let state = match (is_in_use(folder), layout::report_path(folder).exists()) {
             (true, _) => RunState::Running,
             (false, true) => RunState::Finished,

@@ -12,7 +12,10 @@ use super::sweep_id;
 use crate::config::{MAX_SETTINGS, RawConfig, Setting, Sweep};
 use crate::environment::Environment;
 use crate::error::{ExperimentError, ResultsFault};
-use crate::report::{MAX_FOLDER, Report, ReportRow, check_count, check_names, check_rows};
+use crate::report::{
+    DATA_INDEPENDENT, MAX_FOLDER, NONE, Report, ReportRow, check_count, check_names, check_rows, largest_epsilon,
+    without_epsilon,
+};
 use crate::store::{SweepStore, read_report};
 use crate::table::Table;
 
@@ -152,16 +155,46 @@ impl SweepReport {
         Some(text)
     }
 
+    /// Returns the same comparison for a reader: a row with noise that has no data-independent epsilon says so.
+    #[must_use]
+    pub fn summary(&self) -> Table {
+        let lines = self.lines();
+        let noisy: Vec<&str> = self.rows().filter(|row| row.is_noisy()).map(|row| row.name.as_str()).collect();
+        let without = |line: &SweepLine| line.data_independent.is_none() && noisy.contains(&line.row.as_str());
+        let shown =
+            |line: usize, head: &str| (head == DATA_INDEPENDENT && without(&lines[line])).then(|| NONE.to_owned());
+        self.all_columns().replaced(shown).without_empty_columns()
+    }
+
+    /// Returns the reasons for which rows with noise have no data-independent epsilon, each with these rows.
+    #[must_use]
+    pub fn without_epsilon(&self) -> Vec<(String, Vec<String>)> {
+        without_epsilon(self.rows())
+    }
+
+    /// Returns the largest data-independent epsilon of all settings, if a row has one.
+    #[must_use]
+    pub fn largest_epsilon(&self) -> Option<f64> {
+        largest_epsilon(self.rows())
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &ReportRow> {
+        self.settings.iter().flat_map(|setting| &setting.rows)
+    }
+
     /// Returns the comparison: a line for each setting and row, without columns that no line has a value for.
     #[must_use]
     pub fn table(&self) -> Table {
-        let columns =
-            ["row", "ε data-independent", "ε data-dependent", "labels %", "answered %", "student %", "students"];
+        self.all_columns().without_empty_columns()
+    }
+
+    fn all_columns(&self) -> Table {
+        let columns = ["row", DATA_INDEPENDENT, "ε data-dependent", "labels %", "answered %", "student %", "students"];
         let mut table = Table::new(self.compared_keys().into_iter().chain(columns));
         for line in self.lines() {
             table.push(cells(&line));
         }
-        table.without_empty_columns()
+        table
     }
 
     /// Returns the comparison with its conditions as Markdown.

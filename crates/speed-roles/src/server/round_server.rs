@@ -14,7 +14,8 @@ use super::report::{Progress, ServerReport};
 use crate::charge::{expect_budget, expect_uncharged, expect_writable};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
-use crate::files::{MAX_EVALUATION_KEY, decode_input};
+use crate::file_kind::FileKind;
+use crate::files::decode_input;
 use crate::identity::Identity;
 use crate::proofs;
 use crate::registry::RoundRegistry;
@@ -221,7 +222,7 @@ impl ProofChecks {
 
 /// Reads the evaluation key, which is large, and so is not kept.
 fn read_evaluation_key(options: &ServerOptions, file: &RoundFile) -> Result<SeededEvaluationKey, RolesError> {
-    let key = decode_input(&options.evaluation_key, MAX_EVALUATION_KEY, SeededEvaluationKey::from_bytes)?;
+    let key = decode_input(&options.evaluation_key, FileKind::EVALUATION_KEY, SeededEvaluationKey::from_bytes)?;
     file.check_key(&options.evaluation_key, key.id())?;
     Ok(key)
 }

@@ -1,14 +1,14 @@
 //! `speed ledger`
 
 use serde_json::json;
-use speed_accountant::{Budget, round_up};
+use speed_accountant::{AccountError, Budget, Delta, Price, PriceLimit, QueryBatch, round_up};
 use speed_core::{printable, printable_path};
 use speed_experiment::{ExperimentError, Table};
 use speed_ledger::{Damage, Ledger, LedgerError, Statement};
 
 use super::budget::{Terms, refused};
 use super::noise;
-use crate::commands::{Failure, print, print_json};
+use crate::commands::{Failure, price, print, print_json, usage};
 use crate::options::LedgerCommand;
 use crate::terminal;
 
@@ -18,10 +18,11 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             let ledger = Ledger::create(file, Budget { epsilon: Some(*epsilon), delta: *delta }).map_err(failure)?;
             show(&ledger.statement().map_err(failure)?, *json)
         }
-        LedgerCommand::Charge { file, queries, classes, threshold, noise: options, teachers, label, json } => {
+        LedgerCommand::Charge { file, queries, classes, threshold, noise: options, teachers, limit, label, json } => {
             let terms = Terms::new(options, *teachers, *classes, *threshold)?;
             let batch = terms.batch(noise(options)?, *queries).map_err(|error| refused(&error))?;
             let ledger = Ledger::open(file).map_err(failure)?;
+            check_price(price::limit(*limit)?, &batch, ledger.statement().map_err(failure)?.budget.delta)?;
             show(&ledger.charge(label, &batch.event, batch.classes, batch.queries).map_err(failure)?, *json)
         }
         LedgerCommand::Show { file, json } => {
@@ -40,6 +41,20 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             print(&format!("{}: {entries} entries, every checksum is right\n", printable_path(file)))
         }
     }
+}
+
+/// Questions a charge by the rule of rounds and runs.
+fn check_price(limit: PriceLimit, batch: &QueryBatch, delta: Delta) -> Result<(), Failure> {
+    let price = match Price::of(std::slice::from_ref(batch), delta) {
+        Ok(Some(price)) => Ok(price),
+        Ok(None) => return Ok(()),
+        // Of numbers that make no charge the ledger says more.
+        Err(AccountError::NoQueries | AccountError::Queries { .. } | AccountError::TooFewClasses { .. }) => {
+            return Ok(());
+        }
+        Err(error) => Err(error),
+    };
+    limit.check("the charge", price, delta).map_err(|error| usage("max-epsilon", error.to_string()))
 }
 
 fn show(statement: &Statement, json: bool) -> Result<(), Failure> {

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use speed_student::{EpochMetrics, StudentMethod, StudentOutcome};
 
 use crate::csv;
-use crate::error::ExperimentError;
+use crate::error::{ExperimentError, ResultsFault};
 use crate::picture;
 use crate::store::{FinishedStage, StageFolder, read_stage_file};
 
 /// Every epoch; holds times.
-const METRICS: &str = "metrics.csv";
+pub(crate) const METRICS: &str = "metrics.csv";
 /// Generated images, of a method that generates any.
 pub(crate) const PICTURE: &str = "digits.png";
 /// Epochs of a student that are drawn, at most.
@@ -56,7 +56,7 @@ pub(super) fn write(
     let StudentOutcome { metrics, accuracy, accuracy_raw, samples, .. } = outcome;
     let (accuracy, accuracy_raw) = (*accuracy, *accuracy_raw);
     let run = StudentRun { stage: stage.to_owned(), accuracy, accuracy_raw, by_epoch: Vec::new() };
-    folder.write(METRICS, metrics_csv(method.measures(), metrics).as_bytes())?;
+    folder.write_checked(METRICS, metrics_csv(method.measures(), metrics).as_bytes())?;
     folder.write_json(RESULT, &run)?;
     let mut outputs = vec![RESULT.to_owned()];
     if let Some(samples) = samples {
@@ -69,9 +69,16 @@ pub(super) fn write(
 /// Reads the student of a finished stage.
 pub(super) fn read(stage: &FinishedStage) -> Result<StudentRun, ExperimentError> {
     let run: StudentRun = stage.read_json(RESULT)?;
-    // Times make it no output that is checked: where it was not kept, the plot goes without.
-    let metrics = std::fs::read_to_string(stage.path(METRICS)).unwrap_or_default();
-    Ok(StudentRun { by_epoch: by_epoch(&metrics), ..run })
+    // Runs of early versions may lack it: then the plot goes without.
+    let metrics = if stage.path(METRICS).exists() { stage.read(METRICS)? } else { Vec::new() };
+    let by_epoch = by_epoch(&String::from_utf8_lossy(&metrics));
+    // Every epoch is there if the last one is.
+    if let Some(last) = by_epoch.last().filter(|last| last.average != run.accuracy) {
+        let expected = format!("the last line to have the student's accuracy {}", run.accuracy);
+        let fault = ResultsFault::Table { expected, found: last.average.to_string(), stage: run.stage };
+        return Err(ExperimentError::Results { path: stage.path(METRICS), fault });
+    }
+    Ok(StudentRun { by_epoch, ..run })
 }
 
 /// Reads the accuracies of a student by epoch, in the run in the folder `run`; none where its metrics were not kept.

@@ -48,6 +48,10 @@ impl Stage for Student<'_> {
         Ok(inputs)
     }
 
+    fn side_files(&self) -> Vec<&'static str> {
+        vec![record::METRICS]
+    }
+
     fn was_done(&self, context: &Context<'_>) {
         context.progress.found(self.epochs(context).into());
     }

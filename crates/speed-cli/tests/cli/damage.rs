@@ -1,0 +1,229 @@
+//! Files of a finished run that are emptied, cut or removed: the work is done again to the same bytes, or the file is named.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::budget::{REAL, RUN, charged};
+use crate::common::{TINY, Workplace, determined};
+
+/// A tiny run with every kind of stage, one student of each method.
+fn config() -> String {
+    let fewer = TINY
+        .replace("repeats = 2", "repeats = 1")
+        .replace("count = 4", "count = 2")
+        .replace("teachers = 5", "teachers = 3");
+    fewer
+        .replace("[[row]]\nname = \"Trusted\"\naggregation = \"trusted\"\n\n", "")
+        .replace("honest_ratio = 0.8", "honest_ratio = 0.7")
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() { found.extend(files(&entry)) } else { found.push(entry) }
+    }
+    found.sort();
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    for file in files(from) {
+        let there = to.join(file.strip_prefix(from).expect("below"));
+        fs::create_dir_all(there.parent().expect("a folder")).expect("made");
+        fs::copy(file, there).expect("a copy");
+    }
+}
+
+/// The ways in which a file is damaged.
+const DAMAGES: [&str; 3] = ["emptied", "cut", "removed"];
+
+fn damage(file: &Path, how: &str) {
+    match how {
+        "emptied" => fs::write(file, "").expect("emptied"),
+        "cut" => {
+            let bytes = fs::read(file).expect("read");
+            fs::write(file, &bytes[..bytes.len() / 2]).expect("cut");
+        }
+        _ => fs::remove_file(file).expect("removed"),
+    }
+}
+
+/// What a reader is shown of a run, but for times, places and what comes after a stage was done again.
+fn shown(text: &str) -> String {
+    let no_time = |line: &&str| !line.starts_with("All columns");
+    text.lines().filter(no_time).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
+}
+
+/// Everything that config and seed determine, with the accuracies by epoch.
+fn results(run: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut results = determined(run);
+    // What was set aside is kept beside.
+    results.retain(|name, _| !name.contains(".superseded"));
+    results.insert("epochs".into(), fs::read(run.join("tables/epochs.csv")).expect("a table"));
+    results
+}
+
+/// Checks a command on damaged files: it shows what it showed before, or names the file in one line that asks for no knowledge of a parser.
+#[track_caller]
+fn holds(place: &Workplace, arguments: &[&str], expected: &str, name: &str, what: &str) {
+    let output = place.speed(arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert!(!said.contains("EOF") && !said.contains("panicked"), "{what}: {said}");
+    if output.status.success() {
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(shown(&text) == expected || text.contains(name), "{what}: {text}\nexpected:\n{expected}");
+    } else {
+        assert!(said.contains(name), "{what}: {name} is not named: {said}");
+        assert!(matches!(output.status.code(), Some(4 | 5)), "{what}: {said}");
+    }
+}
+
+/// Takes a run with the name of its folder in the place where it was finished, damages every file of it in one way after another, and uses it.
+fn damaged_in_every_way(is_of: impl Fn(&str) -> bool) {
+    let place = Workplace::new(&config());
+    place.succeeds(&["run", "config.toml", "--results", "good"]);
+    let good = place.run_folder("good", "tiny");
+    let expected = results(&good);
+    let id = good.file_name().expect("an id").to_str().expect("text").to_owned();
+    let run = place.path("results/tiny").join(&id);
+    let anew = || {
+        let _ = fs::remove_dir_all(place.path("results"));
+        copy(&place.path("good"), &place.path("results"));
+    };
+    anew();
+    let listed = shown(&place.succeeds(&["list"]));
+    let compared = shown(&place.succeeds(&["compare", &id, "--paper"]));
+    let table = shown(&place.succeeds(&["show", &id]));
+    let mut tried = 0;
+    for file in files(&good) {
+        let relative = file.strip_prefix(&good).expect("below").to_str().expect("text").to_owned();
+        let name = file.file_name().expect("a name").to_str().expect("text");
+        if !is_of(&relative) || fs::metadata(&file).expect("a file").len() == 0 {
+            continue;
+        }
+        for how in DAMAGES {
+            let what = format!("{relative} {how}");
+            anew();
+            damage(&run.join(&relative), how);
+            holds(&place, &["show", &id], &table, name, &format!("show, {what}"));
+            holds(&place, &["compare", &id, "--paper"], &compared, name, &format!("compare, {what}"));
+            holds(&place, &["list"], &listed, name, &format!("list, {what}"));
+            let output = place.speed(&["run", "config.toml"]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!said.contains("EOF") && !said.contains("panicked"), "run, {what}: {said}");
+            if output.status.success() {
+                let found = results(&run);
+                assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "run, {what}");
+                assert!(found == expected, "run, {what}: other bytes");
+            } else {
+                assert!(said.contains(name) && output.status.code() == Some(4), "run, {what}: {said}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 2, "{tried}");
+}
+
+#[test]
+fn files_of_the_tables_and_of_stages_that_take_a_moment() {
+    damaged_in_every_way(|file| !file.contains("/aggregate-tau") && !file.contains("/teachers/"));
+}
+
+#[test]
+fn files_of_the_encrypted_labels() {
+    damaged_in_every_way(|file| file.contains("/aggregate-tau"));
+}
+
+#[test]
+fn files_of_the_teachers() {
+    damaged_in_every_way(|file| {
+        file.contains("/teachers/") && !file.contains("teacher-0001") && !file.contains("teacher-0002")
+    });
+}
+
+/// Records of runs before this list lack it: the file itself must tell.
+#[test]
+fn files_that_an_earlier_record_does_not_list() {
+    let place = Workplace::new(&config());
+    place.succeeds(&["run", "config.toml", "--results", "good"]);
+    let good = place.run_folder("good", "tiny");
+    let mut side_files = Vec::new();
+    for record in files(&good).into_iter().filter(|file| file.ends_with("stage.json")) {
+        let mut value: Value = serde_json::from_slice(&fs::read(&record).expect("a record")).expect("JSON");
+        let checked = value.as_object_mut().and_then(|record| record.remove("checked"));
+        for name in checked.iter().flat_map(|checked| checked.as_object().expect("hashes").keys()) {
+            side_files.push(record.with_file_name(name));
+        }
+        fs::write(&record, value.to_string()).expect("an older record");
+    }
+    for name in ["shape.json", "metrics.csv", "times.json", "arithmetic"] {
+        assert!(side_files.iter().any(|file| file.ends_with(name)), "{name} is in no record");
+    }
+    let expected = results(&good);
+    let run = place.path("results/tiny").join(good.file_name().expect("an id"));
+    for file in side_files.into_iter().filter(|file| !file.to_string_lossy().contains("/teachers/")) {
+        for how in DAMAGES {
+            let _ = fs::remove_dir_all(place.path("results"));
+            copy(&place.path("good"), &place.path("results"));
+            damage(&run.join(file.strip_prefix(&good).expect("below")), how);
+            let output = place.speed(&["run", "config.toml"]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let what = format!("{} {how}: {said}", file.display());
+            assert!(!said.contains("EOF"), "{what}");
+            if output.status.success() {
+                assert!(results(&run) == expected, "{what}");
+            } else {
+                assert!(said.contains(file.file_name().and_then(|name| name.to_str()).expect("a name")), "{what}");
+            }
+        }
+    }
+}
+
+/// Answers with real noise are not given again because of a file beside them: the file is named, and nothing is paid.
+#[test]
+fn files_beside_charged_answers_are_named() {
+    let place = Workplace::new(REAL);
+    place.succeeds(&RUN);
+    let run = place.run_folder("results", "real");
+    let mut tried = 0;
+    for file in files(&run).into_iter().filter(|file| file.ends_with("times.json") || file.ends_with("charged")) {
+        let good = fs::read(&file).expect("a file");
+        for how in DAMAGES {
+            damage(&file, how);
+            let name = file.file_name().and_then(|name| name.to_str()).expect("a name");
+            let folder = file.parent().and_then(Path::file_name).and_then(|name| name.to_str()).expect("a stage");
+            place.fails(&RUN, 4, &[folder, name]);
+            fs::write(&file, &good).expect("put back");
+            tried += 1;
+        }
+    }
+    place.succeeds(&RUN);
+    assert_eq!((charged(&place), tried), (16, 18));
+}
+
+#[test]
+fn a_page_names_a_damaged_file() {
+    let place = Workplace::new(&config());
+    place.succeeds(&["run", "config.toml"]);
+    let run = place.run_folder("results", "tiny");
+    let page = place.succeeds(&["show", "tiny", "--html"]);
+    let read = files(&run).into_iter().filter(|file| {
+        ["queries.json", "queries.png", "metrics.csv", "digits.png"].iter().any(|name| file.ends_with(name))
+    });
+    for file in read.filter(|file| !file.to_string_lossy().contains("/teachers/")) {
+        let good = fs::read(&file).expect("a file");
+        let name = file.file_name().and_then(|name| name.to_str()).expect("a name");
+        for how in DAMAGES {
+            damage(&file, how);
+            let output = place.speed(&["show", "tiny", "--html"]);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains(name), "{} {how}: {said}", file.display());
+        }
+        fs::write(&file, good).expect("put back");
+    }
+    assert_eq!(place.succeeds(&["show", "tiny", "--html"]), page);
+}

@@ -1,0 +1,292 @@
+//! Messages about what was probably meant, and what a failed start leaves.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::bad_input::npy;
+use crate::common::{TINY, Workplace};
+use crate::roles::Parties;
+
+#[test]
+fn a_misspelt_key_or_value_is_answered_with_the_one_that_was_meant() {
+    let place = Workplace::new(TINY);
+    for (set, words) in [
+        ("noise.gama=1", "did you mean `gamma`?"),
+        ("student.epohs=1", "did you mean `epochs`?"),
+        ("nois.gamma=1", "did you mean `noise`?"),
+        ("student.pseudo_lables.epochs=1", "did you mean `pseudo_labels`?"),
+        ("row.0.honest-ratio=1", "did you mean `honest_ratio`?"),
+        ("row.*.agregation=trusted", "did you mean `aggregation`?"),
+        ("noise.delta=1e-5", "did you mean `privacy.delta`?"),
+        ("gamma=1", "did you mean `noise.gamma`?"),
+        ("noise.epsilon=1", "speed calibrate"),
+        ("privacy.epsilon=1", "speed calibrate"),
+        ("noise.source=simulatoin", "did you mean simulation?"),
+        ("noise.mechanism=skelam", "did you mean skellam?"),
+        ("student.method=pseudo-label", "did you mean pseudo-labels?"),
+        ("row.0.aggregation=encryptd", "did you mean encrypted?"),
+        ("seed.x=1", "seed is not a section"),
+    ] {
+        place.fails(&["run", "config.toml", "--set", set], 2, &["--set", words]);
+    }
+    for (from, to, words) in [
+        ("[noise]", "[noize]", "config.toml:20: key `noize`: unknown key; did you mean `noise`?"),
+        ("gamma = 1.0", "gama = 1.0", "did you mean `gamma`?"),
+        ("honest_ratio", "honest_ration", "did you mean `honest_ratio`?"),
+        ("aggregation = \"trusted\"", "aggregation = \"trustd\"", "did you mean trusted?"),
+    ] {
+        fs::write(place.path("other.toml"), TINY.replacen(from, to, 1)).expect("a config");
+        place.fails(&["run", "other.toml"], 2, &["other.toml:", words.trim_start_matches("config.toml:20: ")]);
+    }
+    fs::write(place.path("swept.toml"), format!("{TINY}\n[sweep]\ngama = [1.0]\n")).expect("a config");
+    place.fails(&["run", "swept.toml"], 2, &["did you mean `gamma`?"]);
+    // Words that are like none: all of them are told.
+    place.fails(&["run", "config.toml", "--set", "noise.colour=1"], 2, &["did you mean `data.colour`?"]);
+    place.fails(&["run", "config.toml", "--set", "noise.xyz=1"], 2, &["allowed here: gamma, mechanism"]);
+    place.fails(
+        &["account", "--any-votes", "--queries", "1", "--mechanism", "laplase", "--gamma", "1", "--delta", "1e-5"],
+        2,
+        &["did you mean laplace?"],
+    );
+}
+
+#[test]
+fn a_config_or_run_by_another_name_is_answered_with_the_one_that_was_meant() {
+    let place = Workplace::new(TINY);
+    fs::create_dir(place.path("configs")).expect("a folder");
+    fs::write(place.path("configs/mnist.toml"), TINY).expect("a config");
+    for name in ["mnist", "mnist.toml", "configs/mnist", "mnsit", "configs/mnits.toml"] {
+        for command in [&["run", name][..], &["submit", name, "--slurm"]] {
+            place.fails(command, 2, &["cannot read config", "did you mean configs/mnist.toml?"]);
+        }
+    }
+    place.fails(&["run", "confg.toml"], 2, &["did you mean config.toml?"]);
+    place.fails(&["compare", "nosuch"], 4, &["nosuch", "no finished run of this name"]);
+    fs::create_dir_all(place.path("results/quickstart")).expect("a folder");
+    for command in [&["show", "quikstart"][..], &["compare", "quikstart", "--paper"], &["watch", "quikstart"]] {
+        place.fails(command, 4, &["did you mean quickstart?"]);
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_the_results_is_named() {
+    let place = Workplace::new(TINY);
+    fs::write(place.path("file"), "x").expect("a file");
+    for command in [
+        &["run", "config.toml"][..],
+        &["run", "config.toml", "--stage", "votes"],
+        &["list"],
+        &["show", "x"],
+        &["compare", "x", "y"],
+        &["watch", "x"],
+        &["status", "x"],
+    ] {
+        let output = place.speed(&[command, &["--results", "file"]].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{command:?}: {said}");
+        assert!(
+            said.contains("file: is a file, expected a folder of results") && !said.contains("finished work"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_start_that_fails_leaves_no_folder() {
+    let votes = TINY.replace("[queries]", "[votes]\nsource = \"file\"\nfile = \"votes.npy\"\n[queries]");
+    for (config, changes, code) in [
+        (TINY, &["data.source=mnist"][..], 3),
+        (TINY, &["data.source=pictures", "data.folder=nowhere"], 3),
+        (TINY, &["data.source=none", "votes.source=uniform", "table.repeats=0", "data.labels=nowhere.npy"], 3),
+        (TINY, &["queries.selection=file", "queries.file=nowhere.npy"], 3),
+        (TINY, &["ensemble.teachers=400"], 2),
+        (&votes, &["votes.file=nowhere.npy"], 3),
+        (&votes, &["votes.file=bad.npy"], 3),
+    ] {
+        let place = Workplace::new(config);
+        npy(&place.path("bad.npy"), "2, 3", &[1, 1, 1, 1, 1, 2]);
+        let sets: Vec<&str> = changes.iter().flat_map(|change| ["--set", change]).collect();
+        place.fails(&[&["run", "config.toml"][..], &sets].concat(), code, &[]);
+        assert!(!place.path("results/tiny").exists(), "{changes:?}");
+    }
+    // A ledger that cannot be read is found once the folder is open.
+    let place = Workplace::new(crate::budget::REAL);
+    fs::create_dir_all(place.path("results/real")).expect("a folder");
+    fs::write(place.path("results/real/ledger"), "no ledger").expect("a file");
+    place.fails(&crate::budget::RUN, 3, &["ledger"]);
+    assert_eq!(fs::read_dir(place.path("results/real")).expect("a folder").count(), 1);
+}
+
+#[test]
+fn a_list_has_dates_states_epsilons_and_accuracies() {
+    let place = Workplace::new(TINY);
+    place.succeeds(&["run", "config.toml"]);
+    place.succeeds(&["run", "config.toml", "--set", "seed=4", "--stage", "votes"]);
+    let list = place.succeeds(&["list"]);
+    assert!(["date (UTC)", "epsilon", "student %", "labels %"].iter().all(|head| list.contains(head)), "{list}");
+    let line = |word: &str| list.lines().find(|line| line.contains(word)).expect("a line").to_owned();
+    assert!(line(" finished ").contains("simulation") && line("unfinished, 3 stages").contains("-"), "{list}");
+    let json: Value = serde_json::from_str(&place.succeeds(&["list", "--json"])).expect("JSON");
+    let finished = json["runs"].as_array().expect("runs").iter().find(|run| run["finished"] == true).expect("a run");
+    assert!(finished["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 1.0), "{finished}");
+    assert!(finished["student_accuracy"].as_f64().is_some_and(|accuracy| accuracy > 0.0), "{finished}");
+    assert!(finished["ended_at"].as_u64().is_some_and(|seconds| seconds > 1_700_000_000), "{finished}");
+    // A run whose config is lost is not left out.
+    let run = place.path("results/tiny").join(finished["run"].as_str().expect("an id"));
+    fs::write(run.join("config.toml"), "").expect("emptied");
+    let list = place.succeeds(&["list"]);
+    assert!(list.lines().filter(|line| line.contains("results/tiny/")).count() >= 2, "{list}");
+
+    // Published runs are finished, whatever stages were kept.
+    let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
+    let list: Value = serde_json::from_str(&place.succeeds(&["list", "--results", published, "--json"])).expect("JSON");
+    let runs: Vec<&Value> = list["runs"].as_array().expect("runs").iter().collect();
+    let published =
+        runs.iter().filter(|run| run["folder"].as_str().is_some_and(|folder| folder.contains("/published/")));
+    assert!(published.clone().count() > 5);
+    for run in published {
+        assert_eq!(
+            (&run["state"], &run["finished"], &run["damage"]),
+            (&"finished".into(), &true.into(), &Value::Null),
+            "{run}"
+        );
+    }
+}
+
+#[test]
+fn negative_numbers_reach_their_options() {
+    let place = Workplace::new("");
+    for (arguments, words) in [
+        (&["account", "--any-votes", "--queries", "3", "--gamma", "1", "--delta", "-1e-5"][..], "delta"),
+        (&["account", "--any-votes", "--queries", "-3", "--gamma", "1", "--delta", "1e-5"], "--queries"),
+        (&["account", "--any-votes", "--queries", "3", "--gamma", "-1e-1", "--delta", "1e-5"], "gamma"),
+        (&["account", "--any-votes", "--queries", "3", "--gamma", "-inf", "--delta", "1e-5"], "gamma"),
+        (
+            &["account", "--any-votes", "--queries", "3", "--teachers", "-3", "--gamma", "1", "--delta", "1e-5"],
+            "--teachers",
+        ),
+        (&["calibrate", "--epsilon", "-1e-3", "--queries", "3", "--delta", "1e-5"], "epsilon"),
+        (&["calibrate", "--epsilon", "1", "--queries", "-3", "--delta", "1e-5"], "--queries"),
+        (&["ledger", "create", "ledger", "--epsilon", "-1e-3", "--delta", "1e-5"], "epsilon"),
+        (&["audit", "--gamma", "1", "--confidence", "-1e-3"], "confidence"),
+        (&["audit", "--gamma", "1", "--runs", "-5"], "--runs"),
+        (&["run", "x.toml", "--threads", "-1"], "--threads"),
+        (&["run", "x.toml", "--max-epsilon", "-1e-9"], "x.toml"),
+        (&["student", "keygen", "--out", "keys", "--simulation", "-1"], "--simulation"),
+    ] {
+        let output = place.speed(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(!said.contains("unexpected argument") && said.contains(words), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn names_that_people_cannot_read_are_refused() {
+    let place = Workplace::new("");
+    for name in [
+        "   ",
+        " ",
+        " St Mary's",
+        "St Mary's ",
+        "St\u{a0}Mary's",
+        "a\u{200b}b",
+        "a\u{ad}b",
+        "\u{202e}ab",
+        "a\u{2060}",
+        "\u{3164}",
+        "a\tb",
+    ] {
+        for role in ["teacher", "server"] {
+            place.fails(
+                &[role, "keygen", "--name", name, "--out", "key"],
+                2,
+                &["a party's name needs", "visible characters"],
+            );
+        }
+        place.fails(&["student", "identity", "--name", name, "--out", "key"], 2, &["a party's name needs"]);
+    }
+    place.succeeds(&["teacher", "keygen", "--name", "St Mary's 日本", "--out", "key"]);
+    Workplace::new(&TINY.replace("\"Trusted\"", "\"Trusted\\u200b\"")).fails(
+        &["run", "config.toml"],
+        2,
+        &["`row.1.name`"],
+    );
+}
+
+#[test]
+fn a_file_in_the_place_of_another_is_named_by_its_kind() {
+    let parties = Parties::new();
+    parties.agree(2, 1, "--gamma 1");
+    parties.send(("student", "evaluation.key"), ("teacher 0", "evaluation.key"));
+    parties.send(("student", "secret.key"), ("teacher 0", "secret.key"));
+    parties.send(("teacher 0", "signing.key"), ("server", "other.key"));
+    parties.send(("student", "roster.toml"), ("teacher 0", "roster.toml"));
+    std::fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
+    let kinds = [
+        ("signing.key", "is a signing key (PEM)"),
+        ("public.key", "is a public key (public.key)"),
+        ("evaluation.key", "is an evaluation key (evaluation.key)"),
+        ("secret.key", "is a secret key (secret.key)"),
+        ("round.toml", "is a round's file"),
+        ("roster.toml", "is a roster or a card of one"),
+    ];
+    let options = [
+        ("--signing-key", "signing.key", "expected a signing key (PEM)"),
+        ("--public-key", "public.key", "expected a public key (public.key)"),
+        ("--round", "round.toml", "expected a round's file"),
+        ("--votes", "votes.csv", "expected votes"),
+    ];
+    for (option, right, expected) in options {
+        for (file, is) in kinds.into_iter().filter(|(file, _)| *file != right) {
+            let line =
+                options.map(|(other, usual, _)| format!("{other} {}", if other == option { file } else { usual }));
+            let line = format!("teacher answer {} --simulation 8 --out message", line.join(" "));
+            let output = parties.command("teacher 0", &line).output().expect("the binary starts");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains(is) && said.contains(expected), "{option} {file}: {said}");
+            assert!(matches!(output.status.code(), Some(2 | 3)), "{said}");
+        }
+    }
+    let fails = |party: &str, line: &str, words: &[&str]| {
+        let output = parties.command(party, line).output().expect("the binary starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && words.iter().all(|word| said.contains(word)), "{line}: {said}");
+    };
+    parties.send(("student", "public.key"), ("server", "public.key"));
+    std::fs::create_dir_all(parties.path("server", "inbox")).expect("a folder");
+    let server = "server aggregate --round round.toml --answers inbox --out result --simulation 1";
+    fails(
+        "server",
+        &format!("{server} --signing-key evaluation.key --evaluation-key other.key"),
+        &["is an evaluation key", "expected a signing key"],
+    );
+    fails(
+        "server",
+        &format!("{server} --signing-key signing.key --evaluation-key public.key"),
+        &["is a public key", "expected an evaluation key"],
+    );
+    fails(
+        "student",
+        "student open --secret-key evaluation.key --result round.toml --round round.toml --out labels",
+        &["is an evaluation key", "expected a secret key"],
+    );
+    fails(
+        "student",
+        "student open --secret-key secret.key --result public.key --round round.toml --out labels",
+        &["is a public key", "expected a round's result"],
+    );
+    let round = "student round --name x --queries 2 --classes 4 --gamma 1 --proofs off --simulation --out other.toml";
+    fails(
+        "student",
+        &format!("{round} --public-key evaluation.key --roster roster.toml"),
+        &["is an evaluation key", "expected a public key"],
+    );
+    fails(
+        "student",
+        &format!("{round} --public-key public.key --roster round.toml"),
+        &["is a round's file", "expected a roster"],
+    );
+    fails("student", "round roster.toml", &["is a roster", "expected a round's file"]);
+}

@@ -1,0 +1,105 @@
+//! The price of answers with real noise: one rule for runs, shards, clusters, rounds and ledgers.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::budget::{REAL, RUN, charged};
+use crate::common::Workplace;
+
+/// The rows of [`REAL`] that are not encrypted, with so little noise that it hides nothing.
+fn config() -> String {
+    let rows = REAL.find("[[row]]\nname = \"甲\"").expect("a row");
+    REAL[..rows].replace("gamma = 0.5", "gamma = 200.0")
+}
+
+#[test]
+fn a_run_that_hides_next_to_nothing_is_questioned_before_anything_is_charged() {
+    let place = Workplace::new(&config());
+    let refused = |arguments: &[&str], words: &[&str]| {
+        place.fails(&[&RUN[..], arguments].concat(), 2, words);
+        assert!(!place.path("results").exists(), "a refused run leaves nothing");
+    };
+    refused(
+        &[],
+        &["no epsilon is known of the run", "--max-epsilon", "privacy.max_epsilon"].map(|word| match word {
+            "--max-epsilon" => "inf",
+            word => word,
+        }),
+    );
+    refused(&["--set", "noise.gamma=6.0"], &["one answer may cost epsilon", "--max-epsilon", "hides next to nothing"]);
+    refused(&["--set", "noise.gamma=6.0", "--stage", "votes"], &["hides next to nothing"]);
+    refused(&["--set", "noise.gamma=6.0", "--stage", "aggregate", "--shard", "1/2"], &["hides next to nothing"]);
+    refused(&["--set", "noise.gamma=6.0", "--max-epsilon", "20"], &["the run may cost epsilon", "allowed is 20"]);
+    refused(&["--max-epsilon", "0"], &["--max-epsilon", "above 0"]);
+    refused(&["--max-epsilon", "-1e-5"], &["--max-epsilon", "above 0"]);
+    refused(&["--set", "privacy.max_epsilon=-1.0"], &["privacy.max_epsilon", "above 0"]);
+    let dry = place.succeeds(&[&RUN[..], &["--set", "noise.gamma=6.0", "--dry-run"]].concat());
+    assert!(dry.contains("# REFUSED for its price: ") && dry.contains("no meaningful protection"), "{dry}");
+    place.fails(
+        &["submit", "config.toml", "--slurm", "--dry-run", "--set", "noise.gamma=6.0"],
+        2,
+        &["hides next to nothing"],
+    );
+    let swept = format!("{}\n[sweep]\ngamma = [0.5, 6.0]\n", config());
+    fs::write(place.path("swept.toml"), swept).expect("a config");
+    place.fails(&["run", "swept.toml"], 2, &["hides next to nothing"]);
+    assert_eq!(charged(&place), 8, "the setting before it");
+}
+
+#[test]
+fn a_confirmed_run_is_done_and_not_asked_again() {
+    let place = Workplace::new(&config());
+    let six = [&RUN[..], &["--set", "noise.gamma=6.0"]].concat();
+    place.succeeds(&[&six[..], &["--max-epsilon", "1000"]].concat());
+    assert_eq!(charged(&place), 8);
+    let table = place.succeeds(&six);
+    assert!(table.contains("no meaningful protection"), "{table}");
+    // The key of a config does the same, and is no part of the config of a run without it.
+    let saved = fs::read_to_string(place.run_folder("results", "real").join("config.toml")).expect("a config");
+    assert!(!saved.contains("max_epsilon"), "{saved}");
+    place.succeeds(&[&six[..], &["--set", "privacy.max_epsilon=1000.0", "--set", "name=other"]].concat());
+    // A simulation costs nothing.
+    place.succeeds(&[&RUN[..], &["--set", "noise.source=simulation", "--set", "name=simulated"]].concat());
+}
+
+#[test]
+fn a_ledger_is_asked_by_the_same_rule() {
+    let place = Workplace::new("");
+    place.succeeds(&["ledger", "create", "ledger", "--epsilon", "1000", "--delta", "1e-5"]);
+    let charge = ["ledger", "charge", "ledger", "--queries", "2", "--gamma", "6"];
+    place.fails(&charge, 2, &["one answer may cost epsilon 12.00", "--max-epsilon"]);
+    place.fails(
+        &[&charge[..], &["--max-epsilon", "15"]].concat(),
+        2,
+        &["the charge may cost epsilon", "allowed is 15"],
+    );
+    place.succeeds(&[&charge[..], &["--max-epsilon", "30"]].concat());
+    place.succeeds(&["ledger", "charge", "ledger", "--queries", "2", "--gamma", "0.1"]);
+    let ledger: Value = serde_json::from_str(&place.succeeds(&["ledger", "show", "ledger", "--json"])).expect("JSON");
+    assert_eq!(ledger["queries"], 4);
+}
+
+/// Every way in which no data-independent epsilon exists: the cell says so, and a line says why and what to change.
+#[test]
+fn an_epsilon_that_does_not_exist_is_none_with_its_reason() {
+    let place = Workplace::new(&config());
+    // Little noise: delta does not cover the sampler at such an epsilon; and so small a delta that it never does.
+    for (index, change) in [["noise.gamma=200.0"; 2], ["noise.gamma=2.0", "privacy.delta=1e-60"]].iter().enumerate() {
+        let name = format!("name=none{index}");
+        let changes = ["--set", "noise.source=simulation", "--set", change[0], "--set", change[1], "--set", &name];
+        let table = place.succeeds(&[&RUN[..], &changes].concat());
+        let row = table.lines().find(|line| line.starts_with("a b ")).expect("a row");
+        assert!(table.contains("ε data-independent") && row.contains(" none "), "{table}");
+        let why =
+            table.lines().find(|line| line.starts_with("ε data-independent is none for a b, a-b: ")).expect("a reason");
+        assert!(why.contains("noise.gamma") && why.contains("privacy.delta"), "{why}");
+        assert!(place.succeeds(&["show", &name[5..]]).contains(" none "));
+        let list = place.succeeds(&["list"]);
+        assert!(list.lines().any(|line| line.contains(&name[5..]) && line.contains(" none ")), "{list}");
+    }
+    fs::write(place.path("swept.toml"), format!("{}\n[sweep]\ngamma = [0.5, 200.0]\n", config())).expect("a config");
+    let changes = ["--set", "noise.source=simulation", "--set", "name=swept"];
+    let table = place.succeeds(&[&["run", "swept.toml"][..], &changes].concat());
+    assert!(table.contains(" none ") && table.contains("is none for a b"), "{table}");
+}

@@ -1,0 +1,108 @@
+//! Messages about keys, values and files that there are not, with those that were probably meant.
+
+use std::path::{Path, PathBuf};
+
+use speed_core::{did_you_mean, nearest};
+use toml::{Table, Value};
+
+use super::defaults::{PAPER, PAPER_PREFIX, ROWS, defaults};
+
+/// Keys of other programs, and how the same is said here.
+const ELSEWHERE: [(&[&str], &str); 3] = [
+    (
+        &["epsilon", "eps", "target_epsilon"],
+        "no key sets epsilon, which follows from the noise: `speed calibrate --epsilon E --delta D --queries N` finds noise.gamma for an \
+         epsilon; privacy.max_epsilon and privacy.budget limit it",
+    ),
+    (
+        &["scale", "b", "lambda", "inverse_scale"],
+        "the scale of the noise is set by its inverse, noise.gamma, per vote, or by noise.sigma for skellam",
+    ),
+    (
+        &["std", "stddev", "standard_deviation", "noise_multiplier", "variance"],
+        "noise.sigma is the standard deviation of skellam noise, in votes; discrete-laplace noise has noise.gamma",
+    ),
+];
+
+/// Other sections that are named, at most.
+const MAX_SECTIONS: usize = 3;
+
+/// Says that a table has no key `name`, and which was probably meant.
+pub(super) fn unknown_key(table: &Table, name: &str) -> String {
+    let mut keys: Vec<&str> =
+        table.keys().map(|key| if key.starts_with(PAPER_PREFIX) { PAPER } else { key.as_str() }).collect();
+    keys.dedup();
+    unknown_of(&keys, name)
+}
+
+/// Says the same of a table with the keys `known`.
+pub(super) fn unknown_of(known: &[&str], name: &str) -> String {
+    let lower = name.to_lowercase();
+    if let Some((_, instead)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&lower.as_str())) {
+        return format!("unknown key: {instead}");
+    }
+    if let Some(key) = nearest(name, known.iter().copied()) {
+        return format!("unknown key; did you mean `{key}`?");
+    }
+    let mut elsewhere = Vec::new();
+    paths("", &Value::Table(defaults()), &mut elsewhere);
+    let same = elsewhere.iter().filter(|path| path.rsplit('.').next() == Some(name)).take(MAX_SECTIONS);
+    let same: Vec<String> = same.map(|path| format!("`{path}`")).collect();
+    if !same.is_empty() {
+        return format!("unknown key here; did you mean {}?", same.join(" or "));
+    }
+    format!("unknown key; allowed here: {}", known.join(", "))
+}
+
+/// Collects the dotted paths of all keys; of rows those of the first.
+fn paths(prefix: &str, value: &Value, found: &mut Vec<String>) {
+    let below = |key: &str| if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") };
+    match value {
+        Value::Table(table) => table.iter().for_each(|(key, value)| {
+            found.push(below(key));
+            paths(&below(key), value, found);
+        }),
+        Value::Array(items) if prefix == ROWS => {
+            items.iter().take(1).for_each(|row| paths(&below("0"), row, found));
+        }
+        _ => {}
+    }
+}
+
+/// Adds the name that was probably meant to serde's message about a choice: "unknown variant `x`, expected `a` or `b`".
+pub(super) fn with_suggestion(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    match quoted.next() {
+        Some(found) if message.starts_with("unknown variant") => format!("{message}{}", did_you_mean(found, quoted)),
+        _ => message.to_owned(),
+    }
+}
+
+/// Returns the config that was probably meant where there is no file `path`.
+pub(super) fn config_instead(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut folders: Vec<PathBuf> = folder.map(Path::to_path_buf).into_iter().collect();
+    folders.extend(["", "configs"].map(PathBuf::from));
+    let with_ending = format!("{name}.toml");
+    let written = folders.iter().flat_map(|folder| [name, &with_ending].map(|name| folder.join(name)));
+    let inside = path.join("config.toml");
+    if let Some(there) = written.chain([inside]).find(|path| path.is_file()) {
+        return Some(there);
+    }
+    folders.into_iter().find_map(|folder| {
+        let names = names_in(&folder);
+        let stem = name.strip_suffix(".toml").unwrap_or(name);
+        nearest(stem, names.iter().map(String::as_str)).map(|near| folder.join(format!("{near}.toml")))
+    })
+}
+
+/// Returns the names of the TOML files in a folder, without their ending.
+fn names_in(folder: &Path) -> Vec<String> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(1000);
+    let names = entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".toml").map(str::to_owned));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}

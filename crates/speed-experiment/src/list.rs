@@ -1,0 +1,176 @@
+//! The runs below a folder of results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::error::ExperimentError;
+use crate::report::{Report, ReportRow, check_rows};
+use crate::store::{
+    PUBLISHED, RunNoise, RunStore, StageRecord, config_path, folders_in, is_current, is_id, is_in_use, read_report,
+    report_path, stages,
+};
+
+/// The table of a run that was published without a report, in its folder or in that of its tables.
+const TABLES: [&str; 2] = ["table.json", "tables/table.json"];
+
+/// A run, as `speed list` shows it.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct RunSummary {
+    /// Experiment name.
+    pub experiment: String,
+    /// Run id.
+    pub run: String,
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// How far it is.
+    pub state: ListedState,
+    /// True once its table is there.
+    pub finished: bool,
+    /// True where noise and keys came from a seed; unknown if neither its config nor its report can be read.
+    pub simulation: Option<bool>,
+    /// The noise of its answers; unknown likewise.
+    pub noise: Option<RunNoise>,
+    /// Stages that are done.
+    pub stages_done: usize,
+    /// When its last stage ended or, before any did, when it began: seconds since 1970. Unknown for published runs without stages.
+    pub ended_at: Option<u64>,
+    /// The largest data-independent epsilon of its rows, once it is finished; none if a row with noise has none.
+    pub epsilon: Option<f64>,
+    /// The rows with noise that have no data-independent epsilon.
+    pub without_epsilon: Vec<String>,
+    /// Mean accuracy of the students of its best row.
+    pub student_accuracy: Option<f64>,
+    /// Share of right labels of its best row.
+    pub label_accuracy: Option<f64>,
+    /// The damage of its files, if one cannot be read.
+    pub damage: Option<String>,
+}
+
+/// How far a listed run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ListedState {
+    /// A process works on it.
+    Running,
+    /// Its tables are there.
+    Finished,
+    /// It ended before its tables were made.
+    Unfinished,
+    /// A file that tells its state cannot be read.
+    Damaged,
+}
+
+/// Lists the runs below a results folder, by experiment and id, and then the published ones.
+#[must_use]
+pub fn list_runs(results: &Path) -> Vec<RunSummary> {
+    let published = runs_below(&results.join(PUBLISHED), true);
+    runs_below(results, false).into_iter().chain(published).collect()
+}
+
+fn runs_below(results: &Path, is_published: bool) -> Vec<RunSummary> {
+    let experiments = folders_in(results).into_iter();
+    let runs = experiments.flat_map(|experiment| {
+        let runs = folders_in(&results.join(&experiment)).into_iter();
+        let runs = runs.filter(|run| is_run(&results.join(&experiment).join(run), run));
+        runs.map(|run| summary(results, &experiment, run, is_published)).collect::<Vec<_>>()
+    });
+    runs.collect()
+}
+
+/// Returns whether a folder is that of a run: it has a config, or the name and the parts of a run that lost it.
+fn is_run(folder: &Path, name: &str) -> bool {
+    config_path(folder).exists() || (is_id(name) && (stages(folder).is_dir() || report_path(folder).exists()))
+}
+
+/// A finished run's figures.
+struct Figures {
+    simulation: bool,
+    rows: Vec<ReportRow>,
+}
+
+/// A table without times, as published runs have it.
+#[derive(Deserialize)]
+struct TableFile {
+    simulation: bool,
+    rows: Vec<ReportRow>,
+}
+
+fn summary(results: &Path, experiment: &str, run: String, is_published: bool) -> RunSummary {
+    let folder = results.join(experiment).join(&run);
+    let mut damage = None;
+    let config = note(&mut damage, RunStore::config_in(&folder));
+    let figures = note(&mut damage, figures(&folder, is_published)).flatten();
+    let names: Vec<String> = folders_in(&stages(&folder)).into_iter().filter(|name| is_current(name)).collect();
+    let records: Vec<(&String, Option<StageRecord>)> =
+        names.iter().map(|name| (name, StageRecord::read(&stages(&folder).join(name)))).collect();
+    // Every stage of a finished run has ended.
+    let lost = records.iter().find(|(_, record)| record.is_none()).filter(|_| figures.is_some() && !is_published);
+    if let Some((name, _)) = lost {
+        damage.get_or_insert_with(|| {
+            format!("stages/{name}/stage.json is missing or damaged: `speed run` with the same config does it again")
+        });
+    }
+    let done = records.iter().filter_map(|(_, record)| record.as_ref());
+    let ended_at = done.clone().map(|record| record.finished_at).max();
+    let began_at = || fs::metadata(config_path(&folder)).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok();
+    let is_finished = figures.is_some() || report_path(&folder).exists();
+    let state = match (is_in_use(&folder), &damage, is_finished) {
+        (true, ..) => ListedState::Running,
+        (_, Some(_), _) => ListedState::Damaged,
+        (_, _, true) => ListedState::Finished,
+        _ => ListedState::Unfinished,
+    };
+    let rows = figures.as_ref().map_or(&[][..], |figures| &figures.rows);
+    let noise_of_rows =
+        |figures: &Figures| RunNoise::new(figures.rows.iter().any(ReportRow::is_noisy), figures.simulation);
+    let best = |figure: fn(&ReportRow) -> Option<f64>| rows.iter().filter_map(figure).max_by(f64::total_cmp);
+    let (epsilon, without_epsilon) = epsilon(rows);
+    RunSummary {
+        experiment: experiment.to_owned(),
+        run,
+        state,
+        finished: is_finished,
+        simulation: config.as_ref().map(Config::is_simulation).or(figures.as_ref().map(|figures| figures.simulation)),
+        noise: config.as_ref().map(RunNoise::of).or(figures.as_ref().map(noise_of_rows)),
+        stages_done: done.count(),
+        ended_at: ended_at.or_else(|| if is_published { None } else { began_at().map(|since| since.as_secs()) }),
+        epsilon,
+        without_epsilon,
+        student_accuracy: best(|row| row.student_mean),
+        label_accuracy: best(|row| row.label_accuracy),
+        damage,
+        folder,
+    }
+}
+
+/// Keeps the first damage, and returns what was read.
+fn note<T>(damage: &mut Option<String>, read: Result<T, ExperimentError>) -> Option<T> {
+    read.map_err(|error| damage.get_or_insert_with(|| error.to_string()).clone()).ok()
+}
+
+/// Reads the figures of a finished run; of a published one, from its table where it has no report.
+fn figures(folder: &Path, is_published: bool) -> Result<Option<Figures>, ExperimentError> {
+    if report_path(folder).exists() {
+        let Report { simulation, rows, .. } = Report::read(folder)?;
+        return Ok(Some(Figures { simulation, rows }));
+    }
+    let table = TABLES.map(|name| folder.join(name)).into_iter().find(|path| is_published && path.exists());
+    let Some(path) = table else { return Ok(None) };
+    let TableFile { simulation, rows } = read_report(&path)?;
+    check_rows(&rows).map_err(|fault| ExperimentError::Results { path, fault })?;
+    Ok(Some(Figures { simulation, rows }))
+}
+
+/// Returns the largest data-independent epsilon of rows, and the names of those with noise that have none.
+fn epsilon(rows: &[ReportRow]) -> (Option<f64>, Vec<String>) {
+    let noisy = || rows.iter().filter(|row| row.is_noisy());
+    let without: Vec<String> =
+        noisy().filter(|row| row.data_independent.is_none()).map(|row| row.name.clone()).collect();
+    let epsilons = noisy().filter_map(|row| row.data_independent.as_ref()).map(|account| account.epsilon);
+    (if without.is_empty() { epsilons.max_by(f64::total_cmp) } else { None }, without)
+}
