@@ -31,6 +31,7 @@ mod placement;
 mod printable;
 mod randomness;
 mod shape;
+mod system_error;
 mod votes;
 
 pub use circuit::Circuit;
@@ -43,6 +44,7 @@ pub use placement::NoisePlacement;
 pub use printable::{is_legible, moves_the_cursor, printable, printable_path};
 pub use randomness::{EntropyError, Randomness, RandomnessKind, derive_key};
 pub use shape::{ShapeError, VoteShape};
+pub use system_error::without_path;
 pub use votes::Votes;
 
 /// The README's examples, compiled and run with the tests.

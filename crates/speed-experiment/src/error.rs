@@ -6,12 +6,11 @@ mod results;
 
 pub use input::InputFault;
 pub use mismatch::Mismatch;
-pub(crate) use results::found_instead;
-pub use results::{Damage, ResultsFault};
+pub use results::{Damage, ResultsFault, found_instead};
 
 use std::path::PathBuf;
 
-use speed_core::{ExitCode, printable_path};
+use speed_core::{ExitCode, printable_path, without_path};
 use speed_ledger::LedgerError;
 use speed_nn::device::DeviceError;
 use speed_nn::threads::QueueError;
@@ -171,6 +170,6 @@ impl ExperimentError {
     /// Returns what makes an error of the file system one of this kind: it failed to `action` the file or folder `path`.
     pub fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io { action, path, source }
+        move |source| Self::Io { action, path, source: without_path(source) }
     }
 }

@@ -35,7 +35,7 @@ pub use compare::{
 pub use config::{Config, ConfigError, Source, Sweep};
 pub use cost::{Cost, StageCost};
 pub use environment::Environment;
-pub use error::{Damage, ExperimentError, InputFault, Mismatch, ResultsFault};
+pub use error::{Damage, ExperimentError, InputFault, Mismatch, ResultsFault, found_instead};
 pub use list::{ListedState, RunSummary, list_runs};
 pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, plan};

@@ -137,6 +137,18 @@ pub(crate) fn check_price(config: &Config, options: &RunOptions, to_charge: &[Qu
     })
 }
 
+/// Checks the price of a run before any run of a sweep begins.
+///
+/// # Errors
+/// Those of [`check_run_price`], and if images are missing or wrong.
+pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Result<(), ExperimentError> {
+    if config.is_simulation() {
+        return Ok(());
+    }
+    let classes = planned_classes(config, facts(config, options.datasets.as_deref())?.map(|facts| facts.classes))?;
+    check_run_price(config, options, &StageNames::of(config), classes)
+}
+
 /// Checks the price of everything that a run would charge now.
 ///
 /// # Errors

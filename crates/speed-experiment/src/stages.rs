@@ -25,7 +25,9 @@ pub(crate) use labelling::{Keys, LabellingStage, LabellingTimes, Question, RowLa
 pub(crate) use machine::kinds as kinds_of_machine;
 pub(crate) use names::{RowStages, STUDENT, StageName, StageNames};
 pub(crate) use queries::{QueriesStage, chosen as chosen_queries, select as select_queries};
-pub(crate) use students::{Course, EpochAccuracy, Labelled, PICTURE, StudentRun, StudentShare, Students, read_epochs};
+pub(crate) use students::{
+    Course, EpochAccuracy, Labelled, METRICS, PICTURE, StudentRun, StudentShare, Students, read_epochs,
+};
 pub(crate) use teachers::{TeachersStage, unit as teacher_unit};
 pub(crate) use truth::Truth;
 pub(crate) use votes::{CollectedVotes, EnsembleQuality, VotesStage, planned_classes};

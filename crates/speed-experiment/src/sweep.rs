@@ -17,7 +17,7 @@ pub use report::{SettingReport, SweepReport};
 use crate::config::{ConfigError, Setting, Sweep};
 use crate::error::ExperimentError;
 use crate::options::RunOptions;
-use crate::plan::{Plan, plan_with};
+use crate::plan::{Plan, check_setting_price, plan_with};
 use crate::progress::Progress;
 use crate::runner::{run, run_until};
 use crate::store::{Fingerprint, SweepStore};
@@ -29,6 +29,7 @@ use crate::sweep::progress::SettingProgress;
 /// See [`ExperimentError`]; the first setting that fails ends the sweep, and finished work stays.
 pub fn run_sweep(sweep: &Sweep, options: &RunOptions, progress: &dyn Progress) -> Result<SweepReport, ExperimentError> {
     refuse_force(sweep, options)?;
+    check_prices(sweep, options)?;
     let all = sweep.settings.len();
     let mut reports = Vec::with_capacity(all);
     for (index, setting) in sweep.settings.iter().enumerate() {
@@ -55,6 +56,7 @@ pub fn run_sweep_until(
     progress: &dyn Progress,
 ) -> Result<PathBuf, ExperimentError> {
     refuse_force(sweep, options)?;
+    check_prices(sweep, options)?;
     let (all, mut folder) = (sweep.settings.len(), options.results.clone());
     for (index, setting) in sweep.settings.iter().enumerate() {
         progress.note(&format!("setting {} of {all}: {}", index + 1, shown(sweep, setting)));
@@ -80,6 +82,11 @@ pub fn plan_sweep(sweep: &Sweep, options: &RunOptions) -> Result<Vec<Plan>, Expe
     refuse_force(sweep, options)?;
     let settings = sweep.settings.iter().enumerate();
     settings.map(|(index, setting)| plan_with(&setting.config, options, index == 0)).collect()
+}
+
+/// Refuses or questions the price of every setting before the first one is answered.
+fn check_prices(sweep: &Sweep, options: &RunOptions) -> Result<(), ExperimentError> {
+    sweep.settings.iter().try_for_each(|setting| check_setting_price(&setting.config, options))
 }
 
 fn refuse_force(sweep: &Sweep, options: &RunOptions) -> Result<(), ConfigError> {

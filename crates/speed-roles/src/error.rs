@@ -6,7 +6,7 @@ use speed_accountant::AccountError;
 use speed_aggregation::{
     AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ProofError, RoundId, ServerError, TeacherError,
 };
-use speed_core::{EntropyError, ExitCode, printable_path};
+use speed_core::{EntropyError, ExitCode, printable_path, without_path};
 use speed_ledger::LedgerError;
 use speed_mechanism::{Mechanism, MechanismError};
 
@@ -217,6 +217,6 @@ impl RolesError {
 
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io { action, path, source }
+        move |source| Self::Io { action, path, source: without_path(source) }
     }
 }

@@ -177,10 +177,14 @@ pub enum LogFault {
     },
 }
 
-/// Returns a parser's message, which quotes a line of the file, with the beginning of each line only.
+/// Returns a parser's message in one line: the place and the fault, without the line of the file, which may be anything.
 fn shortened(error: &toml::de::Error) -> String {
-    let begin = |line: &str| line.chars().take(200).collect::<String>();
-    error.to_string().trim_end().lines().map(begin).collect::<Vec<_>>().join("\n")
+    let begin =
+        |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect::<String>();
+    // The first line names line and column; without them it is the fault itself.
+    let text = error.to_string();
+    let place = text.lines().next().unwrap_or_default();
+    if place == error.message() { begin(place) } else { format!("{}: {}", begin(place), begin(error.message())) }
 }
 
 /// A fault of a file or folder of results.

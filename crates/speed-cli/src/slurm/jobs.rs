@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use speed_experiment::{ExperimentError, Lock, ResultsFault, Step, read_small, slurm_folder, write_atomic};
+use speed_experiment::{
+    ExperimentError, Lock, ResultsFault, Step, found_instead, read_small, slurm_folder, write_atomic,
+};
 
 use super::programs::is_number;
 
@@ -72,7 +74,10 @@ impl Jobs {
                 _ => return Err(ExperimentError::io("read", path)(error)),
             },
         };
-        let read: Self = serde_json::from_slice(&bytes).map_err(|error| fault(ResultsFault::NotOurs(error)))?;
+        let read: Self = serde_json::from_slice(&bytes).map_err(|error| {
+            let expected = "the record of submitted jobs in JSON; take it from a copy".to_owned();
+            fault(ResultsFault::Unlikely { expected, found: found_instead(&bytes, &error) })
+        })?;
         // Results may be from anywhere: numbers go to Slurm's programs, and names into paths.
         let is_odd = |job: &&Submitted| {
             !is_number(&job.job) || job.name.contains(['/', '\\']) || !(1..=MAX_SHARDS).contains(&job.of)
@@ -97,7 +102,7 @@ impl Jobs {
     /// Writes the record.
     pub(crate) fn write(&self, run: &Path) -> Result<(), ExperimentError> {
         let path = slurm_folder(run).join(FILE);
-        let fault = |error| ExperimentError::Results { path: path.clone(), fault: ResultsFault::NotOurs(error) };
+        let fault = |error| ExperimentError::Results { path: path.clone(), fault: ResultsFault::Unwritable(error) };
         let mut text = serde_json::to_string_pretty(self).map_err(fault)?;
         text.push('\n');
         write_atomic(&path, text.as_bytes())

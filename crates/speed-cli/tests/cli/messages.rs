@@ -19,7 +19,7 @@ fn a_misspelt_key_or_value_is_answered_with_the_one_that_was_meant() {
         ("row.0.honest-ratio=1", "did you mean `honest_ratio`?"),
         ("row.*.agregation=trusted", "did you mean `aggregation`?"),
         ("noise.delta=1e-5", "did you mean `privacy.delta`?"),
-        ("gamma=1", "did you mean `noise.gamma`?"),
+        ("gamma=1", "did you mean `noise.gamma`"),
         ("noise.epsilon=1", "speed calibrate"),
         ("privacy.epsilon=1", "speed calibrate"),
         ("noise.source=simulatoin", "did you mean simulation?"),
@@ -289,4 +289,49 @@ fn a_file_in_the_place_of_another_is_named_by_its_kind() {
         &["is a round's file", "expected a roster"],
     );
     fails("student", "round roster.toml", &["is a roster", "expected a round's file"]);
+}
+
+#[test]
+fn a_message_names_its_file_once_and_is_one_line() {
+    let place = Workplace::new("");
+    let said = |arguments: &[&str]| {
+        let output = place.speed(arguments);
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let text = said(&["teacher", "keygen", "--name", "x", "--out", "nowhere/key"]);
+    assert_eq!(text, "error: cannot write nowhere/key: No such file or directory (os error 2)\n");
+    fs::write(place.path("bad.toml"), "x\n").expect("a file");
+    let text = said(&["round", "bad.toml"]);
+    assert!(text.lines().count() == 1 && text.contains("line 1, column") && text.contains("expected `=`"), "{text}");
+    assert_eq!(text.matches("bad.toml").count(), 1, "{text}");
+}
+
+/// No text of the program has the blanks of a line that was continued in its source.
+#[test]
+fn no_message_has_the_indentation_of_its_source() {
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders: Vec<_> =
+        fs::read_dir(crates).expect("crates").map(|entry| entry.expect("an entry").path().join("src")).collect();
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("an entry").path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("a source");
+                // A word, four blanks or more, and another word, within quotes.
+                let odd = text.lines().filter(|line| !line.trim_start().starts_with("//")).filter(|line| {
+                    let within = line.split('"').skip(1).step_by(2);
+                    within.filter(|text| !text.starts_with(' ')).any(|text| {
+                        text.split("    ").skip(1).any(|rest| rest.trim_start().starts_with(char::is_alphabetic))
+                            && text.starts_with(char::is_alphabetic)
+                            && !text.contains("  speed ")
+                    })
+                });
+                found.extend(odd.map(|line| format!("{}: {}", path.display(), line.trim())));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
 }

@@ -235,7 +235,8 @@ pub enum Damage {
 }
 
 /// Says what bytes hold in place of a value in JSON.
-pub(crate) fn found_instead(bytes: &[u8], error: &serde_json::Error) -> String {
+#[must_use]
+pub fn found_instead(bytes: &[u8], error: &serde_json::Error) -> String {
     match bytes.len() {
         0 => "an empty file".to_owned(),
         length if error.is_eof() => format!("{length} bytes that end early"),

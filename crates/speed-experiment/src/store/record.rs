@@ -51,9 +51,8 @@ impl StageRecord {
     /// Returns the first file that is not what the record says, or, of the `side_files` that a record of an earlier version does not list, not
     /// what any version leaves.
     fn damaged_file(&self, folder: &Path, side_files: &[&str]) -> Option<(PathBuf, Damage)> {
-        let unlisted = side_files.iter().filter(|name| !self.lists(name));
-        self.damaged_output(folder)
-            .or_else(|| unlisted.map(|name| side_file_damage(folder, name)).find_map(|damage| damage))
+        let mut unlisted = side_files.iter().filter(|name| !self.lists(name));
+        self.damaged_output(folder).or_else(|| unlisted.find_map(|name| side_file_damage(folder, name)))
     }
 
     fn lists(&self, name: &str) -> bool {
@@ -108,7 +107,7 @@ fn side_file_damage(folder: &Path, name: &str) -> Option<(PathBuf, Damage)> {
 pub(crate) fn stage_file_damage(run: &Path, stage: &str, name: &str) -> Option<(PathBuf, Damage)> {
     let folder = stages(run).join(is_one_folder(stage).then_some(stage)?);
     let record = StageRecord::read(&folder)?;
-    match (record.hash_of(name), read_output(&folder.join(name))) {
+    match (record.hash_of(name), read_small(&folder.join(name))) {
         (Some(hash), Ok(bytes)) if Fingerprint::of_bytes(&bytes) == hash => None,
         (Some(_), Ok(_)) => Some((folder.join(name), Damage::Changed)),
         (Some(_), Err(_)) => Some((folder.join(name), Damage::Missing)),

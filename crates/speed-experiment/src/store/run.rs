@@ -96,7 +96,7 @@ impl RunStore {
         for name in [layout::CONFIG, layout::ENVIRONMENT, layout::LOCK] {
             let _ = fs::remove_file(self.folder.join(name));
         }
-        for folder in [&layout::stages(&self.folder), &self.folder, self.experiment()] {
+        for folder in [layout::stages(&self.folder), self.folder.clone(), self.experiment().to_path_buf()] {
             let _ = fs::remove_dir(folder);
         }
     }
