@@ -11,11 +11,14 @@ use crate::error::ExperimentError;
 use crate::report::{Report, ReportRow, check_rows};
 use crate::store::{
     PUBLISHED, RunNoise, RunStore, StageRecord, config_path, folders_in, is_current, is_id, is_in_use, read_report,
-    report_path, stages,
+    report_path, stages, table_path,
 };
 
 /// The table of a run that was published without a report, in its folder or in that of its tables.
 const TABLES: [&str; 2] = ["table.json", "tables/table.json"];
+
+/// A table that is written before the report.
+const TABLE: &str = "table.json";
 
 /// A run, as `speed list` shows it.
 #[derive(Clone, Debug, Serialize)]
@@ -113,6 +116,11 @@ fn summary(results: &Path, experiment: &str, run: String, is_published: bool) ->
     if let Some((name, _)) = lost {
         damage.get_or_insert_with(|| {
             format!("stages/{name}/stage.json is missing or damaged: `speed run` with the same config does it again")
+        });
+    }
+    if figures.is_none() && !is_published && table_path(&folder, TABLE).exists() {
+        damage.get_or_insert_with(|| {
+            "tables/report.json is missing: `speed run` with the same config makes it".to_owned()
         });
     }
     let done = records.iter().filter_map(|(_, record)| record.as_ref());

@@ -146,6 +146,10 @@ pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
     }
     for stage in fs::read_dir(run.join("stages")).expect("stages") {
         let stage = stage.expect("entry").path();
+        // What was set aside is kept beside.
+        if stage.file_name().is_some_and(|name| name.to_string_lossy().contains(".superseded")) {
+            continue;
+        }
         let record = fs::read(stage.join("stage.json")).expect("a finished stage");
         let record: serde_json::Value = serde_json::from_slice(&record).expect("json");
         for (name, hash) in record["outputs"].as_object().expect("outputs") {

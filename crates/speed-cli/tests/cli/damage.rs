@@ -61,8 +61,6 @@ fn shown(text: &str) -> String {
 /// Everything that config and seed determine, with the accuracies by epoch.
 fn results(run: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut results = determined(run);
-    // What was set aside is kept beside.
-    results.retain(|name, _| !name.contains(".superseded"));
     results.insert("epochs".into(), fs::read(run.join("tables/epochs.csv")).expect("a table"));
     results
 }

@@ -76,6 +76,9 @@ pub enum ResultsFault {
         /// What the file holds.
         found: String,
     },
+    /// A run lacks its report.
+    #[error("is not there: the run is not finished, or its report was lost; `speed run` with the same config makes it")]
+    NotFinished,
     /// No run has this name.
     #[error(
         "no {}run of this name: expected a run's folder, an experiment's with one run, or, below {}, an experiment's name or \

@@ -53,6 +53,9 @@ pub fn find_any_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentErr
 
 fn one_of(found: Vec<PathBuf>, results: &Path, run: &Path, finished: bool) -> Result<PathBuf, ExperimentError> {
     let failure = |fault| ExperimentError::Results { path: run.to_path_buf(), fault };
+    if let (true, [], [begun]) = (finished, found.as_slice(), named(results, run, is_begun)?.as_slice()) {
+        return Err(ExperimentError::Results { path: report_path(begun), fault: ResultsFault::NotFinished });
+    }
     match found.as_slice() {
         [one] => Ok(one.clone()),
         [] => Err(failure(ResultsFault::NoRun {
