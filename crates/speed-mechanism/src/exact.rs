@@ -1,14 +1,14 @@
-//! Exact sampling with integers: every probability is a ratio of whole numbers or `e` to the power of one, and no
-//! floating-point number is involved (Canonne, Kamath and Steinke 2020, section 5).
+//! Exact sampling with integers: every probability is a ratio of integers, or `e` to the power of minus such a ratio.
+//! No floating-point number is involved (Canonne, Kamath and Steinke 2020, section 5).
 //!
-//! These samplers take as many steps as they need, which depends on what they draw: a party that can measure the time of a
-//! single draw learns something about it. The table of [`NoiseShare`](crate::NoiseShare) does not have that weakness.
+//! The number of steps of these samplers depends on the value drawn, so a party that can measure the time of a single
+//! draw learns something about it. The table of [`NoiseShare`](crate::NoiseShare) does not have that weakness.
 
 use rand::CryptoRng;
 
 use crate::NoiseDeviation;
 
-/// A variance as a ratio of whole numbers.
+/// A variance as a ratio of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Variance {
     pub(crate) numerator: u128,
@@ -16,8 +16,8 @@ pub(crate) struct Variance {
 }
 
 impl Variance {
-    /// Returns `sigma^2` rounded up to a multiple of 2^-20, or of 2^-10 from a thousand votes on: products of what the samplers
-    /// compute then fit into 128 bits.
+    /// Returns `sigma^2` rounded up to a multiple of 2^-20, or of 2^-10 if `sigma` is at least a thousand votes. The
+    /// products that the samplers compute then fit into 128 bits.
     pub(crate) fn of(sigma: NoiseDeviation) -> Self {
         let sigma = sigma.get();
         let denominator = if sigma < 1e3 { 1u128 << 20 } else { 1 << 10 };
@@ -31,7 +31,7 @@ impl Variance {
     }
 }
 
-/// Returns a whole number below `bound`, each with the same probability.
+/// Returns a uniformly distributed integer from 0 to `bound - 1`.
 pub(crate) fn below(bound: u128, rng: &mut impl CryptoRng) -> u128 {
     let bits = 128 - (bound - 1).leading_zeros();
     loop {
@@ -61,7 +61,8 @@ pub(crate) fn bernoulli_exp(numerator: u128, denominator: u128, rng: &mut impl C
     bernoulli_exp_of_one(numerator % denominator, denominator, rng)
 }
 
-/// Returns the same for an exponent of at most 1: the first k at which a coin of probability `exponent / k` fails is odd.
+/// Returns true with probability `e^{-exponent}`, for an exponent `numerator / denominator` of at most 1: the first k
+/// at which a coin of probability `exponent / k` fails is odd.
 fn bernoulli_exp_of_one(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> bool {
     let mut k = 1;
     while bernoulli(numerator, denominator * k, rng) {
@@ -70,7 +71,8 @@ fn bernoulli_exp_of_one(numerator: u128, denominator: u128, rng: &mut impl Crypt
     k % 2 == 1
 }
 
-/// Draws discrete Laplace noise of a whole scale: `P[X = k]` proportional to `e^{-|k| / scale}` (Algorithm 2, with `s = 1`).
+/// Draws discrete Laplace noise of an integer scale: `P[X = k]` is proportional to `e^{-|k| / scale}` (Algorithm 2,
+/// with `s = 1`).
 pub(crate) fn discrete_laplace(scale: u128, rng: &mut impl CryptoRng) -> i128 {
     loop {
         let rest = below(scale, rng);
@@ -83,25 +85,27 @@ pub(crate) fn discrete_laplace(scale: u128, rng: &mut impl CryptoRng) -> i128 {
         }
         let magnitude = (rest + scale * wholes) as i128;
         let negative = rng.next_u64() & 1 == 1;
-        // Zero has one sign only.
+        // Zero is accepted with one sign only, so that it is not counted twice.
         if !(negative && magnitude == 0) {
             return if negative { -magnitude } else { magnitude };
         }
     }
 }
 
-/// Rates up to this are added up from rates of 1/2 by [`poisson`]: seeded draws of such noise have been published.
+/// [`poisson`] adds up draws of rate 1/2 for rates up to this one: seeded draws of such noise have been published.
 const MAX_IN_HALVES: u128 = 4_096;
-/// Rates up to this are added up where no draw was published: a walk from the mode gains nothing.
+/// [`fast_poisson`], of which no draws were published, adds up draws for rates up to this one: there a walk from the
+/// mode gains nothing.
 const MAX_SMALL: u128 = 8;
 
-/// Returns a Poisson variable of rate `numerator / denominator`, at most 2^39, of fractions below 2^52. Its time grows with the root
-/// of the rate, up to a rate of [`MAX_IN_HALVES`] with the rate.
+/// Returns a Poisson variable of rate `numerator / denominator`, at most 2^39, of fractions below 2^52. Its time grows
+/// with the square root of the rate, but with the rate itself up to a rate of [`MAX_IN_HALVES`].
 pub(crate) fn poisson(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
     poisson_from(MAX_IN_HALVES, numerator, denominator, rng)
 }
 
-/// Returns the same, by other draws of the generator: in a time that grows with the root of every rate.
+/// Returns a variable of the same distribution from different random draws, in a time that grows with the square root
+/// of the rate, at every rate.
 pub(crate) fn fast_poisson(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
     poisson_from(MAX_SMALL, numerator, denominator, rng)
 }
@@ -112,19 +116,21 @@ fn poisson_from(in_halves: u128, numerator: u128, denominator: u128, rng: &mut i
     }
     let halves = 2 * numerator / denominator;
     let whole: u64 = (0..halves).map(|_| poisson_of_half(1, 2, rng)).sum();
-    // numerator / denominator - halves / 2, over 2 denominators.
+    // The remaining rate, `numerator / denominator - halves / 2`, as a fraction with the denominator `2 denominator`.
     whole + poisson_of_half(2 * numerator - halves * denominator, 2 * denominator, rng)
 }
 
-/// Draws, for a rate `r` of at least 1 with `m = floor(r)`, a place `j` above or below the mode, and accepts it with a
-/// probability that leaves `r^k / k!`, up to a constant: for `k = m + j` the product of `r / (m + i)` for `i = 1, ..., j`, for `k =
-/// m - 1 - j` that of `(m - i) / r` for `i = 0, ..., j`. All factors are at most 1.
+/// Samples by rejection. For a rate `r` of at least 1 with `m = floor(r)`, it draws a distance `j` above or below the
+/// mode. It accepts `j` with a probability that leaves `r^k / k!`, up to a constant: for `k = m + j` the product of
+/// `r / (m + i)` for `i = 1, ..., j`, for `k = m - 1 - j` the product of `(m - i) / r` for `i = 0, ..., j`. All factors
+/// are at most 1.
 ///
-/// Places are drawn in blocks of `b >= sqrt(r)`: the first two with the same probability, then each with half of that before. To
-/// make up for it, factors of every complete block but the first are multiplied by `(b + i) / (b + i - 1)`, `i = 1, ..., b`,
-/// whose product is 2. Behind the first block factors are at most `1 - 1 / (b + 1)`, so these are still at most 1: above `(m + b + 1) b
-/// >= r (b + 1)`, below `(m - b) (b + 1) <= r b`, both since `b^2 >= r`. The coins are flipped one by one until one fails, so a draw takes
-/// about `4 sqrt(r)` of them.
+/// Distances are drawn in blocks of `b >= sqrt(r)`: the first two blocks have the same probability, each later one half
+/// of the probability of the block before. To compensate, the factors of every complete block but the first are
+/// multiplied by `(b + i) / (b + i - 1)`, `i = 1, ..., b`, whose product is 2. Behind the first block the factors are
+/// at most `1 - 1 / (b + 1)`, so the multiplied factors are still at most 1: above the mode because
+/// `(m + b + 1) b >= r (b + 1)`, below it because `(m - b) (b + 1) <= r b`, both since `b^2 >= r`. The coins are
+/// flipped one by one until one fails, so a draw takes about `4 sqrt(r)` of them.
 fn poisson_about_the_mode<R: CryptoRng>(numerator: u128, denominator: u128, rng: &mut R) -> u64 {
     let m = numerator / denominator;
     let side = (m + 1).isqrt() + 1;
@@ -163,8 +169,8 @@ fn geometric(rng: &mut impl CryptoRng) -> u32 {
     k
 }
 
-/// Draws, for a rate of at most 1/2, a geometric variable `k`, of probability `2^-(k+1)`, accepted with probability `(2 rate)^k /
-/// k!`, which leaves a probability proportional to `rate^k / k!`.
+/// Draws, for a rate of at most 1/2, a geometric variable `k` of probability `2^-(k+1)` and accepts it with probability
+/// `(2 rate)^k / k!`. The result has a probability proportional to `rate^k / k!`.
 fn poisson_of_half(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
     loop {
         let k = u128::from(geometric(rng));

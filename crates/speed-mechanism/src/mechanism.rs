@@ -1,4 +1,4 @@
-//! The noise distribution with its parameters, and its name alone.
+//! Noise distributions, with and without their parameters.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{InverseScale, MechanismError, NoiseDeviation, NoiseShare, SkellamShare};
 
-/// A noise distribution with its parameters: that of the sum over all teachers, per class and query.
+/// A noise distribution with its parameters: the distribution of the sum over all teachers, per class and query.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "noise", rename_all = "snake_case")]
 pub enum Mechanism {
-    /// The paper's continuous Laplace noise: for analysis, it cannot be encrypted.
+    /// The paper's continuous Laplace noise: for analysis only, because it cannot be encrypted.
     Laplace {
         /// Inverse scale, per vote.
         gamma: InverseScale,
     },
-    /// Integer noise, in shares that are differences of negative binomial variables.
+    /// Integer (discrete Laplace) noise, in shares that are differences of negative binomial variables.
     DiscreteLaplace {
         /// Inverse scale, per vote.
         gamma: InverseScale,
     },
-    /// Gaussian noise, as in PATE 2018: for analysis.
+    /// Gaussian noise, as in PATE 2018: for analysis only.
     Gaussian {
         /// Standard deviation, in votes.
         sigma: NoiseDeviation,
@@ -55,7 +55,8 @@ speed_core::named!(MechanismKind:
 );
 
 impl MechanismKind {
-    /// Adds the parameter: gamma, per vote, or sigma, in votes.
+    /// Adds the parameter: gamma, per vote, for Laplace noise of both kinds; sigma, in votes, for Gaussian and Skellam
+    /// noise.
     ///
     /// # Errors
     /// If the parameter is out of range.
@@ -68,7 +69,7 @@ impl MechanismKind {
         })
     }
 
-    /// Returns whether the parameter is an inverse scale, so that a larger one is less noise.
+    /// Returns whether the parameter is an inverse scale, so that a larger value means less noise.
     #[must_use]
     pub fn is_inverse(self) -> bool {
         matches!(self, Self::Laplace | Self::DiscreteLaplace)
@@ -117,7 +118,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns the parameter: gamma, per vote, or sigma, in votes.
+    /// Returns the parameter: gamma, per vote, or sigma, in votes, depending on the kind.
     #[must_use]
     pub fn scale(self) -> f64 {
         match self {
@@ -126,7 +127,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns the inverse scale of Laplace noise.
+    /// Returns the inverse scale of Laplace noise, and `None` for other noise.
     #[must_use]
     pub fn gamma(self) -> Option<InverseScale> {
         match self {
@@ -141,14 +142,15 @@ impl Mechanism {
         self.kind().is_integer()
     }
 
-    /// Returns whether the noise has a sampler that is exact, so that it costs nothing of delta.
+    /// Returns whether the noise has an exact sampler, which adds nothing to delta.
     #[must_use]
     pub fn has_exact_sampler(self) -> bool {
         matches!(self, Self::Skellam { .. })
     }
 
-    /// Bounds the total variation distance of `draws` independent shares together from the exact noise; each is the share of
-    /// one of `sharers` parties. Continuous noise has no sampler, hence no distance.
+    /// Bounds the total variation distance of `draws` independent shares, taken together, from the exact noise. The
+    /// noise is divided between `sharers` parties, and each share is that of one party. Continuous noise has no
+    /// sampler, hence no distance.
     ///
     /// # Errors
     /// [`MechanismError`] if no sampler draws such shares.
@@ -162,7 +164,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns name and parameter as they enter a round's id: equal only for equal mechanisms.
+    /// Returns the name and the parameter in the form that a round's id contains: equal only for equal mechanisms.
     #[must_use]
     pub fn identifier(self) -> String {
         let parameter = if self.kind().is_inverse() { "gamma" } else { "sigma" };
@@ -196,7 +198,7 @@ mod tests {
             assert_eq!(serde_json::to_value(kind).expect("a text"), *name);
             let mechanism = kind.with_scale(0.1).expect("in range");
             assert_eq!((mechanism.kind(), mechanism.scale()), (kind, 0.1));
-            // Ledgers and reports hold this form.
+            // Ledgers and reports store this form.
             let json = serde_json::to_value(mechanism).expect("a record");
             assert_eq!(json["noise"], name.replace('-', "_"));
             assert_eq!(serde_json::from_value::<Mechanism>(json).expect("the same"), mechanism);

@@ -1,4 +1,4 @@
-//! The two numbers that specify the noise: how wide it is, and how much of it is there.
+//! The parameters of the noise: its width, and the ratio of teachers whose noise is present.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,18 +6,19 @@ use crate::MechanismError;
 
 /// Inverse scale `gamma` of the noise, per vote: the summed noise of all teachers has scale `1/gamma` votes.
 ///
-/// The paper's gamma (section 3.2, 0.1 in its tables). One query of all teachers' noise costs `2 gamma`.
+/// This is the paper's gamma (section 3.2, 0.1 in its tables). With the noise of all teachers one query costs
+/// `2 gamma`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct InverseScale(f64);
 
 impl InverseScale {
-    /// The smallest value supported: noise of a thousand votes, whose table of shares still fits into a cache. Accounts,
-    /// calibration, samplers, rounds and runs all have this range.
+    /// The smallest value supported: noise of a thousand votes, whose table of shares still fits into a cache.
+    /// Accounts, calibration, samplers, rounds and runs all have this range.
     pub const MIN: f64 = 1e-3;
-    /// The largest value supported: there is no noise at all by then, and no exponent overflows.
+    /// The largest value supported: there is practically no noise left, and no exponent overflows.
     pub const MAX: f64 = 1e6;
-    /// The smallest value that is read from a record: what could once be charged.
+    /// The smallest value that is read from a record: earlier versions allowed charges down to it.
     const MIN_RECORDED: f64 = 1e-5;
 
     /// Checks and wraps `gamma`.
@@ -29,7 +30,7 @@ impl InverseScale {
     }
 
     fn within(gamma: f64, min: f64) -> Result<Self, MechanismError> {
-        // A NaN is in no range.
+        // A NaN is not in any range, so it is refused.
         if (min..=Self::MAX).contains(&gamma) {
             Ok(Self(gamma))
         } else {
@@ -44,8 +45,8 @@ impl InverseScale {
     }
 }
 
-/// Reads a recorded value: a ledger may hold charges for noise of up to 10^5 votes, from before [`InverseScale::MIN`] was that of
-/// the samplers. They count, but nothing can be asked or drawn with such noise.
+/// Reads a recorded value. A ledger may hold charges for noise of up to 10^5 votes, from before [`InverseScale::MIN`]
+/// was the limit of the samplers too. Such charges count, but no query can be asked and no share drawn with such noise.
 impl TryFrom<f64> for InverseScale {
     type Error = MechanismError;
 
@@ -60,7 +61,7 @@ impl From<InverseScale> for f64 {
     }
 }
 
-/// Standard deviation `sigma` of Gaussian or Skellam noise, in votes, where all teachers add theirs.
+/// Standard deviation `sigma` of Gaussian or Skellam noise, in votes, if all teachers add their shares.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct NoiseDeviation(f64);
@@ -68,8 +69,8 @@ pub struct NoiseDeviation(f64);
 impl NoiseDeviation {
     /// The smallest value supported.
     pub const MIN: f64 = 1e-2;
-    /// The largest value supported: the time of a draw of Skellam noise grows with it. Accounts, calibration, samplers and
-    /// runs all have this range.
+    /// The largest value supported: the time of a draw of Skellam noise grows with it. Accounts, calibration, samplers
+    /// and runs all have this range.
     pub const MAX: f64 = 1e6;
 
     /// Checks and wraps `sigma`.
@@ -107,8 +108,8 @@ impl From<NoiseDeviation> for f64 {
 
 /// Ratio `tau` of the teachers whose noise is present and secret, in (0, 1].
 ///
-/// The paper's tau (Theorem 2). The accountant must use the ratio that a run really has, [`Self::effective`]: with 250
-/// teachers `tau = 0.999` means 249 noisy teachers, and so a ratio of 0.996.
+/// This is the paper's tau (Theorem 2). The accountant must use the actual ratio of a run, [`Self::effective`]: with
+/// 250 teachers `tau = 0.999` means 249 noisy teachers, and so a ratio of 0.996.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct HonestRatio(f64);
@@ -131,11 +132,12 @@ impl HonestRatio {
         self.0
     }
 
-    /// Returns the number of `teachers` teachers that add noise: `floor(tau * teachers)`, with the product taken as the
-    /// decimal number that was meant (0.7 of 250 is 175, whatever side the floating-point product falls on).
+    /// Returns the number of `teachers` teachers that add noise: `floor(tau * teachers)`. A product within rounding
+    /// error of an integer counts as that integer: 0.7 of 250 is 175, even if the floating-point product is slightly
+    /// less.
     ///
     /// # Errors
-    /// [`MechanismError::NoNoisyTeacher`] if that is no teacher at all.
+    /// [`MechanismError::NoNoisyTeacher`] if that number is 0.
     pub fn noisy_teachers(self, teachers: usize) -> Result<usize, MechanismError> {
         let product = self.0 * teachers as f64;
         let nearest = product.round();
@@ -143,7 +145,7 @@ impl HonestRatio {
         if noisy == 0 { Err(MechanismError::NoNoisyTeacher { tau: self.0, teachers }) } else { Ok(noisy) }
     }
 
-    /// Returns the ratio that `teachers` teachers really have: [`Self::noisy_teachers`] divided by `teachers`.
+    /// Returns the actual ratio among `teachers` teachers: [`Self::noisy_teachers`] divided by `teachers`.
     ///
     /// # Errors
     /// [`MechanismError::NoNoisyTeacher`] if no teacher adds noise.

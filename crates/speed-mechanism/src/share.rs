@@ -8,30 +8,31 @@ use crate::fixed::Fixed;
 use crate::share_pmf::SharePmf;
 use crate::{InverseScale, MechanismError};
 
-/// Largest distance of the table from the exact distribution, per draw.
+/// The largest accepted distance of the table from the exact distribution, per draw.
 const MAX_DISTANCE: f64 = 1.0 / (1u128 << 100) as f64;
-/// The table leaves out at most a probability of 2^-116.
+/// The table leaves out a probability of at most 2^-116.
 const BITS_LEFT_OUT: f64 = 116.0;
 
 /// One teacher's share of the noise of one class: the integer `A - B`, with `A` and `B` independent negative binomial
 /// variables of shape `1/n` and `p = e^-gamma`.
 ///
-/// The sum over all `n` teachers is the discrete Laplace distribution, `P[X = k] = (1 - p)/(1 + p) p^|k|`; the sum over
+/// The sum over all `n` teachers is the discrete Laplace distribution, `P[X = k] = (1 - p)/(1 + p) p^|k|`. The sum over
 /// `m` of them has shape `m/n`, [`DiscreteLaplace`](crate::DiscreteLaplace).
 ///
-/// **How.** A table of 128-bit cumulative probabilities of the magnitude, inverted with 128 random bits, and a random
-/// sign: 192 bits per draw, always. The table comes from outward-rounded 192-bit arithmetic, so its distance from the
-/// exact distribution is certified, [`Self::total_variation`]. Sampling a Gamma or negative binomial variable of
-/// shape 1/250 in floating point has no such bound (`U^(1/shape)` underflows; Mironov 2012 for the rest).
+/// **Method.** A table of 128-bit cumulative probabilities of the magnitude is inverted with 128 random bits, and the
+/// sign is random: every draw takes 192 random bits. The table comes from outward-rounded 192-bit arithmetic, so its
+/// distance from the exact distribution is certified, [`Self::total_variation`]. Sampling a Gamma or negative binomial
+/// variable of shape 1/250 in floating point has no such bound (`U^(1/shape)` underflows; Mironov 2012 describes the
+/// other defects).
 ///
-/// **Time.** A draw reads every entry of the table in order and counts with comparisons; it takes the same steps and
-/// touches the same memory whatever it draws, and the source has no branch on a secret. That is not a proof about the
-/// machine code.
+/// **Time.** A draw reads every entry of the table in order and counts with comparisons. It takes the same steps and
+/// touches the same memory for every value drawn, and the source has no branch on a secret. That is not a proof about
+/// the machine code.
 #[derive(Clone)]
 pub struct NoiseShare {
     gamma: InverseScale,
     teachers: usize,
-    /// `thresholds[m] = P[|share| <= m]` in units of 2^-128, split in two halves so that the scan vectorises.
+    /// `thresholds[m] = P[|share| <= m]` in units of 2^-128, split into two halves so that the scan vectorises.
     upper: Vec<u64>,
     lower: Vec<u64>,
     distance: f64,
@@ -41,7 +42,7 @@ impl NoiseShare {
     /// The largest number of teachers.
     pub const MAX_TEACHERS: usize = 1_000_000;
 
-    /// Creates the share of one of `teachers` teachers, of noise with inverse scale `gamma` (per vote).
+    /// Creates one teacher's share of the noise of `teachers` teachers, with inverse scale `gamma` (per vote).
     ///
     /// # Errors
     /// [`MechanismError::Teachers`] for no teacher or more than [`Self::MAX_TEACHERS`],
@@ -55,7 +56,7 @@ impl NoiseShare {
         if scale < InverseScale::MIN {
             return Err(MechanismError::NoiseTooWide { found: scale, min: InverseScale::MIN });
         }
-        // P_k <= P_0 p^k, so what lies beyond K has at most 2 p^(K+1) / (1 - p).
+        // P_k <= P_0 p^k, so the magnitudes beyond K have a probability of at most 2 p^(K+1) / (1 - p).
         let largest = (BITS_LEFT_OUT * std::f64::consts::LN_2 - (-(-scale).exp_m1()).ln()) / scale;
         let pmf = SharePmf::new(scale, teachers as u32, (largest.ceil() as u32).max(1));
 
@@ -67,7 +68,7 @@ impl NoiseShare {
         for (magnitude, probability) in pmf.probabilities.iter().enumerate() {
             let signs = |p: Fixed| if magnitude == 0 { p } else { p.add(p) };
             cumulated = cumulated.add(signs(probability.low));
-            // The last magnitude takes what is left, so that the table sums to one.
+            // The last magnitude takes the remaining probability, so that the table sums to one.
             let in_table = if magnitude == last {
                 Fixed::ONE.saturating_sub(Fixed::from_fraction(before))
             } else {
@@ -76,7 +77,8 @@ impl NoiseShare {
                 Fixed::from_fraction(threshold - before)
             };
             before = cumulated.to_fraction();
-            // Total variation is the sum of what the table gives too little; both distributions sum to one.
+            // The total variation distance is the sum of the amounts by which entries of the table are too small,
+            // because both distributions sum to one.
             distance = distance.add(signs(probability.high).saturating_sub(in_table));
         }
         let distance = distance.to_f64_up();
@@ -99,27 +101,27 @@ impl NoiseShare {
         self.teachers
     }
 
-    /// Returns the largest magnitude that a draw can have.
+    /// Returns the largest possible magnitude of a draw.
     #[must_use]
     pub fn max_magnitude(&self) -> u64 {
         self.upper.len() as u64
     }
 
-    /// Returns the certified upper bound of the total variation distance between one draw and the exact
-    /// distribution; at most 2^-100.
+    /// Returns a certified upper bound of the total variation distance between one draw and the exact distribution; at
+    /// most 2^-100.
     #[must_use]
     pub fn total_variation(&self) -> f64 {
         self.distance
     }
 
-    /// Returns the upper bound of the total variation distance of `draws` independent draws together, which the accountant
-    /// charges to delta. A run has queries times classes times noisy teachers of them.
+    /// Returns an upper bound of the total variation distance of `draws` independent draws together, which the
+    /// accountant charges to delta. The number of draws of a run is the product of queries, classes and noisy teachers.
     #[must_use]
     pub fn total_variation_of_draws(&self, draws: u64) -> f64 {
         self.distance * draws as f64 * (1.0 + 4.0 * f64::EPSILON)
     }
 
-    /// Returns the probability with which [`Self::sample`] returns `value`: that of the table, to double precision.
+    /// Returns the probability that [`Self::sample`] returns `value`, from the table, to double precision.
     #[must_use]
     pub fn pmf(&self, value: i64) -> f64 {
         let threshold = |magnitude: u64| match usize::try_from(magnitude) {
@@ -150,8 +152,8 @@ impl NoiseShare {
         (magnitude as i64 ^ mask).wrapping_sub(mask)
     }
 
-    /// Draws the share that [`Self::sample`] would draw, by halving the table: in far less time, which tells something about the
-    /// share. For noise that protects no one, as in an audit.
+    /// Draws the same share as [`Self::sample`], by binary search of the table. This takes far less time, but the time
+    /// reveals something about the share: only for noise that protects no one, as in an audit.
     pub fn sample_openly(&self, rng: &mut impl CryptoRng) -> i64 {
         let (upper, lower, sign) = (rng.next_u64(), rng.next_u64(), rng.next_u64() & 1);
         let first = self.upper.partition_point(|&u| u < upper);
@@ -185,7 +187,8 @@ mod tests {
 
     #[test]
     fn the_table_has_the_reference_digits() {
-        // P[|share| <= m] in units of 2^-128, from the hypergeometric form of the probabilities at 70 digits (mpmath).
+        // P[|share| <= m] in units of 2^-128, computed with mpmath at 70 digits from the hypergeometric form of the
+        // probabilities.
         #[rustfmt::skip]
         let reference: [(f64, usize, usize, u128); 10] = [
             (0.1, 250, 0, 333_944_989_722_238_099_828_687_392_614_967_588_714),

@@ -9,10 +9,11 @@ use crate::{MechanismError, NoiseDeviation, NoiseShare};
 
 /// One teacher's share of Skellam noise: the difference of two Poisson variables of rate `sigma^2 / (2 n)`.
 ///
-/// Poisson variables are infinitely divisible, so the sum over `m` of `n` teachers is Skellam noise of variance `m/n
-/// sigma^2` exactly, [`Skellam`](crate::Skellam) with `tau = m/n`. `sigma^2` is rounded up to a multiple of 2^-20 (2^-10 from
-/// 1000 votes on), and [`Self::deviation`] says to what; the accountant must use that. The sampler is exact, with whole
-/// numbers only, so it costs nothing of delta; its time depends on what it draws, and grows with `sigma / sqrt(n)`.
+/// Poisson variables are infinitely divisible, so the sum over `m` of `n` teachers is Skellam noise of variance
+/// `m/n sigma^2` exactly, [`Skellam`](crate::Skellam) with `tau = m/n`. `sigma^2` is rounded up to a multiple of 2^-20
+/// (2^-10 from 1000 votes on). [`Self::deviation`] returns the rounded deviation; the accountant must use that. The
+/// sampler is exact and uses integers only, so it adds nothing to delta. Its time depends on the value drawn, and grows
+/// with `sigma / sqrt(n)`.
 #[derive(Clone, Copy)]
 pub struct SkellamShare {
     variance: Variance,
@@ -20,7 +21,8 @@ pub struct SkellamShare {
 }
 
 impl SkellamShare {
-    /// Creates the share of one of `teachers` teachers of noise whose sum has deviation `sigma`.
+    /// Creates one teacher's share of noise that is divided between `teachers` teachers and whose sum has deviation
+    /// `sigma`, in votes.
     ///
     /// # Errors
     /// [`MechanismError::Teachers`] for no teacher or more than [`NoiseShare::MAX_TEACHERS`].
@@ -31,7 +33,7 @@ impl SkellamShare {
         Ok(Self { variance: Variance::of(sigma), teachers })
     }
 
-    /// Returns the deviation of the sum of all teachers' shares; at least that asked for.
+    /// Returns the deviation of the sum of all teachers' shares, in votes: at least the one asked for.
     #[must_use]
     pub fn deviation(&self) -> f64 {
         self.variance.get().sqrt()
@@ -43,7 +45,8 @@ impl SkellamShare {
         poisson(rate, per, rng) as i64 - poisson(rate, per, rng) as i64
     }
 
-    /// Draws the sum of `sharers` shares at once: it has the law of as many calls of [`Self::sample`], not their values.
+    /// Draws the sum of `sharers` shares at once. It has the same distribution as the sum of `sharers` calls of
+    /// [`Self::sample`], but the values differ.
     pub fn sample_sum(&self, sharers: usize, rng: &mut impl CryptoRng) -> i64 {
         let (rate, per) =
             (self.variance.numerator * sharers as u128, 2 * self.variance.denominator * self.teachers as u128);

@@ -1,8 +1,8 @@
-//! The sampler of noise shares: its table against independent computations, and its draws against the distribution that
-//! the accountant analyses.
+//! The sampler of noise shares: its table is compared to independent computations, and its draws to the distribution
+//! that the accountant analyses.
 //!
-//! The statistical tests have a fixed seed, so they never flicker. Their threshold is a false-alarm rate of 10^-6: that
-//! is the chance that a correct sampler would be refused by a freshly chosen seed.
+//! The statistical tests have a fixed seed, so they are deterministic. Their threshold is a false-alarm rate of 10^-6:
+//! the chance that a freshly chosen seed would refuse a correct sampler.
 
 use rand::Rng;
 use speed_core::Randomness;
@@ -22,8 +22,8 @@ fn generator(seed: u8) -> NoiseGenerator {
     NoiseGenerator::new(&Randomness::simulation([seed; 32])).expect("a simulation needs no entropy")
 }
 
-/// p-value of Pearson's chi-square test of `draws` against `pmf`, with one cell for each integer in `-reach..=reach`
-/// and one for each side beyond.
+/// Returns the p-value of Pearson's chi-square test of `draws` against `pmf`, with one cell for each integer in
+/// `-reach..=reach` and one for each of the two tails.
 fn p_value(draws: &[i64], reach: i64, pmf: impl Fn(i64) -> f64) -> f64 {
     let cell = |x: i64| (x.clamp(-reach - 1, reach + 1) + reach + 1) as usize;
     let mut observed = vec![0.0; cell(reach + 1) + 1];
@@ -42,7 +42,7 @@ fn p_value(draws: &[i64], reach: i64, pmf: impl Fn(i64) -> f64) -> f64 {
     ChiSquared::new((observed.len() - 1) as f64).expect("at least one degree of freedom").sf(statistic)
 }
 
-/// Sums of `noisy` shares of noise that is divided by 250.
+/// Draws `count` sums, each of `noisy` shares of noise that is divided between 250 teachers.
 fn sums(count: usize, noisy: usize, seed: u8) -> Vec<i64> {
     let share = NoiseShare::new(gamma(0.1), 250).expect("a valid share");
     let mut rng = generator(seed);
@@ -61,7 +61,7 @@ fn all_teachers_shares_sum_to_the_discrete_laplace() {
     let p = (-0.1f64).exp();
     let exact = |k: i64| (1.0 - p) / (1.0 + p) * p.powi(k.unsigned_abs() as i32);
     assert!(p_value(&draws, 30, exact) > FALSE_ALARM);
-    // The test has the power to see noise of another width.
+    // The test has the power to detect noise of another width.
     let wider = DiscreteLaplace::new(gamma(0.09), 1.0).expect("a valid shape");
     assert!(p_value(&draws, 30, |k| wider.pmf(k)) < FALSE_ALARM);
 }
@@ -94,8 +94,8 @@ fn the_table_is_the_convolution_of_negative_binomials() {
         for j in 1..(60.0 / scale) as usize + 400 {
             a.push(a[j - 1] * p * (j as f64 - 1.0 + shape) / j as f64);
         }
-        // Single probabilities are differences of 128-bit numbers: compare to an absolute 2^-116 beside the relative
-        // error.
+        // Single probabilities are differences of 128-bit numbers, so an absolute error of 2^-116 is allowed beside the
+        // relative error.
         for k in (0..share.max_magnitude().min(300)).step_by(7) {
             let direct: f64 = a.iter().zip(&a[k as usize..]).map(|(x, y)| x * y).sum();
             for value in [k as i64, -(k as i64)] {
@@ -115,7 +115,7 @@ fn tables_are_certified_over_the_whole_range() {
         for teachers in [1, 2, 250, 1_000_000] {
             let share = NoiseShare::new(gamma(scale), teachers).expect("a certified table");
             assert!(share.total_variation() > 0.0 && share.total_variation() <= 2f64.powi(-100));
-            // What the table leaves out is part of the distance, and stays below 2^-116.
+            // The probability that the table leaves out is part of the distance, and stays below 2^-116.
             assert!(share.total_variation() >= 2f64.powi(-140), "gamma {scale}, n {teachers}");
         }
     }
@@ -154,7 +154,7 @@ fn seeds_repeat_and_differ_and_the_system_does_not_repeat() {
     assert_eq!(words(generator(5)), words(generator(5)));
     assert_ne!(words(generator(5)), words(generator(6)));
     let system = || NoiseGenerator::new(&Randomness::OperatingSystem).expect("entropy");
-    // Equal with a probability of 2^-160.
+    // They are equal with a probability of 2^-160.
     assert_ne!(words(system()), words(system()));
 }
 
@@ -170,7 +170,7 @@ fn debug_shows_no_secret() {
 fn refuses_what_it_cannot_sample() {
     assert!(matches!(NoiseShare::new(gamma(0.1), 0), Err(MechanismError::Teachers { found: 0, .. })));
     assert!(matches!(NoiseShare::new(gamma(0.1), 1_000_001), Err(MechanismError::Teachers { .. })));
-    // Every scale that can be asked for can be drawn.
+    // Every scale within the range can be drawn.
     for scale in [InverseScale::MIN, InverseScale::MAX] {
         assert!(NoiseShare::new(gamma(scale), 250).is_ok());
     }
@@ -185,7 +185,7 @@ fn sigma(value: f64) -> NoiseDeviation {
 
 #[test]
 fn a_walk_from_the_mode_has_the_law_of_skellam_noise() {
-    // Sums of shares at once, of rates from 8 on; single shares from a rate of 4096 on.
+    // Sums of shares drawn at once walk from rates of 8 on; single shares from a rate of 4096 on.
     for (deviation, teachers, noisy, reach, seed) in
         [(6.0, 250, 250, 16, 31), (6.0, 250, 175, 14, 32), (40.0, 3, 2, 80, 33)]
     {
@@ -202,7 +202,7 @@ fn a_walk_from_the_mode_has_the_law_of_skellam_noise() {
 
 #[test]
 fn wide_skellam_noise_is_drawn_in_time_and_has_its_law() {
-    // Rates of 4.5 * 10^4, 5 * 10^7 and 5 * 10^9.
+    // The rates are 4.5 * 10^4, 5 * 10^7 and 5 * 10^9.
     for (deviation, count, seed) in [(300.0, 20_000, 34), (1e4, 1_000, 35), (1e5, 100, 36)] {
         let share = SkellamShare::new(sigma(deviation), 1).expect("a teacher");
         let mut rng = generator(seed);
@@ -211,7 +211,7 @@ fn wide_skellam_noise_is_drawn_in_time_and_has_its_law() {
         let (n, v) = (count as f64, deviation * deviation);
         let mean = draws.iter().sum::<i64>() as f64 / n;
         let variance = draws.iter().map(|&draw| draw as f64 * draw as f64).sum::<f64>() / n;
-        // Five deviations of either.
+        // Both limits are five standard deviations.
         assert!(mean.abs() < 5.0 * deviation / n.sqrt(), "sigma {deviation}: mean {mean}");
         assert!((variance / v - 1.0).abs() < 5.0 * (2.0 / n).sqrt(), "sigma {deviation}: variance {variance}");
         if deviation == 300.0 {
@@ -269,7 +269,7 @@ fn discrete_gaussian_draws_have_their_law() {
         let mut rng = generator(seed);
         let draws: Vec<i64> = (0..40_000).map(|_| noise.sample(&mut rng)).collect();
         if deviation > 1e3 {
-            // Cells of a quarter of a deviation for wide noise.
+            // Wide noise is tested in cells of a quarter of a deviation.
             let cells: Vec<i64> = draws.iter().map(|draw| (*draw as f64 / (deviation / 4.0)).floor() as i64).collect();
             let pmf = noise.log_pmf(12_000);
             let cell = |c: i64| -> f64 {
