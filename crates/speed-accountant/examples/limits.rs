@@ -1,4 +1,4 @@
-//! Time of requests at the limits of their ranges: `limits`. Wall-clock seconds of one run of each.
+//! Prints the time of requests at the limits of their ranges: `limits`. Each time is the wall-clock seconds of one run.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -26,7 +26,7 @@ fn account(kind: MechanismKind, scale: f64, tau: f64, queries: usize, delta: f64
     Ok(format!("epsilon {:.6}", Accountant::new(event, Delta::new(delta)?).account_queries(queries)?.epsilon))
 }
 
-/// Queries to 250 teachers between 10 classes, from agreement to a close vote.
+/// Accounts for queries to 250 teachers between 10 classes, with votes from agreement to a close vote.
 fn at_votes(kind: MechanismKind, scale: f64, tau: f64, adversary: Adversary) -> Result<String, Failure> {
     let votes: Vec<Vec<u32>> = (0..100).map(|i| vec![240 - i, 2 + i, 1, 1, 1, 1, 1, 1, 1, 1]).collect();
     let event = PrivacyEvent::new(kind.with_scale(scale)?, HonestRatio::new(tau)?);

@@ -7,61 +7,61 @@ use crate::assumption::{Adversary, Bound, Extent, NeighbouringRelation};
 use crate::epsilon_bound::CompositionMethod;
 use crate::release::Release;
 
-/// Cost of a run of queries, and its meaning.
+/// The cost of a run of queries, and the meaning of that cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Account {
     /// Epsilon of the claim. Not rounded: use [`round_up`](crate::round_up) to print it.
     pub epsilon: f64,
-    /// Delta of the claim, in full: the cost of the sampler is already inside.
+    /// Delta of the claim: the total, with the cost of the sampler included.
     pub delta: f64,
     /// Method by which the queries were composed.
     #[serde(default)]
     pub composition: CompositionMethod,
-    /// The moment order that gave `epsilon`, or by which privacy loss distributions were tilted; none for an optimum that needs
-    /// neither.
+    /// The moment order that gave `epsilon`, or by which privacy loss distributions were tilted; `None` for an optimal
+    /// composition, which needs neither.
     pub order: Option<f64>,
-    /// True if that is the smallest or largest order that was tried, so that another might be better.
+    /// True if that order is the smallest or the largest one tried, so that another might be better.
     pub order_at_edge: bool,
-    /// Epsilon of one query, from no votes; for Gaussian and Skellam noise that of one query at `delta`.
+    /// Data-independent epsilon of one query; for Gaussian and Skellam noise the epsilon of one query at `delta`.
     pub per_query_epsilon: f64,
     /// Number of queries.
     pub queries: usize,
-    /// Number of them that the votes made cheaper, at the chosen order; 0 for a data-independent account.
+    /// Number of queries that the votes made cheaper, at the chosen order; 0 for a data-independent account.
     pub data_dependent_queries: usize,
     /// Noise of one query.
     #[serde(flatten)]
     pub mechanism: Mechanism,
     /// The ratio of teachers whose noise is present and secret.
     pub tau: HonestRatio,
-    /// Number of classes of an account without votes, where it is for these only.
+    /// Number of classes of an account without votes that holds for this number only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<usize>,
-    /// The noisy votes that an answer needs.
+    /// The number of noisy votes that an answer needs.
     #[serde(default)]
     pub threshold: Option<f64>,
-    /// Set of formulas.
+    /// The formulas used.
     #[serde(default = "paper")]
     pub bound: Bound,
-    /// Adversary, and with it the other teachers' noise.
+    /// The adversary, which also determines how the other teachers' noise is treated.
     #[serde(default, rename = "assume")]
     pub adversary: Adversary,
-    /// Number of those teachers that the adversary speaks about.
+    /// The number of teachers that the adversary covers.
     #[serde(default)]
     pub extent: Extent,
-    /// Direction of the inequality between neighbours.
+    /// The direction of the inequality between neighbours.
     #[serde(default = "one_sided", rename = "directions")]
     pub relation: NeighbouringRelation,
-    /// True if the value may be published as it is: it looked at no votes.
+    /// True if the value may be published as it is: it does not depend on the votes.
     #[serde(default)]
     pub publishable: bool,
-    /// Release of a value that looked at votes; none for other accounts.
+    /// The release of a value that depends on the votes; `None` for other accounts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<Release>,
-    /// The claim in words: between whom, under which assumption, in which direction, and whether it may be published.
+    /// The claim in words: neighbours, assumptions, direction, and whether it may be published.
     pub claim: String,
 }
 
-// The meaning of accounts that were written before these fields existed.
+// Defaults for accounts that were written before these fields existed.
 fn paper() -> Bound {
     Bound::Paper
 }

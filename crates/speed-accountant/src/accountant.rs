@@ -1,4 +1,4 @@
-//! From votes to epsilon.
+//! The accountant: computes epsilon from votes.
 
 use rayon::prelude::*;
 use speed_mechanism::NoiseGenerator;
@@ -22,13 +22,13 @@ use crate::smooth_release::MomentRelease;
 use crate::sound::larger;
 use crate::votes::CheckedVotes;
 
-/// An account at votes that is smaller than this part of the optimal composition of the pure epsilons is not compared with
-/// the bounds that look at no votes.
+/// If an account at votes is smaller than this part of the optimal composition of the pure epsilons, it is not compared
+/// with the data-independent bounds.
 const WORTH_COMPARING: f64 = 0.25;
-/// The part of delta that may be charged for losses beyond those that one query hardly ever has.
+/// The part of delta that may be charged for losses beyond the bound that one query hardly ever exceeds.
 const BEYOND: f64 = 1e-6;
 
-/// Accountant of queries: their noise, the delta of the claim and its assumptions.
+/// An accountant of queries: their noise, the delta of the claim and its assumptions.
 ///
 /// The default is the tightest valid claim at given votes: [`Bound::Tight`], [`NeighbouringRelation::BothWays`],
 /// [`Adversary::ExternalWithDropout`].
@@ -42,12 +42,12 @@ pub struct Accountant {
     classes: Option<usize>,
 }
 
-/// The queries that a claim is about.
+/// The queries of a claim.
 #[derive(Clone, Copy)]
 struct Scope {
     queries: usize,
     per_query_epsilon: f64,
-    /// Number of teachers that voted; none for a claim that looked at no votes.
+    /// Number of teachers that voted; `None` for a claim that does not depend on the votes.
     teachers: Option<u64>,
 }
 
@@ -59,20 +59,21 @@ impl Accountant {
         Self { event, delta, assumptions, max_order: None, integrals: true, classes: None }
     }
 
-    /// Creates an accountant with the paper's Algorithm 1: one direction, noise of the others missing.
+    /// Creates an accountant with the paper's Algorithm 1: one direction, and the noise of the other teachers missing.
     #[must_use]
     pub fn paper(event: PrivacyEvent, delta: Delta) -> Self {
         Self::new(event, delta).with_relation(NeighbouringRelation::OneSided).with_bound(Bound::Paper)
     }
 
-    /// Sets the adversary, and with it the other teachers' noise.
+    /// Sets the adversary, which also determines how the other teachers' noise is treated.
     #[must_use]
     pub fn with_adversary(mut self, adversary: Adversary) -> Self {
         self.assumptions.adversary = adversary;
         self
     }
 
-    /// Sets the number of teachers that the adversary speaks about: exactly those that `tau` leaves out, or any up to them.
+    /// Sets the number of teachers that the adversary covers: exactly those that `tau` leaves out, or any number up to
+    /// that.
     #[must_use]
     pub fn with_extent(mut self, extent: Extent) -> Self {
         self.assumptions.extent = extent;
@@ -93,29 +94,30 @@ impl Accountant {
         self
     }
 
-    /// Sets the largest moment order that is tried: a whole one for [`Bound::Paper`] (25 by default), a real one otherwise
-    /// (4096).
+    /// Sets the largest moment order that is tried: an integer for [`Bound::Paper`] (25 by default), a real number
+    /// otherwise (4096 by default).
     #[must_use]
     pub fn with_max_order(self, max: f64) -> Self {
         Self { max_order: Some(max), ..self }
     }
 
-    /// Sets whether `q` of close votes is integrated, or bounded by pairs of classes: faster by an order of magnitude, and
-    /// larger by a few percent. Continuous Laplace noise of less than a tenth of the teachers is not integrated.
+    /// Sets whether `q` of close votes is integrated. Otherwise it is bounded by pairs of classes, which is faster by
+    /// an order of magnitude and larger by a few percent. Continuous Laplace noise of less than a tenth of the teachers
+    /// is not integrated.
     #[must_use]
     pub fn with_integrals(self, integrals: bool) -> Self {
         Self { integrals, ..self }
     }
 
-    /// Sets the number of classes, for accounts without votes: two cost less than more. Votes say themselves how many there
-    /// are.
+    /// Sets the number of classes, for accounts without votes: two classes cost less than more. With votes, the rows
+    /// determine the number of classes.
     #[must_use]
     pub fn with_classes(self, classes: usize) -> Self {
         Self { classes: Some(classes), ..self }
     }
 
-    /// Returns the epsilon of one query from no votes: that of the chosen bound, between `classes` classes. For Gaussian
-    /// and Skellam noise, which have no pure epsilon, that at delta.
+    /// Returns the data-independent epsilon of one query between `classes` classes, by the formulas of the chosen
+    /// bound. For Gaussian and Skellam noise, which have no pure epsilon, it returns the epsilon of one query at delta.
     #[must_use]
     pub fn per_query_epsilon(&self, classes: usize) -> f64 {
         if self.event.mechanism().gamma().is_none() {
@@ -128,13 +130,13 @@ impl Accountant {
         }
     }
 
-    /// Accounts for queries with these votes: a row for each query, a column for each class.
+    /// Accounts for queries with these votes: one row for each query, one column for each class.
     ///
     /// # Errors
-    /// [`AccountError`] if there are no rows, if rows differ in length or in the number of votes, if there are fewer than
-    /// two classes or no votes, if no order is allowed, if a trusted aggregator is assumed and `tau` is not 1, if the
-    /// sampler's distance uses up delta, if there are more than 2000 teachers to try every number of, or if no finite
-    /// epsilon is known.
+    /// [`AccountError`] if there are no rows, if rows differ in length or in the number of votes, if there are fewer
+    /// than two classes or no votes, if no order is allowed, if a trusted aggregator is assumed and `tau` is not 1, if
+    /// the sampler's distance uses up delta, if there are more than 2000 teachers and every number of them would have
+    /// to be tried, or if no finite epsilon is known.
     pub fn account(&self, counts: &[Vec<u32>]) -> Result<Account, AccountError> {
         self.check()?;
         let votes = CheckedVotes::new(counts)?;
@@ -142,8 +144,8 @@ impl Accountant {
         let cases = NoiseCase::all(self.event, &self.assumptions, votes.teachers)?;
         let bound = SharedDelta::new(&self.event, self.delta).least(|delta| {
             let at_votes = self.worst_of(&cases, &votes, delta)?;
-            // A bound that looks at no votes holds at these as well; it takes long, and is hardly ever less than this part
-            // of the simplest one.
+            // A data-independent bound holds at these votes as well. It takes long to compute, and is hardly ever less
+            // than this part of the simplest bound.
             let simplest = optimal_epsilon(epsilon, queries, delta);
             let pure = self.event.mechanism().gamma().is_some();
             if self.assumptions.bound == Bound::Paper || pure && at_votes.best.epsilon < WORTH_COMPARING * simplest {
@@ -156,8 +158,8 @@ impl Accountant {
         self.claimed(scope, bound, None)
     }
 
-    /// Accounts for `queries` queries whatever the votes are, between any number of classes unless one is given. Holds in
-    /// both directions and with known noise, and may be published.
+    /// Accounts for `queries` queries whatever the votes are, between any number of classes unless a number was set.
+    /// The claim holds in both directions and with known noise, and may be published.
     ///
     /// # Errors
     /// [`AccountError::NoQueries`] for no queries, [`AccountError::NoOrders`] if no order is allowed,
@@ -181,12 +183,12 @@ impl Accountant {
         self.claimed(Scope { queries, per_query_epsilon: epsilon, teachers: None }, bound, None)
     }
 
-    /// Releases the value of [`Self::account`] so that it may itself be published: a smooth upper bound of the moments in
-    /// both directions, with noise from `generator` ([`Release`]; docs/privacy.md, "Publication"). The claim covers the answers
-    /// and the value together. It is larger than the account that must stay secret, and it is for **one** release: each
-    /// further one costs its own moment again.
+    /// Releases the value of [`Self::account`] so that the value itself may be published: a smooth upper bound of the
+    /// moments in both directions, with noise from `generator` ([`Release`]; docs/privacy.md, "Publication"). The claim
+    /// covers the answers and the value together. The value is larger than the account that must stay secret, and the
+    /// claim is for **one** release: each further one costs its own moment again.
     ///
-    /// With the generator of a simulation the claim says so, and the value is not publishable.
+    /// With the generator of a simulation, the claim states that it is a simulation, and the value is not publishable.
     ///
     /// # Errors
     /// Those of [`Self::account`], and [`AccountError::ReleaseOption`] for options out of range.
@@ -201,7 +203,7 @@ impl Accountant {
         // The paper's formulas hold in one direction only.
         let both = self.with_relation(NeighbouringRelation::BothWays).with_bound(Bound::Outcome);
         let epsilon = both.per_query_epsilon(votes.classes);
-        // The noise is drawn once, so the sampler's cost is set aside beforehand, without looking at votes.
+        // The noise is drawn once, so the sampler's cost is set aside beforehand, independently of the votes.
         let shared = SharedDelta::new(&self.event, self.delta);
         let left = shared.with_little_set_aside()?;
         let cases = NoiseCase::all(both.event, &both.assumptions, votes.teachers)?;
@@ -252,7 +254,8 @@ impl Accountant {
         Ok(worst)
     }
 
-    /// Returns the least epsilon of one case, the one of this accountant's event; `order` is that of a case alike.
+    /// Returns the least epsilon of one case, whose event is this accountant's event; `order` is the order of a similar
+    /// case.
     fn at_case(
         &self,
         case: &NoiseCase,
@@ -274,7 +277,8 @@ impl Accountant {
         self.least(delta).at_votes(&DataDependentCosts::new(&request, votes), order)
     }
 
-    /// Returns an epsilon that one query keeps but for a probability that hardly shows in delta: the pure one if none is less.
+    /// Returns an epsilon that one query does not exceed except with a probability that is negligible in delta. Returns
+    /// the pure epsilon if no smaller one is found.
     fn within(&self, epsilon: f64, votes: &CheckedVotes<'_>, delta: f64) -> Within {
         let pure = Within { epsilon, beyond: 0.0 };
         let two_classes = self.event.is_one_difference(votes.classes);
@@ -287,7 +291,7 @@ impl Accountant {
             .unwrap_or(pure)
     }
 
-    /// Returns the account of a bound, with its claim in words.
+    /// Returns the account that corresponds to a bound, with its claim in words.
     fn claimed(&self, scope: Scope, bound: EpsilonBound, release: Option<Release>) -> Result<Account, AccountError> {
         let (epsilon, delta) = (bound.best.epsilon, self.delta.get());
         if !epsilon.is_finite() {

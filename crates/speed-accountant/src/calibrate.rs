@@ -1,7 +1,7 @@
-//! Noise that a target needs, and queries that a budget allows: monotone searches on certified bounds that look at
-//! no votes.
+//! Calibration: the noise needed for a target, and the number of queries allowed by a budget. Both are monotone
+//! searches on certified data-independent bounds.
 //!
-//! Epsilon whatever the votes are grows with gamma, falls with sigma and grows with the number of queries. The searches
+//! The data-independent epsilon grows with gamma, falls with sigma and grows with the number of queries. The searches
 //! return the last value that was **evaluated** and found good enough, so a search that stops early is safe.
 
 use serde::{Deserialize, Serialize};
@@ -17,10 +17,10 @@ use crate::delta::Delta;
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 
-/// Width of the interval, in the logarithm of the scale, in which a search stops.
+/// Width of the interval, in the logarithm of the scale, at which a search stops.
 const PRECISION: f64 = 1e-6;
 
-/// A target for queries.
+/// A privacy target for queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
     /// Epsilon for all queries together.
@@ -29,29 +29,30 @@ pub struct Target {
     pub delta: Delta,
     /// Ratio of the teachers whose noise is present and secret.
     pub tau: HonestRatio,
-    /// Adversary, and with it the others' noise; goes into the claim, bounds without votes hold either way.
+    /// The adversary, which also determines how the others' noise is treated. It is part of the claim; bounds without
+    /// votes hold regardless of it.
     pub adversary: Adversary,
-    /// Set of formulas.
+    /// The formulas used.
     pub bound: Bound,
-    /// Number of classes; none for any.
+    /// Number of classes; `None` for any number.
     pub classes: Option<usize>,
-    /// The noisy votes that an answer needs, if not all queries are answered.
+    /// The number of noisy votes that an answer needs, if not all queries are answered.
     pub threshold: Option<f64>,
 }
 
-/// Result of a search.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// Gamma or sigma.
     pub scale: f64,
     /// Number of queries.
     pub queries: usize,
-    /// Their cost with it: at most the target.
+    /// The cost of these queries with this noise: at most the target.
     pub account: Account,
 }
 
 impl Target {
-    /// Accounts for queries; nothing where no finite epsilon is known.
+    /// Accounts for queries; returns `None` if no finite epsilon is known.
     fn account(&self, mechanism: Mechanism, queries: usize) -> Result<Option<Account>, AccountError> {
         let event = PrivacyEvent::new(mechanism, self.tau);
         let event = self.threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold))?;
@@ -64,7 +65,7 @@ impl Target {
         }
     }
 
-    /// Returns the logarithm of an account's epsilon over the target; none for an epsilon of 0.
+    /// Returns the logarithm of the ratio of an account's epsilon to the target; `None` for an epsilon of 0.
     fn excess(&self, account: &Account) -> Option<f64> {
         let excess = (account.epsilon / self.epsilon).ln();
         excess.is_finite().then_some(excess)
@@ -83,8 +84,9 @@ impl Target {
     }
 }
 
-/// Finds the least noise with which `queries` queries meet the target: the largest gamma or the smallest sigma, to one part
-/// in a million. It can be drawn and run: the range is that of [`InverseScale`] and [`NoiseDeviation`].
+/// Finds the least noise with which `queries` queries meet the target: the largest gamma or the smallest sigma, to one
+/// part in a million. This noise can be sampled and used in a run: the range is that of [`InverseScale`] and
+/// [`NoiseDeviation`].
 ///
 /// # Errors
 /// [`AccountError::NotEnoughNoise`] if no supported scale is enough, and those of [`Accountant::account_queries`].
@@ -94,8 +96,8 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
     let at = |scale: f64| Ok::<_, AccountError>((scale, target.account(kind.with_scale(scale)?, queries)?));
     let good = |at: &(f64, Option<Account>)| at.1.as_ref().is_some_and(|account| target.is_met(account));
     let (mut widest, mut narrowest) = if kind.is_inverse() { (min, max) } else { (max, min) };
-    // Wide noise has a looser bound, so epsilon falls once at that place as noise gets narrower: look on the side of narrow
-    // noise first.
+    // Wide noise has a looser bound, so epsilon drops once, at that scale, as the noise gets narrower. The search
+    // therefore tries the side of narrow noise first.
     let mut found = None;
     if kind == MechanismKind::DiscreteLaplace {
         let narrow = at(MIN_SCALE_OF_THREE_ANSWERS)?;
@@ -130,15 +132,15 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
     Ok(Calibration { scale, queries, account })
 }
 
-/// Returns the smallest and the largest scale.
+/// Returns the smallest and the largest supported scale.
 fn range(kind: MechanismKind) -> (f64, f64) {
     if kind.is_inverse() { (InverseScale::MIN, InverseScale::MAX) } else { (NoiseDeviation::MIN, NoiseDeviation::MAX) }
 }
 
-/// Finds the largest number of queries with this noise that meets the target, up to a million.
+/// Finds the largest number of queries with this noise, up to a million, that meets the target.
 ///
 /// # Errors
-/// [`AccountError::NoQueryAllowed`] if not even one query does, and those of [`Accountant::account_queries`].
+/// [`AccountError::NoQueryAllowed`] if not even one query meets it, and those of [`Accountant::account_queries`].
 pub fn calibrate_queries(mechanism: Mechanism, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
     let scale = mechanism.scale();
@@ -152,7 +154,7 @@ pub fn calibrate_queries(mechanism: Mechanism, target: &Target) -> Result<Calibr
     let mut bad = MAX_QUERIES + 1;
     let mut bracket = Bracket::new(0.0, target.excess(&account), (bad as f64).ln());
     while bad - good > 1 {
-        // Rounded down: what the bracket takes for the largest number, or the next one if that was seen already.
+        // Rounded down: the bracket's estimate of the largest number, or the next number if that one was tried already.
         let queries = (bracket.next(0.0).exp() as usize).clamp(good + 1, bad - 1);
         let place = (queries as f64).ln();
         match target.account(mechanism, queries)? {
@@ -169,19 +171,21 @@ pub fn calibrate_queries(mechanism: Mechanism, target: &Target) -> Result<Calibr
     Ok(Calibration { scale, queries: good, account })
 }
 
-/// Two places, in logarithms, between which a rising epsilon passes its target: `good` is enough, `bad` is too much. Either may be the
-/// larger.
+/// Two positions, in logarithms, between which a rising epsilon passes its target: `good` is enough, `bad` is too much.
+/// Either may be the larger.
 ///
-/// An epsilon is nearly a power of the scale or of the number of queries, so the straight line between two logarithms ends the search
-/// after a few steps; each third step halves what is left, and an end that does not move loses weight (the Illinois rule).
+/// An epsilon is nearly a power of the scale or of the number of queries, so linear interpolation between two
+/// logarithms ends the search after a few steps. Every third step bisects the bracket, and an end that does not move
+/// loses weight (the Illinois rule).
 struct Bracket {
     good: f64,
     bad: f64,
-    /// Logarithms of epsilon over the target, or less for an end that stays; none where epsilon is not known or not finite.
+    /// Logarithms of epsilon over the target, reduced for an end that does not move; `None` if epsilon is not known or
+    /// not finite.
     below: Option<f64>,
     above: Option<f64>,
     steps: usize,
-    /// The end that moved last was `good`.
+    /// Whether the end that moved last was `good`.
     moved_good: Option<bool>,
 }
 
@@ -194,14 +198,14 @@ impl Bracket {
         (self.good - self.bad).abs()
     }
 
-    /// Returns the next place to look at, at least `margin` away from both ends.
+    /// Returns the next position to try, at least `margin` away from both ends.
     fn next(&mut self, margin: f64) -> f64 {
         self.steps += 1;
         let halved = 0.5 * (self.good + self.bad);
         let place = match (self.below, self.above) {
             _ if self.steps % 3 == 0 => halved,
             (Some(below), Some(above)) => self.good + (self.bad - self.good) * (below / (below - above)),
-            // No other end is known: as if epsilon were proportional.
+            // The other end has no known epsilon: extrapolate as if epsilon were proportional.
             (Some(below), None) if self.above.is_none() && self.moved_good != Some(false) => {
                 self.good - below * (self.bad - self.good).signum()
             }

@@ -1,21 +1,21 @@
-//! The meaning of an epsilon in words.
+//! Claims in words: the meaning of an epsilon.
 
 use crate::assumption::{Adversary, Assumptions, Bound, Extent, NeighbouringRelation};
 use crate::event::PrivacyEvent;
 use crate::release::Release;
 use crate::rounding::round_up;
 
-/// Everything that a claim names.
+/// All parts of a claim.
 pub(crate) struct Claim<'a> {
     pub(crate) event: &'a PrivacyEvent,
     pub(crate) assumptions: Assumptions,
-    /// Number of teachers that voted; none for a claim that looked at no votes.
+    /// Number of teachers that voted; `None` for a claim that does not depend on the votes.
     pub(crate) teachers: Option<u64>,
-    /// Number of classes of a claim without votes; none for any number.
+    /// Number of classes of a claim without votes; `None` for any number.
     pub(crate) classes: Option<usize>,
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
-    /// Release of the value, if it looked at votes and may be published.
+    /// The release of the value, if it depends on the votes and may be published.
     pub(crate) release: Option<&'a Release>,
 }
 
@@ -144,7 +144,7 @@ impl Claim<'_> {
     }
 }
 
-/// Rounds a bound up to four digits: it holds as printed, and nobody reads more of them.
+/// Rounds a bound up to four digits, so that the printed value is a valid bound too.
 fn round_up_to_digits(bound: f64) -> f64 {
     let magnitude = if bound > 0.0 { bound.log10().floor() } else { 0.0 };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 300 digits")]

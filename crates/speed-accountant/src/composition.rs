@@ -1,4 +1,4 @@
-//! From the privacy of each query to that of all: conversion of moments, optimal composition of pure epsilons, exact
+//! Composition of the privacy of single queries: conversion of moments, optimal composition of pure epsilons, exact
 //! composition of Gaussian noise.
 
 mod conversion;
@@ -19,5 +19,5 @@ pub use profile::{PrivacyLossDistribution, PrivacyProfile};
 pub(crate) use skellam::skellam_epsilon;
 pub(crate) use wide_skellam::wide_skellam_epsilon;
 
-/// The largest number of queries that are composed: more take too long.
+/// The largest number of queries that are composed: more would take too long.
 pub const MAX_QUERIES: usize = 1_000_000;

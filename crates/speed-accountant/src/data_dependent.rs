@@ -1,4 +1,4 @@
-//! Costs of the rows of a run, given their votes, at one order of moments.
+//! Costs of the rows of a run, given their votes, at one moment order.
 
 mod exact;
 mod rows;
@@ -18,24 +18,24 @@ use crate::votes::CheckedVotes;
 use exact::{ExactMethod, ExactRow};
 use rows::{CostRow, DistinctRow, RowBound, worth_distributions};
 
-/// Orders at which the neighbours that a search follows are chosen.
+/// Orders for which a search selects the neighbours that it follows.
 const LEADING_ORDERS: [f64; 7] = [0.5, 3.0, 12.0, 30.0, 90.0, 400.0, 2_000.0];
 
-/// Steps of the grid of privacy losses from 0 to the epsilon of one query: more where that is large, and where two classes
-/// make it cheap.
+/// Steps of the grid of privacy losses from 0 to the epsilon of one query. More steps are used if that epsilon is
+/// large, and if two classes make them cheap.
 const STEPS: usize = 32;
 const STEPS_OF_LARGE: usize = 96;
 const STEPS_OF_TWO_CLASSES: usize = 256;
-/// An epsilon of one query from which on it is large.
+/// An epsilon of one query above this value is large.
 const LARGE: f64 = 0.7;
-/// A thread takes at least this many rows: fewer are done before another one wakes.
+/// A thread takes at least this many rows: fewer rows are finished before another thread wakes up.
 const ROWS_OF_A_THREAD: usize = 32;
-/// At most this many rows take every bound that is known.
+/// If there are at most this many rows, every known bound is computed for each.
 const FEW_ROWS: usize = 16;
 /// Relative error of a profile in closed form.
 const PROFILE_ROUNDING: f64 = 1e-13;
 
-/// Request for the costs of rows in one case of the other teachers' noise.
+/// A request for the costs of rows in one case of the other teachers' noise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CostsRequest {
     pub(crate) case: NoiseCase,
@@ -44,13 +44,13 @@ pub(crate) struct CostsRequest {
     pub(crate) integrals: bool,
     /// Pure epsilon of one query.
     pub(crate) epsilon: f64,
-    /// The same but for a probability that the caller charges to delta.
+    /// Epsilon of one query, except with a probability that the caller charges to delta.
     pub(crate) within: f64,
     /// Delta of all queries.
     pub(crate) delta: f64,
 }
 
-/// The sum of moments of all rows as a function of the order.
+/// The sum of the moments of all rows as a function of the order.
 pub(crate) struct DataDependentCosts {
     moments: MomentBound,
     rows: Vec<CostRow>,
@@ -61,7 +61,7 @@ pub(crate) struct DataDependentCosts {
     known_noise: Option<KnownNoise>,
 }
 
-/// A sum of moments, and how many rows the votes made cheaper.
+/// A sum of moments, and the number of rows that the votes made cheaper.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Total {
     pub(crate) alpha: f64,
@@ -69,7 +69,7 @@ pub(crate) struct Total {
 }
 
 impl DataDependentCosts {
-    /// Prepares rows of votes.
+    /// Prepares the costs of rows of votes.
     pub(crate) fn new(request: &CostsRequest, votes: &CheckedVotes<'_>) -> Self {
         let CostsRequest { case, assumptions, integrals, epsilon, within, delta } = *request;
         let (bound, relation) = (assumptions.bound, assumptions.relation);
@@ -96,7 +96,7 @@ impl DataDependentCosts {
         Self { moments, rows, relation, epsilon, within, steps, known_noise: exact.known_noise() }
     }
 
-    /// Says whether known noise is averaged exactly, which takes long for each order.
+    /// Returns whether known noise is averaged exactly, which takes long for each order.
     pub(crate) fn is_exact_mixture(&self) -> bool {
         self.known_noise.is_some()
     }
@@ -112,17 +112,19 @@ impl DataDependentCosts {
         })
     }
 
-    /// Computes the same without what is expensive and unlikely to matter: to look for a good order with.
+    /// Computes a cheaper estimate of [`Self::total`], which omits expensive parts that are unlikely to matter. It
+    /// serves the search for a good order.
     pub(crate) fn estimate(&self, l: f64) -> f64 {
         self.sum(l, |row| row.leaders.as_ref().map(|leaders| leaders.moments(l))).alpha
     }
 
-    /// Computes privacy loss distributions of all rows that dominate every neighbour's, from the votes and back, with how
-    /// often each comes; none for noise without a pure epsilon, for the paper's formulas, and where known noise is averaged
-    /// exactly, which moments do better than the chord's distributions.
+    /// Computes privacy loss distributions of all rows, from the votes and back, each with the number of its rows. They
+    /// dominate the distribution of every neighbour. Returns `None` for noise without a pure epsilon, for the paper's
+    /// formulas, and if known noise is averaged exactly, because moments then give a better bound than the
+    /// distributions of the chord.
     pub(crate) fn losses(&self) -> Option<[Vec<(PrivacyLossDistribution, u32)>; 2]> {
         let MomentBound::Pure { family: Family::Exact, known_noise, .. } = self.moments else { return None };
-        // Beyond that the numbers of a profile are too large.
+        // Above this epsilon the numbers of a profile are too large.
         if self.known_noise.is_some() || self.epsilon.is_nan() || self.epsilon > MAX_EPSILON {
             return None;
         }
@@ -154,9 +156,10 @@ impl DataDependentCosts {
         let few = self.rows.len() <= FEW_ROWS;
         let exact: Vec<Option<(f64, f64)>> = self.rows.par_iter().with_min_len(ROWS_OF_A_THREAD).map(exact).collect();
         for (row, exact) in self.rows.iter().zip(exact) {
-            // A sum that overflows is no bound.
+            // A sum that overflows is not a bound.
             let least = |log_q: f64, exact: Option<f64>| match exact.filter(|exact| exact.is_finite()) {
-                // What is exact is hardly ever above, by its margins: not worth it for many rows.
+                // The exact value is hardly ever above the bound, and then only by its margins: the comparison is not
+                // worth it for many rows.
                 Some(exact) if few => exact.min(with_votes(log_q)).min(without),
                 Some(exact) => exact.min(without),
                 None => with_votes(log_q).min(without),

@@ -1,4 +1,4 @@
-//! Cost of queries of Laplace noise whatever the votes are: composition of the distributions that dominate each of them.
+//! Data-independent cost of queries with Laplace noise: composition of the distributions that dominate each query.
 
 use crate::composition::{
     Composition, PrivacyLossDistribution, PrivacyProfile, best_tilt, optimal_epsilon, optimal_epsilon_of, pure_excess,
@@ -9,7 +9,7 @@ use crate::memo::Memo;
 use crate::per_query::tight_per_query_epsilon;
 use crate::three_answers::ThreeAnswers;
 
-/// Grid steps in the smallest and in the largest epsilon of queries of several kinds.
+/// Grid steps in the smallest and in the largest epsilon, for queries of several kinds.
 const MIN_STEPS: f64 = 24.0;
 const MAX_STEPS: f64 = 2_048.0;
 
@@ -23,19 +23,20 @@ pub(crate) struct QueryGroup {
 }
 
 impl QueryGroup {
-    /// Creates `queries` queries between `classes` classes. The threshold is in the epsilon of one query, nowhere else: groups
-    /// that differ in it alone are one.
+    /// Creates a group of `queries` queries between `classes` classes. The threshold enters only through the epsilon of
+    /// one query, so groups that differ in the threshold alone are merged.
     pub(crate) fn new(event: PrivacyEvent, classes: usize, queries: usize) -> Self {
         let epsilon = tight_per_query_epsilon(&event, classes);
         Self { event: PrivacyEvent::new(event.mechanism(), event.tau()), epsilon, queries }
     }
 
-    /// Returns gamma where whoever sees both noisy counts that a vote moves between sees the sum of two gamma-private losses.
+    /// Returns gamma if an observer of both noisy counts between which a vote moves sees the sum of two gamma-private
+    /// losses.
     fn each_of_two_counts(&self) -> Option<f64> {
         self.event.mechanism().gamma().filter(|_| self.event.tau().get() == 1.0).map(|gamma| gamma.get())
     }
 
-    /// Computes distributions that dominate one query, on a grid of `step`, each with how many there are of it.
+    /// Computes the distributions that dominate one query, on a grid of `step`, each with its multiplicity.
     fn losses(&self, step: f64) -> Option<Vec<(PrivacyLossDistribution, u32)>> {
         static KNOWN: Memo<4, PrivacyLossDistribution> = Memo::new();
         let times = u32::try_from(self.queries).ok()?;
@@ -54,7 +55,7 @@ impl QueryGroup {
         Some(vec![(PrivacyProfile::new(step, half(epsilon), |at| pure_excess(epsilon, at)).connect(), times)])
     }
 
-    /// Finds the least epsilon known here, how it came about, and the order by which losses were tilted.
+    /// Finds the least epsilon known here, the method that gave it, and the order by which losses were tilted.
     pub(crate) fn least_epsilon(&self, delta: f64) -> (f64, CompositionMethod, f64) {
         let two_counts = self
             .each_of_two_counts()
@@ -71,7 +72,7 @@ impl QueryGroup {
         }
     }
 
-    /// Returns the distribution that dominates one query. It depends on no votes and on no threshold.
+    /// Returns the distribution that dominates one query. It depends neither on votes nor on a threshold.
     fn three_answers(&self) -> Option<PrivacyLossDistribution> {
         static KNOWN: Memo<3, PrivacyLossDistribution> = Memo::new();
         let gamma = self.event.mechanism().gamma()?;
@@ -92,8 +93,8 @@ pub(crate) fn merged(groups: &[QueryGroup]) -> Vec<QueryGroup> {
     distinct
 }
 
-/// Finds the least epsilon known here of queries of several kinds, their numbers and order fixed beforehand. Never more
-/// than the plain sum.
+/// Finds the least epsilon known here of queries of several kinds whose numbers and order are fixed beforehand. It is
+/// never more than the plain sum.
 pub(crate) fn least_epsilon_of_groups(groups: &[QueryGroup], delta: f64) -> f64 {
     let distinct = merged(groups);
     match distinct.as_slice() {

@@ -1,4 +1,4 @@
-//! Refusals of the accountant.
+//! Errors of the accountant.
 
 use speed_mechanism::{MechanismError, MechanismKind};
 
@@ -11,7 +11,7 @@ pub enum AccountError {
     /// No query was asked.
     #[error("there are no queries to account: expected at least one row of votes")]
     NoQueries,
-    /// There is nothing to choose between.
+    /// A row has fewer than two classes, so there is nothing to choose between.
     #[error("row {row} has {found} classes, but an argmax needs at least 2")]
     TooFewClasses {
         /// Index of the row.
@@ -19,7 +19,7 @@ pub enum AccountError {
         /// Number of its counts.
         found: usize,
     },
-    /// A row has another number of classes than the first.
+    /// A row and the first row differ in the number of classes.
     #[error("row {row} has {found} classes, but row 0 has {expected}")]
     Classes {
         /// Index of the row.
@@ -29,7 +29,7 @@ pub enum AccountError {
         /// Number of counts of the first row.
         expected: usize,
     },
-    /// A row has another number of votes than the first: every teacher votes once per query.
+    /// A row and the first row differ in the number of votes: every teacher votes once per query.
     #[error("row {row} has {found} votes, but row 0 has {expected}: every teacher votes once in every query")]
     Votes {
         /// Index of the row.
@@ -39,7 +39,7 @@ pub enum AccountError {
         /// The sum of the first row's counts.
         expected: u64,
     },
-    /// Nobody voted.
+    /// A row has no votes.
     #[error("row {row} has no votes at all")]
     NoVotes {
         /// Index of the row.
@@ -53,16 +53,16 @@ pub enum AccountError {
         /// The smallest value allowed.
         min: f64,
     },
-    /// No moment order was asked for.
+    /// The largest moment order leaves no order to try.
     #[error("largest moment order is 0, but at least order 1 is needed")]
     NoOrders,
-    /// There are more queries than are composed.
+    /// There are more queries than can be composed.
     #[error("there are {found} queries, but at most 1000000 are accounted for together")]
     Queries {
         /// Number that was asked for.
         found: usize,
     },
-    /// There are too many teachers to try every number of them.
+    /// There are too many teachers to try every number of missing ones.
     #[error(
         "there are {found} votes a row: with \"up to\" every number of missing teachers is tried, for at most 2000 teachers"
     )]
@@ -70,23 +70,23 @@ pub enum AccountError {
         /// Number of teachers that voted.
         found: u64,
     },
-    /// A total variation distance is no distance.
+    /// A total variation distance is out of range.
     #[error("total variation distance of the sampler is {found:?}, but it must be from 0 to less than 1")]
     TotalVariation {
         /// The refused value.
         found: f64,
     },
-    /// The sampler's imperfection uses up all of delta.
+    /// The sampler's distance from exact noise uses up all of delta.
     #[error(
         "sampler's total variation distance costs {charge:e} of delta = {delta:e} at an epsilon of {epsilon:.1}, which is too \
          much"
     )]
     DeltaUsedUp {
-        /// The epsilon at which it costs that.
+        /// The epsilon at which the sampler has this cost.
         epsilon: f64,
         /// Cost of the sampler.
         charge: f64,
-        /// Allowed in all.
+        /// Delta of the claim.
         delta: f64,
     },
     /// No finite epsilon is known.
@@ -94,16 +94,16 @@ pub enum AccountError {
         "epsilon of these queries is not finite (found {found}): the noise is too little, or too far beyond what can be computed"
     )]
     NotFinite {
-        /// The value that came out.
+        /// The computed value.
         found: f64,
     },
-    /// A threshold is no number of votes.
+    /// A threshold is not a number of votes.
     #[error("threshold is {found:?}, but it must be a number of votes up to 1e15, and a whole one with integer noise")]
     Threshold {
         /// The refused value.
         found: f64,
     },
-    /// A trusted aggregator adds all of the noise.
+    /// The honest ratio is not 1, but a trusted aggregator adds all of the noise.
     #[error("honest ratio is {tau:?} with a trusted aggregator, who adds all of the noise: it must be 1")]
     CentralRatio {
         /// The ratio.
@@ -121,7 +121,7 @@ pub enum AccountError {
         /// The largest value allowed.
         max: f64,
     },
-    /// A target epsilon is no target.
+    /// A target epsilon is not a finite number greater than 0.
     #[error("epsilon {found:?} cannot be reached: the target must be a finite number greater than 0")]
     Target {
         /// The refused value.
@@ -143,7 +143,7 @@ pub enum AccountError {
         kind: MechanismKind,
         /// Scale of the widest noise.
         widest: f64,
-        /// Epsilon with the widest noise; none where it is not finite.
+        /// Epsilon with the widest noise; `None` if it is not finite.
         least: Option<f64>,
     },
     /// Not even one query meets a target epsilon.
@@ -151,10 +151,10 @@ pub enum AccountError {
     NoQueryAllowed {
         /// The target.
         epsilon: f64,
-        /// Epsilon of one query; none where it is not finite.
+        /// Epsilon of one query; `None` if it is not finite.
         least: Option<f64>,
     },
-    /// Integration of `q` comes too close to a cusp.
+    /// The integrand of `q` has a cusp too close to the path of integration.
     #[error("q by integration cannot be reached: tau is {tau}, expected at least {min} with continuous Laplace noise")]
     IntegrationRatio {
         /// The ratio.
@@ -162,7 +162,7 @@ pub enum AccountError {
         /// The smallest ratio that is integrated.
         min: f64,
     },
-    /// Queries would pass a budget; nothing was composed.
+    /// Queries would exceed a budget; none of them was composed.
     #[error(
         "{queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} ({spent:.6} is \
          spent): {rule}"
@@ -170,18 +170,18 @@ pub enum AccountError {
     OverBudget {
         /// Number of queries that were asked for.
         queries: usize,
-        /// Epsilon with them.
+        /// Epsilon with these queries.
         would_be: f64,
         /// Epsilon of the budget.
         budget: f64,
         /// Delta of the budget.
         delta: f64,
-        /// Epsilon without them.
+        /// Epsilon without these queries.
         spent: f64,
         /// The rule by which they would be composed.
         rule: CompositionRule,
     },
-    /// The noise cannot be had.
+    /// The noise cannot be created.
     #[error(transparent)]
     Mechanism(#[from] MechanismError),
 }

@@ -1,10 +1,10 @@
-//! The noise of one query: the object of the account.
+//! The event that is accounted for: the noise of one query.
 
 use speed_mechanism::{HonestRatio, Mechanism};
 
 use crate::error::AccountError;
 
-/// One query of the noisy argmax, repeated for every row of votes.
+/// One query of the noisy argmax, which is repeated for every row of votes.
 ///
 /// Neighbours are two ensembles that differ in one teacher's vote.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,19 +16,19 @@ pub struct PrivacyEvent {
 }
 
 impl PrivacyEvent {
-    /// Creates a query with noise that is present and secret for a ratio `tau` of the teachers: the ratio that the run
-    /// really has, [`HonestRatio::effective`].
+    /// Creates a query whose noise is present and secret for a ratio `tau` of the teachers: the actual ratio of the
+    /// run, [`HonestRatio::effective`].
     #[must_use]
     pub fn new(mechanism: Mechanism, tau: HonestRatio) -> Self {
         Self { mechanism, tau, threshold: None, sampling_total_variation: 0.0 }
     }
 
-    /// Answers only if the largest noisy count is at least `threshold` votes, and says "no answer" otherwise. The noise
-    /// of the check is that of the argmax, not drawn anew: the query is then an argmax over one candidate more, a
-    /// constant without noise (docs/privacy.md, "Threshold").
+    /// Sets a threshold: the answer is a class only if the largest noisy count is at least `threshold` votes, and "no
+    /// answer" otherwise. The check uses the noise of the argmax and draws none of its own. The query is therefore an
+    /// argmax with one more candidate, a constant without noise (docs/privacy.md, "Threshold").
     ///
     /// # Errors
-    /// [`AccountError::Threshold`] if `threshold` is beyond 10^15 votes, or no whole number with integer noise.
+    /// [`AccountError::Threshold`] if `threshold` is beyond 10^15 votes, or if it is not an integer and the noise is.
     pub fn with_threshold(self, threshold: f64) -> Result<Self, AccountError> {
         let whole = threshold.fract() == 0.0;
         if threshold.abs() <= 1e15 && (whole || !self.mechanism.is_integer()) {
@@ -38,8 +38,8 @@ impl PrivacyEvent {
         }
     }
 
-    /// Charges the imperfection of the sampler to delta: `distance` bounds the total variation distance of **all** draws of
-    /// the run together from the exact noise
+    /// Charges the imperfection of the sampler to delta: `distance` bounds the total variation distance of **all**
+    /// draws of the run together from the exact noise
     /// ([`NoiseShare::total_variation_of_draws`](speed_mechanism::NoiseShare::total_variation_of_draws)).
     ///
     /// # Errors
@@ -52,13 +52,13 @@ impl PrivacyEvent {
         }
     }
 
-    /// Charges the sampler of this noise to delta, as [`Self::with_sampling_total_variation`]: each of `drawing` parties out
-    /// of `sharers`, between which the noise is divided, draws a share for each of `values` noisy counts, the number of
-    /// queries times that of classes. Continuous noise has no sampler, so the event stays as it is.
+    /// Charges the sampler of this noise to delta, like [`Self::with_sampling_total_variation`]. The noise is divided
+    /// between `sharers` parties, and `drawing` of them draw a share for each of `values` noisy counts: the number of
+    /// queries times the number of classes. Continuous noise has no sampler, so the event is unchanged.
     ///
     /// # Errors
-    /// [`AccountError::Mechanism`] if no sampler draws these shares, [`AccountError::TotalVariation`] for more draws than
-    /// any claim can hold for.
+    /// [`AccountError::Mechanism`] if no sampler draws these shares, [`AccountError::TotalVariation`] if there are too
+    /// many draws for any claim to hold.
     pub fn with_sampler(self, sharers: usize, drawing: usize, values: usize) -> Result<Self, AccountError> {
         let draws = drawing.saturating_mul(values) as u64;
         match self.mechanism.total_variation_of_shares(sharers, draws)? {
@@ -79,7 +79,7 @@ impl PrivacyEvent {
         self.tau
     }
 
-    /// Returns the noisy votes that an answer needs.
+    /// Returns the number of noisy votes that an answer needs.
     #[must_use]
     pub fn threshold(&self) -> Option<f64> {
         self.threshold
@@ -91,18 +91,19 @@ impl PrivacyEvent {
         self.sampling_total_variation
     }
 
-    /// Returns whether an answer between `classes` classes depends on one difference of noise only: two classes and no
-    /// threshold, which is a candidate more.
+    /// Returns whether an answer between `classes` classes depends on a single difference of noise: there are two
+    /// classes and no threshold, which would be one more candidate.
     pub(crate) fn is_one_difference(&self, classes: usize) -> bool {
         classes == 2 && self.threshold.is_none()
     }
 
-    /// Returns whether delta includes the samplers of this noise: by their distance, or because they are exact.
+    /// Returns whether delta includes the samplers of this noise, either through their distance or because they are
+    /// exact.
     pub(crate) fn names_sampler(&self) -> bool {
         self.sampling_total_variation > 0.0 || self.mechanism.has_exact_sampler()
     }
 
-    /// Returns the same query with the noise of a further ratio of the teachers, at most of all.
+    /// Returns the same query with the noise of a further ratio of the teachers; the total is at most 1.
     pub(crate) fn with_more_noise(self, known: HonestRatio) -> Self {
         let all = (self.tau.get() + known.get()).min(1.0);
         Self { tau: HonestRatio::new(all).unwrap_or(HonestRatio::ALL), ..self }

@@ -1,4 +1,5 @@
-//! The least epsilon of queries at a delta: over moment orders, and against closed forms and privacy loss distributions.
+//! The least epsilon of queries at a delta: the minimum over moment orders, closed forms and privacy loss
+//! distributions.
 
 use std::cell::Cell;
 
@@ -20,12 +21,12 @@ use speed_mechanism::Mechanism;
 /// The largest moment order of the paper: "it captures the best moments accountant in every case" (Algorithm 1).
 pub const MAX_PAPER_ORDER: u32 = 25;
 
-/// An estimate that is too small by this factor has overlooked a neighbour.
+/// If an estimate is too small by this factor, it has overlooked a neighbour.
 const OVERLOOKED: f64 = 1.01;
-/// At most this many privacy loss distributions have their own best tilt looked for.
+/// For at most this many privacy loss distributions, the best tilt is searched.
 const FEW_PARTS: usize = 8;
 
-/// Search for the least epsilon with the formulas of a claim.
+/// A search for the least epsilon with the formulas of a claim.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeastEpsilon {
     pub(crate) bound: Bound,
@@ -35,7 +36,8 @@ pub(crate) struct LeastEpsilon {
 }
 
 impl LeastEpsilon {
-    /// Finds the least epsilon of these costs; `order` is that of costs alike, where it takes long to look for the best.
+    /// Finds the least epsilon of these costs; `order` is the best order of similar costs, used if a search would take
+    /// long.
     pub(crate) fn at_votes(
         &self,
         costs: &DataDependentCosts,
@@ -62,11 +64,12 @@ impl LeastEpsilon {
         Ok(moments.or_convolved(self.convolved(costs, best.order)))
     }
 
-    /// Convolves whole distributions of the loss, which say more than their moments; the best order is the best tilt.
+    /// Convolves the complete distributions of the loss, which contain more information than their moments; the best
+    /// order is the best tilt.
     fn convolved(&self, costs: &DataDependentCosts, order: f64) -> Option<f64> {
         let [there, back] = costs.losses()?;
         let epsilon = |losses: &[_]| {
-            // Few parts may be far from what the moments' order suits.
+            // If there are few parts, their best tilt may be far from the best order of the moments.
             let tilt = if losses.len() <= FEW_PARTS { best_tilt(losses, self.delta) } else { order };
             Some(Composition::new(losses, tilt)?.epsilon(self.delta))
         };
@@ -75,7 +78,7 @@ impl LeastEpsilon {
         Some(there.max(back) * (1.0 + ROUNDING))
     }
 
-    /// Finds the best order of some moments; `estimate` may be cheaper than `total` and is only followed.
+    /// Finds the best order of some moments; `estimate` may be cheaper than `total` and only guides the search.
     fn of_moments(&self, estimate: impl Fn(f64) -> f64, total: impl Fn(f64) -> f64) -> Result<Best, AccountError> {
         let delta = self.delta;
         if self.bound == Bound::Paper {
@@ -87,7 +90,7 @@ impl LeastEpsilon {
         let best = best_real(max, |l| improved_epsilon(estimate(l), l, delta)).ok_or(AccountError::NoOrders)?;
         let of_total = |l: f64| improved_epsilon(total(l), l, delta);
         let mut found = Best { epsilon: of_total(best.order), ..best };
-        // Close to a cliff the estimate may have been followed too far: back from it, until both say the same.
+        // Close to a cliff the estimate may have led too far: step back until both values agree.
         let mut order = best.order;
         while found.epsilon > best.epsilon * OVERLOOKED && order > 0.01 * best.order {
             order *= 0.8;
@@ -99,7 +102,7 @@ impl LeastEpsilon {
         Ok(Best { epsilon: found.epsilon * (1.0 + ROUNDING), ..found })
     }
 
-    /// Finds the least epsilon of `queries` queries whatever the votes are; `epsilon` is the pure one of one query.
+    /// Finds the data-independent least epsilon of `queries` queries; `epsilon` is the pure epsilon of one query.
     pub(crate) fn whatever_the_votes(
         &self,
         event: &PrivacyEvent,
@@ -131,7 +134,7 @@ impl LeastEpsilon {
         let (k, tau) = (queries as f64, event.tau());
         match event.mechanism() {
             Mechanism::Gaussian { sigma } if self.bound != Bound::Paper => {
-                // One root each: their quotient is finite for every ratio.
+                // Each square root is taken separately, so that the quotient is finite for every ratio.
                 let mu = (2.0 * k).sqrt() / tau.get().sqrt() / sigma.get();
                 Ok(EpsilonBound::optimal(gaussian_epsilon(mu, self.delta)))
             }

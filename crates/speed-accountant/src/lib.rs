@@ -1,9 +1,9 @@
 //! Privacy accounting for noisy-argmax aggregation with distributed noise.
 //!
-//! Teachers vote, each adds its share of noise to its vote, and only the class with the largest noisy count is answered
-//! (PATE; SPEED). This crate computes the privacy loss of that: for the paper's continuous Laplace noise, for the integer
-//! noise that can be encrypted, and for Gaussian and Skellam noise. It sees vote counts and the specification of the noise,
-//! nothing else: no learning, no cryptography, no files.
+//! Teachers vote, each teacher adds its share of noise to its vote, and only the class with the largest noisy count is
+//! answered (PATE; SPEED). This crate computes the privacy loss of these answers for the paper's continuous Laplace
+//! noise, for the integer noise that can be encrypted, and for Gaussian and Skellam noise. Its input is the vote counts
+//! and the specification of the noise: it contains no learning, no cryptography and no file access.
 //!
 //! # From votes to a claim
 //!

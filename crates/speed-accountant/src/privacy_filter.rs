@@ -1,17 +1,18 @@
-//! Composition of queries that may be chosen after looking at answers: a privacy filter.
+//! A privacy filter: composition of queries that may be chosen after looking at answers.
 //!
-//! A claim for a number of queries that is fixed beforehand does not hold where answers decide which query comes next, or
-//! whether one does (Rogers, Roth, Ullman and Vadhan 2016). Three rules do, each for every way in which queries can be
-//! chosen:
+//! A claim for a number of queries that is fixed beforehand does not hold if answers decide which query comes next, or
+//! whether one does (Rogers, Roth, Ullman and Vadhan 2016). Three rules do hold, each for every way of choosing
+//! queries:
 //!
 //! 1. Pure epsilons add up.
-//! 2. As long as all queries are of one kind, they are the first of as many as the budget allows, whose composition does not
-//!    depend on the answers: stopping early is post-processing. Of delta, [`ONE_KIND`].
-//! 3. Of several kinds, moments of **one** order add up, which the budget alone fixes (Feldman and Zrnic 2021, Theorem
-//!    4.3). Of delta, the rest.
+//! 2. As long as all queries are of one kind, they are the first queries of the largest number that the budget allows.
+//!    The composition of that number does not depend on the answers: stopping early is post-processing. This rule takes
+//!    the part [`ONE_KIND`] of delta.
+//! 3. For queries of several kinds, moments of **one** order add up; the budget alone fixes this order (Feldman and
+//!    Zrnic 2021, Theorem 4.3). This rule takes the rest of delta.
 //!
-//! Together they hold as well: answers that end within the first rule never lose more than epsilon; those that end with one
-//! kind exceed it with the second rule's part of delta, all others with the third's.
+//! Together they hold as well: answers that end within the first rule never lose more than epsilon; those that end with
+//! one kind exceed it with the second rule's part of delta, all others with the third rule's part.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -32,54 +33,55 @@ use crate::three_answers::{Envelope, ThreeAnswers};
 const ONE_KIND: f64 = 0.9;
 /// The part of delta that is set aside for samplers.
 const SAMPLERS: f64 = 1e-3;
-/// The budget at which the search for one that allows queries of several kinds begins.
+/// The first epsilon tried in the search for a budget that allows queries of several kinds.
 const NOMINAL: f64 = 10.0;
-/// The number of times that it is raised before the plain sum is taken, which always allows them.
+/// The number of times that this epsilon is raised before the plain sum is used, which always allows them.
 const RAISES: usize = 12;
 /// Margin for rounding, relative to epsilon.
 const ROUNDING: f64 = 1e-9;
 
-/// Privacy budget.
+/// A privacy budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Epsilon of all queries together; none for a record without a limit of its own.
+    /// Epsilon of all queries together; `None` for a record without a limit of its own.
     pub epsilon: Option<f64>,
     /// Delta of all queries together, samplers included.
     pub delta: Delta,
 }
 
-/// Queries of one kind.
+/// A batch of queries of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryBatch {
-    /// One of them.
+    /// One of the queries.
     pub event: PrivacyEvent,
-    /// Number of classes that they choose between; none if it is not known: then the claim is for any.
+    /// Number of classes that the queries choose between; `None` if it is not known, so that the claim holds for any
+    /// number.
     pub classes: Option<usize>,
     /// Number of queries.
     pub queries: usize,
 }
 
 impl QueryBatch {
-    /// Creates a batch of `queries` queries between `classes` classes, or any number of them for `None`.
+    /// Creates a batch of `queries` queries between `classes` classes, or between any number of classes for `None`.
     #[must_use]
     pub fn new(event: PrivacyEvent, classes: impl Into<Option<usize>>, queries: usize) -> Self {
         Self { event, classes: classes.into(), queries }
     }
 
-    /// Returns the least proved pure epsilon of one query.
+    /// Returns the least pure epsilon of one query that is proved here.
     #[must_use]
     pub fn per_query_epsilon(&self) -> f64 {
         self.group().epsilon
     }
 
-    /// Returns the group that is composed.
+    /// Returns the group of queries that is composed.
     fn group(&self) -> QueryGroup {
         QueryGroup::new(self.event, self.classes.unwrap_or(usize::MAX), self.queries)
     }
 }
 
-/// Privacy filter: composes queries without votes, in the worst case, and holds them against a budget that is fixed before
-/// the first answer. Queries may be chosen by looking at earlier answers.
+/// A privacy filter: composes queries without votes, in the worst case, and compares them with a budget that is fixed
+/// before the first answer. Queries may be chosen by looking at earlier answers.
 ///
 /// ```
 /// use speed_accountant::{AccountError, Budget, Delta, PrivacyEvent, PrivacyFilter, QueryBatch};
@@ -95,7 +97,7 @@ impl QueryBatch {
 #[derive(Clone, Debug)]
 pub struct PrivacyFilter {
     budget: Budget,
-    /// As they came.
+    /// In insertion order.
     groups: Vec<QueryGroup>,
     /// Total variation distance of all samplers together.
     distance: f64,
@@ -104,24 +106,24 @@ pub struct PrivacyFilter {
 }
 
 impl PrivacyFilter {
-    /// Creates a filter that composed nothing yet.
+    /// Creates a filter that has composed no queries yet.
     #[must_use]
     pub fn new(budget: Budget) -> Self {
         Self { budget, groups: Vec::new(), distance: 0.0, without_sampler: 0 }
     }
 
-    /// Finds a budget of epsilon that allows these queries at `delta`: the least that is found. None does where delta does
-    /// not cover their samplers, as [`Spent::samplers`] says.
+    /// Finds a budget of epsilon that allows these queries at `delta`: the least one that the search finds. No budget
+    /// allows them if delta does not cover their samplers, as [`Spent::samplers`] states.
     ///
     /// # Errors
-    /// [`AccountError::Queries`] for too many.
+    /// [`AccountError::Queries`] for too many queries.
     pub fn least_budget(delta: Delta, batches: &[QueryBatch]) -> Result<Spent, AccountError> {
         let mut filter = Self::new(Budget { epsilon: None, delta });
         filter.try_compose(batches)?;
         Ok(filter.spent())
     }
 
-    /// Composes queries that were answered already, whatever the budget is.
+    /// Composes queries that were answered already, regardless of the budget.
     pub fn compose(&mut self, batch: &QueryBatch) {
         self.groups.push(batch.group());
         self.distance += batch.event.sampling_total_variation();
@@ -130,13 +132,13 @@ impl PrivacyFilter {
         }
     }
 
-    /// Composes queries that are to be answered, if the budget allows all of them together; otherwise nothing.
+    /// Composes queries that are to be answered, if the budget allows all of them together; otherwise composes none.
     ///
     /// # Errors
-    /// [`AccountError::OverBudget`] if they would pass the budget, [`AccountError::Queries`] for more in all than are
-    /// composed.
+    /// [`AccountError::OverBudget`] if they would exceed the budget, [`AccountError::Queries`] if the total is more
+    /// than can be composed.
     pub fn try_compose(&mut self, batches: &[QueryBatch]) -> Result<(), AccountError> {
-        // Queries under another budget are no reason to refuse nothing.
+        // An empty batch is always allowed, even if earlier queries exceed the budget.
         if batches.is_empty() {
             return Ok(());
         }
@@ -171,7 +173,7 @@ impl PrivacyFilter {
         self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.queries))
     }
 
-    /// Computes the cost of all queries at the budget's delta, in the way that the budget's epsilon asks for.
+    /// Computes the cost of all queries at the budget's delta, with the method that the budget's epsilon determines.
     #[must_use]
     pub fn spent(&self) -> Spent {
         let groups = merged(&self.groups);
@@ -186,8 +188,8 @@ impl PrivacyFilter {
         let (epsilon, rule) =
             if adaptive <= sum { (adaptive * (1.0 + ROUNDING), rule) } else { (sum, CompositionRule::PlainSum) };
         // A mechanism within a total variation of `d` of an (epsilon, delta')-private one is (epsilon, delta' + (1 +
-        // e^epsilon) d)-private.
-        // At the epsilon that is claimed: a budget's own, since answers decide how much of it is spent.
+        // e^epsilon) d)-private. The charge is at the claimed epsilon: the budget's own if it has one, since answers
+        // decide how much of it is spent.
         let claimed = larger(epsilon, self.budget.epsilon.unwrap_or(0.0));
         let charge = (1.0 + claimed.exp()) * self.distance * (1.0 + 1e-12);
         let samplers = match self.without_sampler {
@@ -198,8 +200,8 @@ impl PrivacyFilter {
         Spent { epsilon, samplers, rule }
     }
 
-    /// Computes the epsilon of all queries at the budget's delta if their numbers and kinds had been fixed before the first
-    /// answer.
+    /// Computes the epsilon that all queries would have at the budget's delta if their numbers and kinds had been fixed
+    /// before the first answer.
     #[must_use]
     pub fn fixed_epsilon(&self) -> f64 {
         self.fixed_at_most(self.spent().epsilon)
@@ -209,8 +211,8 @@ impl PrivacyFilter {
         (least_epsilon_of_groups(&self.groups, self.delta_without_samplers()) * (1.0 + ROUNDING)).min(adaptive)
     }
 
-    /// Returns the part of delta for exact noise, whether any sampler needs its part or not: answers must not decide by
-    /// which rules queries are added up.
+    /// Returns the part of delta for exact noise, whether or not any sampler needs its part: the rules of composition
+    /// must not depend on the answers.
     fn delta_without_samplers(&self) -> f64 {
         (self.budget.delta.get() * (1.0 - SAMPLERS)).next_down()
     }
@@ -219,7 +221,7 @@ impl PrivacyFilter {
         let delta = (1.0 - ONE_KIND) * self.delta_without_samplers();
         let of_budget = |epsilon: f64| {
             let order = order(epsilon, delta);
-            // In the order of the groups: a sum does not depend on which was ready first.
+            // Sums in the order of the groups, so that the result does not depend on which thread finishes first.
             let moments: Vec<f64> =
                 groups.par_iter().map(|group| group.queries as f64 * moment(group, order)).collect();
             improved_epsilon(moments.iter().sum(), order, delta)
@@ -228,7 +230,8 @@ impl PrivacyFilter {
     }
 }
 
-/// Finds a budget that is no less than its own epsilon of the queries: the order of moments is the budget's.
+/// Finds a budget that is at least the epsilon of the queries under that budget: the budget determines the order of
+/// moments.
 fn least_that_allows(of_budget: impl Fn(f64) -> f64) -> f64 {
     let mut budget = of_budget(NOMINAL);
     for _ in 0..RAISES {
@@ -250,7 +253,7 @@ fn order(epsilon: f64, delta: f64) -> f64 {
     best_real(1e4, |l| -queries(l)).map_or(1.0, |best| best.order)
 }
 
-/// Returns the moment of one query whatever the votes are.
+/// Returns the data-independent moment of one query.
 fn moment(group: &QueryGroup, l: f64) -> f64 {
     static KNOWN: Memo<4, f64> = Memo::new();
     let pure = pure_moment(group.epsilon, l);
@@ -351,12 +354,13 @@ mod tests {
         kinds: [f64; 2],
         epsilon: f64,
         allowed: &'a mut dyn FnMut([usize; 2]) -> bool,
-        /// Counts of charges of each kind, and of those of them that lost privacy.
+        /// Overdrafts, by the number of charges of each kind and the number of those among them that lost privacy.
         known: HashMap<([usize; 2], [usize; 2]), f64>,
     }
 
     impl Adversary<'_> {
-        /// Returns the most that `P - e^epsilon P'` can add up to on all paths from here, whatever is chosen after each answer.
+        /// Returns the largest possible sum of `P - e^epsilon P'` over all paths from here, for any choice after each
+        /// answer.
         fn overdraft(&mut self, charged: [usize; 2], lost: [usize; 2]) -> f64 {
             if let Some(&known) = self.known.get(&(charged, lost)) {
                 return known;
@@ -384,7 +388,7 @@ mod tests {
 
     #[test]
     fn no_choice_of_charges_overdraws_the_filter() {
-        // Of this noise nothing is known but a pure epsilon, so randomised response is the worst query.
+        // Only a pure epsilon is known of this noise, so randomised response is the worst query.
         let (scales, epsilon, delta) = ([0.28, 0.14], 2.0f64, 1e-2);
         let one = |gamma: f64, queries: usize| {
             let noise = Mechanism::laplace(InverseScale::new(gamma).expect("a scale"));
@@ -404,7 +408,7 @@ mod tests {
         };
         let found = overdraft(&|charges| spent(&budget, charges).epsilon);
         assert!(found > 0.0 && found <= delta, "{found}");
-        // Who may go on as if charges were fixed beforehand loses more.
+        // An adversary who may continue as if charges were fixed beforehand loses more.
         let loose = overdraft(&|charges| fixed(&budget, charges, f64::INFINITY));
         assert!(loose > 1.5 * found, "{loose} against {found}");
     }

@@ -1,4 +1,4 @@
-//! Rényi differential privacy of the noisy argmax with Gaussian noise and its integer twin.
+//! Rényi differential privacy of the noisy argmax with Gaussian noise and Skellam noise, its integer counterpart.
 
 mod curve;
 mod gaussian;

@@ -1,12 +1,12 @@
-//! The cost of everything that a filter composed.
+//! The cost of all queries that a filter composed.
 
 use std::fmt;
 
-/// Cost of everything that a filter composed.
+/// The cost of all queries that a filter composed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spent {
-    /// The part of the budget that is spent. Without a budget: one that would have allowed the queries, however they were
-    /// chosen, the least that is found.
+    /// The part of the budget that is spent. Without a budget: an epsilon that would have allowed the queries, however
+    /// they were chosen; the least one that the search finds.
     pub epsilon: f64,
     /// Whether delta includes the samplers.
     pub samplers: Samplers,
@@ -15,35 +15,36 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Returns the epsilon that is held against a budget: nothing is within it where delta does not cover the samplers.
+    /// Returns the epsilon that is compared with a budget: infinite if delta does not cover the samplers, so that no
+    /// budget allows it.
     pub(crate) fn with_samplers(self) -> f64 {
         if self.samplers == Samplers::BeyondDelta { f64::INFINITY } else { self.epsilon }
     }
 }
 
-/// The samplers of all queries of a filter, and delta.
+/// The coverage by delta of the samplers of all queries of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Samplers {
     /// Delta includes all of them.
     Included,
-    /// Queries whose sampler is not known are there, or no queries: epsilon is of exact noise for these.
+    /// The sampler of some queries is not known, or there are no queries: epsilon assumes exact noise for these.
     NotNamed {
         /// Number of these queries.
         queries: usize,
     },
-    /// They are further from exact noise than delta can include: epsilon is of exact noise.
+    /// The samplers are further from exact noise than delta can include: epsilon assumes exact noise.
     BeyondDelta,
 }
 
 impl Samplers {
-    /// Returns whether delta includes the samplers of all queries, of which there are some.
+    /// Returns true if there are queries and delta includes the samplers of all of them.
     #[must_use]
     pub fn are_included(self) -> bool {
         self == Self::Included
     }
 }
 
-/// Rule by which a filter composed its queries.
+/// The rule by which a filter composed its queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompositionRule {
     /// Pure epsilons add up.

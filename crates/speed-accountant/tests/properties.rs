@@ -1,4 +1,4 @@
-//! Properties of any input: order relations, limits, and no panic, NaN or negative epsilon.
+//! Properties that hold for any input: order relations, limits, and no panic, NaN or negative epsilon.
 
 use proptest::prelude::*;
 use speed_accountant::calibrate::{Target, calibrate_noise, calibrate_queries};
@@ -18,7 +18,7 @@ fn delta(value: f64) -> Delta {
     Delta::new(value).expect("a delta")
 }
 
-/// Scales from one end of their range to the other, evenly in the logarithm.
+/// Draws scales from a range, uniformly in the logarithm.
 fn log_range(low: f64, high: f64) -> impl Strategy<Value = f64> {
     (low.ln()..high.ln()).prop_map(f64::exp)
 }
@@ -32,7 +32,7 @@ fn kinds() -> impl Strategy<Value = MechanismKind> {
     ]
 }
 
-/// Mechanism whose scale is in the range that every formula must be right in.
+/// Draws a mechanism whose scale is in the range in which every formula must be right.
 fn noises() -> impl Strategy<Value = Mechanism> {
     (kinds(), log_range(1e-3, 100.0)).prop_map(|(kind, gamma)| {
         let scale = if kind.is_inverse() { gamma } else { (1.0 / gamma).clamp(0.02, 3e3) };
@@ -40,7 +40,7 @@ fn noises() -> impl Strategy<Value = Mechanism> {
     })
 }
 
-/// Rows with the same number of votes each, gaps up to a hundred thousand.
+/// Draws rows with the same number of votes each, and gaps of up to a hundred thousand votes.
 fn rows() -> impl Strategy<Value = Vec<Vec<u32>>> {
     (2usize..6, 1u32..100_000).prop_flat_map(|(classes, teachers)| {
         let row = proptest::collection::vec(0.0f64..1.0, classes - 1).prop_map(move |cuts| {
@@ -54,7 +54,7 @@ fn rows() -> impl Strategy<Value = Vec<Vec<u32>>> {
     })
 }
 
-/// A few in every run; `PROPTEST_CASES=1000` for many.
+/// Returns the number of cases: a few in every run, or the number in `PROPTEST_CASES`, such as 1000.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24)
 }
@@ -90,8 +90,8 @@ proptest! {
         let paper_both = of(Bound::Paper, NeighbouringRelation::BothWays, Adversary::ExternalWithDropout);
         let any = accountant.account_queries(rows.len()).expect("queries").epsilon;
         let above = |more: f64, less: f64| more >= less * (1.0 - 1e-6) - 1e-9;
-        // Either bound is valid for one direction; where both are next to nothing, the searches over orders end at different ones of
-        // those that differ by less than the largest order can tell.
+        // Either bound is valid for one direction. Where both are next to 0, the searches over orders end at different
+        // orders, because their bounds differ by less than the largest order can resolve.
         let told = -log_delta / 4096.0;
         prop_assert!(above(tight + told, tight_one), "{tight} below {tight_one} in one direction");
         prop_assert!(above(outcome, tight), "outcome {outcome} below tight {tight}");
@@ -116,7 +116,7 @@ proptest! {
                 (q(row, &event).expect("votes"), q_pairs(row, &event).expect("votes"), q_exact(row, &event).expect("votes"));
             prop_assert!((0.0..=1.0).contains(&paper) && (0.0..=1.0).contains(&pairs) && (0.0..=1.0 + 1e-9).contains(&exact));
             prop_assert!(pairs <= paper * (1.0 + 1e-9), "{pairs} above Proposition 4's {paper}");
-            // Below the accuracy of sums over the noise the union bound is used.
+            // Below the accuracy of sums over the noise, the union bound is used.
             prop_assert!(exact <= pairs * (1.0 + 1e-7) + 1e-18, "{exact} above the union {pairs}");
         }
     }
@@ -156,7 +156,7 @@ proptest! {
             Accountant::new(event, delta(log_delta.exp())).account_queries(queries).expect("queries").epsilon
         };
         let here = at(gamma, ratio, queries, log_delta);
-        // A percent is more than the grain of the grid.
+        // One percent is more than the resolution of the grid.
         for more in [
             at(gamma * 1.01, ratio, queries, log_delta),
             at(gamma, ratio * 0.98, queries, log_delta),
@@ -182,7 +182,7 @@ proptest! {
         for &(epsilon, times) in &epsilons {
             prop_assert!(mixed + 1e-9 >= optimal_epsilon(epsilon, times, delta));
         }
-        // Halves of one kind, told apart by a hair, go through the grid and come close to the exact sum.
+        // Two halves of one kind whose epsilons differ only slightly use the grid and come close to the exact sum.
         let (epsilon, times) = epsilons[0];
         let exact = optimal_epsilon(epsilon, 2 * times, delta);
         let grid = optimal_epsilon_of(&[(epsilon, times), (epsilon * (1.0 + 1e-12), times)], delta);
@@ -209,7 +209,7 @@ fn limits() {
             [1e-1, 1e-2, 1e-3].iter().map(|&gamma| tight_per_query_epsilon(&laplace(gamma, ratio), 10)).collect();
         assert!(tight[0] > tight[1] && tight[1] > tight[2], "{tight:?}");
     }
-    // Skellam noise of many votes is Gaussian noise.
+    // Skellam noise of many votes is close to Gaussian noise.
     let sigma = speed_mechanism::NoiseDeviation::new(300.0).expect("valid");
     let ratio = skellam_rdp(sigma, HonestRatio::ALL, 8.0) / gaussian_rdp(sigma, HonestRatio::ALL, 8.0);
     assert!((ratio - 1.0).abs() < 1e-4, "{ratio}");
@@ -224,7 +224,7 @@ fn the_searches_find_the_largest_ratio_of_a_grid() {
         let noise = GeneralisedLaplace::of_class(scale, tau(ratio));
         let found = epsilon_star(&event).expect("a scale").max(2.0 * gamma);
         let (step, reach) = (0.1, 400i32);
-        // Mass of each cell exactly, from tails.
+        // The mass of each cell is exact, computed from tails.
         let tails: Vec<f64> = (-2 * reach..=2 * reach).map(|i| noise.survival(f64::from(i) * step)).collect();
         let tail = |i: i32| tails[(i.clamp(-2 * reach, 2 * reach) + 2 * reach) as usize];
         let j = |a: i32, d: i32| -> (f64, f64) {
@@ -235,7 +235,7 @@ fn the_searches_find_the_largest_ratio_of_a_grid() {
         };
         for a in (-20..=20).step_by(2) {
             for d in (-100..=30).step_by(5) {
-                // A lower bound of the ratio, whatever the cells hide.
+                // This is a lower bound of the ratio, wherever in the cells the mass lies.
                 let lower = (j(a, d).0 / j(a + 10, d - 20).1).ln();
                 assert!(lower <= found + 1e-9, "gamma {gamma}, tau {ratio}, {a} {d}: {lower} above {found}");
             }
@@ -262,7 +262,7 @@ proptest! {
     ) {
         let adversary = Adversary::ExternalWithDropout;
         let target = Target { epsilon, delta: delta(log_delta.exp()), tau: tau(ratio), adversary, bound: Bound::Tight };
-        // Nothing is returned that is out of the samplers' range; it is refused by its name.
+        // The search never returns noise outside the samplers' range; it refuses it by name.
         match calibrate_noise(kind, queries, &target) {
             Ok(found) => {
                 prop_assert!(found.account.epsilon <= epsilon);
@@ -290,9 +290,9 @@ fn the_least_noise_is_found_in_few_steps_up_to_a_million_queries() {
     for kind in [MechanismKind::Laplace, MechanismKind::Gaussian, MechanismKind::Skellam] {
         let found = calibrate_noise(kind, 1_000_000, &target).expect("reachable");
         assert_close(found.account.epsilon, 30.0, 1e-4);
-        // So many small losses are those of Gaussian noise: of one deviation for all four.
+        // A large number of small losses has the loss of Gaussian noise: of one deviation for all four.
         let mu = match kind {
-            // Two counts of gamma each, whose losses have a mean square of gamma^2.
+            // There are two counts of gamma each, whose losses have a mean square of gamma^2.
             MechanismKind::Laplace => found.scale * 2e6f64.sqrt(),
             _ => 2e6f64.sqrt() / found.scale,
         };
@@ -303,7 +303,7 @@ fn the_least_noise_is_found_in_few_steps_up_to_a_million_queries() {
     }
 }
 
-/// Asserts that two numbers agree to a part of the second.
+/// Asserts that `found` differs from `expected` by less than the relative tolerance `part`.
 fn assert_close(found: f64, expected: f64, part: f64) {
     assert!((found / expected - 1.0).abs() < part, "{found} against {expected}");
 }

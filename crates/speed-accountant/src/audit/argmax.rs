@@ -1,27 +1,28 @@
-//! The mechanism that is audited: teachers' votes, each teacher's own share of noise, the noisy argmax.
+//! The audited mechanism: teachers' votes, each teacher's own share of noise, the noisy argmax.
 
 use rand::CryptoRng;
 use speed_mechanism::{
     DiscreteGaussian, GeneralisedLaplace, HonestRatio, InverseScale, MechanismError, NoiseShare, SkellamShare,
 };
 
-/// Origin of each teacher's noise in an audit.
+/// The source of each teacher's noise in an audit.
 #[derive(Clone, Debug)]
 pub enum ShareNoise {
     /// The project's certified sampler.
     Exact(Box<NoiseShare>),
-    /// The paper's published code (erratum 14): continuous noise, cut to an integer before it is scaled. Not private as
-    /// claimed; for audits only.
+    /// The paper's published code (erratum 14): continuous noise, truncated to an integer before it is scaled. It is
+    /// not private as claimed; for audits only.
     Truncated(TruncatedShare),
-    /// Exact shares of Skellam noise, the sum of all noisy teachers' shares drawn at once: it has the same law.
+    /// Exact shares of Skellam noise. The sum of all noisy teachers' shares is drawn at once: it has the same
+    /// distribution.
     Skellam(SkellamShare),
-    /// Discrete Gaussian noise that one party draws for all noisy teachers together, since it has no shares: of the deviation
-    /// that their shares would sum to.
+    /// Discrete Gaussian noise that one party draws for all noisy teachers together, since it cannot be divided into
+    /// shares. Its deviation is that of the sum of the shares.
     Gaussian(DiscreteGaussian),
 }
 
-/// A share of continuous Laplace noise, truncated towards zero: the law of `(int)` applied to it, without the erased votes
-/// that the published code has as well.
+/// A share of continuous Laplace noise, truncated towards zero: the distribution after `(int)` is applied to it. The
+/// erased votes of the published code are not included.
 #[derive(Clone, Debug)]
 pub struct TruncatedShare {
     /// `P[|share| <= m]` for `m = 0, 1, ...`.
@@ -29,7 +30,7 @@ pub struct TruncatedShare {
 }
 
 impl TruncatedShare {
-    /// Creates the share of one of `teachers` teachers of noise with inverse scale `gamma`.
+    /// Creates one teacher's share of the noise of `teachers` teachers, with inverse scale `gamma`.
     ///
     /// # Errors
     /// [`MechanismError::Teachers`] for no teacher.
@@ -57,7 +58,7 @@ impl TruncatedShare {
     }
 }
 
-/// One row of votes as it is answered: every noisy teacher draws its share of every class's noise.
+/// The noisy argmax of one row of votes: every noisy teacher draws its share of every class's noise.
 #[derive(Clone, Debug)]
 pub struct NoisyArgmax {
     noise: ShareNoise,
@@ -66,11 +67,11 @@ pub struct NoisyArgmax {
 }
 
 impl NoisyArgmax {
-    /// Creates the argmax of `teachers` teachers, a ratio `tau` of whom add noise; with a threshold the answer after the
-    /// last class is "no answer".
+    /// Creates the argmax of `teachers` teachers, a ratio `tau` of whom add noise. With a threshold there is one more
+    /// answer after the last class: "no answer".
     ///
     /// # Errors
-    /// [`MechanismError::NoNoisyTeacher`] if nobody would add noise.
+    /// [`MechanismError::NoNoisyTeacher`] if no teacher would add noise.
     pub fn new(
         noise: ShareNoise,
         teachers: usize,
@@ -80,7 +81,7 @@ impl NoisyArgmax {
         Ok(Self { noise, noisy_teachers: tau.noisy_teachers(teachers)?, threshold })
     }
 
-    /// Returns the number of values that one answer draws for each class.
+    /// Returns the number of values drawn for each class in one answer.
     #[must_use]
     pub fn draws_of_a_class(&self) -> usize {
         match self.noise {

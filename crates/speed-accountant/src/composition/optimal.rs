@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use statrs::function::gamma::ln_gamma;
 
-/// Error of sums of logarithms, generously, in the logarithm of delta.
+/// Error of sums of logarithms, a generous bound, in the logarithm of delta.
 const MARGIN: f64 = 1e-10;
-/// Terms that are together less than this part of a sum are replaced by their bound.
+/// Terms that together are less than this part of a sum are replaced by their bound.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// Returns the least delta at which `queries` queries of `epsilon` each are (`total`, delta)-differentially private: `sum over i
-/// of C(k, i) (e^{(k - i) epsilon} - e^{total + i epsilon})_+ / (1 + e^epsilon)^k`.
+/// Returns the least delta at which `queries` queries of `epsilon` each are (`total`, delta)-differentially private:
+/// `sum over i of C(k, i) (e^{(k - i) epsilon} - e^{total + i epsilon})_+ / (1 + e^epsilon)^k`.
 #[must_use]
 pub fn optimal_delta(epsilon: f64, queries: usize, total: f64) -> f64 {
     Responses::new(epsilon, queries).delta(total).0
@@ -25,10 +25,12 @@ pub fn optimal_epsilon(epsilon: f64, queries: usize, delta: f64) -> f64 {
     smallest(queries as f64 * epsilon, |total| responses.delta(total).0 <= allowed)
 }
 
-/// Returns the same for queries of different epsilons: each with the number of queries that have it.
+/// Returns the least total epsilon of queries of different epsilons at `delta`, rounded up. Each epsilon is given with
+/// its number of queries.
 ///
-/// Exact composition of different epsilons is #P-complete (Murtagh and Vadhan 2016), so losses are rounded up to a grid of
-/// a hundred-thousandth of the sum of all epsilons: an upper bound, at most one step a different epsilon above the optimum.
+/// Exact composition of different epsilons is #P-complete (Murtagh and Vadhan 2016), so losses are rounded up to a grid
+/// of a hundred-thousandth of the sum of all epsilons. The result is an upper bound, at most one step per different
+/// epsilon above the optimum.
 #[must_use]
 pub fn optimal_epsilon_of(queries: &[(f64, usize)], delta: f64) -> f64 {
     let mut distinct: BTreeMap<u64, (f64, usize)> = BTreeMap::new();
@@ -49,16 +51,17 @@ pub fn optimal_epsilon_of(queries: &[(f64, usize)], delta: f64) -> f64 {
     }
 }
 
-/// Returns the margin of so many queries: beyond some hundred thousand `ln_gamma` loses digits.
+/// Returns the margin for this number of queries: beyond some hundred thousand queries `ln_gamma` loses digits.
 fn margin(queries: f64) -> f64 {
     MARGIN * (1.0 + queries * 1e-3)
 }
 
-/// The losses of `k` randomised responses: `(k - 2 i) epsilon` with the probability that `i` of them are false, a binomial one.
+/// The losses of `k` randomised responses: `(k - 2 i) epsilon` with the binomial probability that `i` of them are
+/// false.
 ///
-/// Probabilities are followed from their largest on, each from the one before: the ratio of neighbours only falls, so where it
-/// is below 1 a geometric series bounds all that are left. A sum takes as many terms as the binomial is wide, about ten times
-/// the root of `k`.
+/// Probabilities are computed from the largest on, each from the one before. The ratio of neighbouring probabilities
+/// only falls, so where it is below 1 a geometric series bounds all remaining ones. The number of terms of a sum is
+/// about the width of the binomial distribution, about ten times the square root of `k`.
 struct Responses {
     epsilon: f64,
     k: f64,
@@ -66,7 +69,7 @@ struct Responses {
     mode: f64,
 }
 
-/// A probability relative to the one where a walk began, and its ratio to the next.
+/// A probability relative to the first one of a walk, and the ratio of the next probability to it.
 #[derive(Clone, Copy)]
 struct Term {
     i: f64,
@@ -75,7 +78,7 @@ struct Term {
 }
 
 impl Term {
-    /// Bounds the sum of all terms behind this one.
+    /// Bounds the sum of all terms after this one.
     fn rest(self) -> f64 {
         if self.ratio < 1.0 { self.weight * self.ratio / (1.0 - self.ratio) } else { f64::INFINITY }
     }
@@ -88,7 +91,7 @@ impl Responses {
         Self { epsilon, k, mode }
     }
 
-    /// Returns the loss where `i` responses are false.
+    /// Returns the loss if `i` responses are false.
     fn loss(&self, i: f64) -> f64 {
         (self.k - 2.0 * i) * self.epsilon
     }
@@ -100,7 +103,7 @@ impl Responses {
         log_ways - i * self.epsilon - k * (-self.epsilon).exp().ln_1p()
     }
 
-    /// Walks from `start` to `end`, both included.
+    /// Iterates over the terms from `start` to `end`, both included.
     fn walk(&self, start: f64, end: f64) -> impl Iterator<Item = Term> {
         let (k, epsilon, up) = (self.k, self.epsilon, end >= start);
         let ratio = move |i: f64| match () {
@@ -115,10 +118,10 @@ impl Responses {
         })
     }
 
-    /// Returns `E[(1 - e^{total - loss})_+]`, and the number of terms that it took.
+    /// Returns `E[(1 - e^{total - loss})_+]`, and the number of terms summed.
     fn delta(&self, total: f64) -> (f64, usize) {
         let excess = |i: f64| self.loss(i) - total;
-        // The last number of false responses with a loss above the total.
+        // The largest number of false responses whose loss is above the total.
         let mut last = ((self.k - total / self.epsilon) / 2.0).floor().clamp(0.0, self.k);
         if last.is_nan() {
             last = 0.0;
@@ -135,7 +138,7 @@ impl Responses {
         let start = last.min(self.mode);
         let (mut sum, mut terms) = (0.0, 0);
         for (from, end) in [(start, 0.0), (start, last)] {
-            // The second walk begins behind the first term of the first.
+            // The second walk omits its first term, which the first walk included.
             for term in self.walk(from, end).skip(usize::from(terms > 0)) {
                 sum += term.weight * -(-excess(term.i)).exp_m1();
                 terms += 1;
@@ -149,23 +152,23 @@ impl Responses {
     }
 }
 
-/// The distribution of the sum of losses on a grid, every loss rounded up.
+/// The distribution of the sum of losses on a grid, with every loss rounded up.
 struct Losses {
     step: f64,
-    /// Probability that the sum is `first + i` steps.
+    /// Entry `i` is the probability that the sum is `first + i` steps.
     first: i64,
     probabilities: Vec<f64>,
-    /// Probability that was left out: of a loss that may be anything.
+    /// The probability that was left out: it counts as an infinite loss.
     infinite: f64,
 }
 
 impl Losses {
     fn of(groups: &[(f64, usize)], delta: f64) -> Self {
-        // Each group is a binomial, exact; only its places are rounded, once for the whole group.
+        // Each group is an exact binomial; only its grid positions are rounded, once for the entire group.
         let all: f64 = groups.iter().map(|&(epsilon, times)| epsilon * times as f64).sum();
         let step = all / 100_000.0;
         let mut sum = Self { step, first: 0, probabilities: vec![1.0], infinite: 0.0 };
-        // So little that all of it together is a small part of delta.
+        // Small enough that all groups together leave out only a small part of delta.
         let all: usize = groups.iter().map(|&(_, times)| times + 1).sum();
         let negligible = 1e-12 * delta / all as f64;
         for &(epsilon, times) in groups {
@@ -180,7 +183,7 @@ impl Losses {
         let mut terms: Vec<(i64, f64)> = Vec::new();
         let mut left_out = 0.0;
         for end in [0.0, responses.k] {
-            // The second walk begins behind the first term of the first.
+            // The second walk omits its first term, which the first walk included.
             for term in responses.walk(responses.mode, end).skip(usize::from(!terms.is_empty())) {
                 let place = (responses.loss(term.i) / self.step * (1.0 + 1e-12)).ceil() as i64;
                 terms.push((place, largest * term.weight));
@@ -237,7 +240,7 @@ fn smallest(most: f64, enough: impl Fn(f64) -> bool) -> f64 {
 mod tests {
     use super::*;
 
-    /// Every term of the definition, in logarithms.
+    /// Sums every term of the definition, in logarithms.
     fn all_terms(epsilon: f64, queries: usize, total: f64) -> f64 {
         let responses = Responses::new(epsilon, queries);
         let excess = |i: f64| (responses.loss(i) - total).max(0.0);
@@ -275,8 +278,8 @@ mod tests {
 
     #[test]
     fn a_million_queries_cost_as_their_gaussian_limit_says() {
-        // Small losses of many queries are those of Gaussian noise (Dong, Roth and Su 2019): mu = epsilon
-        // times the root of k.
+        // Small losses of many queries are those of Gaussian noise (Dong, Roth and Su 2019): mu = epsilon times the
+        // square root of k.
         let (epsilon, queries) = (2e-3, 1_000_000);
         let found = optimal_epsilon(epsilon, queries, 1e-5);
         let limit = super::super::gaussian_epsilon(epsilon * (queries as f64).sqrt(), 1e-5);

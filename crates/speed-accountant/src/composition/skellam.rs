@@ -1,4 +1,4 @@
-//! Composition of Skellam noise by privacy loss distributions: two counts that move by one vote each, in every query.
+//! Composition of Skellam noise by privacy loss distributions: in every query, two counts move by one vote each.
 
 use speed_mechanism::{HonestRatio, NoiseDeviation, Skellam};
 
@@ -8,9 +8,9 @@ use crate::sound::at_least_zero;
 
 /// Steps of the grid in one standard deviation of the loss of one count.
 const RESOLUTION: f64 = 12.0;
-/// Losses on each side of 0 that a grid may have.
+/// Largest number of losses on each side of 0 in a grid.
 const MAX_STEPS: usize = 4_000;
-/// Profiles below this part of delta at the end of the grid count as infinite losses.
+/// If the profile at the end of the grid is below this part of delta, losses beyond the grid count as infinite.
 const NEGLIGIBLE: f64 = 1e-9;
 
 /// Computes a data-independent upper bound of the least epsilon of `queries` queries at `delta`. `tilt` is a good order
@@ -37,7 +37,7 @@ pub(crate) fn skellam_epsilon(
             let middle = low + (high - low) / 2;
             if loss(middle) > at { low = middle } else { high = middle }
         }
-        // P[X <= low] - alpha P[X <= low - 1], or from the other side if that is close to 1 - alpha.
+        // P[X <= low] - alpha P[X <= low - 1], or computed from the other tail if that is close to 1 - alpha.
         if at >= 0.0 {
             at_least_zero(lattice.log_survival(-low).exp() - (at + lattice.log_survival(1 - low)).exp())
         } else {
@@ -47,7 +47,7 @@ pub(crate) fn skellam_epsilon(
     let step = 1.0 / (deviation * RESOLUTION);
     let allowed = NEGLIGIBLE * delta / f64::from(times);
     let half = (1..=MAX_STEPS / 8).map(|i| 8 * i).find(|&half| excess(half as f64 * step) < allowed)?;
-    // Tables are right to eleven digits.
+    // The tables are accurate to eleven digits.
     let part = PrivacyLossDistribution::of_profile(step, half, |at| excess(at) * (1.0 + 1e-10) + 1e-9 * allowed);
     Some(Composition::new(&[(part, times)], tilt)?.epsilon(delta)).filter(|epsilon| epsilon.is_finite())
 }

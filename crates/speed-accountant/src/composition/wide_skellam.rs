@@ -1,14 +1,16 @@
-//! Composition of wide Skellam noise in closed form, without a table of it.
+//! Composition of wide Skellam noise in closed form, without a table of the noise.
 //!
-//! Let `X` be Skellam noise of variance `v`. A count that gains a vote has the loss `L(k) = ln P[X = k] / P[X = k - 1]`, a
-//! logarithm of a ratio of Bessel functions, which Amos (1974) bounds: with `y = (k - 1/2) / v`
+//! Let `X` be Skellam noise of variance `v`. A count that gains a vote has the loss
+//! `L(k) = ln P[X = k] / P[X = k - 1]`, the logarithm of a ratio of Bessel functions. Amos (1974) bounds this ratio:
+//! with `y = (k - 1/2) / v`
 //!
 //! `L(k) <= -(1 + 1/v) y + y_+ / v + y_+^3 / 6 + 1 / (2 v^2)`.
 //!
-//! The first term is linear in `k`, so its sum over `2 k` counts is a Skellam variable of variance `V = 2 k v` again, whose
-//! cumulants are closed. The others are small; their sum exceeds a bound `C` with a small part of delta only (Bernstein).
-//! What is left is one expectation, `E[(1 - e^{epsilon - S})_+]`, an integral of `e^{cumulant}` along a line in the complex
-//! plane. Its trapezoidal sum is never below it. docs/privacy.md, "Wide Skellam noise", has the proof.
+//! The first term is linear in `k`, so its sum over `2 k` counts is again a Skellam variable, of variance `V = 2 k v`,
+//! whose cumulants have a closed form. The other terms are small: their sum exceeds a bound `C` with a small part of
+//! delta only (Bernstein). One expectation remains, `E[(1 - e^{epsilon - S})_+]`, an integral of `e^{cumulant}` along a
+//! line in the complex plane. The trapezoidal sum of this integral is never below it. docs/privacy.md, "Wide Skellam
+//! noise", has the proof.
 
 use std::f64::consts::PI;
 
@@ -17,16 +19,16 @@ use speed_mechanism::{HonestRatio, NoiseDeviation, Skellam};
 use super::gaussian::gaussian_epsilon;
 use crate::renyi::is_wide;
 
-/// The part of delta for sums of small terms that are larger than their bound, twice.
+/// The part of delta for sums of small terms that are larger than their bound; it is used twice.
 const EXCEPTIONS: f64 = 1e-9;
-/// Rounding of the terms of the sum, relative to them.
+/// Rounding error of the terms of the sum, relative to the terms.
 const ROUNDING: f64 = 1e-10;
-/// Deviations of the tilted sum that a period of the sum covers, and that of its transform.
+/// Deviations of the tilted sum that a period of the sum covers, and deviations that its transform covers.
 const PERIOD: f64 = 16.0;
 const FREQUENCIES: f64 = 14.0;
 
-/// Computes, whatever the votes are, an upper bound of the least epsilon of `queries` queries of wide noise at `delta`,
-/// and the tilt of its sum. None where the noise is not wide.
+/// Computes a data-independent upper bound of the least epsilon of `queries` queries of wide noise at `delta`, and the
+/// tilt of its sum. Returns `None` if the noise is not wide.
 pub(crate) fn wide_skellam_epsilon(
     sigma: NoiseDeviation,
     tau: HonestRatio,
@@ -51,7 +53,7 @@ pub(crate) fn wide_skellam_epsilon(
             return None;
         }
     }
-    // Beyond ten digits the bound is rough.
+    // Beyond ten digits the bound itself is not accurate.
     while high - low > 1e-10 * high {
         let middle = 0.5 * (low + high);
         if loss.delta(middle).0 <= allowed { high = middle } else { low = middle }
@@ -59,26 +61,28 @@ pub(crate) fn wide_skellam_epsilon(
     Some((high, loss.tilt(high)))
 }
 
-/// A loss that is at least that of all queries, but for a small probability: a constant and a multiple of a Skellam variable.
+/// A loss that is at least the loss of all queries, except with a small probability: a constant plus a multiple of a
+/// Skellam variable.
 struct LinearLoss {
     /// Variance of the Skellam variable, and its factor.
     variance: f64,
     factor: f64,
     /// The constant.
     mean: f64,
-    /// Deviation of the loss.
+    /// Standard deviation of the loss.
     deviation: f64,
-    /// Logarithm of the probability of an exception, at most.
+    /// Upper bound of the logarithm of the probability of an exception.
     log_exceptions: f64,
 }
 
 impl LinearLoss {
-    /// Creates the loss of `queries` queries of noise of variance `v`, right but for a probability of `2 exceptions`.
+    /// Creates the loss of `queries` queries of noise of variance `v`; it is valid except with a probability of
+    /// `2 exceptions`.
     fn new(v: f64, queries: f64, exceptions: f64) -> Self {
         let counts = 2.0 * queries;
         let factor = (1.0 + 1.0 / v) / v;
         let log_exceptions = exceptions.ln();
-        // No count's noise is larger than `reach`, by Chernoff's inequality and a union over counts.
+        // No count's noise is larger than `reach`, by Chernoff's inequality and a union bound over counts.
         let log_each = log_exceptions - counts.ln();
         let chernoff = |x: f64| {
             let ratio = x / v;
@@ -114,8 +118,8 @@ impl LinearLoss {
         s * (self.mean - epsilon) + 2.0 * self.variance * half * half
     }
 
-    /// Returns the real part of the line: where the integrand is smallest, roughly, from the Gaussian of the same deviation. Any
-    /// positive number is sound.
+    /// Returns the real part of the line of integration: roughly the point where the integrand is smallest, computed
+    /// from the Gaussian of the same deviation. Any positive number is sound.
     fn tilt(&self, epsilon: f64) -> f64 {
         let square = self.deviation * self.deviation;
         let slope = |s: f64| self.mean - epsilon + square * s - 1.0 / s - 1.0 / (s + 1.0);
@@ -130,18 +134,19 @@ impl LinearLoss {
         high
     }
 
-    /// Bounds `E[(1 - e^{epsilon - loss})_+]` from above, with the number of terms that it took.
+    /// Bounds `E[(1 - e^{epsilon - loss})_+]` from above, and returns the bound with the number of terms summed.
     ///
-    /// It is `1 / (2 pi i)` times the integral of `e^{log_moment(s)} / (s (s + 1))` along any line of real part above 0. The
-    /// trapezoidal sum with step `h` is the sum over all integers `m` of `e^{m s P}` times the same at `epsilon + m P`, `P =
-    /// 2 pi / h`: all are positive, and that of `m = 0` is the one wanted.
+    /// The expectation is `1 / (2 pi i)` times the integral of `e^{log_moment(s)} / (s (s + 1))` along any line of real
+    /// part above 0. The trapezoidal sum with step `h` is the sum over all integers `m` of `e^{m s P}` times the
+    /// expectation at `epsilon + m P`, with `P = 2 pi / h`. All terms are positive, and the term of `m = 0` is the
+    /// wanted expectation.
     fn delta(&self, epsilon: f64) -> (f64, usize) {
         let s = self.tilt(epsilon);
         let period = PERIOD * self.deviation + (30.0 - self.log_exceptions) / s;
         let step = 2.0 * PI / period;
         let terms = (FREQUENCIES / (self.deviation * step)).ceil();
         let (fall, turn) = (self.variance * (self.factor * s).cosh(), self.variance * (self.factor * s).sinh());
-        // Divided by `e^{log_moment(s)}`. The term at -t is the conjugate of that at t.
+        // All terms are divided by `e^{log_moment(s)}`. The term at -t is the conjugate of the term at t.
         let (mut sum, mut sizes) = (0.0, 0.0);
         let mut j = 0.0;
         while j <= terms {
@@ -157,8 +162,8 @@ impl LinearLoss {
             sizes += times * size / norm.sqrt();
             j += 1.0;
         }
-        // All other terms: up to half a turn of the lattice 1 - cos x >= 2 x^2 / pi^2, and 1 / |s (s + 1)| <= 1 / t^2; about each
-        // full turn the same, with t at least an odd number of half turns.
+        // Bound of all other terms: up to half a turn of the lattice 1 - cos x >= 2 x^2 / pi^2, and 1 / |s (s + 1)| <=
+        // 1 / t^2; around each full turn the same holds, with t at least an odd number of half turns.
         let end = terms * step;
         let fallen = (-2.0 / (PI * PI) * (self.deviation * end).powi(2)).exp();
         let turns = self.factor * self.factor / 4.0 * (step + PI.powf(1.5) / (2.0f64.sqrt() * self.deviation));
@@ -179,7 +184,8 @@ mod tests {
 
     #[test]
     fn the_loss_of_a_count_is_below_its_bound() {
-        // The bound of a logarithm of a ratio of Bessel functions, at every place, also of noise that is not wide.
+        // The bound of the logarithm of a ratio of Bessel functions holds at every position, also for noise that is not
+        // wide.
         for deviation in [1.0, 3.0, 10.0, 100.0, 1_000.0] {
             let noise = Skellam::of_class(sigma(deviation), HonestRatio::ALL);
             let v = noise.variance();
@@ -197,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_loss_that_is_summed_directly_is_bounded_closely() {
-        // The Skellam variable of the sum by its own table.
+        // The Skellam variable of the sum is computed from its own table.
         for (queries, deltas) in [(1.0, [0.3e-3, 1e-5, 1e-12]), (40.0, [1e-2, 1e-5, 1e-60])] {
             let v = 1e6;
             for delta in deltas {
@@ -232,7 +238,8 @@ mod tests {
             (1e6, 1_000_000, 1e-280, 1e-6),
         ] {
             let (found, _) = wide_skellam_epsilon(sigma(deviation), HonestRatio::ALL, queries, delta).expect("wide");
-            // Gaussian noise of the same deviation is what it tends to; nothing says that it costs less, but by far less than this.
+            // Wide Skellam noise tends to Gaussian noise of the same deviation. It is not proved that the Gaussian
+            // costs less, but the difference is far below this tolerance.
             let limit = gaussian_epsilon((2.0 * queries as f64).sqrt() / deviation, delta);
             let off = found / limit - 1.0;
             assert!((-1e-9..above).contains(&off), "sigma {deviation}, {queries} queries, {delta:e}: off by {off:e}");

@@ -8,10 +8,10 @@ use crate::event::PrivacyEvent;
 /// Returns the `epsilon` for which one query is (epsilon, 0)-differentially private by the paper's argument.
 ///
 /// - [`Mechanism::Laplace`]: Theorem 2, the smaller of its two expressions (the second needs `tau > 1/2`).
-/// - [`Mechanism::DiscreteLaplace`]: the same lemma for integers, `max over t of ln P[X >= t] / P[X >= t + 2]`: fix the
-///   noise of all classes but one; that class wins from some integer noise `t` on, whatever the rule for ties, and a
+/// - [`Mechanism::DiscreteLaplace`]: the same lemma for integers, `max over t of ln P[X >= t] / P[X >= t + 2]`. Fix the
+///   noise of all classes but one: that class wins from some integer noise `t` on, for any rule for ties, and a
 ///   neighbour moves `t` by at most 2. Rounded up.
-/// - [`Mechanism::Gaussian`], [`Mechanism::Skellam`]: infinite; these are private in the sense of Rényi only.
+/// - [`Mechanism::Gaussian`], [`Mechanism::Skellam`]: infinite, because these are private in the sense of Rényi only.
 ///
 /// With the noise of all teachers (`tau = 1`) Laplace noise of both kinds costs exactly `2 gamma`. (Erratum 4: both are
 /// sound but not tight.)
@@ -26,12 +26,14 @@ pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
     }
 }
 
-/// Returns the least `epsilon` proved here for which one query between `classes` classes, with the event's threshold, is (epsilon, 0)-differentially private.
+/// Returns the least `epsilon` proved here for which one query between `classes` classes, with the event's threshold,
+/// is (epsilon, 0)-differentially private.
 ///
 /// - `tau = 1`: `2 gamma` (Dwork and Roth 2014, Claim 3.9, for neighbours that move two counts).
-/// - Two classes and no threshold: the answer depends on one difference of noise, of shape `2 tau`. From shape 1 on its
-///   tail is log-concave, so the ratio of tails at distance 2 rises to `e^{2 gamma}`; below, the lemma at that shape.
-/// - Otherwise the lemma's supremum: exact for integers, bounded by halving intervals for continuous noise.
+/// - Two classes and no threshold: the answer depends on one difference of noise, of shape `2 tau`. From shape 1 on the
+///   tail of this difference is log-concave, so the ratio of tails at distance 2 rises to `e^{2 gamma}`; below shape 1,
+///   the lemma at that shape.
+/// - Otherwise the supremum of the lemma: exact for integers, bounded by interval bisection for continuous noise.
 ///
 /// Infinite for Gaussian and Skellam noise.
 #[must_use]

@@ -1,4 +1,4 @@
-//! The exact Rényi divergence between Skellam noise and itself moved by one.
+//! The exact Rényi divergence between Skellam noise and the same noise shifted by one.
 
 use std::sync::Arc;
 
@@ -7,27 +7,28 @@ use speed_mechanism::{HonestRatio, Lattice, NoiseDeviation, Skellam};
 use crate::memo::Memo;
 use crate::sound::at_least_zero;
 
-/// From this deviation on, in votes, the loss of Skellam noise is so close to linear that a table says no more than a formula.
+/// From this deviation on, in votes, the loss of Skellam noise is so close to linear that a table adds nothing to a
+/// formula.
 const WIDE: f64 = 1_000.0;
-/// From this variance on a table of orders beyond [`TABLE`] says less than a part in ten thousand more.
+/// From this variance on, a table for orders beyond [`TABLE`] improves the bound by less than one part in ten thousand.
 const ROUGHLY_WIDE: f64 = 1e4;
-/// Orders that the first table serves.
+/// The largest order that the first table serves.
 const TABLE: f64 = 256.0;
 
-/// Returns whether noise of this variance is that wide.
+/// Returns whether noise of this variance is wide: its deviation is at least [`WIDE`].
 pub(crate) fn is_wide(variance: f64) -> bool {
     variance >= WIDE * WIDE
 }
 
-/// Returns the Rényi divergence of order `order > 1` of one query with Skellam noise, whatever the votes: the exact
-/// divergence of two counts that move by one vote each, as a sum over integers; from a deviation of 1000 votes on an upper bound
-/// in closed form that is at most a few thousandths above it.
+/// Returns the data-independent Rényi divergence of order `order > 1` of one query with Skellam noise. It is the exact
+/// divergence of two counts that move by one vote each, as a sum over integers. From a deviation of 1000 votes on, it
+/// is an upper bound in closed form that is at most a few thousandths above the exact value.
 #[must_use]
 pub fn skellam_rdp(sigma: NoiseDeviation, tau: HonestRatio, order: f64) -> f64 {
     SkellamCurve::new(sigma, tau).rdp(order)
 }
 
-/// The divergence as a function of the order: exact, or of wide noise an upper bound in closed form.
+/// The divergence as a function of the order: exact, or for wide noise an upper bound in closed form.
 pub(crate) enum SkellamCurve {
     Exact(Arc<SkellamSum>),
     Wide(WideSkellam),
@@ -66,13 +67,13 @@ impl SkellamSum {
     fn up_to(noise: Skellam, largest: f64) -> Arc<Self> {
         static KNOWN: Memo<2, Arc<SkellamSum>> = Memo::new();
         KNOWN.get_or([noise.variance(), largest], || {
-            // Tilting by the order moves the mean by about as many votes, and widens the tails of narrow noise.
+            // Tilting by the order moves the mean by about the order, in votes, and widens the tails of narrow noise.
             let reach = largest + (120.0 * (noise.variance() + largest)).sqrt() + 60.0;
             Arc::new(Self { noise, lattice: noise.lattice(reach.ceil() as usize) })
         })
     }
 
-    /// Returns `2 / (order - 1) ln sum_k p(k)^order p(k - 1)^{1 - order}`: two counts move by one vote.
+    /// Returns `2 / (order - 1) ln sum_k p(k)^order p(k - 1)^{1 - order}`: two counts move by one vote each.
     fn rdp(&self, order: f64) -> f64 {
         let reach = self.lattice.reach() as i64;
         let terms: Vec<f64> = (1 - reach..reach)
@@ -87,8 +88,8 @@ impl SkellamSum {
     }
 }
 
-/// An upper bound of the divergence of wide noise from that of its loss, which is nearly linear (docs/privacy.md, "Wide Skellam
-/// noise").
+/// An upper bound of the divergence of wide noise, computed from its loss, which is nearly linear (docs/privacy.md,
+/// "Wide Skellam noise").
 pub(crate) struct WideSkellam {
     variance: f64,
 }
@@ -102,13 +103,14 @@ impl WideSkellam {
         let tilt = l * (1.0 + 1.0 / v) / v;
         let half = (0.5 * tilt).sinh();
         let linear = 0.5 * tilt + l / (2.0 * v * v) + 2.0 * v * half * half;
-        // What the rest of the loss, at most `largest`, adds to it: its mean under the tilted law, times a chord of the exponential.
+        // The contribution of the rest of the loss, which is at most `largest`: its mean under the tilted law, times a
+        // chord of the exponential.
         let y = (-2.1 * BEYOND / v).sqrt();
         let largest = l * (y / v + y.powi(3) / 6.0);
         let spread = v * tilt.cosh();
         let mean = l * (spread.sqrt() / (v * v) + (3.0 * spread * spread + spread).powf(0.75) / (6.0 * v.powi(3)));
         let rest = (mean * largest.exp_m1() / largest + BEYOND.exp()).ln_1p();
-        // Or: where the noise is above 0 the loss is below.
+        // Alternative bound: where the noise is above 0 the loss is below.
         let split = l / (2.0 * v * v) + (-linear).exp().ln_1p();
         at_least_zero(2.0 / l * (linear + rest.min(split)) * (1.0 + 1e-12))
     }
@@ -129,14 +131,14 @@ mod tests {
             let (exact, wide) = (SkellamSum::up_to(noise, 65_536.0), WideSkellam { variance: noise.variance() });
             for order in orders {
                 let (exact, wide) = (exact.rdp(order), wide.rdp(order));
-                // The sum has few digits of what is left over 1.
+                // The sum keeps few digits of its excess over 1.
                 assert!(wide >= exact * (1.0 - 1e-9) - 1e-14, "sigma {sigma}, order {order}: {wide:e} below {exact:e}");
                 // For orders beyond the variance the loss is no longer linear.
                 let close = 1.003 + order / (2.0 * sigma * sigma);
                 assert!(wide <= exact * close + 1e-13, "sigma {sigma}, order {order}: {wide:e} against {exact:e}");
             }
         }
-        // At the limit of the range too, and without a table: that of the Gaussian.
+        // At the limit of the range, without a table, the divergence is close to that of the Gaussian.
         let curve = SkellamCurve::new(NoiseDeviation::new(NoiseDeviation::MAX).expect("valid"), HonestRatio::ALL);
         assert!(matches!(curve, SkellamCurve::Wide(_)));
         for order in [1.02, 2.0, 1e3, 1e6] {

@@ -1,4 +1,5 @@
-//! Cases: parameters, votes, and the settings that a claim must cover. Those that once failed; others are drawn.
+//! Cases: parameters, votes, and the settings that a claim must cover. Cases that failed once are listed here; others
+//! are drawn.
 
 use std::fmt;
 
@@ -8,14 +9,15 @@ use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseDeviation};
 use crate::random::Random;
 use crate::tails::NoiseKind;
 
-/// Number of teachers whose noise is secret, and of others whose noise the adversary knows; the rest is missing.
+/// Number of teachers whose noise is secret, and number of others whose noise the adversary knows. The noise of the
+/// rest is missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Setting {
     pub(crate) secret: i64,
     pub(crate) known: i64,
 }
 
-/// Cases that are summed up together.
+/// Kinds of cases; each kind is summarised separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Fixed,
@@ -26,25 +28,25 @@ pub(crate) enum Kind {
     ManyDropout,
     ManyDropoutUpTo,
     ManyCollusion,
-    /// Two classes and a threshold near their votes: where queries cost the most.
+    /// Two classes and a threshold near their votes: here queries cost the most.
     NearThreshold,
     /// Two classes, continuous Laplace, Gaussian or Skellam noise.
     OtherNoise,
     Fuzz,
 }
 
-/// Queries to account, and what is true of them.
+/// Queries to account for, and the actual settings of their noise.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) kind: Kind,
     pub(crate) name: String,
     pub(crate) noise: NoiseKind,
-    /// Inverse scale; the standard deviation of Gaussian and Skellam noise.
+    /// Inverse scale, per vote; for Gaussian and Skellam noise the standard deviation, in votes.
     pub(crate) gamma: f64,
     pub(crate) teachers: i64,
-    /// Teachers whose noise is certainly there and secret: `tau` as a fraction of `teachers`.
+    /// Teachers whose noise is certainly present and secret: `tau` as a fraction of `teachers`.
     pub(crate) noisy: i64,
-    /// Rows of votes and how often each is asked.
+    /// Rows of votes, each with the number of its queries.
     pub(crate) runs: Vec<(Vec<u32>, usize)>,
     pub(crate) threshold: Option<i64>,
     pub(crate) delta: f64,
@@ -53,7 +55,7 @@ pub(crate) struct Case {
     pub(crate) directions: NeighbouringRelation,
     pub(crate) bound: Bound,
     pub(crate) integrals: bool,
-    /// All of these must be covered.
+    /// The claim must cover all of these.
     pub(crate) settings: Vec<Setting>,
 }
 
@@ -101,7 +103,7 @@ impl Case {
         self.threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold as f64))
     }
 
-    /// Asks for the claim at these votes.
+    /// Creates the accountant for the claim at these votes.
     pub(crate) fn accountant(&self) -> Result<Accountant, AccountError> {
         Ok(Accountant::new(self.event()?, Delta::new(self.delta)?)
             .with_adversary(self.assume)
@@ -111,7 +113,7 @@ impl Case {
             .with_integrals(self.integrals))
     }
 
-    /// A row for each query.
+    /// Returns one row for each query.
     pub(crate) fn rows(&self) -> Vec<Vec<u32>> {
         self.runs.iter().flat_map(|(row, times)| std::iter::repeat_n(row.clone(), *times)).collect()
     }
@@ -124,12 +126,12 @@ impl Case {
         self.runs.first().map_or(0, |(row, _)| row.len())
     }
 
-    /// Says whether the claim ought to be tight.
+    /// Returns whether the claim is expected to be tight.
     pub(crate) fn is_tight(&self) -> bool {
         self.kind == Kind::TwoDropout && self.bound == Bound::Tight && self.directions == NeighbouringRelation::BothWays
     }
 
-    /// With the settings that its assumption covers: all if they are few, or the ends and some between.
+    /// Adds the settings that the assumption covers: all of them if they are few, otherwise the ends and some between.
     pub(crate) fn with_settings(mut self, random: &mut Random) -> Self {
         let (secret, others) = (self.noisy, self.teachers - self.noisy);
         let mut some = vec![0, others];
@@ -139,7 +141,7 @@ impl Case {
         some.sort_unstable();
         some.dedup();
         self.settings = match (self.assume, self.extent) {
-            // Only the integer Laplace noise is known here.
+            // The oracle knows the integer Laplace noise only.
             (Adversary::Colluding, _) if self.noise != NoiseKind::DiscreteLaplace => {
                 vec![Setting { secret, known: 0 }]
             }
@@ -150,7 +152,7 @@ impl Case {
         self
     }
 
-    /// Cases that once failed, or whose claims were too small for the assumption they were asked for.
+    /// Returns cases that once failed, or whose claims were too small for the requested assumption.
     pub(crate) fn fixed() -> Vec<Self> {
         let all = [
             fixed("no number in the composition", 1.0, 10, (10, 0), &[5, 5], 10_000),

@@ -1,4 +1,4 @@
-//! A claim against the truth.
+//! Comparison of a claim with the truth.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -12,25 +12,25 @@ use crate::truth;
 /// Margin for rounding, relative and absolute.
 const ROUNDING: (f64, f64) = (1e-9, 1e-12);
 
-/// Result of a case.
+/// The result of a case.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) failures: Vec<String>,
     pub(crate) refused: Vec<String>,
-    /// `(claim - truth) / truth` of each claim, if the truth is not next to nothing.
+    /// `(claim - truth) / truth` of each claim, if the truth is not next to 0.
     pub(crate) margins: Vec<f64>,
     /// The claim at these votes.
     pub(crate) excess: Option<Excess>,
-    /// Time that the truth took, and the claims.
+    /// Seconds taken by the truth, and by the claims.
     pub(crate) truth_seconds: f64,
     pub(crate) seconds: f64,
 }
 
-/// A claim, and how it came about.
+/// A claim, and the method that gave it.
 type Claim = (f64, String);
 
-/// Computes the truth and asks for the claim at these votes, for that of any votes between as many classes, and for that
-/// of a ledger.
+/// Computes the truth, and checks three claims against it: at these votes, for any votes between the same number of
+/// classes, and of a ledger.
 pub(crate) fn check(case: &Case) -> Report {
     let mut report = Report::default();
     let start = Instant::now();
@@ -69,7 +69,7 @@ fn in_a_ledger(case: &Case) -> Result<Claim, AccountError> {
     Ok((spent.epsilon, format!("{:?}", spent.rule)))
 }
 
-/// The answer, or none if there was a panic.
+/// Returns the answer and records its time; `None` if there was a panic.
 pub(crate) fn timed<T>(report: &mut Report, ask: impl FnOnce() -> T) -> Option<T> {
     let start = Instant::now();
     let answer = catch_unwind(AssertUnwindSafe(ask)).ok();
@@ -108,7 +108,7 @@ fn judge(
     Some(claim)
 }
 
-/// The variant of an error.
+/// Returns the name of an error's variant.
 pub(crate) fn error_name(error: &AccountError) -> String {
     let debug = format!("{error:?}");
     debug.split([' ', '(', '{']).next().unwrap_or_default().to_owned()

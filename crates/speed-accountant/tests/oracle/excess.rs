@@ -1,4 +1,4 @@
-//! By how much claims exceed the truth, by mechanism.
+//! The excess of claims over the truth, by mechanism.
 
 use std::collections::BTreeMap;
 
@@ -7,37 +7,37 @@ use speed_accountant::Bound;
 use crate::case::Kind;
 use crate::tails::NoiseKind;
 
-/// Shares by which a claim may exceed the truth, that are counted.
+/// The number of claims whose relative excess is above each of these values is shown.
 const COUNTED: [f64; 3] = [0.01, 0.1, 1.0];
-/// Number of the worst cases that are shown of each mechanism.
+/// Number of worst cases shown for each mechanism.
 const WORST: usize = 3;
-/// The excess over a truth up to this epsilon is not counted.
+/// The excess is not counted if the true epsilon is at most this.
 const NEXT_TO_NOTHING: f64 = 1e-3;
 
-/// A claim at given votes beside the truth.
+/// A claim at given votes and the truth.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Excess {
     pub(crate) noise: NoiseKind,
     pub(crate) bound: Bound,
     pub(crate) claim: f64,
     pub(crate) truth: f64,
-    /// True of a claim that ought to be tight.
+    /// True for a claim that is expected to be tight.
     pub(crate) is_tight: bool,
 }
 
 impl Excess {
-    /// Returns `(claim - truth) / truth`, unless the truth is next to nothing.
+    /// Returns `(claim - truth) / truth`, unless the truth is next to 0.
     pub(crate) fn share(&self) -> Option<f64> {
         (self.truth > NEXT_TO_NOTHING).then_some(self.claim / self.truth - 1.0)
     }
 
-    /// Returns the claims that it is counted with.
+    /// Returns the name of the group of claims in which this one is counted.
     fn mechanism(&self) -> String {
         format!("{:?}, formulas {}", self.noise, self.bound)
     }
 }
 
-/// Counts of claims.
+/// Counts of claims, by mechanism and kind.
 #[derive(Default)]
 pub(crate) struct Tally {
     by_kind: BTreeMap<(String, Kind), Vec<f64>>,
@@ -62,7 +62,7 @@ impl Tally {
         }
     }
 
-    /// Returns a line for each mechanism, one for each of its kinds of cases, and its worst cases.
+    /// Returns one line for each mechanism, one for each of its kinds of cases, and its worst cases.
     pub(crate) fn text(&self) -> String {
         let mut text =
             "claims at given votes beside the truth; a truth of up-to, collusion and grid cases is itself a lower \

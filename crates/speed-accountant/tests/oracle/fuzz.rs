@@ -1,4 +1,5 @@
-//! Any parameters and votes: an error or a finite epsilon that is no worse than that of all queries together, never a panic.
+//! Any parameters and votes give an error or a finite epsilon that is no worse than that of all queries together, never
+//! a panic.
 
 use speed_accountant::{
     Account, AccountError, Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent,
@@ -10,9 +11,9 @@ use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseDeviation, Nois
 use crate::check::{Report, error_name, timed};
 use crate::random::Random;
 
-/// Wider integer noise is not asked for: an account takes a minute.
+/// The smallest gamma that is tried: with wider integer noise, an account takes a minute.
 const NARROWEST: f64 = 1e-3;
-/// The same for Skellam noise.
+/// The largest sigma of Skellam noise that is tried, for the same reason.
 const WIDEST: f64 = 100.0;
 
 /// A question to the accountant.
@@ -42,7 +43,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Asks; what was wrong with the answer.
+    /// Asks the question, and reports faults in the answer.
     pub(crate) fn check(&self, what: &str) -> Report {
         let mut report = Report::default();
         match timed(&mut report, || self.answer()) {
@@ -98,7 +99,7 @@ impl Question {
             .then(|| format!("epsilon {epsilon} of all is above {most} of each"))
     }
 
-    /// A random question.
+    /// Returns a random question.
     pub(crate) fn random(random: &mut Random) -> Self {
         let noise = noise(random);
         let tau = tau(random);
@@ -113,13 +114,13 @@ impl Question {
             if random.chance(0.3) { any } else { random.log_uniform(0.1, 1e4) }
         });
         let ask = random.choose(&[Ask::Votes, Ask::Votes, Ask::Votes, Ask::AnyVotes, Ask::Release]);
-        // A release looks at as many neighbours of neighbours as there are votes, for each row.
+        // For each row, a release looks at as many neighbours of neighbours as there are votes.
         let extent = random.choose(&[Extent::Exactly, Extent::UpTo]);
         let up_to = extent == Extent::UpTo;
         let most_votes = most_votes(ask, noise, up_to, random);
         let runs = runs(most_votes, if ask == Ask::Release { 300 } else { 100_000 }, random);
         let teachers: u64 = runs.first().map_or(0, |(row, _)| row.iter().copied().map(u64::from).sum());
-        // Hundreds of accounts that take seconds each; what is beyond the limit is refused at once.
+        // These would be hundreds of accounts that take seconds each; more teachers than the limit are refused at once.
         let extent = if (100..=2_000).contains(&teachers) { Extent::Exactly } else { extent };
         Self {
             noise,
@@ -189,10 +190,10 @@ fn threshold(random: &mut Random) -> f64 {
     if random.chance(0.3) { large } else { random.within(-50, 400) as f64 }
 }
 
-/// The most votes for which the question does not take too long.
+/// Returns the largest number of votes for which the question does not take too long.
 fn most_votes(ask: Ask, noise: Mechanism, up_to: bool, random: &mut Random) -> u32 {
-    // Each number of teachers takes an account of its own; a release looks at as many neighbours of neighbours as there
-    // are votes, for each row; far tails of other noise than the integer Laplace noise take long.
+    // Each number of teachers needs a separate account. For each row, a release looks at as many neighbours of
+    // neighbours as there are votes. Far tails take long for noise other than the integer Laplace noise.
     let skellam = matches!(noise, Mechanism::Skellam { .. });
     match (ask, noise) {
         _ if skellam && up_to => 12,
@@ -210,7 +211,8 @@ fn most_votes(ask: Ask, noise: Mechanism, up_to: bool, random: &mut Random) -> u
     }
 }
 
-/// Rows that are mostly right: as many votes in each, but for a few that are to be refused.
+/// Returns rows that are mostly valid: all rows have the same number of votes, except for a few rows that must be
+/// refused.
 fn runs(most_votes: u32, most_rows: i64, random: &mut Random) -> Vec<(Vec<u32>, usize)> {
     let classes = match random.within(0, 19) {
         0 => random.within(0, 1),
@@ -236,7 +238,7 @@ fn runs(most_votes: u32, most_rows: i64, random: &mut Random) -> Vec<(Vec<u32>, 
                 row.rotate_left(random.within(0, places as i64 - 1) as usize);
             }
             if let [first, second, ..] = row.as_mut_slice() {
-                // Some votes go to another class.
+                // Move some votes to another class.
                 let moved = random.within(0, i64::from(*first)) as u32;
                 if let Some(more) = second.checked_add(moved) {
                     (*first, *second) = (*first - moved, more);

@@ -1,9 +1,9 @@
-//! The accountant against an oracle: the exact least epsilon of random cases, computed here from nothing but the
-//! definitions, must never be above what is claimed.
+//! Checks the accountant against an oracle. The oracle computes the exact least epsilon of random cases from the
+//! definitions alone; it must never be above the claim.
 //!
-//! Without settings a fixed sample runs. `SPEED_AUDIT_SECONDS` runs random cases for so long (`.ci/audit`: an hour),
-//! `SPEED_AUDIT_SEED` chooses which, `SPEED_AUDIT_CASE` runs a single one of them, and `SPEED_AUDIT_KIND` those of one kind
-//! (`fuzz`).
+//! Without settings a fixed sample runs. `SPEED_AUDIT_SECONDS` runs random cases for this number of seconds
+//! (`.ci/audit`: an hour), `SPEED_AUDIT_SEED` selects the random cases, `SPEED_AUDIT_CASE` runs a single one of them,
+//! and `SPEED_AUDIT_KIND` runs those of one kind (`fuzz`).
 
 mod case;
 mod check;
@@ -31,14 +31,14 @@ use fuzz::Question;
 use random::Random;
 use summary::{Summary, say};
 
-/// Of the fixed sample.
+/// The seed of the fixed sample.
 const SEED: u64 = 7;
-/// Number of cases of the fixed sample.
+/// The number of cases in the fixed sample.
 const SAMPLE: u64 = 700;
-/// Largest excess of a claim for two classes over the truth, as a median.
+/// The largest accepted median of the excess over the truth, for claims between two classes.
 const MEDIAN_EXCESS: f64 = 0.01;
 
-/// Frequency of each kind, of a hundred.
+/// Frequency of each kind, in percent.
 const KINDS: [(Kind, i64); 10] = [
     (Kind::TwoDropout, 54),
     (Kind::TwoDropoutUpTo, 6),
@@ -89,7 +89,7 @@ fn claims_are_never_below_the_truth() {
     assert!(number < 200 || median <= MEDIAN_EXCESS, "claims exceed the truth by {median}, as a median of {number}");
 }
 
-/// Runs cases until there are no more or the time is over.
+/// Runs cases until the sample or the time ends.
 fn work(seed: u64, limit: Option<Duration>, next: &AtomicU64, summary: &Mutex<Summary>) {
     let wanted = std::env::var("SPEED_AUDIT_KIND").ok().map(|kind| kind.to_lowercase());
     loop {

@@ -1,4 +1,4 @@
-//! Summary of a run of cases.
+//! The summary of a run of cases.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -7,31 +7,31 @@ use crate::case::Kind;
 use crate::check::Report;
 use crate::excess::Tally;
 
-/// More failures are only counted.
+/// At most this many failures are shown; more are only counted.
 const MAX_SHOWN: usize = 20;
 
-/// Claims that take so many seconds are counted.
+/// Claims that take more than this number of seconds are counted.
 const SLOW: f64 = 2.0;
-/// Number of the slowest that are shown.
+/// Number of the slowest claims that are shown.
 const MAX_SLOW: usize = 4;
 
 /// Sums over cases.
 pub(crate) struct Summary {
     start: Instant,
     cases: BTreeMap<Kind, usize>,
-    /// Seconds for truths, and for claims.
+    /// Seconds taken by truths, and by claims.
     spent: BTreeMap<Kind, (f64, f64)>,
     refused: BTreeMap<(Kind, String), usize>,
     failed: BTreeMap<Kind, usize>,
     failures: Vec<String>,
-    /// Of claims that ought to be tight.
+    /// Relative excess of claims that are expected to be tight.
     excess: Vec<f64>,
     tally: Tally,
     smallest_margin: Option<(f64, String)>,
     slow: usize,
     slowest: Vec<(f64, String)>,
     next_progress: f64,
-    /// The cases at work: their names, and since when.
+    /// The running cases: their names and start times.
     running: BTreeMap<String, Instant>,
 }
 
@@ -101,7 +101,7 @@ impl Summary {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Says each minute how far it is, and what takes so long.
+    /// Prints progress every minute, and names the cases that take long.
     pub(crate) fn progress(&mut self) {
         let seconds = self.seconds();
         if seconds >= self.next_progress {
@@ -114,7 +114,7 @@ impl Summary {
         }
     }
 
-    /// The median of the excess of claims that ought to be tight, and how many there are.
+    /// Returns the median excess of claims that are expected to be tight, and the number of these claims.
     pub(crate) fn median_excess(&mut self) -> (f64, usize) {
         self.excess.sort_by(f64::total_cmp);
         (self.excess.get(self.excess.len() / 2).copied().unwrap_or(0.0), self.excess.len())

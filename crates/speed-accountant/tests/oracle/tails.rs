@@ -1,9 +1,9 @@
-//! Tails of the difference of two classes' noise, for the kinds of noise that are not the integer Laplace noise.
+//! Tails of the difference of two classes' noise, for every kind of noise except the integer Laplace noise.
 
 use crate::composition::log_factorial;
 use crate::noise::{Noise, log_complement};
 
-/// Noise of a class; for Gaussian and Skellam noise the field gamma is the standard deviation.
+/// Kind of the noise of a class; for Gaussian and Skellam noise the field gamma is the standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NoiseKind {
     DiscreteLaplace,
@@ -15,15 +15,15 @@ pub(crate) enum NoiseKind {
 /// The difference of two classes' noise.
 pub(crate) enum Difference {
     DiscreteLaplace(Noise),
-    /// Inverse scale, and twice the shape of a class.
+    /// Inverse scale, per vote, and twice the shape of a class.
     Laplace(f64, f64),
-    /// Standard deviation.
+    /// Standard deviation, in votes.
     Gaussian(f64),
     Skellam(Poissons),
 }
 
 impl Difference {
-    /// Creates the difference where a ratio `secret` of the teachers adds noise; for values up to `furthest`.
+    /// Creates the difference if a ratio `secret` of the teachers adds noise, for values up to `furthest`.
     pub(crate) fn new(kind: NoiseKind, scale: f64, secret: f64, furthest: i64) -> Self {
         match kind {
             NoiseKind::DiscreteLaplace => Self::DiscreteLaplace(Noise::new(scale, 2.0 * secret, furthest)),
@@ -33,7 +33,8 @@ impl Difference {
         }
     }
 
-    /// Logarithms of the probabilities of both classes, the first having `gap` votes more. It wins ties.
+    /// Returns the logarithms of the probabilities of both classes if the first class has `gap` votes more. The first
+    /// class wins ties.
     pub(crate) fn log_answers(&self, gap: i64) -> [f64; 2] {
         match self {
             Self::DiscreteLaplace(noise) => [noise.log_at_least(-gap), noise.log_at_least(gap + 1)],
@@ -44,7 +45,7 @@ impl Difference {
     }
 }
 
-/// The difference of two Poisson variables of one rate.
+/// The difference of two Poisson variables of the same rate.
 pub(crate) struct Poissons {
     log_pmf: Vec<f64>,
     /// `ln P[A >= m]`.
@@ -65,7 +66,7 @@ impl Poissons {
         Self { log_pmf, log_tails, furthest }
     }
 
-    /// `ln P[A - B >= t]`.
+    /// Returns `ln P[A - B >= t]`.
     fn log_at_least(&self, t: i64) -> f64 {
         if t < 1 {
             return log_complement(self.log_at_least(1 - t));
@@ -78,7 +79,7 @@ impl Poissons {
     }
 }
 
-/// `ln P[N >= z]` of the standard normal distribution.
+/// Returns `ln P[N >= z]` of the standard normal distribution.
 pub(crate) fn normal(z: f64) -> f64 {
     if z < 0.0 {
         return log_complement(normal(-z));
@@ -100,8 +101,8 @@ pub(crate) fn normal(z: f64) -> f64 {
     -x * x - log_root_pi - fraction.ln() - 2f64.ln()
 }
 
-/// `ln P[G - H >= x]` of two gamma variables of this shape and scale 1: `e^-x` times the mean over `H`, tilted to twice the
-/// rate, of `integral over z of (x + H + z)^(shape - 1) e^-z / Gamma(shape)`; positive terms only.
+/// Returns `ln P[G - H >= x]` of two gamma variables of this shape and scale 1: `e^-x` times the mean over `H`, tilted
+/// to twice the rate, of `integral over z of (x + H + z)^(shape - 1) e^-z / Gamma(shape)`. All terms are positive.
 pub(crate) fn laplace(x: f64, shape: f64) -> f64 {
     if x == 0.0 {
         return 0.5f64.ln();
@@ -114,7 +115,7 @@ pub(crate) fn laplace(x: f64, shape: f64) -> f64 {
     -x + tilted.ln() - 2.0 * log_gamma(shape)
 }
 
-/// The integral over `z` from 0 on of `f(ln z, z) / z`: the trapezoidal rule in `u`, `ln z = u - e^-u`.
+/// Returns the integral over `z` from 0 on of `f(ln z, z) / z`, by the trapezoidal rule in `u`, with `ln z = u - e^-u`.
 fn half_line(f: impl Fn(f64, f64) -> f64) -> f64 {
     let step = 1.0 / 24.0;
     let at = |i: i32| {
@@ -125,7 +126,7 @@ fn half_line(f: impl Fn(f64, f64) -> f64) -> f64 {
     step * (-340..=120).map(at).sum::<f64>()
 }
 
-/// `ln Gamma(x)`: Stirling's series, moved up to where it is exact.
+/// Returns `ln Gamma(x)` by Stirling's series, moved up to where it is exact.
 fn log_gamma(x: f64) -> f64 {
     let (mut x, mut product) = (x, 1.0);
     while x < 20.0 {

@@ -1,4 +1,5 @@
-//! Two classes and a threshold are three outcomes: a ledger's charge and an account without votes cost as much.
+//! Two classes and a threshold have three outcomes: a ledger's charge and an account without votes must cover all
+//! three.
 
 use speed_accountant::{Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyFilter, QueryBatch};
 
@@ -8,7 +9,7 @@ use crate::truth;
 
 const QUERIES: usize = 100;
 
-/// A hundred queries between two classes at these votes of 250 teachers, 75 of whom add their noise.
+/// Returns a hundred queries between two classes at these votes of 250 teachers, 75 of whom add their noise.
 fn case(row: [u32; 2], threshold: Option<i64>) -> Case {
     Case {
         kind: Kind::Fixed,
@@ -29,7 +30,8 @@ fn case(row: [u32; 2], threshold: Option<i64>) -> Case {
     }
 }
 
-/// Claims of a case without votes: of an account, of a ledger, and of a ledger that does not know the number of classes.
+/// Returns the claims of a case without votes: of an account, of a ledger, and of a ledger that does not know the
+/// number of classes.
 fn claims(case: &Case) -> [f64; 3] {
     let delta = Delta::new(case.delta).expect("a delta");
     let event = case.event().expect("an event");
@@ -42,7 +44,7 @@ fn claims(case: &Case) -> [f64; 3] {
 
 #[test]
 fn a_threshold_is_an_outcome_of_its_own() {
-    // The votes and thresholds that cost the most: one class next to the threshold, the other far below it.
+    // The votes and thresholds that cost the most: one class is next to the threshold, the other far below it.
     for (row, threshold) in [([0, 250], 250), ([50, 200], 200), ([200, 50], 201), ([125, 125], 125)] {
         let case = case(row, Some(threshold));
         let truth = truth::least_epsilon(&case);
@@ -55,6 +57,6 @@ fn a_threshold_is_an_outcome_of_its_own() {
     let truth = truth::least_epsilon(&without);
     let [account, ledger, of_any] = claims(&without);
     assert!(account >= truth && ledger >= truth && of_any > ledger, "{account} {ledger} {of_any} {truth}");
-    // The price of two classes without a threshold is not enough for one.
+    // The cost of two classes without a threshold is not enough for two classes with a threshold.
     assert!(ledger < 22.0, "{ledger}");
 }
