@@ -1,5 +1,5 @@
-//! The rule for answers that cost too much, the same for programs and runs: a limit, and without one a question where the noise is so
-//! little that it hides next to nothing.
+//! The rule for answers that cost too much, shared by programs and runs: a limit or, without one, a refusal if the noise is so
+//! small that it hides almost nothing.
 
 use crate::accountant::Accountant;
 use crate::delta::Delta;
@@ -7,33 +7,33 @@ use crate::error::AccountError;
 use crate::privacy_filter::{PrivacyFilter, QueryBatch};
 use crate::rounding::round_up;
 
-/// Epsilon of one answer above which noise hides next to nothing: e^10 is 22,000.
+/// Epsilon of one answer above which noise hides almost nothing: e^10 is 22,000.
 const QUESTIONABLE: f64 = 10.0;
 
-/// The price of answers whatever the votes are, at a delta.
+/// The data-independent price of answers, at a delta.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
-    /// Epsilon of the dearest answer alone.
+    /// Largest epsilon of a single answer.
     pub one_answer: f64,
     /// Epsilon of all answers together.
     pub all: f64,
 }
 
-/// A limit on the price of answers; the default asks where one answer may cost more than 10.
+/// A limit on the price of answers. The default refuses answers of which one may cost more than 10.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PriceLimit(Option<f64>);
 
-/// Answers whose price is beyond a limit, or questioned.
+/// Refusal of answers whose price exceeds the limit, or has to be confirmed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PriceError {
-    /// A limit is no epsilon.
+    /// A limit that is not a positive number.
     #[error("found {found:?}, expected a number above 0")]
     Limit {
         /// The refused value.
         found: f64,
     },
-    /// The answers may cost more than is allowed.
+    /// The answers may cost more than the limit.
     #[error("{what} may cost epsilon {} at delta {delta:e}, allowed is {most:?}", two(*all))]
     TooDear {
         /// The answers, in words.
@@ -45,7 +45,7 @@ pub enum PriceError {
         /// The limit.
         most: f64,
     },
-    /// One answer costs so much that it is questioned without a limit.
+    /// One answer costs so much that the user has to confirm it with a limit.
     #[error(
         "so little noise hides next to nothing: one answer may cost epsilon {}, {what} {}; if that is meant, allow it with \
          --max-epsilon {}",
@@ -61,7 +61,7 @@ pub enum PriceError {
         /// Epsilon of all.
         all: f64,
     },
-    /// No epsilon of the answers is known.
+    /// No finite epsilon of the answers is known.
     #[error(
         "no epsilon is known of {what} at delta {delta:e}, so it is within no limit but inf ({why}); more noise, fewer queries or a \
          larger delta may give one"
@@ -77,24 +77,22 @@ pub enum PriceError {
 }
 
 impl Price {
-    /// Computes the price of batches of answers together; none if there are none.
+    /// Computes the price of all batches together, or `None` for no batch.
     ///
     /// # Errors
-    /// If no finite epsilon is known of one of them, or of all.
+    /// If no finite epsilon is known of one batch, or of all together.
     pub fn of(batches: &[QueryBatch], delta: Delta) -> Result<Option<Self>, AccountError> {
         let mut price: Option<Self> = None;
         for batch in batches {
-            // A threshold is one candidate more.
-            let classes = batch.classes.filter(|_| batch.event.threshold().is_none());
             let accountant = Accountant::new(batch.event, delta);
-            let accountant = classes.map_or(accountant, |classes| accountant.with_classes(classes));
+            let accountant = batch.classes.map_or(accountant, |classes| accountant.with_classes(classes));
             let account = accountant.account_queries(batch.queries)?;
             let one_answer = price.map_or(0.0, |price| price.one_answer).max(account.per_query_epsilon);
             price = Some(Self { one_answer, all: account.epsilon });
         }
         match price {
             Some(price) if batches.len() > 1 => {
-                Ok(Some(Self { all: PrivacyFilter::least_budget(delta, batches)?.max(price.all), ..price }))
+                Ok(Some(Self { all: PrivacyFilter::least_budget(delta, batches)?.epsilon.max(price.all), ..price }))
             }
             price => Ok(price),
         }
@@ -102,7 +100,7 @@ impl Price {
 }
 
 impl PriceLimit {
-    /// A limit; none asks where one answer may cost more than 10.
+    /// Creates a limit. `None` refuses answers of which one may cost more than 10.
     ///
     /// # Errors
     /// If it is not above 0. It may be infinite.
@@ -113,13 +111,13 @@ impl PriceLimit {
         }
     }
 
-    /// Returns the limit, if there is one.
+    /// Returns the limit, if one was given.
     #[must_use]
     pub fn most(self) -> Option<f64> {
         self.0
     }
 
-    /// Checks a price; `what` names the answers in words, "the round" for example.
+    /// Checks a price. `what` names the answers in words, for example "the round".
     ///
     /// # Errors
     /// [`PriceError`].
@@ -140,7 +138,7 @@ impl PriceLimit {
     }
 }
 
-/// Says in a sentence that an epsilon is no meaningful protection; none of a smaller one.
+/// Returns a sentence which says that an epsilon gives no meaningful protection, or `None` for an epsilon of at most 10.
 #[must_use]
 pub fn without_protection(epsilon: f64) -> Option<String> {
     (epsilon > QUESTIONABLE).then(|| {

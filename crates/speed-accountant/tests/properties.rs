@@ -261,7 +261,8 @@ proptest! {
         teachers in 1usize..1_000,
     ) {
         let adversary = Adversary::ExternalWithDropout;
-        let target = Target { epsilon, delta: delta(log_delta.exp()), tau: tau(ratio), adversary, bound: Bound::Tight };
+        let (delta, tau, bound) = (delta(log_delta.exp()), tau(ratio), Bound::Tight);
+        let target = Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None };
         // The search never returns noise outside the samplers' range; it refuses it by name.
         match calibrate_noise(kind, queries, &target) {
             Ok(found) => {
@@ -286,6 +287,8 @@ fn the_least_noise_is_found_in_few_steps_up_to_a_million_queries() {
         tau: tau(1.0),
         adversary: Adversary::Colluding,
         bound: Bound::Tight,
+        classes: None,
+        threshold: None,
     };
     for kind in [MechanismKind::Laplace, MechanismKind::Gaussian, MechanismKind::Skellam] {
         let found = calibrate_noise(kind, 1_000_000, &target).expect("reachable");

@@ -98,8 +98,9 @@ const MAX_IN_HALVES: u128 = 4_096;
 /// mode gains nothing.
 const MAX_SMALL: u128 = 8;
 
-/// Returns a Poisson variable of rate `numerator / denominator`, at most 2^39, of fractions below 2^52. Its time grows
-/// with the square root of the rate, but with the rate itself up to a rate of [`MAX_IN_HALVES`].
+/// Returns a Poisson variable of rate `numerator / denominator`. The rate is at most 2^39 and the numerator at most 2^80, so
+/// no product overflows. The time grows with the square root of the rate, but with the rate itself up to a rate of
+/// [`MAX_IN_HALVES`].
 pub(crate) fn poisson(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
     poisson_from(MAX_IN_HALVES, numerator, denominator, rng)
 }
