@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use speed_mechanism::{Mechanism, Skellam};
+
 use super::exact::ClassNoise;
 use super::gaps::Gaps;
 use super::pairs::Pairs;
 use crate::assumption::Bound;
 use crate::event::PrivacyEvent;
 use crate::quadrature::Precision;
+use crate::renyi::is_wide;
 use crate::sound::larger;
 
 /// Logarithms of union bounds below this are not worth an integral: it would change the sum of moments only in a digit
@@ -26,6 +29,14 @@ pub(crate) struct OutcomeBound {
     known: Mutex<HashMap<Gaps, f64>>,
 }
 
+/// Returns whether integrals would be sums over very long tables: votes hardly show beside such noise.
+fn is_wide_skellam(event: &PrivacyEvent) -> bool {
+    match event.mechanism() {
+        Mechanism::Skellam { sigma } => is_wide(Skellam::of_class(sigma, event.tau()).variance()),
+        _ => false,
+    }
+}
+
 impl OutcomeBound {
     /// Prepares for these rows and their neighbours.
     pub(crate) fn new(event: &PrivacyEvent, bound: Bound, integrals: bool, rows: &[Gaps]) -> Self {
@@ -33,7 +44,7 @@ impl OutcomeBound {
         let (pairs, exact) = match bound {
             Bound::Paper => (Pairs::paper(event, rows), None),
             Bound::Outcome | Bound::Tight => {
-                let integrals = integrals && ClassNoise::is_integrable(event);
+                let integrals = integrals && ClassNoise::is_integrable(event) && !is_wide_skellam(event);
                 (Pairs::exact(event, rows), integrals.then(|| ClassNoise::new(event, largest)))
             }
         };
