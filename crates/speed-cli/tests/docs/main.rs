@@ -28,8 +28,8 @@ fn none(problems: &[String]) {
 /// Real data may be missing on a developer's machine, not in CI.
 #[track_caller]
 fn skipped(what: &str) {
-    assert!(env::var_os("CI").is_none(), "{what} needs SPEED_VOTES and SPEED_DATASETS");
-    eprintln!("skipped: {what} needs SPEED_VOTES and SPEED_DATASETS");
+    assert!(env::var_os("CI").is_none(), "{what} need SPEED_VOTES and SPEED_DATASETS");
+    eprintln!("skipped: {what} need SPEED_VOTES and SPEED_DATASETS");
 }
 
 fn pages_with_claims() -> Vec<Page> {
@@ -50,7 +50,7 @@ fn every_number_is_that_of_its_source() {
     eprintln!("{compared} numbers compared with files and commands");
     none(&problems);
     if without_data > 0 {
-        skipped(&format!("the source of {without_data} numbers"));
+        skipped(&format!("the sources of {without_data} numbers and tables"));
     }
 }
 
