@@ -4,8 +4,8 @@ use clap::Args;
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct MaxEpsilon {
-    /// Refuse answers with real noise that may cost more together, whatever the votes are; without it, those of which one alone may cost more
-    /// than 10
+    /// Refuse answers with real noise that may cost more than this epsilon together, whatever the votes are; without it, one answer may cost at
+    /// most 10
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub(crate) max_epsilon: Option<f64>,
 }
