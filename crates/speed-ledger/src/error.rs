@@ -81,8 +81,8 @@ fn over_budget(
     }
     format!(
         "{queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} ({spent:.6} is \
-         spent); nothing was charged; the rule: {rule}; `speed calibrate {calibrate} --queries {queries}` finds noise that the \
-         budget allows"
+         spent); nothing was charged; the rule: {rule}; `speed calibrate {calibrate} --queries {queries}`, with the charge's own \
+         ratio, teachers, classes and threshold, finds noise that the budget allows"
     )
 }
 

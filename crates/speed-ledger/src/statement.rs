@@ -110,8 +110,7 @@ fn samplers(charges: &[Charge], samplers: Samplers) -> String {
         _ if charges.is_empty() => String::new(),
         Samplers::Included => "Samplers are included in delta. ".to_owned(),
         Samplers::BeyondDelta => {
-            "This is of exact noise: how far the samplers are from it is more than delta can include at \
-                                  this epsilon. "
+            "This is of exact noise: how far the samplers are from it is more than delta can include at this epsilon. "
                 .to_owned()
         }
         Samplers::NotNamed { .. } if without.len() == charges.len() => {

@@ -8,6 +8,7 @@ mod compare;
 mod damage;
 mod dry_run;
 mod json;
+mod ledger;
 mod machines;
 mod messages;
 mod network;

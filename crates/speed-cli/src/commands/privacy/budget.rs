@@ -95,14 +95,21 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
             Waiting::during("calibrating", || room.queries(|queries| terms.batch(noise, queries)))
         }
     };
-    let found = found.map_err(|error| match error {
-        AccountError::OverBudget { .. } | AccountError::Queries { .. } => {
-            let why = if options.queries.is_some() { "with the widest noise" } else { "with one query" };
-            flag(if options.budget { "budget" } else { "ledger" }, &format!("no room, {why}: {error}"))
-        }
-        error => refused(&error),
-    })?;
+    let found = found.map_err(|error| without_room(options, &error))?;
     if options.json { print_json(&json(options, &found)) } else { print(&text(options, &terms, &found)) }
+}
+
+/// Says why the least of what was asked for is too much.
+fn without_room(options: &CalibrateOptions, error: &AccountError) -> Failure {
+    let tried = if options.queries.is_some() { "the widest noise" } else { "one query" };
+    let why = match error {
+        AccountError::OverBudget { would_be, budget, delta, .. } if would_be.is_infinite() => format!(
+            "the samplers are further from exact noise than delta {delta:e} includes at the budget's epsilon of {budget}"
+        ),
+        AccountError::OverBudget { .. } | AccountError::Queries { .. } => error.to_string(),
+        error => return refused(error),
+    };
+    flag(if options.budget { "budget" } else { "ledger" }, &format!("no room, even with {tried}: {why}"))
 }
 
 /// Returns the room in the ledger that the options name, or in a new one.
@@ -123,8 +130,11 @@ fn room(options: &CalibrateOptions) -> Result<Room, Failure> {
 
 fn json(options: &CalibrateOptions, found: &Fit) -> serde_json::Value {
     let Fit { batch, budget, spent } = found;
+    let mechanism = batch.event.mechanism();
+    // In the names of a charge.
+    let noise = serde_json::to_value(mechanism).unwrap_or_default();
     json!({
-        "scale": batch.event.mechanism().scale(), "queries": batch.queries, "noise": batch.event.mechanism().kind(),
+        "scale": mechanism.scale(), "queries": batch.queries, "noise": noise["noise"], "gamma": noise["gamma"],
         "tau": batch.event.tau(), "classes": batch.classes, "threshold": batch.event.threshold(),
         "per_query_epsilon": batch.per_query_epsilon(), "ledger": options.ledger, "budget": budget,
         "spent_epsilon": spent.epsilon, "samplers_included": spent.samplers.are_included(),

@@ -1,0 +1,239 @@
+//! Ledgers by hand: what a charge names, what a claim includes, and noise that a budget accepts.
+
+use serde_json::Value;
+
+use crate::common::Workplace;
+
+fn json(place: &Workplace, arguments: &[&str]) -> Value {
+    serde_json::from_str(&place.succeeds(arguments)).expect("JSON")
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+fn create(place: &Workplace, name: &str, epsilon: &str, delta: &str) {
+    place.succeeds(&["ledger", "create", name, "--epsilon", epsilon, "--delta", delta]);
+}
+
+/// The exact least epsilon of a hundred queries between two classes at `votes`, towards `neighbour`, from the definition alone: discrete
+/// Laplace noise with 75 of 250 teachers' shares, gamma 0.1, delta 1e-5; "no answer" below `threshold`.
+fn exact(votes: [i64; 2], neighbour: [i64; 2], threshold: i64) -> f64 {
+    const REACH: i64 = 300;
+    let (p, shape) = ((-0.1f64).exp(), 0.3);
+    let mut one = vec![(1.0 - p).powf(shape)];
+    for k in 1..1_200 {
+        one.push(one[k - 1] * p * (k as f64 - 1.0 + shape) / k as f64);
+    }
+    let half: Vec<f64> = (0..=REACH as usize).map(|k| (0..one.len() - k).map(|j| one[j] * one[j + k]).sum()).collect();
+    let pmf = |t: i64| half.get(t.unsigned_abs() as usize).copied().unwrap_or(0.0);
+    let at_most = |t: i64| (-REACH..=t.min(REACH)).map(pmf).sum::<f64>();
+    let answers = |[a, b]: [i64; 2]| {
+        let counts = || threshold..=threshold + REACH;
+        [
+            counts().map(|count| pmf(count - a) * at_most(count - b)).sum::<f64>(),
+            counts().map(|count| pmf(count - b) * at_most(count - a - 1)).sum::<f64>(),
+            at_most(threshold - 1 - a) * at_most(threshold - 1 - b),
+        ]
+    };
+    let (here, there) = (answers(votes), answers(neighbour));
+    let log_factorial = |n: usize| (1..=n).map(|k| (k as f64).ln()).sum::<f64>();
+    let mut outcomes = Vec::new();
+    for first in 0..=100 {
+        for second in 0..=100 - first {
+            let times = [first, second, 100 - first - second];
+            let (mut log_p, mut loss) = (log_factorial(100), 0.0);
+            for ((times, here), there) in times.into_iter().zip(here).zip(there) {
+                log_p += times as f64 * here.ln() - log_factorial(times);
+                loss += times as f64 * (here / there).ln();
+            }
+            outcomes.push((log_p.exp(), loss));
+        }
+    }
+    let excess = |epsilon: f64| -> f64 {
+        outcomes.iter().map(|(p, loss)| p * -(epsilon - loss).exp_m1()).filter(|excess| *excess > 0.0).sum()
+    };
+    let (mut low, mut high) = (0.0, 100.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if excess(middle) > 1e-5 { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[test]
+fn two_classes_and_a_threshold_cost_as_much_as_three_outcomes() {
+    let place = Workplace::new("");
+    let truth = exact([50, 200], [51, 199], 200).max(exact([51, 199], [50, 200], 200));
+    assert!((truth - 36.977).abs() < 1e-2, "{truth}");
+    let noise = ["--gamma", "0.1", "--honest-ratio", "0.3", "--teachers", "250", "--queries", "100"];
+    let two = [&noise[..], &["--classes", "2"]].concat();
+    let silent = [&two[..], &["--threshold", "200"]].concat();
+
+    create(&place, "silent", "100", "1e-5");
+    let charged = json(&place, &[&["ledger", "charge", "silent", "--json"], &silent[..]].concat());
+    let charge = &charged["charges"][0];
+    assert_eq!((&charge["classes"], &charge["threshold"]), (&2.into(), &200.0.into()));
+    assert!(number(&charged["spent_epsilon"]) >= truth && number(&charged["fixed_epsilon"]) >= truth, "{charged}");
+    let words = charged["claim"].as_str().expect("text");
+    assert!(words.contains("between 2 classes with \"no answer\" where no noisy count reaches 200"), "{words}");
+    let shown = place.succeeds(&["ledger", "show", "silent"]);
+    assert!(shown.contains("threshold") && shown.contains("200") && shown.contains("no answer"), "{shown}");
+
+    // Without a threshold two classes cost less, and the claim says that it is for these only.
+    create(&place, "answered", "100", "1e-5");
+    let answered = json(&place, &[&["ledger", "charge", "answered", "--json"], &two[..]].concat());
+    assert!(number(&answered["spent_epsilon"]) < 22.0, "{answered}");
+    assert!(answered["claim"].as_str().is_some_and(|words| words.contains("between 2 classes without a threshold")));
+
+    // Without a number of classes no number is guessed: the claim is for any.
+    create(&place, "any", "100", "1e-5");
+    let any = json(&place, &[&["ledger", "charge", "any", "--json"], &noise[..]].concat());
+    assert!(any["charges"][0]["classes"].is_null() && number(&any["spent_epsilon"]) >= truth, "{any}");
+    assert!(any["claim"].as_str().is_some_and(|words| words.contains("any number of classes")), "{any}");
+
+    // Accounts and calibration know it as well.
+    let account = |more: &[&str]| {
+        let base = ["account", "--any-votes", "--delta", "1e-5", "--json"];
+        json(&place, &[&base[..], more].concat())
+    };
+    let [with, without] = [account(&silent), account(&two)];
+    assert!(number(&with["epsilon"]) >= truth && number(&without["epsilon"]) < 22.0, "{with} {without}");
+    assert_eq!((&with["classes"], &with["threshold"]), (&2.into(), &200.0.into()));
+    let words = without["claim"].as_str().expect("text");
+    assert!(words.contains("between 2 classes without a threshold"), "{words}");
+    let scale = |more: &[&str]| {
+        let base =
+            ["calibrate", "--epsilon", "20", "--delta", "1e-5", "--json", "--honest-ratio", "0.3", "--queries", "100"];
+        number(&json(&place, &[&base[..], more].concat())["scale"])
+    };
+    assert!(scale(&["--classes", "2", "--threshold", "200"]) < 0.8 * scale(&["--classes", "2"]));
+    for (flag, value) in [("--classes", "1"), ("--threshold", "0.5"), ("--threshold", "nan"), ("--threshold", "1e16")] {
+        place.fails(&[&["ledger", "charge", "any", flag, value], &noise[..]].concat(), 2, &[flag]);
+    }
+}
+
+#[test]
+fn samplers_are_said_to_be_included_only_where_they_are() {
+    let place = Workplace::new("");
+    let charge = |name: &str, more: &[&str]| {
+        json(&place, &[&["ledger", "charge", name, "--gamma", "0.1", "--queries", "10", "--json"], more].concat())
+    };
+    let words = |statement: &Value| statement["claim"].as_str().expect("text").to_owned();
+    create(&place, "tiny", "20", "1e-40");
+    assert!(!place.succeeds(&["ledger", "show", "tiny"]).contains("Samplers are included"));
+    let unnamed = charge("tiny", &[]);
+    assert!(words(&unnamed).contains("delta includes no sampler's distance") && unnamed["samplers_included"] == false);
+    // Draws that are known cost more than this delta.
+    let known = ["--teachers", "250", "--classes", "10"];
+    place.fails(
+        &[&["ledger", "charge", "tiny", "--gamma", "0.1", "--queries", "10"], &known[..]].concat(),
+        6,
+        &["samplers are further from exact noise than delta 1e-40", "nothing was charged"],
+    );
+
+    create(&place, "known", "20", "1e-5");
+    let named = charge("known", &known);
+    let distance = number(&named["charges"][0]["sampling_distance"]);
+    // 2500 draws a query, each within 2^-100.
+    assert!(distance > 0.0 && distance <= 25_000.0 * 2f64.powi(-100) * 1.001, "{distance:e}");
+    assert!(words(&named).contains("Samplers are included in delta.") && named["samplers_included"] == true, "{named}");
+    // As many as a run of as many teachers sets aside: 0.7 of 250 are 175.
+    let fewer = charge("known", &["--teachers", "250", "--classes", "10", "--honest-ratio", "0.7"]);
+    let ratio = number(&fewer["charges"][1]["sampling_distance"]) / distance;
+    assert!((ratio - 0.7).abs() < 1e-9, "{ratio}");
+    let mixed = charge("known", &["--teachers", "250"]);
+    assert!(words(&mixed).contains("all 3 charges except number 3") && mixed["samplers_included"] == false, "{mixed}");
+
+    let account = ["account", "--any-votes", "--queries", "10", "--delta", "1e-40"];
+    let laplace = place.succeeds(&[&account[..], &["--gamma", "0.1"]].concat());
+    assert!(laplace.contains("Exact noise is assumed: delta includes no sampler's distance"), "{laplace}");
+    let skellam = place.succeeds(&[&account[..], &["--mechanism", "skellam", "--sigma", "40"]].concat());
+    assert!(skellam.contains("sampled exactly") && !skellam.contains("Exact noise is assumed"), "{skellam}");
+}
+
+#[test]
+fn a_dry_run_says_that_delta_does_not_include_the_samplers() {
+    let place = Workplace::new(crate::budget::REAL);
+    let dry = |delta: &str| {
+        let set = format!("privacy.delta={delta}");
+        let text = place.succeeds(&["run", "config.toml", "--dry-run", "--set", &set]);
+        text.lines().find(|line| line.contains("the ledger's epsilon after it")).expect("a price").to_owned()
+    };
+    assert!(dry("1e-40").contains("delta does not include the samplers"), "{}", dry("1e-40"));
+    assert!(!dry("1e-5").contains("samplers"), "{}", dry("1e-5"));
+}
+
+/// Splits the command that a calibration ends with, and names its ledger.
+fn command(text: &str, file: &str) -> Vec<String> {
+    let line = text.lines().last().expect("a line");
+    let words = line.strip_prefix("speed ").expect("a command").split(' ');
+    words.map(|word| if word == "FILE" { file.to_owned() } else { word.to_owned() }).collect()
+}
+
+#[test]
+fn what_is_calibrated_for_a_budget_is_accepted() {
+    let place = Workplace::new("");
+    create(&place, "ledger", "5", "1e-5");
+    let charge = |gamma: &str| ["ledger", "charge", "ledger", "--queries", "100", "--gamma", gamma].map(str::to_owned);
+    let target = ["calibrate", "--epsilon", "5", "--delta", "1e-5", "--queries", "100"];
+    let plain = number(&json(&place, &[&target[..], &["--json"]].concat())["scale"]).to_string();
+    let refused = charge(&plain);
+    let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
+    place.fails(&refused, 6, &["5.026", "nine tenths of delta", "`speed calibrate --ledger ledger --queries 100`"]);
+
+    // Of a new ledger and of this one, as text and as JSON, with what else a charge names.
+    let more: [&[&str]; 3] = [
+        &[],
+        &["--honest-ratio", "0.7", "--teachers", "250", "--classes", "10"],
+        &["--classes", "2", "--threshold", "30", "--honest-ratio", "0.3", "--mechanism", "laplace"],
+    ];
+    for (number_of, more) in more.into_iter().enumerate() {
+        let file = format!("new{number_of}");
+        create(&place, &file, "5", "1e-5");
+        let found = place.succeeds(&[&target[..], &["--budget"], more].concat());
+        let of_file = ["calibrate", "--ledger", &file, "--queries", "100"];
+        let same = place.succeeds(&[&of_file[..], more].concat());
+        assert_eq!(command(&found, &file), command(&same, &file));
+        let command = command(&found, &file);
+        place.succeeds(&command.iter().map(String::as_str).collect::<Vec<_>>());
+        let spent = number(&json(&place, &["ledger", "show", &file, "--json"])["spent_epsilon"]);
+        assert!(spent <= 5.0 && spent > 4.99, "{more:?}: {spent}");
+    }
+    // The rest of a budget, with charges in it: of their kind and of another.
+    create(&place, "used", "5", "1e-5");
+    place.succeeds(&["ledger", "charge", "used", "--queries", "40", "--gamma", "0.09"]);
+    for queries in ["5", "20"] {
+        let found = place.succeeds(&["calibrate", "--ledger", "used", "--queries", queries]);
+        let command = command(&found, "used");
+        place.succeeds(&command.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    // Numbers of queries: as many as are found, and not one more.
+    let found = json(&place, &["calibrate", "--ledger", "ledger", "--gamma", "0.1", "--json"]);
+    let queries = found["queries"].as_u64().expect("a number");
+    let many = |queries: u64| {
+        let queries = queries.to_string();
+        place.speed(&["ledger", "charge", "ledger", "--queries", &queries, "--gamma", "0.1"]).status.code()
+    };
+    assert_eq!((many(queries + 1), many(queries)), (Some(6), Some(0)), "{found}");
+    place.fails(&["calibrate", "--ledger", "ledger", "--gamma", "0.2"], 2, &["--ledger", "no room", "the budget is 5"]);
+}
+
+#[test]
+fn a_ledger_without_a_budget_is_calibrated_to_a_limit() {
+    let place = Workplace::new(crate::budget::REAL);
+    place.succeeds(&["run", "config.toml"]);
+    let file = "results/real/ledger";
+    place.fails(&["calibrate", "--ledger", file, "--queries", "5"], 2, &["no budget of its own", "--epsilon"]);
+    let found = json(&place, &["calibrate", "--ledger", file, "--queries", "5", "--epsilon", "40", "--json"]);
+    assert!(number(&found["scale"]) > 0.0 && number(&found["spent_epsilon"]) <= 40.0, "{found}");
+    for more in [&["--assume", "dropout"][..], &["--budget"], &["--bound", "tight"]] {
+        let base = ["calibrate", "--ledger", file, "--queries", "5", "--epsilon", "40"];
+        place.fails(&[&base[..], more].concat(), 2, &["cannot be used with"]);
+    }
+    place.fails(&["calibrate", "--queries", "5"], 2, &["--epsilon"]);
+    place.fails(&["calibrate", "--ledger", file, "--queries", "5", "--delta", "1e-5"], 2, &["--epsilon"]);
+    place.fails(&["calibrate", "--ledger", "nowhere", "--queries", "5"], 3, &["nowhere"]);
+    let skellam = ["calibrate", "--ledger", file, "--queries", "5", "--epsilon", "40", "--mechanism", "skellam"];
+    place.fails(&skellam, 2, &["Laplace"]);
+}
