@@ -9,6 +9,7 @@
 //! | [`Circuit`] | the argmax circuit on ciphertexts |
 //! | [`Digest`] | a SHA-256 value as bytes and as text |
 //! | [`printable`] | a text of others as it may be shown in a terminal |
+//! | [`decode_text`] | a text file as an editor saved it, without its byte order mark |
 //! | [`ExitCode`] | the exit codes of the programs, with their meaning |
 //!
 //! ```
@@ -32,6 +33,7 @@ mod printable;
 mod randomness;
 mod shape;
 mod system_error;
+mod text;
 mod votes;
 
 pub use circuit::Circuit;
@@ -45,6 +47,7 @@ pub use printable::{is_legible, moves_the_cursor, printable, printable_path};
 pub use randomness::{EntropyError, Randomness, RandomnessKind, derive_key};
 pub use shape::{ShapeError, VoteShape};
 pub use system_error::without_path;
+pub use text::{TextError, decode_text, without_joined_marks};
 pub use votes::Votes;
 
 /// The README's examples, compiled and run with the tests.

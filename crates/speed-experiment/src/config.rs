@@ -30,4 +30,4 @@ pub(crate) use row::MAX_NAME;
 pub use row::{AggregationKind, PaperFigures, RawRow, RowConfig, RowStudent};
 pub(crate) use sweep::MAX_SETTINGS;
 pub use sweep::{Setting, Sweep};
-pub use votes::{RawVotes, VotesSource, VotesSourceKind};
+pub use votes::{RawVotes, VotesInFile, VotesSource, VotesSourceKind};

@@ -1,49 +1,42 @@
-//! Votes and query indices as NumPy `.npy` files.
+//! Votes, query indices and true labels in files: as `.npy`, and those of users as CSV too.
 
 use std::io::Write as _;
 use std::path::Path;
 
 use npyz::WriterBuilder;
-use speed_core::{VoteCounts, VoteShape, Votes, VotesError};
+use speed_core::{VoteShape, Votes, VotesError, printable_path};
 use speed_npy::WholeNumbers;
+use speed_votes::{FormError, Known, Table, VoteFile, parse_numbers};
 
+use crate::config::{Config, ConfigError, VotesInFile};
 use crate::error::{ExperimentError, InputFault};
 
-/// Reads votes: labels (teachers x pool) or histograms (pool or more rows x classes, every row summing to `teachers`).
-/// Histograms become an assignment of one-hot votes with the same sums, which no aggregator can tell from the real one.
-/// Only the first `pool` columns or rows are used.
+/// Reads the bytes of a file of votes. Histograms become an assignment of one-hot votes with the same sums, which no aggregator can tell
+/// from the real one. Only the first `data.pool_images` columns or rows are used.
 ///
 /// # Errors
-/// If the file is not a two-dimensional array of whole numbers that fits, with the row and the expected value.
-pub(crate) fn read_votes(
-    path: &Path,
-    teachers: usize,
-    pool: usize,
-    classes: Option<usize>,
-) -> Result<Votes, ExperimentError> {
-    parse_votes(path, &read_bytes(path)?, teachers, pool, classes)
-}
-
-/// Does what [`read_votes`] does with the bytes of a file that was read; `path` stands for it in errors.
-///
-/// # Errors
-/// Those of [`read_votes`].
+/// If the form of the file is not given and not the only one that fits the config, or the file does not fit.
 pub(crate) fn parse_votes(
-    path: &Path,
+    file: &VotesInFile,
     bytes: &[u8],
-    teachers: usize,
-    pool: usize,
-    classes: Option<usize>,
-) -> Result<Votes, ExperimentError> {
-    let array = parse(path, bytes)?;
-    let votes = match *array.shape.as_slice() {
-        [rows, columns] if rows == teachers && columns >= pool && columns > 1 => {
-            votes_of_labels(&array, VotesSize { teachers, pool, classes }, columns)
-        }
-        [_, columns] => votes_of_histograms(&array, VotesSize { teachers, pool, classes }, columns),
-        _ => Err(InputFault::Dimensions { expected: "", shape: array.shape }),
+    config: &Config,
+    of_images: Option<usize>,
+) -> Result<VoteFile, ExperimentError> {
+    let path = &file.path;
+    let (teachers, pool) = (config.ensemble.teachers, config.data.pool_images);
+    let table = Table::parse(bytes).map_err(|fault| at(path, fault.into()))?;
+    let known = Known { teachers: Some(teachers), queries: Some(pool), classes: of_images.or(file.classes) };
+    let key = |key: &str, message: String| {
+        ExperimentError::from(ConfigError::Key { place: printable_path(path), key: key.into(), message })
     };
-    votes.map_err(|fault| at(path, fault))
+    let votes = VoteFile::new(table, file.form, &known).map_err(|fault| match fault {
+        FormError::Undecided(_) => key("votes.form", format!("{fault}: set \"labels\" or \"histograms\"")),
+        source => at(path, InputFault::Config { source, teachers, pool }),
+    })?;
+    if votes.classes().is_none() {
+        return Err(key("votes.classes", format!("{votes}: {}: set their number", FormError::ClassesUnknown)));
+    }
+    Ok(votes)
 }
 
 /// Reads labels that [`votes_to_bytes`] wrote, of a known shape.
@@ -51,36 +44,29 @@ pub(crate) fn parse_votes(
 /// # Errors
 /// If the file holds no votes of this shape.
 pub(crate) fn read_labels(path: &Path, shape: VoteShape) -> Result<Votes, ExperimentError> {
-    let array = read(path)?;
-    let (teachers, pool) = (shape.teachers(), shape.queries());
-    match *array.shape.as_slice() {
-        [rows, columns] if (rows, columns) == (teachers, pool) => {
-            let size = VotesSize { teachers, pool, classes: Some(shape.classes()) };
-            votes_of_labels(&array, size, columns).map_err(|fault| at(path, fault))
-        }
-        [rows, columns] => Err(at(path, InputFault::Size { rows, columns, teachers, pool })),
-        _ => Err(at(path, InputFault::Dimensions { expected: "", shape: array.shape })),
-    }
+    saved_labels(path, shape.teachers(), shape.queries(), Some(shape.classes()))
 }
 
-/// The size that votes are expected to have; unknown classes are those of the file.
-#[derive(Clone, Copy)]
-struct VotesSize {
+/// Reads labels that [`votes_to_bytes`] wrote; without a number of classes there is none beyond the highest label.
+///
+/// # Errors
+/// If the file holds no labels of these numbers.
+pub(crate) fn saved_labels(
+    path: &Path,
     teachers: usize,
     pool: usize,
     classes: Option<usize>,
-}
-
-fn votes_of_labels(array: &WholeNumbers, size: VotesSize, columns: usize) -> Result<Votes, InputFault> {
-    let VotesSize { teachers, pool, classes } = size;
-    let classes = classes.unwrap_or_else(|| classes_of(&array.values));
-    let mut labels = Vec::with_capacity(teachers * pool);
-    for (teacher, row) in array.values.chunks_exact(columns).enumerate() {
-        for (image, &found) in row.iter().take(pool).enumerate() {
-            let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
-            labels.push(label.ok_or(InputFault::Class { teacher, image, found, max: classes - 1 })?);
-        }
+) -> Result<Votes, ExperimentError> {
+    let WholeNumbers { shape, values } = read(path)?;
+    if shape != [teachers, pool] {
+        return Err(at(path, InputFault::SavedShape { shape, teachers, pool }));
     }
+    let classes = classes.unwrap_or_else(|| classes_of(&values));
+    let label = |(position, found): (usize, i64)| {
+        let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
+        label.ok_or_else(|| at(path, InputFault::SavedClass { position, found, max: classes - 1 }))
+    };
+    let labels = values.into_iter().enumerate().map(label).collect::<Result<_, _>>()?;
     let shape = VoteShape::new(teachers, pool, classes).map_err(VotesError::from)?;
     Ok(Votes::new(shape, labels)?)
 }
@@ -89,41 +75,6 @@ fn votes_of_labels(array: &WholeNumbers, size: VotesSize, columns: usize) -> Res
 pub(crate) fn classes_of<T: Copy + Ord + TryInto<usize>>(labels: &[T]) -> usize {
     let greatest = labels.iter().max().and_then(|&max| max.try_into().ok());
     greatest.map_or(2, |max| (max + 1).max(2))
-}
-
-fn votes_of_histograms(array: &WholeNumbers, size: VotesSize, columns: usize) -> Result<Votes, InputFault> {
-    let VotesSize { teachers, pool, classes } = size;
-    let rows = array.shape[0];
-    if rows < pool {
-        return Err(InputFault::Size { rows, columns, teachers, pool });
-    }
-    if let Some(expected) = classes.filter(|classes| *classes != columns) {
-        return Err(InputFault::Classes { found: columns, expected });
-    }
-    let mut counts = Vec::with_capacity(pool * columns);
-    for (row, histogram) in array.values.chunks_exact(columns).take(pool).enumerate() {
-        let votes = counts_of(row, histogram)?;
-        let found: u64 = votes.iter().map(|&count| u64::from(count)).sum();
-        if found != teachers as u64 {
-            return Err(InputFault::Sum { row, found, teachers });
-        }
-        counts.extend(votes);
-    }
-    let shape = VoteShape::new(teachers, pool, columns).map_err(VotesError::from)?;
-    Ok(Votes::from_counts(&VoteCounts::new(shape, counts)?))
-}
-
-fn counts_of(row: usize, histogram: &[i64]) -> Result<Vec<u32>, InputFault> {
-    let counts: Option<Vec<u32>> = histogram.iter().map(|&count| u32::try_from(count).ok()).collect();
-    counts.ok_or(InputFault::Count { row })
-}
-
-/// Returns the number of queries of a file of votes, labels of `teachers` or histograms; none if it is no such file.
-pub(crate) fn queries_in(bytes: &[u8], teachers: usize) -> Option<usize> {
-    match WholeNumbers::parse(bytes).ok()?.shape.as_slice() {
-        &[rows, columns] => Some(if rows == teachers && columns > 1 { columns } else { rows }),
-        _ => None,
-    }
 }
 
 /// Reads `count` distinct pool indices.
@@ -160,22 +111,6 @@ pub(crate) fn read_true_labels(path: &Path, pool: usize) -> Result<Vec<u8>, Expe
         u8::try_from(found).map_err(|_| at(path, InputFault::NoLabel { position, found }))
     };
     values.iter().take(pool).enumerate().map(label).collect()
-}
-
-/// Reads vote histograms: a row for each query, a column for each class.
-///
-/// # Errors
-/// If the file is not a two-dimensional array of counts, with the row and the expected value.
-pub fn read_histograms(path: &Path) -> Result<Vec<Vec<u32>>, ExperimentError> {
-    let WholeNumbers { shape, values } = read(path)?;
-    let &[rows, columns] = shape.as_slice() else {
-        return Err(at(path, InputFault::Dimensions { expected: " (queries x classes)", shape }));
-    };
-    if columns < 2 || rows == 0 {
-        return Err(at(path, InputFault::Empty { rows, columns }));
-    }
-    let histograms = values.chunks_exact(columns).enumerate();
-    histograms.map(|(row, counts)| counts_of(row, counts).map_err(|fault| at(path, fault))).collect()
 }
 
 /// Reads indices of rows; a row may be asked for more than once.
@@ -223,25 +158,23 @@ fn to_bytes<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = 
     bytes
 }
 
+/// Reads whole numbers from an array or CSV.
 fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
-    parse(path, &read_bytes(path)?)
+    parse_numbers(&read_bytes(path)?).map_err(|fault| at(path, fault.into()))
 }
 
-/// Reads a file of votes or indices.
+/// Reads a file of votes or indices, up to a limit.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If it cannot be read, or is longer.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ExperimentError> {
-    std::fs::read(path).map_err(|error| at(path, InputFault::Unreadable(error)))
-}
-
-fn parse(path: &Path, bytes: &[u8]) -> Result<WholeNumbers, ExperimentError> {
-    WholeNumbers::parse(bytes).map_err(|error| at(path, InputFault::Npy(error.into())))
+    speed_votes::read_bytes(path).map_err(|fault| at(path, fault.into()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Source, VotesSource};
 
     fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
         let mut file = tempfile::NamedTempFile::new().expect("temporary file");
@@ -249,19 +182,30 @@ mod tests {
         file
     }
 
-    fn histograms(rows: &[[f64; 3]]) -> tempfile::NamedTempFile {
-        file(&to_bytes(&[rows.len() as u64, 3], rows.iter().flatten().copied()))
+    fn config(teachers: usize, pool: usize, classes: usize) -> Config {
+        let text = format!(
+            "[data]\nsource = \"none\"\npool_images = {pool}\n[ensemble]\nteachers = {teachers}\n[queries]\ncount = 1\n[votes]\nsource = \
+             \"file\"\nfile = \"votes\"\nclasses = {classes}\n[table]\nrepeats = 0\n[[row]]\nname = \"a\"\naggregation = \"non-private\"\n"
+        );
+        Config::load(&Source::new("test", text)).expect("a config")
+    }
+
+    fn parse(bytes: &[u8], (teachers, pool, classes): (usize, usize, usize)) -> Result<Votes, ExperimentError> {
+        let config = config(teachers, pool, classes);
+        let VotesSource::File(file) = &config.votes else { panic!("a file") };
+        Ok(parse_votes(file, bytes, &config, None)?.votes().expect("votes"))
     }
 
     #[test]
     fn labels_and_histograms_come_back() {
         let labels = vec![0u8, 1, 2, 2, 1, 0, 0, 0];
-        let path = file(&to_bytes(&[2, 4], labels.iter().copied()));
-        let votes = read_votes(path.path(), 2, 4, Some(3)).expect("labels");
+        let bytes = to_bytes(&[2, 4], labels.iter().copied());
+        let votes = parse(&bytes, (2, 4, 3)).expect("labels");
         assert_eq!([votes.teacher(0), votes.teacher(1)].concat(), labels);
-        assert_eq!(votes_to_bytes(&votes), std::fs::read(path.path()).expect("bytes"));
+        assert_eq!(votes_to_bytes(&votes), bytes);
+        assert_eq!(parse(b"0,1,2,2\r\n1,0,0,0\r\n", (2, 4, 3)).expect("labels"), votes);
 
-        // With their shape they come back although nobody votes for the last class, and there is one query.
+        // With their shape they come back although no teacher votes for the last class, and there is one query.
         let shape = VoteShape::new(2, 1, 7).expect("a shape");
         let votes = Votes::new(shape, vec![4, 0]).expect("votes");
         let path = file(&votes_to_bytes(&votes));
@@ -269,32 +213,35 @@ mod tests {
         assert!(read_labels(path.path(), VoteShape::new(2, 1, 4).expect("a shape")).is_err());
         assert!(read_labels(path.path(), VoteShape::new(1, 2, 7).expect("a shape")).is_err());
 
-        let path = histograms(&[[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]);
-        let votes = read_votes(path.path(), 3, 2, None).expect("histograms");
+        let votes =
+            parse(&to_bytes(&[2, 3], [2.0, 1.0, 0.0, 0.0, 0.0, 3.0].into_iter()), (3, 2, 0)).expect("histograms");
         assert_eq!(votes.counts(0), [2, 1, 0]);
         assert_eq!(votes.counts(1), [0, 0, 3]);
     }
 
     #[test]
     fn every_fault_is_named() {
-        let message = |result: Result<Votes, ExperimentError>| result.expect_err("must be refused").to_string();
-        let bad = file(&to_bytes(&[2, 4], [0u8, 1, 2, 3, 1, 0, 0, 0].into_iter()));
-        assert!(
-            message(read_votes(bad.path(), 2, 4, Some(3))).contains("teacher 0, image 3: class 3, expected 0 to 2")
+        let fails = |bytes: &[u8], sides: (usize, usize, usize), words: &str| {
+            let message = parse(bytes, sides).expect_err("refused").to_string();
+            assert!(message.contains(words), "{message}");
+        };
+        let labels = to_bytes(&[2, 4], [0u8, 1, 2, 3, 1, 0, 0, 0].into_iter());
+        fails(&labels, (2, 4, 3), "teacher 0 votes for class 3 on query 3, expected 0 to 2");
+        fails(&labels, (2, 4, 0), "key `votes.classes`");
+        fails(&to_bytes(&[3, 3], [1u8; 9].into_iter()), (3, 3, 3), "key `votes.form`");
+        // A damaged histogram is no label matrix.
+        fails(&to_bytes(&[3, 3], [1u8, 1, 0, 1, 1, 1, 1, 1, 1].into_iter()), (3, 3, 3), "key `votes.form`");
+        let histograms = |values: [f64; 6]| to_bytes(&[2, 3], values.into_iter());
+        fails(
+            &histograms([2.0, 1.0, 0.0, 0.0, 1.0, 3.0]),
+            (3, 2, 0),
+            "row 1 sums to 4, expected the number of teachers, 3",
         );
-        let bad = histograms(&[[2.0, 1.0, 0.0], [0.0, 1.0, 3.0]]);
-        assert!(
-            message(read_votes(bad.path(), 3, 2, None)).contains("row 1 sums to 4, expected ensemble.teachers = 3")
-        );
-        let bad = histograms(&[[2.5, 0.5, 0.0]]);
-        assert!(message(read_votes(bad.path(), 3, 1, None)).contains("expected whole numbers, found 2.5"));
-        let bad = histograms(&[[4.0, -1.0, 0.0]]);
-        assert!(message(read_votes(bad.path(), 3, 1, None)).contains("row 0: a count is negative"));
-        assert!(message(read_votes(bad.path(), 3, 9, None)).contains("shape 1 x 3 is neither"));
-        let whole = to_bytes(&[2, 4], [0u8; 8].into_iter());
-        for length in 0..whole.len() {
-            let cut = file(&whole[..length]);
-            assert!(read_votes(cut.path(), 2, 4, Some(3)).is_err(), "cut to {length} bytes");
+        fails(&histograms([2.5, 0.5, 0.0, 3.0, 0.0, 0.0]), (3, 2, 0), "expected whole numbers, found 2.5");
+        fails(&histograms([4.0, -1.0, 0.0, 3.0, 0.0, 0.0]), (3, 2, 0), "row 0, column 1: expected 0 or more, found -1");
+        fails(&histograms([3.0; 6]), (3, 9, 0), "ensemble.teachers = 3 and data.pool_images = 9");
+        for length in 0..labels.len() {
+            assert!(parse(&labels[..length], (2, 4, 3)).is_err(), "cut to {length} bytes");
         }
     }
 

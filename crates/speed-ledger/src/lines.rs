@@ -49,6 +49,8 @@ impl Contents {
         // The bytes after the last line end are a write that a crash cut short.
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
         let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| (1, error.into()))?;
+        // An editor that saved the file may have put a byte order mark before it.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (mut budget, mut charges, mut checksum, mut charged) = (None, Vec::new(), String::new(), 0usize);
         for (index, line) in text.lines().enumerate() {
             let number = index + 1;

@@ -64,6 +64,7 @@ fn answer(folder: &Path, inbox: &Path, name: &str, votes: &str) -> Result<(), Bo
         proof_key: Some(folder.join("proof.key")),
         round: folder.join("round.toml"),
         votes: file,
+        form: None,
         out: inbox.join(name),
         query_list: None,
         mechanism: None,

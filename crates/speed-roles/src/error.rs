@@ -164,6 +164,12 @@ pub enum OptionsFault {
         /// The most bits that may be known.
         most: f64,
     },
+    /// Votes that may be read in two ways.
+    #[error(
+        "the file of votes has lines of two numbers, which are a query and its label or a histogram of two classes: give --form labels or \
+         --form histograms"
+    )]
+    VotesForm,
     /// A program without the proof key in a round that asks for proofs.
     #[error(
         "this round asks for proofs that messages are well formed: give --proof-key FILE, which the student made with the round"

@@ -1,11 +1,11 @@
 //! Faults of files.
 
 use speed_aggregation::{DecodeError, KeyId, OpenError, ProofError, RoundId, ServerError};
-use speed_core::{Digest, DigestError};
+use speed_core::{Digest, DigestError, TextError};
 use speed_mechanism::MechanismError;
+use speed_votes::AnswerError;
 
 use crate::identity::PartyKey;
-use crate::labels::LabelsError;
 use crate::roster::RosterError;
 use crate::terms::TermsError;
 
@@ -47,7 +47,7 @@ pub enum InputFault {
     Decode(#[from] DecodeError),
     /// Bytes that are no votes for the round.
     #[error(transparent)]
-    Labels(#[from] LabelsError),
+    Labels(#[from] AnswerError),
     /// A kept sum that is damaged or another round's.
     #[error(transparent)]
     Sum(Box<ServerError>),
@@ -77,8 +77,8 @@ pub enum InputFault {
     #[error("expected a line for each round of the key: its id, and a number of bits")]
     KeyUse,
     /// Bytes that are no text.
-    #[error("expected text")]
-    NotText,
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// A text that is not TOML, or has other keys.
     #[error("{}", shortened(.0))]
     Toml(#[from] Box<toml::de::Error>),
@@ -226,8 +226,8 @@ pub enum RoundFileFault {
         found: &'static str,
     },
     /// Bytes that are no text.
-    #[error("not a round's file: expected text")]
-    NotText,
+    #[error("not a round's file: {0}")]
+    Text(#[from] TextError),
     /// A text that is not TOML, or has other keys.
     #[error("{}", shortened(.0))]
     Toml(#[from] Box<toml::de::Error>),

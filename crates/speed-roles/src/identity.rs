@@ -9,7 +9,7 @@ use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, Keypair
 use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::Serialize;
 use speed_aggregation::Signature;
-use speed_core::{Digest, Randomness};
+use speed_core::{Digest, Randomness, decode_text};
 use zeroize::Zeroizing;
 
 use crate::error::RolesError;
@@ -38,7 +38,7 @@ impl Identity {
     /// If it cannot be read, or is no Ed25519 key in PEM.
     pub fn read(path: &Path) -> Result<Self, RolesError> {
         decode_input(path, FileKind::SIGNING_KEY, |bytes| {
-            let text = std::str::from_utf8(bytes).map_err(|_| InputFault::SigningKey)?;
+            let text = decode_text(bytes).map_err(|_| InputFault::SigningKey)?;
             SigningKey::from_pkcs8_pem(text).map(Self).map_err(|_| InputFault::SigningKey)
         })
     }

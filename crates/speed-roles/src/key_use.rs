@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use speed_aggregation::{Parameters, RoundId};
+use speed_core::decode_text;
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
@@ -90,7 +91,7 @@ fn read(path: &Path) -> Result<(Vec<(RoundId, f64)>, u64), RolesError> {
         let (id, bits) = line.split_once(' ')?;
         Some((id.parse().ok()?, bits.parse().ok().filter(|bits: &f64| *bits >= 0.0)?))
     };
-    let rounds = std::str::from_utf8(&bytes[..whole]).ok().and_then(|text| text.lines().map(round).collect());
+    let rounds = decode_text(&bytes[..whole]).ok().and_then(|text| text.lines().map(round).collect());
     let rounds = rounds.ok_or(InputFault::KeyUse).map_err(RolesError::input(path))?;
     Ok((rounds, whole as u64))
 }

@@ -30,7 +30,6 @@ mod files;
 mod identity;
 #[cfg(feature = "student")]
 mod key_use;
-mod labels;
 mod log_check;
 mod proofs;
 mod randomness;
@@ -50,12 +49,12 @@ pub use error::{OptionsFault, RolesError};
 pub use fault::{InputFault, LogFault, ReadFault, ResultsFault, RoundFileFault};
 pub use files::{hash_file, write_once};
 pub use identity::{Identity, IdentityReport, PartyKey, PartyKeyError, generate_identity};
-pub use labels::{LabelsError, parse_labels};
 pub use log_check::{LogCheckOptions, LogCheckReport, check_log};
 pub use randomness::RoundRandomness;
 pub use registry::{RoundRegistry, default_registry};
 pub use roster::{Party, Role, Roster, RosterError};
 pub use round_file::RoundFile;
+pub use speed_votes::{AnswerError, Question, VotesForm, parse_answer};
 pub use terms::{Terms, TermsError};
 
 /// The README's examples, compiled and run with the tests.

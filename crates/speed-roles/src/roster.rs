@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use speed_core::{Digest, is_legible};
+use speed_core::{Digest, decode_text, is_legible, without_joined_marks};
 
 use crate::error::RolesError;
 use crate::fault::InputFault;
@@ -181,12 +181,13 @@ impl Roster {
         Digest::from_bytes(hash.finalize().into())
     }
 
-    /// Reads a roster, strictly: a `[student]`, a `[server]` and any number of `[[teacher]]`, with `name` and `key` each.
+    /// Reads a roster, strictly: a `[student]`, a `[server]` and any number of `[[teacher]]`, with `name` and `key` each. Cards that an
+    /// editor saved with a byte order mark may be joined as they are.
     ///
     /// # Errors
     /// With the line of what is no roster.
     pub fn from_toml(text: &str) -> Result<Self, InputFault> {
-        let Document { student, server, teacher } = toml::from_str(text).map_err(Box::new)?;
+        let Document { student, server, teacher } = toml::from_str(&without_joined_marks(text)).map_err(Box::new)?;
         Ok(Self::from_entries(student, server, teacher)?)
     }
 
@@ -195,9 +196,7 @@ impl Roster {
     /// # Errors
     /// If it cannot be read or is no roster.
     pub fn read(path: &Path) -> Result<Self, RolesError> {
-        decode_input(path, FileKind::ROSTER, |bytes| {
-            Self::from_toml(std::str::from_utf8(bytes).map_err(|_| InputFault::NotText)?)
-        })
+        decode_input(path, FileKind::ROSTER, |bytes| Self::from_toml(decode_text(bytes)?))
     }
 
     pub(crate) fn from_entries(student: Entry, server: Entry, teachers: Vec<Entry>) -> Result<Self, RosterError> {

@@ -5,7 +5,7 @@ mod document;
 use std::path::Path;
 
 use speed_aggregation::{Encoding, KeyId, PrivacyNoise, PublicKey, Round, RoundId};
-use speed_core::RandomnessKind;
+use speed_core::{RandomnessKind, decode_text};
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, RoundFileFault};
@@ -110,7 +110,7 @@ impl RoundFile {
     pub fn read(path: &Path) -> Result<Self, RolesError> {
         let read = || -> Result<Self, RoundFileFault> {
             let bytes = read_up_to(path, FileKind::ROUND.max)?;
-            Self::from_toml(std::str::from_utf8(&bytes).map_err(|_| RoundFileFault::NotText)?)
+            Self::from_toml(decode_text(&bytes)?)
         };
         read().map_err(|fault| {
             let other = FileKind::ROUND.other(path);

@@ -1,20 +1,20 @@
 //! The teacher's program: votes and privacy noise in, one message out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_aggregation::{PublicKey, Submission, Teacher, teacher_values};
 use speed_core::{Digest, NoisePlacement};
 use speed_mechanism::{Mechanism, MechanismError};
+use speed_votes::{AnswerError, Question, VotesForm, parse_answer, parse_names};
 use zeroize::Zeroizing;
 
 use crate::charge::{LedgerOptions, charge, expect_budget, expect_uncharged};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, hash_file, write_new};
+use crate::files::{Access, decode_input, expect_absent, hash_file, read_input, refused, write_new};
 use crate::identity::Identity;
-use crate::labels::parse_labels;
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::registry::RoundRegistry;
@@ -33,9 +33,11 @@ pub struct TeacherOptions {
     pub round: PathBuf,
     /// The teacher's votes, one label per query.
     pub votes: PathBuf,
+    /// The form of the votes, where the file may be read in two ways.
+    pub form: Option<VotesForm>,
     /// The message to write.
     pub out: PathBuf,
-    /// The list of queries that the teacher voted on; a round with another, or without one, is refused.
+    /// The list of queries that the teacher voted on; a round with another, or without one, is refused. Votes may name its queries.
     pub query_list: Option<PathBuf>,
     /// The mechanism that the teacher agrees to; a round with another is refused.
     pub mechanism: Option<Mechanism>,
@@ -130,14 +132,10 @@ fn encrypt(
     identity: &Identity,
     teacher: usize,
 ) -> Result<Vec<u8>, RolesError> {
-    let shape = file.round().shape();
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
     let proof_key = proofs::read(options.proof_key.as_deref(), file)?;
-    let labels =
-        decode_input(&options.votes, FileKind::VOTES, |votes| parse_labels(votes, shape.queries(), shape.classes()))?;
-    let labels = Zeroizing::new(labels);
-
+    let labels = Zeroizing::new(labels(options, file)?);
     let values = values(file, &labels, teacher, options.randomness)?;
     let (round, randomness) = (file.round(), options.randomness.keys());
     let (message, proofs) = match &proof_key {
@@ -149,6 +147,32 @@ fn encrypt(
         }
     };
     Ok(Submission::new(message, proofs, |digest| identity.sign(digest)).to_bytes())
+}
+
+/// Reads the teacher's label for each query.
+fn labels(options: &TeacherOptions, file: &RoundFile) -> Result<Vec<u8>, RolesError> {
+    let shape = file.round().shape();
+    let names = options.query_list.as_deref().map(|list| names(list, file));
+    let question = Question {
+        queries: shape.queries(),
+        classes: shape.classes(),
+        form: options.form,
+        names: names.as_ref().and_then(|names| names.as_deref().ok()),
+    };
+    let votes = Zeroizing::new(read_input(&options.votes, FileKind::VOTES)?);
+    parse_answer(&votes, &question).map_err(|fault| match (fault, names) {
+        (AnswerError::Undecided, _) => OptionsFault::VotesForm.into(),
+        // A list of queries may have any form, unless votes name its queries.
+        (AnswerError::Unknown { .. }, Some(Err(error))) => error,
+        (fault, _) => refused(&options.votes, FileKind::VOTES, fault),
+    })
+}
+
+/// Reads the names of the round's queries from their list.
+fn names(list: &Path, file: &RoundFile) -> Result<Vec<String>, RolesError> {
+    let bytes = read_input(list, FileKind::VOTES)?;
+    check_queries(file.round().query_list(), Digest::of(&bytes)).map_err(RolesError::input(list))?;
+    parse_names(&bytes, file.round().shape().queries()).map_err(RolesError::input(list))
 }
 
 /// Checks that what the teacher agrees to is the round's.

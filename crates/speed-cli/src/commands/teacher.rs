@@ -53,6 +53,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         proof_key: options.proof_key,
         round: options.round,
         votes: options.votes,
+        form: options.form,
         out: options.out,
         query_list: options.query_list,
         mechanism,

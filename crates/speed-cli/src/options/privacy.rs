@@ -6,21 +6,35 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use speed_accountant::{Adversary, Bound, Delta};
 use speed_mechanism::{HonestRatio, MechanismKind};
+use speed_votes::VotesForm;
 
 use super::price::MaxEpsilon;
 
 /// Rows of votes.
 #[derive(Debug, Args)]
 pub(crate) struct QueryOptions {
-    /// Vote histograms as .npy: a row for each query, a column for each class
-    #[arg(long, value_name = "FILE.npy")]
+    /// Votes, .npy or CSV: labels (teachers x queries) or histograms (queries x classes)
+    #[arg(long, value_name = "FILE")]
     pub(crate) votes: PathBuf,
-    /// Only these rows: an .npy file of indices
-    #[arg(long, value_name = "IDX.npy", conflicts_with = "rows")]
+    #[command(flatten)]
+    pub(crate) form: FormOption,
+    /// The number of classes, which labels do not tell
+    #[arg(long, value_name = "K")]
+    pub(crate) classes: Option<usize>,
+    /// Only these queries: an .npy or CSV file of indices
+    #[arg(long, value_name = "IDX", conflicts_with = "rows")]
     pub(crate) queries: Option<PathBuf>,
-    /// Only rows A to B - 1
+    /// Only queries A to B - 1
     #[arg(long, value_name = "A..B", value_parser = rows)]
     pub(crate) rows: Option<Range<usize>>,
+}
+
+/// The form of a file of votes.
+#[derive(Debug, Args)]
+pub(crate) struct FormOption {
+    /// Form of the votes: labels or histograms [default: the only one that is possible; a file that may be both is refused]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) form: Option<VotesForm>,
 }
 
 /// The noise of one class.
@@ -42,20 +56,22 @@ pub(crate) struct NoiseOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct AccountOptions {
-    /// Vote histograms as .npy: a row for each query, a column for each class. Not needed with --any-votes
-    #[arg(long, value_name = "FILE.npy", required_unless_present = "any_votes")]
+    /// Votes, .npy or CSV: labels (teachers x queries) or histograms (queries x classes). Not needed with --any-votes
+    #[arg(long, value_name = "FILE", required_unless_present = "any_votes")]
     pub(crate) votes: Option<PathBuf>,
-    /// Only these rows: an .npy file of indices. Without --votes: the number of queries
-    #[arg(long, value_name = "IDX.npy|N", conflicts_with = "rows")]
+    #[command(flatten)]
+    pub(crate) form: FormOption,
+    /// Only these queries: an .npy or CSV file of indices. Without --votes: the number of queries
+    #[arg(long, value_name = "IDX|N", conflicts_with = "rows")]
     pub(crate) queries: Option<PathBuf>,
-    /// Only rows A to B - 1
+    /// Only queries A to B - 1
     #[arg(long, value_name = "A..B", value_parser = rows, requires = "votes")]
     pub(crate) rows: Option<Range<usize>>,
-    /// Without --votes: the number of teachers; --honest-ratio is then that of whole teachers, rounded down
-    #[arg(long, value_name = "N", conflicts_with = "votes")]
+    /// The number of teachers, which votes must have; --honest-ratio is that of whole teachers, rounded down
+    #[arg(long, value_name = "N")]
     pub(crate) teachers: Option<usize>,
-    /// Without --votes: the number of classes; two cost less than more [default: any number]
-    #[arg(long, value_name = "K", conflicts_with = "votes")]
+    /// The number of classes, which labels do not tell. Without --votes two cost less than more [default: any number]
+    #[arg(long, value_name = "K")]
     pub(crate) classes: Option<usize>,
     #[command(flatten)]
     pub(crate) noise: NoiseOptions,
@@ -142,8 +158,13 @@ pub(crate) struct CalibrateOptions {
     #[arg(long, value_name = "N")]
     pub(crate) teachers: Option<usize>,
     /// Number of queries: find the noise. Give --gamma or --sigma instead to find the number of queries
-    #[arg(long, value_name = "N", conflicts_with_all = ["gamma", "sigma"], required_unless_present_any = ["gamma", "sigma"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["gamma", "sigma"], required_unless_present_any = ["gamma", "sigma", "votes"])]
     pub(crate) queries: Option<usize>,
+    /// Take the numbers of teachers and queries from a file of votes, .npy or CSV; the claim does not depend on its votes
+    #[arg(long, value_name = "FILE", conflicts_with = "queries")]
+    pub(crate) votes: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) form: FormOption,
     #[command(flatten)]
     pub(crate) noise: NoiseOptions,
     /// Adversary, and so the other teachers' noise; goes into the claim
@@ -173,9 +194,18 @@ pub(crate) struct AuditOptions {
     /// Delta that Gaussian and Skellam noise are held to; Laplace noise is held to none
     #[arg(long, value_name = "D", default_value = "1e-2", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// Votes of one query, summing to the number of teachers; at the neighbour the first class loses one to the second
-    #[arg(long, value_name = "N,N,...", value_delimiter = ',', default_value = "20,20", num_args = 1..)]
-    pub(crate) votes: Vec<u32>,
+    /// Votes of one query, summing to the number of teachers, or a file of votes with --query; at the neighbour the first class
+    /// loses one to the second. Of a file the first class is the one with most votes
+    #[arg(long, value_name = "N,N,...|FILE", default_value = "20,20", num_args = 1..)]
+    pub(crate) votes: Vec<String>,
+    /// With a file of votes: the query, from 0
+    #[arg(long, value_name = "I")]
+    pub(crate) query: Option<usize>,
+    #[command(flatten)]
+    pub(crate) form: FormOption,
+    /// With a file of labels: the number of classes
+    #[arg(long, value_name = "K")]
+    pub(crate) classes: Option<usize>,
     /// Answer only where the largest noisy count reaches this many votes [default: the first class's votes]
     #[arg(long, value_name = "VOTES", conflicts_with = "no_threshold", allow_negative_numbers = true)]
     pub(crate) threshold: Option<i64>,

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Subcommand};
 use speed_accountant::Delta;
 use speed_aggregation::Parameters;
 use speed_core::{Circuit, NoisePlacement};
-use speed_roles::{LedgerOptions, default_ledger, default_registry};
+use speed_roles::{LedgerOptions, VotesForm, default_ledger, default_registry};
 
 use super::price::MaxEpsilon;
 use super::privacy::delta;
@@ -264,13 +264,18 @@ pub(crate) struct AnswerOptions {
     /// The round's file
     #[arg(long, value_name = "FILE")]
     pub(crate) round: PathBuf,
-    /// This teacher's votes, one label per query: .npy, or text with a label or `query,label` per line
+    /// This teacher's votes, .npy or CSV: a label for each query in order; `query,label` lines in any order, by number or, with
+    /// --query-list, by name; or one-hot histograms, queries x classes
     #[arg(long, value_name = "FILE")]
     pub(crate) votes: PathBuf,
+    /// Form of the votes where a file may be read in two ways: labels or histograms
+    #[arg(long, value_name = "FORM")]
+    pub(crate) form: Option<VotesForm>,
     /// The round's proof key, where the round asks for proofs
     #[arg(long, value_name = "FILE")]
     pub(crate) proof_key: Option<PathBuf>,
-    /// The list of queries that this teacher voted on; a round with another, or without one, is refused
+    /// The list of queries that this teacher voted on, by whose names votes may be keyed; a round with another list, or without
+    /// one, is refused
     #[arg(long, value_name = "FILE")]
     pub(crate) query_list: Option<PathBuf>,
     /// The mechanism that this teacher agrees to; a round with another is refused

@@ -51,11 +51,12 @@ fn votes_that_are_not_votes() {
     place.fails(&run, 3, &["votes.npy", "cannot read"]);
     npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1, 1, 1, 2]);
     place.fails(&run, 3, &["votes.npy", "row 1 sums to 4", "ensemble.teachers = 3"]);
-    npy(&place.path("votes.npy"), "3, 2", &[0, 1, 0, 1, 0, 255]);
+    npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1, 0, 0, 3]);
     place.succeeds(&run);
     // More votes than images are not left out without a word.
-    npy(&place.path("longer.npy"), "3, 3", &[0, 1, 0, 1, 0, 0, 1, 0, 1]);
-    let output = place.speed(&[&run[..], &["--set", "votes.file=longer.npy"]].concat());
+    npy(&place.path("longer.npy"), "3, 3", &[0, 1, 0, 1, 0, 255, 1, 0, 1]);
+    let longer = ["--set", "votes.file=longer.npy", "--set", "votes.form=labels", "--set", "votes.classes=256"];
+    let output = place.speed(&[&run[..], &longer].concat());
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && words.contains("votes on 3 images, the last 1 are not used"), "{words}");
     let large = "data.pool_images=999999999999999999999";
@@ -80,7 +81,11 @@ fn a_vote_for_a_class_that_does_not_exist() {
     let mut labels = vec![1u8; 5 * 100];
     labels[2 * 100 + 7] = 10;
     npy(&place.path("votes.npy"), "5, 100", &labels);
-    place.fails(&["run", "config.toml"], 3, &["teacher 2, image 7: class 10, expected 0 to 9"]);
+    place.fails(
+        &["run", "config.toml"],
+        3,
+        &["row 2, column 7: teacher 2 votes for class 10 on query 7, expected 0 to 9"],
+    );
 }
 
 #[test]

@@ -198,7 +198,8 @@ fn answers_do_not_depend_on_where_the_votes_come_from() {
     place.succeeds(&["run", "config.toml", "--results", "drawn"]);
     let drawn = place.run_folder("drawn", "circuits").join("stages");
     let file = drawn.join("votes/votes.npy");
-    let from_file = ["--set", "votes.source=file", "--set", &format!("votes.file={}", file.display())];
+    let votes = format!("votes.file={}", file.display());
+    let from_file = ["--set", "votes.source=file", "--set", &votes, "--set", "votes.classes=10"];
     place.succeeds(&[&["run", "config.toml", "--results", "read"][..], &from_file].concat());
     let read = place.run_folder("read", "circuits").join("stages");
     for name in ["votes/votes.npy", "aggregate-trusted/labels.csv", "account-trusted/account.json"] {

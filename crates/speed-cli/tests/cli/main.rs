@@ -23,3 +23,4 @@ mod submit;
 mod sweep;
 mod terminal;
 mod truth;
+mod votes;

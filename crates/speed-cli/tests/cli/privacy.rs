@@ -242,7 +242,7 @@ fn a_released_value_may_be_published_unless_it_is_a_simulation() {
     let place = place();
     let rows: Vec<u8> = (0..60).flat_map(|_| [240, 5, 5]).collect();
     npy(&place.path("many.npy"), "60, 3", &rows);
-    let release = ["account", "--votes", "many.npy", "--release", "--json"];
+    let release = ["account", "--votes", "many.npy", "--form", "histograms", "--release", "--json"];
     let of = |more: &[&str]| json(&place, &[&release[..], &NOISE[..], more].concat());
     let released = of(&["--assume", "collusion", "--honest-ratio", "0.9"]);
     assert_eq!(released["publishable"], true);
@@ -250,7 +250,7 @@ fn a_released_value_may_be_published_unless_it_is_a_simulation() {
     let seeded = of(&["--simulation", "7"]);
     assert_eq!((&seeded["publishable"], &seeded["release"]["simulation"]), (&false.into(), &true.into()));
     assert_eq!(seeded, of(&["--simulation", "7"]));
-    let text = place.succeeds(&[&release[..4], &NOISE[..], &["--simulation", "7"]].concat());
+    let text = place.succeeds(&[&release[..6], &NOISE[..], &["--simulation", "7"]].concat());
     assert!(text.starts_with("SIMULATION"), "{text}");
     place.fails(&[&release[..], &NOISE[..], &["--smoothness", "0"]].concat(), 2, &["smoothness is 0"]);
     place.fails(
@@ -362,11 +362,12 @@ fn bad_flags_and_votes_are_refused() {
     refused(&["--delta", "1e-5"], 2, &["--gamma"]);
     refused(&["--gamma", "0", "--delta", "1e-5"], 2, &["gamma is 0"]);
     refused(&["--gamma", "0.1", "--delta", "2"], 2, &["delta is 2"]);
-    refused(&["--gamma", "0.1", "--delta", "1e-5", "--rows", "3..9"], 2, &["not within the file's 4 rows"]);
+    refused(&["--gamma", "0.1", "--delta", "1e-5", "--rows", "3..9"], 2, &["not within the file's 4 queries"]);
     refused(&["--gamma", "0.1", "--delta", "1e-5", "--assume", "central", "--honest-ratio", "0.9"], 2, &["must be 1"]);
     refused(&["--gamma", "0.1", "--delta", "1e-5", "--mechanism", "cauchy"], 2, &["expected laplace"]);
     npy(&place.path("bad.npy"), "2, 2", &[3, 1, 1, 1]);
-    place.fails(&["account", "--votes", "bad.npy", "--gamma", "0.1", "--delta", "1e-5"], 3, &["row 1 has 2 votes"]);
+    let bad = ["account", "--votes", "bad.npy", "--form", "histograms", "--gamma", "0.1", "--delta", "1e-5"];
+    place.fails(&bad, 3, &["row 1 sums to 2, expected the number of teachers, 4 on row 0"]);
     place.fails(&["account", "--votes", "none.npy", "--gamma", "0.1", "--delta", "1e-5"], 3, &["cannot read"]);
     place.fails(&["calibrate", "--epsilon", "-1", "--delta", "1e-5", "--queries", "3"], 2, &["--epsilon"]);
     let priced = ["account", "--any-votes", "--gamma", "0.1", "--delta", "1e-5", "--honest-ratio", "0.95"];

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use speed_core::printable_path;
+use speed_core::{decode_text, printable_path};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
@@ -30,7 +30,11 @@ impl Source {
     /// # Errors
     /// If the file cannot be read as UTF-8 text.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
+        let read = || -> std::io::Result<String> {
+            let bytes = std::fs::read(path)?;
+            Ok(decode_text(&bytes).map_err(std::io::Error::other)?.to_owned())
+        };
+        let text = read().map_err(|source| ConfigError::Read {
             path: path.to_path_buf(),
             instead: config_instead(path),
             source,

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use speed_core::VoteShape;
+use speed_votes::VotesForm;
 
 use super::data::DataSource;
 use super::fault::{Fault, refuse};
@@ -14,6 +16,16 @@ use super::fault::{Fault, refuse};
 pub struct RawVotes {
     pub source: VotesSourceKind,
     pub file: String,
+    // Left out where they are not set, so that runs of configs without them keep their ids.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub form: String,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub classes: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// `votes.source` as written.
@@ -35,23 +47,35 @@ pub enum VotesSourceKind {
 pub enum VotesSource {
     /// The ensemble, trained in this run.
     Teachers,
-    /// An `.npy` file of labels or histograms.
-    File(PathBuf),
+    /// A file of labels or histograms.
+    File(VotesInFile),
     /// A class at random for each teacher and query.
     Uniform,
     /// The pool's true label from every teacher.
     Truth,
 }
 
+/// A file of votes, and what the config says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VotesInFile {
+    /// The file: `.npy` or CSV.
+    pub path: PathBuf,
+    /// Its form; without it the only form that fits the config.
+    pub form: Option<VotesForm>,
+    /// The number of classes, which labels do not tell and no images say.
+    pub classes: Option<usize>,
+}
+
 impl RawVotes {
     /// Checks the section beside the images.
     pub(super) fn check(&self, data: DataSource) -> Result<VotesSource, Fault> {
         let has_images = data != DataSource::None;
+        let file = self.check_file(has_images)?;
         match (self.source, self.file.as_str()) {
             (VotesSourceKind::File, "") => {
-                refuse("votes.file", "votes.source = \"file\" needs the path of an .npy file")
+                refuse("votes.file", "votes.source = \"file\" needs the path of an .npy or CSV file")
             }
-            (VotesSourceKind::File, path) => Ok(VotesSource::File(path.into())),
+            (VotesSourceKind::File, _) => Ok(VotesSource::File(file)),
             (_, path) if !path.is_empty() => refuse("votes.file", "is read only with votes.source = \"file\""),
             (VotesSourceKind::Teachers, _) if !has_images => refuse(
                 "votes.source",
@@ -65,16 +89,48 @@ impl RawVotes {
             (VotesSourceKind::Truth, _) => Ok(VotesSource::Truth),
         }
     }
+
+    /// Checks the keys of a file.
+    fn check_file(&self, has_images: bool) -> Result<VotesInFile, Fault> {
+        let is_file = self.source == VotesSourceKind::File;
+        let form = match self.form.as_str() {
+            "" => None,
+            _ if !is_file => return refuse("votes.form", "is read only with votes.source = \"file\""),
+            form => Some(form.parse().map_err(|message| Fault::new("votes.form", message))?),
+        };
+        let classes = match self.classes {
+            0 => None,
+            _ if !is_file => return refuse("votes.classes", "is read only with votes.source = \"file\""),
+            _ if has_images => {
+                return refuse(
+                    "votes.classes",
+                    "is read only with data.source = \"none\": images say how many there are",
+                );
+            }
+            found if !(2..=VoteShape::MAX_CLASSES).contains(&found) => {
+                return refuse("votes.classes", format!("found {found}, expected 2 to {}", VoteShape::MAX_CLASSES));
+            }
+            found => Some(found),
+        };
+        Ok(VotesInFile { path: self.file.as_str().into(), form, classes })
+    }
 }
 
 impl From<&VotesSource> for RawVotes {
     fn from(votes: &VotesSource) -> Self {
-        let (source, file) = match votes {
-            VotesSource::Teachers => (VotesSourceKind::Teachers, String::new()),
-            VotesSource::File(path) => (VotesSourceKind::File, path.to_string_lossy().into_owned()),
-            VotesSource::Uniform => (VotesSourceKind::Uniform, String::new()),
-            VotesSource::Truth => (VotesSourceKind::Truth, String::new()),
+        let source = match votes {
+            VotesSource::Teachers => VotesSourceKind::Teachers,
+            VotesSource::Uniform => VotesSourceKind::Uniform,
+            VotesSource::Truth => VotesSourceKind::Truth,
+            VotesSource::File(VotesInFile { path, form, classes }) => {
+                return Self {
+                    source: VotesSourceKind::File,
+                    file: path.to_string_lossy().into_owned(),
+                    form: form.map_or_else(String::new, |form| form.to_string()),
+                    classes: classes.unwrap_or(0),
+                };
+            }
         };
-        Self { source, file }
+        Self { source, file: String::new(), form: String::new(), classes: 0 }
     }
 }

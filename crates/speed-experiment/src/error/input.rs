@@ -2,17 +2,28 @@
 
 use speed_accountant::AccountError;
 use speed_core::VotesError;
+use speed_votes::{FormError, TableError};
 
 /// The fault of a file of votes or queries: found and expected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputFault {
-    /// The file cannot be read.
-    #[error("cannot read: {0}")]
-    Unreadable(#[source] std::io::Error),
-    /// The file is no `.npy` array of whole numbers.
+    /// The file cannot be read, or is not a table of whole numbers.
     #[error(transparent)]
-    Npy(Box<dyn std::error::Error + Send + Sync>),
+    Table(#[from] TableError),
+    /// The table is not votes.
+    #[error(transparent)]
+    Form(#[from] FormError),
+    /// The table is not votes of the config's size.
+    #[error("{source}; the config has ensemble.teachers = {teachers} and data.pool_images = {pool}")]
+    Config {
+        /// The fault.
+        source: FormError,
+        /// Teachers of the config.
+        teachers: usize,
+        /// Pool images of the config.
+        pool: usize,
+    },
     /// The array has not two dimensions.
     #[error("expected two dimensions{expected}, found shape {shape:?}")]
     Dimensions {
@@ -21,64 +32,25 @@ pub enum InputFault {
         /// The lengths of its axes.
         shape: Vec<usize>,
     },
-    /// The array is neither labels nor histograms of the config's size.
-    #[error(
-        "shape {rows} x {columns} is neither labels of {teachers} teachers for {pool} pool images nor {pool} histograms: set \
-         ensemble.teachers and data.pool_images to what the file holds"
-    )]
-    Size {
-        /// Rows of the array.
-        rows: usize,
-        /// Columns of the array.
-        columns: usize,
-        /// Teachers of the config.
+    /// Saved labels are of another shape.
+    #[error("expected shape {teachers} x {pool}, found {shape:?}")]
+    SavedShape {
+        /// The lengths of the array's axes.
+        shape: Vec<usize>,
+        /// Teachers of the votes.
         teachers: usize,
-        /// Pool images of the config.
+        /// Pool images of the votes.
         pool: usize,
     },
-    /// The array has no row, or fewer than two columns.
-    #[error("expected at least one row of at least two classes, found shape {rows} x {columns}")]
-    Empty {
-        /// Rows of the array.
-        rows: usize,
-        /// Columns of the array.
-        columns: usize,
-    },
-    /// A label is no class.
-    #[error("teacher {teacher}, image {image}: class {found}, expected 0 to {max}")]
-    Class {
-        /// The teacher.
-        teacher: usize,
-        /// The image.
-        image: usize,
+    /// A saved label is not a class.
+    #[error("entry {position}: class {found}, expected 0 to {max}")]
+    SavedClass {
+        /// Its place.
+        position: usize,
         /// The label.
         found: i64,
         /// The last class.
         max: usize,
-    },
-    /// Histograms have other classes than the images.
-    #[error("histograms of {found} classes, the data has {expected}")]
-    Classes {
-        /// Classes of the histograms.
-        found: usize,
-        /// Classes of the images.
-        expected: usize,
-    },
-    /// A count is no number of teachers.
-    #[error("row {row}: a count is negative or too large")]
-    Count {
-        /// The row.
-        row: usize,
-    },
-    /// A histogram does not hold one vote for each teacher.
-    #[error("row {row} sums to {found}, expected ensemble.teachers = {teachers}")]
-    Sum {
-        /// The row.
-        row: usize,
-        /// Its sum.
-        found: u64,
-        /// Teachers of the config.
-        teachers: usize,
     },
     /// The values make no votes.
     #[error(transparent)]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_core::{VoteShape, Votes, VotesError, printable_path};
 use speed_teacher::{Teacher, ensemble_votes};
+use speed_votes::VoteFile;
 
 use super::context::Context;
 use super::data::Images;
@@ -14,7 +15,7 @@ use super::names::StageName;
 use super::stage::Stage;
 use super::teachers::TrainedTeachers;
 use super::truth::Truth;
-use crate::config::{Config, VotesSource};
+use crate::config::{Config, VotesInFile, VotesSource};
 use crate::error::{ExperimentError, Mismatch};
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
@@ -71,7 +72,7 @@ pub(crate) struct VotesStage<'a> {
 /// The origin of the votes with its data.
 enum Source<'a> {
     Teachers(&'a TrainedTeachers, &'a Images),
-    File { path: &'a Path, content: Vec<u8> },
+    File { votes: VoteFile, digest: Fingerprint, file: &'a VotesInFile },
     Uniform { classes: usize },
     Truth(&'a Images),
 }
@@ -89,10 +90,12 @@ impl<'a> VotesStage<'a> {
         teachers: Option<&'a TrainedTeachers>,
     ) -> Result<Self, ExperimentError> {
         let source = match (&context.config.votes, images, teachers) {
-            (VotesSource::File(path), ..) => {
-                let content = npy::read_bytes(path)?;
-                note_unused(context, path, &content);
-                Source::File { path, content }
+            (VotesSource::File(file), ..) => {
+                let content = npy::read_bytes(&file.path)?;
+                let of_images = images.map(|images| images.pool.classes());
+                let votes = npy::parse_votes(file, &content, context.config, of_images)?;
+                note(context, &file.path, &votes);
+                Source::File { votes, digest: Fingerprint::of_bytes(&content), file }
             }
             (VotesSource::Teachers, Some(images), Some(teachers)) => Source::Teachers(teachers, images),
             (VotesSource::Truth, Some(images), _) => Source::Truth(images),
@@ -127,18 +130,11 @@ impl<'a> VotesStage<'a> {
         Ok(ensemble_votes(count, &load, &images.pool, context.threads.get())?)
     }
 
-    fn read_file(&self, context: &Context<'_>, path: &Path, content: &[u8]) -> Result<Votes, ExperimentError> {
-        let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
-        let classes = self.images.map(|images| images.pool.classes());
-        let votes = npy::parse_votes(path, content, teachers, pool, classes)?;
-        context.progress.begin("read votes", "files", 1, 0);
-        Ok(votes)
-    }
-
     /// Returns the number of classes, unless a file alone tells it.
     fn classes(&self) -> Option<usize> {
         match self.source {
             Source::Uniform { classes } => Some(classes),
+            Source::File { ref votes, .. } => votes.classes(),
             _ => self.images.map(|images| images.pool.classes()),
         }
     }
@@ -202,12 +198,22 @@ impl Stage for VotesStage<'_> {
             Source::Teachers(trained, images) => {
                 json!({ "teachers": trained.hash(), "pool": Images::digest(&images.pool) })
             }
-            Source::File { content, .. } => json!({
-                "file": Fingerprint::of_bytes(content),
-                "teachers": teachers,
-                "pool_images": pool,
-                "pool": self.pool_digest(),
-            }),
+            Source::File { digest, file, .. } => {
+                let mut inputs = json!({
+                    "file": digest,
+                    "teachers": teachers,
+                    "pool_images": pool,
+                    "pool": self.pool_digest(),
+                });
+                // Only where they are set: fingerprints of earlier stages stay.
+                if let Some(form) = file.form {
+                    inputs["form"] = json!(form);
+                }
+                if let Some(classes) = file.classes {
+                    inputs["classes"] = json!(classes);
+                }
+                inputs
+            }
             Source::Uniform { classes } => json!({
                 "uniform": classes,
                 "seed": context.config.seed,
@@ -222,7 +228,12 @@ impl Stage for VotesStage<'_> {
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let votes = match &self.source {
             Source::Teachers(trained, images) => self.ask_teachers(context, trained, images)?,
-            Source::File { path, content } => self.read_file(context, path, content)?,
+            Source::File { votes, file, .. } => {
+                context.progress.begin("read votes", "files", 1, 0);
+                votes
+                    .votes()
+                    .map_err(|fault| ExperimentError::Input { path: file.path.clone(), fault: fault.into() })?
+            }
             Source::Uniform { classes } => uniform(context, *classes)?,
             Source::Truth(images) => truth(context, images)?,
         };
@@ -240,7 +251,7 @@ impl Stage for VotesStage<'_> {
             }
             npy::read_labels(&path, saved)?
         } else {
-            npy::read_votes(&path, teachers, pool, self.classes())?
+            npy::saved_labels(&path, teachers, pool, self.classes())?
         };
         let hash = self.hash(&votes, done.outputs_hash());
         let recorded: EnsembleQuality = done.read_json(QUALITY)?;
@@ -252,13 +263,14 @@ impl Stage for VotesStage<'_> {
     }
 }
 
-/// Notes that a file holds votes on more images than the pool has.
-fn note_unused(context: &Context<'_>, path: &Path, content: &[u8]) {
-    let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
-    if let Some(found) = npy::queries_in(content, teachers).filter(|found| *found > pool) {
+/// Notes how a file of votes was read, and if it holds votes on more images than the pool has.
+fn note(context: &Context<'_>, path: &Path, votes: &VoteFile) {
+    let path = printable_path(path);
+    context.progress.note(&format!("{path}: {votes}"));
+    let (found, pool) = (votes.queries_in_file(), votes.queries());
+    if found > pool {
         context.progress.note(&format!(
-            "{}: votes on {found} images, the last {} are not used (data.pool_images = {pool})",
-            printable_path(path),
+            "{path}: votes on {found} images, the last {} are not used (data.pool_images = {pool})",
             found - pool
         ));
     }
@@ -291,9 +303,9 @@ fn truth(context: &Context<'_>, images: &Images) -> Result<Votes, ExperimentErro
 /// If the file cannot be read.
 pub(crate) fn planned_classes(config: &Config, of_images: Option<usize>) -> Result<usize, ExperimentError> {
     match &config.votes {
-        VotesSource::File(path) => {
-            let votes = npy::read_votes(path, config.ensemble.teachers, config.data.pool_images, of_images)?;
-            Ok(votes.shape().classes())
+        VotesSource::File(file) => {
+            let votes = npy::parse_votes(file, &npy::read_bytes(&file.path)?, config, of_images)?;
+            Ok(votes.classes().unwrap_or(UNIFORM_CLASSES))
         }
         _ => Ok(of_images.unwrap_or(UNIFORM_CLASSES)),
     }

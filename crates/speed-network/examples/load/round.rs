@@ -69,6 +69,7 @@ impl Round {
             proof_key: None,
             round: path("round.toml".into()),
             votes: path("votes.csv".into()),
+            form: None,
             out: self.message(teacher),
             query_list: None,
             mechanism: None,

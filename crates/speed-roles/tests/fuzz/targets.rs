@@ -10,7 +10,7 @@ use speed_aggregation::{
     SignedResult, Submission, Teacher, generate_keys,
 };
 use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
-use speed_roles::{Party, Role, Roster, RoundFile, Terms, parse_labels};
+use speed_roles::{Party, Question, Role, Roster, RoundFile, Terms, parse_answer};
 
 /// Decodes, and says whether that went well.
 type Decoder = Box<dyn Fn(&[u8]) -> bool>;
@@ -271,12 +271,23 @@ fn votes() -> Target {
         npyz::WriteOptions::new().default_dtype().shape(&[4]).writer(&mut bytes).begin_nd().expect("memory");
     writer.extend([0_i32, 2, 1, 1]).expect("memory");
     writer.finish().expect("memory");
-    let inputs = vec![bytes, b"0\n2\n1\n1\n".to_vec(), b"query,label\n0,0\n1,2\n2,1\n3,1\n".to_vec()];
+    let texts = [
+        "0\n2\n1\n1\n",
+        "query,label\n0,0\n1,2\n2,1\n3,1\n",
+        "\u{feff}\"name\";label\r\nb;1\r\n\"a\";0\r\nd;1\r\nc;2\r\n",
+        "1,0,0\n0,0,1\n0,1,0\n0,1,0\n",
+    ];
+    let mut inputs = vec![bytes];
+    inputs.extend(texts.map(|text| text.as_bytes().to_vec()));
+    let names = ["a", "b", "c", "d"].map(str::to_owned);
     Target {
         stride: 16,
         inputs,
         sealed: false,
-        decode: Box::new(|bytes| parse_labels(bytes, 4, 3).is_ok()),
+        decode: Box::new(move |bytes| {
+            let question = Question { queries: 4, classes: 3, form: None, names: Some(&names) };
+            parse_answer(bytes, &question).is_ok()
+        }),
         limit: text,
     }
 }

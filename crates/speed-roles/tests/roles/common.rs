@@ -158,6 +158,7 @@ impl Place {
             proof_key: proof_key.exists().then_some(proof_key),
             round: self.path("round.toml"),
             votes: self.path("votes.csv"),
+            form: None,
             out: out.to_path_buf(),
             query_list: None,
             mechanism: None,

@@ -7,8 +7,10 @@ use speed_accountant::{AccountError, Adversary};
 use speed_core::printable_path;
 use speed_experiment::{ExperimentError, write_atomic};
 use speed_mechanism::InverseScale;
+use speed_votes::Known;
 
-use super::{counts, flag};
+use super::flag;
+use super::votes::{self, ReadVotes, WithVotes};
 use crate::bar::Waiting;
 use crate::commands::{Failure, print, print_json, usage};
 use crate::figure::{Figure, FigureRequest};
@@ -27,8 +29,9 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
     }
     // Before anything is computed.
     let files = Files::of(options, name)?;
-    let QueryOptions { votes, queries, rows } = &options.queries;
-    let counts = counts(votes, queries.as_deref(), rows.as_ref())?;
+    let QueryOptions { votes: path, form, classes, queries, rows } = &options.queries;
+    let file = votes::read(path, form.form, &Known { classes: *classes, ..Known::default() })?;
+    let (counts, read) = votes::counts(path, &file, queries.as_deref(), rows.as_ref())?;
     let request = FigureRequest {
         counts: &counts,
         kind: options.mechanism,
@@ -46,7 +49,7 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
     let drawn = drawn.map_err(|error: AccountError| {
         Failure::from(ExperimentError::Input { path: options.queries.votes.clone(), fault: error.into() })
     })?;
-    write(&files, &drawn, options.json)
+    write(&files, &drawn, read, options.json)
 }
 
 /// The files of a figure.
@@ -71,13 +74,14 @@ impl Files {
     }
 }
 
-fn write(Files { svg, csv }: &Files, figure: &Figure, json: bool) -> Result<(), Failure> {
+fn write(Files { svg, csv }: &Files, figure: &Figure, read: ReadVotes, json: bool) -> Result<(), Failure> {
     write_atomic(svg, figure.to_svg().as_bytes())?;
     write_atomic(csv, figure.to_csv().as_bytes())?;
     if json {
         let curves: serde_json::Map<String, serde_json::Value> =
             figure.curves().into_iter().map(|(name, points)| (name.to_owned(), json!(points))).collect();
-        return print_json(&json!({ "svg": svg, "csv": csv, "curves": curves, "asymptote": figure.asymptote() }));
+        let value = json!({ "svg": svg, "csv": csv, "curves": curves, "asymptote": figure.asymptote() });
+        return print_json(&WithVotes { value: &value, votes_file: Some(read) });
     }
-    print(&format!("{}\n{}\n", printable_path(svg), printable_path(csv)))
+    print(&format!("{}\n{}\n{}", printable_path(svg), printable_path(csv), read.line()))
 }

@@ -107,6 +107,7 @@ impl Office {
             proof_key: None,
             round: path(round),
             votes: path("votes.csv"),
+            form: None,
             out: path(&format!("{party} to {} by {registry}", round.replace('/', "-"))),
             query_list: None,
             mechanism: None,

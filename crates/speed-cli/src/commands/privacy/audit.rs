@@ -1,0 +1,163 @@
+//! `speed audit`
+
+use std::path::Path;
+
+use serde_json::json;
+use speed_accountant::audit::{Audit, NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
+use speed_accountant::theory::tight_per_query_epsilon;
+use speed_accountant::{Accountant, Bound, Delta, PrivacyEvent};
+use speed_core::Randomness;
+use speed_experiment::ExperimentError;
+use speed_mechanism::{
+    DiscreteGaussian, HonestRatio, Mechanism, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
+};
+use speed_votes::Known;
+
+use super::votes::{self, ReadVotes};
+use super::{flag, mechanism_failure, noise};
+use crate::bar::Counting;
+use crate::commands::{Failure, print, print_json, usage};
+use crate::options::{AuditOptions, ShareKind};
+
+/// The largest number of values drawn for an audit. More would take days.
+const MAX_DRAWS: f64 = 1e12;
+
+pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> {
+    let noise = noise(&options.mechanism)?;
+    let (counts, read) = one_query(options)?;
+    let teachers: usize = counts.iter().map(|&count| count as usize).sum();
+    let tau = options.mechanism.honest_ratio.effective(teachers).map_err(|error| flag("honest-ratio", &error))?;
+    let here: Vec<i64> = counts.iter().map(|&count| i64::from(count)).collect();
+    if here.len() < 2 || here[0] == 0 {
+        return Err(usage("votes", "expected at least two classes and a vote for the first".into()));
+    }
+    if !(options.confidence > 0.0 && options.confidence < 1.0) {
+        return Err(usage(
+            "confidence",
+            format!("found {:?}, expected more than 0 and less than 1", options.confidence),
+        ));
+    }
+    let mut there = here.clone();
+    there[0] -= 1;
+    there[1] += 1;
+    let threshold = (!options.no_threshold).then(|| options.threshold.unwrap_or(here[0]));
+    let share = share(options.noise, noise, teachers, tau)?;
+    let mechanism = NoisyArgmax::new(share, teachers, tau, threshold).map_err(|error| flag("honest-ratio", &error))?;
+    let mut event = PrivacyEvent::new(noise, tau);
+    if let Some(threshold) = threshold {
+        event = event.with_threshold(threshold as f64).map_err(|error| flag("threshold", &error))?;
+    }
+    let (claim, delta) = claimed(event, here.len(), options.delta)?;
+    let mut generator =
+        NoiseGenerator::new(&Randomness::OperatingSystem).map_err(|error| mechanism_failure(error.into()))?;
+    let draws = options.runs as f64 * 2.0 * (here.len() * mechanism.draws_of_a_class()) as f64;
+    if draws > MAX_DRAWS {
+        let most = (MAX_DRAWS / draws * options.runs as f64).floor();
+        return Err(usage(
+            "runs",
+            format!("{} runs draw {draws:.1e} values, which takes days: at most {most} here", options.runs),
+        ));
+    }
+    let answers = Counting::new("running the mechanism", options.runs.saturating_mul(2));
+    let run = |neighbour: bool| {
+        answers.step();
+        mechanism.answer(if neighbour { &there } else { &here }, &mut generator)
+    };
+    let found = audit_at(delta, here.len() + 1, options.runs, options.confidence, run);
+    drop(answers);
+    let refuted = found.lower_bound > claim;
+    if options.json {
+        print_json(&json!({
+            "lower_bound": found.lower_bound, "claim": claim, "refuted": refuted, "confidence": found.confidence,
+            "runs": found.runs, "answer": found.answer, "counts": found.counts,
+            "mechanism": options.mechanism.mechanism.to_string(), "gamma": options.mechanism.gamma,
+            "sigma": options.mechanism.sigma, "delta": delta, "tau": tau.get(), "votes": here, "neighbour": there, "threshold": threshold, "votes_file": read,
+        }))?;
+    } else {
+        print(&format!("{}{}", text(&found, claim), read.map_or_else(String::new, |read| read.line())))?;
+    }
+    if refuted {
+        return Err(ExperimentError::Audit { lower_bound: found.lower_bound, claim }.into());
+    }
+    Ok(())
+}
+
+fn text(found: &Audit, claim: f64) -> String {
+    format!(
+        "One query costs at least epsilon {:.4} (confidence {}, answer {} came {} and {} times in {} runs each); \
+         claimed: {claim:.4}.\n",
+        found.lower_bound, found.confidence, found.answer, found.counts[0], found.counts[1], found.runs
+    )
+}
+
+/// Computes the epsilon that is claimed of one query, and the delta of that claim.
+fn claimed(event: PrivacyEvent, classes: usize, delta: Delta) -> Result<(f64, f64), Failure> {
+    let noise = event.mechanism();
+    Ok(match noise {
+        Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => {
+            (tight_per_query_epsilon(&event, classes), 0.0)
+        }
+        // The discrete Gaussian has the moments of the Gaussian, not its whole curve.
+        Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => {
+            let bound = if noise.is_integer() { Bound::Tight } else { Bound::Paper };
+            let accountant = Accountant::new(event, delta).with_bound(bound);
+            (accountant.account_queries(1).map_err(|error| flag("delta", &error))?.epsilon, delta.get())
+        }
+    })
+}
+
+/// Creates the origin of the teachers' noise in an audit.
+fn share(kind: ShareKind, noise: Mechanism, teachers: usize, tau: HonestRatio) -> Result<ShareNoise, Failure> {
+    let share = match (kind, noise) {
+        (ShareKind::Exact, Mechanism::DiscreteLaplace { gamma }) => {
+            NoiseShare::new(gamma, teachers).map(|share| ShareNoise::Exact(Box::new(share)))
+        }
+        (ShareKind::Exact, Mechanism::Skellam { sigma }) => SkellamShare::new(sigma, teachers).map(ShareNoise::Skellam),
+        (ShareKind::Exact, Mechanism::Gaussian { sigma }) => NoiseDeviation::new(sigma.get() * tau.get().sqrt())
+            .map(|sigma| ShareNoise::Gaussian(DiscreteGaussian::new(sigma))),
+        (ShareKind::Truncated, Mechanism::DiscreteLaplace { gamma }) => {
+            TruncatedShare::new(gamma, teachers).map(ShareNoise::Truncated)
+        }
+        (ShareKind::Exact, Mechanism::Laplace { .. }) => {
+            return Err(usage(
+                "mechanism",
+                "continuous Laplace noise has no exact sampler; use discrete-laplace".into(),
+            ));
+        }
+        (ShareKind::Truncated, _) => {
+            return Err(usage("noise", "truncated shares are those of --mechanism discrete-laplace".into()));
+        }
+    };
+    share.map_err(|error| flag(if noise.gamma().is_some() { "gamma" } else { "sigma" }, &error))
+}
+
+/// Returns the votes of one query: those of the command line, or of a query of a file, the class with most votes first.
+fn one_query(options: &AuditOptions) -> Result<(Vec<u32>, Option<ReadVotes>), Failure> {
+    let inline: Option<Vec<u32>> =
+        options.votes.iter().flat_map(|part| part.split(',')).map(|count| count.trim().parse().ok()).collect();
+    if let Some(counts) = inline {
+        let only = [
+            ("query", options.query.is_some()),
+            ("classes", options.classes.is_some()),
+            ("form", options.form.form.is_some()),
+        ];
+        return match only.into_iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => Err(usage(name, "is read only with a file of votes".into())),
+            None => Ok((counts, None)),
+        };
+    }
+    let [path] = options.votes.as_slice() else {
+        return Err(usage("votes", "expected the votes for each class, or one file of votes".into()));
+    };
+    let path = Path::new(path);
+    let file = votes::read(path, options.form.form, &Known { classes: options.classes, ..Known::default() })?;
+    let all = file.queries();
+    let query = options.query.filter(|query| *query < all);
+    let query =
+        query.ok_or_else(|| usage("query", format!("expected one of the file's {all} queries, 0 to {}", all - 1)))?;
+    let (mut counts, read) = votes::counts(path, &file, None, Some(&(query..query + 1)))?;
+    let mut counts = counts.pop().unwrap_or_default();
+    // The order of the classes has no part in the mechanism but to break ties.
+    counts.sort_unstable_by(|one, other| other.cmp(one));
+    Ok((counts, Some(read)))
+}

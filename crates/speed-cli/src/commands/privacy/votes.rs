@@ -1,0 +1,91 @@
+//! Files of votes that privacy commands read: how they were read is part of every output.
+
+use std::ops::Range;
+use std::path::Path;
+
+use serde::Serialize;
+use speed_experiment::npy::read_row_indices;
+use speed_experiment::{ExperimentError, InputFault};
+use speed_votes::{FormError, Known, Table, VoteFile, VotesForm, read_bytes};
+
+use super::flag;
+use crate::commands::{Failure, usage};
+
+/// Votes as they were read.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct ReadVotes {
+    form: VotesForm,
+    pub(super) teachers: usize,
+    pub(super) queries: usize,
+    classes: Option<usize>,
+    /// Queries of them that the command looked at.
+    selected: usize,
+}
+
+impl ReadVotes {
+    pub(super) fn of(file: &VoteFile, selected: usize) -> Self {
+        let (form, teachers, classes) = (file.form(), file.teachers(), file.classes());
+        Self { form, teachers, queries: file.queries_in_file(), classes, selected }
+    }
+
+    /// Returns the line that a command prints.
+    pub(super) fn line(&self) -> String {
+        let Self { form, teachers, queries, classes, selected } = self;
+        let classes = classes.map_or_else(String::new, |classes| format!(", {classes} classes"));
+        let selected =
+            if selected == queries { String::new() } else { format!("; {selected} of the queries selected") };
+        format!("Votes read: {teachers} teachers, {queries} queries{classes} ({form}){selected}.\n")
+    }
+}
+
+/// An output with the votes that it is of.
+#[derive(Serialize)]
+pub(super) struct WithVotes<'a, T> {
+    #[serde(flatten)]
+    pub(super) value: &'a T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) votes_file: Option<ReadVotes>,
+}
+
+/// Reads a file of votes in the form that is given, or the only one that is possible.
+pub(super) fn read(path: &Path, form: Option<VotesForm>, known: &Known) -> Result<VoteFile, Failure> {
+    let bytes = read_bytes(path).and_then(|bytes| Table::parse(&bytes));
+    let table = bytes.map_err(|fault| input(path, fault))?;
+    VoteFile::new(table, form, known).map_err(|fault| refused(path, fault))
+}
+
+/// Returns the histograms of the queries that the options name, and how the file was read.
+pub(super) fn counts(
+    path: &Path,
+    file: &VoteFile,
+    queries: Option<&Path>,
+    rows: Option<&Range<usize>>,
+) -> Result<(Vec<Vec<u32>>, ReadVotes), Failure> {
+    let all = file.queries();
+    let selected: Vec<usize> = match (queries, rows) {
+        (Some(indices), _) => read_row_indices(indices, all)?,
+        (None, Some(rows)) if rows.end > all => {
+            return Err(usage("rows", format!("{}..{} is not within the file's {all} queries", rows.start, rows.end)));
+        }
+        (None, rows) => rows.cloned().unwrap_or(0..all).collect(),
+    };
+    let counts = file.histograms(&selected).map_err(|fault| refused(path, fault))?;
+    Ok((counts, ReadVotes::of(file, selected.len())))
+}
+
+fn refused(path: &Path, fault: FormError) -> Failure {
+    let shown = speed_core::printable_path(path);
+    match fault {
+        FormError::Undecided(_) => usage(
+            "form",
+            format!("{shown} can be read {fault}: give --form labels with --classes K, or --form histograms"),
+        ),
+        FormError::ClassesUnknown => usage("classes", format!("{shown}: {fault}: give --classes K")),
+        FormError::Classes { .. } => flag("classes", &fault),
+        fault => input(path, fault),
+    }
+}
+
+fn input(path: &Path, fault: impl Into<InputFault>) -> Failure {
+    ExperimentError::Input { path: path.to_path_buf(), fault: fault.into() }.into()
+}

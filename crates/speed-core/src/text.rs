@@ -1,0 +1,84 @@
+//! Text files as editors and spreadsheets save them.
+
+use std::borrow::Cow;
+
+/// The byte order mark, which Windows programs write at the beginning of UTF-8 files.
+const MARK: char = '\u{feff}';
+
+/// Bytes that are not UTF-8 text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// UTF-16 or UTF-32.
+    #[error("UTF-16 text, expected UTF-8: save it as UTF-8 (in Excel \"CSV UTF-8\", in PowerShell -Encoding utf8)")]
+    Utf16,
+    /// Another encoding, or no text.
+    #[error("line {line} is not UTF-8 text: save it as UTF-8 (in Excel \"CSV UTF-8\")")]
+    NotUtf8 {
+        /// The line, from 1.
+        line: usize,
+    },
+}
+
+/// Decodes the bytes of a text file and leaves a byte order mark at its beginning out.
+///
+/// # Errors
+/// If the bytes are UTF-16, or not UTF-8.
+///
+/// ```
+/// assert_eq!(speed_core::decode_text(b"\xef\xbb\xbfname = 1")?, "name = 1");
+/// # Ok::<(), speed_core::TextError>(())
+/// ```
+pub fn decode_text(bytes: &[u8]) -> Result<&str, TextError> {
+    // ASCII in UTF-16 without a mark has a zero in one of its first two bytes.
+    if bytes.starts_with(&[0xff, 0xfe])
+        || bytes.starts_with(&[0xfe, 0xff])
+        || bytes.iter().take(2).any(|&byte| byte == 0)
+    {
+        return Err(TextError::Utf16);
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.trim_start_matches(MARK)),
+        Err(error) => {
+            let before = &bytes[..error.valid_up_to()];
+            Err(TextError::NotUtf8 { line: 1 + before.iter().filter(|&&byte| byte == b'\n').count() })
+        }
+    }
+}
+
+/// Leaves out the byte order marks that begin a table or a comment of a TOML text: `cat` keeps the mark of every file that it joins.
+///
+/// ```
+/// assert_eq!(speed_core::without_joined_marks("a = 1\n\u{feff}[b]\n"), "a = 1\n[b]\n");
+/// ```
+#[must_use]
+pub fn without_joined_marks(text: &str) -> Cow<'_, str> {
+    if !text.contains(MARK) {
+        return Cow::Borrowed(text);
+    }
+    let line = |line: &str| match line.trim_start_matches(MARK) {
+        rest if rest.starts_with(['[', '#', '\r', '\n']) || rest.is_empty() => rest.to_owned(),
+        _ => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_left_out_and_other_encodings_named() {
+        assert_eq!(decode_text("\u{feff}\u{feff}é".as_bytes()), Ok("é"));
+        assert_eq!(decode_text(b""), Ok(""));
+        let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        assert_eq!(decode_text(&wide("\u{feff}a")), Err(TextError::Utf16));
+        assert_eq!(decode_text(&wide("a")), Err(TextError::Utf16));
+        assert_eq!(decode_text(b"a\nb\xe9"), Err(TextError::NotUtf8 { line: 2 }));
+    }
+
+    #[test]
+    fn a_mark_within_a_line_stays() {
+        assert_eq!(without_joined_marks("a = \"\u{feff}\"\n\u{feff}b = 2"), "a = \"\u{feff}\"\n\u{feff}b = 2");
+        assert_eq!(without_joined_marks("x\r\n\u{feff}# card\r\n\u{feff}\r\n\u{feff}"), "x\r\n# card\r\n\r\n");
+    }
+}

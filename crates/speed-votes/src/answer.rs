@@ -1,0 +1,420 @@
+//! The votes of one teacher on the queries of a round: labels in order, labels by query, or one-hot histograms.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use speed_core::{decode_text, printable};
+use speed_npy::WholeNumbers;
+
+use crate::error::{Place, TableError};
+use crate::form::VotesForm;
+use crate::records::Records;
+use crate::table::{is_array, number};
+
+/// The question that a teacher answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// Number of queries.
+    pub queries: usize,
+    /// Number of classes.
+    pub classes: usize,
+    /// The form of the file, if it is given.
+    pub form: Option<VotesForm>,
+    /// The names of the queries in their order, if they are known.
+    pub names: Option<&'a [String]>,
+}
+
+/// A file that is not one teacher's votes on the queries.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    /// A damaged array or text.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// An array that is neither labels nor one-hot histograms.
+    #[error("found shape {found:?}, expected {queries} labels, or {queries} x {classes} one-hot histograms")]
+    Shape {
+        /// Lengths of the axes.
+        found: Vec<usize>,
+        /// Queries of the round.
+        queries: usize,
+        /// Classes of the round.
+        classes: usize,
+    },
+    /// A text whose lines are neither a label, a query and its label, nor a histogram.
+    #[error(
+        "line {line}: found {found} columns, expected 1 (label), 2 (query,label) or {classes} (a one-hot histogram)"
+    )]
+    Columns {
+        /// The line.
+        line: usize,
+        /// Columns found.
+        found: usize,
+        /// Classes of the round.
+        classes: usize,
+    },
+    /// Another number of labels than queries.
+    #[error("{found} labels, the round has {expected} queries")]
+    Count {
+        /// Queries of the round.
+        expected: usize,
+        /// Labels found.
+        found: usize,
+    },
+    /// A cell that is not a label.
+    #[error("line {line}: expected the label of query {query}")]
+    NoLabel {
+        /// The line, from 1.
+        line: usize,
+        /// The query.
+        query: String,
+    },
+    /// A label that is not a class.
+    #[error("query {query}: label {found}, expected 0 to {}", classes - 1)]
+    Label {
+        /// The query.
+        query: usize,
+        /// The label.
+        found: i64,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// A histogram that is not one vote.
+    #[error("{place}: expected a one-hot histogram: a single 1, and 0 elsewhere")]
+    OneHot {
+        /// The row.
+        place: Place,
+    },
+    /// A query that the round does not have.
+    #[error("line {line}: {found:?} is not a query: expected 0 to {}{}", queries - 1, if *named { ", or a name of --query-list" } else { "; names need --query-list" })]
+    Unknown {
+        /// The line, from 1.
+        line: usize,
+        /// The query's name.
+        found: String,
+        /// Queries of the round.
+        queries: usize,
+        /// The names are known.
+        named: bool,
+    },
+    /// A query with two labels.
+    #[error("line {line}: query {query} has a label already, on line {first}")]
+    Twice {
+        /// The line, from 1.
+        line: usize,
+        /// The query.
+        query: String,
+        /// The line of its first label.
+        first: usize,
+    },
+    /// A query without a label.
+    #[error("no label for query {query}")]
+    Missing {
+        /// The query.
+        query: String,
+    },
+    /// Numbers that are places and names of queries.
+    #[error(
+        "line {line}: {found:?} is the number of one query and the name of another: expected query,label or name,label as the first line"
+    )]
+    NumberOrName {
+        /// The first such line.
+        line: usize,
+        /// The number.
+        found: String,
+    },
+    /// Lines of two numbers that may be a query and its label, or a histogram of two classes.
+    #[error("lines of two numbers are read as query,label or as histograms of two classes")]
+    Undecided,
+    /// A list of queries that does not name each once.
+    #[error("line {line}: expected {queries} names, each once; {found:?} is there twice")]
+    NameTwice {
+        /// The line.
+        line: usize,
+        /// The name.
+        found: String,
+        /// Queries of the round.
+        queries: usize,
+    },
+    /// A list of queries of another length.
+    #[error(
+        "{found} lines, expected a name for each of {queries} queries, with a first line of column names or without"
+    )]
+    Names {
+        /// Lines found.
+        found: usize,
+        /// Queries of the round.
+        queries: usize,
+    },
+}
+
+/// Reads one teacher's label for each query.
+///
+/// An array has as many entries as queries, or is queries x classes and one-hot. A text has a label a line or all on one line, in the order of the
+/// queries; or lines `query,label` in any order, by number or by name; or a one-hot histogram a line; with a first line of column names or without.
+///
+/// # Errors
+/// With the query, the expected and the found. Labels that are valid are never named.
+pub fn parse_answer(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+    if is_array(bytes)? { array(bytes, question) } else { text(bytes, question) }
+}
+
+fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+    let &Question { queries, classes, form, .. } = question;
+    // From the header alone: an array of something else need not be unpacked.
+    let shape = speed_npy::shape(bytes).map_err(TableError::from)?;
+    let entries: usize = shape.iter().product();
+    let is_line = shape.iter().filter(|&&length| length != 1).count() <= 1;
+    let read = || WholeNumbers::parse(bytes).map(|array| array.values).map_err(TableError::from);
+    if shape == [queries, classes] && form != Some(VotesForm::Labels) {
+        let values = read()?;
+        return values
+            .chunks_exact(classes)
+            .enumerate()
+            .map(|(row, counts)| one_hot(counts, Place::Row(row)))
+            .collect();
+    }
+    if !is_line || form == Some(VotesForm::Histograms) {
+        return Err(AnswerError::Shape { found: shape, queries, classes });
+    }
+    if entries != queries {
+        return Err(AnswerError::Count { expected: queries, found: entries });
+    }
+    read()?.into_iter().enumerate().map(|(query, found)| label(query, found, classes)).collect()
+}
+
+fn label(query: usize, found: i64, classes: usize) -> Result<u8, AnswerError> {
+    let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
+    label.ok_or(AnswerError::Label { query, found, classes })
+}
+
+/// Returns the class of the only vote.
+fn one_hot(counts: &[i64], place: Place) -> Result<u8, AnswerError> {
+    let is_one_hot = counts.iter().all(|count| [0, 1].contains(count)) && counts.iter().sum::<i64>() == 1;
+    let class = counts.iter().position(|&count| count == 1).filter(|_| is_one_hot);
+    class.and_then(|class| u8::try_from(class).ok()).ok_or(AnswerError::OneHot { place })
+}
+
+/// A record of a text, with its line.
+struct Line {
+    number: usize,
+    cells: Vec<String>,
+}
+
+/// The records of a text, without the names of its columns.
+struct Lines {
+    header: Option<Vec<String>>,
+    lines: Vec<Line>,
+}
+
+impl Lines {
+    fn read(bytes: &[u8], question: &Question<'_>) -> Result<Self, AnswerError> {
+        let &Question { queries, classes, .. } = question;
+        let mut records = Records::of(decode_text(bytes).map_err(TableError::from)?)?;
+        let (mut header, mut lines, mut found) = (None, Vec::<Line>::new(), 0);
+        while let Some((at, record)) = records.next()? {
+            // A round limits the product of queries and classes, so that what is kept is limited too.
+            if record.len() > queries.max(classes).max(2) + 1 {
+                return Err(AnswerError::Columns { line: at, found: record.len(), classes });
+            }
+            let cells: Vec<String> = record.iter().map(str::to_owned).collect();
+            if found == 0 && header.is_none() && cells.iter().all(|cell| number(cell).is_none()) {
+                header = Some(cells.into_iter().map(|cell| cell.to_lowercase()).collect());
+                continue;
+            }
+            let width = lines.first().map(|first| first.cells.len()).or(header.as_ref().map(Vec::len));
+            if let Some(expected) = width.filter(|width| *width != cells.len()) {
+                return Err(TableError::Ragged { line: at, expected, found: cells.len() }.into());
+            }
+            found += 1;
+            if lines.len() <= queries {
+                lines.push(Line { number: at, cells });
+            }
+        }
+        let is_one_line = found == 1 && lines[0].cells.len() == queries;
+        if found != queries && !is_one_line {
+            return Err(AnswerError::Count { expected: queries, found });
+        }
+        Ok(Self { header, lines })
+    }
+}
+
+fn text(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+    let &Question { queries, classes, form, .. } = question;
+    let Lines { header, lines } = Lines::read(bytes, question)?;
+    let columns = lines[0].cells.len();
+    let of_header = header.as_ref().and_then(|names| names.iter().position(|name| name == "label"));
+    if let (Some(label), Some(header), true) = (of_header, &header, columns > 1) {
+        let key = usize::from(label == 0);
+        return keyed(&lines, &Columns { key, label, head: Some(&header[key]) }, question);
+    }
+    let plain = Columns { key: 0, label: 1, head: header.as_ref().map(|names| names[0].as_str()) };
+    match (columns, form) {
+        (1, None | Some(VotesForm::Labels)) => {
+            in_order(lines.iter().map(|line| (line.number, line.cells[0].as_str())), classes)
+        }
+        (_, None | Some(VotesForm::Labels)) if lines.len() == 1 && queries > 1 && columns == queries => {
+            in_order(lines[0].cells.iter().map(|cell| (lines[0].number, cell.as_str())), classes)
+        }
+        (2, Some(VotesForm::Labels)) => keyed(&lines, &plain, question),
+        (2, None) if classes != 2 => keyed(&lines, &plain, question),
+        (2, None) => two_columns(&lines, &plain, question),
+        (found, None | Some(VotesForm::Histograms)) if found == classes => histograms(&lines),
+        (found, _) => Err(AnswerError::Columns { line: lines[0].number, found, classes }),
+    }
+}
+
+fn in_order<'a>(cells: impl Iterator<Item = (usize, &'a str)>, classes: usize) -> Result<Vec<u8>, AnswerError> {
+    let read = |(query, (line, cell)): (usize, (usize, &str))| {
+        label(query, number(cell).ok_or_else(|| AnswerError::NoLabel { line, query: query.to_string() })?, classes)
+    };
+    cells.enumerate().map(read).collect()
+}
+
+fn histograms(lines: &[Line]) -> Result<Vec<u8>, AnswerError> {
+    let read = |line: &Line| {
+        let cell = |(column, cell): (usize, &String)| {
+            let place = Place::Cell(line.number, column + 1);
+            number(cell).ok_or_else(|| TableError::Number { place, found: cell.clone() })
+        };
+        let counts: Vec<i64> = line.cells.iter().enumerate().map(cell).collect::<Result<_, _>>()?;
+        one_hot(&counts, Place::Line(line.number))
+    };
+    lines.iter().map(read).collect()
+}
+
+/// Reads lines of two cells where there are two classes: a query and its label, or a histogram.
+fn two_columns(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+    let by_query = keyed(lines, columns, question);
+    if matches!(columns.head, Some("query" | "name")) {
+        return by_query;
+    }
+    if lines.iter().any(|line| line.cells.iter().any(|cell| number(cell).is_none())) {
+        return by_query;
+    }
+    match (by_query, histograms(lines)) {
+        (Ok(labels), Ok(others)) if labels == others => Ok(labels),
+        // The number of the third query and of those after it is in no histogram of one vote.
+        (Ok(labels), Err(_)) if question.queries > 2 => Ok(labels),
+        (Err(_), Ok(labels)) if question.queries > 2 => Ok(labels),
+        (Err(error), Err(_)) if question.queries > 2 => Err(error),
+        _ => Err(AnswerError::Undecided),
+    }
+}
+
+/// The columns of queries and labels.
+struct Columns<'a> {
+    key: usize,
+    label: usize,
+    /// The name of the column of queries, if columns have names.
+    head: Option<&'a str>,
+}
+
+/// Reads lines with a query and its label.
+fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+    let &Question { queries, classes, names, .. } = question;
+    let keys = Keys::of(lines, columns, question)?;
+    let shown =
+        |query: usize| names.map_or_else(|| query.to_string(), |names| format!("{:?}", printable(&names[query])));
+    let mut found: Vec<Option<(usize, u8)>> = vec![None; queries];
+    for line in lines {
+        let query = keys.query(line, &line.cells[columns.key], question)?;
+        let cell = &line.cells[columns.label];
+        let value = number(cell).ok_or_else(|| AnswerError::NoLabel { line: line.number, query: shown(query) })?;
+        if let Some((first, _)) = found[query] {
+            return Err(AnswerError::Twice { line: line.number, query: shown(query), first });
+        }
+        found[query] = Some((line.number, label(query, value, classes)?));
+    }
+    let labels = found.into_iter().enumerate();
+    labels.map(|(query, label)| Ok(label.ok_or_else(|| AnswerError::Missing { query: shown(query) })?.1)).collect()
+}
+
+/// The meaning of the first cells of lines.
+enum Keys<'a> {
+    /// Numbers of queries.
+    Numbers,
+    /// Names of queries, with the numbers of these.
+    Names(HashMap<&'a str, usize>),
+}
+
+impl<'a> Keys<'a> {
+    /// Decides by the name of the column, or by the only meaning that all lines have.
+    fn of(lines: &[Line], columns: &Columns<'_>, question: &Question<'a>) -> Result<Self, AnswerError> {
+        let Some(names) = question.names else { return Ok(Self::Numbers) };
+        let places: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+        let cell = |line: &Line| number_of(&line.cells[columns.key], question.queries);
+        let numbers = || lines.iter().all(|line| cell(line).is_some());
+        match columns.head {
+            Some("query") if numbers() => return Ok(Self::Numbers),
+            Some("name") => return Ok(Self::Names(places)),
+            _ => {}
+        }
+        if !numbers() {
+            return Ok(Self::Names(places));
+        }
+        // Names that are numbers as well must mean the same.
+        let is_other = |line: &&Line| {
+            let place = places.get(line.cells[columns.key].as_str());
+            place.is_some_and(|place| Some(*place) != cell(line))
+        };
+        match lines.iter().find(is_other) {
+            Some(line) => Err(AnswerError::NumberOrName { line: line.number, found: line.cells[columns.key].clone() }),
+            None => Ok(Self::Numbers),
+        }
+    }
+
+    fn query(&self, line: &Line, key: &str, question: &Question<'_>) -> Result<usize, AnswerError> {
+        let query = match self {
+            Self::Numbers => number_of(key, question.queries),
+            Self::Names(places) => places.get(key).copied(),
+        };
+        query.ok_or_else(|| AnswerError::Unknown {
+            line: line.number,
+            found: printable(&key.chars().take(100).collect::<String>()),
+            queries: question.queries,
+            named: question.names.is_some(),
+        })
+    }
+}
+
+fn number_of(cell: &str, queries: usize) -> Option<usize> {
+    number(cell).and_then(|query| usize::try_from(query).ok()).filter(|query| *query < queries)
+}
+
+/// Reads the names of a round's queries from its list: the column `name`, or the first, of one line for each query, with a first line of
+/// column names or without.
+///
+/// # Errors
+/// If there is not one name for each query, or a name is there twice.
+pub fn parse_names(bytes: &[u8], queries: usize) -> Result<Vec<String>, AnswerError> {
+    let mut records = Records::of(decode_text(bytes).map_err(TableError::from)?)?;
+    let mut lines: Vec<(usize, Vec<String>)> = Vec::new();
+    let mut found = 0;
+    while let Some((line, record)) = records.next()? {
+        found += 1;
+        if found <= queries + 1 {
+            // Other columns say more of a query; only a header may move the name there.
+            let kept = if found == 1 { record.len() } else { lines.first().map_or(1, |(_, head)| head.len()) };
+            lines.push((line, record.iter().take(kept).map(str::to_owned).collect()));
+        }
+    }
+    let column = match found.checked_sub(queries) {
+        Some(0) => 0,
+        Some(1) => lines.remove(0).1.iter().position(|name| name.eq_ignore_ascii_case("name")).unwrap_or(0),
+        _ => return Err(AnswerError::Names { found, queries }),
+    };
+    let mut seen = HashMap::new();
+    let mut names = Vec::with_capacity(queries);
+    for (line, cells) in lines {
+        let name = cells.get(column).cloned().unwrap_or_default();
+        match seen.entry(name.clone()) {
+            Entry::Occupied(_) => return Err(AnswerError::NameTwice { line, found: name, queries }),
+            Entry::Vacant(place) => place.insert(line),
+        };
+        names.push(name);
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! One teacher's votes in every form that is read.
+
+use npyz::WriterBuilder as _;
+
+use super::*;
+
+fn question(queries: usize, classes: usize) -> Question<'static> {
+    Question { queries, classes, form: None, names: None }
+}
+
+fn array(shape: &[u64], values: &[i32]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer =
+        npyz::WriteOptions::new().default_dtype().shape(shape).writer(&mut bytes).begin_nd().expect("memory");
+    writer.extend(values.iter().copied()).expect("memory");
+    writer.finish().expect("memory");
+    bytes
+}
+
+#[test]
+fn labels_come_as_text_with_or_without_queries_and_header() {
+    for text in [
+        "0\n2\n1\n",
+        "label\n0\n2\n1",
+        "query,label\n0,0\n1,2\n2,1\n",
+        "0,0\r\n1,2\r\n2, 1\r\n\r\n",
+        "2,1\n0,0\n1,2\n",
+        "\u{feff}0;2;1",
+        "1;0;0\n0;0;1\n0;1;0\n",
+        ",label\n0,0\n1,2\n2,1\n",
+    ] {
+        assert_eq!(parse_answer(text.as_bytes(), &question(3, 3)).expect(text), [0, 2, 1], "{text:?}");
+    }
+}
+
+#[test]
+fn labels_come_as_arrays() {
+    for (shape, values) in [
+        (&[3][..], &[0, 2, 1][..]),
+        (&[1, 3], &[0, 2, 1]),
+        (&[3, 1], &[0, 2, 1]),
+        (&[3, 3], &[1, 0, 0, 0, 0, 1, 0, 1, 0]),
+    ] {
+        let bytes = array(shape, values);
+        assert_eq!(parse_answer(&bytes, &question(3, 3)).expect("labels"), [0, 2, 1], "{shape:?}");
+        for length in 0..bytes.len() {
+            assert!(parse_answer(&bytes[..length], &question(3, 3)).is_err(), "{shape:?} cut to {length}");
+        }
+    }
+    let fails = |shape: &[u64], values: &[i32]| {
+        parse_answer(&array(shape, values), &question(3, 3)).expect_err("refused").to_string()
+    };
+    assert!(fails(&[3, 3], &[1, 0, 0, 0, 1, 1, 0, 1, 0]).contains("row 1: expected a one-hot histogram"));
+    assert!(fails(&[2, 3], &[0; 6]).contains("found shape [2, 3], expected 3 labels, or 3 x 3 one-hot histograms"));
+    assert!(fails(&[4], &[0; 4]).contains("4 labels, the round has 3 queries"));
+}
+
+#[test]
+fn every_fault_is_named() {
+    let fails = |text: &str| parse_answer(text.as_bytes(), &question(3, 3)).expect_err("refused").to_string();
+    assert_eq!(fails("0\n1\n"), "2 labels, the round has 3 queries");
+    assert_eq!(fails(""), "0 labels, the round has 3 queries");
+    assert_eq!(fails("0\n1\n3\n"), "query 2: label 3, expected 0 to 2");
+    assert_eq!(fails("0\n-1\n3\n"), "query 1: label -1, expected 0 to 2");
+    assert_eq!(fails("0\r\n1\r\nx\r\n"), "line 3: expected the label of query 2");
+    assert_eq!(fails("0,1\n2,1\n2,1\n"), "line 3: query 2 has a label already, on line 2");
+    assert_eq!(fails("0,1\n2,1\n3,1\n"), "line 3: \"3\" is not a query: expected 0 to 2; names need --query-list");
+    assert!(parse_answer(&[0xff, 0xfe], &question(3, 3)).expect_err("refused").to_string().contains("UTF-16"));
+    assert!(parse_answer(b"\x93NUMPY rubbish", &question(3, 3)).expect_err("refused").to_string().contains(".npy"));
+}
+
+#[test]
+fn pairs_of_two_classes_are_read_in_one_way_or_refused() {
+    let read = |text: &str, queries| parse_answer(text.as_bytes(), &question(queries, 2));
+    assert_eq!(read("0,1\n1,0\n", 2).expect("both readings agree"), [1, 0]);
+    assert!(matches!(read("1,0\n0,1\n", 2), Err(AnswerError::Undecided)));
+    assert!(matches!(read("1,1\n0,0\n", 2), Err(AnswerError::Undecided)));
+    assert_eq!(read("query,label\n1,1\n0,0\n", 2).expect("by query"), [0, 1]);
+    assert_eq!(read("2,1\n0,0\n1,1\n", 3).expect("by query"), [0, 1, 1]);
+    assert_eq!(read("1,0\n0,1\n1,0\n", 3).expect("histograms"), [0, 1, 0]);
+    let given = |form| Question { form: Some(form), ..question(2, 2) };
+    assert_eq!(parse_answer(b"1,0\n0,1\n", &given(VotesForm::Histograms)).expect("histograms"), [0, 1]);
+    assert_eq!(parse_answer(b"1,0\n0,1\n", &given(VotesForm::Labels)).expect("by query"), [1, 0]);
+}
+
+#[test]
+fn names_are_read_from_a_list_and_each_once() {
+    assert_eq!(parse_names(b"ward;name\n1;a\n2;b\n", 2).expect("names"), ["a", "b"]);
+    assert_eq!(parse_names("\u{feff}a\r\nb\r\n".as_bytes(), 2).expect("names"), ["a", "b"]);
+    assert!(matches!(parse_names(b"a\nb\na\n", 3), Err(AnswerError::NameTwice { line: 3, .. })));
+    assert!(matches!(parse_names(b"a\n", 3), Err(AnswerError::Names { found: 1, .. })));
+    assert!(matches!(parse_names(b"a\nb\nc\nd\ne\n", 3), Err(AnswerError::Names { found: 5, .. })));
+}

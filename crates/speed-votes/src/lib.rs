@@ -1,0 +1,26 @@
+//! Files of votes that users bring: label matrices (teachers x queries) and histograms (queries x classes), as `.npy` or CSV.
+//!
+//! | module | content |
+//! |---|---|
+//! | `records` | the records of a CSV text, with the lines that an editor shows |
+//! | `table` | a table of whole numbers, from either format |
+//! | `form` | labels or histograms: decided where only one is possible, and refused otherwise |
+//! | `vote_file` | the votes of all teachers |
+//! | `answer` | the votes of one teacher, in a round's order or by the names of its queries |
+
+mod answer;
+mod error;
+mod form;
+mod records;
+mod table;
+mod vote_file;
+
+pub use answer::{AnswerError, Question, parse_answer, parse_names};
+pub use error::{Place, TableError};
+pub use form::{FormError, Known, Readings, VotesForm};
+pub use table::{MAX_FILE, Table, parse_numbers, read_bytes};
+pub use vote_file::VoteFile;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

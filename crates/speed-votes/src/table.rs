@@ -1,0 +1,260 @@
+//! Tables of whole numbers, from `.npy` files and from CSV.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use csv::StringRecord;
+use speed_core::decode_text;
+use speed_npy::WholeNumbers;
+
+use crate::error::{Place, TableError};
+use crate::records::Records;
+
+/// Bytes of a file at most, read before more memory than that is taken.
+pub const MAX_FILE: u64 = 256 << 20;
+
+/// Names of a column that says which row it is, and holds no vote.
+const NAMES_OF_ROWS: [&str; 8] = ["", "row", "index", "id", "name", "teacher", "query", "image"];
+
+/// A number that a first line or column of a table counts up to, before it is taken for names.
+const COUNTS: usize = 3;
+
+/// A table of whole numbers, row after row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) values: Vec<i64>,
+    /// The line of each row, of a text.
+    lines: Vec<usize>,
+    /// Columns of a text before the first value.
+    names: usize,
+}
+
+impl Table {
+    /// Reads an array of two dimensions, or CSV: a row a line, separated by `,`, `;` or tabs, with a line of column names or without.
+    ///
+    /// # Errors
+    /// With the place, the expected and the found.
+    pub fn parse(bytes: &[u8]) -> Result<Self, TableError> {
+        if !is_array(bytes)? {
+            return Self::of_text(decode_text(bytes)?);
+        }
+        // From the header alone: an array of something else need not be unpacked.
+        let shape = speed_npy::shape(bytes)?;
+        let &[rows, columns] = shape.as_slice() else { return Err(TableError::Dimensions { shape }) };
+        if rows == 0 || columns == 0 {
+            return Err(TableError::Empty);
+        }
+        let values = WholeNumbers::parse(bytes)?.values;
+        Ok(Self { rows, columns, values, lines: Vec::new(), names: 0 })
+    }
+
+    fn of_text(text: &str) -> Result<Self, TableError> {
+        let mut records = Records::of(text)?;
+        let (mut width, mut names, mut has_header) = (None, 0, false);
+        let (mut values, mut lines) = (Vec::new(), Vec::new());
+        while let Some((line, record)) = records.next()? {
+            let expected = *width.get_or_insert(record.len());
+            if record.len() != expected {
+                return Err(TableError::Ragged { line, expected, found: record.len() });
+            }
+            if lines.is_empty() && !has_header && is_header(record) {
+                has_header = true;
+                names = usize::from(record.len() > 1 && is_name_of_rows(&record[0]));
+                continue;
+            }
+            lines.push(line);
+            for (column, cell) in record.iter().enumerate().skip(names) {
+                let place = Place::Cell(line, column + 1);
+                values.push(number(cell).ok_or_else(|| TableError::Number { place, found: cell.to_owned() })?);
+            }
+        }
+        let columns = width.unwrap_or(0) - names;
+        let table = Self { rows: lines.len(), columns, values, lines, names };
+        if table.rows == 0 {
+            return Err(TableError::Empty);
+        }
+        if !has_header {
+            table.check_names()?;
+        }
+        Ok(table)
+    }
+
+    /// Refuses numbers that may be the names of columns or rows, as data frames are written, and would be read as votes.
+    fn check_names(&self) -> Result<(), TableError> {
+        let counts =
+            |from: i64, values: &mut dyn Iterator<Item = &i64>| values.zip(from..).all(|(&found, at)| found == at);
+        if self.columns >= COUNTS && counts(0, &mut self.values[..self.columns].iter()) {
+            return Err(TableError::Header { line: self.lines[0], last: self.columns - 1 });
+        }
+        let first = || self.values.iter().step_by(self.columns);
+        if self.columns > 1 && self.rows >= COUNTS && (counts(0, &mut first()) || counts(1, &mut first())) {
+            return Err(TableError::Numbered);
+        }
+        Ok(())
+    }
+
+    /// Returns the values of a row.
+    pub(crate) fn row(&self, row: usize) -> &[i64] {
+        &self.values[row * self.columns..(row + 1) * self.columns]
+    }
+
+    /// Returns the place of a row in the file.
+    pub(crate) fn place_of(&self, row: usize) -> Place {
+        self.lines.get(row).map_or(Place::Row(row), |&line| Place::Line(line))
+    }
+
+    /// Returns the place of an entry in the file.
+    pub(crate) fn place_of_entry(&self, row: usize, column: usize) -> Place {
+        self.lines.get(row).map_or(Place::Entry(row, column), |&line| Place::Cell(line, column + self.names + 1))
+    }
+}
+
+/// Reads a file of at most [`MAX_FILE`] bytes.
+///
+/// # Errors
+/// If it cannot be read, or is longer.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, TableError> {
+    let file = File::open(path).map_err(TableError::Unreadable)?;
+    let length = file.metadata().map_err(TableError::Unreadable)?.len();
+    if length > MAX_FILE {
+        return Err(TableError::TooLong);
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(TableError::Unreadable)?;
+    if bytes.len() as u64 > MAX_FILE { Err(TableError::TooLong) } else { Ok(bytes) }
+}
+
+/// Reads whole numbers of any shape from an array, or one line or column of them from CSV: indices or true labels.
+///
+/// # Errors
+/// With the place, the expected and the found.
+pub fn parse_numbers(bytes: &[u8]) -> Result<WholeNumbers, TableError> {
+    if is_array(bytes)? {
+        return Ok(WholeNumbers::parse(bytes)?);
+    }
+    let mut records = Records::of(decode_text(bytes)?)?;
+    let (mut rows, mut columns, mut values) = (0, 0, Vec::new());
+    let (mut names, mut has_header) = (0, false);
+    while let Some((line, record)) = records.next()? {
+        if rows == 0 && !has_header && is_header(record) {
+            has_header = true;
+            names = usize::from(record.len() > 1 && is_name_of_rows(&record[0]));
+            continue;
+        }
+        if rows > 0 && record.len() != columns + names {
+            return Err(TableError::Ragged { line, expected: columns + names, found: record.len() });
+        }
+        columns = record.len() - names.min(record.len());
+        rows += 1;
+        for (column, cell) in record.iter().enumerate().skip(names) {
+            let place = Place::Cell(line, column + 1);
+            values.push(number(cell).ok_or_else(|| TableError::Number { place, found: cell.to_owned() })?);
+        }
+    }
+    if values.is_empty() {
+        return Err(TableError::Empty);
+    }
+    Ok(WholeNumbers { shape: if columns == 1 { vec![rows] } else { vec![rows, columns] }, values })
+}
+
+/// Returns whether bytes begin like an array.
+pub(crate) fn is_array(bytes: &[u8]) -> Result<bool, TableError> {
+    if bytes.starts_with(b"PK\x03\x04") {
+        return Err(TableError::Archive);
+    }
+    Ok(bytes.starts_with(b"\x93NUMPY"))
+}
+
+/// Returns whether a first record is names of columns: distinct, and no numbers but those that number the columns behind a name of rows, as data frames are written.
+fn is_header(record: &StringRecord) -> bool {
+    let is_number = |cell: &str| cell.parse::<f64>().is_ok();
+    let (first, rest) = (&record[0], || record.iter().skip(1));
+    if is_number(first) {
+        return false;
+    }
+    let is_counted = rest().enumerate().all(|(at, cell)| cell.parse() == Ok(at));
+    if is_name_of_rows(first) && record.len() > 1 && is_counted {
+        return true;
+    }
+    let mut names: Vec<&str> = record.iter().collect();
+    names.sort_unstable();
+    names.dedup();
+    names.len() == record.len()
+        && rest().all(|cell| !cell.is_empty() && !is_number(cell))
+        && (!first.is_empty() || record.len() > 1)
+}
+
+fn is_name_of_rows(cell: &str) -> bool {
+    NAMES_OF_ROWS.contains(&cell.to_ascii_lowercase().as_str())
+}
+
+/// Returns the whole number in a cell; programs write some as floating-point numbers.
+pub(crate) fn number(cell: &str) -> Option<i64> {
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+    cell.parse().ok().or_else(|| {
+        let value: f64 = cell.parse().ok()?;
+        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
+        (value.fract() == 0.0 && value.abs() <= MAX_EXACT).then_some(value as i64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Result<(usize, usize, Vec<i64>), TableError> {
+        Table::parse(text.as_bytes()).map(|table| (table.rows, table.columns, table.values))
+    }
+
+    #[test]
+    fn names_are_no_values() {
+        let expected = (2, 2, vec![7, 0, 1, 2]);
+        for text in
+            ["7,0\n1,2", "cat,dog\n7,0\n1,2", ",0,1\n0,7,0\n1,1,2", "Query;cat;dog\n9;7;0\n8;1;2\n", "7.0,0e0\n1,+2"]
+        {
+            assert_eq!(table(text).expect(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_first_line_of_values_is_not_taken_for_names() {
+        for text in ["x,0\n1,2\n", "7,0,\n1,2,\n", "NA,NA\n1,2\n", "nan,inf\n1,2\n", ",,\n"] {
+            assert!(table(text).is_err(), "{text:?}");
+        }
+        let number = |text: &str| table(text).expect_err("refused").to_string();
+        assert_eq!(number("1,2\n3,\u{1b}[2J\n"), "line 2, column 2: expected a whole number, found \"\\u{1b}[2J\"");
+        assert_eq!(number("1,2\n3,\n"), "line 2, column 2: expected a whole number, found nothing");
+        assert!(number("1,2\n3,1.5\n").contains("found \"1.5\""));
+        assert!(number(&format!("1\n{}\n", "x".repeat(9000))).len() < 120);
+    }
+
+    #[test]
+    fn numbers_that_may_be_names_are_refused() {
+        assert!(matches!(table("0,1,2\n5,5,5\n"), Err(TableError::Header { line: 1, last: 2 })));
+        assert!(matches!(table("0,9\n1,9\n2,9\n"), Err(TableError::Numbered)));
+        assert!(matches!(table("1,9\n2,9\n3,9\n"), Err(TableError::Numbered)));
+        assert_eq!(table("a,b,c\n0,1,2\n1,1,1\n2,2,2\n").expect("votes below names").0, 3);
+    }
+
+    #[test]
+    fn lists_are_a_line_or_a_column() {
+        let list = |text: &str| parse_numbers(text.as_bytes()).map(|numbers| (numbers.shape, numbers.values));
+        assert_eq!(list("0\n1\n2\n").expect("a column"), (vec![3], vec![0, 1, 2]));
+        assert_eq!(list("index\r\n4\r\n").expect("a column"), (vec![1], vec![4]));
+        assert_eq!(list("0;1;2").expect("a line"), (vec![1, 3], vec![0, 1, 2]));
+        assert_eq!(list(",label\n0,5\n1,6\n").expect("a data frame"), (vec![2], vec![5, 6]));
+        assert!(list("").is_err() && list("0\nx\n").is_err() && list("0,1\n2\n").is_err());
+    }
+
+    #[test]
+    fn long_files_are_not_read() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(MAX_FILE + 1).expect("a sparse file");
+        assert!(matches!(read_bytes(file.path()), Err(TableError::TooLong)));
+        #[cfg(unix)]
+        assert!(matches!(read_bytes(Path::new("/dev/zero")), Err(TableError::TooLong)));
+    }
+}
