@@ -31,7 +31,7 @@ pub(crate) fn parse_votes(
     };
     let votes = VoteFile::new(table, file.form, &known).map_err(|fault| match fault {
         FormError::Undecided(_) => key("votes.form", format!("{fault}: set \"labels\" or \"histograms\"")),
-        source => at(path, InputFault::Config { source, teachers, pool }),
+        fault => at(path, InputFault::Config { source: Box::new(fault), teachers, pool }),
     })?;
     if votes.classes().is_none() {
         return Err(key("votes.classes", format!("{votes}: {}: set their number", FormError::ClassesUnknown)));

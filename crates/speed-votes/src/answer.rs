@@ -29,7 +29,7 @@ pub struct Question<'a> {
 pub enum AnswerError {
     /// A damaged array or text.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Table(Box<TableError>),
     /// An array that is neither labels nor one-hot histograms.
     #[error("found shape {found:?}, expected {queries} labels, or {queries} x {classes} one-hot histograms")]
     Shape {
@@ -145,6 +145,12 @@ pub enum AnswerError {
         /// Queries of the round.
         queries: usize,
     },
+}
+
+impl From<TableError> for AnswerError {
+    fn from(error: TableError) -> Self {
+        Self::Table(Box::new(error))
+    }
 }
 
 /// Reads one teacher's label for each query.

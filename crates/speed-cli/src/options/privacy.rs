@@ -33,7 +33,7 @@ pub(crate) struct QueryOptions {
 #[derive(Debug, Args)]
 pub(crate) struct FormOption {
     /// Form of the votes: labels or histograms [default: the only one that is possible; a file that may be both is refused]
-    #[arg(long, value_name = "FORM")]
+    #[arg(long, value_name = "FORM", requires = "votes")]
     pub(crate) form: Option<VotesForm>,
 }
 

@@ -23,7 +23,6 @@ pub struct RawVotes {
     pub classes: usize,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
@@ -96,7 +95,7 @@ impl RawVotes {
         let form = match self.form.as_str() {
             "" => None,
             _ if !is_file => return refuse("votes.form", "is read only with votes.source = \"file\""),
-            form => Some(form.parse().map_err(|message| Fault::new("votes.form", message))?),
+            form => Some(form.parse::<VotesForm>().map_err(|message| Fault::new("votes.form", message))?),
         };
         let classes = match self.classes {
             0 => None,

@@ -10,15 +10,15 @@ use speed_votes::{FormError, TableError};
 pub enum InputFault {
     /// The file cannot be read, or is not a table of whole numbers.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Table(Box<TableError>),
     /// The table is not votes.
     #[error(transparent)]
-    Form(#[from] FormError),
+    Form(Box<FormError>),
     /// The table is not votes of the config's size.
     #[error("{source}; the config has ensemble.teachers = {teachers} and data.pool_images = {pool}")]
     Config {
         /// The fault.
-        source: FormError,
+        source: Box<FormError>,
         /// Teachers of the config.
         teachers: usize,
         /// Pool images of the config.
@@ -116,4 +116,16 @@ pub enum InputFault {
     /// The accountant refuses the votes.
     #[error(transparent)]
     Account(#[from] AccountError),
+}
+
+impl From<TableError> for InputFault {
+    fn from(fault: TableError) -> Self {
+        Self::Table(Box::new(fault))
+    }
+}
+
+impl From<FormError> for InputFault {
+    fn from(fault: FormError) -> Self {
+        Self::Form(Box::new(fault))
+    }
 }
