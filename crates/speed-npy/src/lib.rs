@@ -1,7 +1,10 @@
 //! Arrays of whole numbers from `.npy` files (NumPy's format) that nobody vouches for: no file makes this crate panic, allocate
 //! much more than the file's length, or run for long.
 
-use npyz::{NpyFile, Order};
+use std::ops::Range;
+
+use half::f16;
+use npyz::{NpyFile, NpyHeader, Order};
 
 /// Longest header, in bytes: NumPy's own limit for files that nobody vouches for (`numpy.lib.format`, `max_header_size`).
 const MAX_HEADER: usize = 10_000;
@@ -57,14 +60,28 @@ pub enum NpyError {
         /// Entries found.
         found: usize,
     },
+    /// Bytes behind the last entry.
+    #[error("expected nothing behind {entries} entries, found {bytes} more bytes: save the array again, alone")]
+    Behind {
+        /// Entries of the shape.
+        entries: usize,
+        /// Bytes behind them.
+        bytes: usize,
+    },
     /// A type of entries that is no number.
-    #[error("expected numbers, found dtype {found}")]
+    #[error(
+        "expected numbers, found dtype {found}: save whole numbers, with array.astype(numpy.int64); the places of a mask are \
+         numpy.flatnonzero(mask)"
+    )]
     Type {
         /// The type.
         found: String,
     },
     /// A type of entries that is not unsigned bytes.
-    #[error("expected unsigned bytes (dtype uint8), found dtype {found}")]
+    #[error(
+        "expected unsigned bytes (dtype uint8), found dtype {found}: save values of 0 to 255 with array.astype(numpy.uint8), floats of 0 to 1 \
+         with numpy.rint(255 * array).astype(numpy.uint8)"
+    )]
     NoBytes {
         /// The type.
         found: String,
@@ -78,6 +95,14 @@ pub enum NpyError {
     /// A number that is not whole.
     #[error("expected whole numbers, found {found}")]
     Fraction {
+        /// The entry.
+        found: f64,
+    },
+    /// A whole number beyond those that its type holds without gaps.
+    #[error("expected whole numbers up to {max} in this type of floating-point numbers, found {found}: save integers")]
+    Rounded {
+        /// The greatest number below which all have a floating-point number.
+        max: f64,
         /// The entry.
         found: f64,
     },
@@ -99,12 +124,16 @@ impl WholeNumbers {
     /// # Errors
     /// With what was expected and found, if the bytes are not such an array in C order.
     pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
-        let Open { file, shape, entries } = open(bytes)?;
+        let Open { file, shape, entries, data } = open(bytes)?;
+        let width = file.dtype().num_bytes();
         let values = whole_numbers(file)?;
         if values.len() != entries {
             return Err(NpyError::Entries { expected: entries, found: values.len() });
         }
-        Ok(Self { shape, values })
+        match data.len().saturating_sub(entries.saturating_mul(width.unwrap_or(0))) {
+            0 => Ok(Self { shape, values }),
+            bytes => Err(NpyError::Behind { entries, bytes }),
+        }
     }
 }
 
@@ -131,14 +160,12 @@ impl<'a> ByteArray<'a> {
     /// # Errors
     /// With what was expected and found, if the bytes are not such an array in C order.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, NpyError> {
-        let Open { file, shape, entries } = open(bytes)?;
+        let Open { file, shape, entries, data: values } = open(bytes)?;
         let found = file.dtype().descr().to_string();
         if !matches!(found.trim_matches('\''), "|u1" | "<u1" | ">u1" | "=u1" | "u1") {
             return Err(NpyError::NoBytes { found });
         }
         // Behind the header there are the entries and nothing else.
-        let header = bytes.len() - header_end(bytes).ok_or(NpyError::HeaderLength)?.len();
-        let values = &bytes[header..];
         if values.len() != entries {
             return Err(NpyError::Entries { expected: entries, found: values.len() });
         }
@@ -153,14 +180,18 @@ struct Open<'a> {
     shape: Vec<usize>,
     /// Their product.
     entries: usize,
+    /// The bytes behind the header.
+    data: &'a [u8],
 }
 
 fn open(bytes: &[u8]) -> Result<Open<'_>, NpyError> {
-    check_header(bytes)?;
-    let file = NpyFile::new(bytes).map_err(NpyError::Header)?;
-    if file.order() != Order::C {
+    let (head, data) = check_header(bytes)?;
+    let head = NpyHeader::from_reader(&*head).map_err(NpyError::Header)?;
+    // The order of one axis, whatever others of length 1 there are, is the same in C and in Fortran.
+    if head.order() != Order::C && head.shape().iter().filter(|&&length| length != 1).count() > 1 {
         return Err(NpyError::FortranOrder);
     }
+    let file = NpyFile::with_header(head, data);
     let mut entries = 1usize;
     let mut shape = Vec::new();
     for &length in file.shape() {
@@ -173,7 +204,7 @@ fn open(bytes: &[u8]) -> Result<Open<'_>, NpyError> {
     if entries > bytes.len() {
         return Err(NpyError::Promise { entries, bytes: bytes.len() });
     }
-    Ok(Open { file, shape, entries })
+    Ok(Open { file, shape, entries, data })
 }
 
 fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {
@@ -197,7 +228,7 @@ fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {
             let $file = match $file.try_data::<$kind>() {
                 Ok(data) => {
                     return data
-                        .map(|value| whole(f64::from(value.map_err(NpyError::Truncated)?)))
+                        .map(|value| whole(value.map_err(NpyError::Truncated)?.into(), <$kind>::MANTISSA_DIGITS))
                         .collect();
                 }
                 Err(file) => file,
@@ -205,54 +236,60 @@ fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {
         )+};
     }
     integers!(file, u8, i8, u16, i16, u32, i32, u64, i64);
-    floats!(file, f32, f64);
+    floats!(file, f16, f32, f64);
     Err(NpyError::Type { found: file.dtype().descr().to_string() })
 }
 
-fn whole(value: f64) -> Result<i64, NpyError> {
-    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() <= MAX_EXACT {
-        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
-        return Ok(value as i64);
+/// Returns a whole number that a type of so many binary digits holds exactly: one beyond may stand for a neighbour that was rounded.
+fn whole(value: f64, digits: u32) -> Result<i64, NpyError> {
+    let max = f64::from(digits).exp2();
+    if value.fract() != 0.0 || !value.is_finite() {
+        return Err(NpyError::Fraction { found: value });
     }
-    Err(NpyError::Fraction { found: value })
-}
-
-/// Returns what lies behind the header.
-fn header_end(bytes: &[u8]) -> Option<&[u8]> {
-    let header = header(bytes)?;
-    let start = if bytes[6] == 1 { 10 } else { 12 };
-    bytes.get(start + header.len()..)
-}
-
-/// Returns the header, whose length is two bytes in version 1 and four from version 2 on; none if it is longer than the file.
-fn header(bytes: &[u8]) -> Option<&[u8]> {
-    let (length, start) = match bytes.get(6)? {
-        1 => (bytes.get(8..10)?, 10),
-        _ => (bytes.get(8..12)?, 12),
-    };
-    let length = length.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte));
-    bytes.get(start..)?.get(..length)
-}
-
-/// Checks the header before `npyz` parses it: it allocates the header's length before it reads, some kilobytes for each number of a
-/// tuple, and takes time exponential in the depth of nested brackets. An array of numbers has one dictionary, with one tuple in it.
-fn check_header(bytes: &[u8]) -> Result<(), NpyError> {
-    let header = header(bytes).ok_or(NpyError::HeaderLength)?;
-    if header.len() > MAX_HEADER {
-        return Err(NpyError::LongHeader { bytes: header.len() });
+    if value.abs() > max {
+        return Err(NpyError::Rounded { max, found: value });
     }
-    let count = |byte| header.iter().filter(|&&found| found == byte).count();
+    #[expect(clippy::cast_possible_truncation, reason = "whole and at most 2^53")]
+    Ok(value as i64)
+}
+
+/// Returns the places at which the header's text begins and ends: its length is two bytes in version 1 and four from version 2 on. None if it is
+/// longer than the file.
+fn header_text(bytes: &[u8]) -> Option<Range<usize>> {
+    let start = if *bytes.get(6)? == 1 { 10 } else { 12 };
+    let length = bytes.get(8..start)?.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte));
+    let end = start.checked_add(length)?;
+    (end <= bytes.len()).then_some(start..end)
+}
+
+/// Returns header and entries of a file. The header is checked before `npyz` parses it: it allocates the header's length before it reads, some
+/// kilobytes for each number of a tuple, and takes time exponential in the depth of nested brackets. An array of numbers has one dictionary,
+/// with one tuple in it. The L that Python 2 wrote behind long integers is taken out.
+fn check_header(bytes: &[u8]) -> Result<(Vec<u8>, &[u8]), NpyError> {
+    let text = header_text(bytes).ok_or(NpyError::HeaderLength)?;
+    if text.len() > MAX_HEADER {
+        return Err(NpyError::LongHeader { bytes: text.len() });
+    }
+    let (mut header, data) = (bytes[..text.end].to_vec(), &bytes[text.end..]);
+    let text = &mut header[text.start..];
+    let count = |byte| text.iter().filter(|&&found| found == byte).count();
     if count(b'{') > 1 || count(b'(') > 1 || count(b'[') > 0 {
         return Err(NpyError::Structured);
     }
-    let tuple = header.split(|&byte| byte == b'(').nth(1).and_then(|rest| rest.split(|&byte| byte == b')').next());
-    let axes =
-        tuple.map_or(0, |tuple| tuple.split(|&byte| byte == b',').filter(|axis| !axis.trim_ascii().is_empty()).count());
-    if axes > MAX_AXES {
-        return Err(NpyError::Axes { found: axes });
+    if let Some(tuple) =
+        text.split_mut(|&byte| byte == b'(').nth(1).and_then(|rest| rest.split_mut(|&byte| byte == b')').next())
+    {
+        let axes = tuple.split(|&byte| byte == b',').filter(|axis| !axis.trim_ascii().is_empty()).count();
+        if axes > MAX_AXES {
+            return Err(NpyError::Axes { found: axes });
+        }
+        for place in 1..tuple.len() {
+            if tuple[place] == b'L' && tuple[place - 1].is_ascii_digit() {
+                tuple[place] = b' ';
+            }
+        }
     }
-    Ok(())
+    Ok((header, data))
 }
 
 #[cfg(test)]
@@ -299,6 +336,81 @@ mod tests {
         assert_eq!(refused(&file(3000, 2)), "expected at most 32 axes, found 3001");
         // A megabyte of header cost 420 MB and seconds.
         assert!(refused(&file(350_000, 2)).contains("at most 10000 bytes, found 1050"));
+    }
+
+    /// A file with this type, shape and order.
+    fn array(descr: &str, shape: &str, is_fortran: bool, values: &[u8]) -> Vec<u8> {
+        let order = if is_fortran { "True" } else { "False" };
+        let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
+        [b"\x93NUMPY\x01\x00", [header.len() as u8, 0].as_slice(), header.as_bytes(), values].concat()
+    }
+
+    fn refused(bytes: &[u8]) -> String {
+        WholeNumbers::parse(bytes).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn bytes_behind_the_entries_are_refused() {
+        for (descr, width) in [("|u1", 1), ("<i2", 2), (">i4", 4), ("<i8", 8), ("<f2", 2), ("<f4", 4), ("<f8", 8)] {
+            let good = array(descr, "(2, 3)", false, &vec![0; 6 * width]);
+            assert_eq!(WholeNumbers::parse(&good).expect(descr).values, [0; 6]);
+            for more in [1, width, 6 * width] {
+                let text = refused(&[&good[..], &vec![0; more]].concat());
+                assert!(
+                    text.contains(&format!("nothing behind 6 entries, found {more} more bytes")),
+                    "{descr}: {text}"
+                );
+            }
+            assert!(refused(&good[..good.len() - 1]).contains("truncated"));
+        }
+        // Two arrays in one file, as numpy.save writes them to an open one.
+        let empty = array("<i8", "(0,)", false, &[]);
+        assert_eq!(WholeNumbers::parse(&empty).expect("an empty array").values, []);
+        assert!(refused(&[&empty[..], &empty].concat()).contains("nothing behind 0 entries"));
+    }
+
+    #[test]
+    fn half_floats_are_read_and_no_float_is_that_may_have_been_rounded() {
+        let half = |values: &[f32]| {
+            let values: Vec<u8> = values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect();
+            array("<f2", &format!("({},)", values.len() / 2), false, &values)
+        };
+        assert_eq!(WholeNumbers::parse(&half(&[3.0, -2.0, 2048.0])).expect("whole").values, [3, -2, 2048]);
+        assert!(refused(&half(&[0.5])).contains("whole numbers, found 0.5"));
+        assert!(refused(&half(&[f32::INFINITY])).contains("whole numbers, found inf"));
+        // 2049 is saved as 2048, and 2051 as 2052.
+        assert!(refused(&half(&[2051.0])).contains("up to 2048 in this type of floating-point numbers, found 2052"));
+        let single = |value: f32| array("<f4", "(1,)", false, &value.to_le_bytes());
+        assert_eq!(WholeNumbers::parse(&single(16_777_216.0)).expect("whole").values, [1 << 24]);
+        assert!(refused(&single(16_777_218.0)).contains("up to 16777216"));
+        assert!(refused(&array("<f8", "(1,)", false, &1e16_f64.to_le_bytes())).contains("found 10000000000000000"));
+    }
+
+    #[test]
+    fn headers_of_python_2_are_read() {
+        let bytes: Vec<u8> = (0..6).collect();
+        for shape in ["(2L, 3L)", "(2L, 3L,)", "(2L,3)"] {
+            assert_eq!(WholeNumbers::parse(&array("|u1", shape, false, &bytes)).expect(shape).shape, [2, 3]);
+            assert_eq!(ByteArray::parse(&array("|u1", shape, false, &bytes)).expect(shape).values, bytes);
+        }
+        assert_eq!(super::shape(&array("|u1", "(6L,)", false, &bytes)).expect("a header"), [6]);
+        assert!(refused(&array("|u1", "(2LL, 3)", false, &bytes)).contains("not an .npy array"));
+    }
+
+    #[test]
+    fn the_order_counts_where_there_are_two_axes() {
+        assert!(refused(&array("|u1", "(2, 3)", true, &[0; 6])).contains("ascontiguousarray"));
+        for shape in ["(6,)", "(1, 6)", "(6, 1)"] {
+            assert_eq!(WholeNumbers::parse(&array("|u1", shape, true, &[7; 6])).expect(shape).values, [7; 6]);
+        }
+    }
+
+    #[test]
+    fn other_types_are_refused_with_the_next_step() {
+        assert!(refused(&array("|b1", "(2,)", false, &[0, 1])).contains("numpy.flatnonzero(mask)"));
+        assert!(refused(&array("<c8", "(1,)", false, &[0; 8])).contains("dtype '<c8'"));
+        let text = ByteArray::parse(&array("<f4", "(1,)", false, &[0; 4])).expect_err("floats").to_string();
+        assert!(text.contains("numpy.rint(255 * array).astype(numpy.uint8)"), "{text}");
     }
 }
 
