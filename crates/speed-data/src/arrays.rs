@@ -1,5 +1,6 @@
 //! A dataset of NumPy arrays: four files in a folder.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use speed_npy::{ByteArray, WholeNumbers};
@@ -12,8 +13,8 @@ use crate::{DataError, Dataset, ImageShape, Split};
 const MAX_FILE: u64 = 8 << 30;
 
 /// Loads `train_images.npy`, `train_labels.npy`, `test_images.npy` and `test_labels.npy` from `folder`: images of dtype uint8 and shape
-/// (n, height, width) or (n, height, width, channels) with 1 or 3 channels, labels whole numbers of shape (n,) from 0 on. Images keep
-/// their order: teachers hold consecutive ones.
+/// (n, height, width) or (n, height, width, channels) with 1 or 3 channels, labels whole numbers of shape (n,). The classes are numbered from 0
+/// on, and both halves have images of each. Images keep their order: teachers hold consecutive ones.
 ///
 /// # Errors
 /// Names the file, what was expected and what was found.
@@ -32,12 +33,31 @@ pub fn load(folder: &Path) -> Result<Dataset, DataError> {
     if train.0 != test.0 {
         return Err(bad(folder, "test_images.npy", FileProblem::Shape { expected: train.0, found: test.0 }));
     }
-    let classes = 1 + usize::from(train.2.iter().chain(&test.2).copied().max().unwrap_or(0));
-    if classes < 2 {
-        return Err(bad(folder, "train_labels.npy", FileProblem::OneClass));
-    }
+    let classes = classes(&train.2, &test.2).map_err(|(name, problem)| bad(folder, name, problem))?;
     let split = |(shape, pixels, labels)| Split::new(shape, classes, pixels, labels);
     Dataset::new("arrays", split(train)?, split(test)?)
+}
+
+/// Returns the number of classes: nothing but the labels says how many there are, so none may be missing.
+fn classes(train: &[u8], test: &[u8]) -> Result<usize, (&'static str, FileProblem)> {
+    const TRAIN: &str = "train_labels.npy";
+    const TEST: &str = "test_labels.npy";
+    let (in_train, in_test): (BTreeSet<u8>, BTreeSet<u8>) =
+        (train.iter().copied().collect(), test.iter().copied().collect());
+    let found: Vec<u8> = in_train.iter().copied().collect();
+    if let [only] = found[..] {
+        return Err((TRAIN, FileProblem::OneClass { found: only }));
+    }
+    if found.iter().zip(0..).any(|(&label, expected)| label != expected) {
+        return Err((TRAIN, FileProblem::Numbering { found }));
+    }
+    if let Some((index, &found)) = test.iter().enumerate().find(|(_, label)| !in_train.contains(label)) {
+        return Err((TEST, FileProblem::OtherClass { index, found, classes: in_train.len() }));
+    }
+    match in_train.difference(&in_test).next() {
+        Some(&class) => Err((TEST, FileProblem::NoTest { class })),
+        None => Ok(in_train.len()),
+    }
 }
 
 fn bad(folder: &Path, name: &str, problem: FileProblem) -> DataError {
@@ -50,19 +70,24 @@ fn read<T>(folder: &Path, name: &str, parse: fn(&[u8]) -> Result<T, FileProblem>
     parse(&bytes).map_err(|problem| bad(folder, name, problem))
 }
 
+/// The axes that images must have.
+const IMAGES: &str = "images x height x width, or images x height x width x 1 or 3 channels, at least one of each";
+const CHANNELS_FIRST: &str = "images x height x width x channels, as numpy.moveaxis(images, 1, -1) puts them";
+const TWO_WAYS: &str = "axes of which one alone can be the channels (images of one channel: images x height x width)";
+const LABELS: &str = "labels on one axis (of one-hot rows rows.argmax(axis=1), else labels.ravel())";
+
 fn images(bytes: &[u8]) -> Result<(ImageShape, Vec<u8>), FileProblem> {
     let array = ByteArray::parse(bytes)?;
-    let axes = |found: &[usize]| FileProblem::Axes {
-        expected: "images x height x width, or images x height x width x 1 or 3 channels",
-        found: found.to_vec(),
-    };
+    let axes = |expected| FileProblem::Axes { expected, found: array.shape.clone() };
     let shape = match array.shape[..] {
+        [_, 1 | 3, _, 1 | 3] => return Err(axes(TWO_WAYS)),
         [_, height, width] => ImageShape { channels: 1, height, width },
         [_, height, width, channels @ (1 | 3)] => ImageShape { channels, height, width },
-        _ => return Err(axes(&array.shape)),
+        [_, 1 | 3, _, _] => return Err(axes(CHANNELS_FIRST)),
+        _ => return Err(axes(IMAGES)),
     };
     if !shape.is_possible() || array.shape[0] == 0 {
-        return Err(axes(&array.shape));
+        return Err(axes(IMAGES));
     }
     let area = shape.height * shape.width;
     let mut pixels = Vec::with_capacity(array.values.len());
@@ -78,7 +103,7 @@ fn labels(bytes: &[u8]) -> Result<Vec<u8>, FileProblem> {
     // From the header alone: an array of images in this place would be unpacked to eight times its length.
     let found = speed_npy::shape(bytes)?;
     if found.len() != 1 {
-        return Err(FileProblem::Axes { expected: "labels", found });
+        return Err(FileProblem::Axes { expected: LABELS, found });
     }
     let WholeNumbers { values, .. } = WholeNumbers::parse(bytes)?;
     let label =
@@ -105,14 +130,14 @@ mod tests {
         text
     }
 
-    /// Two training images and one test image, 2 x 1, three channels.
+    /// Two training images and two test images, 2 x 1, three channels.
     fn write(folder: &Path) {
         let images: Vec<u8> = (0..12).collect();
         for (name, bytes) in [
             ("train_images.npy", npy("|u1", "(2, 2, 1, 3)", &images)),
-            ("train_labels.npy", npy("<i8", "(2,)", &[2_i64, 0].map(i64::to_le_bytes).concat())),
-            ("test_images.npy", npy("|u1", "(1, 2, 1, 3)", &images[..6])),
-            ("test_labels.npy", npy("|u1", "(1,)", &[1])),
+            ("train_labels.npy", npy("<i8", "(2,)", &[1_i64, 0].map(i64::to_le_bytes).concat())),
+            ("test_images.npy", npy("|u1", "(2, 2, 1, 3)", &images)),
+            ("test_labels.npy", npy("|u1", "(2,)", &[0, 1])),
         ] {
             fs::write(folder.join(name), bytes).expect("a file");
         }
@@ -124,21 +149,19 @@ mod tests {
         write(folder.path());
         let data = load(folder.path()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(data.train.shape(), ImageShape { channels: 3, height: 2, width: 1 });
-        assert_eq!((data.train.classes(), data.train.labels()), (3, &[2, 0][..]));
+        assert_eq!((data.train.classes(), data.train.labels()), (2, &[1, 0][..]));
         assert_eq!(data.train.pixels(1), [6, 9, 7, 10, 8, 11]);
-        assert_eq!(data.test.labels(), [1]);
+        assert_eq!(data.test.labels(), [0, 1]);
     }
 
     #[test]
     fn other_arrays_are_refused_by_name() {
-        let folder_of_zeros = tempfile::tempdir().expect("a temporary folder");
-        write(folder_of_zeros.path());
         assert!(refused("train_images.npy", &npy("|u1", "(2, 6)", &[0; 12])).contains("images x height x width"));
         assert!(refused("train_images.npy", &npy("|u1", "(2, 2, 1, 2)", &[0; 8])).contains("found [2, 2, 1, 2]"));
         assert!(refused("train_images.npy", &npy("|u1", "(2, 0, 1, 3)", &[])).contains("found [2, 0, 1, 3]"));
-        assert!(refused("test_images.npy", &npy("<f4", "(1, 2, 1, 3)", &[0; 24])).contains("uint8"));
+        assert!(refused("test_images.npy", &npy("<f4", "(2, 2, 1, 3)", &[0; 48])).contains("uint8"));
         assert!(
-            refused("test_images.npy", &npy("|u1", "(1, 3, 1, 3)", &[0; 9])).contains("expected 3x2x1, found 3x3x1")
+            refused("test_images.npy", &npy("|u1", "(2, 4, 1, 3)", &[0; 24])).contains("expected 3x2x1, found 3x4x1")
         );
         assert!(
             refused("train_labels.npy", &npy("<i2", "(2,)", &[0, 1, 0, 0]))
@@ -148,9 +171,62 @@ mod tests {
         assert!(refused("train_labels.npy", &npy("|u1", "(3,)", &[0, 0, 1])).contains("labels: expected 2, found 3"));
         assert!(refused("train_labels.npy", &npy("|u1", "(2, 2, 1, 3)", &[0; 12])).contains("expected labels"));
         assert!(refused("test_images.npy", &npy("|u1", "(0, 2, 1, 3)", &[])).contains("found [0, 2, 1, 3]"));
-        fs::write(folder_of_zeros.path().join("train_labels.npy"), npy("|u1", "(2,)", &[0, 0])).expect("a file");
-        fs::write(folder_of_zeros.path().join("test_labels.npy"), npy("|u1", "(1,)", &[0])).expect("a file");
-        assert!(load(folder_of_zeros.path()).expect_err("one class").to_string().contains("2 classes"));
         assert!(refused("train_labels.npy", b"no array").contains("not an .npy array"));
+    }
+
+    #[test]
+    fn labels_count_from_0_and_are_the_same_in_both_halves() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let load = |train: &[u8], test: &[u8]| {
+            for (half, labels) in [("train", train), ("test", test)] {
+                let count = labels.len();
+                let write = |name: &str, bytes| fs::write(folder.path().join(format!("{half}_{name}.npy")), bytes);
+                write("images", npy("|u1", &format!("({count}, 2, 2)"), &vec![0; 4 * count])).expect("a file");
+                write("labels", npy("|u1", &format!("({count},)"), labels)).expect("a file");
+            }
+            load(folder.path()).map(|data| data.train.classes()).map_err(|error| error.to_string())
+        };
+        assert_eq!(load(&[2, 0, 1], &[0, 2, 1, 1]), Ok(3));
+        let refused = |train: &[u8], test: &[u8], words: &str| {
+            let text = load(train, test).expect_err(words);
+            assert!(text.contains(words), "{words:?} is not in {text:?}");
+        };
+        refused(&[1, 2, 3], &[1, 2, 3], "found the labels 1 to 3: subtract 1");
+        refused(&[0, 2, 5, 6, 7], &[0, 2, 5, 6, 7], "found the labels 0, 2, 5 to 7: number them");
+        refused(
+            &[0, 1],
+            &[0, 1, 2],
+            "test_labels.npy: label 2: expected a class of the training images, 0 to 1, found 2",
+        );
+        refused(&[0, 1, 2], &[0, 1], "expected test images of every class: class 2 of the training images has none");
+        refused(&[0, 0], &[0], "2 classes, found none but 0");
+        refused(&[7, 7], &[7], "2 classes, found none but 7");
+    }
+
+    #[test]
+    fn axes_that_mean_something_else_are_refused_with_the_next_step() {
+        assert!(
+            refused("train_images.npy", &npy("|u1", "(2, 3, 4, 2)", &[0; 48]))
+                .contains("numpy.moveaxis(images, 1, -1)")
+        );
+        assert!(
+            refused("train_images.npy", &npy("|u1", "(2, 3, 2, 1)", &[0; 12]))
+                .contains("one alone can be the channels")
+        );
+        assert!(refused("train_labels.npy", &npy("|u1", "(2, 2)", &[0; 4])).contains("rows.argmax(axis=1)"));
+        assert!(
+            refused("train_labels.npy", &npy("|b1", "(2,)", &[0, 1])).contains("expected numbers, found dtype '|b1'")
+        );
+    }
+
+    #[test]
+    fn bytes_behind_labels_are_refused_as_behind_images() {
+        assert!(
+            refused("train_labels.npy", &npy("|u1", "(2,)", &[0, 1, 1])).contains("nothing behind 2 entries, found 1")
+        );
+        assert!(
+            refused("train_images.npy", &npy("|u1", "(2, 2, 1, 3)", &[0; 13]))
+                .contains("expected 12 entries, found 13")
+        );
     }
 }

@@ -4,7 +4,7 @@ use crate::ImageShape;
 use crate::catalog::Checksum;
 use crate::idx::IdxError;
 use crate::mat::MatError;
-use crate::pictures::Size;
+use crate::pictures::{JpegError, Size};
 use speed_core::{printable, printable_path};
 use speed_npy::NpyError;
 use std::fmt;
@@ -214,8 +214,36 @@ pub enum FileProblem {
         found: i64,
     },
     /// Labels of one class.
-    #[error("expected labels of at least 2 classes, found none but 0")]
-    OneClass,
+    #[error("expected labels of at least 2 classes, found none but {found}")]
+    OneClass {
+        /// The label of all images.
+        found: u8,
+    },
+    /// Labels that do not count from 0 on.
+    #[error(
+        "expected classes numbered 0 to {}, found the labels {}: {}", .found.len() - 1, ranges(.found),
+        if is_from_one(.found) { "subtract 1, in both halves" } else { "number them anew, in both halves alike" }
+    )]
+    Numbering {
+        /// The labels in use, in order.
+        found: Vec<u8>,
+    },
+    /// A test image of a class without training images.
+    #[error("label {index}: expected a class of the training images, 0 to {}, found {found}", .classes - 1)]
+    OtherClass {
+        /// Index of the label.
+        index: usize,
+        /// Its value.
+        found: u8,
+        /// Number of classes of the training images.
+        classes: usize,
+    },
+    /// A class of training images without test images.
+    #[error("expected test images of every class: class {class} of the training images has none")]
+    NoTest {
+        /// The class.
+        class: u8,
+    },
     /// An archive that is damaged or lacks a file.
     #[error("damaged or incomplete archive: {reason}")]
     Archive {
@@ -289,6 +317,15 @@ pub enum PictureProblem {
         /// The decoder's words.
         reason: String,
     },
+    /// A JPEG picture that is not complete, or of a kind that is not read.
+    #[error("cannot be read as a PNG or JPEG picture: {problem}{}", .problem.next_step())]
+    Jpeg {
+        /// The fault.
+        problem: JpegError,
+    },
+    /// A picture beside the folders of the classes.
+    #[error("expected folders, one for each class, found a picture in none of them; move it into its class's folder")]
+    NoClass,
     /// A picture that would take too much memory.
     #[error("expected a picture of at most {max_side} rows and columns, and of {max_bytes} bytes unpacked, found more")]
     Huge {
@@ -370,6 +407,22 @@ impl fmt::Display for DownloadError {
 /// Turns an [`io::Error`] into a [`DataError`] that says what was tried on which file.
 pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DataError {
     move |error| DataError::Io { action, path: path.to_path_buf(), error }
+}
+
+/// Writes sorted labels as `0, 2, 5 to 7`, up to eight such parts.
+fn ranges(labels: &[u8]) -> String {
+    const MAX_PARTS: usize = 8;
+    let runs = labels.chunk_by(|&left, &right| left + 1 == right);
+    let more = if runs.clone().count() > MAX_PARTS { " and more" } else { "" };
+    let run = |run: &[u8]| match *run {
+        [first, .., last] => format!("{first} to {last}"),
+        _ => run.iter().map(u8::to_string).collect(),
+    };
+    runs.take(MAX_PARTS).map(run).collect::<Vec<_>>().join(", ") + more
+}
+
+fn is_from_one(labels: &[u8]) -> bool {
+    labels.iter().zip(1..).all(|(&label, expected): (_, u16)| u16::from(label) == expected)
 }
 
 fn join(names: &[&str]) -> String {

@@ -1,6 +1,8 @@
 //! The disjoint partitions of the teachers.
 
-use crate::DataError;
+use crate::{DataError, Split};
+use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::Range;
 
 /// Shares `images` training images out to `teachers` teachers: consecutive blocks of the training file, in the order
@@ -31,9 +33,104 @@ pub fn blocks(images: usize, teachers: usize) -> Result<Vec<Range<usize>>, DataE
     Ok((0..teachers).map(|teacher| start(teacher)..start(teacher + 1)).collect())
 }
 
+/// Teachers whose images are of few classes, among all of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Uneven {
+    /// All teachers.
+    pub teachers: usize,
+    /// Teachers with fewer classes than mixed images would give them.
+    pub few: usize,
+    /// Those of them that hold a single class.
+    pub single: usize,
+    /// The number of classes.
+    pub classes: usize,
+}
+
+impl fmt::Display for Uneven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { teachers, few, single, classes } = self;
+        write!(
+            f,
+            "{few} of {teachers} teachers hold images of few of the {classes} classes, {single} of one class only: teachers hold consecutive \
+             images, and these seem to be sorted; mix the training images, with their labels, before they are saved"
+        )
+    }
+}
+
+/// Returns the teachers whose [`blocks`] hold few classes, if they are more than a tenth of all: with labels in order, every teacher knows a
+/// class or two. A block holds few classes if it has less than 60 % of the number that a random draw of as many images has on average.
+///
+/// # Errors
+/// Those of [`blocks`].
+pub fn uneven(train: &Split, teachers: usize) -> Result<Option<Uneven>, DataError> {
+    const FEW: f64 = 0.6;
+    let labels = train.labels();
+    let mut counts = vec![0.0_f64; train.classes()];
+    labels.iter().for_each(|&label| counts[usize::from(label)] += 1.0);
+    let expected = |images: usize| -> f64 {
+        let is_drawn = |count: f64| 1.0 - (1.0 - count / labels.len() as f64).powf(images as f64);
+        counts.iter().copied().map(is_drawn).sum()
+    };
+    let blocks = blocks(labels.len(), teachers)?;
+    // Blocks have two lengths.
+    let [longest, shortest] = [blocks.first(), blocks.last()].map(|block| block.map_or(0, Range::len));
+    let (of_longest, of_shortest) = (expected(longest), expected(shortest));
+    let (mut few, mut single) = (0, 0);
+    for block in blocks {
+        let expected = if block.len() == longest { of_longest } else { of_shortest };
+        let found = labels[block].iter().collect::<BTreeSet<_>>().len();
+        if (found as f64) < FEW * expected {
+            (few, single) = (few + 1, single + usize::from(found == 1));
+        }
+    }
+    let found = Uneven { teachers, few, single, classes: train.classes() };
+    Ok((10 * few > teachers).then_some(found))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ImageShape;
+    use rand::seq::SliceRandom;
+
+    fn found(labels: Vec<u8>, classes: usize, teachers: usize) -> Option<Uneven> {
+        let shape = ImageShape { channels: 1, height: 1, width: 1 };
+        let split = Split::new(shape, classes, vec![0; labels.len()], labels).expect("a valid split");
+        uneven(&split, teachers).expect("enough images")
+    }
+
+    #[test]
+    fn sorted_labels_are_seen_and_mixed_ones_are_not() {
+        let mut stream = speed_random::Streams::new(1).stream("labels", 0);
+        for (classes, images, teachers) in [(10, 5000, 250), (10, 5000, 25), (2, 200, 10), (2, 400, 3), (256, 5120, 20)]
+        {
+            let sorted: Vec<u8> = (0..images).map(|image| (image * classes / images) as u8).collect();
+            let seen = found(sorted.clone(), classes, teachers).expect("sorted");
+            assert!(
+                seen.few * 2 > teachers && seen.single <= seen.few,
+                "{classes} classes, {teachers} teachers: {seen:?}"
+            );
+            for _ in 0..20 {
+                let mut mixed = sorted.clone();
+                mixed.shuffle(&mut stream);
+                assert_eq!(found(mixed, classes, teachers), None, "{classes} classes, {teachers} teachers");
+            }
+        }
+        let text = found((0..200).map(|image| image / 20).collect(), 10, 20).expect("sorted").to_string();
+        assert!(
+            text.starts_with("20 of 20 teachers hold images of few of the 10 classes, 20 of one class only"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_rare_class_or_a_single_teacher_is_not_uneven() {
+        // One image in a hundred is of the second class, and most teachers have none of it.
+        let rare = (0..5000).map(|image| u8::from(image % 100 == 0)).collect();
+        assert_eq!(found(rare, 2, 250), None);
+        assert_eq!(found((0..200).map(|image| image / 20).collect(), 10, 1), None);
+    }
 
     #[test]
     fn every_image_is_in_exactly_one_block_of_the_right_size() {

@@ -39,11 +39,9 @@ pub(super) fn for_each_array(
     let mut left = limit;
     while !file.fill_buf().map_err(|error| of_io(&error, "an element"))?.is_empty() {
         let Tag { kind, length, small } = Tag::read(&mut file)?;
-        if small.is_some() && kind >= MATRIX {
-            return Err(wrong("an array", "a length behind its type", "a small element".to_owned()));
-        }
-        if small.is_some() {
-            continue;
+        if small.is_some() || !matches!(kind, MATRIX | COMPRESSED) {
+            let found = format!("type {kind}{}", if small.is_some() { " as a small element" } else { "" });
+            return Err(wrong("an element", "an array (type 14 or 15)", found));
         }
         let element = (&mut file).take(length);
         match kind {
@@ -65,11 +63,9 @@ pub(super) fn for_each_array(
                     return Err(MatError::Truncated { part: "a compressed array".to_owned() });
                 }
             }
-            kind => {
+            _ => {
                 let mut element = element;
-                if kind == MATRIX {
-                    visit_array(&mut element, length, visit)?;
-                }
+                visit_array(&mut element, length, visit)?;
                 let rest = element.limit() + padding(length);
                 pass_over(&mut file, rest, "an element")?;
             }
@@ -85,10 +81,16 @@ fn visit_array(
     visit: &mut dyn FnMut(&mut Array<'_>) -> Result<(), MatError>,
 ) -> Result<(), MatError> {
     let mut source = source.take(length);
+    let mut is_read = None;
     if let Some(mut array) = Array::open(&mut source)? {
         visit(&mut array)?;
+        is_read = array.kind.map(|_| array.name);
     }
     let rest = source.limit();
+    // No more than the padding is left of an array that was read.
+    if let Some(name) = is_read.filter(|_| rest >= 8) {
+        return Err(wrong(&format!("`{name}`"), "nothing behind its numbers", format!("{rest} more bytes")));
+    }
     pass_over(&mut source, rest, "an array")
 }
 

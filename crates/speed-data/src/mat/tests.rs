@@ -164,6 +164,30 @@ fn wrong_orders_types_and_sizes_are_named() {
 }
 
 #[test]
+fn bytes_behind_arrays_are_refused() {
+    let good = file(&[packed(&images()), packed(&labels())]);
+    for more in [&[0; 8][..], &[0; 64], &[1, 0, 4, 0, 1, 2, 3, 4], &element(2, &[7; 20])] {
+        refused(&[&good[..], more].concat(), "expected an array (type 14 or 15)");
+    }
+    refused(&[&good[..], b"more"].concat(), "within a tag");
+    // Within the array's element, behind its numbers.
+    let array = |name: &str, more: &[u8]| {
+        let mut bytes = if name == "X" { images() } else { labels() };
+        bytes.extend(more);
+        let length = (bytes.len() - 8) as u32;
+        bytes[4..8].copy_from_slice(&length.to_le_bytes());
+        bytes
+    };
+    for more in [[0; 8], [9; 8]] {
+        refused(
+            &file(&[packed(&array("X", &more)), labels()]),
+            "`X`: expected nothing behind its numbers, found 8 more",
+        );
+        refused(&file(&[images(), array("y", &more)]), "`y`: expected nothing behind its numbers, found 8 more");
+    }
+}
+
+#[test]
 fn files_of_other_kinds_are_named() {
     let mut bytes = file(&[]);
     refused(&bytes, "there is no array `X`");

@@ -1,0 +1,110 @@
+//! From the bytes of a PNG or JPEG file to its pixels.
+
+use std::io::Cursor;
+
+use flate2::Crc;
+use image::metadata::Orientation;
+use image::{DynamicImage, GrayImage, ImageDecoder, ImageError, ImageReader, Limits, RgbImage};
+use speed_core::printable;
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::bytestream::ZCursor;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+use super::jpeg::{self, Colours, JpegError};
+use super::kind::Format;
+use super::{MAX_SIDE, MAX_UNPACKED};
+use crate::error::PictureProblem;
+
+/// Decodes a picture, and turns it as its camera was held.
+pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, PictureProblem> {
+    match Format::of(&bytes) {
+        Some(Format::Jpeg) => jpeg(&bytes),
+        Some(Format::Other(what)) => Err(PictureProblem::NotRead { what }),
+        Some(Format::Png) => {
+            check_png(&bytes)?;
+            png(bytes).map_err(|error| match error {
+                ImageError::Limits(_) => HUGE,
+                other => undecoded(&other.to_string()),
+            })
+        }
+        None => Err(undecoded("expected it to begin with the signature of one of them, found other bytes")),
+    }
+}
+
+const HUGE: PictureProblem = PictureProblem::Huge { max_side: MAX_SIDE, max_bytes: MAX_UNPACKED };
+
+fn undecoded(reason: &str) -> PictureProblem {
+    PictureProblem::Decode { reason: reason.trim_end().to_owned() }
+}
+
+/// Checks that all chunks are there with their checksums: the decoder stops behind the last row of pixels.
+fn check_png(bytes: &[u8]) -> Result<(), PictureProblem> {
+    const SIGNATURE: usize = 8;
+    let mut rest = &bytes[SIGNATURE..];
+    loop {
+        let cut = || undecoded("it is cut off: expected the end chunk (IEND), found the end of the file");
+        let (length, after) = rest.split_first_chunk().ok_or_else(cut)?;
+        let length = u32::from_be_bytes(*length) as usize;
+        let (chunk, after) = length.checked_add(4).and_then(|length| after.split_at_checked(length)).ok_or_else(cut)?;
+        let (sum, after) = after.split_first_chunk().ok_or_else(cut)?;
+        let mut found = Crc::new();
+        found.update(chunk);
+        if found.sum() != u32::from_be_bytes(*sum) {
+            let name = String::from_utf8_lossy(&chunk[..4]);
+            return Err(undecoded(&format!("chunk {}: its checksum is wrong", printable(&name))));
+        }
+        if chunk.starts_with(b"IEND") {
+            return Ok(());
+        }
+        rest = after;
+    }
+}
+
+fn png(bytes: Vec<u8>) -> Result<DynamicImage, ImageError> {
+    let mut limits = Limits::default();
+    (limits.max_image_width, limits.max_image_height) = (Some(MAX_SIDE), Some(MAX_SIDE));
+    limits.max_alloc = Some(MAX_UNPACKED);
+    let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
+    reader.limits(limits.clone());
+    let mut decoder = reader.into_decoder()?;
+    limits.reserve(decoder.total_bytes())?;
+    let orientation = decoder.orientation()?;
+    let mut picture = DynamicImage::from_decoder(decoder)?;
+    picture.apply_orientation(orientation);
+    Ok(picture)
+}
+
+fn jpeg(bytes: &[u8]) -> Result<DynamicImage, PictureProblem> {
+    let colours = jpeg::check(bytes).map_err(|error| match error {
+        JpegError::Huge => HUGE,
+        problem => PictureProblem::Jpeg { problem },
+    })?;
+    let (expected, wanted) = match colours {
+        Colours::Grey => (ColorSpace::Luma, ColorSpace::Luma),
+        Colours::YCbCr => (ColorSpace::YCbCr, ColorSpace::RGB),
+        Colours::Rgb => (ColorSpace::RGB, ColorSpace::RGB),
+        Colours::Cmyk => (ColorSpace::CMYK, ColorSpace::RGB),
+        Colours::Ycck => (ColorSpace::YCCK, ColorSpace::RGB),
+    };
+    let side = MAX_SIDE as usize;
+    let options = DecoderOptions::default().set_strict_mode(true).set_max_width(side).set_max_height(side);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options.jpeg_set_out_colorspace(wanted));
+    let refused = |error: zune_jpeg::errors::DecodeErrors| undecoded(&format!("{error:?}"));
+    decoder.decode_headers().map_err(refused)?;
+    let (width, height) = decoder.dimensions().ok_or_else(|| undecoded("no size"))?;
+    let pixels = decoder.decode().map_err(refused)?;
+    // Known for certain from here on.
+    if decoder.input_colorspace() != Some(expected) {
+        return Err(undecoded("its markers contradict each other about its colours: save it again"));
+    }
+    let [width, height] = [width, height].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
+    let picture = match wanted {
+        ColorSpace::Luma => GrayImage::from_raw(width, height, pixels).map(DynamicImage::ImageLuma8),
+        _ => RgbImage::from_raw(width, height, pixels).map(DynamicImage::ImageRgb8),
+    };
+    let mut picture = picture.ok_or_else(|| undecoded("another number of pixels"))?;
+    let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
+    picture.apply_orientation(orientation.unwrap_or(Orientation::NoTransforms));
+    Ok(picture)
+}

@@ -1,0 +1,181 @@
+//! Kinds of files in a class's folder, by their first bytes.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::DataError;
+use crate::error::io_error;
+use crate::places::open_regular;
+
+/// Bytes that tell every format here.
+const HEAD: u64 = 64;
+
+/// A picture's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Png,
+    Jpeg,
+    /// A format that is not read.
+    Other(&'static str),
+}
+
+impl Format {
+    /// Returns the format of a file that begins like this, if it is a picture's.
+    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+        Some(match bytes {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Self::Png,
+            [0xff, 0xd8, 0xff, ..] => Self::Jpeg,
+            _ => Self::Other(other(bytes)?),
+        })
+    }
+}
+
+/// Returns the name of a format that is not read.
+fn other(bytes: &[u8]) -> Option<&'static str> {
+    let starts = [
+        (&b"GIF8"[..], "a GIF picture"),
+        (b"II*\0", "a TIFF or camera's raw picture"),
+        (b"MM\0*", "a TIFF or camera's raw picture"),
+        (b"II+\0", "a TIFF picture"),
+        (b"MM\0+", "a TIFF picture"),
+        (b"\0\0\0\x0cJXL \r\n\x87\n", "a JPEG XL picture"),
+        (b"\xff\x0a", "a JPEG XL picture"),
+        (b"\0\0\0\x0cjP  \r\n\x87\n", "a JPEG 2000 picture"),
+        (b"\xff\x4f\xff\x51", "a JPEG 2000 picture"),
+        (b"8BPS", "a Photoshop picture"),
+        (b"\x76\x2f\x31\x01", "an OpenEXR picture"),
+        (b"DDS ", "a DDS picture"),
+        (b"qoif", "a QOI picture"),
+        (b"farbfeld", "a farbfeld picture"),
+        (b"\x8aMNG\r\n\x1a\n", "an MNG picture"),
+        (b"\0\0\x01\0", "an icon"),
+        (b"#?RADIANCE", "a Radiance picture"),
+        (b"FUJIFILMCCD-RAW", "a camera's raw picture"),
+    ];
+    if let Some((_, name)) = starts.into_iter().find(|(start, _)| bytes.starts_with(start)) {
+        return Some(name);
+    }
+    match bytes {
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("a WebP picture"),
+        [_, _, _, _, b'f', b't', b'y', b'p', brand @ ..] => match brand.get(..4)? {
+            b"avif" | b"avis" => Some("an AVIF picture"),
+            b"heic" | b"heix" | b"hevc" | b"hevx" | b"heim" | b"heis" | b"mif1" | b"msf1" => Some("a HEIF picture"),
+            b"crx " => Some("a camera's raw picture"),
+            _ => None,
+        },
+        // Reserved bytes and the length of a known header: text may begin with BM too.
+        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, _, _, _, _, 12 | 40 | 52 | 56 | 64 | 108 | 124, 0, 0, 0, ..] => {
+            Some("a BMP picture")
+        }
+        [b'P', b'1'..=b'7', space, rest @ ..] if space.is_ascii_whitespace() => {
+            let next = rest.trim_ascii_start().first()?;
+            let is_head = next.is_ascii_digit() || *next == b'#' || rest.starts_with(b"WIDTH");
+            is_head.then_some("a PNM picture")
+        }
+        _ => None,
+    }
+}
+
+/// A file of a class's folder.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Picture,
+    /// A picture, or a folder of them, that would be missed if nothing were said.
+    NotRead(&'static str),
+    /// Notes and lists.
+    Other,
+    /// Files of operating systems, and hidden ones.
+    Hidden,
+}
+
+/// Returns the kind of a file by its first bytes; only where they tell nothing does its name count.
+///
+/// # Errors
+/// If it cannot be read.
+pub(super) fn kind(path: &Path, name: &str) -> Result<Kind, DataError> {
+    let metadata = match fs::metadata(path) {
+        // A link to nowhere.
+        Err(error) if name.starts_with('.') && error.kind() == io::ErrorKind::NotFound => return Ok(Kind::Hidden),
+        metadata => metadata.map_err(io_error("read", path))?,
+    };
+    let is_hidden =
+        name.starts_with('.') || ["thumbs.db", "desktop.ini", "icon\r"].contains(&&*name.to_ascii_lowercase());
+    if metadata.is_dir() || !metadata.is_file() {
+        let what = if metadata.is_dir() { "a folder" } else { "neither a file nor a folder" };
+        return Ok(if is_hidden { Kind::Hidden } else { Kind::NotRead(what) });
+    }
+    let mut head = Vec::new();
+    open_regular(path).and_then(|file| file.take(HEAD).read_to_end(&mut head)).map_err(io_error("read", path))?;
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    Ok(match (Format::of(&head), ending.as_deref()) {
+        // A picture that is hidden is another file than its owner thinks; it is named as passed over.
+        (Some(_), _) if is_hidden => Kind::Other,
+        _ if is_hidden => Kind::Hidden,
+        (Some(Format::Png | Format::Jpeg), _) => Kind::Picture,
+        (Some(Format::Other(what)), _) => Kind::NotRead(what),
+        // Its decoder says what it is not.
+        (None, Some("png" | "apng" | "jpg" | "jpeg" | "jpe" | "jfif" | "jif" | "jfi")) => Kind::Picture,
+        (None, Some(ending)) if OTHERS.contains(&ending) => Kind::NotRead("a picture in another format"),
+        (None, _) => Kind::Other,
+    })
+}
+
+/// Endings of pictures that are not read.
+const OTHERS: [&str; 26] = [
+    "avif", "bmp", "cr2", "cr3", "dng", "exr", "gif", "heic", "heif", "hif", "j2k", "jp2", "jxl", "nef", "pam", "pbm",
+    "pgm", "pnm", "ppm", "psd", "svg", "tga", "tif", "tiff", "webp", "arw",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_by_their_first_bytes() {
+        let other = |bytes: &[u8]| match Format::of(bytes) {
+            Some(Format::Other(what)) => what,
+            found => panic!("{found:?} of {bytes:?}"),
+        };
+        for (bytes, name) in [
+            (&b"RIFF\x24\0\0\0WEBPVP8 "[..], "WebP"),
+            (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIF"),
+            (b"\0\0\0\x20ftypavif\0\0\0\0", "AVIF"),
+            (b"GIF89a", "GIF"),
+            (b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", "BMP"),
+            (b"MM\0*\0\0\0\x08", "TIFF"),
+            (b"P5\n4 3\n255\n", "PNM"),
+            (b"P6 # made by hand\n4 3", "PNM"),
+            (b"P7\nWIDTH 4\n", "PNM"),
+        ] {
+            assert!(other(bytes).contains(name), "{name}: {bytes:?}");
+        }
+        for text in [&b"BMW cars of 1998 and their colours"[..], b"P1 was first", b"", b"no picture", b"\xff\xd8"] {
+            assert_eq!(Format::of(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn names_count_where_bytes_tell_nothing() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let found = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).expect("a file");
+            kind(&path, name).expect("readable")
+        };
+        let jpeg = b"\xff\xd8\xff\xe0";
+        for name in ["a", "a.jfif", "a.jpe", "a.png", "a.txt", "a.gif"] {
+            assert_eq!(found(name, jpeg), Kind::Picture, "{name}");
+        }
+        assert_eq!(found("a.jfif", b""), Kind::Picture);
+        assert_eq!(found("a.pgm", b""), Kind::NotRead("a picture in another format"));
+        assert_eq!(found("a.png", b"GIF89a"), Kind::NotRead("a GIF picture"));
+        assert_eq!(found("labels.csv", b"1,2"), Kind::Other);
+        for name in [".DS_Store", "._a.jpg", "Thumbs.db", "desktop.ini"] {
+            assert_eq!(found(name, b"\0\x05\x16\x07"), Kind::Hidden, "{name}");
+        }
+        assert_eq!(found(".a.jpg", jpeg), Kind::Other);
+        fs::create_dir(folder.path().join("more")).expect("a folder");
+        assert_eq!(kind(&folder.path().join("more"), "more").expect("readable"), Kind::NotRead("a folder"));
+    }
+}

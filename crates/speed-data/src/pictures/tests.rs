@@ -1,0 +1,223 @@
+//! Folders of pictures, and what is wrong with one.
+
+use super::*;
+use image::{Rgb, RgbImage};
+use tempfile::TempDir;
+
+const COLOUR: Reading = Reading { size: None, is_colour: true, max_values: 1000 };
+
+fn picture(folder: &TempDir, name: &str, [width, height]: [u32; 2], colour: [u8; 3]) {
+    let path = folder.path().join(name);
+    fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+    RgbImage::from_pixel(width, height, Rgb(colour)).save(path).expect("a picture");
+}
+
+/// Two classes of pictures 4 wide and 3 high.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, colour) in [
+        ("train/dog/1.png", [10, 20, 30]),
+        ("train/dog/2.PNG", [11, 20, 30]),
+        ("train/cat/1.png", [12, 20, 30]),
+        ("test/dog/9.png", [13, 20, 30]),
+        ("test/cat/9.png", [14, 20, 30]),
+    ] {
+        picture(&folder, name, [4, 3], colour);
+    }
+    fs::write(folder.path().join("train/dog/notes.txt"), "no picture").expect("a file");
+    fs::write(folder.path().join("train/.hidden"), "").expect("a file");
+    folder
+}
+
+fn refused(folder: &TempDir, words: &str) {
+    let text = load(folder.path(), COLOUR).expect_err("refused").to_string();
+    assert!(text.contains(words), "{words:?} is not in {text:?}");
+}
+
+#[test]
+fn classes_are_folders_in_order_and_pictures_are_mixed() {
+    let data = load(folder().path(), COLOUR).unwrap_or_else(|error| panic!("{error}")).dataset;
+    assert_eq!(data.train.shape(), ImageShape { channels: 3, height: 3, width: 4 });
+    assert_eq!((data.train.len(), data.test.len(), data.train.classes()), (3, 2, 2));
+    for image in 0..3 {
+        let pixels = data.train.pixels(image);
+        // The cat's red is 12.
+        assert_eq!(data.train.label(image) == 0, pixels[0] == 12);
+        assert!(pixels[12..24].iter().all(|green| *green == 20) && pixels[24..].iter().all(|blue| *blue == 30));
+    }
+    assert_eq!(
+        [0, 1].map(|image| usize::from(data.test.pixels(image)[0])),
+        [0, 1].map(|image| 14 - usize::from(data.test.label(image)))
+    );
+    let grey =
+        load(folder().path(), Reading { is_colour: false, ..COLOUR }).unwrap_or_else(|error| panic!("{error}")).dataset;
+    assert_eq!(grey.train.shape().channels, 1);
+}
+
+#[test]
+fn other_sizes_are_refused_or_resized() {
+    let folder = folder();
+    picture(&folder, "train/cat/2.png", [5, 3], [1, 2, 3]);
+    refused(&folder, "expected 3x4 like the other pictures, found 3x5");
+    let size = Some(Size { height: 6, width: 2 });
+    let data = load(folder.path(), Reading { size, ..COLOUR }).unwrap_or_else(|error| panic!("{error}")).dataset;
+    assert_eq!(data.train.shape(), ImageShape { channels: 3, height: 6, width: 2 });
+}
+
+#[test]
+fn what_is_no_dataset_is_named() {
+    let empty = tempfile::tempdir().expect("a temporary folder");
+    assert!(matches!(load(empty.path(), COLOUR), Err(DataError::Io { .. })));
+    let folder = folder();
+    fs::write(folder.path().join("train/cat/3.jpg"), "no picture").expect("a file");
+    refused(&folder, "3.jpg: cannot be read as a PNG or JPEG picture");
+    fs::remove_file(folder.path().join("train/cat/3.jpg")).expect("a file");
+    picture(&folder, "test/cow/1.png", [4, 3], [1, 2, 3]);
+    refused(&folder, "cow: there is no such class of training pictures");
+    fs::remove_dir_all(folder.path().join("test/cow")).expect("a folder");
+    fs::create_dir(folder.path().join("train/ant")).expect("a folder");
+    refused(&folder, "class \"ant\" of the training pictures has none");
+    fs::create_dir(folder.path().join("test/ant")).expect("a folder");
+    refused(&folder, "ant: there is no PNG or JPEG picture in it");
+    for half in ["train", "test"] {
+        fs::remove_dir(folder.path().join(half).join("ant")).expect("a folder");
+    }
+    // What would be missed if nothing were said.
+    fs::write(folder.path().join("train/cat/4.webp"), "a picture").expect("a file");
+    refused(&folder, "4.webp: expected PNG or JPEG pictures in a class's folder, found a picture in another format");
+    fs::remove_file(folder.path().join("train/cat/4.webp")).expect("a file");
+    fs::create_dir(folder.path().join("train/cat/more")).expect("a folder");
+    refused(&folder, "more: expected PNG or JPEG pictures in a class's folder, found a folder");
+    fs::remove_dir(folder.path().join("train/cat/more")).expect("a folder");
+    for half in ["train", "test"] {
+        fs::remove_dir_all(folder.path().join(half).join("dog")).expect("a folder");
+    }
+    refused(&folder, "2 to 256 classes, found 1");
+}
+
+#[test]
+fn photographs_are_refused_at_the_first_one_and_names_are_shown_safely() {
+    let folder = folder();
+    picture(&folder, "train/cat/0\u{1b}[31m\nforged.png", [40, 30], [1, 2, 3]);
+    let text = load(folder.path(), Reading { max_values: 30, ..COLOUR }).expect_err("too large").to_string();
+    assert!(text.contains("expected at most 30 values") && text.contains("data.size"), "{text}");
+    let text = load(folder.path(), COLOUR).expect_err("too large").to_string();
+    assert!(text.contains("0\\u{1b}[31m\\u{a}forged.png") && !text.contains(char::is_control), "{text}");
+}
+
+#[test]
+fn a_picture_of_a_huge_size_is_not_unpacked() {
+    let folder = folder();
+    let path = folder.path().join("train/cat/1.png");
+    let mut bytes = fs::read(&path).expect("a picture");
+    // Width and height in the header; their checksum is wrong then too, whichever is seen first.
+    bytes[16..24].copy_from_slice(&[0x40, 0, 0, 0, 0x40, 0, 0, 0]);
+    fs::write(&path, bytes).expect("a file");
+    let text = load(folder.path(), COLOUR).expect_err("refused").to_string();
+    assert!(
+        text.contains("1.png: expected a picture of at most 10000") || text.contains("1.png: cannot be read"),
+        "{text}"
+    );
+}
+
+#[test]
+fn sizes_are_written_height_first() {
+    let size = |text: &str| text.parse::<Size>();
+    assert_eq!(size("32x20").expect("a size"), Size { height: 32, width: 20 });
+    for text in ["32", "0x3", "x", "3x10001", "-1x3", "axb", "3x4x5"] {
+        assert!(size(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn files_that_are_no_pictures_are_counted_and_the_first_is_named() {
+    let folder = folder();
+    let passed_over = || load(folder.path(), COLOUR).expect("pictures").passed_over;
+    let found = passed_over().expect("notes");
+    assert_eq!((found.count, found.hidden), (1, 1));
+    assert_eq!(found.first, folder.path().join("train/dog/notes.txt"));
+    assert!(found.to_string().contains("1 file is not read as a picture and was passed over: "), "{found}");
+    fs::write(folder.path().join("test/labels.csv"), "1,2").expect("a file");
+    fs::write(folder.path().join("train/dog/.DS_Store"), "").expect("a file");
+    let found = passed_over().expect("notes");
+    assert_eq!((found.count, found.hidden, found.first), (2, 2, folder.path().join("test/labels.csv")));
+    for name in ["test/labels.csv", "train/dog/notes.txt"] {
+        fs::remove_file(folder.path().join(name)).expect("a file");
+    }
+    // Files of an operating system alone are not worth a word.
+    assert_eq!(passed_over(), None);
+}
+
+#[test]
+fn the_first_bytes_decide_and_not_the_name() {
+    let jpeg = include_bytes!("fixtures/turned.jpg");
+    for name in ["a.jfif", "a.jpe", "a.png", "a.JPG", "a", "a.b.c"] {
+        let folder = folder();
+        // Eight wide and sixteen high as its camera was held.
+        fs::write(folder.path().join("train/cat").join(name), jpeg).expect("a file");
+        refused(&folder, "16x8");
+    }
+    let folder = folder();
+    fs::write(folder.path().join("train/cat/a.heif"), b"\0\0\0\x18ftypheic\0\0\0\0").expect("a file");
+    refused(&folder, "a.heif: expected PNG or JPEG pictures in a class's folder, found a HEIF picture");
+    fs::rename(folder.path().join("train/cat/a.heif"), folder.path().join("train/cat/a")).expect("a file");
+    refused(&folder, "a: expected PNG or JPEG pictures in a class's folder, found a HEIF picture");
+    fs::remove_file(folder.path().join("train/cat/a")).expect("a file");
+    fs::write(folder.path().join("train/loose"), jpeg).expect("a file");
+    refused(&folder, "loose: expected folders, one for each class, found a picture in none of them");
+}
+
+#[test]
+fn pictures_are_decoded_as_other_programs_decode_them() {
+    let decode = |bytes: &[u8]| decode::decode(bytes.to_vec()).unwrap_or_else(|problem| panic!("{problem}")).to_rgb8();
+    // By Pillow 13.
+    for (bytes, [at_3_5, at_11_6]) in [
+        (&include_bytes!("fixtures/baseline.jpg")[..], [[215, 185, 37], [130, 214, 74]]),
+        (include_bytes!("fixtures/restarts.jpg"), [[219, 183, 33], [135, 211, 77]]),
+        (include_bytes!("fixtures/progressive.jpg"), [[215, 185, 37], [130, 214, 74]]),
+        (include_bytes!("fixtures/progressive-restarts.jpg"), [[211, 183, 24], [132, 211, 68]]),
+        (include_bytes!("fixtures/grey.jpg"), [[177; 3], [173; 3]]),
+        (include_bytes!("fixtures/rgb.jpg"), [[209, 182, 28], [129, 215, 76]]),
+        (include_bytes!("fixtures/cmyk-adobe.jpg"), [[200, 50, 50]; 2]),
+    ] {
+        let picture = decode(bytes);
+        for ((x, y), expected) in [((3, 5), at_3_5), ((11, 6), at_11_6)] {
+            let found = picture.get_pixel(x, y).0;
+            let is_close =
+                found.iter().zip(expected).all(|(&found, expected)| i32::abs_diff(found.into(), expected) <= 3);
+            assert!(is_close, "{x}, {y}: expected {expected:?}, found {found:?}");
+        }
+    }
+    // The same values as luminance, colour differences and black.
+    let mut ycck = include_bytes!("fixtures/cmyk-adobe.jpg").to_vec();
+    let adobe = ycck.windows(5).position(|bytes| bytes == b"Adobe").expect("a marker");
+    ycck[adobe + 11] = 2;
+    let found = decode(&ycck).get_pixel(3, 5).0;
+    assert!(
+        found.iter().zip([164, 0, 193]).all(|(&found, expected)| i32::abs_diff(found.into(), expected) <= 3),
+        "{found:?}"
+    );
+    // The dark half of a picture that is turned to the right lies above.
+    let turned = decode(include_bytes!("fixtures/turned.jpg"));
+    assert_eq!((turned.width(), turned.height()), (8, 16));
+    assert!(turned.get_pixel(3, 2).0[0] < 20 && turned.get_pixel(3, 13).0[0] > 230);
+}
+
+#[test]
+fn cut_pictures_are_refused_by_name() {
+    let folder = folder();
+    let path = folder.path().join("train/cat/1.png");
+    let png = fs::read(&path).expect("a picture");
+    for cut in 0..png.len() {
+        fs::write(&path, &png[..cut]).expect("a file");
+        refused(&folder, "1.png: ");
+    }
+    fs::write(&path, &png).expect("a picture");
+    let jpeg = include_bytes!("fixtures/progressive.jpg");
+    for cut in (3..jpeg.len()).step_by(7) {
+        for end in [&b""[..], b"\xff\xd9"] {
+            fs::write(folder.path().join("train/cat/3.jpg"), [&jpeg[..cut], end].concat()).expect("a file");
+            refused(&folder, "3.jpg: cannot be read as a PNG or JPEG picture: ");
+        }
+    }
+}
