@@ -42,6 +42,8 @@ pub struct Plan {
     pub cost: Option<Cost>,
     /// The reason for which the images are not at hand, if they are not: the run would stop there.
     pub missing: Option<String>,
+    /// Remarks on the images that their user may want to act upon.
+    pub notes: Vec<String>,
     /// The resolved config.
     pub config: Config,
 }
@@ -86,7 +88,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     let stages =
         names.all().map(|name| PlannedStage { name: name.to_string(), done: RunStore::is_finished(&folder, name) });
     let stages = stages.collect();
-    let facts = facts(config, options.datasets.as_deref())?;
+    let (facts, notes) = facts(config, options.datasets.as_deref())?;
     if facts.is_none() {
         Truth::of(config, None)?;
     }
@@ -109,6 +111,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
         stages,
         rows,
         missing: missing.map(|error| error.to_string()),
+        notes,
         config: config.clone(),
         folder,
     })

@@ -163,6 +163,7 @@ fn in_store<T>(
     if let Some(name) = images.and_then(|images| images.handwriting.as_ref()) {
         progress.note(&format!("street digits of the handwriting in dataset {name}"));
     }
+    images.iter().flat_map(|images| &images.notes).for_each(|note| progress.note(note));
     check_forced(store, config, &forced_charges(config, names, &options.force, classes)?)?;
     options.force.iter().try_for_each(|stage| store.force(stage))?;
     let context = Context {

@@ -77,6 +77,9 @@ fn plan_text(plan: &Plan) -> String {
     if let Some(missing) = &plan.missing {
         text.push_str(&format!("# MISSING, and the run would stop there: {missing}\n"));
     }
+    for note in &plan.notes {
+        text.push_str(&format!("# {note}\n"));
+    }
     if !plan.rows.is_empty() {
         text.push_str("# epsilon whatever the votes are, before any is cast:\n");
     }

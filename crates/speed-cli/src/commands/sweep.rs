@@ -62,8 +62,9 @@ fn plan_text(plan: &Plan) -> String {
     let missing = plan.missing.as_ref().map_or_else(String::new, |missing| format!("; MISSING: {missing}"));
     let refused = plan.refused.iter().chain(&plan.questioned).map(|why| format!("; REFUSED: {why}"));
     let refused: String = refused.collect();
+    let notes: String = plan.notes.iter().map(|note| format!("; {note}")).collect();
     format!(
-        "{done} of {} stages done; epsilon whatever the votes are: {}; {}{missing}{refused}",
+        "{done} of {} stages done; epsilon whatever the votes are: {}; {}{missing}{refused}{notes}",
         plan.stages.len(),
         if rows.is_empty() { "no noise".to_owned() } else { rows.join(", ") },
         printable_path(&plan.folder)

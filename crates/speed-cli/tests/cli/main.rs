@@ -12,6 +12,7 @@ mod ledger;
 mod machines;
 mod messages;
 mod network;
+mod own_files;
 mod own_images;
 mod pages;
 mod prices;

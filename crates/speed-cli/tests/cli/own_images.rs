@@ -75,7 +75,7 @@ student = "pseudo-labels"
 const SIZE: [u32; 2] = [24, 18];
 
 /// Draws an upright bar, a level bar or a frame, of changing colours and places.
-fn picture(class: usize, number: u32) -> RgbImage {
+pub(crate) fn picture(class: usize, number: u32) -> RgbImage {
     let [rows, columns] = SIZE;
     let (dark, light) = (Rgb([30, 20 + (number % 5) as u8, 60]), Rgb([200, 180, 150 + (number % 7) as u8]));
     let (ink, wall) = if number.is_multiple_of(2) { (dark, light) } else { (light, dark) };
@@ -90,7 +90,8 @@ fn picture(class: usize, number: u32) -> RgbImage {
     })
 }
 
-fn place() -> Workplace {
+/// Lays out the pictures of three classes.
+pub(crate) fn place() -> Workplace {
     let place = Workplace::new(CONFIG);
     for (half, count) in [("train", 30), ("test", 25)] {
         for (class, name) in ["bar", "beam", "frame"].into_iter().enumerate() {
@@ -140,7 +141,11 @@ fn pictures_that_do_not_fit_are_refused_by_name() {
     RgbImage::new(9, 9).save(&odd).expect("a picture");
     place.fails(&run, 3, &["7.png", "expected 24x18", "found 9x9"]);
     fs::write(&odd, b"no picture").expect("a file");
-    place.fails(&run, 3, &["7.png", "cannot be read as a PNG or JPEG picture"]);
+    place.fails(
+        &run,
+        3,
+        &["7.png", "cannot be read as a PNG or JPEG picture", "expected it to begin with the signature"],
+    );
     fs::write(&odd, fitting).expect("a picture");
     place.fails(&[&run[..], &["--set", "data.folder=nowhere"]].concat(), 3, &["nowhere"]);
     place.fails(&[&run[..], &["--set", "data.folder="]].concat(), 2, &["data.folder", "where are the images?"]);

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use speed_aggregation::Outcomes;
 use speed_data::digits::{self, DigitsConfig};
-use speed_data::{DataError, Dataset, Facts, Split, arrays, locate, mnist, pictures, street};
+use speed_data::pictures::{self, PassedOver};
+use speed_data::{DataError, Dataset, Facts, Split, arrays, locate, mnist, partition, street};
 use speed_random::Streams;
 
 use super::context::Context;
@@ -31,6 +32,8 @@ pub(crate) struct Images {
     pub(crate) test: Split,
     /// The dataset whose digits street digits are made of.
     pub(crate) handwriting: Option<String>,
+    /// Remarks on the images that their user may want to act upon.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Images {
@@ -43,14 +46,14 @@ impl Images {
         streams: &Streams,
         datasets: Option<&Path>,
     ) -> Result<Option<Self>, ExperimentError> {
-        let Some((Dataset { train, test, .. }, handwriting)) = dataset(config, streams, datasets)? else {
-            return Ok(None);
-        };
+        let Some(loaded) = dataset(config, streams, datasets)? else { return Ok(None) };
+        let notes = loaded.notes(config.ensemble.teachers);
+        let Loaded { images: Dataset { train, test, .. }, handwriting, .. } = loaded;
         check_sizes(config, train.len(), test.len())?;
         check_classes(config, train.classes())?;
         config.check_images(train.shape())?;
         let pool = config.data.pool_images;
-        Ok(Some(Self { train, pool: test.slice(0..pool), test: test.slice(pool..test.len()), handwriting }))
+        Ok(Some(Self { train, pool: test.slice(0..pool), test: test.slice(pool..test.len()), handwriting, notes }))
     }
 
     /// Returns a split's digest as the fingerprints of stages that use it hold it.
@@ -59,22 +62,43 @@ impl Images {
     }
 }
 
-/// Reads or makes all images; of street digits, also says whose digits they are made of.
-fn dataset(
-    config: &Config,
-    streams: &Streams,
-    datasets: Option<&Path>,
-) -> Result<Option<(Dataset, Option<String>)>, ExperimentError> {
+/// All images of a source.
+struct Loaded {
+    images: Dataset,
+    /// The dataset whose digits street digits are made of.
+    handwriting: Option<String>,
+    /// Files in a folder of pictures that are not read.
+    passed_over: Option<PassedOver>,
+}
+
+impl Loaded {
+    fn notes(&self, teachers: usize) -> Vec<String> {
+        // Too few images are refused elsewhere.
+        let uneven = partition::uneven(&self.images.train, teachers).ok().flatten();
+        let passed_over = self.passed_over.as_ref().map(|files| format!("pictures: {files}"));
+        passed_over.into_iter().chain(uneven.map(|uneven| format!("warning: {uneven}"))).collect()
+    }
+}
+
+/// Reads or makes all images.
+fn dataset(config: &Config, streams: &Streams, datasets: Option<&Path>) -> Result<Option<Loaded>, ExperimentError> {
     let data = &config.data;
     let (folder, counts) = (Path::new(&data.folder), [data.train_images, data.test_images]);
+    let (mut handwriting_of, mut passed_over) = (None, None);
     let images = match data.source {
         DataSource::None => return Ok(None),
         DataSource::Digits => digits::generate(DigitsConfig { train: counts[0], test: counts[1] }, streams),
         DataSource::StreetDigits => {
             let handwriting = handwriting(streams, datasets)?;
-            return Ok(Some((street::generate(&handwriting, counts, streams)?, Some(handwriting.name))));
+            let images = street::generate(&handwriting, counts, streams)?;
+            handwriting_of = Some(handwriting.name);
+            images
         }
-        DataSource::Pictures => pictures::load(folder, config.reading())?,
+        DataSource::Pictures => {
+            let pictures = pictures::load(folder, config.reading())?;
+            passed_over = pictures.passed_over;
+            pictures.dataset
+        }
         DataSource::Arrays => arrays::load(folder)?,
         DataSource::SvhnLike => speed_data::load_svhn_like(folder)?,
         published => {
@@ -82,7 +106,7 @@ fn dataset(
             speed_data::load(name, &locate(name, datasets)?)?
         }
     };
-    Ok(Some((images, None)))
+    Ok(Some(Loaded { images, handwriting: handwriting_of, passed_over }))
 }
 
 /// Returns MNIST where its files are at hand, else built-in digits.
@@ -96,21 +120,24 @@ fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, Ex
     }
 }
 
-/// Returns what is known of a run's images, if it has any. Images in a folder are read for it.
+/// Returns what is known of a run's images, if it has any, and remarks on them. Images in a folder are read for it.
 ///
 /// # Errors
 /// If they are missing or wrong.
-pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<Option<Facts>, ExperimentError> {
-    let facts = match config.data.facts() {
-        Some(facts) => Some(facts),
-        None => dataset(config, &Streams::new(config.seed), datasets)?.as_ref().map(|(images, _)| Facts::of(images)),
+pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<(Option<Facts>, Vec<String>), ExperimentError> {
+    let (facts, notes) = match config.data.facts() {
+        Some(facts) => (Some(facts), Vec::new()),
+        None => match dataset(config, &Streams::new(config.seed), datasets)? {
+            Some(loaded) => (Some(Facts::of(&loaded.images)), loaded.notes(config.ensemble.teachers)),
+            None => (None, Vec::new()),
+        },
     };
     if let Some(facts) = &facts {
         check_sizes(config, facts.train, facts.test)?;
         check_classes(config, facts.classes)?;
         config.check_images(facts.shape)?;
     }
-    Ok(facts)
+    Ok((facts, notes))
 }
 
 fn check_sizes(config: &Config, train: usize, test: usize) -> Result<(), Mismatch> {
@@ -141,7 +168,7 @@ pub(crate) struct DataStage<'a> {
 
 impl DataStage<'_> {
     fn record(&self, context: &Context<'_>) -> Value {
-        let Images { train, pool, test, handwriting } = self.images;
+        let Images { train, pool, test, handwriting, .. } = self.images;
         let mut record = json!({
             "source": context.config.data.source,
             "train": { "images": train.len(), "sha256": Images::digest(train) },
