@@ -72,7 +72,7 @@ fn steps(work: Work) -> Result<(), Box<dyn std::error::Error>> {
         let pixels = (0..images * shape.pixels()).map(|_| stream.random()).collect();
         Split::new(shape, 10, pixels, (0..images).map(|i| (i % 10) as u8).collect())
     };
-    let config = StudentConfig { epochs: u32::MAX, evaluate_every: u32::MAX, ..config };
+    let config = StudentConfig { epochs: u32::MAX, epoch_images: 0, evaluate_every: u32::MAX, ..config };
     let (pool, test) = (split(steps_an_epoch * config.batch)?, split(1)?);
     let labelled: Vec<(usize, u8)> = (0..100).map(|i| (i, (i % 10) as u8)).collect();
 

@@ -1,5 +1,7 @@
 //! Trains the paper's student on ten labels per class of built-in digits.
 //!
+//! An epoch is one pass over the pool of 2000 images.
+//!
 //! `cargo run --release -p speed-student --example train_student -- [epochs] [seed]`
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
@@ -31,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .collect();
 
-    let config = StudentConfig { epochs, ..StudentConfig::default() };
+    let config = StudentConfig { epochs, epoch_images: 0, ..StudentConfig::default() };
     let mut on_epoch = |report: &EpochReport<'_>| {
         let metrics = report.metrics();
         let names = StudentMethod::GAN.measures();

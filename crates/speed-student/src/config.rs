@@ -16,10 +16,15 @@ pub struct StudentConfig {
     /// The student's method, where nothing else is said.
     #[serde(default)]
     pub method: StudentMethod,
-    /// Passes over the pool.
+    /// Epochs of `epoch_images` images each.
     pub epochs: u32,
+    /// Images of an epoch, whatever the size of the pool: an epoch has as many steps as one pass over this many images. An image of a
+    /// smaller pool is used several times an epoch, and some images of a larger pool are not. 0: an epoch is one pass over the pool.
+    // Left out where it is 0, so that runs of configs without it keep their ids.
+    #[serde(default, skip_serializing_if = "is_pass")]
+    pub epoch_images: usize,
     /// Images a step of each kind: labelled, unlabelled, generated. Images that the last full batch of an epoch leaves over
-    /// are not used in that epoch.
+    /// are not used in that epoch. If the pool has fewer images than a batch, a batch has some of them more than once.
     pub batch: usize,
     /// Step size of Adam, constant.
     pub learning_rate: f64,
@@ -63,6 +68,7 @@ impl Default for StudentConfig {
         Self {
             method: StudentMethod::GAN,
             epochs: 500,
+            epoch_images: REFERENCE_POOL,
             batch: 100,
             learning_rate: 0.001,
             beta1: 0.5,
@@ -81,6 +87,25 @@ impl Default for StudentConfig {
             convolutional: ConvolutionalConfig::default(),
         }
     }
+}
+
+/// Images of the paper's pool: the first 9000 test images of MNIST.
+pub(crate) const REFERENCE_POOL: usize = 9000;
+
+/// The most images of an epoch. More would be a mistake.
+const MAX_EPOCH: usize = 10_000_000;
+
+/// Returns whether an epoch of so many images is one pass over the pool.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(crate) fn is_pass(epoch_images: &usize) -> bool {
+    *epoch_images == 0
+}
+
+/// Checks the images of an epoch.
+pub(crate) fn check_epoch_images(field: &'static str, value: usize) -> Result<(), InvalidField> {
+    InvalidField::unless(value <= MAX_EPOCH, field, || {
+        format!("must be 0 (a pass over the pool) or at most {MAX_EPOCH}, not {value}")
+    })
 }
 
 /// More units or images than this in one place is a mistake, and would only fail later for lack of memory.
@@ -115,6 +140,7 @@ impl StudentConfig {
         let epochs = |field, value: u32| require(value > 0, field, format!("must be at least 1, not {value}"));
 
         epochs("epochs", self.epochs)?;
+        check_epoch_images("epoch_images", self.epoch_images)?;
         // Batch norm over a single generated image would remove all of it.
         require(
             (2..=MAX_SIZE).contains(&self.batch),
@@ -157,8 +183,9 @@ mod tests {
     #[test]
     fn every_impossible_value_is_named() {
         type Break = fn(&mut StudentConfig);
-        let cases: [(&str, Break); 22] = [
+        let cases: [(&str, Break); 23] = [
             ("epochs", |c| c.epochs = 0),
+            ("epoch_images", |c| c.epoch_images = MAX_EPOCH + 1),
             ("batch", |c| c.batch = 1),
             ("batch", |c| c.batch = MAX_SIZE + 1),
             ("learning_rate", |c| c.learning_rate = 0.0),

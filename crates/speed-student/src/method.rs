@@ -48,15 +48,12 @@ pub trait Method: Sized + 'static {
     /// Returns the number of parameters of all its networks, about.
     fn parameters(config: &StudentConfig, shape: ImageShape) -> usize;
 
-    /// Checks what labels do not change: a pool of so many images of this size.
+    /// Checks that its networks go with images of this size.
     ///
     /// # Errors
     /// The field that does not go with them.
-    fn check_images(config: &StudentConfig, _shape: ImageShape, pool: usize) -> Result<(), InvalidField> {
-        let batch = Self::passes(config).batch;
-        InvalidField::unless(pool >= batch, "batch", || {
-            format!("the pool has {pool} images, fewer than one batch of {batch}")
-        })
+    fn check_images(_config: &StudentConfig, _shape: ImageShape) -> Result<(), InvalidField> {
+        Ok(())
     }
 
     /// Returns networks that have not learnt yet. Settings, images and labels are checked.
@@ -98,12 +95,32 @@ pub trait Method: Sized + 'static {
 /// Epochs and batches of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passes {
-    /// Passes over the pool.
+    /// Epochs.
     pub epochs: u32,
+    /// Images of an epoch; 0: as many as the pool has.
+    pub epoch_images: usize,
     /// Images a step.
     pub batch: usize,
     /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
     pub evaluate_every: u32,
+}
+
+impl Passes {
+    /// Returns the images of an epoch with a pool of `pool` images: one batch at least.
+    #[must_use]
+    pub fn images(&self, pool: usize) -> usize {
+        let images = if self.epoch_images == 0 { pool } else { self.epoch_images };
+        images.max(self.batch)
+    }
+
+    /// Returns the steps of an epoch with a pool of `pool` images: one at least.
+    ///
+    /// # Panics
+    /// When a batch has no image.
+    #[must_use]
+    pub fn steps(&self, pool: usize) -> usize {
+        self.images(pool) / self.batch
+    }
 }
 
 /// One epoch of a training.
@@ -128,7 +145,7 @@ pub struct StudentMethod {
     passes: fn(&StudentConfig) -> Passes,
     trial: fn(&StudentConfig, u32, usize) -> StudentConfig,
     parameters: fn(&StudentConfig, ImageShape) -> usize,
-    check_images: fn(&StudentConfig, ImageShape, usize) -> Result<(), InvalidField>,
+    check_images: fn(&StudentConfig, ImageShape) -> Result<(), InvalidField>,
     train: TrainFunction,
 }
 
@@ -240,12 +257,12 @@ impl StudentMethod {
         (self.parameters)(config, shape)
     }
 
-    /// Checks what labels do not change: a pool of so many images of this size.
+    /// Checks that its networks go with images of this size.
     ///
     /// # Errors
     /// The field that does not go with them.
-    pub fn check_images(self, config: &StudentConfig, shape: ImageShape, pool: usize) -> Result<(), InvalidField> {
-        (self.check_images)(config, shape, pool)
+    pub fn check_images(self, config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
+        (self.check_images)(config, shape)
     }
 
     /// Trains a student.

@@ -13,6 +13,7 @@ use crate::{StudentMethod, StudentOutcome};
 pub(crate) fn config() -> StudentConfig {
     StudentConfig {
         epochs: 6,
+        epoch_images: 0,
         batch: 20,
         discriminator: vec![24, 16],
         generator: vec![12, 10],
@@ -21,6 +22,7 @@ pub(crate) fn config() -> StudentConfig {
         evaluate_every: 2,
         pseudo_labels: PseudoLabelsConfig {
             epochs: 6,
+            epoch_images: 0,
             warmup_epochs: 2,
             label_epochs: 4,
             labelled_batch: 8,

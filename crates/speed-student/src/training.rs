@@ -102,8 +102,8 @@ pub(crate) fn train<M: Method>(
 ) -> Result<StudentOutcome, StudentError> {
     lesson.config.check().map_err(StudentError::Config)?;
     lesson.check().map_err(StudentError::Data)?;
-    let (pool, passes) = (lesson.pool, M::passes(lesson.config));
-    M::check_images(lesson.config, pool.shape(), pool.len()).map_err(StudentError::Config)?;
+    let passes = M::passes(lesson.config);
+    M::check_images(lesson.config, lesson.pool.shape()).map_err(StudentError::Config)?;
     let mut training = Training { method: M::new(lesson), metrics: Vec::new(), identity: identity::<M>(name, lesson) };
     if let Some(checkpoint) = resume {
         training = training.resumed(checkpoint, passes.epochs).map_err(StudentError::Checkpoint)?;

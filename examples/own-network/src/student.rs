@@ -38,7 +38,9 @@ impl Method for LabelsOnly {
     }
 
     fn passes(config: &StudentConfig) -> Passes {
-        Passes { epochs: config.epochs, batch: config.batch, evaluate_every: config.evaluate_every }
+        let StudentConfig { epochs, batch, evaluate_every, .. } = *config;
+        // An epoch is one step, on all labels, whatever the pool is.
+        Passes { epochs, epoch_images: batch, batch, evaluate_every }
     }
 
     fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {

@@ -6,7 +6,7 @@ use rand::seq::SliceRandom;
 use speed_random::Stream;
 
 /// The order of one epoch: pool images for the discriminator and, in another order, for the generator, and positions
-/// in the list of labelled images, repeated in random order as often as the pool is longer.
+/// in the list of labelled images, each repeated in random order as often as the epoch is longer.
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) discriminator: Vec<usize>,
@@ -15,19 +15,18 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Draws the order of an epoch over `pool` images, `labelled` (at least one) of them labelled.
-    pub(crate) fn draw(pool: usize, labelled: usize, stream: &mut Stream) -> Self {
+    /// Draws the order of an epoch of `images` images out of `pool`, `labelled` of which are labelled: at least one of each.
+    pub(crate) fn draw(images: usize, pool: usize, labelled: usize, stream: &mut Stream) -> Self {
         let mut shuffled = |count: usize| {
-            let mut order: Vec<usize> = (0..count).collect();
-            order.shuffle(stream);
+            let mut order = Vec::with_capacity(images + count);
+            while order.len() < images {
+                let first = order.len();
+                order.extend(0..count);
+                order[first..].shuffle(stream);
+            }
             order
         };
-        let (discriminator, generator) = (shuffled(pool), shuffled(pool));
-        let mut repeated = Vec::with_capacity(pool + labelled);
-        while repeated.len() < pool {
-            repeated.extend(shuffled(labelled));
-        }
-        Self { discriminator, generator, labelled: repeated }
+        Self { discriminator: shuffled(pool), generator: shuffled(pool), labelled: shuffled(labelled) }
     }
 
     /// Returns the labelled images, indices into the pool, and the labels of the places `batch`.
@@ -43,7 +42,7 @@ mod tests {
 
     #[test]
     fn every_image_comes_once_and_every_label_about_equally_often() {
-        let order = Order::draw(50, 7, &mut Streams::new(1).stream("order", 0));
+        let order = Order::draw(50, 50, 7, &mut Streams::new(1).stream("order", 0));
         for images in [&order.discriminator, &order.generator] {
             let mut sorted = images.clone();
             sorted.sort_unstable();
@@ -62,7 +61,24 @@ mod tests {
 
     #[test]
     fn more_labels_than_images_of_an_epoch() {
-        let order = Order::draw(3, 8, &mut Streams::new(1).stream("order", 0));
+        let order = Order::draw(3, 3, 8, &mut Streams::new(1).stream("order", 0));
         assert_eq!((order.discriminator.len(), order.labelled.len()), (3, 8));
+    }
+
+    #[test]
+    fn an_epoch_longer_than_the_pool_has_every_image_about_equally_often() {
+        let order = Order::draw(20, 6, 1, &mut Streams::new(1).stream("order", 0));
+        for images in [&order.discriminator, &order.generator] {
+            assert!(images.len() >= 20);
+            for pass in images.chunks(6) {
+                let mut sorted = pass.to_vec();
+                sorted.sort_unstable();
+                assert_eq!(sorted, (0..6).collect::<Vec<_>>());
+            }
+            assert_ne!(images[..6], images[6..12]);
+        }
+        assert_eq!(order.labelled, [0; 20]);
+        // Of a larger pool some images.
+        assert_eq!(Order::draw(6, 20, 1, &mut Streams::new(1).stream("order", 0)).discriminator.len(), 20);
     }
 }

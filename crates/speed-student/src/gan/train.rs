@@ -115,21 +115,19 @@ impl<N: Networks> Method for Gan<N> {
     }
 
     fn passes(config: &StudentConfig) -> Passes {
-        Passes { epochs: config.epochs, batch: config.batch, evaluate_every: config.evaluate_every }
+        let StudentConfig { epochs, epoch_images, batch, evaluate_every, .. } = *config;
+        Passes { epochs, epoch_images, batch, evaluate_every }
     }
 
     fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
-        StudentConfig { epochs, batch, ..config.clone() }
+        StudentConfig { epochs, epoch_images: 0, batch, ..config.clone() }
     }
 
     fn parameters(config: &StudentConfig, shape: ImageShape) -> usize {
         N::parameters(config, shape)
     }
 
-    fn check_images(config: &StudentConfig, shape: ImageShape, pool: usize) -> Result<(), InvalidField> {
-        InvalidField::unless(pool >= config.batch, "batch", || {
-            format!("the pool has {pool} images, fewer than one batch of {}", config.batch)
-        })?;
+    fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
         N::check_images(config, shape)
     }
 
@@ -160,8 +158,9 @@ impl<N: Networks> Method for Gan<N> {
 
     fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
         let (number, stream) = (epoch.number, &mut epoch.stream);
-        let (n, steps) = (lesson.config.batch, lesson.pool.len() / lesson.config.batch);
-        let order = Order::draw(lesson.pool.len(), lesson.labelled.len(), stream);
+        let (n, pool, passes) = (lesson.config.batch, lesson.pool.len(), Self::passes(lesson.config));
+        let steps = passes.steps(pool);
+        let order = Order::draw(passes.images(pool), pool, lesson.labelled.len(), stream);
         let (mut sums, mut steps_since_average) = ([0.0; 2], 0);
         for step in 0..steps {
             let places = step * n..(step + 1) * n;

@@ -7,14 +7,20 @@ use speed_nn::optim::Adam;
 use speed_training::InvalidField;
 
 use super::Augmentation;
+use crate::config::{REFERENCE_POOL, check_epoch_images, is_pass};
 
 /// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
 /// (docs/student.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PseudoLabelsConfig {
-    /// Passes over the pool, the warm-up included. The learning rate falls to 0 over all of them.
+    /// Epochs of `epoch_images` images each, the warm-up included. The learning rate falls to 0 over all of them.
     pub epochs: u32,
+    /// Images of an epoch, whatever the size of the pool: an epoch has as many steps as one pass over this many images. 0: an epoch
+    /// is one pass over the pool.
+    // Left out where it is 0, so that trainings without it keep their fingerprints.
+    #[serde(default, skip_serializing_if = "is_pass")]
+    pub epoch_images: usize,
     /// The first so many epochs see the labelled images only.
     pub warmup_epochs: u32,
     /// The weight of the given labels falls linearly from 1 at the end of the warm-up to 0 at this epoch, after which
@@ -22,7 +28,7 @@ pub struct PseudoLabelsConfig {
     pub label_epochs: u32,
     /// Labelled images a step.
     pub labelled_batch: usize,
-    /// Pseudo-labelled images a step.
+    /// Pseudo-labelled images a step. If fewer have a pseudo-label, a step has several views of an image.
     pub batch: usize,
     /// Step size of Adam at the start; it falls to 0 along a quarter of a cosine.
     pub learning_rate: f64,
@@ -66,6 +72,7 @@ impl Default for PseudoLabelsConfig {
     fn default() -> Self {
         Self {
             epochs: 40,
+            epoch_images: REFERENCE_POOL,
             warmup_epochs: 6,
             label_epochs: 20,
             labelled_batch: 32,
@@ -163,6 +170,7 @@ impl PseudoLabelsConfig {
         InvalidField::unless(self.label_epochs >= warmup, "pseudo_labels.label_epochs", || {
             format!("must be at least warmup_epochs = {warmup}, not {}", self.label_epochs)
         })?;
+        check_epoch_images("pseudo_labels.epoch_images", self.epoch_images)?;
         count("pseudo_labels.labelled_batch", self.labelled_batch)?;
         count("pseudo_labels.batch", self.batch)?;
         rate("pseudo_labels.learning_rate", self.learning_rate)?;
@@ -242,8 +250,9 @@ mod tests {
     #[test]
     fn every_impossible_value_is_named() {
         type Break = fn(&mut PseudoLabelsConfig);
-        let cases: [(&str, Break); 27] = [
+        let cases: [(&str, Break); 28] = [
             ("epochs", |c| c.epochs = 0),
+            ("epoch_images", |c| c.epoch_images = usize::MAX),
             ("warmup_epochs", |c| c.warmup_epochs = 0),
             ("warmup_epochs", |c| c.warmup_epochs = c.epochs + 1),
             ("label_epochs", |c| c.label_epochs = c.warmup_epochs - 1),

@@ -10,6 +10,7 @@ use crate::{StudentConfig, StudentMethod};
 fn the_student_learns_and_disputes_the_wrong_label() {
     let pseudo_labels = PseudoLabelsConfig {
         epochs: 20,
+        epoch_images: 0,
         warmup_epochs: 4,
         label_epochs: 8,
         labelled_batch: 8,

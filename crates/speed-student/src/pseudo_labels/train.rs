@@ -85,13 +85,14 @@ impl Method for PseudoLabels {
     }
 
     fn passes(config: &StudentConfig) -> Passes {
-        let PseudoLabelsConfig { epochs, batch, evaluate_every, .. } = config.pseudo_labels;
-        Passes { epochs, batch, evaluate_every }
+        let PseudoLabelsConfig { epochs, epoch_images, batch, evaluate_every, .. } = config.pseudo_labels;
+        Passes { epochs, epoch_images, batch, evaluate_every }
     }
 
     fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
         let settings = config.pseudo_labels.clone();
-        let pseudo_labels = PseudoLabelsConfig { epochs, batch, warmup_epochs: 1, label_epochs: epochs, ..settings };
+        let short = PseudoLabelsConfig { epochs, epoch_images: 0, warmup_epochs: 1, label_epochs: epochs, ..settings };
+        let pseudo_labels = PseudoLabelsConfig { batch, ..short };
         StudentConfig { pseudo_labels, ..config.clone() }
     }
 
@@ -108,14 +109,11 @@ impl Method for PseudoLabels {
         values.saturating_add(last.saturating_mul(channels).saturating_mul(settings.hidden))
     }
 
-    fn check_images(config: &StudentConfig, shape: ImageShape, pool: usize) -> Result<(), InvalidField> {
-        let PseudoLabelsConfig { convolutions, kernel, batch, .. } = &config.pseudo_labels;
+    fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
+        let PseudoLabelsConfig { convolutions, kernel, .. } = &config.pseudo_labels;
         InvalidField::unless(windows(&config.pseudo_labels, shape).is_some(), "pseudo_labels.convolutions", || {
             let count = convolutions.len();
             format!("images of {shape} are too small for {count} convolutions of side {kernel} with pooling")
-        })?;
-        InvalidField::unless(pool >= *batch, "pseudo_labels.batch", || {
-            format!("the pool has {pool} images, fewer than one batch of {batch}")
         })
     }
 
@@ -137,7 +135,7 @@ impl Method for PseudoLabels {
             Targets::of_pool(config, self.probabilities(lesson, stream)?, lesson.labelled)
         };
 
-        let steps = lesson.pool.len() / config.batch;
+        let steps = Self::passes(lesson.config).steps(lesson.pool.len());
         let (mut batches, mut sums) = (Batches::new(lesson, &targets), [0.0; 2]);
         for step in 0..steps {
             let done = (f64::from(epoch.number - 1) + step as f64 / steps as f64) / f64::from(config.epochs);

@@ -9,7 +9,7 @@ use speed_random::Streams;
 use crate::gan::{Dense, Gan};
 use crate::pseudo_labels::PseudoLabels;
 use crate::test_support::{Bits, Data, config, run};
-use crate::{CheckpointError, EpochReport, Images, InvalidData, Lesson, Method, ReportError};
+use crate::{CheckpointError, EpochReport, Images, InvalidData, Lesson, Method, Passes, ReportError};
 use crate::{StudentConfig, StudentError, StudentMethod};
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 10, width: 12 };
@@ -174,8 +174,6 @@ fn settings_that_images_do_not_go_with_are_named() {
             Err(StudentError::Config(error)) => error.field,
             other => panic!("not refused: {other:?}"),
         };
-    assert_eq!(refused(StudentMethod::GAN, &config(), 19), "batch");
-    assert_eq!(refused(StudentMethod::PSEUDO_LABELS, &config(), 19), "pseudo_labels.batch");
     let mut deep = config();
     deep.pseudo_labels.convolutions = vec![4, 4, 4];
     assert_eq!(refused(StudentMethod::PSEUDO_LABELS, &deep, 100), "pseudo_labels.convolutions");
@@ -194,6 +192,65 @@ fn few_repeated_and_many_labels_are_trained_on() {
         for labelled in [&[(3, 1)][..], &[(3, 1), (3, 2)], &many] {
             let data = Data { pool: pool.clone(), labelled: labelled.to_vec(), test: test.clone() };
             assert_eq!(run(method, &config(), &data, 1, None).0.expect("a training").metrics.len(), 6);
+        }
+    }
+}
+
+/// Returns a config with small networks for every method, whose epochs have four steps whatever the pool is.
+fn four_steps() -> StudentConfig {
+    let mut config = config();
+    (config.epoch_images, config.pseudo_labels.epoch_images) = (80, 80);
+    (config.convolutional.channels, config.convolutional.generator) = (vec![4], vec![6]);
+    config
+}
+
+const METHODS: [StudentMethod; 3] = [StudentMethod::GAN, StudentMethod::CONV_GAN, StudentMethod::PSEUDO_LABELS];
+
+#[test]
+fn default_trainings_make_as_many_steps_on_every_pool_as_on_the_papers() {
+    let config = StudentConfig::default();
+    for (method, steps) in METHODS.into_iter().zip([90, 90, 56]) {
+        let passes = method.passes(&config);
+        for pool in [1, 30, 400, 9000, 50_000] {
+            assert_eq!(passes.steps(pool), steps, "{method:?}, a pool of {pool}");
+        }
+        // Passes over the pool have one step at least.
+        let passes = Passes { epoch_images: 0, ..passes };
+        assert_eq!([1, 9000].map(|pool| passes.steps(pool)), [1, steps]);
+    }
+}
+
+#[test]
+fn an_epoch_of_as_many_images_as_the_pool_is_a_pass_over_it() {
+    let mut config = config();
+    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+        (config.epoch_images, config.pseudo_labels.epoch_images) = (0, 0);
+        let pass = Bits::of(run(method, &config, &data(), 1, None).0);
+        (config.epoch_images, config.pseudo_labels.epoch_images) = (100, 100);
+        assert_eq!(Bits::of(run(method, &config, &data(), 1, None).0), pass);
+        (config.epoch_images, config.pseudo_labels.epoch_images) = (140, 140);
+        assert_ne!(Bits::of(run(method, &config, &data(), 1, None).0).student, pass.student);
+    }
+}
+
+#[test]
+fn tiny_pools_are_trained_on_and_resumed_with_the_same_bits() {
+    let test = data().test;
+    // Labels of some images, of all, of one class only, and one image that is the pool.
+    for (images, labels) in [(1, 1), (2, 1), (7, 3), (19, 19)] {
+        let pool = data().pool.slice(0..images);
+        let labelled: Vec<(usize, u8)> = (0..labels).map(|image| (image, pool.label(image))).collect();
+        let data = Data { pool, labelled, test: test.clone() };
+        for config in [four_steps(), config()] {
+            for method in METHODS {
+                let config = StudentConfig { convolutional: four_steps().convolutional, ..config.clone() };
+                let (whole, checkpoints) = run(method, &config, &data, 1, None);
+                let whole = Bits::of(whole);
+                let measures = whole.metrics.iter().flat_map(|metrics| metrics.measures.iter().flatten());
+                assert!(measures.copied().all(f64::is_finite), "{method:?} on {images}: {:?}", whole.metrics);
+                let saved = crate::Checkpoint::from_bytes(&checkpoints[2].to_bytes()).expect("own bytes");
+                assert_eq!(Bits::of(run(method, &config, &data, 1, Some(saved)).0), whole, "{method:?} on {images}");
+            }
         }
     }
 }
