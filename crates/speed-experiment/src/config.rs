@@ -12,6 +12,7 @@ mod overrides;
 mod privacy;
 mod queries;
 mod row;
+mod student;
 mod sweep;
 #[cfg(test)]
 mod tests;

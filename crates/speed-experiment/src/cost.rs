@@ -121,7 +121,8 @@ impl Cost {
         let of = |method: StudentMethod| methods.iter().filter(|other| **other == method).count();
         for method in StudentMethod::all() {
             if of(method) > 0 {
-                let students = (of(method) * config.table.repeats * config.data.pool_images) as f64;
+                let images_an_epoch = method.passes(&config.student).images(config.data.pool_images);
+                let students = (of(method) * config.table.repeats) as f64 * images_an_epoch as f64;
                 let each = student(&config.student, method, images)?;
                 let name = format!("students by {}, at most", method.name());
                 self.add(&name, each.map(|seconds| students * seconds));
@@ -196,7 +197,7 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
     Ok((step, (more - few).max(0.0) / (pool.len() - own.len()) as f64))
 }
 
-/// Returns the seconds of all epochs together, for each image of the pool; none for networks too large to be tried.
+/// Returns the seconds of all epochs together, for each image of an epoch; none for networks too large to be tried.
 fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Result<Option<f64>, ExperimentError> {
     if method.parameters(config, images.0.shape) > MAX_VALUES {
         return Ok(None);
@@ -235,5 +236,6 @@ fn student_with(
     // The first epoch may be none like the others.
     let (without, with) = (seconds(|| train(2))?, seconds(|| train(3))?);
     let epoch = (with - without).max(0.0);
-    Ok((f64::from(passes.epochs) * epoch / pool.len() as f64, epoch))
+    let measured = method.passes(&method.trial(config, 1, batch)).images(pool.len());
+    Ok((f64::from(passes.epochs) * epoch / measured as f64, epoch))
 }

@@ -87,6 +87,18 @@ impl Source {
         }
     }
 
+    /// Returns whether the file or a change sets this key, which is not a row's.
+    pub(super) fn sets(&self, key: &str) -> bool {
+        let is_written = || {
+            let document: Table = self.text.parse().ok()?;
+            let mut parts = key.split('.');
+            let first = document.get(parts.next()?)?;
+            parts.try_fold(first, |value, part| value.get(part))?;
+            Some(())
+        };
+        self.overrides.iter().any(|change| change.names(key)) || is_written().is_some()
+    }
+
     /// Returns the merged document, deserialised.
     pub(super) fn resolve<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         let mut merged = defaults();

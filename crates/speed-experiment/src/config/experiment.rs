@@ -16,6 +16,7 @@ use super::noise::{NoiseConfig, RawNoise};
 use super::privacy::{PrivacyConfig, RawPrivacy};
 use super::queries::{QueriesConfig, RawQueries};
 use super::row::{self, RawRow, RowConfig, Surroundings};
+use super::student::settle_epochs;
 use super::votes::{RawVotes, VotesSource};
 use crate::store::PUBLISHED;
 
@@ -121,6 +122,12 @@ impl RawConfig {
         })
     }
 
+    /// Returns the method of every row's students, if there are any.
+    fn methods(&self) -> impl Iterator<Item = StudentMethod> {
+        let rows = self.row.iter().filter(|_| self.table.repeats > 0);
+        rows.map(|row| row.student.0.unwrap_or(self.student.method))
+    }
+
     fn check_head(&self) -> Result<(), Fault> {
         if self.schema != SCHEMA_VERSION {
             return refuse("schema", format!("found {}, this version reads {SCHEMA_VERSION}", self.schema));
@@ -155,9 +162,8 @@ impl RawConfig {
             let key = if matches!(error, TeacherError::ShiftTooLarge { .. }) { "shift" } else { "architecture" };
             return refuse(format!("teacher.{key}"), error);
         }
-        for row in self.row.iter().filter(|_| self.table.repeats > 0) {
-            let method = row.student.0.unwrap_or(self.student.method);
-            if let Err(error) = method.check_images(&self.student, shape, self.data.pool_images) {
+        for method in self.methods() {
+            if let Err(error) = method.check_images(&self.student, shape) {
                 return refuse(format!("student.{}", error.field), error.message);
             }
         }
@@ -171,7 +177,9 @@ impl Config {
     /// # Errors
     /// If the text is not TOML, or a key is unknown, has the wrong type, or a value that is not allowed.
     pub fn load(source: &Source) -> Result<Self, ConfigError> {
-        let raw: RawConfig = source.resolve()?;
+        let mut raw: RawConfig = source.resolve()?;
+        let methods: Vec<StudentMethod> = raw.methods().collect();
+        settle_epochs(&mut raw.student, source, &methods, raw.data.pool_images);
         raw.check().map_err(|fault| source.error(&fault.key, fault.message))
     }
 

@@ -42,7 +42,7 @@ const PRESETS: [(&str, &str); 21] = [
     ("argmax-accuracy", "88d5c62e3abe"),
     ("confident", "51d5db1235af"),
     ("confident-svhn", "0cdae5f266b7"),
-    ("default", "b8a8f27914b3"),
+    ("default", "51414df02515"),
     ("mnist", "abaeb3d5b808"),
     ("mnist-500-epochs", "606a56819cc9"),
     ("mnist-paper", "f29d96ef6358"),
@@ -256,8 +256,50 @@ fn settings_of_the_other_student_are_checked_with_their_line() {
     refused(text, &[], &["test.toml:2", "`student.pseudo_labels.strong.shift`", "-1"]);
     refused("", &["student.pseudo_labels.dropout=1.5"], &["--set", "`student.pseudo_labels.dropout`", "below 1"]);
     refused("[student.pseudo_labels]\nepoch = 3\n", &[], &["test.toml:2", "unknown key", "warmup_epochs"]);
-    let default = load("", &[]).expect("config").student.pseudo_labels;
+    let default = load("", &["student.method=pseudo-labels"]).expect("config").student.pseudo_labels;
     assert_eq!(default, speed_student::pseudo_labels::PseudoLabelsConfig::default(), "one default, in both places");
+}
+
+/// Returns the images of an epoch of the GAN and of the student on pseudo-labels.
+fn epoch_images(config: &Config) -> [usize; 2] {
+    [config.student.epoch_images, config.student.pseudo_labels.epoch_images]
+}
+
+#[test]
+fn default_epochs_do_not_depend_on_the_pool_and_epochs_that_are_set_are_passes_over_it() {
+    let rows = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n\
+                [[row]]\nname = \"b\"\nlabels_of = \"a\"\nstudent = \"pseudo-labels\"\n";
+    let found = |text: &str, overrides: &[&str]| {
+        let config = load(&format!("{text}{rows}"), overrides).expect("config");
+        assert_eq!(load(&config.to_toml(), &[]).expect("resolved config"), config);
+        epoch_images(&config)
+    };
+    let both = "[student]\nepochs = 7\n[student.pseudo_labels]\nepochs = 7\n";
+    let images = "[student]\nepochs = 7\nepoch_images = 600\n[student.pseudo_labels]\nepoch_images = 700\n";
+    for pool in ["data.pool_images=100", "data.pool_images=1500"] {
+        assert_eq!(found("", &[pool]), [9000, 9000]);
+        assert_eq!(found(both, &[pool]), [0, 0]);
+        assert_eq!(found("[student]\nepochs = 7\n", &[pool]), [0, 9000]);
+        assert_eq!(found("student.pseudo_labels.epochs = 7\n", &[pool]), [9000, 0]);
+        assert_eq!(found("", &[pool, "student.epochs=7", "student.pseudo_labels.epochs=40"]), [0, 0]);
+        assert_eq!(found(images, &[pool]), [600, 700]);
+        assert_eq!(found("", &[pool, "student.epochs=7", "student.epoch_images=600"]), [600, 9000]);
+        assert_eq!(found("[student.pseudo_labels]\nwarmup_epochs = 3\n", &[pool]), [9000, 9000]);
+    }
+    // As many as the pool has: the resolved config is that of a pass over the pool.
+    assert_eq!(found("", &["data.test_images=10000", "data.pool_images=9000"]), [0, 0]);
+    assert_eq!(found("", &["student.pseudo_labels.epoch_images=1500"]), [9000, 0]);
+    // What no student reads has no part in a run.
+    assert_eq!(found("", &["table.repeats=0"]), [0, 0]);
+    assert_eq!(found("", &["row.0.student=pseudo-labels"]), [0, 9000]);
+    assert_eq!(epoch_images(&load("", &[]).expect("config")), [9000, 0]);
+    refused(
+        "[student]\nepoch_images = 100000000\n",
+        &[],
+        &["test.toml:2", "`student.epoch_images`", "at most 10000000"],
+    );
+    let text = "[student]\nmethod = \"pseudo-labels\"\n[student.pseudo_labels]\nepoch_images = -1\n";
+    refused(text, &[], &["test.toml:4", "`student.pseudo_labels.epoch_images`"]);
 }
 
 #[test]
