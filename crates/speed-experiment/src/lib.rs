@@ -38,7 +38,7 @@ pub use environment::Environment;
 pub use error::{Damage, ExperimentError, InputFault, Mismatch, ResultsFault, found_instead};
 pub use list::{ListedState, RunSummary, list_runs};
 pub use options::RunOptions;
-pub use plan::{Plan, PlannedRow, PlannedStage, plan};
+pub use plan::{Plan, PlannedRow, PlannedStage, PlannedTraining, plan};
 pub use progress::{Part, PartView, Progress, RunView, Silent, StageStatus, StageView, Work};
 pub use report::{Report, ReportRow, StageTime};
 pub use runner::{

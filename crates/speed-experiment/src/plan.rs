@@ -25,6 +25,8 @@ pub struct Plan {
     pub stages: Vec<PlannedStage>,
     /// Rows with noise.
     pub rows: Vec<PlannedRow>,
+    /// How long a student of each method is trained.
+    pub students: Vec<PlannedTraining>,
     /// The least privacy budget that allows all rows that are to be done, what the ledger holds included; none for a
     /// simulation. At most that is spent: answers that another row or run gave cost nothing.
     pub budget_needed: Option<f64>,
@@ -72,6 +74,17 @@ pub struct PlannedRow {
     pub without_value: Option<String>,
 }
 
+/// The length of a student's training.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedTraining {
+    /// The method's name.
+    pub method: String,
+    /// Epochs.
+    pub epochs: u32,
+    /// Steps of an epoch.
+    pub steps_an_epoch: usize,
+}
+
 /// Tells the work and the price of [`run`](crate::run), and does nothing.
 ///
 /// # Errors
@@ -110,6 +123,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
         questioned,
         stages,
         rows,
+        students: planned_trainings(config),
         missing: missing.map(|error| error.to_string()),
         notes,
         config: config.clone(),
@@ -186,6 +200,19 @@ fn charges(
         Ok((stages.row, planned_charge(config, &config.rows[stages.row], classes)?, done))
     };
     rows.map(charge).collect()
+}
+
+/// Returns the trainings of the methods that rows have students of, each once.
+fn planned_trainings(config: &Config) -> Vec<PlannedTraining> {
+    let mut trainings: Vec<PlannedTraining> = Vec::new();
+    for method in config.rows.iter().filter(|_| config.table.repeats > 0).map(|row| config.method_of(row)) {
+        if trainings.iter().all(|training| training.method != method.name()) {
+            let passes = method.passes(&config.student);
+            let steps_an_epoch = passes.steps(config.data.pool_images);
+            trainings.push(PlannedTraining { method: method.name().to_owned(), epochs: passes.epochs, steps_an_epoch });
+        }
+    }
+    trainings
 }
 
 /// Returns the rows with noise, and the charges of those that are not done.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use speed_accountant::{round_up, without_protection};
 use speed_core::printable_path;
 use speed_experiment::{
-    Config, Cost, ExperimentError, Plan, PlannedStage, RunOptions, Source, StageCost, Sweep, check_run_id, has_begun,
-    plan, run as run_experiment,
+    Config, Cost, ExperimentError, Plan, PlannedStage, PlannedTraining, RunOptions, Source, StageCost, Sweep,
+    check_run_id, has_begun, plan, run as run_experiment,
 };
 
 use super::runs::report_text;
@@ -93,6 +93,9 @@ fn plan_text(plan: &Plan) -> String {
     }
     let largest = plan.rows.iter().filter_map(|row| row.data_independent).max_by(f64::total_cmp);
     text.extend(largest.and_then(without_protection).map(|words| format!("# {words}\n")));
+    for PlannedTraining { method, epochs, steps_an_epoch } in &plan.students {
+        text.push_str(&format!("# students by {method}: {epochs} epochs of {steps_an_epoch} steps\n"));
+    }
     text.push_str(&price_text(plan));
     if let Some(cost) = &plan.cost {
         text.push_str(&cost_text(cost));

@@ -102,8 +102,14 @@ fn impossible_settings() {
         // Known before a teacher trains: no table of shares, no such delta, no batch, no map, no memory.
         ("noise.gamma=0.0005", &["`noise.gamma`"]),
         ("privacy.delta=1e-300", &["`privacy.delta`", "1e-280"]),
-        ("student.batch=101", &["`student.batch`", "fewer than one batch of 101"]),
-        ("student.pseudo_labels.batch=101", &["`student.pseudo_labels.batch`", "fewer than one batch of 101"]),
+        ("student.batch=65537", &["`student.batch`", "2..=65536"]),
+        ("student.pseudo_labels.batch=0", &["`student.pseudo_labels.batch`", "1..=65536"]),
+        ("student.epoch_images=-1", &["`student.epoch_images`", "-1"]),
+        ("student.epoch_images=99999999999", &["`student.epoch_images`", "at most 10000000"]),
+        (
+            "student.pseudo_labels.epoch_images=99999999999",
+            &["`student.pseudo_labels.epoch_images`", "at most 10000000"],
+        ),
         ("student.pseudo_labels.convolutions=[3,3,3,3,3]", &["`student.pseudo_labels.convolutions`", "too small"]),
         ("teacher.shift=28", &["`teacher.shift`", "too large"]),
         ("data.train_images=99999999999", &["`data.train_images`", "at most 10000000"]),

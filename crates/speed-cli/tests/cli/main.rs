@@ -20,6 +20,7 @@ mod privacy;
 mod resume;
 mod roles;
 mod shards;
+mod small_pools;
 mod submit;
 mod sweep;
 mod terminal;

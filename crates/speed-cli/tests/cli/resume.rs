@@ -7,7 +7,21 @@ use crate::common::{TINY, Workplace, check_failure, determined};
 
 #[test]
 fn kill_and_resume_give_the_bytes_of_an_undisturbed_run_on_any_number_of_threads() {
-    let place = Workplace::new(TINY);
+    undisturbed_killed_and_resumed(TINY);
+}
+
+#[test]
+fn the_same_holds_with_a_pool_smaller_than_a_batch_and_epochs_that_are_not_passes_over_it() {
+    let config = TINY.replace("pool_images = 100", "pool_images = 12");
+    undisturbed_killed_and_resumed(&config.replace("batch = 20\n", "batch = 20\nepoch_images = 70\n").replacen(
+        "batch = 20\nepoch_images = 70\n",
+        "batch = 20\n",
+        1,
+    ));
+}
+
+fn undisturbed_killed_and_resumed(config: &str) {
+    let place = Workplace::new(config);
     let started = Instant::now();
     place.succeeds(&["run", "config.toml", "--results", "one", "--threads", "1"]);
     let duration = started.elapsed();
