@@ -1,6 +1,5 @@
 //! Errors of the file system, as messages quote them.
 
-use std::error::Error as _;
 use std::io::Error;
 
 /// Returns an error of the file system without the path that a library added to it: a message names its file once, and no temporary one.

@@ -2,7 +2,7 @@
 
 use speed_accountant::composition::MAX_QUERIES;
 use speed_accountant::{AccountError, Budget, PrivacyFilter, QueryBatch, Spent};
-use speed_mechanism::{InverseScale, Mechanism, MechanismKind, NoiseShare};
+use speed_mechanism::{InverseScale, Mechanism, MechanismKind};
 
 /// Decimal digits of a scale that is found.
 const DIGITS: i32 = 6;
@@ -79,7 +79,7 @@ impl Room {
             let mechanism = kind.with_scale(scale).map_err(AccountError::from)?;
             Ok(self.fit(batch_of(mechanism)?))
         };
-        let widest = NoiseShare::MIN_SCALE.max(InverseScale::MIN);
+        let widest = InverseScale::MIN;
         let (mut low, mut high, mut best) = match at(LOOSER_BELOW)? {
             Ok(fit) => (LOOSER_BELOW, InverseScale::MAX, fit),
             Err(_) => (widest, LOOSER_BELOW, at(widest)??),

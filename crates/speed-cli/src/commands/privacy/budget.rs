@@ -37,17 +37,27 @@ impl Terms {
         Ok(Self { ratio: options.honest_ratio, tau: ratio(options, teachers)?, teachers, classes, threshold })
     }
 
-    /// Returns this number of queries with this noise; with their sampler, where teachers and classes say how often it draws.
-    pub(super) fn batch(&self, noise: Mechanism, queries: usize) -> Result<QueryBatch, AccountError> {
+    /// Returns this number of queries with this noise; with their sampler, where teachers and classes say how often it draws
+    /// and the room has a delta that includes it. Without it the claim says that it is of exact noise.
+    pub(super) fn batch(
+        &self,
+        room: Option<&Room>,
+        noise: Mechanism,
+        queries: usize,
+    ) -> Result<QueryBatch, AccountError> {
         let mut event = PrivacyEvent::new(noise, self.tau);
         if let Some(threshold) = self.threshold {
             event = event.with_threshold(threshold)?;
         }
-        if let (Some(teachers), Some(classes)) = (self.teachers, self.classes) {
-            let drawing = self.ratio.noisy_teachers(teachers)?;
-            event = event.with_sampler(teachers, drawing, queries.saturating_mul(classes))?;
-        }
-        Ok(QueryBatch::new(event, self.classes, queries))
+        let exact = QueryBatch::new(event, self.classes, queries);
+        let (Some(teachers), Some(classes)) = (self.teachers, self.classes) else { return Ok(exact) };
+        let drawing = self.ratio.noisy_teachers(teachers)?;
+        let event = event.with_sampler(teachers, drawing, queries.saturating_mul(classes))?;
+        let named = QueryBatch { event, ..exact };
+        let is_beyond_delta = room.is_some_and(
+            |room| matches!(room.fit(named), Err(AccountError::OverBudget { would_be, .. }) if would_be.is_infinite()),
+        );
+        Ok(if is_beyond_delta { exact } else { named })
     }
 
     /// Returns the options that describe these queries to `speed ledger charge`.
@@ -89,10 +99,12 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     let terms = Terms::new(&options.noise, options.teachers, options.classes, options.threshold)?;
     let room = room(options)?;
     let found = match options.queries {
-        Some(queries) => Waiting::during("calibrating", || room.noise(kind, |noise| terms.batch(noise, queries))),
+        Some(queries) => {
+            Waiting::during("calibrating", || room.noise(kind, |noise| terms.batch(Some(&room), noise, queries)))
+        }
         None => {
             let noise = noise(&options.noise)?;
-            Waiting::during("calibrating", || room.queries(|queries| terms.batch(noise, queries)))
+            Waiting::during("calibrating", || room.queries(|queries| terms.batch(Some(&room), noise, queries)))
         }
     };
     let found = found.map_err(|error| without_room(options, &error))?;
@@ -104,7 +116,8 @@ fn without_room(options: &CalibrateOptions, error: &AccountError) -> Failure {
     let tried = if options.queries.is_some() { "the widest noise" } else { "one query" };
     let why = match error {
         AccountError::OverBudget { would_be, budget, delta, .. } if would_be.is_infinite() => format!(
-            "the samplers are further from exact noise than delta {delta:e} includes at the budget's epsilon of {budget}"
+            "the samplers of its charges are further from exact noise than delta {delta:e} includes at the budget's epsilon of \
+             {budget}"
         ),
         AccountError::OverBudget { .. } | AccountError::Queries { .. } => error.to_string(),
         error => return refused(error),
@@ -147,7 +160,8 @@ fn text(options: &CalibrateOptions, terms: &Terms, found: &Fit) -> String {
     let samplers = match spent.samplers {
         Samplers::Included => "delta includes the samplers",
         _ => {
-            "exact noise is assumed where a charge does not name --teachers and --classes, which say how far samplers are from it"
+            "exact noise is assumed, because --teachers and --classes, which say how far samplers are from it, are missing or \
+             more than delta includes"
         }
     };
     format!(

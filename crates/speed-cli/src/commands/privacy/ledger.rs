@@ -20,8 +20,11 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
         }
         LedgerCommand::Charge { file, queries, classes, threshold, noise: options, teachers, limit, label, json } => {
             let terms = Terms::new(options, *teachers, *classes, *threshold)?;
-            let batch = terms.batch(noise(options)?, *queries).map_err(|error| refused(&error))?;
+            let noise = noise(options)?;
             let ledger = Ledger::open(file).map_err(failure)?;
+            // A ledger without a budget has no room to ask: its claim says whether samplers are included.
+            let room = ledger.room(None).ok();
+            let batch = terms.batch(room.as_ref(), noise, *queries).map_err(|error| refused(&error))?;
             check_price(price::limit(*limit)?, &batch, ledger.statement().map_err(failure)?.budget.delta)?;
             show(&ledger.charge(label, &batch.event, batch.classes, batch.queries).map_err(failure)?, *json)
         }
