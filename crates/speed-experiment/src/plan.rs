@@ -162,7 +162,8 @@ pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Resu
     if config.is_simulation() {
         return Ok(());
     }
-    let classes = planned_classes(config, facts(config, options.datasets.as_deref())?.map(|facts| facts.classes))?;
+    let (facts, _) = facts(config, options.datasets.as_deref())?;
+    let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
     check_run_price(config, options, &StageNames::of(config), classes)
 }
 

@@ -108,10 +108,12 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     let last = parts.pop().unwrap_or_default();
     let mut table = table;
     for part in parts {
+        if !table.contains_key(part) {
+            return Err(unknown_key(table, part));
+        }
         table = match table.get_mut(part) {
             Some(Value::Table(inner)) => inner,
-            Some(_) => return Err(format!("{part} is not a section: it has no keys")),
-            None => return Err(unknown_key(table, part)),
+            _ => return Err(format!("{part} is not a section: it has no keys")),
         };
     }
     match table.get_mut(last) {
