@@ -412,13 +412,13 @@ pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Err
 /// Writes sorted labels as `0, 2, 5 to 7`, up to eight such parts.
 fn ranges(labels: &[u8]) -> String {
     const MAX_PARTS: usize = 8;
-    let runs = labels.chunk_by(|&left, &right| left + 1 == right);
-    let more = if runs.clone().count() > MAX_PARTS { " and more" } else { "" };
-    let run = |run: &[u8]| match *run {
+    let part = |run: &[u8]| match *run {
         [first, .., last] => format!("{first} to {last}"),
         _ => run.iter().map(u8::to_string).collect(),
     };
-    runs.take(MAX_PARTS).map(run).collect::<Vec<_>>().join(", ") + more
+    let parts: Vec<String> = labels.chunk_by(|&left, &right| left + 1 == right).map(part).collect();
+    let more = if parts.len() > MAX_PARTS { " and more" } else { "" };
+    parts[..parts.len().min(MAX_PARTS)].join(", ") + more
 }
 
 fn is_from_one(labels: &[u8]) -> bool {
