@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use MechanismKind::{DiscreteLaplace, Gaussian, Laplace, Skellam};
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, audit_at};
 use speed_accountant::calibrate::{Target, calibrate_noise, calibrate_queries};
 use speed_accountant::{Accountant, Adversary, Bound, Budget, Delta, PrivacyEvent, PrivacyFilter, QueryBatch};
@@ -68,8 +69,18 @@ fn ledger(kinds: usize, queries: usize) -> Result<String, Failure> {
 
 #[expect(clippy::print_stdout, reason = "a program that prints a table")]
 fn main() -> ExitCode {
-    use MechanismKind::{DiscreteLaplace, Gaussian, Laplace, Skellam};
     println!("| request | seconds | answer |\n|---|---:|---|");
+    time_accounts();
+    time_accounts_at_votes();
+    time_calibrations();
+    time_audits();
+    for (kinds, count) in [(2, 500_000), (20, 50_000), (20, 10)] {
+        timed(&format!("ledger, {kinds} kinds of {count} queries each"), || ledger(kinds, count));
+    }
+    ExitCode::SUCCESS
+}
+
+fn time_accounts() {
     for (kind, scale, tau) in [
         (Laplace, 0.001, 0.9),
         (Laplace, 0.1, 1.0),
@@ -90,6 +101,9 @@ fn main() -> ExitCode {
             }
         }
     }
+}
+
+fn time_accounts_at_votes() {
     for (kind, scale, tau) in [
         (Laplace, 0.001, 0.9),
         (DiscreteLaplace, 0.001, 0.9),
@@ -109,6 +123,9 @@ fn main() -> ExitCode {
             timed(&name, || at_votes(kind, scale, tau, adversary));
         }
     }
+}
+
+fn time_calibrations() {
     for (kind, count, epsilon, tau) in [
         (DiscreteLaplace, MILLION, 5.0, 1.0),
         (DiscreteLaplace, MILLION, 20.0, 0.9),
@@ -137,6 +154,9 @@ fn main() -> ExitCode {
             queries(kind, scale, epsilon)
         });
     }
+}
+
+fn time_audits() {
     let skellam = |scale: f64| match Skellam.with_scale(scale)? {
         Mechanism::Skellam { sigma } => audit(ShareNoise::Skellam(SkellamShare::new(sigma, 40)?), 40),
         _ => Ok(String::new()),
@@ -150,8 +170,4 @@ fn main() -> ExitCode {
             audit(ShareNoise::Exact(Box::new(NoiseShare::new(gamma, 40)?)), 40)
         });
     }
-    for (kinds, count) in [(2, 500_000), (20, 50_000), (20, 10)] {
-        timed(&format!("ledger, {kinds} kinds of {count} queries each"), || ledger(kinds, count));
-    }
-    ExitCode::SUCCESS
 }

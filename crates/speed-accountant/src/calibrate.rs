@@ -203,7 +203,7 @@ impl Bracket {
         self.steps += 1;
         let halved = 0.5 * (self.good + self.bad);
         let place = match (self.below, self.above) {
-            _ if self.steps % 3 == 0 => halved,
+            _ if self.steps.is_multiple_of(3) => halved,
             (Some(below), Some(above)) => self.good + (self.bad - self.good) * (below / (below - above)),
             // The other end has no known epsilon: extrapolate as if epsilon were proportional.
             (Some(below), None) if self.above.is_none() && self.moved_good != Some(false) => {

@@ -58,7 +58,7 @@ impl Claim<'_> {
                 round_up_to_digits(event.sampling_total_variation())
             )
         } else if event.names_sampler() {
-            ", sampled exactly".to_owned()
+            ", which this program samples exactly".to_owned()
         } else {
             ". Exact noise is assumed: delta includes no sampler's distance from it".to_owned()
         };

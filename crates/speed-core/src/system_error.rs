@@ -2,11 +2,16 @@
 
 use std::io::Error;
 
-/// Returns an error of the file system without the path that a library added to it: a message names its file once, and no temporary one.
+/// Returns an error of the file system without the path that the library `tempfile` appends to it. A message names its file once, and
+/// never a temporary one.
 #[must_use]
 pub fn without_path(error: Error) -> Error {
-    let inner = error.get_ref().and_then(|wrapped| wrapped.source()).and_then(|source| source.downcast_ref::<Error>());
-    inner.and_then(Error::raw_os_error).map_or(error, Error::from_raw_os_error)
+    let text = error.to_string();
+    // The error of the system is inside a private type, so its words are taken.
+    match text.split_once(" at path \"") {
+        Some((words, _)) if error.get_ref().is_some() => Error::new(error.kind(), words.to_owned()),
+        _ => error,
+    }
 }
 
 #[cfg(test)]

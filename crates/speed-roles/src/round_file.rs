@@ -204,7 +204,7 @@ mod tests {
             ("gamma = 0.1", "gamma = 0.2", "it was changed"),
             ("gamma = 0.1", "gamma = 0.05", "this noise needs at least"),
             ("gamma = 0.1", "gamma = nan", "gamma is NaN"),
-            ("gamma = 0.1", "gamma = 0.0001", "at least 0.001"),
+            ("gamma = 0.1", "gamma = 0.0001", "a number from 0.001"),
             ("key = \"ab", "key = \"ac", "it was changed"),
             ("key = \"ab", "key = \"", "64 hexadecimal digits"),
             ("[noise]", "[noise]\nextra = 1", "unknown field"),

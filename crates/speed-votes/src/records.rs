@@ -86,7 +86,8 @@ fn delimiter(text: &str) -> Result<char, TableError> {
             },
             _ => {}
         }
-        line += usize::from(c == '\n' || (before == '\r' && c != '\n'));
+        // A line ends with LF, CR or CR LF.
+        line += usize::from(c == '\n' || before == '\r');
         before = c;
     }
     Ok(found.unwrap_or(','))

@@ -43,7 +43,8 @@ pub fn optimal_epsilon_of(queries: &[(f64, usize)], delta: f64) -> f64 {
         &[(epsilon, times)] => optimal_epsilon(epsilon, times, delta),
         groups => {
             let losses = Losses::of(groups, delta);
-            let all: f64 = groups.iter().map(|&(epsilon, times)| epsilon * times as f64).sum();
+            // Rounded up, because it is returned without being evaluated.
+            let all: f64 = groups.iter().map(|&(epsilon, times)| epsilon * times as f64).sum::<f64>() * (1.0 + 1e-12);
             let times: f64 = groups.iter().map(|&(_, times)| times as f64).sum();
             let allowed = delta * (1.0 - margin(times));
             smallest(all, |total| losses.delta(total) <= allowed).min(all)
@@ -185,7 +186,8 @@ impl Losses {
         for end in [0.0, responses.k] {
             // The second walk omits its first term, which the first walk included.
             for term in responses.walk(responses.mode, end).skip(usize::from(!terms.is_empty())) {
-                let place = (responses.loss(term.i) / self.step * (1.0 + 1e-12)).ceil() as i64;
+                let place = responses.loss(term.i) / self.step;
+                let place = (place + 1e-12 * place.abs()).ceil() as i64;
                 terms.push((place, largest * term.weight));
                 if largest * term.rest() <= negligible {
                     left_out += largest * term.rest();
@@ -220,12 +222,13 @@ impl Losses {
     }
 }
 
-/// Returns the smallest number from 0 to `most` that is enough, rounded up.
+/// Returns the smallest number from 0 to `most` that is enough, rounded up. `most` itself is taken for enough, and may have been
+/// rounded down once.
 fn smallest(most: f64, enough: impl Fn(f64) -> bool) -> f64 {
     if enough(0.0) {
         return 0.0;
     }
-    let (mut low, mut high) = (0.0, most);
+    let (mut low, mut high) = (0.0, most.next_up());
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
         if middle <= low || middle >= high {

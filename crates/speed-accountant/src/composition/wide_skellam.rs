@@ -219,7 +219,7 @@ mod tests {
                         .map(|(log, excess)| log.exp() * -(-excess).exp_m1())
                         .sum();
                     let (found, terms) = loss.delta(epsilon);
-                    assert!(found >= direct * (1.0 - 1e-9) && found <= direct * (1.0 + 1e-5), "{found:e} {direct:e}");
+                    assert!(found >= direct * (1.0 - 1e-9) && found <= direct * (1.0 + 1e-4), "{found:e} {direct:e}");
                     assert!(terms < 2_000, "{terms} terms");
                 }
             }

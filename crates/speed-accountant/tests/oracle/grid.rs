@@ -66,8 +66,9 @@ impl Groups {
         let mut left = 1.0;
         while let Some(first) = query.get(next) {
             let mut place = ((first.loss - origin) / step).floor().max(0.0);
-            if place > 0.0 && origin + place * step > first.loss {
-                place -= 1.0;
+            // From 2^53 on a place less one is the same double, so the step down is relative there.
+            while place > 0.0 && origin + place * step > first.loss {
+                place = (place * (1.0 - f64::EPSILON)).floor().min(place - 1.0);
             }
             let target = origin + place * step;
             // How much more likely the group is than its loss implies, relative to its first outcome.

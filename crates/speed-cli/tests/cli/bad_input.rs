@@ -97,8 +97,8 @@ fn impossible_settings() {
     };
     for (set, words) in [
         ("ensemble.teachers=301", &["`ensemble.teachers`", "301 teachers share 300 training images"][..]),
-        ("noise.gamma=0", &["`noise.gamma`", "from 0.00001"]),
-        ("noise.gamma=-1.0", &["`noise.gamma`", "from 0.00001"]),
+        ("noise.gamma=0", &["`noise.gamma`", "from 0.001"]),
+        ("noise.gamma=-1.0", &["`noise.gamma`", "from 0.001"]),
         // Known before a teacher trains: no table of shares, no such delta, no batch, no map, no memory.
         ("noise.gamma=0.0005", &["`noise.gamma`"]),
         ("privacy.delta=1e-300", &["`privacy.delta`", "1e-280"]),

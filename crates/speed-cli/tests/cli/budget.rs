@@ -401,6 +401,6 @@ fn answers_between_three_classes_are_not_those_between_two() {
     assert_eq!(charged(&place), 16);
     let labels: Vec<u8> = (0..5).flat_map(|teacher| [u8::from(teacher == 4); 20]).collect();
     npy(&place.path("votes.npy"), "5, 20", &labels);
-    place.succeeds(&[&RUN[..], &["--set", "student.epochs=7"]].concat());
+    place.succeeds(&[&RUN[..], &["--set", "student.epochs=7", "--set", "votes.classes=2"]].concat());
     assert_eq!(charged(&place), 32, "answers between three classes were taken for those between two");
 }

@@ -82,7 +82,8 @@ fn two_runs_and_the_paper() {
     assert!(place.succeeds(&["compare", first, second, "--markdown"]).contains("## Row Non-private"));
     assert!(place.succeeds(&["compare", first, second, "--csv"]).starts_with("row,figure,run,value"));
 
-    place.fails(&["compare", "small"], 2, &["--paper"]);
+    place.fails(&["compare", first], 2, &["--paper"]);
+    place.fails(&["compare", "small"], 4, &["small", "2 runs of this name", second]);
     place.fails(&["compare", "small", "--paper"], 4, &["small", "2 runs of this name", second]);
     place.fails(&["compare", first, "nothing"], 4, &["nothing", "no finished run", "results", "speed list"]);
 }

@@ -146,7 +146,10 @@ fn samplers_are_said_to_be_included_only_where_they_are() {
     let laplace = place.succeeds(&[&account[..], &["--gamma", "0.1"]].concat());
     assert!(laplace.contains("Exact noise is assumed: delta includes no sampler's distance"), "{laplace}");
     let skellam = place.succeeds(&[&account[..], &["--mechanism", "skellam", "--sigma", "40"]].concat());
-    assert!(skellam.contains("sampled exactly") && !skellam.contains("Exact noise is assumed"), "{skellam}");
+    assert!(
+        skellam.contains("which this program samples exactly") && !skellam.contains("Exact noise is assumed"),
+        "{skellam}"
+    );
 }
 
 #[test]

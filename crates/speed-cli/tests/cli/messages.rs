@@ -221,7 +221,6 @@ fn a_file_in_the_place_of_another_is_named_by_its_kind() {
     parties.agree(2, 1, "--gamma 1");
     parties.send(("student", "evaluation.key"), ("teacher 0", "evaluation.key"));
     parties.send(("student", "secret.key"), ("teacher 0", "secret.key"));
-    parties.send(("teacher 0", "signing.key"), ("server", "other.key"));
     parties.send(("student", "roster.toml"), ("teacher 0", "roster.toml"));
     std::fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
     let kinds = [
@@ -249,11 +248,18 @@ fn a_file_in_the_place_of_another_is_named_by_its_kind() {
             assert!(matches!(output.status.code(), Some(2 | 3)), "{said}");
         }
     }
+}
+
+#[test]
+fn server_and_student_name_the_kind_of_a_wrong_file() {
+    let parties = Parties::new();
+    parties.agree(2, 1, "--gamma 1");
     let fails = |party: &str, line: &str, words: &[&str]| {
         let output = parties.command(party, line).output().expect("the binary starts");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && words.iter().all(|word| said.contains(word)), "{line}: {said}");
     };
+    parties.send(("teacher 0", "signing.key"), ("server", "other.key"));
     parties.send(("student", "public.key"), ("server", "public.key"));
     std::fs::create_dir_all(parties.path("server", "inbox")).expect("a folder");
     let server = "server aggregate --round round.toml --answers inbox --out result --simulation 1";

@@ -199,9 +199,9 @@ fn a_charge_for_noise_that_is_no_longer_offered_counts() {
 #[test]
 fn a_calibration_says_which_keys_a_round_needs() {
     let place = place();
-    let of = |epsilon: &str, more: &[&str]| {
+    fn of<'a>(epsilon: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         [&["calibrate", "--delta", "1e-5", "--queries", "100", "--epsilon", epsilon], more].concat()
-    };
+    }
     let keys = |epsilon: &str| json(&place, &of(epsilon, &["--teachers", "250", "--json"]))["round"].clone();
     assert_eq!(keys("5")["parameters"], "TOURNAMENT_128");
     assert_eq!(keys("1")["parameters"], "WIDE_128");

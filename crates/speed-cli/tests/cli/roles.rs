@@ -331,12 +331,12 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     // A price that is too high to be intended, an unknown price, and a price above the limit.
     student(&format!("{round} --gamma 6"), 2, &["one answer may cost epsilon 12.00", "--max-epsilon"]);
     student(&format!("{round} --gamma 6 --max-epsilon 15"), 2, &["may cost epsilon 23", "allowed is 15"]);
-    student(&format!("{round} --gamma 50"), 2, &["no epsilon is known", "sampler", "--delta"]);
+    student(&format!("{round} --gamma 50"), 2, &["no epsilon is known", "sampler", "larger delta"]);
     student(&format!("{round} --gamma 1 --max-epsilon 0"), 2, &["max-epsilon", "above 0"]);
     student(
         "student open --secret-key public.key --result x --round round.toml --out l",
         3,
-        &["public.key", "kind 6, expected kind 5"],
+        &["public.key", "a public key", "a secret key"],
     );
     student(
         "student open --secret-key secret.key --result round.toml --round round.toml --out l",

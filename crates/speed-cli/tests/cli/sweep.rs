@@ -99,6 +99,6 @@ fn bad_sweeps_and_dry_runs() {
     };
     bad("gamma = [0.5, 1.0]", "gamma = 0.5", &["bad.toml:", "`sweep.gamma`", "a list of values"]);
     bad("gamma = [0.5, 1.0]", "gamma = [0.5, -1.0]", &["[sweep], gamma = -1.0", "`noise.gamma`"]);
-    bad("gamma = [0.5, 1.0]", "gama = [0.5]", &["[sweep], gama = 0.5", "unknown key"]);
+    bad("gamma = [0.5, 1.0]", "gama = [0.5]", &["bad.toml:", "`sweep.gama`", "did you mean `gamma`"]);
     bad("gamma = [0.5, 1.0]", "teachers = [5, 100000]", &["[sweep], teachers = 100000"]);
 }

@@ -4,8 +4,11 @@ use speed_student::{StudentConfig, StudentMethod};
 
 use super::document::Source;
 
+/// Returns the images of an epoch in one section.
+type EpochImages = fn(&mut StudentConfig) -> &mut usize;
+
 /// The sections that have epochs, and their images of an epoch.
-const SECTIONS: [(&str, fn(&mut StudentConfig) -> &mut usize); 2] = [
+const SECTIONS: [(&str, EpochImages); 2] = [
     ("student", |student| &mut student.epoch_images),
     ("student.pseudo_labels", |student| &mut student.pseudo_labels.epoch_images),
 ];

@@ -95,14 +95,18 @@ fn the_papers_figures_are_a_table_of_their_row_and_older_configs_are_read() {
     let refuse = |keys: &str, parts: &[&str]| refused(&format!("{row}{keys}"), &[], parts);
     refuse(
         "[row.paper]\nepsilom = 1.0\n",
-        &["test.toml:5", "`row.0.paper.epsilom`", "unknown key", "epsilon", "minutes"],
+        &["test.toml:5", "`row.0.paper.epsilom`", "unknown key; did you mean `epsilon`?"],
+    );
+    refuse(
+        "[row.paper]\nmargin = 1.0\n",
+        &["test.toml:5", "`row.0.paper.margin`", "unknown key; allowed here: accuracy, deviation, epsilon, minutes"],
     );
     refuse("[row.paper]\nepsilon = \"x\"\n", &["test.toml:5", "`row.0.paper.epsilon`", "expected float"]);
     refuse("[row.paper]\nepsilon = -1.0\n", &["test.toml:5", "`row.0.paper.epsilon`", "at least 0"]);
     // In the old keys it is their line that is named, not the row's.
     refuse("\npaper_epsilon = -1.0\n", &["test.toml:5", "`row.0.paper.epsilon`", "at least 0"]);
     refuse("paper_epsilon = -1.0\n[row.paper]\naccuracy = 96\n", &["test.toml:4", "`row.0.paper.epsilon`"]);
-    refuse("papers = 1\n", &["test.toml:4", "`row.0.papers`", "unknown key", "paper"]);
+    refuse("papers = 1\n", &["test.toml:4", "`row.0.papers`", "unknown key; did you mean `paper`?"]);
 }
 
 #[test]
@@ -117,7 +121,8 @@ fn a_mechanism_that_experiments_do_not_draw_is_refused() {
     refused("[noise]\nmechanism = \"skellam\"\nsigma = 40\n", &[], &["test.toml:2", "`noise.mechanism`", "simulation"]);
     let skellam = "[noise]\nmechanism = \"skellam\"\nsource = \"simulation\"\n";
     refused(skellam, &[], &["`noise.sigma`", "0.01"]);
-    refused(&format!("{skellam}sigma = 2000\n"), &[], &["test.toml:4", "`noise.sigma`", "at most 1000"]);
+    let text = format!("{skellam}sigma = 2000000\n");
+    refused(&text, &[], &["test.toml:4", "`noise.sigma`", "2000000.0", "from 0.01 to 1000000"]);
     let config = load(&format!("{skellam}sigma = 40\n"), &[]).expect("a config");
     assert_eq!(config.noise.query.mechanism().to_string(), "integer (Skellam) noise of standard deviation sigma = 40");
     assert_eq!(load(&config.to_toml(), &[]).expect("resolved"), config);
@@ -170,8 +175,12 @@ fn rows_are_set_by_number_or_all_at_once() {
 #[test]
 fn syntax_unknown_keys_and_types_name_file_line_and_key() {
     refused("name = \"x\"\nseed == 3\n", &[], &["test.toml:2", "not valid TOML"]);
-    refused("\n[teacher]\nsteps = 5\nstep = 5\n", &[], &["test.toml:4", "`teacher.step`", "unknown key", "steps"]);
-    refused("[teachers]\n", &[], &["test.toml:1", "`teachers`", "unknown key", "ensemble"]);
+    refused("\n[teacher]\nsteps = 5\nstep = 5\n", &[], &["test.toml:4", "`teacher.step`", "did you mean `steps`?"]);
+    // What is spelt alike here, and what has the name elsewhere.
+    let meant = "unknown key here; did you mean `teacher` or `ensemble.teachers`?";
+    refused("[teachers]\n", &[], &["test.toml:1", "`teachers`", meant]);
+    let allowed = "unknown key; allowed here: arithmetic, data, device, ensemble";
+    refused("[colours]\n", &[], &["test.toml:1", "`colours`", allowed]);
     refused("[noise]\ngamma = \"big\"\n", &[], &["test.toml:2", "`noise.gamma`", "expected float, found string"]);
     refused("[teacher]\nsteps = 1.5\n", &[], &["test.toml:2", "`teacher.steps`", "found 1.5, expected a whole number"]);
     refused("[teacher]\nsteps = -1\n", &[], &["test.toml:2", "`teacher.steps`"]);
@@ -180,7 +189,7 @@ fn syntax_unknown_keys_and_types_name_file_line_and_key() {
     refused("[[row]]\nname = \"a\"\naggregation = \"trust\"\n", &[], &["test.toml:3", "trust", "trusted", "encrypted"]);
     refused("[[row]]\nnom = \"a\"\n", &[], &["test.toml:2", "`row.0.nom`", "honest_ratio"]);
     refused("row = 3\n", &[], &["test.toml:1", "[[row]]"]);
-    refused("", &["student.epoch=3"], &["--set", "`student.epoch`", "epochs"]);
+    refused("", &["student.epoch=3"], &["--set", "`student.epoch`", "did you mean `epochs`?"]);
     refused("", &["student=3"], &["--set", "is a section"]);
     refused("", &["student.epochs"], &["--set", "key=value"]);
     refused("", &["row=3"], &["--set", "row.0.KEY"]);
@@ -192,7 +201,7 @@ fn values_that_cannot_run_are_refused() {
     refused("name = \"../x\"\n", &[], &["test.toml:1", "`name`"]);
     refused("[ensemble]\nteachers = 0\n", &[], &["test.toml:2", "`ensemble.teachers`"]);
     refused("[ensemble]\nteachers = 9999\n", &[], &["test.toml:2", "9999 teachers share 5000 training images"]);
-    refused("[noise]\ngamma = 0.0\n", &[], &["test.toml:2", "`noise.gamma`", "from 0.00001"]);
+    refused("[noise]\ngamma = 0.0\n", &[], &["test.toml:2", "`noise.gamma`", "from 0.001 to 1000000"]);
     refused("[noise]\ngamma = nan\n", &[], &["test.toml:2", "`noise.gamma`"]);
     refused("[privacy]\ndelta = 1.0\n", &[], &["test.toml:2", "`privacy.delta`", "less than 1"]);
     refused("[queries]\ncount = 1501\n", &[], &["test.toml:2", "`queries.count`", "1500"]);
@@ -255,7 +264,10 @@ fn settings_of_the_other_student_are_checked_with_their_line() {
     let text = "[student.pseudo_labels.strong]\nshift = -1\n";
     refused(text, &[], &["test.toml:2", "`student.pseudo_labels.strong.shift`", "-1"]);
     refused("", &["student.pseudo_labels.dropout=1.5"], &["--set", "`student.pseudo_labels.dropout`", "below 1"]);
-    refused("[student.pseudo_labels]\nepoch = 3\n", &[], &["test.toml:2", "unknown key", "warmup_epochs"]);
+    let text = "[student.pseudo_labels]\nepoch = 3\n";
+    refused(text, &[], &["test.toml:2", "`student.pseudo_labels.epoch`", "unknown key; did you mean `epochs`?"]);
+    let text = "[student.pseudo_labels]\nmomentum = 3\n";
+    refused(text, &[], &["test.toml:2", "unknown key; allowed here: adam_epsilon, ", "warmup_epochs"]);
     let default = load("", &["student.method=pseudo-labels"]).expect("config").student.pseudo_labels;
     assert_eq!(default, speed_student::pseudo_labels::PseudoLabelsConfig::default(), "one default, in both places");
 }
@@ -335,7 +347,11 @@ fn a_sweep_is_a_config_for_every_combination() {
     refused("gamma = [0.05, 0.1]", "gamma = 0.1", &["test.toml:4", "`sweep.gamma`", "a list of values"]);
     refused("gamma = [0.05, 0.1]", "gamma = [0.1, 0.1]", &["test.toml:4", "a value twice"]);
     refused("gamma = [0.05, 0.1]", "gamma = [0.1, -1]", &["[sweep], gamma = -1", "`noise.gamma`"]);
-    refused("gamma = [0.05, 0.1]", "gama = [0.1]", &["[sweep], gama = 0.1", "unknown key"]);
+    refused(
+        "gamma = [0.05, 0.1]",
+        "gama = [0.1]",
+        &["test.toml:4", "`sweep.gama`", "unknown key; did you mean `gamma`?"],
+    );
     refused("gamma = [0.05, 0.1]", "gamma = [0.1]\nnoise.gamma = [0.2]", &["the same key as gamma"]);
     refused("gamma = [0.05, 0.1]", "gamma = [1, 1.0]", &["are the same run"]);
     refused("gamma = [0.05, 0.1]", "name = [\"a\", \"b\"]", &["`sweep.name`", "a config of its own"]);

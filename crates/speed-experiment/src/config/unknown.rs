@@ -41,17 +41,17 @@ pub(super) fn unknown_of(known: &[&str], name: &str) -> String {
     if let Some((_, instead)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&lower.as_str())) {
         return format!("unknown key: {instead}");
     }
-    if let Some(key) = nearest(name, known.iter().copied()) {
-        return format!("unknown key; did you mean `{key}`?");
-    }
+    let near = nearest(name, known.iter().copied());
     let mut elsewhere = Vec::new();
     paths("", &Value::Table(defaults()), &mut elsewhere);
-    let same = elsewhere.iter().filter(|path| path.rsplit('.').next() == Some(name)).take(MAX_SECTIONS);
-    let same: Vec<String> = same.map(|path| format!("`{path}`")).collect();
-    if !same.is_empty() {
-        return format!("unknown key here; did you mean {}?", same.join(" or "));
+    let same = elsewhere.iter().map(String::as_str).filter(|path| path.rsplit('.').next() == Some(name));
+    let same: Vec<&str> = same.take(MAX_SECTIONS).collect();
+    let here = if same.is_empty() { "" } else { " here" };
+    let meant: Vec<String> = near.into_iter().chain(same).map(|key| format!("`{key}`")).collect();
+    if meant.is_empty() {
+        return format!("unknown key; allowed here: {}", known.join(", "));
     }
-    format!("unknown key; allowed here: {}", known.join(", "))
+    format!("unknown key{here}; did you mean {}?", meant.join(" or "))
 }
 
 /// Collects the dotted paths of all keys; of rows those of the first.

@@ -104,6 +104,6 @@ fn without_slurm_units_alone_are_shown() {
     );
     fs::write(run.join("slurm/jobs.json"), "{\"jobs\":7}").expect("a record");
     let damaged = cluster.command(&["status", name]).output().expect("the binary starts");
-    check_failure(&damaged, 4, &["jobs.json", "not a file that this version wrote"]);
+    check_failure(&damaged, 4, &["jobs.json", "not a report that this version wrote"]);
     check_failure(&cluster.place.speed(&["status", "nothing"]), 4, &["no run of this name"]);
 }
