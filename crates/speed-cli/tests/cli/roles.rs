@@ -341,7 +341,7 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     student(
         "student open --secret-key secret.key --result round.toml --round round.toml --out l",
         3,
-        &["round.toml", "magic"],
+        &["round.toml", "a round's file", "a round's result"],
     );
     let votes = |text: &str| fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");
     let answer = format!("{ANSWER} --out m");
