@@ -161,7 +161,7 @@ pub(crate) struct CalibrateOptions {
     #[arg(long, value_name = "N", conflicts_with_all = ["gamma", "sigma"], required_unless_present_any = ["gamma", "sigma", "votes"])]
     pub(crate) queries: Option<usize>,
     /// Take the numbers of teachers and queries from a file of votes, .npy or CSV; the claim does not depend on its votes
-    #[arg(long, value_name = "FILE", conflicts_with = "queries")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["queries", "ledger", "budget"])]
     pub(crate) votes: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) form: FormOption,

@@ -103,6 +103,11 @@ fn labels_and_histograms_of_the_same_votes_cost_the_same() {
     let (by_file, by_number) =
         (of(&["--votes", "labels.npy", "--form", "labels"]), of(&["--queries", "60", "--teachers", "10"]));
     assert_eq!((&by_file["scale"], &by_file["queries"]), (&by_number["scale"], &60.into()));
+    // A ledger's search takes its numbers from the command line alone, so a file is refused and not ignored.
+    for of_a_ledger in [&["--budget"][..], &["--ledger", "ledger"]] {
+        let file = [&calibrated[..5], of_a_ledger, &["--votes", "labels.npy", "--form", "labels"]].concat();
+        place.fails(&file, 2, &["--votes"]);
+    }
     let audit = ["audit", "--gamma", "1", "--runs", "1000", "--votes", "labels.csv", "--classes", "10", "--json"];
     let audited = place.succeeds(&[&audit[..], &["--query", "7"]].concat());
     let audited: Value = serde_json::from_str(&audited).expect("JSON");
