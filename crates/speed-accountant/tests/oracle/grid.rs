@@ -35,7 +35,8 @@ pub(crate) fn least_epsilon(runs: &[(Vec<Outcome>, usize)], log_delta: f64, leas
         })
         .collect();
     let highest = runs.iter().filter_map(|(query, _)| query.first()).map(|first| first.loss).fold(0.0, f64::max);
-    if highest <= 0.0 {
+    // A step of a subnormal loss would be zero. A lower bound may leave such losses out.
+    if highest <= FINEST * f64::MIN_POSITIVE {
         return least;
     }
     // Places stay distinct however low the lowest loss is.

@@ -291,3 +291,10 @@ fn different_runs_are_enumerated_and_put_on_a_grid() {
     let off = grid::least_epsilon(&runs, log_delta, 0.0) / exact - 1.0;
     assert!((-1e-3..1e-9).contains(&off), "{off}");
 }
+
+#[test]
+fn subnormal_losses_leave_the_grid_at_once() {
+    let query = vec![Outcome { log_p: 0.0, loss: 5e-324 }, Outcome { log_p: -20.0, loss: -3e-315 }];
+    let least = grid::least_epsilon(&[(query, 448)], f64::ln(1e-13), 0.25);
+    assert!(close(least, 0.25, 0.0), "{least}");
+}
