@@ -1,4 +1,5 @@
-//! The run store: one folder per run, stages with fingerprints, atomic files, locks. It alone knows the names of its files.
+//! The run store: one folder per run, fingerprints of stages, atomic files and locks. Only this module knows the names
+//! of a run's files.
 
 mod atomic;
 mod beginning;

@@ -1,4 +1,5 @@
-//! The units of a run's stages, as its folder tells: how many are done, and who works on others.
+//! The units of a run's stages, read from its folder: the number of finished units, and the processes that work on
+//! others.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,21 +16,21 @@ use crate::store::{RunStore, Worker, unit_meta, workers};
 /// The units of a stage of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageUnits {
-    /// The stage; all students are one here.
+    /// The stage. All students count as one stage.
     pub stage: String,
-    /// Units that are done.
+    /// The number of finished units.
     pub done: usize,
-    /// All units.
+    /// The total number of units.
     pub of: usize,
-    /// True where rows may turn out to share some of them: students, before there are labels.
+    /// True if `of` is an upper bound, because rows may share units: for students before the labels exist.
     pub at_most: bool,
     /// The units that processes have leased.
     pub working: Vec<Worker>,
 }
 
 impl StageUnits {
-    /// Reads the units of the stages that divide, of the run in `folder`, and changes nothing there. Units are counted by their names:
-    /// whoever uses one checks it.
+    /// Reads the units of the divided stages of the run in `folder` without changing anything there. It counts units by
+    /// their file names alone; a process that uses a unit checks it.
     ///
     /// # Errors
     /// If the run's config cannot be read.
@@ -60,7 +61,7 @@ impl StageUnits {
     }
 }
 
-/// Returns the students of a run, if it has any.
+/// Returns the units of the students of a run, if it has any.
 fn students(folder: &Path, config: &Config, names: &StageNames) -> Option<StageUnits> {
     let kind = names.students.as_ref()?.kind();
     let mut units = StageUnits {
@@ -80,7 +81,7 @@ fn students(folder: &Path, config: &Config, names: &StageNames) -> Option<StageU
     Some(units)
 }
 
-/// Returns the stages of the students; none before there are labels of every row.
+/// Returns the names of the students' stages; `None` before every row has labels.
 fn student_stages(folder: &Path, config: &Config, names: &StageNames) -> Option<BTreeSet<String>> {
     let students = names.students.as_ref()?;
     let remains = |name: &str| RunStore::is_finished(folder, name).then(|| RunStore::remains_in(folder, name));

@@ -1,4 +1,4 @@
-//! Files that are either whole or absent.
+//! Atomic writes: a file is either complete or absent.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -8,22 +8,22 @@ use serde::Serialize;
 
 use crate::error::{ExperimentError, ResultsFault};
 
-/// Writes `bytes` to `path` through a temporary file in the same folder, synced before it is renamed: after a kill or
-/// a full disk the old file, or none, is there, never half a file.
+/// Writes `bytes` to `path` through a temporary file in the same folder, which is synced before the rename. After a
+/// kill or on a full disk, `path` has its old content or does not exist; it is never incomplete.
 ///
 /// # Errors
 /// If the folder cannot be written.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
-    // Results are for sharing: the usual permissions, less the user's umask, instead of a temporary file's 0600.
+    // Results are meant to be shared, so the file gets the usual permissions, restricted by the umask, instead of 0600.
     write_with_mode(path, bytes, 0o666)
 }
 
-/// Writes a JSON file likewise.
+/// Writes a JSON file atomically.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ExperimentError> {
     write_atomic(path, &json(path, value)?)
 }
 
-/// Returns the bytes of a JSON file.
+/// Serialises a value as the bytes of a JSON file.
 pub(super) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, ExperimentError> {
     let mut text = serde_json::to_string_pretty(value).map_err(|source| ExperimentError::Results {
         path: path.to_path_buf(),
@@ -33,18 +33,19 @@ pub(super) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, Exper
     Ok(text.into_bytes())
 }
 
-/// Writes a file likewise that only its owner may read.
+/// Atomically writes a file that only its owner may read, and syncs its folder.
 pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     write_with_mode(path, bytes, 0o600)?;
-    // What is charged next must not outlive it.
+    // The next charge must not reach the disk before this file.
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(ExperimentError::io("sync", folder))
 }
 
-/// Times that a write is tried again whose temporary file was taken away.
+/// Number of retries of a write whose temporary file another process removed.
 pub(super) const RETRIES: u32 = 5;
 
-/// Writes such a file unless the name exists, as [`write_new`] does; returns whether it did.
+/// Writes a file that only its owner may read unless the name exists, like [`write_new`]. Returns whether it was
+/// written.
 pub(super) fn write_new_secret(path: &Path, bytes: &[u8]) -> Result<bool, ExperimentError> {
     let is_new = link_new(path, bytes, 0o600)?;
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
@@ -52,17 +53,17 @@ pub(super) fn write_new_secret(path: &Path, bytes: &[u8]) -> Result<bool, Experi
     Ok(is_new)
 }
 
-/// Beginnings of the names of files that are being written and of folders that are being copied.
+/// Prefixes of the names of files that are being written, and of folders that are being copied.
 pub(super) const WRITING: &str = ".writing-";
 pub(super) const COPYING: &str = ".copying-";
 
-/// Removes what killed writes left in `folder` and in the folders below it; one may hold the key of noise. Who else is writing there
-/// does so again.
+/// Removes the remains of killed writes in `folder` and, to the given depth, in its subfolders, because a remaining
+/// file may hold a noise key. A process that is still writing there retries.
 pub(crate) fn remove_unfinished(folder: &Path, depth: usize) -> Result<(), ExperimentError> {
     remove_unfinished_unless(folder, depth, &|_| false)
 }
 
-/// Removes them likewise, but in no folder below that `is_used`.
+/// Like [`remove_unfinished`], but skips the subfolders for which `is_used` is true.
 pub(super) fn remove_unfinished_unless(
     folder: &Path,
     depth: usize,
@@ -74,7 +75,7 @@ pub(super) fn remove_unfinished_unless(
         if [WRITING, COPYING].iter().any(|start| name.to_string_lossy().starts_with(start)) {
             let removed = if is_folder { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
             match removed {
-                // Renamed in the meantime, by whoever wrote it.
+                // Its writer has renamed it in the meantime.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 removed => removed.map_err(ExperimentError::io("remove", path))?,
             }
@@ -85,7 +86,7 @@ pub(super) fn remove_unfinished_unless(
     Ok(())
 }
 
-/// Writes a file likewise, without waiting for the disk: after a power failure it may be empty, and nobody needs it then.
+/// Atomically writes a file without a sync. After a power failure the file may be empty, which does no harm.
 pub(super) fn write_passing(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     write_through(path, bytes, 0o666, |_| Ok(()))
 }
@@ -109,7 +110,8 @@ fn write_through(
     retried(folder, write).map_err(ExperimentError::io("write", path))
 }
 
-/// Writes `bytes` to `path` likewise unless the name exists, as link(2) decides it, on NFS as well; returns whether it did.
+/// Atomically writes `bytes` to `path` unless the name exists, which link(2) decides, also on NFS. Returns whether the
+/// file was written.
 ///
 /// # Errors
 /// If the folder cannot be written.
@@ -127,7 +129,8 @@ fn link_new(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, ExperimentErro
     retried(folder, write).map_err(ExperimentError::io("write", path))
 }
 
-/// Tries again where a temporary file vanished: another process may have begun the run anew and tidied up.
+/// Retries if the temporary file vanished, because another process may have opened the run and removed unfinished
+/// files.
 fn retried<T>(folder: &Path, write: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
     let vanished = |result: &std::io::Result<T>| {
         result.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) && folder.is_dir()
@@ -142,7 +145,7 @@ fn retried<T>(folder: &Path, write: impl Fn() -> std::io::Result<T>) -> std::io:
     written
 }
 
-/// Writes a temporary file beside the one that it becomes.
+/// Writes a temporary file in the folder of its destination.
 #[cfg_attr(not(unix), expect(unused_variables, reason = "permissions of other systems are not set"))]
 fn temporary(
     folder: &Path,

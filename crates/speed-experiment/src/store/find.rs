@@ -1,4 +1,4 @@
-//! Runs by their folders, ids and names.
+//! Search for runs by folder, id or name.
 
 use std::path::{Path, PathBuf};
 
@@ -8,28 +8,30 @@ use super::layout::{CONFIG, LOCK, PUBLISHED, SWEEP_REPORT, expect_folder, folder
 use super::lock::Lock;
 use crate::error::{ExperimentError, ResultsFault};
 
-/// Finds the finished run that `run` names: its folder, the folder of an experiment with one finished run, or, below `results` and
-/// `results/published`, an experiment's name, a run's id or its beginning, or `EXPERIMENT/RUN` with either.
+/// Finds the finished run that `run` names. `run` is the folder of a run, the folder of an experiment with one finished
+/// run, or a name below `results` and `results/published`: an experiment, a run's id or its prefix, or `EXPERIMENT/RUN`
+/// with an id or its prefix.
 ///
 /// # Errors
-/// If there is none, or more than one.
+/// If no run matches, or several do.
 pub fn find_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentError> {
     one_of(named(results, run, is_finished)?, results, run, true)
 }
 
-/// The folder of finished results.
+/// The folder of a finished run or sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FinishedResults {
-    /// Of a run.
+    /// The folder of a run.
     Run(PathBuf),
-    /// Of a sweep.
+    /// The folder of a sweep.
     Sweep(PathBuf),
 }
 
-/// Finds the finished run or sweep that `name` names, as [`find_run`] does; of an experiment with several runs its one sweep.
+/// Finds the finished run or sweep that `name` names, like [`find_run`]. If an experiment has several runs and one
+/// sweep, this is the sweep.
 ///
 /// # Errors
-/// If there is none, or more than one.
+/// If no run matches, or several do.
 pub fn find_results(results: &Path, name: &Path) -> Result<FinishedResults, ExperimentError> {
     let runs = named(results, name, is_finished)?;
     let sweeps = named(results, name, is_sweep)?;
@@ -39,10 +41,11 @@ pub fn find_results(results: &Path, name: &Path) -> Result<FinishedResults, Expe
     }
 }
 
-/// Finds the run that `run` names likewise, finished or not; of several the one that a process works in.
+/// Finds the run that `run` names, finished or not, like [`find_run`]. Among several runs it is the one in which a
+/// process works.
 ///
 /// # Errors
-/// If there is none, or more than one.
+/// If no run matches, or several do.
 pub fn find_any_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentError> {
     let mut found = named(results, run, is_begun)?;
     if found.len() > 1 && found.iter().any(|run| is_in_use(run)) {
@@ -67,7 +70,7 @@ fn one_of(found: Vec<PathBuf>, results: &Path, run: &Path, finished: bool) -> Re
     }
 }
 
-/// Returns the experiment that was probably meant.
+/// Returns the name of an existing experiment that the user probably meant.
 fn instead(results: &Path, run: &Path) -> Option<String> {
     let experiments =
         [results.to_path_buf(), results.join(PUBLISHED)].into_iter().flat_map(|folder| folders_in(&folder));
@@ -75,7 +78,7 @@ fn instead(results: &Path, run: &Path) -> Option<String> {
     nearest(&run.to_string_lossy(), experiments.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// Tells whether a folder is that of a run to be found.
+/// A predicate on folders: whether the folder is a result of the sought kind.
 type IsRun = fn(&Path) -> bool;
 
 fn named(results: &Path, run: &Path, is_run: IsRun) -> Result<Vec<PathBuf>, ExperimentError> {
@@ -87,7 +90,7 @@ fn named(results: &Path, run: &Path, is_run: IsRun) -> Result<Vec<PathBuf>, Expe
     Ok(called(results, &run.to_string_lossy(), is_run))
 }
 
-/// Returns the folder itself, if it is a run's, or else the runs in it.
+/// Returns the folder itself if it matches, and otherwise the matching folders in it.
 fn runs_in(folder: &Path, is_run: IsRun) -> Vec<PathBuf> {
     if is_run(folder) {
         return vec![folder.to_path_buf()];
@@ -99,7 +102,7 @@ fn is_begun(run: &Path) -> bool {
     run.join(CONFIG).exists()
 }
 
-/// Returns a run of the same experiment that a process works in, as in a sweep one does after the other.
+/// Returns a run of the same experiment in which a process works, because a sweep works on one run after another.
 #[must_use]
 pub fn run_in_use(run: &Path) -> Option<PathBuf> {
     let experiment = run.parent()?;
@@ -119,7 +122,7 @@ fn is_finished(run: &Path) -> bool {
     report_path(run).exists()
 }
 
-/// Returns the runs of that name: an experiment's all, or those whose ids begin with it.
+/// Returns the runs that a name denotes: all runs of an experiment, or the runs whose ids begin with the name.
 fn called(results: &Path, name: &str, is_run: IsRun) -> Vec<PathBuf> {
     let published = results.join(PUBLISHED);
     let below = |folder: &Path| -> Vec<(String, PathBuf)> {

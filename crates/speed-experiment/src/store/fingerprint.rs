@@ -1,4 +1,4 @@
-//! Fingerprints of stages: hashes of everything that determines a result.
+//! Fingerprints of stages: hashes of all inputs of a stage.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use speed_core::Digest;
 
 use super::layout::ARITHMETIC;
 
-/// SHA-256 of everything that determines a result: a slice of the config, hashes of inputs, a code version.
+/// The SHA-256 of everything that determines a result: a part of the config, hashes of inputs and a code version.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Fingerprint(Digest);
@@ -20,7 +20,7 @@ impl Fingerprint {
         Self(Digest::of(bytes))
     }
 
-    /// Hashes a value's JSON; object keys are sorted, so the order of fields does not matter.
+    /// Hashes a value's JSON. Object keys are sorted, so the order of fields is irrelevant.
     pub(crate) fn of(value: &Value) -> Self {
         Self::of_bytes(value.to_string().as_bytes())
     }
@@ -30,7 +30,7 @@ impl Fingerprint {
         self.0.to_hex()
     }
 
-    /// Returns the first twelve digits, for names of folders.
+    /// Returns the first twelve digits, for folder names.
     pub(crate) fn short(self) -> String {
         let mut text = self.to_hex();
         text.truncate(12);
@@ -44,28 +44,28 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// The part of an identity that is the version of the stage's code.
+/// The name of the part of an identity that holds the version of the stage's code.
 const CODE: &str = "version of the stage's code";
 
-/// A stage of a run, known by its folder and by what it is made from.
+/// The identity of a stage: the name of its folder, and its inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
-    /// The name of its folder.
+    /// The name of the stage's folder.
     pub(crate) name: String,
-    /// The name in its fingerprint: stages of one kind and fingerprint are the same, whatever their folders are called.
+    /// The name in the stage's fingerprint. Stages of one kind and fingerprint are the same under any folder name.
     pub(crate) kind: String,
-    /// The hash of kind, code version and inputs.
+    /// The hash of the kind, the code version and the inputs.
     pub(crate) fingerprint: Fingerprint,
-    /// An earlier version of the code whose finished stages serve as well.
+    /// An earlier version of the code whose finished stages are valid, too.
     earlier_version: Option<u32>,
-    /// Files beside the outputs that later steps read.
+    /// Files other than the outputs that later steps read.
     side_files: Vec<&'static str>,
     code_version: u32,
     inputs: Value,
 }
 
 impl Identity {
-    /// The identity of the stage in the folder `name`.
+    /// Creates the identity of the stage in the folder `name`.
     pub(crate) fn new(name: &str, kind: &str, code_version: u32, inputs: Value) -> Self {
         let fingerprint = hash(kind, code_version, &inputs);
         Self {
@@ -79,35 +79,35 @@ impl Identity {
         }
     }
 
-    /// Lets finished stages of an earlier version of the code serve as well.
+    /// Accepts finished stages of an earlier version of the code.
     pub(crate) fn with_earlier(self, earlier_version: Option<u32>) -> Self {
         Self { earlier_version, ..self }
     }
 
-    /// Names files beside the outputs that later steps read, without which a finished stage does not serve.
+    /// Sets the files other than the outputs that later steps read; a finished stage is valid only with them.
     pub(crate) fn with_side_files(self, side_files: Vec<&'static str>) -> Self {
         Self { side_files, ..self }
     }
 
-    /// Returns the names of these files.
+    /// Returns the names of the files other than the outputs that later steps read.
     pub(super) fn side_files(&self) -> &[&'static str] {
         &self.side_files
     }
 
-    /// Returns the fingerprint that the earlier version of the code gave a stage in the folder `name`: the folder's name belonged to
-    /// it.
+    /// Returns the fingerprint of a stage in the folder `name` under the earlier version of the code, which hashed the
+    /// folder's name as the kind.
     pub(super) fn earlier(&self, name: &str) -> Option<Fingerprint> {
         self.earlier_version.map(|version| hash(name, version, &self.inputs))
     }
 }
 
 impl Identity {
-    /// Returns the kind of machine that began it, where its bits depend on that.
+    /// Returns the kind of machine that began the stage, if the stage's bits depend on it.
     pub(super) fn arithmetic(&self) -> Option<&str> {
         self.inputs.get(ARITHMETIC)?.as_str()
     }
 
-    /// Returns the hash of each of its parts, by which what differs can be named.
+    /// Returns the hash of each part of the identity, so that an error can name the parts that differ.
     pub(super) fn parts(&self) -> BTreeMap<String, Fingerprint> {
         let mut parts = match &self.inputs {
             Value::Object(inputs) => {

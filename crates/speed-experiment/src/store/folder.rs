@@ -1,4 +1,4 @@
-//! The folder of a stage that is not done yet, and its units of work.
+//! The folder of an unfinished stage, and its units of work.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ use super::record::{FORMAT, FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;
 use crate::error::{ExperimentError, ResultsFault};
 
-/// The folder of a stage that is not done yet.
+/// The folder of an unfinished stage, and its units of work.
 pub(crate) struct StageFolder {
     name: String,
     folder: PathBuf,
@@ -30,38 +30,39 @@ pub(crate) struct StageFolder {
     started: Instant,
     resumed_units: usize,
     noise_key: Option<NoiseKey>,
-    /// The name under which what other inputs left here is kept.
+    /// The new name of a folder of other inputs that was here and was renamed.
     superseded: Option<String>,
-    /// The hashes of files beside the outputs that later steps read.
+    /// The hashes of files other than the outputs that later steps read.
     checked: Mutex<BTreeMap<String, Fingerprint>>,
-    /// The hashes of payloads that were read or written here: they need not be read again for the record.
+    /// The hashes of payloads that this process read or wrote, so that [`Self::finish`] need not read them again.
     known: Mutex<BTreeMap<String, Fingerprint>>,
 }
 
-/// A unit's metadata file: present and matching means that the unit is done.
+/// A unit's metadata file. The unit is done if the file exists and matches its stage and payload.
 #[derive(Serialize, Deserialize)]
 struct Unit<M> {
-    /// The stage that it is a unit of: whoever worked on another in a folder that was renamed meanwhile leaves nothing that counts.
+    /// The fingerprint of the unit's stage. A unit of another stage is ignored, such as one that a process wrote after
+    /// the folder was renamed.
     of: Fingerprint,
     payload_sha256: Fingerprint,
-    /// The kind of machine that did it, where its bits depend on that.
+    /// The kind of machine that computed the unit, if the unit's bits depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arithmetic: Option<String>,
     #[serde(flatten)]
     meta: M,
 }
 
-/// A unit that is one file: what it says, and the hash of that.
+/// A unit in one file: its value and the hash of the value.
 #[derive(Serialize, Deserialize)]
 struct Sealed<M> {
-    /// The stage that it is a unit of.
+    /// The fingerprint of the unit's stage.
     of: Fingerprint,
     sha256: Fingerprint,
     value: M,
 }
 
 impl StageFolder {
-    /// Opens the folder for work; what another fingerprint left there is renamed, never overwritten.
+    /// Opens the folder for work. A folder of another fingerprint is renamed, never overwritten.
     pub(super) fn open(folder: PathBuf, identity: &Identity, leases: &Leases) -> Result<Self, ExperimentError> {
         let mut superseded = None;
         if folder.exists() {
@@ -76,10 +77,10 @@ impl StageFolder {
         Ok(Self { superseded, ..Self::at(folder, identity) })
     }
 
-    /// Opens the folder to do a share of its work beside other processes: nothing is renamed.
+    /// Opens the folder to do a part of its work in parallel with other processes. Nothing is renamed.
     ///
     /// # Errors
-    /// If it holds work of other inputs, of another program unless that is `any_program`, or a stage that is damaged.
+    /// If the folder holds work on other inputs or a damaged stage, or, unless `any_program`, work of another program.
     pub(super) fn join(folder: PathBuf, identity: &Identity, any_program: bool) -> Result<Self, ExperimentError> {
         beginning::begin(&folder, identity)?;
         beginning::check(&folder, identity)?;
@@ -106,12 +107,12 @@ impl StageFolder {
         }
     }
 
-    /// Returns the name under which what other inputs left here is kept.
+    /// Returns the new name of a folder of other inputs that was here and was renamed.
     pub(crate) fn superseded(&self) -> Option<&str> {
         self.superseded.as_deref()
     }
 
-    /// Returns the path of the folder.
+    /// Returns the folder's path.
     pub(crate) fn path(&self) -> &Path {
         &self.folder
     }
@@ -119,7 +120,7 @@ impl StageFolder {
     /// Writes any file of the stage.
     ///
     /// # Errors
-    /// If the disk refuses, or the folder is another stage's by now.
+    /// If the file cannot be written, or the folder belongs to another stage by now.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.check()?;
         write_atomic(&self.folder.join(name), bytes)
@@ -128,31 +129,32 @@ impl StageFolder {
     /// Writes a JSON file of the stage.
     ///
     /// # Errors
-    /// If the disk refuses, or the folder is another stage's by now.
+    /// If the file cannot be written, or the folder belongs to another stage by now.
     pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.check()?;
         write_json(&self.folder.join(name), value)
     }
 
-    /// Writes a file beside the outputs that later steps read: the record has its hash, and no fingerprint depends on it.
+    /// Writes a file other than an output that later steps read. The record holds its hash, and no fingerprint depends
+    /// on it.
     ///
     /// # Errors
-    /// If the disk refuses, or the folder is another stage's by now.
+    /// If the file cannot be written, or the folder belongs to another stage by now.
     pub(crate) fn write_checked(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.write(name, bytes)?;
         lock(&self.checked).insert(name.to_owned(), Fingerprint::of_bytes(bytes));
         Ok(())
     }
 
-    /// Writes such a file as JSON.
+    /// Writes a JSON file other than an output that later steps read, like [`Self::write_checked`].
     ///
     /// # Errors
-    /// If the disk refuses, or the folder is another stage's by now.
+    /// If the file cannot be written, or the folder belongs to another stage by now.
     pub(crate) fn write_checked_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.write_checked(name, &json(&self.folder.join(name), value)?)
     }
 
-    /// Refuses to write where the folder was renamed, and another stage's perhaps lies in its place.
+    /// Fails if the folder was renamed, so that another stage's folder may have its name now.
     fn check(&self) -> Result<(), ExperimentError> {
         if StageRemains(self.folder.clone()).is_of(self.fingerprint) {
             return Ok(());
@@ -160,11 +162,12 @@ impl StageFolder {
         Err(ExperimentError::Results { path: self.folder.clone(), fault: ResultsFault::SetAside })
     }
 
-    /// Keeps the key of the noise, readable by its owner only, until the answers are given, in the place of `seen`, if there was one.
+    /// Saves the noise key until the answers are given, in a file that only its owner may read. Replaces the key
+    /// `seen`, if there was one.
     ///
     /// # Errors
-    /// If the disk refuses, or another process keeps one at the same moment: where locks do not reach across machines, this is what
-    /// keeps answers from being given with two noises.
+    /// If the file cannot be written, or another process saves a key at the same time. Locks may not work across
+    /// machines, and then this check prevents answers with two different noises.
     pub(crate) fn keep_noise_key(&mut self, key: NoiseKey, seen: Option<&NoiseKey>) -> Result<(), ExperimentError> {
         self.check()?;
         let path = self.folder.join(noise_key::FILE);
@@ -183,23 +186,24 @@ impl StageFolder {
         Ok(())
     }
 
-    /// Returns the key of the noise that this process charged the answers with.
+    /// Returns the noise key with which this process charged the answers.
     pub(crate) fn noise_key(&self) -> Option<&NoiseKey> {
         self.noise_key.as_ref()
     }
 
-    /// Writes down that answers with this noise are charged.
+    /// Records that answers with this noise are charged.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the file cannot be written.
     pub(crate) fn mark_charged(&self, noise_digest: &str) -> Result<(), ExperimentError> {
         self.write_checked(CHARGED, noise_digest.as_bytes())
     }
 
-    /// Saves a finished unit of work, done by a machine of a kind: the payload first, then the metadata that makes it count.
+    /// Saves a finished unit of work and the kind of machine that computed it. Writes the payload first, and then the
+    /// metadata that marks the unit as done.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the file cannot be written.
     pub(crate) fn write_unit<M: Serialize>(
         &self,
         name: &str,
@@ -217,7 +221,7 @@ impl StageFolder {
         Ok(())
     }
 
-    /// Reads the metadata of a unit that is done, and the kind of machine that did it; one that is damaged counts as not done.
+    /// Reads the metadata of a finished unit, and the kind of machine that computed it. A damaged unit is not done.
     pub(crate) fn read_unit<M: DeserializeOwned>(&self, name: &str) -> Option<(M, Option<String>)> {
         let unit: Unit<M> = serde_json::from_slice(&self.read_partial(&unit_meta(name))?).ok()?;
         let payload = self.read_partial(&unit_payload(name))?;
@@ -231,10 +235,10 @@ impl StageFolder {
         lock(&self.known).insert(unit_payload(unit), hash);
     }
 
-    /// Saves a finished unit of work that is one small file.
+    /// Saves a finished unit of work as one small file.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the file cannot be written.
     pub(crate) fn write_sealed(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         let value = serde_json::to_value(value).map_err(|source| ExperimentError::Results {
             path: self.folder.join(unit_meta(name)),
@@ -243,38 +247,38 @@ impl StageFolder {
         self.write_json(&unit_meta(name), &Sealed { of: self.fingerprint, sha256: Fingerprint::of(&value), value })
     }
 
-    /// Reads such a unit; one that is damaged counts as not done.
+    /// Reads a finished unit of one small file. A damaged unit is not done.
     pub(crate) fn read_sealed<M: DeserializeOwned>(&self, name: &str) -> Option<M> {
         let unit: Sealed<serde_json::Value> = serde_json::from_slice(&self.read_partial(&unit_meta(name))?).ok()?;
         let counts = unit.of == self.fingerprint && Fingerprint::of(&unit.value) == unit.sha256;
         counts.then(|| serde_json::from_value(unit.value).ok()).flatten()
     }
 
-    /// Reads any file that an earlier attempt left.
+    /// Reads any file of an earlier attempt.
     pub(crate) fn read_partial(&self, name: &str) -> Option<Vec<u8>> {
         read_output(&self.folder.join(name)).ok()
     }
 
-    /// Removes a file that is no longer needed, a checkpoint for example.
+    /// Removes a file that has become unnecessary, such as a checkpoint.
     pub(crate) fn remove(&self, name: &str) {
-        // A checkpoint that stays behind costs space and nothing else.
+        // A remaining checkpoint only takes space.
         let _ = fs::remove_file(self.folder.join(name));
     }
 
-    /// Notes that units of earlier attempts are used.
+    /// Records the number of units that earlier attempts computed.
     pub(crate) fn resumed(&mut self, units: usize) {
         self.resumed_units = units;
     }
 
-    /// Writes the record. `outputs` name the files that the fingerprint determines; others may hold times.
+    /// Writes the record. `outputs` are the files that the fingerprint determines; other files may hold times.
     ///
     /// # Errors
-    /// If an output is missing, the disk refuses, or the folder is another stage's by now.
+    /// If an output is missing, the record cannot be written, or the folder belongs to another stage by now.
     pub(crate) fn finish(self, outputs: &[String]) -> Result<FinishedStage, ExperimentError> {
         self.check()?;
         let known = self.known.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut checked = self.checked.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // Other kinds of machine may have noted their part at any time.
+        // Other kinds of machine may add their own files at any time.
         for (name, bytes) in StageRemains(self.folder.clone()).read_all_named(ARITHMETIC) {
             checked.insert(name, Fingerprint::of_bytes(&bytes));
         }
@@ -309,12 +313,12 @@ fn lock(hashes: &Mutex<BTreeMap<String, Fingerprint>>) -> MutexGuard<'_, BTreeMa
     hashes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the file of a unit's payload, which may be an output of its stage.
+/// Returns the file name of a unit's payload, which may be an output of its stage.
 pub(crate) fn unit_payload(name: &str) -> String {
     format!("{name}.bin")
 }
 
-/// Returns the file whose presence means that a unit may be done.
+/// Returns the name of a unit's metadata file, which exists if the unit is done.
 pub(crate) fn unit_meta(name: &str) -> String {
     format!("{name}.json")
 }
@@ -346,7 +350,7 @@ mod tests {
         let second = StageFolder::open(path.clone(), &of(2), &leases).expect("set aside");
         let error = save(&first).expect_err("another stage's").to_string();
         assert!(error.contains("set aside") && error.contains("run again"), "{error}");
-        // A write that began before the folder was renamed.
+        // Simulates a write that began before the folder was renamed.
         for name in ["teacher-0.bin", "teacher-0.json", "query-0.json"] {
             fs::copy(stages.path().join("teachers.superseded-1").join(name), path.join(name)).expect("a copy");
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::{ExperimentError, ResultsFault};
 
-/// Longer than a check whether a lock is held.
+/// An interval that is longer than a check whether a lock is held.
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// An exclusive lock on a file that exists only for the lock.

@@ -1,4 +1,4 @@
-//! The program that works on a stage: shards of one stage are to be of one program.
+//! The program that works on a stage. All shards of a stage should run the same program.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,19 +12,19 @@ use super::layout::name_of;
 use super::read::read_small;
 use crate::error::{ExperimentError, ResultsFault, found_instead};
 
-/// The file of the program that began a stage, in its folder.
+/// The file that identifies the program that began a stage, in the stage's folder.
 pub(super) const FILE: &str = "program.json";
 
-/// A program, known by the bytes of its executable.
+/// A program, identified by the bytes of its executable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Program {
-    /// Version of SPEED.
+    /// The version of SPEED.
     speed: String,
-    /// SHA-256 of the executable; empty where it cannot be read.
+    /// The SHA-256 of the executable; empty if it cannot be read.
     sha256: String,
 }
 
-/// The executable as its file system knows it: what need not be read again while this is the same.
+/// The file system's description of the executable. While it is unchanged, the bytes need not be hashed again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Executable {
     bytes: u64,
@@ -40,19 +40,19 @@ impl Program {
             .get_or_init(|| Self { speed: env!("CARGO_PKG_VERSION").to_owned(), sha256: digest().unwrap_or_default() })
     }
 
-    /// Returns it as the text of its file.
+    /// Returns the content of [`FILE`] for this program.
     pub(super) fn to_json(&self) -> Vec<u8> {
-        // An object of texts has a form in JSON.
+        // An object of strings can always be written as JSON.
         serde_json::to_vec_pretty(self).unwrap_or_default()
     }
 
-    /// Refuses a stage that another program began.
+    /// Fails if another program began the stage.
     ///
     /// # Errors
-    /// If one did: both are named.
+    /// If another program began it, or the file is invalid. The error names both programs.
     pub(super) fn check(&self, stage: &Path) -> Result<(), ExperimentError> {
         let path = stage.join(FILE);
-        // Stages of earlier versions lack it.
+        // Stages of earlier versions have no such file.
         let Ok(bytes) = read_small(&path) else { return Ok(()) };
         let first: Self = serde_json::from_slice(&bytes).map_err(|error| ExperimentError::Results {
             path: path.clone(),
@@ -72,7 +72,7 @@ impl Program {
 }
 
 impl Executable {
-    /// Returns this process's; none where the system does not tell.
+    /// Returns the executable of this process; `None` if the system does not report it.
     pub(crate) fn current() -> Option<Self> {
         let file = open()?.metadata().ok()?;
         let changed = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -84,7 +84,7 @@ impl Executable {
     }
 }
 
-/// Opens the executable, also one that was replaced since the process started.
+/// Opens the executable, even if it was replaced after the process started.
 fn open() -> Option<File> {
     File::open("/proc/self/exe").or_else(|_| File::open(std::env::current_exe()?)).ok()
 }

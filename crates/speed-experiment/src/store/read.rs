@@ -1,4 +1,4 @@
-//! Reading of finished results, which may be from anywhere: regular files of a limited length.
+//! Reads finished results, which are untrusted input: only regular files of limited length.
 
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
@@ -9,19 +9,19 @@ use serde::de::DeserializeOwned;
 use super::layout::{stages, table_path};
 use crate::error::{ExperimentError, ResultsFault, found_instead};
 
-/// Bytes of a report at most: a thousand times those of a long table.
+/// Maximum length of a report in bytes: a thousand times a long table's.
 const MAX_REPORT: u64 = 64 << 20;
 
-/// Bytes at most of a file that a page is made of, and of the small files of a stage.
+/// Maximum length in bytes of a file that is included in a page, and of a stage's small files.
 const MAX_PART: u64 = 16 << 20;
 
-/// Bytes of an output at most: more than those of any network here.
+/// Maximum length of an output in bytes: more than any network here needs.
 const MAX_OUTPUT: u64 = 8 << 30;
 
 /// Reads a report.
 ///
 /// # Errors
-/// If there is none, or it is damaged.
+/// If it is missing or damaged.
 pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, ExperimentError> {
     let failure = |fault| ExperimentError::Results { path: path.to_path_buf(), fault };
     let bytes = read_up_to(path, MAX_REPORT + 1).map_err(|error| failure(ResultsFault::Unfinished(error)))?;
@@ -33,41 +33,41 @@ pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, Experim
         .map_err(|error| failure(ResultsFault::NoReport { found: found_instead(&bytes, &error) }))
 }
 
-/// Reads one of a run's tables or pictures; none where it is missing, or longer than it could be.
+/// Reads a table or picture of a run; `None` if it is missing or too long.
 pub(crate) fn read_table(run: &Path, name: &str) -> Option<Vec<u8>> {
     read_part(&table_path(run, name))
 }
 
-/// Reads a file of the stage `stage`, whose name is from a report; none where it is missing, or longer than it could be.
+/// Reads a file of the stage `stage`, a name from an untrusted report; `None` if it is missing or too long.
 pub(crate) fn read_stage_file(run: &Path, stage: &str, name: &str) -> Option<Vec<u8>> {
     is_one_folder(stage).then(|| read_part(&stages(run).join(stage).join(name))).flatten()
 }
 
-/// Returns whether a name from a report is that of one folder, and leads nowhere else.
+/// Returns whether a name from a report denotes exactly one folder, and not a path elsewhere.
 pub(super) fn is_one_folder(stage: &str) -> bool {
     Path::new(stage).components().eq([Component::Normal(stage.as_ref())])
 }
 
 fn read_part(path: &Path) -> Option<Vec<u8>> {
-    // A page is for sending: no link brings another file of this machine into it.
+    // A page may be sent to others, so a link must not bring another file of this machine into it.
     if fs::symlink_metadata(path).ok()?.is_symlink() {
         return None;
     }
     read_small(path).ok()
 }
 
-/// Reads a record of a stage, a lease or the like: a regular file of at most 16 MiB.
+/// Reads a small file, such as a stage's record or a lease: a regular file of at most 16 MiB.
 ///
 /// # Errors
-/// If it is none, or cannot be read.
+/// If it is not such a file, or cannot be read.
 pub fn read_small(path: &Path) -> IoResult<Vec<u8>> {
     read_whole(path, MAX_PART)
 }
 
-/// Reads an output of a stage, or the payload of a unit: a regular file of at most 8 GiB.
+/// Reads an output of a stage or a payload of a unit: a regular file of at most 8 GiB.
 ///
 /// # Errors
-/// If it is none, or cannot be read.
+/// If it is not such a file, or cannot be read.
 pub(super) fn read_output(path: &Path) -> IoResult<Vec<u8>> {
     read_whole(path, MAX_OUTPUT)
 }
@@ -80,14 +80,14 @@ fn read_whole(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a regular file, or its beginning.
+/// Reads at most the first `limit` bytes of a regular file.
 fn read_up_to(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
-    // Of a pipe or a device the opening alone may wait for ever.
+    // Opening a pipe or a device may block forever.
     let there = fs::metadata(path)?;
     if !there.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
-    // At once, so that no piece of a key stays behind where the bytes grow.
+    // The space is reserved at once, so that a growing buffer leaves no copies of a part of a key in memory.
     let mut bytes = Vec::new();
     let length = usize::try_from(there.len().min(limit)).unwrap_or(usize::MAX);
     bytes.try_reserve_exact(length).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;

@@ -1,4 +1,4 @@
-//! Finished stages: the record that says that a stage is done, and its outputs.
+//! Finished stages: their records and outputs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,34 +11,35 @@ use super::layout::{PARTS, stages};
 use super::read::{is_one_folder, read_output, read_small};
 use crate::error::{Damage, ExperimentError, ResultsFault, found_instead};
 
-/// The record of a finished stage; the file is written last, its presence means done.
+/// The file name of a finished stage's record. The record is written last, so the stage is done if it exists.
 pub(super) const RECORD: &str = "stage.json";
-/// Version of the record.
+/// The version of the record's format.
 pub(super) const FORMAT: u32 = 1;
 
-/// Outputs that one thread reads as soon as two would.
+/// Minimum number of outputs per thread.
 const FEW: usize = 4;
 
-/// The record that a finished stage leaves.
+/// The record of a finished stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StageRecord {
-    /// Version of this record.
+    /// The version of the record's format.
     pub(crate) format: u32,
-    /// Name of the stage.
+    /// The stage's name.
     pub(crate) stage: String,
-    /// The hash of kind, code version and inputs.
+    /// The hash of the kind, the code version and the inputs.
     pub(crate) fingerprint: Fingerprint,
-    /// Every output that is determined by the fingerprint, with the SHA-256 of its content.
+    /// The outputs, which the fingerprint determines, each with the SHA-256 of its content.
     pub(crate) outputs: BTreeMap<String, Fingerprint>,
-    /// Further files that are read later, with the SHA-256 of their content. No fingerprint depends on them: they hold times, or were added to
-    /// the stage after runs of it were published. Records of earlier versions lack the list.
+    /// Other files that later steps read, each with the SHA-256 of its content. No fingerprint depends on them, because
+    /// they hold times or were added to the stage after runs of it had been published. Records of earlier versions lack
+    /// this list.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) checked: BTreeMap<String, Fingerprint>,
-    /// Wall-clock seconds of the attempt that finished.
+    /// The wall-clock seconds of the attempt that finished.
     pub(crate) seconds: f64,
-    /// Units of work that earlier, interrupted attempts had left; `seconds` does not count them.
+    /// The number of units that interrupted attempts had computed; `seconds` does not include them.
     pub(crate) resumed_units: usize,
-    /// Seconds since 1970 when it finished.
+    /// The time when it finished, in seconds since 1970.
     pub(crate) finished_at: u64,
 }
 
@@ -48,8 +49,8 @@ impl StageRecord {
         serde_json::from_slice(&read_small(&folder.join(RECORD)).ok()?).ok()
     }
 
-    /// Returns the first file that is not what the record says, or, of the `side_files` that a record of an earlier version does not list, not
-    /// what any version leaves.
+    /// Returns the first file that differs from the record. A file of `side_files` that is not in a record of an
+    /// earlier version is checked on its own.
     fn damaged_file(&self, folder: &Path, side_files: &[&str]) -> Option<(PathBuf, Damage)> {
         let mut unlisted = side_files.iter().filter(|name| !self.lists(name));
         self.damaged_output(folder).or_else(|| unlisted.find_map(|name| side_file_damage(folder, name)))
@@ -64,7 +65,7 @@ impl StageRecord {
         self.checked.get(name).or_else(|| self.outputs.get(name)).copied()
     }
 
-    /// Returns the first listed file that is not what the record says.
+    /// Returns the first listed file that differs from the record.
     fn damaged_output(&self, folder: &Path) -> Option<(PathBuf, Damage)> {
         let outputs: Vec<(&String, &Fingerprint)> = self.outputs.iter().chain(&self.checked).collect();
         let first = |outputs: &[(&String, &Fingerprint)]| {
@@ -77,7 +78,7 @@ impl StageRecord {
                 }
             })
         };
-        // Hundreds of teachers are read side by side.
+        // The files of hundreds of teachers are read in parallel.
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(outputs.len() / FEW);
         if threads < 2 {
             return first(&outputs);
@@ -90,8 +91,9 @@ impl StageRecord {
     }
 }
 
-/// Returns the damage of a side file that no record lists, as far as the file itself tells: every one is a text that ends with a line feed, and one in
-/// JSON is a whole value. Folders from before [`PARTS`] may lack any of them.
+/// Returns the damage of a side file that is not in the record, as far as the file itself shows it: a side file is text
+/// that ends with a line feed, and a JSON file holds one complete value. Any of them may be missing in folders from
+/// before [`PARTS`].
 fn side_file_damage(folder: &Path, name: &str) -> Option<(PathBuf, Damage)> {
     let path = folder.join(name);
     let Ok(bytes) = read_output(&path) else {
@@ -102,8 +104,8 @@ fn side_file_damage(folder: &Path, name: &str) -> Option<(PathBuf, Damage)> {
     (!is_whole).then_some((path, Damage::Changed))
 }
 
-/// Returns the damage of a file of a finished stage of the run in the folder `run`; none where the stage's record was not kept, or where the file is
-/// listed nowhere and not there.
+/// Returns the damage of a file of a finished stage of the run in the folder `run`; `None` if the stage's record is
+/// missing, or if the file is neither listed nor present.
 pub(crate) fn stage_file_damage(run: &Path, stage: &str, name: &str) -> Option<(PathBuf, Damage)> {
     let folder = stages(run).join(is_one_folder(stage).then_some(stage)?);
     let record = StageRecord::read(&folder)?;
@@ -124,20 +126,20 @@ pub(crate) struct FinishedStage {
 }
 
 impl FinishedStage {
-    /// Finds the stage in `folder` if it is done with this fingerprint and its files are what the record says.
+    /// Finds the stage in `folder` if it is done with this fingerprint and its files match the record.
     pub(super) fn find(folder: &Path, fingerprint: Fingerprint, side_files: &[&str]) -> Option<Self> {
         Self::recorded(folder, fingerprint).filter(|stage| stage.record.damaged_file(folder, side_files).is_none())
     }
 
-    /// Finds it likewise by the record alone, whatever became of the outputs.
+    /// Finds the stage like [`Self::find`], but by its record alone: the outputs may be damaged.
     pub(super) fn recorded(folder: &Path, fingerprint: Fingerprint) -> Option<Self> {
         let record = StageRecord::read(folder)?;
         let is_of = record.format == FORMAT && record.fingerprint == fingerprint;
         is_of.then(|| Self { folder: folder.to_path_buf(), record })
     }
 
-    /// Finds the damage of the finished stage in `folder`: the first file that is not what the record says, or the record; none
-    /// if no stage was finished there.
+    /// Returns the damage of the finished stage in `folder`: its record, or the first file that differs from the
+    /// record. Returns `None` if the stage is not finished.
     pub(super) fn damage(folder: &Path, fingerprint: Fingerprint, side_files: &[&str]) -> Option<(PathBuf, Damage)> {
         let path = folder.join(RECORD);
         if !path.exists() {
@@ -167,7 +169,7 @@ impl FinishedStage {
     /// Reads a JSON output or side file.
     ///
     /// # Errors
-    /// If it cannot be read or does not have the expected form.
+    /// If it cannot be read, or does not have the expected form.
     pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T, ExperimentError> {
         let bytes = self.read(name)?;
         serde_json::from_slice(&bytes).map_err(|error| ExperimentError::Results {
@@ -176,7 +178,7 @@ impl FinishedStage {
         })
     }
 
-    /// Returns one hash over all outputs, for the fingerprints of stages that use them.
+    /// Returns one hash over all outputs, for the fingerprints of the stages that read them.
     pub(crate) fn outputs_hash(&self) -> Fingerprint {
         Fingerprint::of(&serde_json::json!(self.record.outputs))
     }

@@ -1,4 +1,4 @@
-//! Stage folders as they lie on the disk, finished or not.
+//! Stage folders on the disk, finished or not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::read::read_small;
 use super::record::FinishedStage;
 use crate::error::{Damage, ExperimentError, ResultsFault};
 
-/// A stage folder as it lies on the disk, finished or not.
+/// A stage folder on the disk, finished or not, which need not exist.
 pub(crate) struct StageRemains(pub(super) PathBuf);
 
 impl StageRemains {
@@ -20,18 +20,18 @@ impl StageRemains {
         &self.0
     }
 
-    /// Reads a file of text that is there.
+    /// Reads a text file, if it exists.
     pub(crate) fn read(&self, name: &str) -> Option<String> {
         String::from_utf8(read_small(&self.0.join(name)).ok()?).ok()
     }
 
-    /// Reads all files of text whose names are `name` or begin with it and `-`.
+    /// Reads all text files that are called `name`, or `name-...`.
     pub(crate) fn read_all(&self, name: &str) -> Vec<String> {
         let named = self.read_all_named(name).into_iter();
         named.filter_map(|(_, bytes)| String::from_utf8(bytes).ok()).collect()
     }
 
-    /// Reads the same files, each with its name.
+    /// Reads all files that are called `name`, or `name-...`, each with its name.
     pub(super) fn read_all_named(&self, name: &str) -> Vec<(String, Vec<u8>)> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().map(|entry| name_of(&entry.path()));
         let mut named: Vec<String> = entries
@@ -44,39 +44,39 @@ impl StageRemains {
             .collect()
     }
 
-    /// Removes the files whose names begin with `start`: units that the stage's outputs hold.
+    /// Removes the files whose names begin with `start`. They hold units whose results are in the stage's outputs.
     pub(crate) fn remove_all(&self, start: &str) {
         for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(start) {
-                // One that stays behind costs space and nothing else.
+                // A remaining file only takes space.
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 
-    /// Returns whether it was not set aside.
+    /// Returns whether the folder was not set aside.
     pub(super) fn is_current(&self) -> bool {
         is_current(&name_of(&self.0))
     }
 
-    /// Returns whether it holds a key of noise whose answers are not given yet.
+    /// Returns whether it holds a noise key whose answers are not given yet.
     pub(crate) fn has_noise_key(&self) -> bool {
         read_small(&self.0.join(noise_key::FILE)).map(Zeroizing::new).is_ok()
     }
 
-    /// Returns the key of noise whose answers to `question` are not given yet.
+    /// Returns the noise key whose answers to `question` are not given yet.
     pub(crate) fn noise_key(&self, question: Fingerprint) -> Option<NoiseKey> {
         let key = read_small(&self.0.join(noise_key::FILE)).map(Zeroizing::new);
         let bytes = key.ok().filter(|_| self.is_of(question))?;
         NoiseKey::from_bytes(&bytes, question)
     }
 
-    /// Removes the key of noise whose answers are given.
+    /// Removes the noise key of answers that are given.
     pub(crate) fn forget_noise(&self) -> Result<(), ExperimentError> {
         remove_if_there(&self.0.join(noise_key::FILE))
     }
 
-    /// Returns the digest of the noise that its answers were charged with; none where none were.
+    /// Returns the digest of the noise that its answers were charged with; `None` if no answer was charged.
     pub(crate) fn charged(&self) -> Option<Result<String, ExperimentError>> {
         let path = self.0.join(CHARGED);
         if !path.exists() {
@@ -95,24 +95,24 @@ impl StageRemains {
         Some(Err(ExperimentError::Results { path, fault: ResultsFault::Mark { found } }))
     }
 
-    /// Returns whether it is, or was to be, made from `fingerprint`.
+    /// Returns whether the stage with this fingerprint was begun here.
     pub(crate) fn is_of(&self, fingerprint: Fingerprint) -> bool {
         self.read(FINGERPRINT).is_some_and(|text| text == fingerprint.to_hex())
     }
 
-    /// Finds the damage of a stage that was finished here, and the file that has it.
+    /// Returns the damage of a stage that was finished here, and the damaged file.
     pub(crate) fn damage(&self, identity: &Identity) -> Option<(PathBuf, Damage)> {
         FinishedStage::damage(&self.0, identity.fingerprint, identity.side_files())
     }
 
-    /// Renames the folder to `NAME.superseded-K`, the first K that is free, and returns that name.
+    /// Renames the folder to `NAME.superseded-K` with the first free K, and returns the new name.
     pub(super) fn set_aside(&self) -> Result<String, ExperimentError> {
         let name = name_of(&self.0);
         let free = (1u32..)
             .map(|k| self.0.with_file_name(format!("{name}.superseded-{k}")))
             .find(|path| !path.exists())
             .expect("there are fewer than 2^32 superseded folders");
-        // Nobody gives these answers any more.
+        // The answers with this noise will not be given any more.
         self.forget_noise()?;
         fs::rename(&self.0, &free).map_err(ExperimentError::io("rename", &self.0))?;
         Ok(name_of(&free))

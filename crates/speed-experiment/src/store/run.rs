@@ -1,4 +1,4 @@
-//! A run's folder, locked while a process works on all of it; shards work in it beside one another.
+//! A run's folder. A process that works on all stages locks it; shards work in it in parallel without the lock.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use crate::config::{Config, Source};
 use crate::environment::Environment;
 use crate::error::{ExperimentError, ResultsFault};
 
-/// The folder of one run: locked against a second process until dropped, or joined by a shard beside others.
+/// The folder of one run, either locked against a second process until dropped, or joined by a shard in parallel with
+/// others.
 pub(crate) struct RunStore {
     folder: PathBuf,
     /// Whether this process made the folder.
@@ -27,30 +28,30 @@ pub(crate) struct RunStore {
     access: Access,
 }
 
-/// The way in which a process works in a run's folder.
+/// How a process works in a run's folder.
 enum Access {
-    /// On all stages, under the lock of its machine.
+    /// The process works on all stages and holds the run's lock, which may not be visible to other machines.
     Whole { _lock: Lock },
-    /// On units of one stage: nothing is set aside, and no other stage begun.
+    /// The process works on units of one stage. It sets nothing aside and begins no other stage.
     Shard {
-        /// The config as it lies in the folder, which is made when the first unit is begun.
+        /// The text of the config in the folder, which is created when the first unit is begun.
         config: String,
-        /// Whether it goes on with what another program began.
+        /// Whether it may resume the work of another program.
         any_program: bool,
     },
 }
 
 /// The state of a stage.
 pub(crate) enum StageState {
-    /// Done with this fingerprint, every output present and unchanged.
+    /// The stage is done with this fingerprint, and every output exists unchanged.
     Done(FinishedStage),
-    /// To be done, perhaps with units that are there already.
+    /// The stage is not done; some of its units may be.
     Outstanding(StageFolder),
 }
 
 impl RunStore {
-    /// Opens or creates the folder of `config` below `results`, takes its lock, and saves the resolved config and
-    /// `environment`, the machine's description, before any work starts.
+    /// Opens or creates the folder of `config` below `results` and takes its lock. Saves the resolved config and
+    /// `environment`, the description of the machine, before any work starts.
     ///
     /// # Errors
     /// If another process works there, the folder belongs to another config, or it cannot be written.
@@ -61,17 +62,17 @@ impl RunStore {
         fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &folder))?;
         let lock = Lock::try_take(folder.join(layout::LOCK), &folder)?;
         let leases = Leases::new()?;
-        // Shards may be writing, which do not take the lock: their machine need not know of it.
+        // Shards may be writing here without the lock, perhaps on another machine.
         remove_unfinished_unless(&folder, 2, &|stage| !leases.is_free(stage))?;
         keep_config(&folder, &config.to_toml())?;
         write_json(&folder.join(layout::ENVIRONMENT), environment)?;
         Ok(Self { folder, is_new, forced: Vec::new(), leases, access: Access::Whole { _lock: lock } })
     }
 
-    /// Refuses at once what [`Self::open`] would refuse, before inputs are read, and makes nothing.
+    /// Fails early, before inputs are read, if [`Self::open`] would fail because of the folder. Creates nothing.
     ///
     /// # Errors
-    /// If the results are no folder, or the run's folder is another config's or in use.
+    /// If the results are not a folder, or the run's folder belongs to another config or is in use.
     pub(crate) fn expect_free(results: &Path, config: &Config) -> Result<(), ExperimentError> {
         layout::expect_folder(results)?;
         let (folder, text) = (Self::folder_of(results, config), config.to_toml());
@@ -87,12 +88,12 @@ impl RunStore {
         Ok(())
     }
 
-    /// Removes the folder of a run that failed before any stage was begun, if this process made it.
+    /// Removes the folder of a run that failed before it began a stage, if this process created the folder.
     pub(crate) fn remove_if_unused(self) {
         if !self.is_new || !folders_in(&layout::stages(&self.folder)).is_empty() {
             return;
         }
-        // Whatever else lies there stays, and with it the folder.
+        // If there are other files, they stay, and so does the folder.
         for name in [layout::CONFIG, layout::ENVIRONMENT, layout::LOCK] {
             let _ = fs::remove_file(self.folder.join(name));
         }
@@ -101,8 +102,8 @@ impl RunStore {
         }
     }
 
-    /// Opens the folder for a shard, which works there beside other processes; nothing is written yet. `any_program` lets it go on with
-    /// what another program began.
+    /// Opens the folder for a shard, which works there in parallel with other processes. Nothing is written yet.
+    /// `any_program` allows resuming the work of another program.
     ///
     /// # Errors
     /// If the operating system gives no random bytes.
@@ -112,7 +113,8 @@ impl RunStore {
         Ok(Self { folder, is_new: false, forced: Vec::new(), leases: Leases::new()?, access })
     }
 
-    /// Makes the folder of `config` with its resolved text, and returns it: nothing is locked, and nothing worked on.
+    /// Creates the folder of `config` with its resolved text, and returns its path. It is not locked, and no stage
+    /// begins.
     ///
     /// # Errors
     /// If the folder belongs to another config, or cannot be written.
@@ -123,12 +125,12 @@ impl RunStore {
         Ok(folder)
     }
 
-    /// Returns what the stage `name` left in the run in `folder`.
+    /// Returns the folder of the stage `name` of the run in `folder`, finished or not.
     pub(crate) fn remains_in(folder: &Path, name: &str) -> StageRemains {
         StageRemains(layout::stages(folder).join(name))
     }
 
-    /// Returns whether a shard works here: other stages than its own are read and not made.
+    /// Returns whether this process is a shard, which reads the stages before its own, and does not run them.
     pub(crate) fn is_shard(&self) -> bool {
         matches!(self.access, Access::Shard { .. })
     }
@@ -138,12 +140,12 @@ impl RunStore {
         &self.leases
     }
 
-    /// Returns the folder of the run of `config`: the run's id is the beginning of the config's fingerprint.
+    /// Returns the folder of the run of `config`. The run's id is the beginning of the config's fingerprint.
     pub(crate) fn folder_of(results: &Path, config: &Config) -> PathBuf {
         results.join(&config.name).join(Self::id_of(config))
     }
 
-    /// Reads the config of the run in `folder`: its bytes are those that the run's id is made from.
+    /// Reads the config of the run in `folder`. The run's id is derived from the bytes of this file.
     ///
     /// # Errors
     /// If it cannot be read, or was changed.
@@ -151,7 +153,7 @@ impl RunStore {
         let path = folder.join(layout::CONFIG);
         let (source, id) = (Source::read(&path)?, name_of(folder));
         let found = Fingerprint::of_bytes(source.text().as_bytes()).short();
-        // Other folders with a config in them were named by people.
+        // A folder whose name is not an id was named by a person.
         if layout::is_id(&id) && found != id {
             let fault = ResultsFault::OtherConfig { expected: id, found };
             return Err(ExperimentError::Results { path, fault });
@@ -169,7 +171,8 @@ impl RunStore {
         Fingerprint::of_bytes(config.to_toml().as_bytes()).short()
     }
 
-    /// Returns the keys in which `config` differs from that of the run `id` of the same experiment; none where that run is not there.
+    /// Returns the keys in which `config` differs from the config of the run `id` of the same experiment; `None` if
+    /// that run does not exist.
     pub(crate) fn differences(results: &Path, config: &Config, id: &str) -> Option<Vec<String>> {
         let is_name = Path::new(id).components().eq([std::path::Component::Normal(id.as_ref())]);
         let folder = results.join(&config.name).join(is_name.then_some(id)?);
@@ -180,7 +183,7 @@ impl RunStore {
         Some(differs)
     }
 
-    /// Returns whether the stage `name` of the run in `folder` is finished, by its record alone.
+    /// Returns whether the stage `name` of the run in `folder` is finished, according to its record alone.
     pub(crate) fn is_finished(folder: &Path, name: &str) -> bool {
         layout::stages(folder).join(name).join(RECORD).exists()
     }
@@ -190,7 +193,7 @@ impl RunStore {
         &self.folder
     }
 
-    /// Returns the folder of all runs of the experiment.
+    /// Returns the folder of the experiment's runs.
     pub(crate) fn experiment(&self) -> &Path {
         self.folder.parent().unwrap_or(&self.folder)
     }
@@ -200,8 +203,8 @@ impl RunStore {
         name_of(&self.folder)
     }
 
-    /// Finds the stage done here, done by another run of the experiment or under another name of the same kind (then it is
-    /// copied), or opens its folder for work.
+    /// Finds the finished stage in this run. Otherwise copies it from another run of the experiment or from another
+    /// name of the same kind. If the stage is not finished anywhere, opens its folder for work.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -222,7 +225,7 @@ impl RunStore {
         self.unfinished(identity).map(StageState::Outstanding)
     }
 
-    /// Opens the folder of a stage to work in.
+    /// Opens the folder of an unfinished stage for work.
     pub(crate) fn unfinished(&self, identity: &Identity) -> Result<StageFolder, ExperimentError> {
         let folder = self.stage_folder(&identity.name);
         match &self.access {
@@ -237,7 +240,7 @@ impl RunStore {
         }
     }
 
-    /// Returns the folder in which a stage is leased as a whole. What is there of the same inputs stays as it is.
+    /// Returns the folder in which a stage is leased as one unit. Work on the same inputs in the folder is kept.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -249,17 +252,17 @@ impl RunStore {
         Ok(remains.folder().to_path_buf())
     }
 
-    /// Sets aside what the stage left in this run.
+    /// Renames the stage's folder in this run, so that its content is kept but not used.
     ///
     /// # Errors
-    /// If another process works on it, or the folder cannot be renamed.
+    /// If another process works in the folder, or it cannot be renamed.
     pub(crate) fn set_aside(&self, name: &str) -> Result<(), ExperimentError> {
         let remains = self.remains_of(name);
         self.leases.refuse_others(remains.folder())?;
         remains.set_aside().map(drop)
     }
 
-    /// Finds the stage done by its record alone, in any run of the experiment: what its outputs are is not looked at.
+    /// Finds the finished stage by its record alone, in any run of the experiment. Its outputs are not checked.
     pub(crate) fn recorded(&self, identity: &Identity) -> Option<FinishedStage> {
         let own = FinishedStage::recorded(&self.stage_folder(&identity.name), identity.fingerprint);
         own.or_else(|| {
@@ -268,14 +271,15 @@ impl RunStore {
         })
     }
 
-    /// Sets aside what the stages called `name`, or `name-...`, left here, and lets no other run answer for them.
+    /// Sets aside the folders of the stages called `name`, or `name-...`, and no longer accepts these stages from other
+    /// runs.
     ///
     /// # Errors
     /// If a folder cannot be renamed.
     pub(crate) fn force(&mut self, name: &str) -> Result<(), ExperimentError> {
         self.forced.push(name.to_owned());
         for stage in self.stage_names() {
-            // Answers that are paid and not given yet are given first.
+            // Answers that are charged and not given yet are given first.
             if self.is_forced(&stage) && !self.remains_of(&stage).has_noise_key() {
                 self.set_aside(&stage)?;
             }
@@ -283,17 +287,17 @@ impl RunStore {
         Ok(())
     }
 
-    /// Returns whether the stage is to be done again.
+    /// Returns whether the stage must be done again.
     pub(crate) fn is_forced(&self, stage: &str) -> bool {
         self.forced.iter().any(|name| is_called(stage, name))
     }
 
-    /// Returns the names of the stage folders that are there.
+    /// Returns the names of the existing stage folders.
     pub(crate) fn stage_names(&self) -> Vec<String> {
         folders_in(&layout::stages(&self.folder)).into_iter().filter(|name| layout::is_current(name)).collect()
     }
 
-    /// Returns the records of all finished stages, in the order in which they were finished.
+    /// Returns the records of all finished stages, in the order of their completion.
     pub(crate) fn records(&self) -> Vec<StageRecord> {
         let names = self.stage_names();
         let mut records: Vec<StageRecord> =
@@ -302,10 +306,10 @@ impl RunStore {
         records
     }
 
-    /// Writes a table or plot of the run, replacing that of an earlier report of the same run.
+    /// Writes a table or plot of the run. Overwrites the file of an earlier report of the same run.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the file cannot be written.
     pub(crate) fn write_table(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         let path = layout::table_path(&self.folder, name);
         if let Some(parent) = path.parent() {
@@ -314,10 +318,10 @@ impl RunStore {
         write_atomic(&path, bytes)
     }
 
-    /// Writes the report that makes the run a finished one.
+    /// Writes the report, which marks the run as finished.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the file cannot be written.
     pub(crate) fn write_report(&self, bytes: &[u8]) -> Result<(), ExperimentError> {
         write_atomic(&layout::report_path(&self.folder), bytes)
     }
@@ -326,8 +330,8 @@ impl RunStore {
         layout::stages(&self.folder).join(name)
     }
 
-    /// Finds the finished stage of this run, or another of its kind with the same fingerprint in any run of the experiment,
-    /// unless it is forced.
+    /// Finds the finished stage of this run. Otherwise, unless the stage is forced, finds a stage of the same kind and
+    /// fingerprint in any run of the experiment.
     pub(crate) fn done(&self, identity: &Identity) -> Option<FinishedStage> {
         let find = |folder: &Path| {
             let of = |fingerprint| FinishedStage::find(folder, fingerprint, identity.side_files());
@@ -339,12 +343,12 @@ impl RunStore {
         })
     }
 
-    /// Returns what stages of this kind left, in every run of the experiment, this one's first.
+    /// Returns the folders of the stages of this kind in all runs of the experiment, with this run first.
     pub(crate) fn remains(&self, kind: &str) -> Vec<StageRemains> {
         self.all_remains(kind).into_iter().filter(StageRemains::is_current).collect()
     }
 
-    /// Returns the same with what was set aside.
+    /// Returns the same folders, and those that were set aside.
     pub(crate) fn all_remains(&self, kind: &str) -> Vec<StageRemains> {
         let experiment = self.experiment();
         let mut runs: Vec<PathBuf> = folders_in(experiment).into_iter().map(|run| experiment.join(run)).collect();
@@ -357,7 +361,7 @@ impl RunStore {
         stages.collect()
     }
 
-    /// Returns what the stage `name` left in this run.
+    /// Returns the folder of the stage `name` in this run, finished or not.
     pub(crate) fn remains_of(&self, name: &str) -> StageRemains {
         StageRemains(self.stage_folder(name))
     }
@@ -382,13 +386,13 @@ fn differing_keys(place: &str, here: &toml::Value, there: &toml::Value, differs:
             }
         }
         _ if here == there => {}
-        // A name in a folder may be anybody's.
+        // A key in a folder's config is untrusted text.
         _ => differs.push(place.escape_debug().to_string()),
     }
 }
 
-/// Writes the config of a run into its folder, where it is not there yet, or ends early: a crash may have cut it, and the folder's name says
-/// whose it is.
+/// Writes the config of a run into its folder, if it is missing or truncated. A crash may have truncated it, and the
+/// folder's name still identifies the run.
 fn keep_config(folder: &Path, text: &str) -> Result<(), ExperimentError> {
     let path = folder.join(layout::CONFIG);
     match read_small(&path) {
@@ -406,7 +410,7 @@ fn other_config(path: PathBuf, expected: &str, found: &[u8]) -> ExperimentError 
     ExperimentError::Results { path, fault }
 }
 
-/// Copies files next to the destination and renames the folder into place, so that it appears whole.
+/// Copies files next to the destination and renames the folder into place, so that it appears atomically.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), ExperimentError> {
     let parent = to.parent().unwrap_or_else(|| Path::new("."));
     let copy = || -> std::io::Result<()> {
@@ -416,7 +420,8 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), ExperimentError> {
             if entry.file_name() == noise_key::FILE || is_of_leases(&entry.file_name().to_string_lossy()) {
                 continue;
             }
-            // A file is replaced and never changed, so two stages may share one; some file systems cannot.
+            // Files are replaced and never modified, so two stages can share one by a hard link; some file systems have
+            // no links.
             let (from, to) = (entry.path(), temporary.path().join(entry.file_name()));
             fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop))?;
         }

@@ -10,21 +10,21 @@ use crate::config::{Config, RowConfig};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunNoise {
-    /// No row has any.
+    /// No row has noise.
     None,
-    /// From a seed: private against nobody.
+    /// The noise comes from a seed, so it protects against no adversary.
     Simulation,
-    /// From the operating system.
+    /// The noise comes from the operating system.
     Real,
 }
 
 impl RunNoise {
-    /// The noise of the run of a config.
+    /// Returns the noise of the run of a config.
     pub(crate) fn of(config: &Config) -> Self {
         Self::new(config.rows.iter().any(RowConfig::is_noisy), config.is_simulation())
     }
 
-    /// The noise of a run some of whose rows have any, or none has.
+    /// Returns the noise of a run; `is_noisy` tells whether any row has noise.
     pub(crate) fn new(is_noisy: bool, is_simulation: bool) -> Self {
         match (is_noisy, is_simulation) {
             (false, _) => Self::None,

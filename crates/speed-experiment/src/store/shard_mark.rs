@@ -27,7 +27,7 @@ pub(crate) struct ShardMark {
 /// A stage with units of the shard.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StageMark {
-    /// Its folder, relative to the experiment's folder.
+    /// The stage's folder, relative to the experiment's folder.
     folder: PathBuf,
     fingerprint: Fingerprint,
     /// The files of the shard's units; they need not exist once the stage is done.

@@ -1,4 +1,4 @@
-//! The state of a run, from its folder alone.
+//! The state of a run, read from its folder alone.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,17 +15,17 @@ use crate::error::{ExperimentError, ResultsFault};
 use crate::progress::{RunView, StageStatus, StageView};
 use crate::stages::StageNames;
 
-/// What a run is doing, as it lies in its folder.
+/// The file with a run's progress.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ProgressFile {
-    /// Seconds since 1970 when it was written.
+    /// The time when it was written, in seconds since 1970.
     written_at: f64,
     #[serde(flatten)]
     view: RunView,
 }
 
 impl ProgressFile {
-    /// What a run is doing now.
+    /// Creates the file's content, written now.
     pub(crate) fn of(view: RunView) -> Self {
         Self { written_at: since_1970().as_secs_f64(), view }
     }
@@ -35,7 +35,7 @@ fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Writes the file, whole or not at all.
+/// Writes the file atomically.
 ///
 /// # Errors
 /// If the folder cannot be written.
@@ -47,38 +47,38 @@ pub(crate) fn write_progress(path: &Path, progress: &ProgressFile) -> Result<(),
     write_passing(path, &bytes)
 }
 
-/// The state of a run, as its folder tells it.
+/// The state of a run, read from its folder.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunStatus {
-    /// Experiment name.
+    /// The experiment's name.
     pub experiment: String,
-    /// Run id.
+    /// The run's id.
     pub run: String,
     /// The run's folder.
     pub folder: PathBuf,
-    /// Whether it goes on.
+    /// Whether the run is in progress.
     pub state: RunState,
-    /// Seconds since the process that works on it said what it is doing; none where there is no such process.
+    /// Seconds since the running process last wrote its progress; `None` without such a process.
     pub seconds_since_word: Option<f64>,
-    /// Its stages, and the work that goes on.
+    /// Its stages, and the current work.
     #[serde(flatten)]
     pub view: RunView,
 }
 
-/// Whether a run goes on.
+/// Whether a run is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// A process works on it.
+    /// A process works on the run.
     Running,
-    /// Its report is there.
+    /// The run's report exists.
     Finished,
-    /// No process works on it, and it is not finished.
+    /// No process works on the run, and it is not finished.
     Stopped,
 }
 
 impl RunStatus {
-    /// Reads the state of the run in `folder`, and changes nothing there.
+    /// Reads the state of the run in `folder` without changing anything there.
     ///
     /// # Errors
     /// If its config cannot be read.
@@ -108,12 +108,12 @@ impl RunStatus {
     }
 }
 
-/// Reads what the process says that works in the folder. A file that cannot be read says nothing.
+/// Reads the progress of the process that works in the folder; `None` if the file cannot be read.
 fn said(folder: &Path) -> Option<ProgressFile> {
     serde_json::from_slice(&read_small(&layout::progress_path(folder)).ok()?).ok()
 }
 
-/// Returns the stages of the config: what `said` tells of them, and what lies in the folder.
+/// Returns the states of the config's stages: from the progress `said`, and otherwise from the folder.
 fn stages(folder: &Path, config: &Config, state: RunState, said: &[StageView]) -> Vec<StageView> {
     let names = StageNames::of(config);
     let view = |name: &str| {

@@ -31,7 +31,7 @@ pub(crate) struct Holder {
 }
 
 impl Holder {
-    /// Describes this process.
+    /// Creates the description of this process.
     ///
     /// # Errors
     /// If the operating system gives no random bytes.
@@ -106,7 +106,7 @@ impl Holder {
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host.is_empty() {
-            true => f.write_str("a process that is not known"),
+            true => f.write_str("an unknown process"),
             false => write!(f, "process {} on {}", self.pid, printable(&self.host)),
         }
     }
