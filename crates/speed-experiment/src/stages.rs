@@ -1,4 +1,4 @@
-//! The stages of a run, in the order in which the data passes them.
+//! The stages of a run, in the order of the data flow.
 
 mod account;
 mod complete;

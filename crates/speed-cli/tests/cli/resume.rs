@@ -108,7 +108,7 @@ fn a_damaged_checkpoint_is_said_and_its_training_begun_anew() {
     let again = place.speed(&["run", "config.toml"]);
     let said = String::from_utf8_lossy(&again.stderr);
     assert!(again.status.success(), "{said}");
-    assert_eq!(said.matches("begins anew: checkpoint.bin: ").count(), students, "{said}");
+    assert_eq!(said.matches("restarts: checkpoint.bin: ").count(), students, "{said}");
     assert_eq!(determined(&run), expected);
 }
 

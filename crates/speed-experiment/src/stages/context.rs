@@ -17,11 +17,11 @@ pub(crate) struct Context<'a> {
     pub(crate) streams: Streams,
     pub(crate) threads: NonZeroUsize,
     pub(crate) device: &'a Device,
-    /// This machine's kind, as far as the bits of trainings tell.
+    /// This machine's kind, which determines the bits of trainings.
     pub(crate) arithmetic: &'a str,
-    /// True where work that another kind of machine began is gone on with.
+    /// Whether work of another kind of machine may be resumed.
     pub(crate) mix_machines: bool,
-    /// How long a shard waits for an earlier stage.
+    /// The maximum time that a shard waits for an earlier stage.
     pub(crate) latency_wait: Duration,
     pub(crate) progress: &'a dyn Progress,
 }

@@ -1,4 +1,4 @@
-//! Images: the private training split, and the public test split cut into pool and test.
+//! Images: the private training split, and the public test split, which is divided into pool and test images.
 
 use std::path::Path;
 
@@ -16,31 +16,31 @@ use crate::config::{AggregationKind, Config, DataSource};
 use crate::error::{ExperimentError, Mismatch};
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
-/// Built-in training and test digits that street digits are made of where MNIST is missing.
+/// Numbers of built-in training and test digits from which street digits are made if MNIST is missing.
 const BUILT_IN: [usize; 2] = [20_000, 5_000];
 
-/// The record of the images.
+/// The file of the record of the images.
 const RECORD: &str = "data.json";
 
 /// The images of a run.
 pub(crate) struct Images {
-    /// Private: the teachers' partitions.
+    /// Private images, divided into the teachers' partitions.
     pub(crate) train: Split,
-    /// Public: the student's unlabelled pool; queries are drawn here.
+    /// Public images without labels for the student; the queries are drawn from them.
     pub(crate) pool: Split,
-    /// Public: measures the student and nothing else.
+    /// Public held-out images, only for measuring the student.
     pub(crate) test: Split,
-    /// The dataset whose digits street digits are made of.
+    /// The dataset from whose digits street digits are made.
     pub(crate) handwriting: Option<String>,
-    /// Remarks on the images that their user may want to act upon.
+    /// Remarks on the images for the user.
     pub(crate) notes: Vec<String>,
 }
 
 impl Images {
-    /// Loads or generates the images of `config`, if it has any.
+    /// Loads or generates the images of `config`, if it uses images.
     ///
     /// # Errors
-    /// If files are missing or wrong, or there are too few images.
+    /// If files are missing or invalid, or there are too few images.
     pub(crate) fn load(
         config: &Config,
         streams: &Streams,
@@ -56,7 +56,7 @@ impl Images {
         Ok(Some(Self { train, pool: test.slice(0..pool), test: test.slice(pool..test.len()), handwriting, notes }))
     }
 
-    /// Returns a split's digest as the fingerprints of stages that use it hold it.
+    /// Returns a split's digest in the form that fingerprints use.
     pub(crate) fn digest(split: &Split) -> Value {
         json!(hex::encode(split.digest()))
     }
@@ -65,22 +65,22 @@ impl Images {
 /// All images of a source.
 struct Loaded {
     images: Dataset,
-    /// The dataset whose digits street digits are made of.
+    /// The dataset from whose digits street digits are made.
     handwriting: Option<String>,
-    /// Files in a folder of pictures that are not read.
+    /// Files in a folder of pictures that were not read.
     passed_over: Option<PassedOver>,
 }
 
 impl Loaded {
     fn notes(&self, teachers: usize) -> Vec<String> {
-        // Too few images are refused elsewhere.
+        // An error about too few images is reported elsewhere.
         let uneven = partition::uneven(&self.images.train, teachers).ok().flatten();
         let passed_over = self.passed_over.as_ref().map(|files| format!("pictures: {files}"));
         passed_over.into_iter().chain(uneven.map(|uneven| format!("warning: {uneven}"))).collect()
     }
 }
 
-/// Reads or makes all images.
+/// Reads or generates all images.
 fn dataset(config: &Config, streams: &Streams, datasets: Option<&Path>) -> Result<Option<Loaded>, ExperimentError> {
     let data = &config.data;
     let (folder, counts) = (Path::new(&data.folder), [data.train_images, data.test_images]);
@@ -109,7 +109,7 @@ fn dataset(config: &Config, streams: &Streams, datasets: Option<&Path>) -> Resul
     Ok(Some(Loaded { images, handwriting: handwriting_of, passed_over }))
 }
 
-/// Returns MNIST where its files are at hand, else built-in digits.
+/// Returns MNIST if its files are found, and otherwise built-in digits.
 fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, ExperimentError> {
     match locate("mnist", datasets) {
         Ok(folder) => Ok(mnist::load(&folder)?),
@@ -120,10 +120,11 @@ fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, Ex
     }
 }
 
-/// Returns what is known of a run's images, if it has any, and remarks on them. Images in a folder are read for it.
+/// Returns the facts about a run's images, if it uses images, and remarks on them. Reads the images if they are in a
+/// folder.
 ///
 /// # Errors
-/// If they are missing or wrong.
+/// If the images are missing or invalid.
 pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<(Option<Facts>, Vec<String>), ExperimentError> {
     let (facts, notes) = match config.data.facts() {
         Some(facts) => (Some(facts), Vec::new()),
@@ -151,7 +152,7 @@ fn check_sizes(config: &Config, train: usize, test: usize) -> Result<(), Mismatc
     Ok(())
 }
 
-/// Checks, before anything is trained, that encrypted answers can name all classes.
+/// Checks before any training that encrypted answers can represent all classes.
 fn check_classes(config: &Config, found: usize) -> Result<(), Mismatch> {
     let max = Outcomes::MAX;
     match config.rows.iter().find(|row| row.aggregation == AggregationKind::Encrypted) {

@@ -1,4 +1,5 @@
-//! The labelling of a row's queries: noise shares, then plurality, clear-text argmax, or the homomorphic one.
+//! The labelling of a row's queries: adds noise shares, and computes the plurality, the clear-text argmax or the
+//! homomorphic argmax.
 
 mod answers;
 mod argmax;
@@ -28,14 +29,14 @@ use crate::error::{ExperimentError, ResultsFault};
 use crate::ledger::Payment;
 use crate::store::{FinishedStage, Identity, StageFolder, StageState, unit_meta};
 
-/// The kind of these stages: answers are the same whatever their row is called.
+/// The kind of these stages. It does not contain the row's name, because answers do not depend on it.
 const KIND: &str = "aggregate";
 
-/// The labels, one line per query.
+/// The file of the labels, one line per query.
 const LABELS: &str = "labels.csv";
-/// The labels and their accuracy.
+/// The file of the labels and their accuracy.
 const RECORD: &str = "aggregate.json";
-/// Times of the homomorphic part.
+/// The file of the times of the homomorphic part.
 const TIMES: &str = "times.json";
 
 /// The labelling of a row's queries.
@@ -55,7 +56,7 @@ impl<'a> LabellingStage<'a> {
         Ok(self.question.row.honest_ratio.noisy_teachers(self.question.votes.shape().teachers())?)
     }
 
-    /// Returns the way to the answers, with the keys for it, which are made at the first call.
+    /// Returns the method with its keys, which the first call generates.
     fn method(&self, context: &Context<'_>) -> Result<&Method<'a>, ExperimentError> {
         if let Some(method) = self.method.get() {
             return Ok(method);
@@ -68,14 +69,14 @@ impl<'a> LabellingStage<'a> {
         self.question.row.aggregation == AggregationKind::Encrypted
     }
 
-    /// Returns whether every query has an answer that is kept, as shards leave them.
+    /// Returns whether every query has a saved answer, for example from shards.
     fn has_all_answers(&self, context: &Context<'_>, identity: &Identity) -> bool {
         let remains = context.store.remains_of(&identity.name);
         let is_there = |query| remains.folder().join(unit_meta(&answers::unit(query))).exists();
         remains.is_of(identity.fingerprint) && (0..self.question.queries.len()).all(is_there)
     }
 
-    /// Says how many labels there are.
+    /// Reports the number of labels.
     fn say(&self, context: &Context<'_>, labelled: &Labelled) {
         let (row, queries, given) =
             (&self.question.row.name, labelled.labels.len(), labelled.labels.iter().flatten().count());
@@ -116,7 +117,7 @@ impl Stage for LabellingStage<'_> {
         3
     }
 
-    // The same answers, to which the name of the row belonged.
+    // Version 2 gave the same answers, but its fingerprint contained the row's name.
     fn earlier_version(&self) -> Option<u32> {
         Some(2)
     }
@@ -139,13 +140,13 @@ impl Stage for LabellingStage<'_> {
         }))
     }
 
-    /// Answers that are done are copied; any others are paid for before they are given.
+    /// Copies answers that are done, and pays for all others before they are given.
     fn open(&self, context: &Context<'_>, identity: &Identity) -> Result<StageState, ExperimentError> {
         let payment = self.payment(context, identity);
         let is_done = || context.store.done(identity).is_some();
         if payment.is_underway()? || !is_done() {
-            // Failures without a query come before the charge, and every answer after it: one may be charged and not given yet,
-            // never the other way round.
+            // Failures that do not depend on a query happen before the charge, and every answer comes after it. So an
+            // answer may be charged and not given, but never given and not charged.
             if self.is_encrypted() && !self.has_all_answers(context, identity) {
                 self.method(context)?;
             }
@@ -189,11 +190,11 @@ impl Stage for LabellingStage<'_> {
         Ok(vec![LABELS.into(), RECORD.into()])
     }
 
-    /// The answers are given: the key of their noise is removed.
+    /// Removes the noise key, because the answers are given.
     fn clean_up(&self, context: &Context<'_>, identity: &Identity) -> Result<(), ExperimentError> {
         self.payment(context, identity).forget_noise()?;
         if self.is_encrypted() {
-            // The labels say what they said.
+            // The labels contain the results of these units.
             context.store.remains_of(self.name).remove_all(answers::UNIT);
         }
         Ok(())
@@ -214,7 +215,8 @@ impl Stage for LabellingStage<'_> {
 }
 
 impl Divided for LabellingStage<'_> {
-    /// Queries on ciphertexts; in clear text all of them take a moment, and the run that assembles answers them.
+    /// Returns the number of encrypted queries. Clear-text queries are not divided, because they take only a moment in
+    /// the run that collects the results.
     fn units(&self, _: &Context<'_>) -> usize {
         if self.is_encrypted() { self.question.queries.len() } else { 0 }
     }

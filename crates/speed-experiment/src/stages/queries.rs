@@ -1,4 +1,4 @@
-//! The pool images that the student asks about.
+//! The queries: the pool images that the teachers label for the student.
 
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
@@ -17,7 +17,7 @@ use crate::store::{Fingerprint, FinishedStage, StageFolder, StageRemains};
 /// The file of the pool indices.
 const QUERIES: &str = "queries.npy";
 
-/// Selects the queries: pool indices, in the order in which they are asked.
+/// Selects the queries: pool indices, in the order of the answers.
 ///
 /// # Errors
 /// If the file of indices cannot be read, or the pool has too few images of a class.
@@ -35,12 +35,13 @@ pub(crate) fn select(
     })
 }
 
-/// Reads the queries that a run asks, where its stage lies finished in `remains`.
+/// Reads the queries of a run, if their stage is finished in `remains`.
 pub(crate) fn chosen(remains: &StageRemains, config: &Config) -> Option<Vec<usize>> {
     npy::read_indices(&remains.folder().join(QUERIES), config.queries.count, config.data.pool_images).ok()
 }
 
-/// Selects `count` images of the pool, as many of every class or one more of the first ones, drawn by the seed.
+/// Selects `count` images of the pool in a seeded order: equally many of each class, with the remainder spread over the
+/// first classes.
 fn balanced(streams: &Streams, images: Option<&Images>, count: usize) -> Result<Vec<usize>, Mismatch> {
     let Some(Images { pool, .. }) = images else { return Err(Mismatch::BalancedWithoutImages) };
     let mut order: Vec<usize> = (0..pool.len()).collect();

@@ -67,7 +67,7 @@ pub(super) fn share(
         })?;
         let held = held.into_inner().unwrap_or_else(PoisonError::into_inner);
         let Some((_, holder)) = held.first() else { break };
-        let waiting = format!("waiting for {} units that others do: {holder}", held.len());
+        let waiting = format!("waiting for {} units of other processes: {holder}", held.len());
         if said.as_ref().is_none_or(|(units, other)| *units != held.len() || other != holder) {
             context.progress.note(&waiting);
             said = Some((held.len(), holder.clone()));

@@ -1,4 +1,4 @@
-//! Students: one for each distinct set of labels and repeat, as many at a time as there are threads.
+//! The training of the students, one for each distinct set of labels and repeat. One training runs on each thread.
 
 mod record;
 mod session;
@@ -26,7 +26,7 @@ use crate::store::Identity;
 pub(crate) struct Students(Vec<StudentRun>);
 
 impl Students {
-    /// Trains every student that is not there yet.
+    /// Trains every student that is not trained yet.
     ///
     /// # Errors
     /// If a training fails; the first error stops the others at their next epoch.
@@ -48,7 +48,7 @@ impl Students {
     }
 }
 
-/// Returns the students of all courses, each once.
+/// Returns the distinct students of all courses.
 fn distinct<'a>(
     context: &Context<'_>,
     names: &StudentNames,
@@ -67,14 +67,14 @@ fn distinct<'a>(
     stages
 }
 
-/// The name under which a student is leased, in its folder.
+/// The name of a student's lease in its folder.
 const LEASE: &str = "student";
 
-/// The training of students, each a unit of work and a stage of its own.
+/// The training of students; each student is a unit of work and a separate stage.
 struct Training<'a> {
     context: &'a Context<'a>,
     stages: Vec<Student<'a>>,
-    /// Each student's, that of the first kind of machine where another began it in the meantime.
+    /// The identity of each student. If another kind of machine has begun the student, it is that machine's identity.
     identities: Mutex<Vec<Identity>>,
     runs: Mutex<Vec<StudentRun>>,
 }
@@ -86,7 +86,7 @@ impl<'a> Training<'a> {
         Ok(Self { context, stages, identities: identities.into(), runs: Mutex::default() })
     }
 
-    /// Sees to it that some students are trained, and returns how many were here.
+    /// Ensures that these students are trained, and returns how many this process trained.
     fn train(&self, names: &StudentNames, units: &[usize]) -> Result<usize, ExperimentError> {
         let Context { progress, threads, .. } = self.context;
         let epochs = units.iter().map(|&unit| u64::from(self.stages[unit].epochs(self.context))).sum();
@@ -142,14 +142,14 @@ impl Units for Training<'_> {
     }
 }
 
-/// The students of a run, as shards know them.
+/// The students of a run, for shards.
 pub(crate) struct StudentShare<'a> {
     names: &'a StudentNames,
     work: Training<'a>,
 }
 
 impl<'a> StudentShare<'a> {
-    /// Finds the students of the courses.
+    /// Finds the distinct students of the courses.
     ///
     /// # Errors
     /// If inputs cannot be read.
@@ -162,12 +162,12 @@ impl<'a> StudentShare<'a> {
         Ok(Self { names, work: Training::new(context, distinct(context, names, images, courses))? })
     }
 
-    /// Returns the identity of each, as far as is known by now.
+    /// Returns the identity of each student, as currently known.
     pub(crate) fn identities(&self) -> Vec<Identity> {
         self.work.identities().clone()
     }
 
-    /// Sees to it that some are trained, and returns how many were here.
+    /// Ensures that these students are trained, and returns how many this process trained.
     ///
     /// # Errors
     /// If a training fails.

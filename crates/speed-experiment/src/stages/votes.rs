@@ -1,4 +1,4 @@
-//! Votes of every teacher on every pool image: from the trained ensemble, from a file, at random, or the truth.
+//! The votes of all teachers on all pool images: from the trained ensemble, from a file, at random, or the true labels.
 
 use std::path::Path;
 
@@ -20,18 +20,18 @@ use crate::error::{ExperimentError, Mismatch};
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
-/// The labels, teachers x queries.
+/// The file of the labels, teachers x queries.
 const VOTES: &str = "votes.npy";
-/// The shape of the votes. Stages of earlier versions lack it; it is no output of the stage, so that fingerprints of answers to
-/// these votes stay.
+/// The file of the shape of the votes, which stages of earlier versions lack. It is not an output of the stage, so the
+/// fingerprints of answers to these votes do not change.
 const SHAPE: &str = "shape.json";
-/// The quality of the ensemble.
+/// The file of the quality of the ensemble.
 const QUALITY: &str = "ensemble.json";
 
-/// Classes of votes at random where no images say how many there are.
+/// The number of classes of random votes without images.
 const UNIFORM_CLASSES: usize = 10;
 
-/// The ensemble's accuracy on the pool; absent where the pool has no labels.
+/// The ensemble's accuracy on the pool; `None` if the pool has no labels.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EnsembleQuality {
     pub(crate) teachers: usize,
@@ -57,7 +57,7 @@ impl EnsembleQuality {
 pub(crate) struct CollectedVotes {
     pub(crate) votes: Votes,
     pub(crate) quality: EnsembleQuality,
-    /// One hash over votes and quality, and over the number of classes where nothing else tells it.
+    /// One hash over votes and quality, and over the number of classes if neither images nor labels determine it.
     pub(crate) hash: Fingerprint,
 }
 
@@ -78,7 +78,7 @@ enum Source<'a> {
 }
 
 impl<'a> VotesStage<'a> {
-    /// Prepares the collection; a file of votes is read.
+    /// Prepares the collection, and reads the file of votes, if the config names one.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -99,7 +99,7 @@ impl<'a> VotesStage<'a> {
             }
             (VotesSource::Teachers, Some(images), Some(teachers)) => Source::Teachers(teachers, images),
             (VotesSource::Truth, Some(images), _) => Source::Truth(images),
-            // A checked config has images where its votes need some.
+            // A checked config has images if its votes need them.
             (VotesSource::Uniform | VotesSource::Teachers | VotesSource::Truth, ..) => {
                 Source::Uniform { classes: images.map_or(UNIFORM_CLASSES, |images| images.pool.classes()) }
             }
@@ -130,7 +130,7 @@ impl<'a> VotesStage<'a> {
         Ok(ensemble_votes(count, &load, &images.pool, context.threads.get())?)
     }
 
-    /// Returns the number of classes, unless a file alone tells it.
+    /// Returns the number of classes, or `None` if only the file's labels determine it.
     fn classes(&self) -> Option<usize> {
         match self.source {
             Source::Uniform { classes } => Some(classes),
@@ -139,8 +139,8 @@ impl<'a> VotesStage<'a> {
         }
     }
 
-    /// Returns the hash of the votes from that of the stage's outputs. Where no images say it, these do not tell of classes beyond the
-    /// highest label, which get noise as the others do.
+    /// Returns the hash of the votes. It is the hash of the stage's outputs, unless there are classes that neither
+    /// images nor labels show: these classes also get noise, so their number is hashed, too.
     fn hash(&self, votes: &Votes, outputs: Fingerprint) -> Fingerprint {
         let classes = votes.shape().classes();
         if self.images.is_some() || classes == npy::classes_of(votes.labels()) {
@@ -155,7 +155,7 @@ impl<'a> VotesStage<'a> {
         folder: &StageFolder,
         votes: &Votes,
     ) -> Result<Vec<String>, ExperimentError> {
-        // What a file of labels measures is measured anew in every run.
+        // Accuracies against true labels from a file are not recorded; every run measures them again.
         let recorded = EnsembleQuality::of(votes, self.truth.filter(|truth| truth.digest().is_some()))?;
         let quality = EnsembleQuality::of(votes, self.truth)?;
         folder.write_checked_json(SHAPE, &votes.shape())?;
@@ -205,7 +205,7 @@ impl Stage for VotesStage<'_> {
                     "pool_images": pool,
                     "pool": self.pool_digest(),
                 });
-                // Only where they are set: fingerprints of earlier stages stay.
+                // Absent unless set, so that the fingerprints of earlier stages do not change.
                 if let Some(form) = file.form {
                     inputs["form"] = json!(form);
                 }
@@ -263,7 +263,7 @@ impl Stage for VotesStage<'_> {
     }
 }
 
-/// Notes how a file of votes was read, and if it holds votes on more images than the pool has.
+/// Reports how a file of votes was read, and whether it has votes on more images than the pool.
 fn note(context: &Context<'_>, path: &Path, votes: &VoteFile) {
     let path = printable_path(path);
     context.progress.note(&format!("{path}: {votes}"));
@@ -276,7 +276,7 @@ fn note(context: &Context<'_>, path: &Path, votes: &VoteFile) {
     }
 }
 
-/// Draws votes: every teacher votes for each image with a generator of its own, by the seed.
+/// Draws random votes, with a seeded generator for each teacher.
 fn uniform(context: &Context<'_>, classes: usize) -> Result<Votes, ExperimentError> {
     let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
     context.progress.begin("draw votes", "teachers", teachers as u64, 0);
@@ -289,7 +289,7 @@ fn uniform(context: &Context<'_>, classes: usize) -> Result<Votes, ExperimentErr
     Ok(Votes::new(shape, labels)?)
 }
 
-/// Returns votes of teachers that are always right: the limit of what students reach.
+/// Returns votes of teachers that are always right, which give the upper limit of the students' accuracy.
 fn truth(context: &Context<'_>, images: &Images) -> Result<Votes, ExperimentError> {
     let (teachers, pool) = (context.config.ensemble.teachers, &images.pool);
     context.progress.begin("true labels", "teachers", teachers as u64, 0);
@@ -297,7 +297,8 @@ fn truth(context: &Context<'_>, images: &Images) -> Result<Votes, ExperimentErro
     Ok(Votes::new(shape, pool.labels().repeat(teachers))?)
 }
 
-/// Returns the number of classes that votes will have: that of the images, if there are any, or of the file, which is checked.
+/// Returns the number of classes of the future votes: from the images, if there are any, and otherwise from the file,
+/// which is checked.
 ///
 /// # Errors
 /// If the file cannot be read.

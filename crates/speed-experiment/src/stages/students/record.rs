@@ -10,26 +10,26 @@ use crate::error::{ExperimentError, ResultsFault};
 use crate::picture;
 use crate::store::{FinishedStage, StageFolder, read_stage_file};
 
-/// Every epoch; holds times.
+/// The file of the metrics of every epoch, including times.
 pub(crate) const METRICS: &str = "metrics.csv";
-/// Generated images, of a method that generates any.
+/// The file of generated images, if the method generates any.
 pub(crate) const PICTURE: &str = "digits.png";
-/// Epochs of a student that are drawn, at most.
+/// Maximum number of epochs in a student's plot.
 const MAX_EPOCHS: usize = 10_000;
-/// The accuracies.
+/// The file of the accuracies.
 const RESULT: &str = "student.json";
 
 /// A trained student.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StudentRun {
-    /// Folder of its metrics and samples below `stages/`; rows with the same labels share it.
+    /// Name of the folder of its metrics and samples below `stages/`. Rows with the same labels share it.
     pub stage: String,
     /// Accuracy of the averaged parameters on the test images.
     pub accuracy: f64,
     /// Accuracy of the last parameters.
     pub accuracy_raw: f64,
-    /// Accuracies on the way there; not in reports, which would be long.
+    /// Accuracies after each epoch; not in reports, because the list is long.
     #[serde(skip)]
     pub by_epoch: Vec<EpochAccuracy>,
 }
@@ -40,13 +40,13 @@ pub struct StudentRun {
 pub struct EpochAccuracy {
     /// The epoch, from 1.
     pub epoch: u32,
-    /// Of the averaged parameters, on the test images.
+    /// Accuracy of the averaged parameters on the test images.
     pub average: f64,
-    /// Of the parameters as they are.
+    /// Accuracy of the last parameters on the test images.
     pub raw: f64,
 }
 
-/// Writes the files of a student, and returns the names of those that its inputs determine.
+/// Writes the files of a student, and returns the names of the files that its inputs determine.
 pub(super) fn write(
     folder: &StageFolder,
     stage: &str,
@@ -69,10 +69,10 @@ pub(super) fn write(
 /// Reads the student of a finished stage.
 pub(super) fn read(stage: &FinishedStage) -> Result<StudentRun, ExperimentError> {
     let run: StudentRun = stage.read_json(RESULT)?;
-    // Runs of early versions may lack it: then the plot goes without.
+    // Runs of early versions may lack the file; then the plot is left out.
     let metrics = if stage.path(METRICS).exists() { stage.read(METRICS)? } else { Vec::new() };
     let by_epoch = by_epoch(&String::from_utf8_lossy(&metrics));
-    // Every epoch is there if the last one is.
+    // The table is complete if it has the last epoch.
     if let Some(last) = by_epoch.last().filter(|last| last.average != run.accuracy) {
         let expected = format!("the last line to have the student's accuracy {}", run.accuracy);
         let fault = ResultsFault::Table { expected, found: last.average.to_string(), stage: run.stage };
@@ -81,12 +81,12 @@ pub(super) fn read(stage: &FinishedStage) -> Result<StudentRun, ExperimentError>
     Ok(StudentRun { by_epoch, ..run })
 }
 
-/// Reads the accuracies of a student by epoch, in the run in the folder `run`; none where its metrics were not kept.
+/// Reads the accuracies of a student by epoch, in the run in the folder `run`; empty if its metrics are missing.
 pub(crate) fn read_epochs(run: &Path, stage: &str) -> Vec<EpochAccuracy> {
     read_stage_file(run, stage, METRICS).map_or_else(Vec::new, |metrics| by_epoch(&String::from_utf8_lossy(&metrics)))
 }
 
-/// Returns the epochs that have accuracies, of the text of a table of metrics.
+/// Returns the epochs with accuracies of a table of metrics.
 fn by_epoch(text: &str) -> Vec<EpochAccuracy> {
     let mut lines = csv::read(text).into_iter();
     let head = lines.next().unwrap_or_default();

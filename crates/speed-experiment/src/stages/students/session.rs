@@ -76,7 +76,7 @@ impl<'a> Session<'a> {
     fn begin_anew(&mut self, error: &CheckpointError) {
         self.resumed = None;
         let (row, repeat) = (self.student.row(), self.student.repeat);
-        self.context.progress.note(&format!("{row} repeat {repeat} begins anew: {CHECKPOINT}: {error}"));
+        self.context.progress.note(&format!("{row} repeat {repeat} restarts: {CHECKPOINT}: {error}"));
     }
 
     /// Counts the epochs of an accepted checkpoint.

@@ -38,7 +38,7 @@ impl Stage for Student<'_> {
             "seed": config.seed,
             "repeat": self.repeat,
         });
-        // Absent for what is usual, so that a later version can still find it.
+        // Absent for the default, so that earlier stages are still found.
         if self.method().version() != 1 {
             inputs["method_version"] = json!(self.method().version());
         }
