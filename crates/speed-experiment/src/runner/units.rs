@@ -22,7 +22,7 @@ pub struct StageUnits {
     pub done: usize,
     /// The total number of units.
     pub of: usize,
-    /// True if `of` is an upper bound, because rows may share units: for students before the labels exist.
+    /// True for students before the labels exist: rows may share students, so `of` is an upper bound.
     pub at_most: bool,
     /// The units that processes have leased.
     pub working: Vec<Worker>,
@@ -61,7 +61,7 @@ impl StageUnits {
     }
 }
 
-/// Returns the units of the students of a run, if it has any.
+/// Returns the units of a run's students, if it has any.
 fn students(folder: &Path, config: &Config, names: &StageNames) -> Option<StageUnits> {
     let kind = names.students.as_ref()?.kind();
     let mut units = StageUnits {

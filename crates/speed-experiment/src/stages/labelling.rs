@@ -146,7 +146,7 @@ impl Stage for LabellingStage<'_> {
         let is_done = || context.store.done(identity).is_some();
         if payment.is_underway()? || !is_done() {
             // Failures that do not depend on a query happen before the charge, and every answer comes after it. So an
-            // answer may be charged and not given, but never given and not charged.
+            // answer may be charged without being given, but is never given without being charged.
             if self.is_encrypted() && !self.has_all_answers(context, identity) {
                 self.method(context)?;
             }

@@ -74,7 +74,7 @@ const LEASE: &str = "student";
 struct Training<'a> {
     context: &'a Context<'a>,
     stages: Vec<Student<'a>>,
-    /// The identity of each student. If another kind of machine has begun the student, it is that machine's identity.
+    /// The identities of the students. If another kind of machine has begun a student, the identity names that kind.
     identities: Mutex<Vec<Identity>>,
     runs: Mutex<Vec<StudentRun>>,
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::error::{ExperimentError, ResultsFault};
 
 /// Writes `bytes` to `path` through a temporary file in the same folder, which is synced before the rename. After a
-/// kill or on a full disk, `path` has its old content or does not exist; it is never incomplete.
+/// kill or on a full disk, `path` keeps its old content or stays absent; it is never incomplete.
 ///
 /// # Errors
 /// If the folder cannot be written.

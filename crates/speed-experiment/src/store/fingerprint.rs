@@ -58,7 +58,7 @@ pub(crate) struct Identity {
     pub(crate) fingerprint: Fingerprint,
     /// An earlier version of the code whose finished stages are valid, too.
     earlier_version: Option<u32>,
-    /// Files other than the outputs that later steps read.
+    /// The side files: files that later steps read although they are not outputs.
     side_files: Vec<&'static str>,
     code_version: u32,
     inputs: Value,
@@ -84,12 +84,12 @@ impl Identity {
         Self { earlier_version, ..self }
     }
 
-    /// Sets the files other than the outputs that later steps read; a finished stage is valid only with them.
+    /// Sets the side files. A finished stage is valid only with them.
     pub(crate) fn with_side_files(self, side_files: Vec<&'static str>) -> Self {
         Self { side_files, ..self }
     }
 
-    /// Returns the names of the files other than the outputs that later steps read.
+    /// Returns the names of the side files.
     pub(super) fn side_files(&self) -> &[&'static str] {
         &self.side_files
     }

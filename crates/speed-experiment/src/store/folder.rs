@@ -32,7 +32,7 @@ pub(crate) struct StageFolder {
     noise_key: Option<NoiseKey>,
     /// The new name of a folder of other inputs that was here and was renamed.
     superseded: Option<String>,
-    /// The hashes of files other than the outputs that later steps read.
+    /// The hashes of the side files, which later steps read although they are not outputs.
     checked: Mutex<BTreeMap<String, Fingerprint>>,
     /// The hashes of payloads that this process read or wrote, so that [`Self::finish`] need not read them again.
     known: Mutex<BTreeMap<String, Fingerprint>>,
@@ -135,8 +135,7 @@ impl StageFolder {
         write_json(&self.folder.join(name), value)
     }
 
-    /// Writes a file other than an output that later steps read. The record holds its hash, and no fingerprint depends
-    /// on it.
+    /// Writes a side file. The record holds its hash, and no fingerprint depends on it.
     ///
     /// # Errors
     /// If the file cannot be written, or the folder belongs to another stage by now.
@@ -146,7 +145,7 @@ impl StageFolder {
         Ok(())
     }
 
-    /// Writes a JSON file other than an output that later steps read, like [`Self::write_checked`].
+    /// Writes a JSON side file, like [`Self::write_checked`].
     ///
     /// # Errors
     /// If the file cannot be written, or the folder belongs to another stage by now.
@@ -344,7 +343,7 @@ mod tests {
         };
         save(&first).expect("written");
         assert_eq!(counts(&first), (true, true));
-        assert_eq!(first.read_partial("arithmetic"), Some(b"a\n".to_vec()), "with the folder, whose kind it is");
+        assert_eq!(first.read_partial("arithmetic"), Some(b"a\n".to_vec()), "created with the folder");
 
         let leases = Leases::new().expect("random bytes");
         let second = StageFolder::open(path.clone(), &of(2), &leases).expect("set aside");
@@ -368,8 +367,8 @@ mod tests {
         folder.keep_noise_key(key(1), None).expect("the first");
         folder.keep_noise_key(key(1), None).expect("the same");
         assert!(folder.keep_noise_key(key(2), None).is_err() && folder.keep_noise_key(key(2), Some(&key(3))).is_err());
-        folder.keep_noise_key(key(2), Some(&key(1))).expect("in the place of one that was never charged");
+        folder.keep_noise_key(key(2), Some(&key(1))).expect("in place of a key that was never charged");
         fs::write(folder.path().join(noise_key::FILE), "half a key").expect("written");
-        folder.keep_noise_key(key(3), None).expect("of what is no key");
+        folder.keep_noise_key(key(3), None).expect("in place of an invalid key");
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn progress_path(run: &Path) -> PathBuf {
     run.join(PROGRESS)
 }
 
-/// Returns the path of the record that all units of a shard, given by its name, are done in a run or sweep.
+/// Returns the path of a shard's record, which states that all units of the shard in a run or sweep are done.
 pub(crate) fn shard_path(run: &Path, shard: &str) -> PathBuf {
     run.join(SHARDS).join(format!("{shard}.json"))
 }

@@ -1,4 +1,4 @@
-//! The program that works on a stage. All shards of a stage should run the same program.
+//! The program that works on a stage. All shards of a stage must run the same program, unless programs may be mixed.
 
 use std::fs::File;
 use std::path::Path;

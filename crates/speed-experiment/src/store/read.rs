@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::layout::{stages, table_path};
 use crate::error::{ExperimentError, ResultsFault, found_instead};
 
-/// Maximum length of a report in bytes: a thousand times a long table's.
+/// Maximum length of a report in bytes: a thousand times the length of a long table.
 const MAX_REPORT: u64 = 64 << 20;
 
 /// Maximum length in bytes of a file that is included in a page, and of a stage's small files.

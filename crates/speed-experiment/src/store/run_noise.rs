@@ -24,7 +24,7 @@ impl RunNoise {
         Self::new(config.rows.iter().any(RowConfig::is_noisy), config.is_simulation())
     }
 
-    /// Returns the noise of a run; `is_noisy` tells whether any row has noise.
+    /// Returns the noise of a run, given whether any row has noise and whether the run is a simulation.
     pub(crate) fn new(is_noisy: bool, is_simulation: bool) -> Self {
         match (is_noisy, is_simulation) {
             (false, _) => Self::None,

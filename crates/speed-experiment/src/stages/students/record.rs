@@ -23,7 +23,7 @@ const RESULT: &str = "student.json";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StudentRun {
-    /// Name of the folder of its metrics and samples below `stages/`. Rows with the same labels share it.
+    /// Name of the folder below `stages/` with its metrics and samples. Rows with the same labels share it.
     pub stage: String,
     /// Accuracy of the averaged parameters on the test images.
     pub accuracy: f64,

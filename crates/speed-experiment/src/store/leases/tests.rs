@@ -28,7 +28,7 @@ fn a_unit_is_one_process_s_until_it_is_done_with_it() {
     drop(lease);
     assert!(other.refuse_others(folder.path()).is_ok());
     drop(ours(other.take(folder.path(), "a").expect("written")));
-    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "something stayed behind");
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "files remain");
 }
 
 #[test]
