@@ -1,5 +1,6 @@
-//! Time and memory of a run, from a few steps of its own networks, measured here and now.
+//! Time and memory of a run, from a few training steps of its networks, measured on this machine.
 
+use std::cell::OnceCell;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -15,130 +16,156 @@ use speed_teacher::{
     EnsembleError, Teacher, TeacherConfig, TeacherError, TrainedTeacher, ensemble_votes, train_ensemble,
 };
 
-use crate::config::{AggregationKind, Config, VotesSource};
+use crate::config::{Config, VotesSource};
 use crate::error::{ExperimentError, Mismatch};
 
-/// Core-seconds per encrypted query between ten classes, messages included, and of the keys: results/published/argmax.
+/// Core-seconds for an encrypted query with ten classes, including messages, and for the keys: results/published/argmax.
 const ENCRYPTED_QUERY: f64 = 0.6;
 const KEYS: f64 = 4.0;
-/// Work of other circuits, in multiples: results/published/argmax.
+/// Factors for the work of other circuits: results/published/argmax.
 const ALL_PAIRS: f64 = 5.0;
 const PAPER_CIRCUIT: f64 = 3.7;
 
-/// Seconds of work that is not measured again.
+/// Seconds of work that is long enough to be measured once.
 const LONG: f64 = 0.1;
-/// Values of a network with which a few steps still take a moment.
+/// The largest number of parameters of a network for which a few steps are measured.
 const MAX_VALUES: usize = 8_000_000;
-/// Images per step that are measured; more take longer in proportion. The few are enough where they take long already.
+/// Batch sizes that are measured. The time is proportional to the batch size. The second is used only if the first takes
+/// less than [`LONG`].
 const BATCHES: [usize; 2] = [10, 100];
 
-/// Bytes, measured and rounded up: a process, one training with all that belongs to it, keys and ciphertexts.
+/// Bytes, measured and rounded up: of a process, of one training with its data, and of keys with ciphertexts.
 const PROCESS: f64 = 60e6;
 const TEACHER: f64 = 50e6;
 const STUDENT: f64 = 130e6;
-/// Bytes for each of a network's values: itself, its gradient, two moments, two averages, and the copies of checkpoints.
+/// Bytes for each parameter of a network: its value, gradient, two moments, two averages, and copies in checkpoints.
 const VALUE: f64 = 32.0;
 const ENCRYPTED: f64 = 550e6;
 
-/// Time of the stages of one kind.
+/// Time and memory of the stages of one kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct StageCost {
-    /// The kind.
+    /// The name of the kind of stage.
+    #[serde(skip)]
+    pub stage: &'static str,
+    /// A description of the work.
     pub kind: String,
-    /// Processor time in seconds; none for networks too large to be tried in a moment.
+    /// Processor time in seconds; `None` if a network is too large to be measured in a moment.
     pub core_seconds: Option<f64>,
+    /// Peak memory in bytes, besides the memory of a process with images and votes.
+    #[serde(skip)]
+    pub memory_bytes: f64,
 }
 
-/// Time and memory of a run. Measured over a moment, so a guess within a factor of two.
+/// Time and memory of a run: an estimate within a factor of two.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
-    /// All stages, by their kind.
+    /// The costs of the stages.
     pub stages: Vec<StageCost>,
     /// Peak memory in bytes, estimated from the sizes of the largest values.
     pub memory_bytes: f64,
 }
 
 impl Cost {
-    /// Estimates the cost of all of a run's stages.
-    ///
-    /// # Errors
-    /// If a network cannot be trained at all.
-    pub(crate) fn of(config: &Config, images: Option<Facts>, threads: NonZeroUsize) -> Result<Self, ExperimentError> {
-        let mut cost = Self { stages: Vec::new(), memory_bytes: 0.0 };
-        let images = images.map(Sizes);
-        let threads = threads.get() as f64;
-        if let (VotesSource::Teachers, Some(images)) = (&config.votes, &images) {
-            cost.add_teachers(config, images, threads)?;
-        }
-        cost.add_circuits(config);
-        if let (Some(images), 1..) = (&images, config.table.repeats) {
-            cost.add_students(config, images, threads)?;
-        }
-        let held =
-            images.as_ref().map_or(0.0, |images| ((images.0.train + images.0.test) * images.0.shape.pixels()) as f64);
+    /// Adds the costs of all stages of a run.
+    pub(crate) fn new(config: &Config, meter: &Meter, stages: Vec<StageCost>) -> Self {
+        let pixels = |images: &Sizes| ((images.0.train + images.0.test) * images.0.shape.pixels()) as f64;
+        let images = meter.images.as_ref().map_or(0.0, pixels);
         let votes = (config.ensemble.teachers * config.data.pool_images) as f64;
-        cost.memory_bytes += PROCESS + 2.0 * held + 2.0 * votes;
-        Ok(cost)
-    }
-
-    fn add(&mut self, kind: &str, core_seconds: Option<f64>) {
-        self.stages.push(StageCost { kind: kind.to_owned(), core_seconds });
-    }
-
-    fn add_teachers(&mut self, config: &Config, images: &Sizes, threads: f64) -> Result<(), ExperimentError> {
-        let (step, vote) = teacher(&config.teacher, images)?;
-        let teachers = config.ensemble.teachers as f64;
-        self.add("teachers", Some(teachers * config.teacher.steps as f64 * step));
-        self.add("votes", Some(teachers * config.data.pool_images as f64 * vote));
-        let pixels = (config.teacher.batch * images.0.shape.height * images.0.shape.width) as f64;
-        let batch = pixels * config.teacher.architecture.step_bytes_per_pixel() as f64;
-        self.memory_bytes = self.memory_bytes.max(threads * (TEACHER + batch));
-        Ok(())
-    }
-
-    fn add_circuits(&mut self, config: &Config) {
-        let own = (0..config.rows.len()).filter(|&row| config.labels_of(row) == row).map(|row| &config.rows[row]);
-        let encrypted: Vec<f64> = own
-            .filter(|row| row.aggregation == AggregationKind::Encrypted)
-            .map(|row| {
-                let times = match row.circuit {
-                    Circuit::Tournament => 1.0,
-                    Circuit::AllPairs => ALL_PAIRS,
-                    Circuit::Paper => PAPER_CIRCUIT,
-                };
-                row.query_count(config.queries.count) as f64 * ENCRYPTED_QUERY * times
-            })
-            .collect();
-        if !encrypted.is_empty() {
-            self.add("encrypted argmax", Some(KEYS + encrypted.iter().sum::<f64>()));
-            self.memory_bytes = self.memory_bytes.max(ENCRYPTED);
-        }
-    }
-
-    /// Adds at most what students take: rows that turn out to have the same labels share theirs.
-    fn add_students(&mut self, config: &Config, images: &Sizes, threads: f64) -> Result<(), ExperimentError> {
-        let methods: Vec<StudentMethod> = config.rows.iter().map(|row| config.method_of(row)).collect();
-        let of = |method: StudentMethod| methods.iter().filter(|other| **other == method).count();
-        for method in StudentMethod::all() {
-            if of(method) > 0 {
-                let images_an_epoch = method.passes(&config.student).images(config.data.pool_images);
-                let students = (of(method) * config.table.repeats) as f64 * images_an_epoch as f64;
-                let each = student(&config.student, method, images)?;
-                let name = format!("students by {}, at most", method.name());
-                self.add(&name, each.map(|seconds| students * seconds));
-                let values = method.parameters(&config.student, images.0.shape) as f64;
-                self.memory_bytes = self.memory_bytes.max(threads * (STUDENT + VALUE * values));
-            }
-        }
-        Ok(())
+        let largest = stages.iter().map(|stage| stage.memory_bytes).fold(0.0, f64::max);
+        Self { stages, memory_bytes: largest + PROCESS + 2.0 * images + 2.0 * votes }
     }
 }
 
-/// A run's images.
+/// Measures trainings of a run's networks.
+pub(crate) struct Meter {
+    images: Option<Sizes>,
+    threads: f64,
+    teacher: OnceCell<TeacherCost>,
+}
+
+/// The cost of one teacher.
+#[derive(Clone, Copy)]
+pub(crate) struct TeacherCost {
+    /// Core-seconds of a step.
+    pub(crate) step: f64,
+    /// Core-seconds of a vote.
+    pub(crate) vote: f64,
+    /// Peak memory of one training in bytes.
+    pub(crate) memory_bytes: f64,
+}
+
+/// The cost of one student.
+#[derive(Clone, Copy)]
+pub(crate) struct StudentCost {
+    /// Core-seconds of all epochs for each image of an epoch; `None` if the network is too large to be measured.
+    pub(crate) per_image: Option<f64>,
+    /// Peak memory of one training in bytes.
+    pub(crate) memory_bytes: f64,
+}
+
+impl Meter {
+    pub(crate) fn new(images: Option<Facts>, threads: NonZeroUsize) -> Self {
+        Self { images: images.map(Sizes), threads: threads.get() as f64, teacher: OnceCell::new() }
+    }
+
+    /// Returns the number of concurrent trainings.
+    pub(crate) fn threads(&self) -> f64 {
+        self.threads
+    }
+
+    /// Measures a teacher, if the config trains teachers.
+    ///
+    /// # Errors
+    /// If the network cannot be trained.
+    pub(crate) fn teacher(&self, config: &Config) -> Result<Option<TeacherCost>, ExperimentError> {
+        let (VotesSource::Teachers, Some(images)) = (&config.votes, &self.images) else { return Ok(None) };
+        if let Some(cost) = self.teacher.get() {
+            return Ok(Some(*cost));
+        }
+        let (step, vote) = teacher(&config.teacher, images)?;
+        let pixels = (config.teacher.batch * images.0.shape.height * images.0.shape.width) as f64;
+        let batch = pixels * config.teacher.architecture.step_bytes_per_pixel() as f64;
+        let cost = TeacherCost { step, vote, memory_bytes: TEACHER + batch };
+        Ok(Some(*self.teacher.get_or_init(|| cost)))
+    }
+
+    /// Measures a student, if there are images.
+    ///
+    /// # Errors
+    /// If the network cannot be trained.
+    pub(crate) fn student(
+        &self,
+        config: &Config,
+        method: StudentMethod,
+    ) -> Result<Option<StudentCost>, ExperimentError> {
+        let Some(images) = &self.images else { return Ok(None) };
+        let values = method.parameters(&config.student, images.0.shape) as f64;
+        let per_image = student(&config.student, method, images)?;
+        Ok(Some(StudentCost { per_image, memory_bytes: STUDENT + VALUE * values }))
+    }
+}
+
+/// Returns the cost of queries on ciphertexts, from the circuit and the number of queries of each row.
+pub(crate) fn labelling_cost(stage: &'static str, rows: &[(Circuit, usize)]) -> Vec<StageCost> {
+    let queries = rows.iter().map(|(circuit, queries)| {
+        let factor = match circuit {
+            Circuit::Tournament => 1.0,
+            Circuit::AllPairs => ALL_PAIRS,
+            Circuit::Paper => PAPER_CIRCUIT,
+        };
+        *queries as f64 * ENCRYPTED_QUERY * factor
+    });
+    let core_seconds = Some(KEYS + queries.sum::<f64>());
+    let cost = StageCost { stage, kind: "encrypted argmax".to_owned(), core_seconds, memory_bytes: ENCRYPTED };
+    if rows.is_empty() { Vec::new() } else { vec![cost] }
+}
+
+/// The sizes of a run's images.
 struct Sizes(Facts);
 
 impl Sizes {
-    /// Returns `count` images of no meaning.
+    /// Returns `count` arbitrary images.
     fn images(&self, count: usize) -> Result<Split, ExperimentError> {
         let Facts { shape, classes, .. } = self.0;
         let pixels = (0..count * shape.pixels()).map(|i| (i * 167 % 251) as u8).collect();
@@ -146,8 +173,8 @@ impl Sizes {
     }
 }
 
-/// Returns the processor seconds of `work`, the least of three: a moment is easily disturbed. What other programs take does not count, where
-/// the system tells processor time.
+/// Returns the processor seconds of `work`: the least of three measurements, because other programs disturb short ones. If the
+/// system has no processor time, it returns elapsed time.
 fn seconds(work: impl Fn() -> Result<(), ExperimentError>) -> Result<f64, ExperimentError> {
     let mut least = f64::INFINITY;
     for _ in 0..3 {
@@ -163,11 +190,11 @@ fn seconds(work: impl Fn() -> Result<(), ExperimentError>) -> Result<f64, Experi
     Ok(least)
 }
 
-/// Returns the seconds of a step, and of a vote.
+/// Returns the seconds of a step and of a vote.
 fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), ExperimentError> {
     const BATCH: usize = 16;
     let (own, pool) = (images.images(BATCH)?, images.images(8 * BATCH)?);
-    // One teacher has all.
+    // One teacher has all images.
     let partitions = partition::blocks(own.len(), 1)?;
     let trained = Mutex::new(None);
     let train = |steps: usize| {
@@ -177,13 +204,13 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
             Ok(())
         };
         match train_ensemble(&few, &own, &partitions, &[0], &Streams::new(0), &Device::flex(), 1, &finished) {
-            // What these images do to a training is of no matter.
+            // A training on arbitrary images may diverge; its time counts regardless.
             Err(EnsembleError::Teacher(TeacherError::Diverged { .. })) | Ok(()) => Ok(()),
             Err(error) => Err(error.into()),
         }
     };
     let first = seconds(|| train(1))?;
-    // Of a small network so many that they stand out.
+    // Small networks need more steps for a measurable difference.
     let steps = if first < 0.05 { 16 } else { 2 };
     let all = seconds(|| train(1 + steps))?;
     let step = (all - first).max(0.0) / steps as f64 * config.batch as f64 / BATCH as f64;
@@ -197,7 +224,7 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
     Ok((step, (more - few).max(0.0) / (pool.len() - own.len()) as f64))
 }
 
-/// Returns the seconds of all epochs together, for each image of an epoch; none for networks too large to be tried.
+/// Returns the seconds of all epochs for each image of an epoch, or `None` if the network is too large to be measured.
 fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Result<Option<f64>, ExperimentError> {
     if method.parameters(config, images.0.shape) > MAX_VALUES {
         return Ok(None);
@@ -207,7 +234,7 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
     Ok(Some(if is_enough { per_image } else { student_with(config, method, images, BATCHES[1])?.0 }))
 }
 
-/// Returns the same from steps of at most `limit` images, and the seconds of some of them.
+/// Returns the same, measured with batches of at most `limit` images, and the seconds of the measured epoch.
 fn student_with(
     config: &StudentConfig,
     method: StudentMethod,
@@ -233,7 +260,7 @@ fn student_with(
         let trained = method.train(&lesson, None, &mut |_: &EpochReport<'_>| Ok(()));
         trained.map(drop).map_err(|error| Mismatch::Unmeasured(error.into()).into())
     };
-    // The first epoch may be none like the others.
+    // The first epoch may take longer than the others.
     let (without, with) = (seconds(|| train(2))?, seconds(|| train(3))?);
     let epoch = (with - without).max(0.0);
     let measured = method.passes(&method.trial(config, 1, batch)).images(pool.len());

@@ -44,7 +44,7 @@ pub use report::{Report, ReportRow, StageTime};
 pub use runner::{
     Shard, ShardReport, StageUnits, begin_run, check_run_id, has_begun, run, run_id, run_shard, run_until,
 };
-pub use step::{Step, Work as StepWork};
+pub use step::{Step, Steps};
 pub use store::{
     FinishedResults, Lock, RunNoise, RunState, RunStatus, Worker, config_path, find_any_run, find_results, find_run,
     pages, read_small, run_in_use, slurm_folder, write_atomic,

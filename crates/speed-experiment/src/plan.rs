@@ -8,13 +8,13 @@ use speed_data::locate;
 use speed_ledger::{LedgerError, would_allow};
 
 use crate::config::{Config, ConfigError};
-use crate::cost::Cost;
+use crate::cost::{Cost, Meter, StageCost};
 use crate::device::Device;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, limit, planned_charge};
 use crate::options::RunOptions;
-use crate::stages::{RowStages, StageNames, Truth, facts, planned_classes};
-use crate::store::{RunStore, is_called};
+use crate::stages::{Graph, KINDS, Node, Truth, facts, planned_classes};
+use crate::store::RunStore;
 
 /// The work and the price of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -95,11 +95,11 @@ pub fn plan(config: &Config, options: &RunOptions) -> Result<Plan, ExperimentErr
 
 /// Tells the same, and the cost if it is asked for.
 pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) -> Result<Plan, ExperimentError> {
-    let names = StageNames::of(config);
-    names.check(&options.force)?;
+    let graph = Graph::of(config);
+    graph.check(&options.force)?;
     let folder = RunStore::folder_of(&options.results, config);
     let stages =
-        names.all().map(|name| PlannedStage { name: name.to_string(), done: RunStore::is_finished(&folder, name) });
+        graph.names().map(|name| PlannedStage { name: name.to_string(), done: RunStore::is_finished(&folder, name) });
     let stages = stages.collect();
     let (facts, notes) = facts(config, options.datasets.as_deref())?;
     if facts.is_none() {
@@ -107,13 +107,13 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     }
     let missing = config.data.source.published().and_then(|name| locate(name, options.datasets.as_deref()).err());
     let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
-    let (rows, to_charge) = planned_rows(config, options, &names, classes)?;
+    let (rows, to_charge) = planned_rows(config, options, &graph, classes)?;
     let questioned = check_price(config, options, &to_charge).err().map(|error| error.to_string());
     let price = Price::of(config, &LedgerFiles::of(folder.parent().unwrap_or(&folder)), &to_charge)?;
     // One that is not there ends the dry run as it would the run.
     drop(Device::open(config.device)?);
     let _arithmetic = config.arithmetic.hold()?;
-    let cost = with_cost.then(|| Cost::of(config, facts, options.threads)).transpose()?;
+    let cost = with_cost.then(|| cost(config, Meter::new(facts, options.threads))).transpose()?;
     Ok(Plan {
         cost,
         budget_needed: price.budget_needed,
@@ -129,6 +129,12 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
         config: config.clone(),
         folder,
     })
+}
+
+/// Estimates the cost of all stages of a run.
+fn cost(config: &Config, meter: Meter) -> Result<Cost, ExperimentError> {
+    let stages: Vec<Vec<StageCost>> = KINDS.iter().map(|kind| kind.cost(config, &meter)).collect::<Result<_, _>>()?;
+    Ok(Cost::new(config, &meter, stages.concat()))
 }
 
 /// Refuses or questions the price of the answers that a run is to give, by the rule of rounds: the limit of the command line, or else of the
@@ -164,7 +170,7 @@ pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Resu
     }
     let (facts, _) = facts(config, options.datasets.as_deref())?;
     let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
-    check_run_price(config, options, &StageNames::of(config), classes)
+    check_run_price(config, options, &Graph::of(config), classes)
 }
 
 /// Checks the price of everything that a run would charge now.
@@ -174,13 +180,13 @@ pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Resu
 pub(crate) fn check_run_price(
     config: &Config,
     options: &RunOptions,
-    names: &StageNames,
+    graph: &Graph,
     classes: usize,
 ) -> Result<(), ExperimentError> {
     if config.is_simulation() {
         return Ok(());
     }
-    let charges = charges(config, options, names, classes)?;
+    let charges = charges(config, options, graph, classes)?;
     let to_charge: Vec<QueryBatch> =
         charges.into_iter().filter_map(|(_, charge, done)| (!done).then_some(charge)).collect();
     Ok(check_price(config, options, &to_charge)?)
@@ -190,17 +196,16 @@ pub(crate) fn check_run_price(
 fn charges(
     config: &Config,
     options: &RunOptions,
-    names: &StageNames,
+    graph: &Graph,
     classes: usize,
 ) -> Result<Vec<(usize, QueryBatch, bool)>, ExperimentError> {
     let folder = RunStore::folder_of(&options.results, config);
-    let rows = names.rows.iter().filter(|stages| stages.account.is_some());
-    let charge = |stages: &RowStages| {
-        let is_forced = options.force.iter().any(|name| is_called(&stages.labelling, name));
-        let done = RunStore::is_finished(&folder, &stages.labelling) && !is_forced;
-        Ok((stages.row, planned_charge(config, &config.rows[stages.row], classes)?, done))
+    let charge = |(node, row): (&Node, usize)| {
+        let is_forced = options.force.iter().any(|name| node.is_called(name));
+        let done = node.kind.is_finished(&folder, node) && !is_forced;
+        Ok((row, planned_charge(config, &config.rows[row], classes)?, done))
     };
-    rows.map(charge).collect()
+    graph.charged(config).map(charge).collect()
 }
 
 /// Returns the trainings of the methods that rows have students of, each once.
@@ -220,11 +225,11 @@ fn planned_trainings(config: &Config) -> Vec<PlannedTraining> {
 fn planned_rows(
     config: &Config,
     options: &RunOptions,
-    names: &StageNames,
+    graph: &Graph,
     classes: usize,
 ) -> Result<(Vec<PlannedRow>, Vec<QueryBatch>), ExperimentError> {
     let (mut rows, mut to_charge) = (Vec::new(), Vec::new());
-    for (row, charge, done) in charges(config, options, names, classes)? {
+    for (row, charge, done) in charges(config, options, graph, classes)? {
         let row = &config.rows[row];
         let account = Accountant::new(charge.event, config.privacy.delta).account_queries(charge.queries);
         if !done {

@@ -1,21 +1,18 @@
 //! A run from config to table.
 
 mod shard;
-mod steps;
 mod units;
 
 use std::path::{Path, PathBuf};
 
 use speed_accountant::QueryBatch;
-use speed_core::{Votes, printable_path};
+use speed_core::printable_path;
 use speed_random::Streams;
 
 pub use self::shard::{Shard, ShardReport, run_shard};
 pub(crate) use self::shard::{folder_of, open_shards};
-pub use self::units::StageUnits;
 
-use self::shard::leave_word;
-use self::steps::{Results, counts, results};
+use self::shard::record_finished;
 use crate::config::{Config, ConfigError};
 use crate::device::Device;
 use crate::environment::Environment;
@@ -27,26 +24,30 @@ use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
 use crate::publish::{PublishedQueries, publish};
 use crate::report::{AskedQueries, Report, ReportRow, RowResult, StageTime};
-use crate::stages::{Context, Images, RowStages, StageNames, Truth, kinds_of_machine, planned_classes, select_queries};
-use crate::store::{RunStore, is_called, progress_path};
+pub use crate::stages::StageUnits;
+use crate::stages::{
+    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBounds, RowLabellings, RowStudents, Truth,
+    kinds_of_machine, planned_classes, select_queries,
+};
+use crate::store::{RunStore, progress_path};
 
-/// Runs `config`, going on from whatever an earlier, interrupted run left.
+/// Runs `config`, and resumes an earlier, interrupted run.
 ///
 /// # Errors
-/// See [`ExperimentError`]; finished work stays.
+/// See [`ExperimentError`]; finished work is kept.
 pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Result<Report, ExperimentError> {
-    let names = StageNames::of(config);
-    in_run(config, options, &names, progress, |context, images, environment| {
-        let results = results(context, &names, images, None)?.expect("no stage ends it");
-        let (report, asked) = report(context, images, results, environment)?;
+    let graph = Graph::of(config);
+    in_run(config, options, &graph, progress, |context, environment| {
+        let outputs = complete(context, graph.nodes())?;
+        let (report, asked) = report(context, &outputs, environment)?;
         publish(context.store, &report, &asked)?;
-        leave_word(context.store, &names, None)?;
+        record_finished(context.store, &graph, graph.nodes())?;
         Ok(report)
     })
 }
 
-/// Completes the stages of `config` up to `stage`, a name or a kind as `--force` takes it, and returns the run's folder: no table is
-/// made.
+/// Completes the stages of `config` up to `stage`, a name or a kind as in `--force`, without tables. Returns the run's
+/// folder.
 ///
 /// # Errors
 /// Those of [`run`], and if there is no such stage.
@@ -56,13 +57,20 @@ pub fn run_until(
     stage: &str,
     progress: &dyn Progress,
 ) -> Result<PathBuf, ExperimentError> {
-    let names = StageNames::of(config);
-    let last = names.last_called(stage)?;
-    in_run(config, options, &names, progress, |context, images, _| {
-        results(context, &names, images, Some(last))?;
-        leave_word(context.store, &names, Some(last))?;
+    let graph = Graph::of(config);
+    let nodes = graph.up_to(stage)?;
+    in_run(config, options, &graph, progress, |context, _| {
+        complete(context, nodes)?;
+        record_finished(context.store, &graph, nodes)?;
         Ok(context.store.folder().to_path_buf())
     })
+}
+
+/// Completes stages in their order, and returns their outputs.
+fn complete(context: &Context<'_>, nodes: &[Node]) -> Result<Outputs, ExperimentError> {
+    let mut outputs = Outputs::default();
+    nodes.iter().try_for_each(|node| node.kind.complete(context, node, &mut outputs))?;
+    Ok(outputs)
 }
 
 /// Returns the id of the run of `config`, which is its folder's name.
@@ -71,13 +79,13 @@ pub fn run_id(config: &Config) -> String {
     RunStore::id_of(config)
 }
 
-/// Returns whether the run of `config` below `results` has begun a stage.
+/// Returns whether the run of `config` in `results` has begun a stage.
 #[must_use]
 pub fn has_begun(config: &Config, results: &Path) -> bool {
     RunStore::has_stages(results, config)
 }
 
-/// Makes the folder of the run of `config` below `results`, with the resolved config in it, for processes that are to work there later.
+/// Creates the folder of the run of `config` in `results`, with the resolved config, for processes that work there later.
 ///
 /// # Errors
 /// If the folder belongs to another config, or cannot be written.
@@ -85,10 +93,10 @@ pub fn begin_run(config: &Config, results: &Path) -> Result<PathBuf, ExperimentE
     RunStore::begin(results, config)
 }
 
-/// Checks that `id` is that of the run of `config`, below a folder of results.
+/// Checks that `id` is the id of the run of `config` in a folder of results.
 ///
 /// # Errors
-/// If it is another's: both are named, and, where that run is there, the keys in which the configs differ.
+/// If it is the id of another run. The error names both runs, and if the other run exists, the keys that differ.
 pub fn check_run_id(id: &str, config: &Config, results: &Path) -> Result<(), ConfigError> {
     let own = run_id(config);
     if id == own {
@@ -100,34 +108,34 @@ pub fn check_run_id(id: &str, config: &Config, results: &Path) -> Result<(), Con
     Err(ConfigError::Key { place: "command line".into(), key: format!("--run {id}"), message })
 }
 
-/// Works in the folder of a run, under its lock, after everything that can refuse.
+/// Works in the folder of a run, under its lock, after all checks that can refuse the run.
 fn in_run<T>(
     config: &Config,
     options: &RunOptions,
-    names: &StageNames,
+    graph: &Graph,
     progress: &dyn Progress,
-    work: impl FnOnce(&Context<'_>, Option<&Images>, &Environment) -> Result<T, ExperimentError>,
+    work: impl FnOnce(&Context<'_>, &Environment) -> Result<T, ExperimentError>,
 ) -> Result<T, ExperimentError> {
-    names.check(&options.force)?;
+    graph.check(&options.force)?;
     let _arithmetic = config.arithmetic.hold()?;
     let device = Device::open(config.device)?;
     RunStore::expect_free(&options.results, config)?;
     let streams = Streams::new(config.seed);
-    // What cannot begin leaves no folder, and what is set aside is set aside for work that can.
+    // A run that is refused creates no folder and sets no earlier work aside.
     let images = Images::load(config, &streams, options.datasets.as_deref())?;
     let classes = check_inputs(config, &streams, images.as_ref())?;
-    check_run_price(config, options, names, classes)?;
+    check_run_price(config, options, graph, classes)?;
     let environment = Environment::current(&device.name);
     let mut store = RunStore::open(&options.results, config, &environment)?;
     let inputs = Inputs { images: images.as_ref(), streams, device: &device, environment: &environment };
-    let done = in_store(config, options, names, progress, &mut store, &inputs, work);
+    let done = in_store(config, options, graph, progress, &mut store, &inputs, work);
     if done.is_err() {
         store.remove_if_unused();
     }
     done
 }
 
-/// Reads and checks the files that a config names beside its images, and returns the number of classes.
+/// Reads and checks the files of a config other than its images, and returns the number of classes.
 fn check_inputs(config: &Config, streams: &Streams, images: Option<&Images>) -> Result<usize, ExperimentError> {
     let classes = planned_classes(config, images.map(|images| images.pool.classes()))?;
     Truth::of(config, images)?.map(|truth| truth.check(classes)).transpose()?;
@@ -135,7 +143,7 @@ fn check_inputs(config: &Config, streams: &Streams, images: Option<&Images>) -> 
     Ok(classes)
 }
 
-/// Everything that a run reads before it begins.
+/// The inputs that a run reads before it begins.
 struct Inputs<'a> {
     images: Option<&'a Images>,
     streams: Streams,
@@ -143,32 +151,35 @@ struct Inputs<'a> {
     environment: &'a Environment,
 }
 
-/// Works in the folder of a run that is open.
+/// Works in the open folder of a run.
 fn in_store<T>(
     config: &Config,
     options: &RunOptions,
-    names: &StageNames,
+    graph: &Graph,
     progress: &dyn Progress,
     store: &mut RunStore,
     inputs: &Inputs<'_>,
-    work: impl FnOnce(&Context<'_>, Option<&Images>, &Environment) -> Result<T, ExperimentError>,
+    work: impl FnOnce(&Context<'_>, &Environment) -> Result<T, ExperimentError>,
 ) -> Result<T, ExperimentError> {
     let Inputs { images, streams, device, environment } = inputs;
     let recorder = Recorder::new(progress, progress_path(store.folder()));
     let progress: &dyn Progress = &recorder;
     progress.note(&format!("run folder {}", printable_path(store.folder())));
-    progress.planned(&names.all().map(ToString::to_string).collect::<Vec<_>>());
+    progress.planned(&graph.names().map(ToString::to_string).collect::<Vec<_>>());
     check(store, config, progress)?;
     let classes = images.map(|images| images.pool.classes());
     if let Some(name) = images.and_then(|images| images.handwriting.as_ref()) {
         progress.note(&format!("street digits of the handwriting in dataset {name}"));
     }
     images.iter().flat_map(|images| &images.notes).for_each(|note| progress.note(note));
-    check_forced(store, config, &forced_charges(config, names, &options.force, classes)?)?;
-    options.force.iter().try_for_each(|stage| store.force(stage))?;
+    check_forced(store, config, &forced_charges(config, graph, &options.force, classes)?)?;
+    graph.forced(&options.force).try_for_each(|stage| store.force(stage))?;
+    let truth = Truth::of(config, *images)?;
     let context = Context {
         config,
         store,
+        images: *images,
+        truth: truth.as_ref(),
         streams: streams.clone(),
         threads: options.threads,
         device,
@@ -177,21 +188,21 @@ fn in_store<T>(
         latency_wait: options.latency_wait,
         progress,
     };
-    work(&context, *images, environment)
+    work(&context, environment)
 }
 
-/// Makes the report of all stages' results.
+/// Creates the report from the outputs of all stages.
 fn report(
     context: &Context<'_>,
-    images: Option<&Images>,
-    results: Results<'_>,
+    outputs: &Outputs,
     environment: &Environment,
 ) -> Result<(Report, PublishedQueries), ExperimentError> {
-    let (config, store) = (context.config, context.store);
-    let Results { asked: steps::Asked { truth, collected, queries }, rows } = results;
+    let (config, store, images) = (context.config, context.store, context.images);
+    let (collected, Queries(queries)) = (outputs.get::<CollectedVotes>(), outputs.get());
+    let rows = row_results(config, outputs);
     let asked = PublishedQueries {
-        queries: asked_queries(config, &collected.votes, &queries, truth.as_ref(), &rows),
-        pictures: images.map(|images| picture::of_queries(&images.pool, &queries)).transpose()?,
+        queries: asked_queries(context, collected, queries, &rows),
+        pictures: images.map(|images| picture::of_queries(&images.pool, queries)).transpose()?,
     };
     let rows = rows.into_iter().enumerate().map(|(row, result)| ReportRow::new(config, row, result)).collect();
     let ledger = if config.is_simulation() { None } else { LedgerFiles::of(store.experiment()).statement()? };
@@ -206,7 +217,7 @@ fn report(
         simulation: config.is_simulation(),
         config: config.to_raw(),
         handwriting: images.and_then(|images| images.handwriting.clone()),
-        ensemble: collected.quality,
+        ensemble: collected.quality.clone(),
         rows,
         environment: environment.clone(),
         kinds_of_machine: kinds_of_machine(store),
@@ -216,42 +227,57 @@ fn report(
     Ok((report, asked))
 }
 
-/// Returns the queries with their answers, as far as anyone may see them.
+/// Returns the results of every row. Rows may share labels and bounds.
+fn row_results(config: &Config, outputs: &Outputs) -> Vec<RowResult> {
+    let (bounds, students) = (outputs.find::<RowBounds>(), outputs.find::<RowStudents>());
+    let result = |row: usize| {
+        let own = config.labels_of(row);
+        let (labels, times) = outputs.get::<RowLabellings>().0[&own].clone();
+        RowResult {
+            labels,
+            times,
+            bounds: bounds.and_then(|bounds| bounds.0.get(&own)).cloned(),
+            students: students.map_or_else(Vec::new, |students| students.0[row].clone()),
+        }
+    };
+    (0..config.rows.len()).map(result).collect()
+}
+
+/// Returns the queries with their answers, without everything that is not public.
 fn asked_queries(
-    config: &Config,
-    votes: &Votes,
+    context: &Context<'_>,
+    collected: &CollectedVotes,
     queries: &[usize],
-    truth: Option<&Truth<'_>>,
     results: &[RowResult],
 ) -> AskedQueries {
+    let (config, truth) = (context.config, context.truth);
     let is_covered =
         |result: &RowResult| result.bounds.as_ref().is_some_and(|bounds| bounds.data_independent.is_some());
     let answers = results.iter().enumerate().map(|(row, result)| (row, is_covered(result), &*result.labels.labels));
     AskedQueries {
         pool_images: queries.to_vec(),
         truth: truth.map(|truth| queries.iter().map(|&image| truth.labels()[image]).collect()),
-        votes: (!config.protects_answers()).then(|| counts(votes, queries)),
+        votes: (!config.protects_answers()).then(|| collected.counts(queries)),
         rows: Vec::new(),
     }
     .with_answers(config, answers)
 }
 
-/// Returns the charges for answers that are forced, where a budget may refuse them.
+/// Returns the charges for forced answers, if there is a budget that may refuse them.
 fn forced_charges(
     config: &Config,
-    names: &StageNames,
+    graph: &Graph,
     forced: &[String],
     classes: Option<usize>,
 ) -> Result<Vec<QueryBatch>, ExperimentError> {
     if config.is_simulation() || config.privacy.budget.is_none() {
         return Ok(Vec::new());
     }
-    let is_forced =
-        |stages: &&RowStages| stages.account.is_some() && forced.iter().any(|name| is_called(&stages.labelling, name));
-    let mut rows = names.rows.iter().filter(is_forced).peekable();
+    let is_forced = |(node, _): &(&Node, usize)| forced.iter().any(|name| node.is_called(name));
+    let mut rows = graph.charged(config).filter(is_forced).peekable();
     if rows.peek().is_none() {
         return Ok(Vec::new());
     }
     let classes = planned_classes(config, classes)?;
-    rows.map(|stages| planned_charge(config, &config.rows[stages.row], classes)).collect()
+    rows.map(|(_, row)| planned_charge(config, &config.rows[row], classes)).collect()
 }

@@ -1,14 +1,20 @@
 //! The privacy bounds of a row's answered queries.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_accountant::{Account, AccountError, Accountant, Adversary, Extent, PrivacyEvent};
 use speed_mechanism::Mechanism;
 
+use super::complete::complete;
 use super::context::Context;
-use super::names::StageName;
+use super::kind::{Kind, Node, StageName};
+use super::outputs::Outputs;
+use super::queries::Queries;
 use super::stage::Stage;
-use crate::config::{AggregationKind, RowConfig};
+use super::votes::CollectedVotes;
+use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::ExperimentError;
 use crate::ledger::event;
 use crate::store::{FinishedStage, StageFolder};
@@ -42,12 +48,45 @@ impl Bounds {
     }
 }
 
-/// The accounting for the labels of a row with noise.
-pub(crate) struct AccountStage<'a> {
-    pub(crate) name: &'a StageName,
-    pub(crate) row: &'a RowConfig,
+/// The bounds of all rows with noise, by the rows' places in the config.
+#[derive(Default)]
+pub(crate) struct RowBounds(pub(crate) BTreeMap<usize, Bounds>);
+
+/// The accounting for the labels of the rows with noise.
+pub(super) struct Accounting;
+
+impl Kind for Accounting {
+    fn name(&self) -> &'static str {
+        "account"
+    }
+
+    fn is_per_row(&self) -> bool {
+        true
+    }
+
+    fn is_in(&self, config: &Config, row: Option<usize>) -> bool {
+        row.is_some_and(|row| config.rows[row].is_noisy())
+    }
+
+    fn is_needed_by_shards(&self) -> bool {
+        false
+    }
+
+    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+        let Some((index, row)) = node.row.map(|index| (index, &context.config.rows[index])) else { return Ok(()) };
+        let counts = outputs.get::<CollectedVotes>().counts(outputs.get::<Queries>().of_row(row));
+        let bounds = complete(context, &AccountStage { name: &node.name, row, counts: &counts })?;
+        outputs.get_mut::<RowBounds>().0.insert(index, bounds);
+        Ok(())
+    }
+}
+
+/// The accounting for the labels of one row.
+struct AccountStage<'a> {
+    name: &'a StageName,
+    row: &'a RowConfig,
     /// Vote counts of its queries.
-    pub(crate) counts: &'a [Vec<u32>],
+    counts: &'a [Vec<u32>],
 }
 
 impl Stage for AccountStage<'_> {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use speed_random::Streams;
 
+use super::images::Images;
+use super::truth::Truth;
 use crate::config::Config;
 use crate::device::Device;
 use crate::progress::Progress;
@@ -14,6 +16,9 @@ use crate::store::RunStore;
 pub(crate) struct Context<'a> {
     pub(crate) config: &'a Config,
     pub(crate) store: &'a RunStore,
+    pub(crate) images: Option<&'a Images>,
+    /// The pool's true labels, if known.
+    pub(crate) truth: Option<&'a Truth<'a>>,
     pub(crate) streams: Streams,
     pub(crate) threads: NonZeroUsize,
     pub(crate) device: &'a Device,

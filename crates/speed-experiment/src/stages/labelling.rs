@@ -8,29 +8,36 @@ mod noise;
 mod question;
 mod record;
 
-pub(crate) use answers::unit as query_unit;
-pub(crate) use keys::Keys;
-pub(crate) use question::Question;
+pub(super) use keys::Keys;
 pub(crate) use record::{LabellingTimes, RowLabels};
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use self::answers::Answers;
 use self::argmax::{Labelled, Method};
+use self::question::Question;
+use super::complete::complete;
 use super::context::Context;
 use super::divided::Divided;
-use super::names::StageName;
+use super::kind::{Kind, Node, StageName};
+use super::outputs::Outputs;
+use super::shard_units::ShardUnits;
 use super::stage::Stage;
 use super::truth::Truth;
-use crate::config::AggregationKind;
+use super::units::StageUnits;
+use crate::config::{AggregationKind, Config};
+use crate::cost::{Meter, StageCost, labelling_cost};
 use crate::error::{ExperimentError, ResultsFault};
 use crate::ledger::Payment;
 use crate::store::{FinishedStage, Identity, StageFolder, StageState, unit_meta};
 
-/// The kind of these stages. It does not contain the row's name, because answers do not depend on it.
-const KIND: &str = "aggregate";
+/// The name of the kind in folders and fingerprints. Fingerprints do not contain the row's name, because answers do not
+/// depend on it.
+pub(super) const KIND: &str = "aggregate";
 
 /// The file of the labels, one line per query.
 const LABELS: &str = "labels.csv";
@@ -39,8 +46,80 @@ const RECORD: &str = "aggregate.json";
 /// The file of the times of the homomorphic part.
 const TIMES: &str = "times.json";
 
+/// The labels of all rows with their own labels, by the rows' places in the config, and times of the homomorphic part.
+#[derive(Default)]
+pub(crate) struct RowLabellings(pub(crate) BTreeMap<usize, (RowLabels, Option<LabellingTimes>)>);
+
+/// The labelling of every row's queries.
+pub(super) struct Labelling;
+
+impl Kind for Labelling {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn alias(&self) -> Option<&'static str> {
+        Some("labelling")
+    }
+
+    fn is_per_row(&self) -> bool {
+        true
+    }
+
+    fn is_in(&self, _: &Config, _: Option<usize>) -> bool {
+        true
+    }
+
+    fn unit_name(&self) -> Option<&'static str> {
+        Some("queries on ciphertexts")
+    }
+
+    fn units(&self, config: &Config, row: Option<usize>) -> usize {
+        let row = row.map(|row| &config.rows[row]).filter(|row| row.aggregation == AggregationKind::Encrypted);
+        row.map_or(0, |row| row.query_count(config.queries.count))
+    }
+
+    fn has_serial_units(&self) -> bool {
+        false
+    }
+
+    fn is_charged(&self) -> bool {
+        true
+    }
+
+    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+        let Some(row) = node.row else { return Ok(()) };
+        let labelled = complete(context, &LabellingStage::of_row(context, node, row, outputs))?;
+        outputs.get_mut::<RowLabellings>().0.insert(row, labelled);
+        Ok(())
+    }
+
+    fn share(
+        &self,
+        context: &Context<'_>,
+        node: &Node,
+        outputs: &mut Outputs,
+        shard: &mut ShardUnits,
+    ) -> Result<(), ExperimentError> {
+        let Some(row) = node.row else { return Ok(()) };
+        shard.divide(context, &LabellingStage::of_row(context, node, row, outputs))
+    }
+
+    fn count_units(&self, run: &Path, config: &Config, node: &Node, _: &[Node]) -> Option<StageUnits> {
+        let units = node.units(config);
+        (units > 0).then(|| StageUnits::in_stage(run, &node.name, units, answers::unit))
+    }
+
+    fn cost(&self, config: &Config, _: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
+        let rows = (0..config.rows.len()).filter(|&row| config.labels_of(row) == row);
+        let queries = rows.map(|row| (config.rows[row].circuit, self.units(config, Some(row))));
+        let queries: Vec<_> = queries.filter(|(_, units)| *units > 0).collect();
+        Ok(labelling_cost(KIND, &queries))
+    }
+}
+
 /// The labelling of a row's queries.
-pub(crate) struct LabellingStage<'a> {
+struct LabellingStage<'a> {
     name: &'a StageName,
     question: Question<'a>,
     keys: &'a Keys,
@@ -48,8 +127,11 @@ pub(crate) struct LabellingStage<'a> {
 }
 
 impl<'a> LabellingStage<'a> {
-    pub(crate) fn new(name: &'a StageName, question: Question<'a>, keys: &'a Keys) -> Self {
-        Self { name, question, keys, method: OnceCell::new() }
+    /// Creates the labelling of a row. All rows use the same keys.
+    fn of_row(context: &Context<'a>, node: &'a Node, row: usize, outputs: &'a mut Outputs) -> Self {
+        outputs.get_mut::<Keys>();
+        let question = Question::of_row(context, row, outputs);
+        Self { name: &node.name, question, keys: outputs.get(), method: OnceCell::new() }
     }
 
     fn noisy_teachers(&self) -> Result<usize, ExperimentError> {

@@ -89,7 +89,7 @@ mod tests {
     use crate::environment::Environment;
     use crate::progress::Silent;
     use crate::stages::complete::{self, identified};
-    use crate::stages::names::{StageName, StageNames};
+    use crate::stages::kind::StageName;
     use crate::stages::stage::Stage;
     use crate::store::FinishedStage;
     use speed_core::ExitCode;
@@ -99,6 +99,8 @@ mod tests {
         Context {
             config,
             store,
+            images: None,
+            truth: None,
             streams: Streams::new(1),
             threads: NonZeroUsize::MIN,
             device,
@@ -201,7 +203,7 @@ mod tests {
         let store = RunStore::join(results.path(), &config, true).expect("a store");
         let device = Device::open(ComputeDevice::Cpu).expect("a processor");
         let on = |arithmetic, mix_machines| Context { arithmetic, mix_machines, ..context(&config, &store, &device) };
-        let stage = Training(StageNames::of(&config).teachers.expect("teachers"));
+        let stage = Training(StageName("teachers".into()));
         let (first, second) = (on("tiles-1", true), on("vectors-2", true));
         // Both check before either begins.
         let [one, other] = [&first, &second].map(|context| complete::identify(context, &stage).expect("its own"));

@@ -5,15 +5,19 @@ use rand::seq::index::sample;
 use serde_json::{Value, json};
 use speed_random::Streams;
 
+use super::complete::complete;
 use super::context::Context;
-use super::data::Images;
-use super::names::StageName;
+use super::images::Images;
+use super::kind::{Kind, Node, StageName};
+use super::outputs::Outputs;
 use super::stage::Stage;
-use crate::config::{Config, QuerySelection};
+use crate::config::{Config, QuerySelection as Selection, RowConfig};
 use crate::error::{ExperimentError, Mismatch};
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, StageRemains};
 
+/// The name of the kind and of its stage.
+pub(super) const KIND: &str = "queries";
 /// The file of the pool indices.
 const QUERIES: &str = "queries.npy";
 
@@ -28,10 +32,10 @@ pub(crate) fn select(
 ) -> Result<Vec<usize>, ExperimentError> {
     let (count, pool) = (config.queries.count, config.data.pool_images);
     Ok(match &config.queries.selection {
-        QuerySelection::First => (0..count).collect(),
-        QuerySelection::Random => sample(&mut streams.stream("queries", 0), pool, count).into_vec(),
-        QuerySelection::Balanced => balanced(streams, images, count)?,
-        QuerySelection::File(path) => npy::read_indices(path, count, pool)?,
+        Selection::First => (0..count).collect(),
+        Selection::Random => sample(&mut streams.stream("queries", 0), pool, count).into_vec(),
+        Selection::Balanced => balanced(streams, images, count)?,
+        Selection::File(path) => npy::read_indices(path, count, pool)?,
     })
 }
 
@@ -58,10 +62,40 @@ fn balanced(streams: &Streams, images: Option<&Images>, count: usize) -> Result<
     Ok(chosen)
 }
 
+/// The queries of a run: pool indices in the order of the queries.
+pub(crate) struct Queries(pub(crate) Vec<usize>);
+
+impl Queries {
+    /// Returns the queries that a row answers.
+    pub(super) fn of_row(&self, row: &RowConfig) -> &[usize] {
+        &self.0[..row.query_count(self.0.len())]
+    }
+}
+
+/// The selection of the queries of every run.
+pub(super) struct QuerySelection;
+
+impl Kind for QuerySelection {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn is_in(&self, _: &Config, _: Option<usize>) -> bool {
+        true
+    }
+
+    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+        let queries = select(context.config, &context.streams, context.images)?;
+        complete(context, &QueriesStage { name: &node.name, queries: &queries })?;
+        outputs.put(Queries(queries));
+        Ok(())
+    }
+}
+
 /// The record of the queries.
-pub(crate) struct QueriesStage<'a> {
-    pub(crate) name: &'a StageName,
-    pub(crate) queries: &'a [usize],
+struct QueriesStage<'a> {
+    name: &'a StageName,
+    queries: &'a [usize],
 }
 
 impl Stage for QueriesStage<'_> {

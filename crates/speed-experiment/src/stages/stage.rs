@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::context::Context;
-use super::names::StageName;
+use super::kind::StageName;
 use crate::error::ExperimentError;
 use crate::store::{FinishedStage, Identity, RunStore, StageFolder, StageState};
 
@@ -13,7 +13,7 @@ pub(crate) trait Stage {
     /// The result that later stages use.
     type Output;
 
-    /// Returns the name of its folder: one of the run's [`StageNames`](super::StageNames).
+    /// Returns the name of its folder: that of a [`Node`](super::kind::Node).
     fn name(&self) -> &StageName;
 
     /// Returns the name in its fingerprint. Stages of one kind with the same inputs have the same outputs, whatever their folders

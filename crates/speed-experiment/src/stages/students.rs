@@ -6,59 +6,175 @@ mod stage;
 mod student;
 
 pub(crate) use record::{EpochAccuracy, METRICS, PICTURE, StudentRun, read_epochs};
-pub(crate) use student::{Course, Labelled};
 
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use self::student::Student;
+use speed_student::StudentMethod;
+
+pub(crate) use self::student::KIND;
+use self::student::{Course, Labelled, Student};
 use super::complete::{identified, identify, perform};
 use super::context::Context;
-use super::data::Images;
-use super::names::StudentNames;
+use super::images::Images;
+use super::kind::{Kind, Node};
+use super::labelling::{KIND as LABELLING, Keys, LabellingTimes, RowLabellings, RowLabels};
+use super::outputs::Outputs;
+use super::queries::{KIND as QUERIES, Queries, chosen};
+use super::shard_units::ShardUnits;
 use super::sharing::{Pace, Units, share};
+use super::units::StageUnits;
+use crate::config::{Config, DataSource, RowConfig};
+use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
-use crate::store::Identity;
+use crate::store::{Identity, RunStore, StageMark, Worker, workers};
 
-/// The trained students of a run.
+/// The trained students of every row, by the rows' places in the config.
 #[derive(Default)]
-pub(crate) struct Students(Vec<StudentRun>);
+pub(crate) struct RowStudents(pub(crate) Vec<Vec<StudentRun>>);
 
-impl Students {
-    /// Trains every student that is not trained yet.
-    ///
-    /// # Errors
-    /// If a training fails; the first error stops the others at their next epoch.
-    pub(crate) fn train(
-        context: &Context<'_>,
-        names: &StudentNames,
-        images: &Images,
-        courses: &[Course<'_>],
-    ) -> Result<Self, ExperimentError> {
-        let work = Training::new(context, distinct(context, names, images, courses))?;
-        work.train(names, &(0..work.stages.len()).collect::<Vec<_>>())?;
-        Ok(Self(work.into_runs()))
+/// The training of the students on the labels of every row.
+pub(super) struct StudentTraining;
+
+impl Kind for StudentTraining {
+    fn name(&self) -> &'static str {
+        KIND
     }
 
-    /// Returns the students of one course, one per repeat.
-    pub(crate) fn of(&self, names: &StudentNames, course: &Course<'_>, repeats: usize) -> Vec<StudentRun> {
-        let find = |repeat| self.0.iter().find(|run| run.stage == *course.stage_name(names, repeat)).cloned();
-        (0..repeats).filter_map(find).collect()
+    fn alias(&self) -> Option<&'static str> {
+        Some("students")
+    }
+
+    fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
+        config.table.repeats > 0
+    }
+
+    fn unit_name(&self) -> Option<&'static str> {
+        Some("students")
+    }
+
+    fn units(&self, config: &Config, _: Option<usize>) -> usize {
+        if config.data.source == DataSource::None { 0 } else { config.rows.len() * config.table.repeats }
+    }
+
+    fn complete(&self, context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+        let Some(images) = context.images else { return Ok(()) };
+        // No later stage uses the keys, and the trainings need the memory.
+        outputs.remove::<Keys>();
+        let courses = courses(context.config, &outputs.get::<Queries>().0, &outputs.get::<RowLabellings>().0);
+        for course in courses.iter().filter(|course| course.is_empty()) {
+            context.progress.note(&format!("{}: no query has an answer, so no student learns", course.labelled.row));
+        }
+        let work = Training::new(context, distinct(context, images, &courses))?;
+        work.train(&(0..work.stages.len()).collect::<Vec<_>>())?;
+        let runs = work.into_runs();
+        let of_course = |course: &Course<'_>| -> Vec<StudentRun> {
+            let find = |repeat| runs.iter().find(|run| run.stage == *course.stage_name(repeat)).cloned();
+            (0..context.config.table.repeats).filter_map(find).collect()
+        };
+        let students = RowStudents(courses.iter().map(of_course).collect());
+        outputs.put(students);
+        Ok(())
+    }
+
+    fn share(
+        &self,
+        context: &Context<'_>,
+        _: &Node,
+        outputs: &mut Outputs,
+        shard: &mut ShardUnits,
+    ) -> Result<(), ExperimentError> {
+        let Some(images) = context.images else { return Ok(()) };
+        let courses = courses(context.config, &outputs.get::<Queries>().0, &outputs.get::<RowLabellings>().0);
+        let work = Training::new(context, distinct(context, images, &courses))?;
+        let identities = work.identities().clone();
+        let mine: Vec<usize> =
+            (0..identities.len()).filter(|&unit| !shard.number(&identities[unit], 1).is_empty()).collect();
+        shard.done_here += work.train(&mine)?;
+        // If another kind of machine has begun a student meanwhile, its identity has changed.
+        let identities = work.identities();
+        shard.marks.extend(mine.iter().map(|&unit| StageMark::of(context.store, &identities[unit], Vec::new())));
+        Ok(())
+    }
+
+    /// Only the report tells, because the number of students depends on the labels.
+    fn is_finished(&self, _: &Path, _: &Node) -> bool {
+        false
+    }
+
+    fn count_units(&self, run: &Path, config: &Config, _: &Node, earlier: &[Node]) -> Option<StageUnits> {
+        let (stage, working) = (KIND.to_owned(), Vec::new());
+        let Some(students) = recorded(run, config, earlier) else {
+            let of = config.rows.len() * config.table.repeats;
+            return Some(StageUnits { stage, done: 0, of, at_most: true, working });
+        };
+        let mut units = StageUnits { stage, done: 0, of: students.len(), at_most: false, working };
+        for name in students {
+            units.done += usize::from(RunStore::is_finished(run, &name));
+            let here = workers(RunStore::remains_in(run, &name).folder());
+            units.working.extend(here.into_iter().map(|worker| Worker { unit: name.clone(), ..worker }));
+        }
+        Some(units)
+    }
+
+    /// Estimates the largest possible cost, because rows with the same labels share their students.
+    fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
+        let methods: Vec<StudentMethod> = match self.is_in(config, None) {
+            true => config.rows.iter().map(|row| config.method_of(row)).collect(),
+            false => Vec::new(),
+        };
+        let mut costs = Vec::new();
+        for method in StudentMethod::all() {
+            let rows = methods.iter().filter(|other| **other == method).count();
+            let Some(student) = (rows > 0).then(|| meter.student(config, method)).transpose()?.flatten() else {
+                continue;
+            };
+            let images = method.passes(&config.student).images(config.data.pool_images);
+            let students = (rows * config.table.repeats) as f64;
+            costs.push(StageCost {
+                stage: KIND,
+                kind: format!("students by {}, at most", method.name()),
+                core_seconds: student.per_image.map(|seconds| students * images as f64 * seconds),
+                memory_bytes: meter.threads() * student.memory_bytes,
+            });
+        }
+        Ok(costs)
     }
 }
 
+/// Returns the labels and the method of every row's students.
+fn courses<'a>(config: &'a Config, queries: &[usize], labellings: &BTreeMap<usize, Labelling>) -> Vec<Course<'a>> {
+    let course = |(index, row): (usize, &'a RowConfig)| {
+        let (queries, labels) = labellings[&config.labels_of(index)].0.labelled(queries);
+        Course { labelled: Labelled { row: &row.name, queries, labels }, method: config.method_of(row) }
+    };
+    config.rows.iter().enumerate().map(course).collect()
+}
+
+/// The labels of a row, and times of the homomorphic part.
+type Labelling = (RowLabels, Option<LabellingTimes>);
+
+/// Returns the names of the students of the run in the folder `run`, or `None` before every row has labels.
+fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<BTreeSet<String>> {
+    let remains = |node: &Node| node.kind.is_finished(run, node).then(|| RunStore::remains_in(run, &node.name));
+    let of_kind = |kind: &'static str| earlier.iter().filter(move |node| node.kind.name() == kind);
+    let queries = chosen(&remains(of_kind(QUERIES).next()?)?, config)?;
+    let labels = |node: &Node| Some((node.row?, (RowLabels::of(&remains(node)?)?, None)));
+    let labellings = of_kind(LABELLING).map(labels).collect::<Option<BTreeMap<usize, Labelling>>>()?;
+    let courses = courses(config, &queries, &labellings);
+    let named = courses.iter().filter(|course| !course.is_empty());
+    let each = |repeat| named.clone().map(move |course| course.stage_name(repeat).to_string());
+    Some((0..config.table.repeats).flat_map(each).collect())
+}
+
 /// Returns the distinct students of all courses.
-fn distinct<'a>(
-    context: &Context<'_>,
-    names: &StudentNames,
-    images: &'a Images,
-    courses: &'a [Course<'a>],
-) -> Vec<Student<'a>> {
+fn distinct<'a>(context: &Context<'_>, images: &'a Images, courses: &'a [Course<'a>]) -> Vec<Student<'a>> {
     let mut stages: Vec<Student<'_>> = Vec::new();
     for course in courses.iter().filter(|course| !course.is_empty()) {
         for repeat in 0..context.config.table.repeats {
-            let stage = Student::new(names, images, course, repeat);
+            let stage = Student::new(images, course, repeat);
             if stages.iter().all(|other| !other.is_same(&stage)) {
                 stages.push(stage);
             }
@@ -87,14 +203,14 @@ impl<'a> Training<'a> {
     }
 
     /// Ensures that these students are trained, and returns how many this process trained.
-    fn train(&self, names: &StudentNames, units: &[usize]) -> Result<usize, ExperimentError> {
+    fn train(&self, units: &[usize]) -> Result<usize, ExperimentError> {
         let Context { progress, threads, .. } = self.context;
         let epochs = units.iter().map(|&unit| u64::from(self.stages[unit].epochs(self.context))).sum();
-        progress.started(names.kind());
+        progress.started(KIND);
         progress.begin(&format!("train {} students", units.len()), "epochs", epochs, 0);
         let done = share(self.context, units, Pace { threads: threads.get(), batch: 1 }, self)?;
         progress.end(&format!("{} students trained", units.len()));
-        progress.finished(names.kind(), false);
+        progress.finished(KIND, false);
         Ok(done)
     }
 
@@ -139,39 +255,5 @@ impl Units for Training<'_> {
 
     fn work(&self, units: &[usize], stop: &AtomicBool) -> Result<(), ExperimentError> {
         units.iter().try_for_each(|&unit| self.perform(unit, stop))
-    }
-}
-
-/// The students of a run, for shards.
-pub(crate) struct StudentShare<'a> {
-    names: &'a StudentNames,
-    work: Training<'a>,
-}
-
-impl<'a> StudentShare<'a> {
-    /// Finds the distinct students of the courses.
-    ///
-    /// # Errors
-    /// If inputs cannot be read.
-    pub(crate) fn new(
-        context: &'a Context<'a>,
-        names: &'a StudentNames,
-        images: &'a Images,
-        courses: &'a [Course<'a>],
-    ) -> Result<Self, ExperimentError> {
-        Ok(Self { names, work: Training::new(context, distinct(context, names, images, courses))? })
-    }
-
-    /// Returns the identity of each student, as currently known.
-    pub(crate) fn identities(&self) -> Vec<Identity> {
-        self.work.identities().clone()
-    }
-
-    /// Ensures that these students are trained, and returns how many this process trained.
-    ///
-    /// # Errors
-    /// If a training fails.
-    pub(crate) fn train(&self, units: &[usize]) -> Result<usize, ExperimentError> {
-        self.work.train(self.names, units)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,12 +11,18 @@ use speed_data::{Split, partition};
 use speed_nn::threads;
 use speed_teacher::{TeacherMetrics, train_member};
 
+use super::complete::complete;
 use super::context::Context;
-use super::data::Images;
 use super::divided::Divided;
-use super::names::StageName;
+use super::images::Images;
+use super::kind::{Kind, Node, StageName};
+use super::outputs::Outputs;
+use super::shard_units::ShardUnits;
 use super::sharing::{Pace, Units, share};
 use super::stage::Stage;
+use super::units::StageUnits;
+use crate::config::{Config, VotesSource};
+use crate::cost::{Meter, StageCost};
 use crate::csv;
 use crate::error::{ExperimentError, Mismatch};
 use crate::store::{Fingerprint, FinishedStage, StageFolder, unit_meta, unit_payload};
@@ -26,10 +32,60 @@ const METRICS: &str = "metrics.csv";
 const METRICS_HEAD: [&str; 8] =
     ["teacher", "images", "steps", "final_loss", "train_accuracy", "validation_accuracy", "seconds", "arithmetic"];
 
-/// The training of the ensemble.
-pub(crate) struct TeachersStage<'a> {
-    pub(crate) name: &'a StageName,
-    pub(crate) images: &'a Images,
+/// The training of the ensemble, if it gives the votes.
+pub(super) struct TeacherTraining;
+
+impl Kind for TeacherTraining {
+    fn name(&self) -> &'static str {
+        "teachers"
+    }
+
+    fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
+        config.votes == VotesSource::Teachers
+    }
+
+    fn unit_name(&self) -> Option<&'static str> {
+        Some("teachers")
+    }
+
+    fn units(&self, config: &Config, _: Option<usize>) -> usize {
+        if self.is_in(config, None) { config.ensemble.teachers } else { 0 }
+    }
+
+    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+        if let Some(images) = context.images {
+            outputs.put(complete(context, &TeachersStage { name: &node.name, images })?);
+        }
+        Ok(())
+    }
+
+    fn share(
+        &self,
+        context: &Context<'_>,
+        node: &Node,
+        _: &mut Outputs,
+        shard: &mut ShardUnits,
+    ) -> Result<(), ExperimentError> {
+        let stage = |images| TeachersStage { name: &node.name, images };
+        context.images.map_or(Ok(()), |images| shard.divide(context, &stage(images)))
+    }
+
+    fn count_units(&self, run: &Path, config: &Config, node: &Node, _: &[Node]) -> Option<StageUnits> {
+        Some(StageUnits::in_stage(run, &node.name, config.ensemble.teachers, unit))
+    }
+
+    fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
+        let Some(teacher) = meter.teacher(config)? else { return Ok(Vec::new()) };
+        let steps = (config.ensemble.teachers * config.teacher.steps) as f64;
+        let (core_seconds, memory_bytes) = (Some(steps * teacher.step), meter.threads() * teacher.memory_bytes);
+        Ok(vec![StageCost { stage: self.name(), kind: self.name().to_owned(), core_seconds, memory_bytes }])
+    }
+}
+
+/// The training of the ensemble of a run.
+struct TeachersStage<'a> {
+    name: &'a StageName,
+    images: &'a Images,
 }
 
 /// The trained ensemble in its finished stage.
@@ -51,7 +107,7 @@ impl TrainedTeachers {
 }
 
 /// Returns the name, without extension, of a teacher's weights and metrics.
-pub(crate) fn unit(teacher: usize) -> String {
+fn unit(teacher: usize) -> String {
     format!("teacher-{teacher:04}")
 }
 

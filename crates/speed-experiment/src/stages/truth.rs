@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::data::Images;
+use super::images::Images;
 use crate::config::Config;
 use crate::error::{ExperimentError, InputFault};
 use crate::npy;

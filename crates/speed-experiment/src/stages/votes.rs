@@ -9,13 +9,16 @@ use speed_core::{VoteShape, Votes, VotesError, printable_path};
 use speed_teacher::{Teacher, ensemble_votes};
 use speed_votes::VoteFile;
 
+use super::complete::complete;
 use super::context::Context;
-use super::data::Images;
-use super::names::StageName;
+use super::images::Images;
+use super::kind::{Kind, Node, StageName};
+use super::outputs::Outputs;
 use super::stage::Stage;
 use super::teachers::TrainedTeachers;
 use super::truth::Truth;
 use crate::config::{Config, VotesInFile, VotesSource};
+use crate::cost::{Meter, StageCost};
 use crate::error::{ExperimentError, Mismatch};
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
@@ -61,9 +64,41 @@ pub(crate) struct CollectedVotes {
     pub(crate) hash: Fingerprint,
 }
 
-/// The collection of the votes.
-pub(crate) struct VotesStage<'a> {
-    pub(crate) name: &'a StageName,
+impl CollectedVotes {
+    /// Returns the counts of the votes on these queries.
+    pub(crate) fn counts(&self, queries: &[usize]) -> Vec<Vec<u32>> {
+        queries.iter().map(|&image| self.votes.counts(image)).collect()
+    }
+}
+
+/// The collection of the votes of every run.
+pub(super) struct VoteCollection;
+
+impl Kind for VoteCollection {
+    fn name(&self) -> &'static str {
+        "votes"
+    }
+
+    fn is_in(&self, _: &Config, _: Option<usize>) -> bool {
+        true
+    }
+
+    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+        let collected = complete(context, &VotesStage::new(&node.name, context, outputs.find())?)?;
+        outputs.put(collected);
+        Ok(())
+    }
+
+    fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
+        let Some(teacher) = meter.teacher(config)? else { return Ok(Vec::new()) };
+        let core_seconds = Some((config.ensemble.teachers * config.data.pool_images) as f64 * teacher.vote);
+        Ok(vec![StageCost { stage: self.name(), kind: self.name().to_owned(), core_seconds, memory_bytes: 0.0 }])
+    }
+}
+
+/// The collection of the votes of a run.
+struct VotesStage<'a> {
+    name: &'a StageName,
     images: Option<&'a Images>,
     truth: Option<&'a Truth<'a>>,
     source: Source<'a>,
@@ -82,13 +117,12 @@ impl<'a> VotesStage<'a> {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub(crate) fn new(
+    fn new(
         name: &'a StageName,
         context: &Context<'a>,
-        images: Option<&'a Images>,
-        truth: Option<&'a Truth<'a>>,
         teachers: Option<&'a TrainedTeachers>,
     ) -> Result<Self, ExperimentError> {
+        let (images, truth) = (context.images, context.truth);
         let source = match (&context.config.votes, images, teachers) {
             (VotesSource::File(file), ..) => {
                 let content = npy::read_bytes(&file.path)?;

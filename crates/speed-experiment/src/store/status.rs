@@ -13,7 +13,7 @@ use super::run::RunStore;
 use crate::config::Config;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::progress::{RunView, StageStatus, StageView};
-use crate::stages::StageNames;
+use crate::stages::Graph;
 
 /// The file with a run's progress.
 #[derive(Serialize, Deserialize)]
@@ -115,7 +115,7 @@ fn said(folder: &Path) -> Option<ProgressFile> {
 
 /// Returns the states of the config's stages: from the progress `said`, and otherwise from the folder.
 fn stages(folder: &Path, config: &Config, state: RunState, said: &[StageView]) -> Vec<StageView> {
-    let names = StageNames::of(config);
+    let graph = Graph::of(config);
     let view = |name: &str| {
         let said = said.iter().find(|stage| stage.name == name).map(|stage| stage.state);
         let is_done = state == RunState::Finished || RunStore::is_finished(folder, name);
@@ -126,5 +126,5 @@ fn stages(folder: &Path, config: &Config, state: RunState, said: &[StageView]) -
         };
         StageView { name: name.to_owned(), state }
     };
-    names.all().map(|name| view(name)).collect()
+    graph.names().map(|name| view(name)).collect()
 }

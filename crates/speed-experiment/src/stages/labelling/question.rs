@@ -3,7 +3,11 @@
 use speed_core::Votes;
 
 use crate::config::RowConfig;
+use crate::stages::context::Context;
+use crate::stages::outputs::Outputs;
+use crate::stages::queries::Queries;
 use crate::stages::truth::Truth;
+use crate::stages::votes::CollectedVotes;
 use crate::store::Fingerprint;
 
 /// The votes on a row's queries.
@@ -17,4 +21,14 @@ pub(crate) struct Question<'a> {
     pub(crate) queries: &'a [usize],
     /// The pool's true labels, if known.
     pub(crate) truth: Option<&'a Truth<'a>>,
+}
+
+impl<'a> Question<'a> {
+    /// Returns the question of a row, by the row's place in the config.
+    pub(super) fn of_row(context: &Context<'a>, row: usize, outputs: &'a Outputs) -> Self {
+        let row = &context.config.rows[row];
+        let CollectedVotes { votes, hash, .. } = outputs.get();
+        let queries = outputs.get::<Queries>().of_row(row);
+        Self { row, votes, votes_hash: *hash, queries, truth: context.truth }
+    }
 }

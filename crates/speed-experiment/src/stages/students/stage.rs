@@ -7,8 +7,8 @@ use super::session::{CHECKPOINT, Session};
 use super::student::{Labelled, Student};
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
-use crate::stages::data::Images;
-use crate::stages::names::StageName;
+use crate::stages::images::Images;
+use crate::stages::kind::StageName;
 use crate::stages::stage::Stage;
 use crate::store::{FinishedStage, StageFolder};
 

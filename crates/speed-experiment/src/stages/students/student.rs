@@ -8,34 +8,40 @@ use speed_student::{StudentError, StudentMethod};
 
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
-use crate::stages::data::Images;
-use crate::stages::names::{StageName, StudentNames};
+use crate::stages::images::Images;
+use crate::stages::kind::StageName;
 use crate::store::Fingerprint;
 
+/// The name of the kind, which is the prefix of the stages' names.
+pub(crate) const KIND: &str = "student";
+
 /// The labels of a row, and the queries with these labels.
-pub(crate) struct Labelled<'a> {
-    pub(crate) row: &'a str,
-    pub(crate) queries: Vec<usize>,
-    pub(crate) labels: Vec<u8>,
+pub(super) struct Labelled<'a> {
+    pub(super) row: &'a str,
+    pub(super) queries: Vec<usize>,
+    pub(super) labels: Vec<u8>,
 }
 
 /// The labels of a row's students, and their method.
-pub(crate) struct Course<'a> {
-    pub(crate) labelled: Labelled<'a>,
-    pub(crate) method: StudentMethod,
+pub(super) struct Course<'a> {
+    pub(super) labelled: Labelled<'a>,
+    pub(super) method: StudentMethod,
 }
 
 impl Course<'_> {
     /// Returns whether there is no label to learn from, because no query reached the row's threshold.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.labelled.labels.is_empty()
     }
 
     /// Returns the name of a student. Rows with the same labels and method share it, because the name contains the
     /// labels' hash.
-    pub(crate) fn stage_name(&self, names: &StudentNames, repeat: usize) -> StageName {
+    pub(super) fn stage_name(&self, repeat: usize) -> StageName {
         let hash = Fingerprint::of(&json!([self.labelled.queries, self.labelled.labels]));
-        names.of(self.method, hash, repeat)
+        // The paper's students have no method in their names, because they were once the only ones.
+        let is_gan = self.method == StudentMethod::GAN;
+        let method = if is_gan { String::new() } else { format!("{}-", self.method.name()) };
+        StageName(format!("{KIND}-{method}{}-{repeat}", hash.short()))
     }
 }
 
@@ -52,8 +58,8 @@ pub(super) struct Student<'a> {
 }
 
 impl<'a> Student<'a> {
-    pub(super) fn new(names: &StudentNames, images: &'a Images, course: &'a Course<'a>, repeat: usize) -> Self {
-        Self { name: course.stage_name(names, repeat), images, course, repeat, place: (1, 1), stop: None }
+    pub(super) fn new(images: &'a Images, course: &'a Course<'a>, repeat: usize) -> Self {
+        Self { name: course.stage_name(repeat), images, course, repeat, place: (1, 1), stop: None }
     }
 
     /// Returns the number of epochs of its training.

@@ -1,0 +1,165 @@
+//! The stages of a run in the order of execution, before anything is computed.
+//!
+//! `run`, `--stage`, `--shard`, `--force`, `--dry-run`, `submit`, `status` and `watch` walk or filter this list.
+
+use speed_core::Digest;
+
+use super::account::Accounting;
+use super::data::Data;
+use super::kind::{Kind, Node, StageName};
+use super::labelling::Labelling;
+use super::queries::QuerySelection;
+use super::students::StudentTraining;
+use super::teachers::TeacherTraining;
+use super::votes::VoteCollection;
+use crate::config::{Config, ConfigError, RowConfig};
+
+/// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
+pub(crate) static KINDS: [&dyn Kind; 7] =
+    [&Data, &TeacherTraining, &VoteCollection, &QuerySelection, &Labelling, &Accounting, &StudentTraining];
+
+/// The stages of a run in the order of execution.
+pub(crate) struct Graph(Vec<Node>);
+
+impl Graph {
+    /// Lists the stages of `config`.
+    pub(crate) fn of(config: &Config) -> Self {
+        let own = || (0..config.rows.len()).filter(|&row| config.labels_of(row) == row).map(Some);
+        let mut nodes = Vec::new();
+        for kinds in KINDS.chunk_by(|one, next| one.is_per_row() && next.is_per_row()) {
+            let rows: Vec<Option<usize>> = if kinds[0].is_per_row() { own().collect() } else { vec![None] };
+            for row in rows {
+                let present = kinds.iter().filter(|kind| kind.is_in(config, row));
+                nodes.extend(present.map(|&kind| Node { kind, name: name(kind, config, row), row }));
+            }
+        }
+        Self(nodes)
+    }
+
+    /// Returns all stages in order.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.0
+    }
+
+    /// Returns the names of all stages in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &StageName> {
+        self.0.iter().map(|node| &node.name)
+    }
+
+    /// Returns the stages of the kind with this name.
+    pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Node> {
+        self.0.iter().filter(move |node| node.kind.name() == kind)
+    }
+
+    /// Returns the names of the stages before the first stage of a kind: the units of that kind are made from their
+    /// outputs.
+    pub(crate) fn before(&self, kind: &str) -> Vec<String> {
+        let before = self.0.iter().take_while(|node| node.kind.name() != kind);
+        before.map(|node| node.name.to_string()).collect()
+    }
+
+    /// Returns the stages of rows whose answers are charged, with their rows.
+    pub(crate) fn charged<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = (&'a Node, usize)> {
+        let charged = self.0.iter().filter(|node| node.kind.is_charged());
+        charged.filter_map(|node| Some((node, node.row?))).filter(|(_, row)| config.rows[*row].is_noisy())
+    }
+
+    /// Checks that every name in `--force` is a stage.
+    ///
+    /// # Errors
+    /// If one is not; the error lists the valid names.
+    pub(crate) fn check(&self, forced: &[String]) -> Result<(), ConfigError> {
+        match forced.iter().find(|stage| !self.0.iter().any(|node| node.is_called(stage))) {
+            Some(stage) => Err(self.no_such("--force", stage)),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the names in `--force` as the folders of stages have them.
+    pub(crate) fn forced<'a>(&'a self, forced: &'a [String]) -> impl Iterator<Item = &'a str> {
+        let by_alias = |name: &str| self.0.iter().find(|node| node.kind.alias() == Some(name));
+        forced.iter().map(move |name| by_alias(name).map_or(&**name, |node| node.kind.name()))
+    }
+
+    /// Returns the stages up to the last one with the name in `--stage`.
+    ///
+    /// # Errors
+    /// If there is none; the error lists the valid names.
+    pub(crate) fn up_to(&self, stage: &str) -> Result<&[Node], ConfigError> {
+        let last = self.0.iter().rposition(|node| node.is_called(stage));
+        last.map(|last| &self.0[..=last]).ok_or_else(|| self.no_such("--stage", stage))
+    }
+
+    fn no_such(&self, option: &str, stage: &str) -> ConfigError {
+        let known: Vec<&str> = self.names().map(|name| &**name).collect();
+        ConfigError::Key {
+            place: "command line".into(),
+            key: format!("{option} {stage}"),
+            message: format!("no such stage; this config has {}", known.join(", ")),
+        }
+    }
+}
+
+/// Returns the kind that a name on the command line means, if its stages can be divided.
+pub(crate) fn divided_kind(name: &str) -> Option<&'static dyn Kind> {
+    let is_called = |kind: &&&dyn Kind| kind.name() == name || kind.alias() == Some(name);
+    KINDS.iter().filter(|kind| kind.unit_name().is_some()).find(is_called).copied()
+}
+
+fn name(kind: &dyn Kind, config: &Config, row: Option<usize>) -> StageName {
+    row.map_or_else(|| StageName(kind.name().to_owned()), |row| of_row(kind.name(), config, &config.rows[row]))
+}
+
+/// Returns the name of a row's stage of a `kind`, which is unique as a folder: the row's name in letters that every
+/// file system allows, and a part of its digest if another row has the same letters or no letters are left.
+fn of_row(kind: &str, config: &Config, row: &RowConfig) -> StageName {
+    let own = slug(&row.name);
+    let is_shared = config.rows.iter().any(|other| other.name != row.name && slug(&other.name) == own);
+    if is_shared || own.is_empty() {
+        let digest = Digest::of(&row.name).to_hex();
+        let parts = [kind, &own, &digest[..8]];
+        return StageName(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-"));
+    }
+    StageName(format!("{kind}-{own}"))
+}
+
+fn slug(name: &str) -> String {
+    let mapped: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    let parts: Vec<&str> = mapped.split('-').filter(|part| !part.is_empty()).collect();
+    parts.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Source;
+
+    fn names(text: &str) -> Vec<String> {
+        let config = Config::load(&Source::new("test.toml", text)).expect("a config");
+        Graph::of(&config).names().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn names_are_those_of_finished_runs() {
+        let rows = "[[row]]\nname = \"A b\"\naggregation = \"non-private\"\n[[row]]\nname = \"a-b\"\naggregation = \"trusted\"\n\
+                    [[row]]\nname = \"tau = 1\"\naggregation = \"encrypted\"\n[[row]]\nname = \"ours\"\nlabels_of = \"tau = 1\"\n";
+        let found = names(rows);
+        // Python: hashlib.sha256(b"A b").hexdigest()[:8] and of b"a-b"
+        let expected = [
+            "data",
+            "teachers",
+            "votes",
+            "queries",
+            "aggregate-a-b-a760b0e1",
+            "aggregate-a-b-d44362d6",
+            "account-a-b-d44362d6",
+            "aggregate-tau-1",
+            "account-tau-1",
+            "student",
+        ];
+        assert_eq!(found, expected);
+        let without = "[data]\nsource = \"none\"\n[votes]\nsource = \"uniform\"\n[table]\nrepeats = 0\n";
+        assert_eq!(names(&format!("{without}{rows}"))[..3], ["votes", "queries", expected[4]]);
+    }
+}

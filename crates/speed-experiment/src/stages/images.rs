@@ -1,0 +1,155 @@
+//! Images: the private training split, and the public test split, which is divided into pool and test images.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use speed_aggregation::Outcomes;
+use speed_data::digits::{self, DigitsConfig};
+use speed_data::pictures::{self, PassedOver};
+use speed_data::{DataError, Dataset, Facts, Split, arrays, locate, mnist, partition, street};
+use speed_random::Streams;
+
+use crate::config::{AggregationKind, Config, DataSource};
+use crate::error::{ExperimentError, Mismatch};
+
+/// Numbers of built-in training and test digits from which street digits are made if MNIST is missing.
+const BUILT_IN: [usize; 2] = [20_000, 5_000];
+
+/// The images of a run.
+pub(crate) struct Images {
+    /// Private images, divided into the teachers' partitions.
+    pub(crate) train: Split,
+    /// Public images without labels for the student; the queries are drawn from them.
+    pub(crate) pool: Split,
+    /// Public held-out images, only for measuring the student.
+    pub(crate) test: Split,
+    /// The dataset from whose digits street digits are made.
+    pub(crate) handwriting: Option<String>,
+    /// Remarks on the images for the user.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Images {
+    /// Loads or generates the images of `config`, if it uses images.
+    ///
+    /// # Errors
+    /// If files are missing or invalid, or there are too few images.
+    pub(crate) fn load(
+        config: &Config,
+        streams: &Streams,
+        datasets: Option<&Path>,
+    ) -> Result<Option<Self>, ExperimentError> {
+        let Some(loaded) = dataset(config, streams, datasets)? else { return Ok(None) };
+        let notes = loaded.notes(config.ensemble.teachers);
+        let Loaded { images: Dataset { train, test, .. }, handwriting, .. } = loaded;
+        check_sizes(config, train.len(), test.len())?;
+        check_classes(config, train.classes())?;
+        config.check_images(train.shape())?;
+        let pool = config.data.pool_images;
+        Ok(Some(Self { train, pool: test.slice(0..pool), test: test.slice(pool..test.len()), handwriting, notes }))
+    }
+
+    /// Returns a split's digest in the form that fingerprints use.
+    pub(crate) fn digest(split: &Split) -> Value {
+        json!(hex::encode(split.digest()))
+    }
+}
+
+/// All images of a source.
+struct Loaded {
+    images: Dataset,
+    /// The dataset from whose digits street digits are made.
+    handwriting: Option<String>,
+    /// Files in a folder of pictures that were not read.
+    passed_over: Option<PassedOver>,
+}
+
+impl Loaded {
+    fn notes(&self, teachers: usize) -> Vec<String> {
+        // An error about too few images is reported elsewhere.
+        let uneven = partition::uneven(&self.images.train, teachers).ok().flatten();
+        let passed_over = self.passed_over.as_ref().map(|files| format!("pictures: {files}"));
+        passed_over.into_iter().chain(uneven.map(|uneven| format!("warning: {uneven}"))).collect()
+    }
+}
+
+/// Reads or generates all images.
+fn dataset(config: &Config, streams: &Streams, datasets: Option<&Path>) -> Result<Option<Loaded>, ExperimentError> {
+    let data = &config.data;
+    let (folder, counts) = (Path::new(&data.folder), [data.train_images, data.test_images]);
+    let (mut handwriting_of, mut passed_over) = (None, None);
+    let images = match data.source {
+        DataSource::None => return Ok(None),
+        DataSource::Digits => digits::generate(DigitsConfig { train: counts[0], test: counts[1] }, streams),
+        DataSource::StreetDigits => {
+            let handwriting = handwriting(streams, datasets)?;
+            let images = street::generate(&handwriting, counts, streams)?;
+            handwriting_of = Some(handwriting.name);
+            images
+        }
+        DataSource::Pictures => {
+            let pictures = pictures::load(folder, config.reading())?;
+            passed_over = pictures.passed_over;
+            pictures.dataset
+        }
+        DataSource::Arrays => arrays::load(folder)?,
+        DataSource::SvhnLike => speed_data::load_svhn_like(folder)?,
+        published => {
+            let name = published.published().expect("every other source is published");
+            speed_data::load(name, &locate(name, datasets)?)?
+        }
+    };
+    Ok(Some(Loaded { images, handwriting: handwriting_of, passed_over }))
+}
+
+/// Returns MNIST if its files are found, and otherwise built-in digits.
+fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, ExperimentError> {
+    match locate("mnist", datasets) {
+        Ok(folder) => Ok(mnist::load(&folder)?),
+        Err(DataError::NotFound { .. }) => {
+            Ok(digits::generate(DigitsConfig { train: BUILT_IN[0], test: BUILT_IN[1] }, streams))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the facts about a run's images, if it uses images, and remarks on them. Reads the images if they are in a
+/// folder.
+///
+/// # Errors
+/// If the images are missing or invalid.
+pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<(Option<Facts>, Vec<String>), ExperimentError> {
+    let (facts, notes) = match config.data.facts() {
+        Some(facts) => (Some(facts), Vec::new()),
+        None => match dataset(config, &Streams::new(config.seed), datasets)? {
+            Some(loaded) => (Some(Facts::of(&loaded.images)), loaded.notes(config.ensemble.teachers)),
+            None => (None, Vec::new()),
+        },
+    };
+    if let Some(facts) = &facts {
+        check_sizes(config, facts.train, facts.test)?;
+        check_classes(config, facts.classes)?;
+        config.check_images(facts.shape)?;
+    }
+    Ok((facts, notes))
+}
+
+fn check_sizes(config: &Config, train: usize, test: usize) -> Result<(), Mismatch> {
+    let (teachers, pool) = (config.ensemble.teachers, config.data.pool_images);
+    if teachers > train {
+        return Err(Mismatch::Teachers { teachers, images: train });
+    }
+    if pool >= test {
+        return Err(Mismatch::Pool { pool, images: test });
+    }
+    Ok(())
+}
+
+/// Checks before any training that encrypted answers can represent all classes.
+fn check_classes(config: &Config, found: usize) -> Result<(), Mismatch> {
+    let max = Outcomes::MAX;
+    match config.rows.iter().find(|row| row.aggregation == AggregationKind::Encrypted) {
+        Some(row) if found > max => Err(Mismatch::Classes { row: row.name.clone(), max, found }),
+        _ => Ok(()),
+    }
+}

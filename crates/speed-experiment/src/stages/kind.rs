@@ -1,0 +1,137 @@
+//! The kind of a stage. A new stage is one implementation of [`Kind`] and one entry in [`KINDS`](super::KINDS).
+
+use std::fmt;
+use std::ops::Deref;
+use std::path::Path;
+
+use super::context::Context;
+use super::outputs::Outputs;
+use super::shard_units::ShardUnits;
+use super::units::StageUnits;
+use crate::config::Config;
+use crate::cost::{Meter, StageCost};
+use crate::error::ExperimentError;
+use crate::store::{RunStore, is_called};
+
+/// The name of a stage and of its folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StageName(pub(super) String);
+
+impl Deref for StageName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for StageName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A stage of the graph of a run.
+pub(crate) struct Node {
+    pub(crate) kind: &'static dyn Kind,
+    /// All students are one node, because only the labels determine their number. Its name is the prefix of theirs.
+    pub(crate) name: StageName,
+    /// The place in the config of the row that it belongs to, if it belongs to one.
+    pub(crate) row: Option<usize>,
+}
+
+impl Node {
+    /// Says whether `name`, from the command line, selects the stage: its name, its kind, or another name of its kind.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        is_called(&self.name, name) || self.kind.alias() == Some(name)
+    }
+
+    /// Returns the number of units in which processes can share the stage.
+    pub(crate) fn units(&self, config: &Config) -> usize {
+        self.kind.units(config, self.row)
+    }
+}
+
+/// A kind of stage: which stages of it a config has, how one is done, and what it takes.
+pub(crate) trait Kind: Sync {
+    /// Returns its name, which is the name of its only stage, or the prefix of its stages' names.
+    fn name(&self) -> &'static str;
+
+    /// Returns another name that the command line accepts.
+    fn alias(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Says whether every row with its own labels has a stage of this kind. Otherwise a run has at most one.
+    fn is_per_row(&self) -> bool {
+        false
+    }
+
+    /// Says whether a config has the stage, of `row` if the kind is per row.
+    fn is_in(&self, config: &Config, row: Option<usize>) -> bool;
+
+    /// Returns the name of the units in which processes can share a stage, if it can be divided.
+    fn unit_name(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the number of units of a stage: the largest possible number if only earlier outputs determine it, and 0
+    /// if the stage is not divided in this config.
+    fn units(&self, _config: &Config, _row: Option<usize>) -> usize {
+        0
+    }
+
+    /// Says whether a unit uses one thread, so that more processors speed up several units but not one.
+    fn has_serial_units(&self) -> bool {
+        true
+    }
+
+    /// Says whether its answers are charged.
+    fn is_charged(&self) -> bool {
+        false
+    }
+
+    /// Says whether units of later stages depend on its outputs.
+    fn is_needed_by_shards(&self) -> bool {
+        true
+    }
+
+    /// Completes a stage from the outputs of the earlier stages, and adds its own. In a shard, it only reads what is
+    /// done.
+    ///
+    /// # Errors
+    /// If the stage fails, or is not done in a shard.
+    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError>;
+
+    /// Does the units of a shard, if the kind has units.
+    ///
+    /// # Errors
+    /// If the work fails; saved units stay.
+    fn share(
+        &self,
+        _context: &Context<'_>,
+        _node: &Node,
+        _outputs: &mut Outputs,
+        _shard: &mut ShardUnits,
+    ) -> Result<(), ExperimentError> {
+        Ok(())
+    }
+
+    /// Says whether a stage of the run in the folder `run` is finished, according to its record.
+    fn is_finished(&self, run: &Path, node: &Node) -> bool {
+        RunStore::is_finished(run, &node.name)
+    }
+
+    /// Counts the finished units of a divided stage in the folder `run`; `earlier` are the stages before it.
+    fn count_units(&self, _run: &Path, _config: &Config, _node: &Node, _earlier: &[Node]) -> Option<StageUnits> {
+        None
+    }
+
+    /// Estimates the time and memory of all stages of this kind.
+    ///
+    /// # Errors
+    /// If a network cannot be trained.
+    fn cost(&self, _config: &Config, _meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
+        Ok(Vec::new())
+    }
+}
