@@ -45,7 +45,7 @@ pub enum InputFault {
     /// A saved label is not a class.
     #[error("entry {position}: class {found}, expected 0 to {max}")]
     SavedClass {
-        /// Its place.
+        /// Its position.
         position: usize,
         /// The label.
         found: i64,

@@ -56,11 +56,11 @@ impl fmt::Display for StageStatus {
 pub struct Work {
     /// The name of the work.
     pub name: String,
-    /// The word for its units.
+    /// The name of its units.
     pub unit: String,
-    /// Units that are done.
+    /// Finished units.
     pub done: u64,
-    /// Units in all.
+    /// Total units.
     pub total: u64,
     /// The units of `done` from earlier attempts.
     pub found: u64,
