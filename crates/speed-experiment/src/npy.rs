@@ -47,8 +47,8 @@ pub(crate) fn read_labels(path: &Path, shape: VoteShape) -> Result<Votes, Experi
     saved_labels(path, shape.teachers(), shape.queries(), Some(shape.classes()))
 }
 
-/// Reads labels that [`votes_to_bytes`] wrote; the number of classes defaults to the highest label plus one, at least
-/// 2.
+/// Reads labels that [`votes_to_bytes`] wrote. By default, the number of classes is the highest label plus one, and at
+/// least two.
 ///
 /// # Errors
 /// If the file does not contain labels of this shape.

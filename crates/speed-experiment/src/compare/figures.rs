@@ -56,8 +56,8 @@ pub struct FigureComparison {
     pub figure: Figure,
     /// Its value in each run, if the run has one.
     pub values: Vec<Option<Measure>>,
-    /// The difference of each value from the first run's. `None` for the first run itself, for missing values, and if the
-    /// claims of two epsilons have different meanings.
+    /// The difference of each value from the first run's. `None` for the first run itself, for missing values, and if
+    /// the claims of two epsilons have different meanings.
     pub differences: Vec<Option<Difference>>,
     /// The fields in which claims differ.
     pub claims: Vec<ClaimDifference>,

@@ -18,9 +18,9 @@ struct Form<'a> {
 
 /// The legend below every comparison.
 const LEGEND: &str = "\
-student %: mean ± deviation (students). A difference of means: ± its standard error, [Welch's interval at 95 %], as if the students of one run
-were drawn independently of the other's. It is the spread of students trained anew on the same labels, not of other labels, noise or teachers.
-Data-dependent epsilons are not for publication as they are.
+student %: mean ± deviation (number of students). A difference of means: ± its standard error, [Welch's interval at 95 %], as if the students
+of the two runs were drawn independently. The spread covers repeated trainings on the same labels, not other labels, noise or teachers.
+Data-dependent epsilons must not be published as they are.
 ";
 
 impl Comparison {

@@ -216,7 +216,10 @@ impl DataConfig {
         if self.pool_images >= self.test_images {
             return refuse(
                 "data.pool_images",
-                format!("{} of {} test images leave none to measure the student", self.pool_images, self.test_images),
+                format!(
+                    "{} of {} test images leave no image to measure the student",
+                    self.pool_images, self.test_images
+                ),
             );
         }
         Ok(())

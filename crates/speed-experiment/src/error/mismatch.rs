@@ -13,7 +13,9 @@ pub enum Mismatch {
         images: usize,
     },
     /// A pool that leaves no test image.
-    #[error("data.pool_images = {pool}: of {images} test images none is left to measure the student")]
+    #[error(
+        "data.pool_images = {pool}: expected fewer than the {images} test images, because the others measure the student"
+    )]
     Pool {
         /// Number of pool images.
         pool: usize,

@@ -14,8 +14,8 @@ pub enum ResultsFault {
     InUse,
     /// The directory belongs to another config, or its config was changed.
     #[error(
-        "this results folder belongs to another config, or this file was changed: expected the config whose SHA-256 begins with {expected}, \
-         found one whose begins with {found}: move the folder away, or use another --results"
+        "this results folder belongs to another config, or this file was changed: expected a config with a SHA-256 that begins with {expected}, \
+         found {found}: move the folder away, or use another --results"
     )]
     OtherConfig {
         /// The run's id.
@@ -31,7 +31,7 @@ pub enum ResultsFault {
     Unwritable(#[source] serde_json::Error),
     /// A file of a stage does not have the expected format.
     #[error(
-        "not a file that this version wrote: expected a value in JSON, found {found}; --force {stage} does the stage again"
+        "not a file that this version wrote: expected a value in JSON, found {found}; --force {stage} repeats the stage"
     )]
     NotOurs {
         /// The content that was found.
@@ -40,7 +40,7 @@ pub enum ResultsFault {
         stage: String,
     },
     /// A table of a stage is incomplete.
-    #[error("expected {expected}, found {found}; --force {stage} does the stage again")]
+    #[error("expected {expected}, found {found}; --force {stage} repeats the stage")]
     Table {
         /// The expected content.
         expected: String,
@@ -64,25 +64,23 @@ pub enum ResultsFault {
         damage: Damage,
     },
     /// A run has no report.
-    #[error(
-        "no finished run here: expected its report, which cannot be read ({0}); `speed list` shows which runs there are"
-    )]
+    #[error("no finished run here: expected its report, which cannot be read ({0}); `speed list` shows the runs")]
     Unfinished(#[source] std::io::Error),
     /// The mark of charged answers is damaged.
     #[error(
-        "expected the 32 hexadecimal digits of the noise that answers were charged with, found {found}: restore the file from a copy"
+        "expected the 32 hexadecimal digits that identify the noise of charged answers, found {found}: restore the file from a copy"
     )]
     Mark {
         /// The content that was found.
         found: String,
     },
     /// A run's report is missing.
-    #[error("is not there: the run is not finished, or its report was lost; `speed run` with the same config makes it")]
+    #[error("is missing: the run is not finished, or its report was lost; `speed run` with the same config writes it")]
     NotFinished,
     /// No run has this name.
     #[error(
-        "no {}run of this name: expected a run's folder, an experiment's with one run, or, below {}, an experiment's name or \
-         the beginning of a run's id; {}`speed list` shows which there are",
+        "no {}run of this name: expected the folder of a run or of an experiment with one run, or, below {}, the name of an experiment \
+         or the beginning of a run's id; {}`speed list` shows them",
         if *finished { "finished " } else { "" },
         printable_path(results),
         instead.as_ref().map_or_else(String::new, |name| format!("did you mean {}? ", printable(name)))
@@ -90,7 +88,7 @@ pub enum ResultsFault {
     NoRun {
         /// True if only finished runs were searched.
         finished: bool,
-        /// The folder of results that was searched.
+        /// The directory of results that was searched.
         results: PathBuf,
         /// The experiment with the most similar name.
         instead: Option<String>,
@@ -133,7 +131,7 @@ pub enum ResultsFault {
         here: String,
     },
     /// Another process works on a stage that is about to be set aside.
-    #[error("{holder} works on it: wait until it is done, or end it")]
+    #[error("{holder} works on it: wait until it finishes, or stop it")]
     Leased {
         /// The process, as named in its lease.
         holder: String,
@@ -164,7 +162,7 @@ pub enum ResultsFault {
         stage: String,
     },
     /// A finished stage is damaged, and a shard does not repeat it.
-    #[error("{damage}: `speed run` with the same config does the stage again")]
+    #[error("{damage}: `speed run` with the same config repeats the stage")]
     Damaged {
         /// The damage.
         damage: Damage,
@@ -173,7 +171,7 @@ pub enum ResultsFault {
     #[error("was set aside by a run with other inputs while this run worked in it: run again")]
     SetAside,
     /// A finished stage has disappeared.
-    #[error("was taken away by another run of the experiment: run again")]
+    #[error("was removed by another run of the experiment: run again")]
     TakenAway,
     /// The ledger's secret is missing.
     #[error("is missing: the ledger's charges cannot be matched to answers without it. Restore it from a copy")]
@@ -221,7 +219,7 @@ pub enum Damage {
     #[error("is not a record of a stage")]
     NoRecord,
     /// The record is for other inputs.
-    #[error("is of other votes, queries or settings, or of another version")]
+    #[error("belongs to other votes, queries or settings, or to another version")]
     OtherInputs,
     /// An output was changed.
     #[error("was changed")]

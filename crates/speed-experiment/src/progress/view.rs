@@ -173,7 +173,7 @@ impl Work {
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         let done = self.done.saturating_sub(self.found);
-        #[expect(clippy::cast_precision_loss, reason = "units that somebody waits for")]
+        #[expect(clippy::cast_precision_loss, reason = "counts of units are small")]
         let rate = done as f64 / self.seconds;
         (done > 0 && self.seconds > 0.0).then_some(rate)
     }
@@ -191,7 +191,7 @@ impl Work {
     /// Returns the remaining time at the current rate.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
-        #[expect(clippy::cast_precision_loss, reason = "units that somebody waits for")]
+        #[expect(clippy::cast_precision_loss, reason = "counts of units are small")]
         let rest = self.total.saturating_sub(self.done) as f64;
         self.rate().and_then(|rate| Duration::try_from_secs_f64(rest / rate).ok())
     }
