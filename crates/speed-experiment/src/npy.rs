@@ -72,7 +72,7 @@ pub(crate) fn saved_labels(
     Ok(Votes::new(shape, labels)?)
 }
 
-/// Returns the smallest number of classes that contains all labels.
+/// Returns the smallest number of classes for these labels, at least 2.
 pub(crate) fn classes_of<T: Copy + Ord + TryInto<usize>>(labels: &[T]) -> usize {
     let greatest = labels.iter().max().and_then(|&max| max.try_into().ok());
     greatest.map_or(2, |max| (max + 1).max(2))

@@ -51,7 +51,7 @@ impl Table {
         self.fitted(None)
     }
 
-    /// Returns the same within `width` characters: names and heads are wrapped, and if the figures do not fit side by
+    /// Returns the same table within `width` characters: names and heads are wrapped, and if the figures do not fit side by
     /// side, every row becomes a list.
     #[must_use]
     pub fn fitted(&self, width: Option<u16>) -> String {

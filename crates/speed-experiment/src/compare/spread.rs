@@ -116,8 +116,8 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_closed_forms() {
-        // Student's t distribution with one degree of freedom is Cauchy's: tan(pi (p - 1/2)). With two degrees: (2p -
-        // 1) sqrt(2 / (4 p (1 - p))). With four: Shaw's formula.
+        // Student's t distribution with one degree of freedom is Cauchy's: tan(pi (p - 1/2)). With two degrees:
+        // (2p - 1) sqrt(2 / (4 p (1 - p))). With four: Shaw's formula.
         let t = |degrees: f64| StudentsT::new(0.0, 1.0, degrees).expect("degrees").inverse_cdf(UPPER);
         close(t(1.0), (std::f64::consts::PI * (UPPER - 0.5)).tan());
         let room = 4.0 * UPPER * (1.0 - UPPER);

@@ -4,7 +4,7 @@ use speed_student::{StudentConfig, StudentMethod};
 
 use super::document::Source;
 
-/// Returns the key `epoch_images` of a section.
+/// A function that returns the key `epoch_images` of a section.
 type EpochImages = fn(&mut StudentConfig) -> &mut usize;
 
 /// The sections with epochs, and their keys `epoch_images`.

@@ -11,7 +11,7 @@ pub(crate) struct Plot {
     pub(crate) svg: String,
 }
 
-/// Returns a figure of a line, with its spread.
+/// A function that returns a figure of a line and its spread.
 type Figure = fn(&SweepLine) -> Option<(f64, Option<f64>)>;
 
 impl SweepReport {
