@@ -1,17 +1,17 @@
 //! Summarises trained teachers, and predicts the time of experiments on clusters of 10, 100 and 1000 cores from
 //! measured units of work. Simulations of the schedule check the arithmetic.
 //!
-//! TEACHERS is written by `scripts/reference-teachers`. COSTS has a line for every step of an experiment, in order:
-//! `experiment,step,units,shards,core_seconds,overhead,spreads,measured`. The core-seconds are for one unit, by default
-//! the mean over the TEACHERS trained on MACHINE; the overhead is the core-seconds of a shard besides its units. Units
-//! of steps with `spreads` vary independently about their mean as these teachers did. All cores are equal and free from
-//! the beginning, and a step begins when the previous one has ended. Queue times, contention for memory and disks, and
-//! slow nodes are not included.
+//! `scripts/reference-teachers` writes TEACHERS. COSTS has a line for every step of an experiment, in order:
+//! `experiment,step,units,shards,core_seconds,overhead,spreads,measured`. The core-seconds are per unit; the default is
+//! the mean over the TEACHERS trained on MACHINE. The overhead is a shard's core-seconds besides its units. Units of
+//! steps with `spreads` vary independently about their mean, as these teachers did. All cores are equal and initially
+//! free, and a step starts when the previous step has ended. Queue times, contention for memory and disks, and slow
+//! nodes are not included.
 //!
 //! ```console
 //! $ cargo run --release -p speed-experiment --example cluster -- costs.csv teachers.csv 2
 //! ```
-#![expect(clippy::print_stdout, reason = "a table is what this program is for")]
+#![expect(clippy::print_stdout, reason = "the program prints tables")]
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -25,10 +25,10 @@ use statrs::statistics::Statistics;
 
 const CORES: [usize; 3] = [10, 100, 1000];
 const SIMULATIONS: usize = 1000;
-/// Number of simulations on either side of the printed range.
+/// Number of simulations on each side of the printed range.
 const TAIL: usize = SIMULATIONS / 40;
 const HOUR: f64 = 3600.0;
-/// The probability at the upper end of an interval of 95 %.
+/// The probability below the upper end of a 95 % interval.
 const UPPER: f64 = 0.975;
 /// Largest rounding error of simulated times, in seconds.
 const ROUNDING: f64 = 1.0;
@@ -57,7 +57,7 @@ struct Step {
     core_seconds: Option<f64>,
     /// Core-seconds of a shard besides its units.
     overhead: f64,
-    /// Whether units take unequal times.
+    /// Whether the times of units vary.
     spreads: bool,
 }
 
@@ -83,16 +83,17 @@ impl Step {
         self.shards as f64 * self.overhead + self.units as f64 * self.unit()
     }
 
-    /// Returns an upper bound of the seconds on `cores` for equal units: the number of rounds times the longest shard.
+    /// Returns an upper bound of the time on `cores` for equal units, in seconds: the number of rounds times the
+    /// longest shard.
     fn predicted(&self, cores: usize) -> f64 {
         let longest = self.overhead + self.units.div_ceil(self.shards) as f64 * self.unit();
         self.shards.div_ceil(cores) as f64 * longest
     }
 
-    /// Returns the seconds on `cores`, each of which takes the next shard when it is free; a unit takes `spread` times
-    /// its mean time.
+    /// Returns the simulated time on `cores`, in seconds. Each free core takes the next shard; a unit takes `spread`
+    /// times its mean time.
     fn simulated(&self, cores: usize, mut spread: impl FnMut() -> f64) -> f64 {
-        // Times are integer milliseconds, because they need an order.
+        // Times are integer milliseconds, because they must be ordered.
         let mut free: BinaryHeap<Reverse<u64>> = (0..cores).map(|_| Reverse(0)).collect();
         let mut end = 0;
         for shard in 0..self.shards {
@@ -107,7 +108,7 @@ impl Step {
     }
 
     /// Returns whether a simulation with equal units agrees with the prediction: exactly if all shards have equally
-    /// many units, else as a bound.
+    /// many units, otherwise as an upper bound.
     fn is_consistent(&self, cores: usize) -> bool {
         let (simulated, predicted) = (self.simulated(cores, || 1.0), self.predicted(cores));
         let is_equal = (simulated - predicted).abs() <= ROUNDING;
@@ -127,14 +128,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let machine: u32 = machine.parse().map_err(|_| format!("expected the number of a machine, found {machine:?}"))?;
     let seconds = seconds(&trained, machine);
     if seconds.len() < 2 {
-        return Err(format!("{teachers}: expected the times of two teachers or more on machine {machine}").into());
+        return Err(format!("{teachers}: expected the times of at least two teachers on machine {machine}").into());
     }
     let mean = seconds.iter().mean();
     let mut steps: Vec<Step> = csv::Reader::from_path(costs)?.deserialize().collect::<Result<_, _>>()?;
     for step in &mut steps {
         step.core_seconds.get_or_insert(mean);
         if !step.is_valid() {
-            let expected = "expected one shard or more, not more than units, and finite times";
+            let expected = "expected at least one shard, at most one shard per unit, and finite times";
             return Err(format!("{costs}: {expected}, found {step:?}").into());
         }
     }
@@ -188,7 +189,7 @@ fn print_costs(steps: &[Step]) {
 /// Prints the hours of every experiment on clusters.
 ///
 /// # Errors
-/// If a prediction does not agree with a simulation with equal units.
+/// If a prediction does not agree with a simulation of equal units.
 fn print_clusters(steps: &[Step], spread: &[f64]) -> Result<(), Box<dyn Error>> {
     println!(
         "\n| experiment | cores | core-hours | hours, predicted | simulated: mean (95 % of {SIMULATIONS}) | busy |"

@@ -105,12 +105,12 @@ fn label(index: usize) -> String {
         .map_or_else(|| format!("run {}", index + 1), |index| char::from(b'A' + index).to_string())
 }
 
-/// Notes which times do not include earlier attempts.
+/// Notes the runs whose times exclude earlier attempts.
 fn resumed<'a>(reports: &'a [&Report], labels: &'a [String]) -> impl Iterator<Item = String> {
     reports.iter().zip(labels).filter_map(|(report, label)| {
         let is_resumed = report.stage_times.iter().any(|stage| stage.resumed_units > 0);
         is_resumed.then(|| {
-            format!("{label} was interrupted: the time of earlier attempts is not in its seconds of all stages")
+            format!("{label} was interrupted: the time of earlier attempts is not included in \"all stages s\"")
         })
     })
 }

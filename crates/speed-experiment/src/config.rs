@@ -1,5 +1,5 @@
-//! Configs: a TOML document, merged with the documented defaults, becomes a [`RawConfig`]; checked, that becomes a [`Config`],
-//! and only that runs. Each section has its raw form, its checked form and its checks in one file.
+//! Configs: a TOML document, merged with the documented defaults, becomes a [`RawConfig`], and its checks turn it into
+//! a [`Config`]. Only a [`Config`] can run. One file contains each section's raw form, checked form and checks.
 
 mod data;
 mod defaults;

@@ -20,7 +20,7 @@ impl Device {
     /// Opens the device that the config names.
     ///
     /// # Errors
-    /// If there is no such device.
+    /// If the device does not exist.
     pub(crate) fn open(device: ComputeDevice) -> Result<Self, ExperimentError> {
         let (kind, fingerprint) = match device {
             ComputeDevice::Cpu => (DeviceKind::Processor, None),

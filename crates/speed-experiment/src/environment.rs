@@ -1,11 +1,11 @@
-//! The machine and the versions behind a result.
+//! The machine and the versions that produced a result.
 //!
 //! It reads two fields of files under `/proc` itself, because a library for every system (`sysinfo`) would be large for
 //! this purpose.
 
 use serde::{Deserialize, Serialize};
 
-/// The machine and the versions behind a run; no host name, user or path.
+/// The machine and the versions of a run; it contains no host name, user or path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// Version of SPEED.
@@ -20,13 +20,13 @@ pub struct Environment {
     pub processor: String,
     /// Logical processors that this process may use.
     pub processors: usize,
-    /// The unit that multiplies the students' and small teachers' matrices, which determines their last bits.
+    /// The unit that multiplies the matrices of students and small teachers, which determines their last bits.
     #[serde(default)]
     pub products: String,
     /// The kind of machine with respect to the bits of trainings: machines of the same kind give the same bits.
     #[serde(default)]
     pub arithmetic: String,
-    /// The device of the trainings for which `device` in the config is used.
+    /// The device of the trainings that the config's `device` selects.
     #[serde(default)]
     pub device: String,
     /// Memory in GiB, if the system reports it.
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn versions_are_those_of_the_lock_file() {
-        // A package of only this crate has another lock file.
+        // A package of this crate alone has another lock file.
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
         let Ok(lock) = std::fs::read_to_string(path) else { return };
         for (package, version) in [("burn", BURN), ("tfhe", TFHE)] {

@@ -1,4 +1,4 @@
-//! Everything that can stop an experiment, each kind with an exit code of its own.
+//! All errors that can stop an experiment, with an exit code for each kind.
 
 mod input;
 mod mismatch;
@@ -18,7 +18,7 @@ use speed_student::StudentError;
 
 use crate::config::ConfigError;
 
-/// An experiment that stopped. [`ExperimentError::exit_code`] is what the command line returns.
+/// An error that stopped an experiment. [`ExperimentError::exit_code`] gives the exit code of the command.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
     /// The config cannot run.
@@ -27,10 +27,10 @@ pub enum ExperimentError {
     /// Images are missing or wrong.
     #[error(transparent)]
     Data(Box<speed_data::DataError>),
-    /// Files of images are missing or wrong.
+    /// Image files are missing or wrong.
     #[error("{}", lines(faults))]
     DataFiles {
-        /// The fault of each such file.
+        /// The fault of each file.
         faults: Vec<speed_data::DataError>,
     },
     /// A file of votes or queries is missing or wrong.
@@ -42,7 +42,7 @@ pub enum ExperimentError {
         #[source]
         fault: InputFault,
     },
-    /// Inputs are fine one by one and do not fit together.
+    /// Inputs are valid one by one but do not fit together.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
     /// The results folder is in use, belongs to another config, or holds something unexpected.
@@ -50,36 +50,36 @@ pub enum ExperimentError {
     Results {
         /// The folder or file.
         path: PathBuf,
-        /// Its fault, and the way on.
+        /// Its fault, and the next step.
         #[source]
         fault: ResultsFault,
     },
-    /// Reading or writing failed, a full disk for example.
+    /// Reading or writing failed, for example because the disk is full.
     #[error("cannot {action} {}: {source}", printable_path(path))]
     Io {
-        /// The action that was tried.
+        /// The attempted action.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// The operating system's word.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// A teacher failed.
     #[error(transparent)]
     Teacher(#[from] speed_teacher::TeacherError),
-    /// Votes do not make a table.
+    /// Votes do not form a table.
     #[error(transparent)]
     Votes(#[from] speed_core::VotesError),
     /// Threads could not be started.
     #[error("cannot start a thread: {source}")]
     Threads {
-        /// The system's word.
+        /// The operating system's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The device that trainings are sent to is not there, or failed.
+    /// The device of the trainings is missing or failed.
     #[error("device: {0}")]
     Device(#[from] DeviceError),
-    /// Another run in this process computes with the other arithmetic.
+    /// Another run in this process uses the other arithmetic.
     #[error(transparent)]
     Arithmetic(#[from] speed_nn::matrix::OtherArithmetic),
     /// The noise cannot be drawn.
@@ -88,18 +88,18 @@ pub enum ExperimentError {
     /// The aggregation failed.
     #[error(transparent)]
     Aggregation(#[from] speed_aggregation::AggregationError),
-    /// The accountant refused.
+    /// The accountant refused the input.
     #[error(transparent)]
     Account(#[from] speed_accountant::AccountError),
-    /// The ledger refused.
+    /// The ledger refused the charge.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// An audit refuted a claim.
     #[error("the audit refutes the claim: at least {lower_bound}, claimed {claim}")]
     Audit {
-        /// The lower bound of epsilon that the audit found.
+        /// The lower bound of epsilon from the audit.
         lower_bound: f64,
-        /// The epsilon that was claimed.
+        /// The claimed epsilon.
         claim: f64,
     },
     /// A student failed.
@@ -167,7 +167,8 @@ impl ExperimentError {
         }
     }
 
-    /// Returns what makes an error of the file system one of this kind: it failed to `action` the file or folder `path`.
+    /// Returns a function that wraps a file system error: the attempted `action` on the file or directory `path`
+    /// failed.
     pub fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { action, path, source: without_path(source) }

@@ -1,6 +1,6 @@
 //! Experiments of SPEED: a checked config, stages, a run store that resumes, and the paper's table.
 //!
-//! The way of the data is the order of [`run`]: images, teachers, votes, queries, labelling and accounting for each row,
+//! [`run`] processes the data in this order: images, teachers, votes, queries, labels and account of each row,
 //! students, table.
 
 mod compare;

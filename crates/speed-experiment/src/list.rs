@@ -1,4 +1,4 @@
-//! The runs below a folder of results.
+//! The runs below a directory of results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use crate::store::{
     report_path, stages, table_path,
 };
 
-/// The table of a run that was published without a report, in its folder or in that of its tables.
+/// The table of a run that was published without a report, in the run's directory or among its tables.
 const TABLES: [&str; 2] = ["table.json", "tables/table.json"];
 
 /// A table that is written before the report.
 const TABLE: &str = "table.json";
 
-/// A run, as `speed list` shows it.
+/// A run in the output of `speed list`.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct RunSummary {
@@ -28,47 +28,48 @@ pub struct RunSummary {
     pub experiment: String,
     /// Run id.
     pub run: String,
-    /// The run's folder.
+    /// The run's directory.
     pub folder: PathBuf,
-    /// How far it is.
+    /// Its state.
     pub state: ListedState,
-    /// True once its table is there.
+    /// True if its table exists.
     pub finished: bool,
-    /// True where noise and keys came from a seed; unknown if neither its config nor its report can be read.
+    /// True if noise and keys came from a seed; unknown if neither its config nor its report can be read.
     pub simulation: Option<bool>,
-    /// The noise of its answers; unknown likewise.
+    /// The noise of its answers; unknown if neither its config nor its report can be read.
     pub noise: Option<RunNoise>,
     /// Stages that are done.
     pub stages_done: usize,
-    /// When its last stage ended or, before any did, when it began: seconds since 1970. Unknown for published runs without stages.
+    /// The end of its last finished stage or, before one is finished, the start of the run, in seconds since 1970.
+    /// Unknown for published runs without stages.
     pub ended_at: Option<u64>,
-    /// The largest data-independent epsilon of its rows, once it is finished; none if a row with noise has none.
+    /// The largest data-independent epsilon of its rows, if it is finished; `None` if a row with noise lacks one.
     pub epsilon: Option<f64>,
-    /// The rows with noise that have no data-independent epsilon.
+    /// The rows with noise but without a data-independent epsilon.
     pub without_epsilon: Vec<String>,
-    /// Mean accuracy of the students of its best row.
+    /// Mean accuracy of the students of its best row, 0 to 1.
     pub student_accuracy: Option<f64>,
-    /// Share of right labels of its best row.
+    /// Share of right labels of its best row, 0 to 1.
     pub label_accuracy: Option<f64>,
-    /// The damage of its files, if one cannot be read.
+    /// The damage of its files, if a file cannot be read.
     pub damage: Option<String>,
 }
 
-/// How far a listed run is.
+/// The state of a listed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ListedState {
     /// A process works on it.
     Running,
-    /// Its tables are there.
+    /// Its tables exist.
     Finished,
-    /// It ended before its tables were made.
+    /// It stopped before its tables were written.
     Unfinished,
-    /// A file that tells its state cannot be read.
+    /// A file that determines its state cannot be read.
     Damaged,
 }
 
-/// Lists the runs below a results folder, by experiment and id, and then the published ones.
+/// Lists the runs below a directory of results, by experiment and id, followed by the published runs.
 #[must_use]
 pub fn list_runs(results: &Path) -> Vec<RunSummary> {
     let published = runs_below(&results.join(PUBLISHED), true);
@@ -85,18 +86,18 @@ fn runs_below(results: &Path, is_published: bool) -> Vec<RunSummary> {
     runs.collect()
 }
 
-/// Returns whether a folder is that of a run: it has a config, or the name and the parts of a run that lost it.
+/// Returns whether a directory is a run's: it has a config, or the name and the parts of a run whose config was lost.
 fn is_run(folder: &Path, name: &str) -> bool {
     config_path(folder).exists() || (is_id(name) && (stages(folder).is_dir() || report_path(folder).exists()))
 }
 
-/// A finished run's figures.
+/// The figures of a finished run.
 struct Figures {
     simulation: bool,
     rows: Vec<ReportRow>,
 }
 
-/// A table without times, as published runs have it.
+/// A table without times, as in published runs.
 #[derive(Deserialize)]
 struct TableFile {
     simulation: bool,
@@ -111,16 +112,18 @@ fn summary(results: &Path, experiment: &str, run: String, is_published: bool) ->
     let names: Vec<String> = folders_in(&stages(&folder)).into_iter().filter(|name| is_current(name)).collect();
     let records: Vec<(&String, Option<StageRecord>)> =
         names.iter().map(|name| (name, StageRecord::read(&stages(&folder).join(name)))).collect();
-    // Every stage of a finished run has ended.
+    // All stages of a finished run have ended.
     let lost = records.iter().find(|(_, record)| record.is_none()).filter(|_| figures.is_some() && !is_published);
     if let Some((name, _)) = lost {
         damage.get_or_insert_with(|| {
-            format!("stages/{name}/stage.json is missing or damaged: `speed run` with the same config does it again")
+            format!(
+                "stages/{name}/stage.json is missing or damaged: `speed run` with the same config repeats the stage"
+            )
         });
     }
     if figures.is_none() && !is_published && table_path(&folder, TABLE).exists() {
         damage.get_or_insert_with(|| {
-            "tables/report.json is missing: `speed run` with the same config makes it".to_owned()
+            "tables/report.json is missing: `speed run` with the same config writes it".to_owned()
         });
     }
     let done = records.iter().filter_map(|(_, record)| record.as_ref());
@@ -156,12 +159,12 @@ fn summary(results: &Path, experiment: &str, run: String, is_published: bool) ->
     }
 }
 
-/// Keeps the first damage, and returns what was read.
+/// Records the first damage, and returns the value that was read.
 fn note<T>(damage: &mut Option<String>, read: Result<T, ExperimentError>) -> Option<T> {
     read.map_err(|error| damage.get_or_insert_with(|| error.to_string()).clone()).ok()
 }
 
-/// Reads the figures of a finished run; of a published one, from its table where it has no report.
+/// Reads the figures of a finished run; those of a published run without a report come from its table.
 fn figures(folder: &Path, is_published: bool) -> Result<Option<Figures>, ExperimentError> {
     if report_path(folder).exists() {
         let Report { simulation, rows, .. } = Report::read(folder)?;
@@ -174,7 +177,7 @@ fn figures(folder: &Path, is_published: bool) -> Result<Option<Figures>, Experim
     Ok(Some(Figures { simulation, rows }))
 }
 
-/// Returns the largest data-independent epsilon of rows, and the names of those with noise that have none.
+/// Returns the largest data-independent epsilon of the rows, and the names of the rows with noise but without one.
 fn epsilon(rows: &[ReportRow]) -> (Option<f64>, Vec<String>) {
     let noisy = || rows.iter().filter(|row| row.is_noisy());
     let without: Vec<String> =

@@ -1,4 +1,4 @@
-//! Votes, query indices and true labels in files: as `.npy`, and those of users as CSV too.
+//! Votes, query indices and true labels in `.npy` files; files from users may also be CSV.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,11 +11,11 @@ use speed_votes::{FormError, Known, Table, VoteFile, parse_numbers};
 use crate::config::{Config, ConfigError, VotesInFile};
 use crate::error::{ExperimentError, InputFault};
 
-/// Reads the bytes of a file of votes. Histograms become an assignment of one-hot votes with the same sums, which no aggregator can tell
-/// from the real one. Only the first `data.pool_images` columns or rows are used.
+/// Reads votes from the bytes of a file. Histograms become one-hot votes with the same sums, which an aggregator cannot
+/// distinguish from the original votes. Only the first `data.pool_images` columns or rows are used.
 ///
 /// # Errors
-/// If the form of the file is not given and not the only one that fits the config, or the file does not fit.
+/// If the form of the file is not given and cannot be inferred from the config, or if the file does not fit the config.
 pub(crate) fn parse_votes(
     file: &VotesInFile,
     bytes: &[u8],
@@ -42,15 +42,16 @@ pub(crate) fn parse_votes(
 /// Reads labels that [`votes_to_bytes`] wrote, of a known shape.
 ///
 /// # Errors
-/// If the file holds no votes of this shape.
+/// If the file does not contain votes of this shape.
 pub(crate) fn read_labels(path: &Path, shape: VoteShape) -> Result<Votes, ExperimentError> {
     saved_labels(path, shape.teachers(), shape.queries(), Some(shape.classes()))
 }
 
-/// Reads labels that [`votes_to_bytes`] wrote; without a number of classes there is none beyond the highest label.
+/// Reads labels that [`votes_to_bytes`] wrote. By default, the number of classes is the highest label plus one, and at
+/// least two.
 ///
 /// # Errors
-/// If the file holds no labels of these numbers.
+/// If the file does not contain labels of this shape.
 pub(crate) fn saved_labels(
     path: &Path,
     teachers: usize,
@@ -71,7 +72,7 @@ pub(crate) fn saved_labels(
     Ok(Votes::new(shape, labels)?)
 }
 
-/// Returns the number of classes that labels tell of by themselves.
+/// Returns the smallest number of classes for these labels, at least 2.
 pub(crate) fn classes_of<T: Copy + Ord + TryInto<usize>>(labels: &[T]) -> usize {
     let greatest = labels.iter().max().and_then(|&max| max.try_into().ok());
     greatest.map_or(2, |max| (max + 1).max(2))
@@ -101,7 +102,7 @@ pub(crate) fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec
 /// Reads the true labels of the first `pool` images.
 ///
 /// # Errors
-/// If the file is not one row of as many labels or more, each 0 to 255.
+/// If the file is not one row of at least `pool` labels, each 0 to 255.
 pub(crate) fn read_true_labels(path: &Path, pool: usize) -> Result<Vec<u8>, ExperimentError> {
     let WholeNumbers { shape, values } = read(path)?;
     if values.len() < pool || shape.iter().filter(|&&length| length != 1).count() > 1 {
@@ -113,13 +114,13 @@ pub(crate) fn read_true_labels(path: &Path, pool: usize) -> Result<Vec<u8>, Expe
     values.iter().take(pool).enumerate().map(label).collect()
 }
 
-/// Reads indices of rows; a row may be asked for more than once.
+/// Reads indices of rows; an index may occur more than once.
 ///
 /// # Errors
 /// If the file is not one row of indices below `rows`.
 pub fn read_row_indices(path: &Path, rows: usize) -> Result<Vec<usize>, ExperimentError> {
     let WholeNumbers { shape, values } = read(path)?;
-    // Votes in place of indices would be as many indices as there are votes.
+    // A table of votes would pass as a list of indices.
     if shape.iter().filter(|&&length| length != 1).count() > 1 {
         return Err(at(path, InputFault::IndexRows { shape }));
     }
@@ -158,15 +159,15 @@ fn to_bytes<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = 
     bytes
 }
 
-/// Reads whole numbers from an array or CSV.
+/// Reads integers from an array or CSV.
 fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
     parse_numbers(&read_bytes(path)?).map_err(|fault| at(path, fault.into()))
 }
 
-/// Reads a file of votes or indices, up to a limit.
+/// Reads a file of votes or indices, up to a size limit.
 ///
 /// # Errors
-/// If it cannot be read, or is longer.
+/// If the file cannot be read or exceeds the limit.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ExperimentError> {
     speed_votes::read_bytes(path).map_err(|fault| at(path, fault.into()))
 }
@@ -205,7 +206,7 @@ mod tests {
         assert_eq!(votes_to_bytes(&votes), bytes);
         assert_eq!(parse(b"0,1,2,2\r\n1,0,0,0\r\n", (2, 4, 3)).expect("labels"), votes);
 
-        // With their shape they come back although no teacher votes for the last class, and there is one query.
+        // Reading with a known shape keeps the last class, which no teacher votes for, and the single query.
         let shape = VoteShape::new(2, 1, 7).expect("a shape");
         let votes = Votes::new(shape, vec![4, 0]).expect("votes");
         let path = file(&votes_to_bytes(&votes));
@@ -229,7 +230,7 @@ mod tests {
         fails(&labels, (2, 4, 3), "teacher 0 votes for class 3 on query 3, expected 0 to 2");
         fails(&labels, (2, 4, 0), "key `votes.classes`");
         fails(&to_bytes(&[3, 3], [1u8; 9].into_iter()), (3, 3, 3), "key `votes.form`");
-        // A damaged histogram is no label matrix.
+        // A damaged histogram is not accepted as a label matrix.
         fails(&to_bytes(&[3, 3], [1u8, 1, 0, 1, 1, 1, 1, 1, 1].into_iter()), (3, 3, 3), "key `votes.form`");
         let histograms = |values: [f64; 6]| to_bytes(&[2, 3], values.into_iter());
         fails(

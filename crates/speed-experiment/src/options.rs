@@ -6,21 +6,22 @@ use std::time::Duration;
 
 use speed_accountant::PriceLimit;
 
-/// The choices of a run beside its config; none of them changes results.
+/// The options of a run that its config does not contain; none of them changes results.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Folder of all results.
+    /// Directory of all results.
     pub results: PathBuf,
-    /// Folder of datasets, looked at first.
+    /// Directory of datasets, searched first.
     pub datasets: Option<PathBuf>,
     /// Threads to use.
     pub threads: NonZeroUsize,
-    /// Stages to do again although they are done; what they left is set aside.
+    /// Finished stages to repeat; their previous outputs are set aside.
     pub force: Vec<String>,
-    /// The limit on the price of the answers, which comes before that of the config.
+    /// The limit on the price of the answers; it overrides the config's limit.
     pub limit: PriceLimit,
-    /// Go on with trainings that another kind of machine began; the report names both.
+    /// Resume trainings that another kind of machine started; the report names both kinds.
     pub mix_machines: bool,
-    /// How long a shard waits for an earlier stage that it does not find done: a file system may show late what another machine wrote.
+    /// How long a shard waits for an unfinished earlier stage, because a network file system may show other machines'
+    /// writes late.
     pub latency_wait: Duration,
 }

@@ -1,7 +1,8 @@
-//! The page of a run and that of a sweep: one HTML file each, to be opened, sent and printed as it is.
+//! The page of a run and the page of a sweep. Each is one self-contained HTML file that can be opened, sent and
+//! printed.
 //!
-//! With real noise a page holds what anyone may see: rows that a finite claim covers whatever the votes are, and nothing else that
-//! depends on the votes. A simulation hides nothing, since it protects nothing.
+//! With real noise, a page contains only public results: rows that a finite data-independent claim covers, and nothing
+//! else that depends on the votes. A page of a simulation contains everything, because a simulation protects nothing.
 
 mod about;
 mod drawn;
@@ -24,27 +25,27 @@ use crate::stages::{METRICS, PICTURE, read_epochs};
 use crate::store::{ASKED_PICTURES, ASKED_QUERIES, read_table, stage_file_damage, table_path};
 
 impl Report {
-    /// Returns the page of the run in the folder `run`. Pictures and queries that are not there are left out.
+    /// Returns the page of the run in the directory `run`. Missing pictures and queries are left out.
     ///
     /// # Errors
-    /// If one of its files is damaged.
+    /// If one of the run's files is damaged.
     pub fn to_html(&self, run: &Path) -> Result<String, ExperimentError> {
         self.check_students(run)?;
         let report = self.for_anyone().with_epochs(run);
         let asked = asked_queries(run)?;
         let pictures = asked.as_ref().map(|asked| sheet(run, asked.pool_images.len())).transpose()?.flatten();
         let mut sections = vec![
-            Section { id: "asked", title: "What was asked", body: about::asked(&report) },
+            Section { id: "asked", title: "Settings", body: about::asked(&report) },
             Section { id: "results", title: "Results", body: results::results(&report, &report.table_for_anyone()) },
         ];
         let mut add = |id, title, body: Option<Markup>| sections.extend(body.map(|body| Section { id, title, body }));
         add("plots", "Plots", plots(&report));
-        add("drawn", "Drawn by the students", drawn::drawn(&report, run));
+        add("drawn", "Images drawn by the students", drawn::drawn(&report, run));
         add("queries", "Queries", asked.as_ref().map(|asked| queries::queries(asked, pictures.as_ref())));
         add("times", "Times", about::times(&report));
         add("config", "Config", Some(about::config(&report)));
         add("machine", "Machine and versions", Some(about::machine(&report.environment)));
-        add("repeat", "How to repeat it", Some(about::repeat(&report)));
+        add("repeat", "Repeat the run", Some(about::repeat(&report)));
         let lead = html! {
             p.run { "Run " (report.run) " of experiment " (report.experiment) }
             @if report.simulation { (simulation()) } @else { (self.left_out()) }
@@ -52,7 +53,8 @@ impl Report {
         Ok(page(&report.experiment, &lead, &sections, &pictures.map_or_else(String::new, |sheet| sheet.style)))
     }
 
-    /// Returns the files of the page of the run in the folder `run` that are not there, so that it lacks what they hold.
+    /// Returns the files that the page of the run in the directory `run` needs and lacks; the page leaves out their
+    /// content.
     #[must_use]
     pub fn missing_for_page(&self, run: &Path) -> Vec<PathBuf> {
         let pictures = (self.config.data.source != DataSource::None).then_some(ASKED_PICTURES);
@@ -62,7 +64,7 @@ impl Report {
 }
 
 impl Report {
-    /// Checks the files of the students against the records of their stages, where these were kept.
+    /// Checks the files of the students against the records of their stages, if these were kept.
     fn check_students(&self, run: &Path) -> Result<(), ExperimentError> {
         for student in self.rows.iter().flat_map(|row| &row.students) {
             for name in [METRICS, PICTURE] {
@@ -74,7 +76,7 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the report with what its students learnt by epoch, which a report that was read lacks.
+    /// Returns the report with its students' results by epoch, which the stored report does not contain.
     fn with_epochs(mut self, run: &Path) -> Self {
         for student in self.rows.iter_mut().flat_map(|row| &mut row.students) {
             if student.by_epoch.is_empty() {

@@ -1,4 +1,4 @@
-//! Images side by side in one PNG file: those that a student drew, and those that were asked about.
+//! PNG sheets of images: generated images, and images of queries.
 
 use image::codecs::png::PngEncoder;
 use image::imageops::{FilterType, resize};
@@ -8,13 +8,13 @@ use speed_student::Samples;
 
 use crate::error::Mismatch;
 
-/// Images in a row.
+/// Images per row.
 pub(crate) const COLUMNS: usize = 10;
 
-/// Queries in a sheet at most: ten hundreds would be as many kilobytes.
+/// Maximum number of queries in a sheet: a sheet of 1,000 would take about 1,000 kilobytes.
 pub(crate) const SHOWN_QUERIES: usize = 200;
 
-/// Pixels of the longer side of a query's picture at most.
+/// Maximum length of the longer side of a query's picture, in pixels.
 const LONGEST_SIDE: usize = 48;
 
 /// Draws generated images.
@@ -22,7 +22,7 @@ pub(crate) fn of_samples(samples: &Samples) -> Result<Vec<u8>, Mismatch> {
     png(&grid(samples))
 }
 
-/// Draws the first of the queried images of a pool; large ones are made smaller.
+/// Draws the first queried images of a pool; large images are reduced.
 pub(crate) fn of_queries(pool: &Split, queries: &[usize]) -> Result<Vec<u8>, Mismatch> {
     let shown = &queries[..queries.len().min(SHOWN_QUERIES)];
     let pixels = shown.iter().flat_map(|&image| pool.pixels(image)).copied().collect();
@@ -42,7 +42,7 @@ pub(crate) fn of_queries(pool: &Split, queries: &[usize]) -> Result<Vec<u8>, Mis
     })
 }
 
-/// Lays images out; of other numbers of channels than one and three, the first alone is drawn.
+/// Arranges images in a grid; if images have neither one nor three channels, only the first channel is drawn.
 fn grid(samples: &Samples) -> DynamicImage {
     let grid = samples.grid(COLUMNS);
     let size = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
@@ -66,7 +66,8 @@ fn png(image: &DynamicImage) -> Result<Vec<u8>, Mismatch> {
     Ok(bytes)
 }
 
-/// Returns width and height of a PNG that can be decoded to its end; none of another file, or one larger than a page shows.
+/// Returns width and height of a PNG file that can be decoded completely; `None` for other files and for sheets too
+/// large for a page.
 pub(crate) fn dimensions_of_whole(png: &[u8]) -> Option<(u32, u32)> {
     let mut reader = image::ImageReader::with_format(std::io::Cursor::new(png), image::ImageFormat::Png);
     let mut limits = image::Limits::default();
@@ -76,7 +77,7 @@ pub(crate) fn dimensions_of_whole(png: &[u8]) -> Option<(u32, u32)> {
     Some((picture.width(), picture.height()))
 }
 
-/// Bytes of a decoded sheet of pictures at most.
+/// Maximum size of a decoded sheet of pictures, in bytes.
 const MAX_DECODED: u64 = 256 << 20;
 
 #[cfg(test)]

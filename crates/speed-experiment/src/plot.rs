@@ -1,4 +1,4 @@
-//! Plots, as SVG: of sweeps and figures, and of the students, with the same figures as tables.
+//! SVG plots of sweeps, figures and students, and the same figures of students as tables.
 
 mod by_epoch;
 mod chart;

@@ -1,4 +1,4 @@
-//! The progress of long work, as reported to the caller.
+//! The progress of long-running work, as reported to the caller.
 
 mod recorder;
 mod view;
@@ -8,17 +8,17 @@ pub use view::{PartView, RunView, StageStatus, StageView, Work};
 
 /// Receives the progress of a run. All methods may be called from several threads.
 pub trait Progress: Sync {
-    /// Receives the names of a run's stages in their order, before the first one starts.
+    /// Receives the names of a run's stages in order, before the first stage starts.
     fn planned(&self, _stages: &[String]) {}
-    /// Receives the stage that is next: it is looked up, prepared and worked on.
+    /// Receives the next stage, before it is looked up, prepared and processed.
     fn started(&self, _stage: &str) {}
-    /// Receives a finished stage; `found` if it was done before.
+    /// Receives a finished stage; `found` is true if it was finished before.
     fn finished(&self, _stage: &str, _found: bool) {}
-    /// Receives the beginning of work of `units` equal parts, of which `done` exist from an earlier attempt.
+    /// Receives the start of work with `units` equal parts; `done` parts exist from an earlier attempt.
     fn begin(&self, work: &str, unit: &str, units: u64, done: u64);
     /// Receives the state of one of several concurrent parts of the work.
     fn part(&self, _part: &Part<'_>) {}
-    /// Receives the number of further units from an earlier attempt.
+    /// Receives the number of additional units from an earlier attempt.
     fn found(&self, units: u64) {
         self.advance(units, "");
     }
@@ -26,28 +26,28 @@ pub trait Progress: Sync {
     fn advance(&self, units: u64, note: &str);
     /// Receives the end of the work.
     fn end(&self, summary: &str);
-    /// Receives a line that is worth reading even if no bar is drawn.
+    /// Receives a line that is shown even if no progress bar is drawn.
     fn note(&self, line: &str);
 }
 
 /// One of several concurrent parts of the work, for example a student.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// The word for one of them.
+    /// Its kind, such as "student".
     pub name: &'a str,
-    /// Its number among them, from 1.
+    /// Its number, from 1.
     pub number: usize,
     /// The number of parts.
     pub of: usize,
-    /// The word for a unit of its work.
+    /// The name of its units, such as "epoch".
     pub unit: &'a str,
     /// Finished units.
     pub done: u64,
-    /// All units.
+    /// Total units.
     pub total: u64,
 }
 
-/// A receiver that ignores everything.
+/// A receiver that discards all progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

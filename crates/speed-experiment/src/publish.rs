@@ -6,16 +6,17 @@ use crate::error::ExperimentError;
 use crate::report::{AskedQueries, Report, ReportRow};
 use crate::store::{ASKED_PICTURES, ASKED_QUERIES, RunStore};
 
-/// The queries of a finished run, and a sheet of their pictures where there are images.
+/// The queries of a finished run and, if there are images, a sheet of their pictures.
 pub(crate) struct PublishedQueries {
     pub(crate) queries: AskedQueries,
     pub(crate) pictures: Option<Vec<u8>>,
 }
 
-/// Writes the tables: `table.*` holds the part that config and seed determine, `report.*` times and machine as well.
+/// Writes the tables: `table.*` holds the part that config and seed determine; `report.*` also contains times and
+/// machine.
 ///
 /// # Errors
-/// If the disk refuses.
+/// If a file cannot be written.
 pub(crate) fn publish(store: &RunStore, report: &Report, asked: &PublishedQueries) -> Result<(), ExperimentError> {
     let table = report.table();
     store.write_table("table.md", table.to_markdown().as_bytes())?;

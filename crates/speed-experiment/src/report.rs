@@ -1,4 +1,4 @@
-//! The report: our figures beside the paper's, with everything that is needed to make them again.
+//! The report: our figures beside the paper's, with all information that reproduces them.
 
 mod asked;
 mod columns;

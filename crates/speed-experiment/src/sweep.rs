@@ -1,7 +1,7 @@
-//! Sweeps: a run for every setting of `[sweep]`, and one table of all.
+//! Sweeps: a run for every setting of `[sweep]`, and one table of all runs.
 //!
-//! The runs are those of single configs in every respect: stages that a setting does not change are found in another run of the
-//! experiment, so teachers train once for a sweep over the noise, and a sweep that was killed goes on where it was.
+//! Each run is identical to a run of the setting's config alone. Stages that a setting does not change are taken from
+//! another run of the experiment, so a sweep over the noise trains its teachers once, and an interrupted sweep resumes.
 
 mod lines;
 mod plots;
@@ -26,7 +26,7 @@ use crate::sweep::progress::SettingProgress;
 /// Runs every setting of a sweep, and writes its tables beside the runs.
 ///
 /// # Errors
-/// See [`ExperimentError`]; the first setting that fails ends the sweep, and finished work stays.
+/// See [`ExperimentError`]; the first failing setting stops the sweep, and finished work is kept.
 pub fn run_sweep(sweep: &Sweep, options: &RunOptions, progress: &dyn Progress) -> Result<SweepReport, ExperimentError> {
     refuse_force(sweep, options)?;
     check_prices(sweep, options)?;
@@ -45,10 +45,11 @@ pub fn run_sweep(sweep: &Sweep, options: &RunOptions, progress: &dyn Progress) -
     Ok(report)
 }
 
-/// Completes the stages of every setting up to `stage`, a name or a kind; no table is made. Returns the folder of the sweep.
+/// Completes the stages of every setting up to `stage`, which is a name or a kind, without writing tables. Returns the
+/// directory of the sweep.
 ///
 /// # Errors
-/// Those of [`run_sweep`], and if a setting has no such stage.
+/// The errors of [`run_sweep`]; also if a setting has no such stage.
 pub fn run_sweep_until(
     sweep: &Sweep,
     options: &RunOptions,
@@ -74,17 +75,17 @@ pub fn sweep_id(sweep: &Sweep) -> String {
     Fingerprint::of_bytes(configs.join("\n").as_bytes()).short()
 }
 
-/// Tells the work and the price of every setting, and does nothing.
+/// Returns the work and the price of every setting, without running anything.
 ///
 /// # Errors
-/// Those of [`plan`](crate::plan()).
+/// The errors of [`plan`](crate::plan()).
 pub fn plan_sweep(sweep: &Sweep, options: &RunOptions) -> Result<Vec<Plan>, ExperimentError> {
     refuse_force(sweep, options)?;
     let settings = sweep.settings.iter().enumerate();
     settings.map(|(index, setting)| plan_with(&setting.config, options, index == 0)).collect()
 }
 
-/// Refuses or questions the price of every setting before the first one is answered.
+/// Checks the price of every setting, before the first setting is answered.
 fn check_prices(sweep: &Sweep, options: &RunOptions) -> Result<(), ExperimentError> {
     sweep.settings.iter().try_for_each(|setting| check_setting_price(&setting.config, options))
 }
@@ -92,13 +93,13 @@ fn check_prices(sweep: &Sweep, options: &RunOptions) -> Result<(), ExperimentErr
 fn refuse_force(sweep: &Sweep, options: &RunOptions) -> Result<(), ConfigError> {
     let Some(stage) = options.force.first() else { return Ok(()) };
     let message = format!(
-        "a sweep has {} runs; force the stage in one of them: the same config without [sweep], and --set",
+        "a sweep has {} runs, and --force applies to one: use the same config without [sweep], with --set",
         sweep.settings.len()
     );
     Err(ConfigError::Key { place: "command line".into(), key: format!("--force {stage}"), message })
 }
 
-/// Returns a setting in one line.
+/// Returns a one-line description of a setting.
 fn shown(sweep: &Sweep, setting: &Setting) -> String {
     let values = sweep.keys.iter().zip(&setting.values).map(|(key, value)| format!("{key} = {value}"));
     values.collect::<Vec<_>>().join(", ")

@@ -5,15 +5,15 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle
 
 use crate::csv;
 
-/// The cell of a value that there is not.
+/// Placeholder for a missing value.
 pub(crate) const NO_VALUE: &str = "-";
 
 /// Space between two columns.
 const GAP: u16 = 2;
-/// A rule below the heads, and nothing else.
+/// A line below the header, without other borders.
 const STYLE: TableStyle = NOTHING.header_separator(LineStyle::none().fill('-').junction('-'));
 
-/// Columns and rows of text.
+/// A table of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     columns: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table with these column heads.
+    /// Creates an empty table with these column heads.
     #[must_use]
     pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = S>) -> Self {
         Self { columns: columns.into_iter().map(Into::into).collect(), rows: Vec::new() }
@@ -45,14 +45,14 @@ impl Table {
         &self.rows
     }
 
-    /// Returns aligned columns, the first to the left and the others to the right.
+    /// Returns aligned columns, the first left-aligned and the others right-aligned.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.fitted(None)
     }
 
-    /// Returns the same within `width` characters: names and heads are broken into lines, and where figures have no room side by side,
-    /// every row is a list.
+    /// Returns the same table within `width` characters: names and heads are wrapped, and if the figures do not fit side by
+    /// side, every row becomes a list.
     #[must_use]
     pub fn fitted(&self, width: Option<u16>) -> String {
         let narrowest: Vec<u16> = (0..self.columns.len()).map(|column| self.narrowest(column)).collect();
@@ -66,7 +66,7 @@ impl Table {
         table.load_style(STYLE).set_header(&self.columns).add_rows(&self.rows);
         if let Some(width) = width {
             table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
-            // With its padding.
+            // Includes the padding.
             let least = |(column, width): (usize, &u16)| width.saturating_add(if column == last { 0 } else { GAP });
             let least = narrowest.iter().enumerate().map(least);
             table.set_constraints(least.map(|width| ColumnConstraint::LowerBoundary(Width::Fixed(width))));
@@ -78,7 +78,7 @@ impl Table {
         table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
-    /// Returns the least width of a column: of the longest figure, and the longest word elsewhere.
+    /// Returns the minimum width of a column: its longest figure or word.
     fn narrowest(&self, column: usize) -> u16 {
         let longest_word = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
         let is_figure = |cell: &str| column > 0 && cell.starts_with(|first: char| first.is_ascii_digit());
@@ -90,7 +90,7 @@ impl Table {
         u16::try_from(width).unwrap_or(u16::MAX)
     }
 
-    /// Returns each row as its name and a line for every value below it.
+    /// Returns a list for each row: its name, followed by one line per value.
     fn as_lists(&self) -> String {
         let widest = self.columns.iter().skip(1).map(|head| head.chars().count()).max().unwrap_or(0);
         let list = |row: &Vec<String>| {
@@ -101,7 +101,7 @@ impl Table {
         self.rows.iter().map(list).collect()
     }
 
-    /// Returns the table with those of its columns, after the first, that `keep` accepts by their head and cells.
+    /// Returns the table with its first column and those others whose head and cells `keep` accepts.
     #[must_use]
     pub(crate) fn filtered(&self, keep: impl Fn(&str, &[&str]) -> bool) -> Self {
         let is_kept = |column: usize| {
@@ -113,7 +113,8 @@ impl Table {
         Self { columns: choose(&self.columns), rows: self.rows.iter().map(|row| choose(row)).collect() }
     }
 
-    /// Returns the table with those cells replaced for which there is another text, by the number of their row and the head of their column.
+    /// Returns the table with the cells replaced for which `text` returns a replacement, given row index and column
+    /// head.
     #[must_use]
     pub(crate) fn replaced(mut self, text: impl Fn(usize, &str) -> Option<String>) -> Self {
         for (row, cells) in self.rows.iter_mut().enumerate() {
@@ -126,13 +127,13 @@ impl Table {
         self
     }
 
-    /// Returns the table without columns that hold no value.
+    /// Returns the table without columns that have no values.
     #[must_use]
     pub fn without_empty_columns(&self) -> Self {
         self.filtered(|_, cells| cells.iter().any(|cell| is_value(cell)))
     }
 
-    /// Returns a Markdown table, readable as text too.
+    /// Returns a Markdown table that is also readable as plain text.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let line = |cells: &[String]| {
@@ -153,7 +154,7 @@ impl Table {
         text
     }
 
-    /// Returns comma-separated values as in RFC 4180, with a head line.
+    /// Returns comma-separated values as in RFC 4180, with a header line.
     #[must_use]
     pub fn to_csv(&self) -> String {
         csv::write(&self.columns, &self.rows)
@@ -187,7 +188,7 @@ fn is_value(cell: &str) -> bool {
     !cell.is_empty() && cell != NO_VALUE
 }
 
-/// Formats a share as a cell: percent, two digits.
+/// Formats a share as a percentage with two decimal places.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2}", 100.0 * share)
 }

@@ -148,7 +148,7 @@ fn pictures_that_do_not_fit_are_refused_by_name() {
     );
     fs::write(&odd, fitting).expect("a picture");
     place.fails(&[&run[..], &["--set", "data.folder=nowhere"]].concat(), 3, &["nowhere"]);
-    place.fails(&[&run[..], &["--set", "data.folder="]].concat(), 2, &["data.folder", "where are the images?"]);
+    place.fails(&[&run[..], &["--set", "data.folder="]].concat(), 2, &["data.folder", "set the folder of the images"]);
     place.fails(&[&run[..], &["--set", "data.size=16y9"]].concat(), 2, &["data.size", "HEIGHTxWIDTH"]);
     place.fails(&[&run[..], &["--set", "data.size=9x9"]].concat(), 2, &["teacher.architecture", "small-contrast"]);
     // A size that nobody learns from is refused before a picture is read.

@@ -96,7 +96,7 @@ fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
     assert!(names.iter().any(|name| name == "ε data-independent"), "{names:?}");
     let ensemble = report["ensemble"]["plurality_accuracy"].as_f64().expect("known to its owner");
     let facts = texts(&page, "dd").concat();
-    assert!(!facts.contains(&format!("{:.2} % together", 100.0 * ensemble)), "{facts}");
+    assert!(!facts.contains(&format!("{:.2} % by plurality", 100.0 * ensemble)), "{facts}");
     assert!(!page.contains(">votes "), "votes are shown");
     // The name of a student's stage would confirm guessed labels.
     let rows = report["rows"].as_array().expect("rows");

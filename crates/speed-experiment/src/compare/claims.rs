@@ -35,7 +35,7 @@ pub(super) fn differences(accounts: &[Option<&Account>]) -> Vec<ClaimDifference>
     fields.filter_map(difference).collect()
 }
 
-/// Returns whether the claim at `index` has another meaning than the first run's.
+/// Returns whether the claim at `index` means something else than the first run's.
 pub(super) fn is_other_claim(differences: &[ClaimDifference], index: usize) -> bool {
     differences.iter().any(|difference| difference.changes_meaning && difference.values[index] != difference.values[0])
 }

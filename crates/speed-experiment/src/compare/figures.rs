@@ -40,7 +40,7 @@ pub struct Measure {
     /// Sample standard deviation of the students.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviation: Option<f64>,
-    /// Number of students; a config does not have the paper's.
+    /// Number of students; `None` for the paper, because a config does not contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub students: Option<usize>,
     /// Number of queries, if the value is a count of queries.
@@ -56,8 +56,8 @@ pub struct FigureComparison {
     pub figure: Figure,
     /// Its value in each run, if the run has one.
     pub values: Vec<Option<Measure>>,
-    /// The difference of each value from the first run's. `None` for the first run itself, if either value is missing,
-    /// and if an epsilon has a claim with another meaning.
+    /// The difference of each value from the first run's. `None` for the first run itself, for missing values, and if
+    /// the claims of two epsilons have different meanings.
     pub differences: Vec<Option<Difference>>,
     /// The fields in which claims differ.
     pub claims: Vec<ClaimDifference>,
@@ -96,7 +96,7 @@ impl Figure {
     ];
     const OF_RUNS: [Self; 3] = [Self::TeachersPercent, Self::PluralityPercent, Self::StagesSeconds];
 
-    /// Returns the figure's name, which is the name of the report's column if there is one.
+    /// Returns the figure's name, equal to the name of the report's column if there is one.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -178,8 +178,8 @@ impl Figure {
         }
     }
 
-    /// Returns the difference of the figure in `second` from the figure in `first`. `None` if one of them has no value,
-    /// or is an epsilon of other votes.
+    /// Returns the difference of the figure in `second` from the figure in `first`. `None` if either has no value, or
+    /// is an epsilon for other votes.
     fn difference(self, first: SideRow<'_>, second: SideRow<'_>) -> Option<Difference> {
         let (a, b) = (self.of(first)?, self.of(second)?);
         let (SideRow::Run(first), SideRow::Run(second)) = (first, second) else {
@@ -215,7 +215,7 @@ fn accuracies(row: &ReportRow) -> Vec<f64> {
     row.students.iter().map(|student| 100.0 * student.accuracy).collect()
 }
 
-/// Compares the figures of a row that two or more columns have.
+/// Compares the figures of a row that at least two columns contain.
 pub(super) fn of_row(row: &[Option<SideRow<'_>>]) -> Vec<FigureComparison> {
     let compare = |figure: Figure| {
         let values: Vec<Option<Measure>> = row.iter().map(|row| row.and_then(|row| figure.of(row))).collect();
@@ -256,7 +256,7 @@ pub(super) fn of_runs(sides: &[Side<'_>]) -> Vec<FigureComparison> {
 }
 
 impl FigureComparison {
-    /// Returns whether at least two columns have the figure.
+    /// Returns whether at least two columns contain the figure.
     fn is_shared(&self) -> bool {
         self.values.iter().flatten().count() > 1
     }

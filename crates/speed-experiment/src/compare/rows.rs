@@ -1,4 +1,4 @@
-//! Rows of the same name.
+//! Comparison of the rows with the same name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::{PAPER, Side};
 use crate::config::PaperFigures;
 use crate::report::{Report, ReportRow};
 
-/// A row in all columns that have it.
+/// A row in all columns that contain it.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct RowComparison {
@@ -18,14 +18,14 @@ pub struct RowComparison {
     pub name: String,
     /// The columns without this row.
     pub missing_in: Vec<String>,
-    /// The figures that at least two columns have.
+    /// The figures that at least two columns contain.
     pub figures: Vec<FigureComparison>,
 }
 
 /// The rows of a report by name; if two have the same name, the first one counts.
 type ByName<'a> = BTreeMap<&'a str, &'a ReportRow>;
 
-/// Compares all rows of all runs, in the order of first occurrence.
+/// Compares all rows of all runs, in order of first occurrence.
 pub(super) fn compare(sides: &[Side<'_>], labels: &[String]) -> Vec<RowComparison> {
     let reports = sides.iter().filter_map(|side| match side {
         Side::Run(report) => Some(*report),
@@ -63,7 +63,7 @@ fn carries_any(paper: &PaperFigures) -> bool {
     *paper != PaperFigures::default()
 }
 
-/// Notes where runs have different figures of the paper, for example from different tables.
+/// Notes the runs whose figures of the paper differ, for example because they are from different tables.
 pub(super) fn other_paper_figures<'a>(
     reports: &'a [&Report],
     labels: &'a [String],
@@ -75,11 +75,13 @@ pub(super) fn other_paper_figures<'a>(
         let mut carrying = carrying.filter(|(paper, _)| carries_any(paper));
         let (first, from) = carrying.next()?;
         let (_, other) = carrying.find(|(paper, _)| *paper != first)?;
-        Some(format!("row {name:?}: {from} and {other} carry other figures of the paper; those of {from} are shown"))
+        Some(format!(
+            "row {name:?}: {from} and {other} have different figures of the paper; the figures of {from} are shown"
+        ))
     })
 }
 
-/// Notes the differences between claims of the same line, each once with all its places.
+/// Notes the differences between the claims of one figure; each note appears once, with all its places.
 pub(super) fn notes(rows: &[RowComparison], labels: &[String]) -> Vec<String> {
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -100,16 +102,16 @@ pub(super) fn notes(rows: &[RowComparison], labels: &[String]) -> Vec<String> {
                     .filter_map(|(label, value)| value.as_ref().map(|value| format!("{label} {}", shown(value))));
                 let values = values.collect::<Vec<_>>().join(", ");
                 let meaning = if claim.changes_meaning {
-                    "claims of another meaning, so no difference from the first is formed"
+                    "claims with different meanings, so no difference is computed"
                 } else {
-                    "claims about another setting"
+                    "claims about different settings"
                 };
                 note(format!("{meaning}: {} is {values}", claim.field), place.clone());
             }
             let is_paper = |(label, value): (&String, &Option<_>)| label == PAPER && value.is_some();
             if labels.iter().zip(&figure.values).any(is_paper) {
                 let text =
-                    "the paper's epsilon is that of PATE's published votes, not of these: no difference is formed";
+                    "the paper's epsilon is for PATE's published votes, not for these, so no difference is computed";
                 note(text.to_owned(), place);
             }
         }
@@ -117,7 +119,7 @@ pub(super) fn notes(rows: &[RowComparison], labels: &[String]) -> Vec<String> {
     notes.into_iter().map(|(text, places)| format!("{text}: {}", places.join(", "))).collect()
 }
 
-/// Formats a value of a report as in a config.
+/// Formats a value of a report as TOML.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

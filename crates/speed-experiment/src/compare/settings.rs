@@ -1,4 +1,4 @@
-//! The settings, versions and machines in which runs differ, key by key.
+//! The differing settings, versions and machines of runs, by key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ pub struct SettingDifference {
     pub values: Vec<Option<Value>>,
 }
 
-/// A key, in the order of printing: single keys, sections, rows, machine.
+/// A key, in the order of output: single keys, sections, rows, machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     group: Group,
-    /// The row that it belongs to.
+    /// Its row.
     row: String,
     path: String,
 }
@@ -40,7 +40,7 @@ struct Settings {
     rows: BTreeSet<String>,
 }
 
-/// Returns the settings in which the runs differ; settings of a row are compared among the runs that have it.
+/// Returns the settings that differ between the runs; a row's settings are compared among the runs that have the row.
 pub(super) fn differences(reports: &[&Report]) -> Vec<SettingDifference> {
     let settings: Vec<Settings> = reports.iter().map(|report| Settings::of(report)).collect();
     let keys: BTreeSet<&Key> = settings.iter().flat_map(|settings| settings.values.keys()).collect();
@@ -103,7 +103,7 @@ impl Settings {
     }
 }
 
-/// Returns a part of a dotted key, in quotes if TOML needs them.
+/// Returns a component of a dotted key, quoted if TOML requires it.
 fn part(name: &str) -> String {
     let is_bare = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     if is_bare { name.to_owned() } else { Value::from(name).to_string() }

@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::report::mean_and_deviation;
 
-/// The probability at the upper end of an interval of 95 %.
+/// The probability below the upper end of a 95 % interval.
 const UPPER: f64 = 0.975;
 
 /// The difference of a figure from the first run's.
@@ -33,11 +33,11 @@ pub struct Difference {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WithoutSpread {
-    /// One student shows no deviation.
+    /// A single student has no deviation.
     OneStudent,
     /// Both runs have the same students.
     SameStudents,
-    /// A config does not have the number of the paper's students.
+    /// A config does not contain the number of the paper's students.
     Paper,
 }
 
@@ -47,7 +47,7 @@ impl WithoutSpread {
         match self {
             Self::OneStudent => "one student: no spread",
             Self::SameStudents => "the same students",
-            Self::Paper => "no spread of the paper's",
+            Self::Paper => "no spread from the paper",
         }
     }
 }
@@ -58,7 +58,7 @@ impl Difference {
         Self { difference, standard_error: None, degrees_of_freedom: None, interval: None, without_spread: None }
     }
 
-    /// Returns the same for students, with the reason.
+    /// Returns the difference of students' figures without a spread, with the reason.
     pub(super) fn without_spread(difference: f64, why: WithoutSpread) -> Self {
         Self { without_spread: Some(why), ..Self::plain(difference) }
     }
@@ -78,7 +78,7 @@ impl Difference {
         let quantile = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| degrees.is_finite());
         let half = match quantile {
             Some(t) => Some(t.inverse_cdf(UPPER) * standard_error),
-            // Nothing varies, or nothing finite does.
+            // No variation, or no finite value.
             None => Some(0.0).filter(|_| standard_error == 0.0),
         };
         Some(Self {
@@ -109,15 +109,15 @@ mod tests {
         close(found.degrees_of_freedom.expect("degrees"), 50.0 / 17.0);
         let [low, high] = found.interval.expect("an interval");
         close(low + high, 6.0);
-        // Between the quantiles of two and of three degrees, 4.302653 and 3.182446.
+        // It lies between the quantiles for two and three degrees of freedom, 4.302653 and 3.182446.
         let quantile = (high - 3.0) / found.standard_error.expect("an error");
         assert!(quantile > 3.182_446 && quantile < 4.302_653, "{quantile}");
     }
 
     #[test]
     fn quantiles_are_those_of_closed_forms() {
-        // Student's t with one degree is Cauchy's: tan(pi (p - 1/2)). With two: (2p - 1) sqrt(2 / (4 p (1 - p))). With
-        // four, by Shaw.
+        // Student's t distribution with one degree of freedom is Cauchy's: tan(pi (p - 1/2)). With two degrees:
+        // (2p - 1) sqrt(2 / (4 p (1 - p))). With four: Shaw's formula.
         let t = |degrees: f64| StudentsT::new(0.0, 1.0, degrees).expect("degrees").inverse_cdf(UPPER);
         close(t(1.0), (std::f64::consts::PI * (UPPER - 0.5)).tan());
         let room = 4.0 * UPPER * (1.0 - UPPER);

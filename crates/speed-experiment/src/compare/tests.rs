@@ -1,4 +1,4 @@
-//! Comparisons of reports made by hand.
+//! Comparisons of handmade reports.
 
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ fn settings_that_differ_are_named_and_no_others() {
         .collect();
     let expected = [
         ("seed", "7"),
-        // Epochs that are set alone are passes over the pool.
+        // If only `epochs` is set, it counts passes over the pool.
         ("student.epoch_images", "null"),
         ("student.epochs", "50"),
         ("row.\"tau = 0.9\".honest_ratio", "0.8"),
@@ -108,7 +108,7 @@ fn differences_of_students_have_their_spread() {
         let comparison = compare(values, false);
         figure(&comparison, "tau = 0.9", Figure::StudentPercent).differences[1].expect("a difference")
     };
-    // spread.rs has the numbers by hand.
+    // The tests of spread.rs derive these numbers.
     let found = of(vec![first.clone(), second]);
     assert!((found.difference - 3.0).abs() < 1e-9, "{found:?}");
     assert!((found.standard_error.expect("an error") - (5.0f64 / 3.0).sqrt()).abs() < 1e-9, "{found:?}");
@@ -128,7 +128,7 @@ fn epsilons_of_other_claims_are_not_subtracted() {
     let text = comparison.to_text(None);
     assert!(text.contains("other claim") && text.contains("delta is A 1e-5, B 1e-6"), "{text}");
 
-    // Another tau is another setting of the same claim, so the difference is computed and noted.
+    // A different tau is a different setting of the same claim, so the difference is computed with a note.
     second["rows"][1]["data_independent"] = account(8.0, 1e-5);
     second["rows"][1]["data_independent"]["tau"] = json!(0.7);
     let comparison = compare(vec![first, second], false);
@@ -151,7 +151,7 @@ fn the_paper_stands_beside_the_rows_that_it_has() {
     let mut other = report(&[], &[0.9], 1e-5);
     other["rows"][0]["paper"]["epsilon"] = json!(3.0);
     let notes = compare(vec![report(&[], &[0.9], 1e-5), other], true).notes;
-    assert!(notes.iter().any(|note| note.contains("other figures of the paper")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("different figures of the paper")), "{notes:?}");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn rows_of_one_run_and_names_of_hostile_ones() {
 
 #[test]
 fn published_reports_of_all_versions_are_read() {
-    // A package of only this crate has no results.
+    // A package of this crate alone has no results.
     let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../results"));
     if !results.join("README.md").exists() {
         return;

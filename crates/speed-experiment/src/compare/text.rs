@@ -1,4 +1,4 @@
-//! A comparison as text for people, and as comma-separated values.
+//! A comparison as text, Markdown and comma-separated values.
 
 use speed_accountant::round_up;
 use speed_core::printable;
@@ -10,7 +10,7 @@ use super::{ComparedRun, Comparison};
 use crate::store::RunNoise;
 use crate::table::Table;
 
-/// The format of a text with tables, one of two.
+/// The format of headings and tables: plain text or Markdown.
 struct Form<'a> {
     heading: fn(&str) -> String,
     table: &'a dyn Fn(&Table) -> String,
@@ -18,26 +18,26 @@ struct Form<'a> {
 
 /// The legend below every comparison.
 const LEGEND: &str = "\
-student %: mean ± deviation (students). A difference of means: ± its standard error, [Welch's interval at 95 %], as if the students of one run
-were drawn independently of the other's. It is the spread of students trained anew on the same labels, not of other labels, noise or teachers.
-Data-dependent epsilons are not for publication as they are.
+student %: mean ± deviation (number of students). A difference of means: ± its standard error, [Welch's interval at 95 %], as if the students
+of the two runs were drawn independently. The spread covers repeated trainings on the same labels, not other labels, noise or teachers.
+Data-dependent epsilons must not be published as they are.
 ";
 
 impl Comparison {
     /// Returns the comparison as text: the runs, the differences of their settings, and their figures, in tables of at
-    /// most `width` characters a line, or of any width.
+    /// most `width` characters per line, or of any width.
     #[must_use]
     pub fn to_text(&self, width: Option<u16>) -> String {
         self.in_form(&Form { heading: |text| format!("{text}\n"), table: &|table| table.fitted(width) })
     }
 
-    /// Returns the same as Markdown.
+    /// Returns the comparison as Markdown.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         self.in_form(&Form { heading: |text| format!("## {text}\n\n"), table: &Table::to_markdown })
     }
 
-    /// Returns the figures as comma-separated values, a line for each figure of each row and run, not rounded.
+    /// Returns the unrounded figures as comma-separated values, with a line for each figure of each row and run.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let columns = ["row", "figure", "run", "value", "deviation", "students", "of", "difference", "standard_error"];
@@ -63,7 +63,7 @@ impl Comparison {
         if self.settings.is_empty() {
             text.push_str("Configs, versions and machines are the same.\n\n");
         } else {
-            text.push_str(&(form.heading)("Configs, versions and machines: what differs"));
+            text.push_str(&(form.heading)("Differences of configs, versions and machines"));
             text.push_str(&format!("{}\n", (form.table)(&self.settings_table())));
         }
         let mut figures = |name: &str, figures: &[FigureComparison]| {
@@ -72,7 +72,7 @@ impl Comparison {
                 text.push_str(&format!("{}\n", (form.table)(&self.figures_table(figures))));
             }
         };
-        figures("Whole runs", &self.run_figures);
+        figures("All rows", &self.run_figures);
         for row in &self.rows {
             figures(&format!("Row {}", row.name), &row.figures);
         }
@@ -85,7 +85,7 @@ impl Comparison {
         text
     }
 
-    /// Notes which runs have a row that others lack.
+    /// Notes the runs that contain a row if others lack it.
     fn absence(&self, name: &str, missing_in: &[String]) -> Option<String> {
         let having = self.runs.iter().map(|run| &run.label).filter(|label| !missing_in.contains(label));
         let having: Vec<&str> = having.map(String::as_str).collect();
@@ -106,7 +106,7 @@ impl Comparison {
         table
     }
 
-    /// Returns the labels of the columns that are runs.
+    /// Returns the labels of the columns of runs, without the paper's.
     fn run_labels(&self) -> impl Iterator<Item = String> {
         self.runs.iter().filter(|run| run.folder.is_some()).map(|run| run.label.clone())
     }
@@ -121,7 +121,8 @@ impl Comparison {
         table
     }
 
-    /// Returns the columns that have a figure, and the differences from the first run, if it has any.
+    /// Returns a table of figures: the columns that contain any, then the differences from the first run if it contains
+    /// any.
     fn figures_table(&self, figures: &[FigureComparison]) -> Table {
         let has_any = |index: &usize| figures.iter().any(|line| line.values[*index].is_some());
         let shown: Vec<usize> = (0..self.runs.len()).filter(has_any).collect();
@@ -140,7 +141,7 @@ impl Comparison {
     }
 }
 
-/// Formats a figure with its deviation, as the report's table does.
+/// Formats a figure with its deviation, as in the report's table.
 fn measure(figure: Figure, measure: &Measure) -> String {
     let Measure { value, deviation, students, of } = measure;
     if let Some(of) = of {
@@ -190,7 +191,7 @@ fn digits(figure: Figure) -> usize {
     if matches!(figure, Figure::ArgmaxSeconds | Figure::StagesSeconds) { 1 } else { 2 }
 }
 
-/// Returns the numeric cells of a line of comma-separated values, empty if there is no number.
+/// Returns the numeric cells of a CSV line; a cell without a number is empty.
 fn numbers(measure: &Measure, difference: Option<&Difference>) -> Vec<String> {
     let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let count = |value: Option<usize>| value.map_or_else(String::new, |value| value.to_string());

@@ -1,4 +1,4 @@
-//! Sections whose values are checked against each other: images, ensemble, repeats, and the device of trainings.
+//! Sections whose values are checked together: images, ensemble, repeats, and the device of trainings.
 
 use serde::{Deserialize, Serialize};
 use speed_data::pictures::{Reading, Size};
@@ -6,10 +6,10 @@ use speed_data::{Facts, ImageShape, street};
 
 use super::fault::{Fault, refuse};
 
-/// Limits on sizes: larger numbers are typing errors, and would exceed memory or time.
+/// Limit on numbers of images: larger numbers are typing errors, and would exceed memory or time.
 const MAX_IMAGES: usize = 10_000_000;
 const MAX_BYTES: usize = 8 << 30;
-/// Largest number of values of an image, because a dense layer on a photograph of full size would exhaust the memory.
+/// Maximum number of values of an image, because a dense layer on a full-size photograph would exhaust the memory.
 pub(super) const MAX_PIXELS: usize = 3 * 256 * 256;
 const MAX_TEACHERS: usize = 1_000_000;
 const MAX_REPEATS: usize = 10_000;
@@ -18,10 +18,10 @@ const MAX_REPEATS: usize = 10_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComputeDevice {
-    /// The processor, one student or teacher per thread.
+    /// The processor, with one student or teacher per thread.
     #[default]
     Cpu,
-    /// A GPU, through Vulkan, Metal or DirectX 12, several trainings at a time.
+    /// A GPU through Vulkan, Metal or DirectX 12, with several trainings at a time.
     Wgpu,
 }
 
@@ -37,7 +37,7 @@ impl ComputeDevice {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct DataConfig {
     pub source: DataSource,
-    // Left out if not set, so that runs of configs without them keep their ids.
+    // Default values are not written, so configs that do not set these keys keep their run ids.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -74,11 +74,11 @@ pub enum DataSource {
     FashionMnist,
     /// The Kuzushiji-MNIST files.
     Kmnist,
-    /// Digits of EMNIST.
+    /// The EMNIST digits.
     EmnistDigits,
-    /// Letters of EMNIST.
+    /// The EMNIST letters.
     EmnistLetters,
-    /// Digits and letters of EMNIST.
+    /// The EMNIST digits and letters, balanced.
     EmnistBalanced,
     /// The cropped digits of SVHN.
     Svhn,
@@ -91,7 +91,7 @@ pub enum DataSource {
     Pictures,
     /// NumPy arrays.
     Arrays,
-    /// No images: accounting and aggregation of a vote file.
+    /// No images: aggregation and accounting of a vote file only.
     None,
 }
 
@@ -112,7 +112,7 @@ pub struct TableConfig {
 }
 
 impl DataSource {
-    /// Returns its name among the datasets that are published as files, if it is one of them.
+    /// Returns its name among the datasets that are published as files.
     pub(crate) fn published(self) -> Option<&'static str> {
         match self {
             Self::Mnist => Some("mnist"),
@@ -134,8 +134,8 @@ impl DataSource {
 }
 
 impl DataConfig {
-    /// Returns the facts of the images that are known before they are read; `None` for images in a folder, and without
-    /// images.
+    /// Returns the facts about the images that are known before they are read; `None` for images in a directory, and
+    /// without images.
     pub(crate) fn facts(&self) -> Option<Facts> {
         let generated = |shape| Facts { shape, classes: 10, train: self.train_images, test: self.test_images };
         match self.source {
@@ -145,7 +145,7 @@ impl DataConfig {
         }
     }
 
-    /// Returns the shape that pictures are resized to, if they are resized.
+    /// Returns the shape to which pictures are resized, if any.
     pub(super) fn picture_shape(&self) -> Result<Option<ImageShape>, Fault> {
         if self.source != DataSource::Pictures {
             return Ok(None);
@@ -161,7 +161,7 @@ impl DataConfig {
         Ok(Reading { size, is_colour: self.colour, max_values: MAX_PIXELS })
     }
 
-    /// Checks sizes, alone and against each other.
+    /// Checks sizes, separately and together.
     pub(super) fn check(&self, ensemble: &EnsembleConfig, table: &TableConfig) -> Result<(), Fault> {
         let sizes = [
             ("data.train_images", self.train_images, 0, MAX_IMAGES),
@@ -178,7 +178,7 @@ impl DataConfig {
         }
         self.reading()?;
         if self.source.has_folder() && self.folder.is_empty() {
-            return refuse("data.folder", "missing: where are the images?");
+            return refuse("data.folder", "missing: set the folder of the images");
         }
         if !self.source.has_folder() && !self.folder.is_empty() {
             return refuse("data.folder", "is read with source \"pictures\", \"arrays\" and \"svhn-like\" only");
@@ -188,12 +188,12 @@ impl DataConfig {
             return refuse(key, "is read with source \"pictures\" only");
         }
         if self.source != DataSource::None && !self.labels.is_empty() {
-            return refuse("data.labels", "is read with source \"none\" only: images have their labels");
+            return refuse("data.labels", "is read with source \"none\" only: images have labels");
         }
         match self.source {
             DataSource::Digits | DataSource::StreetDigits => self.check_counts(ensemble),
             DataSource::None if table.repeats > 0 => {
-                refuse("table.repeats", "must be 0 where data.source = \"none\": a student needs images")
+                refuse("table.repeats", "must be 0 if data.source = \"none\": a student needs images")
             }
             _ => Ok(()),
         }
@@ -216,7 +216,10 @@ impl DataConfig {
         if self.pool_images >= self.test_images {
             return refuse(
                 "data.pool_images",
-                format!("{} of {} test images leave none to measure the student", self.pool_images, self.test_images),
+                format!(
+                    "{} of {} test images leave no image to measure the student",
+                    self.pool_images, self.test_images
+                ),
             );
         }
         Ok(())

@@ -2,14 +2,14 @@
 
 use toml::{Table, Value};
 
-/// The schema and its documentation in one place; `configs/default.toml` is a copy of it.
+/// The schema and its documentation; `configs/default.toml` is a copy.
 pub const DEFAULTS: &str = include_str!("default.toml");
 
 /// The array of tables whose elements all have the keys of the first default element.
 pub(super) const ROWS: &str = "row";
 
-/// The table of a row whose keys the resolved row has with a prefix of their own: configs before it wrote them so, and the run's id
-/// is made from that text.
+/// The subtable of a row that the resolved row stores as keys with a prefix. Earlier configs wrote the keys that way,
+/// and the run's id is the digest of the resolved text.
 pub(super) const PAPER: &str = "paper";
 pub(super) const PAPER_PREFIX: &str = "paper_";
 
@@ -25,21 +25,21 @@ pub(super) fn defaults() -> Table {
     defaults
 }
 
-/// Returns the value, if it has the type of the default; a whole number stands for a float.
+/// Returns the value if it has the type of the default; an integer is accepted as a float.
 pub(super) fn typed(default: &Value, value: Value) -> Result<Value, String> {
     match (default, value) {
-        #[expect(clippy::cast_precision_loss, reason = "a config's whole number that stands for a float is small")]
+        #[expect(clippy::cast_precision_loss, reason = "an integer in place of a float is small")]
         (Value::Float(_), Value::Integer(whole)) => Ok(Value::Float(whole as f64)),
         (default, value) if default.same_type(&value) => Ok(value),
         (Value::Integer(_) | Value::Float(_), Value::String(text)) if is_number(&text) => {
             Err(format!("found {text}, expected a number of 64 bits"))
         }
-        (Value::Integer(_), Value::Float(found)) => Err(format!("found {found:?}, expected a whole number")),
+        (Value::Integer(_), Value::Float(found)) => Err(format!("found {found:?}, expected an integer")),
         (default, value) => Err(format!("expected {}, found {}", default.type_str(), value.type_str())),
     }
 }
 
-/// Returns whether a text that is no number of ours is one all the same, too large for instance.
+/// Returns whether a text that could not be parsed is a number, for example one out of range.
 fn is_number(text: &str) -> bool {
     let digits = text.trim_start_matches(['+', '-']);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')

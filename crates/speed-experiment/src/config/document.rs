@@ -1,4 +1,4 @@
-//! From TOML text to a merged document in which every key is known and has the type of its default.
+//! The merged document of a TOML text: every key is known and has the type of its default.
 
 use std::ops::Range;
 use std::path::Path;
@@ -13,10 +13,10 @@ use super::error::ConfigError;
 use super::overrides::Override;
 use super::unknown::{config_instead, unknown_key, unknown_of, with_suggestion};
 
-/// The table of the keys that a sweep changes, which is no part of any of its runs' configs.
+/// The table of the keys that a sweep changes; it is not part of the config of any run.
 pub(super) const SWEEP: &str = "sweep";
 
-/// One config text with its origin, for messages with line numbers.
+/// A config text with its origin, which messages name together with line numbers.
 #[derive(Clone, Debug)]
 pub struct Source {
     name: String,
@@ -47,7 +47,7 @@ impl Source {
         &self.text
     }
 
-    /// Takes a text from elsewhere; `name` stands for the file in messages.
+    /// Creates a source from a text; messages show `name` as its file.
     #[must_use]
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), overrides: Vec::new() }
@@ -76,7 +76,7 @@ impl Source {
         self
     }
 
-    /// Returns the keys of the table `[sweep]` with their values, as they are written; none without the table.
+    /// Returns the keys and values of the table `[sweep]` as written; `None` without the table.
     pub(super) fn sweep(&self) -> Result<Option<Table>, ConfigError> {
         let document = self.parse()?;
         let written = document.get_ref().iter().find(|(name, _)| name.get_ref().as_ref() == SWEEP);
@@ -87,7 +87,7 @@ impl Source {
         }
     }
 
-    /// Returns whether the file or a change sets this key, which is not a row's.
+    /// Returns whether the file or a change sets this key, which must not be a row's.
     pub(super) fn sets(&self, key: &str) -> bool {
         let is_written = || {
             let document: Table = self.text.parse().ok()?;
@@ -99,10 +99,10 @@ impl Source {
         self.overrides.iter().any(|change| change.names(key)) || is_written().is_some()
     }
 
-    /// Returns the merged document, deserialised.
+    /// Returns the merged and deserialised document.
     pub(super) fn resolve<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         let mut merged = defaults();
-        // Absent keys of a row take the first default row's values, whichever row it is.
+        // Missing keys of any row take the values of the first default row.
         let row_template = first_row(&merged);
         let document = self.parse()?;
         self.merge(&mut merged, document.get_ref(), "", &row_template)?;
@@ -116,7 +116,7 @@ impl Source {
         })
     }
 
-    /// Returns an error at a key: with its line if the file sets it.
+    /// Returns an error at a key, with its line if the file sets it.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
         let place = match (self.overrides.iter().rfind(|change| change.names(key)), self.span_of(key)) {
             (Some(change), _) => change.place().to_owned(),
@@ -252,7 +252,7 @@ enum RowsError {
     At(ConfigError),
 }
 
-/// Returns whether a path is that of one row.
+/// Returns whether a path names a row.
 fn is_row(prefix: &str) -> bool {
     prefix.strip_prefix(ROWS).is_some_and(|rest| rest.starts_with('.'))
 }
@@ -282,7 +282,7 @@ fn owned(value: &DeValue<'_>) -> Value {
         DeValue::Table(table) => Value::Table(
             table.iter().map(|(name, value)| (name.get_ref().to_string(), owned(value.get_ref()))).collect(),
         ),
-        // Numbers are kept as text by the parser; out of range they stay text and are refused as what they are.
+        // The parser keeps numbers as text; numbers out of range stay text, and the check of types refuses them.
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .map_or_else(|_| Value::String(number.to_string()), Value::Integer),
         DeValue::Float(number) => {

@@ -1,10 +1,10 @@
-//! Faults of configs, and their places.
+//! Faults of configs, with their positions.
 
 use std::path::{Path, PathBuf};
 
 use speed_core::printable_path;
 
-/// A config that cannot run. The message names the file, the line where there is one, the key, and what is allowed.
+/// A config that cannot run. The message names the file, the line if known, the key and the allowed values.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read.
@@ -12,9 +12,9 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The config that was probably meant.
+        /// The config with the most similar name.
         instead: Option<PathBuf>,
-        /// The system's word.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// The text is not TOML.
@@ -22,17 +22,17 @@ pub enum ConfigError {
     Syntax {
         /// `file:line`.
         place: String,
-        /// The parser's words.
+        /// The parser's message.
         message: String,
     },
-    /// A key is unknown, has the wrong type or a value that is not allowed, alone or beside others.
+    /// A key is unknown or has a wrong type, a value that is not allowed, or one that contradicts other keys.
     #[error("{place}: key `{key}`: {message}")]
     Key {
-        /// `file:line`, `--set`, or the file where the key is left to its default.
+        /// `file:line`, `--set`, or only the file if the key has its default.
         place: String,
         /// The dotted path of the key.
         key: String,
-        /// Found and allowed values.
+        /// The found and the allowed values.
         message: String,
     },
 }

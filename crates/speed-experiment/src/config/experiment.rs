@@ -1,4 +1,4 @@
-//! The whole config, as written and checked. Every key is documented in `configs/default.toml`.
+//! The complete config, as written and checked. Every key is documented in `configs/default.toml`.
 
 use serde::{Deserialize, Serialize, Serializer};
 use speed_core::RandomnessKind;
@@ -23,7 +23,7 @@ use crate::store::PUBLISHED;
 /// Version of the config format.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A whole experiment as written, with every key there and nothing checked but types.
+/// A complete config as written: every key is present, and only types are checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
@@ -31,7 +31,7 @@ pub struct RawConfig {
     pub schema: u32,
     pub name: String,
     pub seed: u64,
-    // Left out where it is the processor, so that runs of configs without it keep their ids.
+    // The default value is not written, so configs that do not set this key keep their run ids.
     #[serde(default, skip_serializing_if = "ComputeDevice::is_cpu")]
     pub device: ComputeDevice,
     #[serde(default, skip_serializing_if = "Arithmetic::is_fastest")]
@@ -48,22 +48,22 @@ pub struct RawConfig {
     pub row: Vec<RawRow>,
 }
 
-/// A whole experiment, checked: the only thing that runs.
+/// A complete, checked config: the only form that can run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Experiment name: a folder below the results.
+    /// Experiment name: a directory below the results.
     pub name: String,
     /// Root seed of experiment randomness.
     pub seed: u64,
     /// The device of trainings and votes.
     pub device: ComputeDevice,
-    /// The arithmetic of the trainings, on which their bits depend.
+    /// The arithmetic of the trainings, which determines their last bits.
     pub arithmetic: Arithmetic,
     /// The images, and the split of the public ones.
     pub data: DataConfig,
     /// The data holders.
     pub ensemble: EnsembleConfig,
-    /// Their trainings.
+    /// The teachers' trainings.
     pub teacher: TeacherConfig,
     /// The origin of the votes.
     pub votes: VotesSource,
@@ -77,12 +77,12 @@ pub struct Config {
     pub student: StudentConfig,
     /// The table.
     pub table: TableConfig,
-    /// Its rows.
+    /// The table's rows.
     pub rows: Vec<RowConfig>,
 }
 
 impl RawConfig {
-    /// Returns the config as TOML, every key written out.
+    /// Returns the config as TOML with every key.
     ///
     /// # Panics
     /// Never: a config holds only tables, numbers, strings and flags.
@@ -91,7 +91,7 @@ impl RawConfig {
         toml::to_string_pretty(self).expect("a config holds only tables, numbers, strings and flags")
     }
 
-    /// Checks every key by itself and beside the others.
+    /// Checks every key, separately and together with the others.
     fn check(self) -> Result<Config, Fault> {
         self.check_head()?;
         self.data.check(&self.ensemble, &self.table)?;
@@ -122,7 +122,7 @@ impl RawConfig {
         })
     }
 
-    /// Returns the method of every row's students, if there are any.
+    /// Returns the method of every row's students, if any.
     fn methods(&self) -> impl Iterator<Item = StudentMethod> {
         let rows = self.row.iter().filter(|_| self.table.repeats > 0);
         rows.map(|row| row.student.0.unwrap_or(self.student.method))
@@ -139,7 +139,10 @@ impl RawConfig {
             return refuse("name", format!("{PUBLISHED:?} is the folder of published runs: use another name"));
         }
         if self.arithmetic == Arithmetic::Portable && self.device != ComputeDevice::Cpu {
-            return refuse("arithmetic", "\"portable\" is the processor's: a device computes in its own way");
+            return refuse(
+                "arithmetic",
+                "\"portable\" requires device = \"cpu\", because a GPU computes in its own way",
+            );
         }
         Ok(())
     }
@@ -183,16 +186,16 @@ impl Config {
         raw.check().map_err(|fault| source.error(&fault.key, fault.message))
     }
 
-    /// Returns how pictures are read.
+    /// Returns the options for reading pictures.
     #[must_use]
     pub(crate) fn reading(&self) -> Reading {
         self.data.reading().expect("a config that was checked")
     }
 
-    /// Checks that teachers and students can learn from images of this size, which was not known before they were read.
+    /// Checks that teachers and students can learn from images of this size, which is known only after reading them.
     ///
     /// # Errors
-    /// If one of them cannot.
+    /// If teachers or students cannot learn from them.
     pub(crate) fn check_images(&self, shape: ImageShape) -> Result<(), ConfigError> {
         let checked = self.to_raw().check_images(shape);
         checked.map_err(|Fault { key, message }| ConfigError::Key { place: format!("images of {shape}"), key, message })
@@ -204,7 +207,7 @@ impl Config {
         row.student.unwrap_or(self.student.method)
     }
 
-    /// Returns the position of the row whose labels row `index` learns from: its own, unless it names an earlier one.
+    /// Returns the position of the row whose labels row `index` learns from: its own, unless it names an earlier row.
     #[must_use]
     pub fn labels_of(&self, index: usize) -> usize {
         self.rows[index].labels_of.unwrap_or(index)
@@ -232,7 +235,7 @@ impl Config {
         }
     }
 
-    /// Returns the config as TOML, every key written out: the text whose digest is the run's id.
+    /// Returns the config as TOML with every key: the text whose digest is the run's id.
     #[must_use]
     pub fn to_toml(&self) -> String {
         self.to_raw().to_toml()
@@ -244,14 +247,14 @@ impl Config {
         self.noise.randomness == RandomnessKind::Simulation
     }
 
-    /// Returns whether answers are given under noise that protects them.
+    /// Returns whether noise protects the answers.
     #[must_use]
     pub fn protects_answers(&self) -> bool {
         !self.is_simulation() && self.rows.iter().any(RowConfig::is_noisy)
     }
 }
 
-/// As written: in dry runs and reports.
+/// Serializes the config as written, for dry runs and reports.
 impl Serialize for Config {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.to_raw().serialize(serializer)

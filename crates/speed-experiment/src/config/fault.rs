@@ -7,7 +7,7 @@ use std::fmt;
 pub(super) struct Fault {
     /// The dotted path of the key.
     pub(super) key: String,
-    /// Found and allowed values.
+    /// The found and the allowed values.
     pub(super) message: String,
 }
 
@@ -18,7 +18,7 @@ impl Fault {
     }
 }
 
-/// Refuses the value of `key`.
+/// Returns a fault of `key` as an error.
 pub(super) fn refuse<T>(key: impl Into<String>, message: impl fmt::Display) -> Result<T, Fault> {
     Err(Fault::new(key, message))
 }

@@ -1,4 +1,4 @@
-//! The privacy noise: `[noise]`, and the keys of a row that replace it.
+//! The privacy noise: `[noise]`, and the keys of a row that override it.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_accountant::{AccountError, PrivacyEvent};
@@ -15,7 +15,7 @@ use super::fault::{Fault, refuse};
 pub struct RawNoise {
     pub mechanism: MechanismKind,
     pub gamma: f64,
-    // The next three are left out if not set, so that runs of configs without them keep their ids.
+    // The default values of the next three keys are not written, so configs that do not set them keep their run ids.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sigma: f64,
     #[serde(default, skip_serializing_if = "is_distributed")]
@@ -25,7 +25,7 @@ pub struct RawNoise {
     pub source: RandomnessKind,
 }
 
-/// The keys of a row that replace `[noise]`, as written; zeros and "default" keep the section's values.
+/// The keys of a row that override `[noise]`, as written; 0 and "default" keep the section's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RowNoise {
     pub(super) mechanism: Choice<MechanismKind>,
@@ -46,16 +46,16 @@ pub struct QueryNoise {
     pub noise: PrivacyNoise,
     /// The parties that add it.
     pub placement: NoisePlacement,
-    /// The votes that the noisy maximum must reach for an answer; `None` if every query has an answer.
+    /// The minimum of the noisy maximum for an answer, in votes; `None` if every query has an answer.
     pub threshold: Option<i64>,
 }
 
 /// The privacy noise, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoiseConfig {
-    /// The noise of rows without noise keys of their own.
+    /// The noise of rows without their own noise keys.
     pub query: QueryNoise,
-    /// Origin of noise and keys.
+    /// The origin of noise and keys.
     pub randomness: RandomnessKind,
     written: RawNoise,
 }
@@ -95,13 +95,13 @@ impl RawNoise {
         let mechanism = self.mechanism.with_scale(scale.1).map_err(|error| fault(error.into()))?;
         let noise = PrivacyNoise::new(mechanism).map_err(fault)?;
         if let Mechanism::DiscreteLaplace { gamma } = mechanism {
-            // Also checks the teachers' shares, because there is no table of shares for noise that is too wide.
+            // This also checks the teachers' shares, because very wide noise has no table of shares.
             NoiseShare::new(gamma, teachers).map_err(|error| fault(error.into()))?;
         }
         if mechanism.kind() == MechanismKind::Skellam && self.source != RandomnessKind::Simulation {
             return refuse(
                 "mechanism",
-                "\"skellam\" has no price in a ledger yet: only with noise.source = \"simulation\"",
+                "\"skellam\" noise cannot be charged to a ledger yet: use noise.source = \"simulation\"",
             );
         }
         let query =
@@ -135,14 +135,14 @@ impl QueryNoise {
         self.noise.mechanism()
     }
 
-    /// Returns the query for the accountant, without the distance of its sampler: with noise that is present and secret
-    /// for a ratio `tau` of the teachers, or with all of the noise if the server adds it.
+    /// Returns the query as an event for the accountant, without the sampler's distance. A ratio `tau` of the teachers
+    /// contributes present and secret noise; if the server adds the noise, all of it counts.
     ///
     /// # Errors
     /// If the threshold is out of range.
     pub fn event(&self, tau: HonestRatio) -> Result<PrivacyEvent, AccountError> {
         let event = PrivacyEvent::new(self.mechanism(), if self.is_central() { HonestRatio::ALL } else { tau });
-        #[expect(clippy::cast_precision_loss, reason = "the accountant refuses what is not exact")]
+        #[expect(clippy::cast_precision_loss, reason = "the accountant refuses inexact values")]
         self.threshold.map_or(Ok(event), |votes| event.with_threshold(votes as f64))
     }
 
@@ -152,7 +152,7 @@ impl QueryNoise {
         self.placement == NoisePlacement::Central
     }
 
-    /// Returns the noise as written in `[noise]`, with 0 for the parameter of the other mechanism.
+    /// Returns the noise as written in `[noise]`; the parameter of the other mechanism is 0.
     #[must_use]
     pub fn written(&self, source: RandomnessKind) -> RawNoise {
         let (mechanism, scale) = (self.mechanism().kind(), self.mechanism().scale());

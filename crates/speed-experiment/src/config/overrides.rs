@@ -1,4 +1,4 @@
-//! Changes of single keys after the file: `--set`, and the points of a sweep.
+//! Changes of single keys after the file: `--set` and the settings of a sweep.
 
 use toml::{Table, Value};
 
@@ -6,9 +6,9 @@ use super::defaults::{PAPER_PREFIX, ROWS, typed};
 use super::error::ConfigError;
 use super::unknown::unknown_key;
 
-/// All rows, in the place of a row's number.
+/// Selects all rows, in place of a row's number.
 const ALL_ROWS: &str = "*";
-/// All rows with noise, in the place of a row's number.
+/// Selects all rows with noise, in place of a row's number.
 const NOISY_ROWS: &str = "noisy";
 
 /// The change of one key.
@@ -20,7 +20,7 @@ pub(super) struct Override {
 }
 
 impl Override {
-    /// A change of `key` to a TOML value, or to a string without quotes; `place` says in messages who asked for it.
+    /// Creates a change of `key` to a TOML value or an unquoted string; messages show `place` as its origin.
     pub(super) fn new(place: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
         Self { place: place.into(), key: key.into(), value: value.into() }
     }
@@ -29,7 +29,7 @@ impl Override {
         &self.place
     }
 
-    /// Returns whether it sets this key, perhaps with that of other rows.
+    /// Returns whether the change sets this key, perhaps among those of several rows.
     pub(super) fn names(&self, key: &str) -> bool {
         let in_row = |key: &str| row_of(key).map(|(row, rest)| (row.to_owned(), rest.to_owned()));
         match (in_row(&self.key), in_row(key)) {
@@ -41,7 +41,7 @@ impl Override {
     /// Sets the key in the merged document.
     pub(super) fn apply(&self, merged: &mut Table) -> Result<(), ConfigError> {
         let fail = |message: String| ConfigError::Key { place: self.place.clone(), key: self.key.clone(), message };
-        // A bare word is a string: nobody wants to quote quotes in a shell.
+        // A bare word is a string, because quotes are inconvenient in a shell.
         let value = match format!("value = {}", self.value).parse::<Table>() {
             Ok(mut table) => table.remove("value").unwrap_or_else(|| Value::String(self.value.clone())),
             Err(_) => Value::String(self.value.clone()),
@@ -53,7 +53,7 @@ impl Override {
                 None => set(merged, &self.key, value).map_err(fail),
             };
         };
-        let Some(Value::Array(rows)) = merged.get_mut(ROWS) else { return Err(fail("there are no rows".into())) };
+        let Some(Value::Array(rows)) = merged.get_mut(ROWS) else { return Err(fail("the config has no rows".into())) };
         for row in rows_named(rows, number).map_err(fail)? {
             set(row, &row_key(key), value.clone()).map_err(fail)?;
         }
@@ -75,12 +75,12 @@ fn row_of(key: &str) -> Option<(&str, &str)> {
     key.strip_prefix(ROWS)?.strip_prefix('.')?.split_once('.')
 }
 
-/// Says how a key of rows is written.
+/// Describes how a key of rows is written.
 fn row_keys(key: &str) -> String {
     format!("{ROWS}.0.{key} for one, {ROWS}.{ALL_ROWS}.{key} for all, {ROWS}.{NOISY_ROWS}.{key} for those with noise")
 }
 
-/// Returns the rows that stand for a number: one, all, or all with noise.
+/// Returns the rows that `number` selects: one, all, or all with noise.
 fn rows_named<'a>(rows: &'a mut [Value], number: &str) -> Result<impl Iterator<Item = &'a mut Table>, String> {
     let count = rows.len();
     let chosen = match number.parse::<usize>() {
@@ -102,7 +102,7 @@ fn row_key(key: &str) -> String {
     key.strip_prefix("paper.").map_or_else(|| key.to_owned(), |figure| format!("{PAPER_PREFIX}{figure}"))
 }
 
-/// Sets a dotted key that is there, to a value of its type.
+/// Sets an existing dotted key to a value of its type.
 fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     let mut parts: Vec<&str> = key.split('.').collect();
     let last = parts.pop().unwrap_or_default();

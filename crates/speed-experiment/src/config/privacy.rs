@@ -11,7 +11,7 @@ use super::fault::{Fault, refuse};
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct RawPrivacy {
     pub delta: f64,
-    // Left out where there is none, so that runs of configs without it keep their ids.
+    // The default values are not written, so configs that do not set these keys keep their run ids.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub budget: f64,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -25,9 +25,9 @@ fn is_zero(value: &f64) -> bool {
 /// The privacy target, checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyConfig {
-    /// Delta of every bound.
+    /// The delta of every bound.
     pub delta: Delta,
-    /// The largest epsilon, whatever the votes are, for all answers that the experiment's ledger holds.
+    /// The largest data-independent epsilon of all answers in the experiment's ledger.
     pub budget: Option<f64>,
     /// The limit on the price of a run's answers.
     pub limit: PriceLimit,

@@ -10,10 +10,10 @@ use speed_student::StudentMethod;
 use super::fault::{Fault, refuse};
 use super::noise::{Choice, NoiseConfig, QueryNoise, RowNoise, is_none, is_zero};
 
-/// Largest length of a row's name, in bytes.
+/// Maximum length of a row's name, in bytes.
 pub(crate) const MAX_NAME: usize = 200;
 
-/// `[[row]]` as written. The keys of its table `[row.paper]` stand here as `paper_*`: older configs have them so, and so has the
+/// `[[row]]` as written. The keys of its table `[row.paper]` appear here as `paper_*`, as in older configs and in the
 /// resolved text whose digest is the run's id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,13 +21,13 @@ pub(crate) const MAX_NAME: usize = 200;
 pub struct RawRow {
     pub name: String,
     pub aggregation: AggregationKind,
-    // Reports of earlier versions lack the next two.
+    // Reports of earlier versions lack the next two keys.
     #[serde(default)]
     pub circuit: Circuit,
     #[serde(default)]
     pub queries: usize,
     pub honest_ratio: f64,
-    // Left out where they say nothing, so that runs of configs without them keep their ids.
+    // Default values are not written, so configs that do not set these keys keep their run ids.
     #[serde(default, skip_serializing_if = "Choice::is_default")]
     pub mechanism: Choice<MechanismKind>,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -38,7 +38,7 @@ pub struct RawRow {
     pub placement: Choice<NoisePlacement>,
     #[serde(default, skip_serializing_if = "is_none")]
     pub threshold: i64,
-    // As do these two.
+    // The same holds for the next two keys.
     #[serde(default)]
     pub labels_of: String,
     #[serde(default)]
@@ -49,7 +49,7 @@ pub struct RawRow {
     pub paper_minutes: f64,
 }
 
-/// The way to a row's labels: `row.aggregation`.
+/// The way of computing a row's labels: `row.aggregation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AggregationKind {
@@ -57,7 +57,7 @@ pub enum AggregationKind {
     NonPrivate,
     /// Noise, and a trusted server that sees the sums.
     Trusted,
-    /// Noise, and a server that sees ciphertexts only.
+    /// Noise, and a server that sees only ciphertexts.
     Encrypted,
 }
 
@@ -68,28 +68,28 @@ pub struct RowStudent(pub Option<StudentMethod>);
 /// A row, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowConfig {
-    /// Its name, which no other row has.
+    /// Its name, unique among the rows.
     pub name: String,
-    /// The way to its labels.
+    /// The way of computing its labels.
     pub aggregation: AggregationKind,
     /// The circuit of encrypted labels.
     pub circuit: Circuit,
-    /// The number of queries that it answers, the first ones; none: all.
+    /// The number of queries that it answers, from the first; `None` means all.
     pub queries: Option<NonZeroUsize>,
     /// Ratio of the teachers that add noise.
     pub honest_ratio: HonestRatio,
     /// The noise of its queries, if it has any.
     pub noise: QueryNoise,
     own_noise: RowNoise,
-    /// The position of the earlier row whose labels its students learn from; none: its own.
+    /// The position of the earlier row whose labels its students learn from; `None` means its own labels.
     pub labels_of: Option<usize>,
-    /// The method of its students; none: `student.method`.
+    /// The method of its students; `None` means `student.method`.
     pub student: Option<StudentMethod>,
     /// The paper's own figures.
     pub paper: PaperFigures,
 }
 
-/// The paper's figures for a row, as far as it gives any: `[row.paper]`.
+/// The paper's figures for a row, if the paper gives them: `[row.paper]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "RawPaper")]
 pub struct PaperFigures {
@@ -103,7 +103,7 @@ pub struct PaperFigures {
     pub minutes: Option<f64>,
 }
 
-/// The paper's figures as they are read: in configs, and in reports of earlier versions, 0 stands for none.
+/// The paper's figures as read from configs and from reports of earlier versions, where 0 means none.
 #[derive(Deserialize)]
 struct RawPaper {
     epsilon: Option<f64>,
@@ -121,13 +121,13 @@ impl From<RawPaper> for PaperFigures {
 }
 
 impl RowConfig {
-    /// Returns the number of queries of `all` that the row answers: the first ones.
+    /// Returns the number of queries that the row answers, out of `all`, from the first.
     #[must_use]
     pub fn query_count(&self, all: usize) -> usize {
         self.queries.map_or(all, |queries| queries.get().min(all))
     }
 
-    /// Returns the votes that the noisy maximum of a query must reach for an answer, if any.
+    /// Returns the minimum of a query's noisy maximum for an answer, in votes, if any.
     #[must_use]
     pub fn threshold(&self) -> Option<i64> {
         self.noise.threshold.filter(|_| self.is_noisy())
@@ -140,14 +140,14 @@ impl RowConfig {
     }
 }
 
-/// The values of other sections that a row is checked beside.
+/// The values of other sections that the checks of a row need.
 pub(super) struct Surroundings<'a> {
     pub(super) teachers: usize,
     pub(super) queries: usize,
     pub(super) noise: &'a NoiseConfig,
 }
 
-/// Checks all rows, beside each other and beside other sections.
+/// Checks all rows, against each other and against other sections.
 pub(super) fn check(rows: &[RawRow], around: &Surroundings<'_>) -> Result<Vec<RowConfig>, Fault> {
     if rows.is_empty() {
         return refuse("row", "a table needs at least one [[row]]");
@@ -230,7 +230,7 @@ impl RawRow {
     fn check_noise(&self, around: &Surroundings<'_>) -> Result<QueryNoise, Fault> {
         if self.aggregation == AggregationKind::NonPrivate {
             if self.honest_ratio < 1.0 {
-                return refuse("honest_ratio", "a non-private row has no noise to be honest about: leave it out");
+                return refuse("honest_ratio", "a non-private row has no noise: leave it out");
             }
             if self.own_noise() != RowNoise::default() {
                 return refuse(
@@ -255,8 +255,8 @@ impl RawRow {
         }
         if self.circuit == Circuit::Paper && randomness != RandomnessKind::Simulation {
             return Err(
-                "\"paper\" is for comparison, with noise.source = \"simulation\": it is not exact, and what its wrong \
-                        winners tell of the noisy counts no claim covers",
+                "\"paper\" requires noise.source = \"simulation\": it is not exact, and no claim covers the information that \
+                        its wrong winners reveal about the noisy counts",
             );
         }
         Ok(())
@@ -267,15 +267,15 @@ impl RawRow {
             return Ok(None);
         }
         let Some(source) = earlier.iter().position(|other| other.name == self.labels_of) else {
-            return Err(format!("{:?} is no earlier row", self.labels_of));
+            return Err(format!("{:?} is not an earlier row", self.labels_of));
         };
         if !earlier[source].labels_of.is_empty() {
-            return Err(format!("{:?} has its labels from another row itself: name that one", self.labels_of));
+            return Err(format!("{:?} takes its labels from another row: name that row", self.labels_of));
         }
         Ok(Some(source))
     }
 
-    /// Writes a row down; `rows` are all rows of its config.
+    /// Returns the row as written; `rows` are all rows of its config.
     pub(super) fn of(row: &RowConfig, rows: &[RowConfig]) -> Self {
         let paper = row.paper;
         Self {

@@ -4,23 +4,25 @@ use speed_student::{StudentConfig, StudentMethod};
 
 use super::document::Source;
 
-/// Returns the images of an epoch in one section.
+/// A function that returns the key `epoch_images` of a section.
 type EpochImages = fn(&mut StudentConfig) -> &mut usize;
 
-/// The sections that have epochs, and their images of an epoch.
+/// The sections with epochs, and their keys `epoch_images`.
 const SECTIONS: [(&str, EpochImages); 2] = [
     ("student", |student| &mut student.epoch_images),
     ("student.pseudo_labels", |student| &mut student.pseudo_labels.epoch_images),
 ];
 
-/// Decides the images of an epoch (`epoch_images`) for a table whose students are trained by `methods`, on a pool of `pool` images.
+/// Determines the images per epoch (`epoch_images`) of a table whose students are trained by `methods` on a pool of
+/// `pool` images.
 ///
-/// - A config that sets `epochs` and not `epoch_images` counts passes over its pool, as it did before there was such a key.
-/// - A number that changes no training becomes 0, which the resolved config leaves out: the size of the pool, or the number of a section
-///   that no method reads. So runs of earlier configs keep their ids.
+/// - A config that sets `epochs` but not `epoch_images` counts passes over its pool, as before `epoch_images` existed.
+/// - A number that changes no training becomes 0, which is not written to the resolved config. This applies to a number
+///   equal to the size of the pool, and to the number of a section that no method reads. So earlier configs keep their
+///   run ids.
 pub(super) fn settle_epochs(student: &mut StudentConfig, source: &Source, methods: &[StudentMethod], pool: usize) {
     if student.check().is_err() {
-        // Refused as it is written, by the checks of the config.
+        // The checks of the config refuse it as written.
         return;
     }
     for (section, images) in SECTIONS {

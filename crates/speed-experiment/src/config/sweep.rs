@@ -11,10 +11,10 @@ use super::experiment::Config;
 use super::overrides::{self, Override};
 use super::unknown::unknown_of;
 
-/// The largest number of settings: each is a run.
+/// The largest number of settings; each setting is a run.
 pub(crate) const MAX_SETTINGS: usize = 1000;
 
-/// Keys that are no settings to compare: where results lie, and what may be seen of them.
+/// Keys that cannot be swept: they determine the place of the results and which of them may be published.
 const NOT_SWEPT: [&str; 2] = ["name", "noise.source"];
 
 /// The honest ratio of all rows with noise.
@@ -40,18 +40,18 @@ const SHORT: [(&str, &str); 13] = [
 /// A config for every combination of the values of some keys.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// The keys as written, in order of the alphabet of the file's table.
+    /// The keys as written, in alphabetical order.
     pub keys: Vec<String>,
-    /// The values of each, as TOML.
+    /// The values of each key, as TOML.
     pub values: Vec<Vec<String>>,
-    /// One setting for every combination, the last key changing fastest.
+    /// One setting for every combination of values; the last key changes fastest.
     pub settings: Vec<Setting>,
 }
 
-/// One of the settings that a sweep compares.
+/// One combination of values of a sweep.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The value of each key, as a person would write it.
+    /// The value of each key, in a readable form.
     pub values: Vec<String>,
     /// The config of its run.
     pub config: Config,
@@ -65,10 +65,11 @@ struct Swept {
 }
 
 impl Sweep {
-    /// Reads and checks the sweep of a config; none where it has no `[sweep]`.
+    /// Reads and checks the sweep of a config; `None` if it has no `[sweep]`.
     ///
     /// # Errors
-    /// If a key has no values or one twice, there are too many combinations, or the config of one cannot run.
+    /// If a key has no values or a repeated value, if there are too many combinations, or if the config of a setting
+    /// cannot run.
     pub fn load(source: &Source) -> Result<Option<Self>, ConfigError> {
         let Some(table) = source.sweep()? else { return Ok(None) };
         let swept = keys(source, &table)?;
@@ -92,7 +93,7 @@ impl Sweep {
     }
 }
 
-/// Returns the keys of the table, which may be written dotted, quoted, or as tables within it.
+/// Returns the keys of the table, which may be written dotted, quoted or as nested tables.
 fn keys(source: &Source, table: &Table) -> Result<Vec<Swept>, ConfigError> {
     let mut found = Vec::new();
     for (name, value) in table {
@@ -110,23 +111,23 @@ fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -
         Value::Array(values) if values.is_empty() => refuse("has no values"),
         Value::Array(values) => {
             if (1..values.len()).any(|index| values[..index].contains(&values[index])) {
-                return refuse("has a value twice");
+                return refuse("has a repeated value");
             }
             let key = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, key)| key);
-            // A dotted key is looked for in the merged document, as one of --set is.
+            // A dotted key is looked up in the merged document, like a key of `--set`.
             if key == name && !name.contains('.') && !defaults().contains_key(name) {
                 let known: Vec<&str> = SHORT.iter().map(|(short, _)| *short).collect();
                 return refuse(&unknown_of(&known, name));
             }
             if NOT_SWEPT.contains(&key) {
-                return refuse("is no setting to compare: use a config of its own for each");
+                return refuse("cannot be swept: use a separate config for each value");
             }
             if let Some(other) = found.iter().find(|other| other.key == key) {
                 return refuse(&format!("is the same key as {}", other.name));
             }
             if let Some(other) = found.iter().find(|other| overrides::overlap(&other.key, key)) {
                 return refuse(&format!(
-                    "sets what {} sets as well: the table would name a value that no row has",
+                    "sets the same key of a row as {}: the table would show a value that no row has",
                     other.name
                 ));
             }
@@ -137,7 +138,7 @@ fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -
     }
 }
 
-/// Returns the setting at an index, the last key changing fastest.
+/// Returns the setting at an index; the last key changes fastest.
 fn setting(source: &Source, swept: &[Swept], mut index: usize) -> Result<Setting, ConfigError> {
     let mut chosen = vec![0; swept.len()];
     for (place, key) in swept.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! Every way a config can be wrong ends in one message that names file, line, key and what is allowed.
+//! Tests that every invalid config is refused with one message that names file, line, key and allowed values.
 
 use speed_student::StudentMethod;
 
@@ -37,7 +37,7 @@ fn a_file_and_the_command_line_change_what_they_name() {
     assert_eq!(config.ensemble.teachers, 250);
 }
 
-/// The run ids of the presets, by which finished runs are found.
+/// The run ids of the presets; finished runs are found by them.
 const PRESETS: [(&str, &str); 21] = [
     ("argmax-accuracy", "88d5c62e3abe"),
     ("confident", "51d5db1235af"),
@@ -77,7 +77,7 @@ fn every_preset_is_a_config_and_keeps_its_run_id() {
     let expected: Vec<(String, String)> = PRESETS.map(|(name, id)| (name.to_owned(), id.to_owned())).to_vec();
     assert_eq!(found, expected);
     let copy = std::fs::read_to_string(format!("{folder}/default.toml")).expect("configs/default.toml");
-    assert!(copy == DEFAULTS, "configs/default.toml is to be a copy of src/config/default.toml");
+    assert!(copy == DEFAULTS, "configs/default.toml must be a copy of src/config/default.toml");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn the_papers_figures_are_a_table_of_their_row_and_older_configs_are_read() {
     );
     refuse("[row.paper]\nepsilon = \"x\"\n", &["test.toml:5", "`row.0.paper.epsilon`", "expected float"]);
     refuse("[row.paper]\nepsilon = -1.0\n", &["test.toml:5", "`row.0.paper.epsilon`", "at least 0"]);
-    // In the old keys it is their line that is named, not the row's.
+    // The message names the line of the old key, not the line of the row.
     refuse("\npaper_epsilon = -1.0\n", &["test.toml:5", "`row.0.paper.epsilon`", "at least 0"]);
     refuse("paper_epsilon = -1.0\n[row.paper]\naccuracy = 96\n", &["test.toml:4", "`row.0.paper.epsilon`"]);
     refuse("papers = 1\n", &["test.toml:4", "`row.0.papers`", "unknown key; did you mean `paper`?"]);
@@ -176,13 +176,13 @@ fn rows_are_set_by_number_or_all_at_once() {
 fn syntax_unknown_keys_and_types_name_file_line_and_key() {
     refused("name = \"x\"\nseed == 3\n", &[], &["test.toml:2", "not valid TOML"]);
     refused("\n[teacher]\nsteps = 5\nstep = 5\n", &[], &["test.toml:4", "`teacher.step`", "did you mean `steps`?"]);
-    // What is spelt alike here, and what has the name elsewhere.
+    // Suggestions: a similar name here, and the same name in another section.
     let meant = "unknown key here; did you mean `teacher` or `ensemble.teachers`?";
     refused("[teachers]\n", &[], &["test.toml:1", "`teachers`", meant]);
     let allowed = "unknown key; allowed here: arithmetic, data, device, ensemble";
     refused("[colours]\n", &[], &["test.toml:1", "`colours`", allowed]);
     refused("[noise]\ngamma = \"big\"\n", &[], &["test.toml:2", "`noise.gamma`", "expected float, found string"]);
-    refused("[teacher]\nsteps = 1.5\n", &[], &["test.toml:2", "`teacher.steps`", "found 1.5, expected a whole number"]);
+    refused("[teacher]\nsteps = 1.5\n", &[], &["test.toml:2", "`teacher.steps`", "found 1.5, expected an integer"]);
     refused("[teacher]\nsteps = -1\n", &[], &["test.toml:2", "`teacher.steps`"]);
     refused("[teacher]\noptimizer = \"sdg\"\n", &[], &["test.toml:2", "`teacher.optimizer`", "sdg", "adam", "sgd"]);
     refused("[[row]]\nname = \"a\"\ncircuit = \"all\"\n", &[], &["test.toml:3", "tournament", "all-pairs", "paper"]);
@@ -210,7 +210,7 @@ fn values_that_cannot_run_are_refused() {
         let row = format!("[[row]]\nname = \"a\"\naggregation = \"trusted\"\nhonest_ratio = {tau}\n");
         refused(&row, &[], &["test.toml:4", "`row.0.honest_ratio`"]);
     }
-    // A ratio that leaves no teacher to add noise.
+    // No teacher is left to add noise.
     let row = "[ensemble]\nteachers = 3\n[[row]]\nname = \"a\"\naggregation = \"trusted\"\nhonest_ratio = 0.3\n";
     refused(row, &[], &["test.toml:6", "`row.0.honest_ratio`"]);
     refused("[[row]]\nname = \"a\"\n[[row]]\nname = \"a\"\n", &[], &["test.toml:4", "two rows"]);
@@ -250,10 +250,14 @@ fn a_row_may_train_another_student_on_the_labels_of_an_earlier_one() {
     let config = load(rows, &["student.method=pseudo-labels"]).expect("config");
     assert_eq!(config.method_of(&config.rows[0]), StudentMethod::PSEUDO_LABELS);
 
-    refused(&rows.replace("of = \"a\"", "of = \"b\""), &[], &["test.toml:6", "`row.1.labels_of`", "no earlier row"]);
+    refused(
+        &rows.replace("of = \"a\"", "of = \"b\""),
+        &[],
+        &["test.toml:6", "`row.1.labels_of`", "not an earlier row"],
+    );
     refused(&rows.replace("pseudo-labels", "best"), &[], &["test.toml:7", "best", "gan", "pseudo-labels"]);
     let third = format!("{rows}[[row]]\nname = \"c\"\nlabels_of = \"b\"\n");
-    refused(&third, &[], &["test.toml:10", "`row.2.labels_of`", "name that one"]);
+    refused(&third, &[], &["test.toml:10", "`row.2.labels_of`", "name that row"]);
 }
 
 #[test]
@@ -272,7 +276,7 @@ fn settings_of_the_other_student_are_checked_with_their_line() {
     assert_eq!(default, speed_student::pseudo_labels::PseudoLabelsConfig::default(), "one default, in both places");
 }
 
-/// Returns the images of an epoch of the GAN and of the student on pseudo-labels.
+/// Returns the images per epoch of the GAN and of the student on pseudo-labels.
 fn epoch_images(config: &Config) -> [usize; 2] {
     [config.student.epoch_images, config.student.pseudo_labels.epoch_images]
 }
@@ -298,10 +302,10 @@ fn default_epochs_do_not_depend_on_the_pool_and_epochs_that_are_set_are_passes_o
         assert_eq!(found("", &[pool, "student.epochs=7", "student.epoch_images=600"]), [600, 9000]);
         assert_eq!(found("[student.pseudo_labels]\nwarmup_epochs = 3\n", &[pool]), [9000, 9000]);
     }
-    // As many as the pool has: the resolved config is that of a pass over the pool.
+    // A number equal to the pool's size resolves to a pass over the pool.
     assert_eq!(found("", &["data.test_images=10000", "data.pool_images=9000"]), [0, 0]);
     assert_eq!(found("", &["student.pseudo_labels.epoch_images=1500"]), [9000, 0]);
-    // What no student reads has no part in a run.
+    // A section that no student reads does not affect a run.
     assert_eq!(found("", &["table.repeats=0"]), [0, 0]);
     assert_eq!(found("", &["row.0.student=pseudo-labels"]), [0, 9000]);
     assert_eq!(epoch_images(&load("", &[]).expect("config")), [9000, 0]);
@@ -325,7 +329,7 @@ fn a_sweep_is_a_config_for_every_combination() {
     assert_eq!(settings, ["0.05 50 1.0", "0.05 50 0.9", "0.1 50 1.0", "0.1 50 0.9"]);
     let last = &found.settings[3].config;
     assert_eq!((last.rows[0].honest_ratio.get(), last.rows[1].honest_ratio.get()), (1.0, 0.9));
-    // A run's own config knows nothing of the sweep, so its stages are those of the config without one.
+    // A run's own config does not contain the sweep, so its stages are those of the config without a sweep.
     let plain = load(
         &text
             .replace("[sweep]\n", "")
@@ -345,7 +349,7 @@ fn a_sweep_is_a_config_for_every_combination() {
     };
     refused("gamma = [0.05, 0.1]", "gamma = []", &["test.toml:4", "`sweep.gamma`", "no values"]);
     refused("gamma = [0.05, 0.1]", "gamma = 0.1", &["test.toml:4", "`sweep.gamma`", "a list of values"]);
-    refused("gamma = [0.05, 0.1]", "gamma = [0.1, 0.1]", &["test.toml:4", "a value twice"]);
+    refused("gamma = [0.05, 0.1]", "gamma = [0.1, 0.1]", &["test.toml:4", "a repeated value"]);
     refused("gamma = [0.05, 0.1]", "gamma = [0.1, -1]", &["[sweep], gamma = -1", "`noise.gamma`"]);
     refused(
         "gamma = [0.05, 0.1]",
@@ -354,9 +358,9 @@ fn a_sweep_is_a_config_for_every_combination() {
     );
     refused("gamma = [0.05, 0.1]", "gamma = [0.1]\nnoise.gamma = [0.2]", &["the same key as gamma"]);
     refused("gamma = [0.05, 0.1]", "gamma = [1, 1.0]", &["are the same run"]);
-    refused("gamma = [0.05, 0.1]", "name = [\"a\", \"b\"]", &["`sweep.name`", "a config of its own"]);
-    refused("gamma = [0.05, 0.1]", "noise.source = [\"simulation\"]", &["`sweep.noise.source`", "a config of its own"]);
-    refused("gamma = [0.05, 0.1]", "\"row.1.honest_ratio\" = [0.5]", &["sets what", "sets as well"]);
+    refused("gamma = [0.05, 0.1]", "name = [\"a\", \"b\"]", &["`sweep.name`", "a separate config"]);
+    refused("gamma = [0.05, 0.1]", "noise.source = [\"simulation\"]", &["`sweep.noise.source`", "a separate config"]);
+    refused("gamma = [0.05, 0.1]", "\"row.1.honest_ratio\" = [0.5]", &["sets the same key of a row"]);
     refused(
         "gamma = [0.05, 0.1]",
         &format!("seed = {:?}", (0..600).collect::<Vec<_>>()),

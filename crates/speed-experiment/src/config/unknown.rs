@@ -1,4 +1,4 @@
-//! Messages about keys, values and files that there are not, with those that were probably meant.
+//! Messages about unknown keys, values and files, with suggestions.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::defaults::{PAPER, PAPER_PREFIX, ROWS, defaults};
 
-/// Keys of other programs, and how the same is said here.
+/// Keys of other programs, with the corresponding keys here.
 const ELSEWHERE: [(&[&str], &str); 3] = [
     (
         &["epsilon", "eps", "target_epsilon"],
@@ -24,10 +24,10 @@ const ELSEWHERE: [(&[&str], &str); 3] = [
     ),
 ];
 
-/// Other sections that are named, at most.
+/// Maximum number of suggested sections.
 const MAX_SECTIONS: usize = 3;
 
-/// Says that a table has no key `name`, and which was probably meant.
+/// Returns a message that a table has no key `name`, with suggestions.
 pub(super) fn unknown_key(table: &Table, name: &str) -> String {
     let mut keys: Vec<&str> =
         table.keys().map(|key| if key.starts_with(PAPER_PREFIX) { PAPER } else { key.as_str() }).collect();
@@ -35,7 +35,7 @@ pub(super) fn unknown_key(table: &Table, name: &str) -> String {
     unknown_of(&keys, name)
 }
 
-/// Says the same of a table with the keys `known`.
+/// Returns the same message for a table with the keys `known`.
 pub(super) fn unknown_of(known: &[&str], name: &str) -> String {
     let lower = name.to_lowercase();
     if let Some((_, instead)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&lower.as_str())) {
@@ -54,7 +54,7 @@ pub(super) fn unknown_of(known: &[&str], name: &str) -> String {
     format!("unknown key{here}; did you mean {}?", meant.join(" or "))
 }
 
-/// Collects the dotted paths of all keys; of rows those of the first.
+/// Collects the dotted paths of all keys; for rows, only those of the first.
 fn paths(prefix: &str, value: &Value, found: &mut Vec<String>) {
     let below = |key: &str| if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") };
     match value {
@@ -69,7 +69,7 @@ fn paths(prefix: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Adds the name that was probably meant to serde's message about a choice: "unknown variant `x`, expected `a` or `b`".
+/// Adds a suggestion to serde's message about a choice: "unknown variant `x`, expected `a` or `b`".
 pub(super) fn with_suggestion(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
     match quoted.next() {
@@ -78,7 +78,7 @@ pub(super) fn with_suggestion(message: &str) -> String {
     }
 }
 
-/// Returns the config that was probably meant where there is no file `path`.
+/// Returns the config that was probably meant if the file `path` does not exist.
 pub(super) fn config_instead(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -97,7 +97,7 @@ pub(super) fn config_instead(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Returns the names of the TOML files in a folder, without their ending.
+/// Returns the names of the TOML files in a directory, without their extension.
 fn names_in(folder: &Path) -> Vec<String> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(1000);

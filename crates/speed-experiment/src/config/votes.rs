@@ -16,7 +16,7 @@ use super::fault::{Fault, refuse};
 pub struct RawVotes {
     pub source: VotesSourceKind,
     pub file: String,
-    // Left out where they are not set, so that runs of configs without them keep their ids.
+    // The default values are not written, so configs that do not set these keys keep their run ids.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub form: String,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -48,25 +48,25 @@ pub enum VotesSource {
     Teachers,
     /// A file of labels or histograms.
     File(VotesInFile),
-    /// A class at random for each teacher and query.
+    /// A random class for each teacher and query.
     Uniform,
     /// The pool's true label from every teacher.
     Truth,
 }
 
-/// A file of votes, and what the config says of it.
+/// A file of votes, with the keys that describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VotesInFile {
     /// The file: `.npy` or CSV.
     pub path: PathBuf,
-    /// Its form; without it the only form that fits the config.
+    /// Its form; `None` means the only form that fits the config.
     pub form: Option<VotesForm>,
-    /// The number of classes, which labels do not tell and no images say.
+    /// The number of classes, if labels without images do not determine it.
     pub classes: Option<usize>,
 }
 
 impl RawVotes {
-    /// Checks the section beside the images.
+    /// Checks the section against the images.
     pub(super) fn check(&self, data: DataSource) -> Result<VotesSource, Fault> {
         let has_images = data != DataSource::None;
         let file = self.check_file(has_images)?;
@@ -89,7 +89,7 @@ impl RawVotes {
         }
     }
 
-    /// Checks the keys of a file.
+    /// Checks the keys that describe a file.
     fn check_file(&self, has_images: bool) -> Result<VotesInFile, Fault> {
         let is_file = self.source == VotesSourceKind::File;
         let form = match self.form.as_str() {
@@ -103,7 +103,7 @@ impl RawVotes {
             _ if has_images => {
                 return refuse(
                     "votes.classes",
-                    "is read only with data.source = \"none\": images say how many there are",
+                    "is read only with data.source = \"none\": images determine their number",
                 );
             }
             found if !(2..=VoteShape::MAX_CLASSES).contains(&found) => {

@@ -4,11 +4,11 @@ use speed_accountant::AccountError;
 use speed_core::VotesError;
 use speed_votes::{FormError, TableError};
 
-/// The fault of a file of votes or queries: found and expected.
+/// The fault of a file of votes or queries: found and expected values.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputFault {
-    /// The file cannot be read, or is not a table of whole numbers.
+    /// The file cannot be read, or is not a table of integers.
     #[error(transparent)]
     Table(Box<TableError>),
     /// The table is not votes.
@@ -24,15 +24,15 @@ pub enum InputFault {
         /// Pool images of the config.
         pool: usize,
     },
-    /// The array has not two dimensions.
+    /// The array does not have two dimensions.
     #[error("expected two dimensions{expected}, found shape {shape:?}")]
     Dimensions {
-        /// The meaning of the two, if there is only one.
+        /// The meaning of the two dimensions, if only one is possible.
         expected: &'static str,
         /// The lengths of its axes.
         shape: Vec<usize>,
     },
-    /// Saved labels are of another shape.
+    /// Saved labels have another shape.
     #[error("expected shape {teachers} x {pool}, found {shape:?}")]
     SavedShape {
         /// The lengths of the array's axes.
@@ -45,17 +45,17 @@ pub enum InputFault {
     /// A saved label is not a class.
     #[error("entry {position}: class {found}, expected 0 to {max}")]
     SavedClass {
-        /// Its place.
+        /// Its position.
         position: usize,
         /// The label.
         found: i64,
         /// The last class.
         max: usize,
     },
-    /// The values make no votes.
+    /// The values are not valid votes.
     #[error(transparent)]
     Votes(#[from] VotesError),
-    /// There are more or fewer indices than queries.
+    /// The number of indices differs from the number of queries.
     #[error("shape {shape:?}, expected queries.count = {expected} indices")]
     IndexCount {
         /// The lengths of the array's axes.
@@ -69,7 +69,7 @@ pub enum InputFault {
         /// The lengths of its axes.
         shape: Vec<usize>,
     },
-    /// There are fewer true labels than images, or they are no row.
+    /// There are fewer true labels than images, or they are not in one row.
     #[error("expected one row of labels, data.pool_images = {pool} or more, found shape {shape:?}")]
     TrueLabels {
         /// The lengths of its axes.
@@ -77,18 +77,18 @@ pub enum InputFault {
         /// Pool images of the config.
         pool: usize,
     },
-    /// A true label is no class of any votes.
+    /// A true label is outside 0 to 255.
     #[error("entry {position}: label {found}, expected 0 to 255")]
     NoLabel {
-        /// Its place.
+        /// Its position.
         position: usize,
         /// The label.
         found: i64,
     },
-    /// A true label is no class of the votes.
+    /// A true label is not a class of the votes.
     #[error("entry {position}: label {found}, expected 0 to {max}")]
     TrueLabel {
-        /// Its place.
+        /// Its position.
         position: usize,
         /// The label.
         found: u8,
@@ -98,7 +98,7 @@ pub enum InputFault {
     /// An index is out of range.
     #[error("entry {position}: index {found}, expected 0 to {max}")]
     Index {
-        /// Its place.
+        /// Its position.
         position: usize,
         /// The index.
         found: i64,
@@ -108,7 +108,7 @@ pub enum InputFault {
     /// An index appears twice.
     #[error("entry {position}: index {index} appears twice")]
     IndexTwice {
-        /// The second place.
+        /// The second position.
         position: usize,
         /// The index.
         index: usize,

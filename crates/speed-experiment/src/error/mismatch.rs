@@ -13,7 +13,9 @@ pub enum Mismatch {
         images: usize,
     },
     /// A pool that leaves no test image.
-    #[error("data.pool_images = {pool}: of {images} test images none is left to measure the student")]
+    #[error(
+        "data.pool_images = {pool}: expected fewer than the {images} test images, because the others measure the student"
+    )]
     Pool {
         /// Number of pool images.
         pool: usize,
@@ -69,13 +71,13 @@ pub enum Mismatch {
         /// Its number.
         teacher: usize,
     },
-    /// A training that was ended because another one failed.
+    /// A training that was stopped because another one failed.
     #[error("stopped because another student failed")]
     Stopped,
     /// Images that cannot be written as a picture.
     #[error("generated images cannot be drawn: {0}")]
     Picture(#[from] image::ImageError),
-    /// A student whose steps cannot be measured.
+    /// A student whose training steps cannot be counted.
     #[error("a student of this config cannot be trained: {0}")]
     Unmeasured(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -1,60 +1,60 @@
-//! Faults of folders and files of results.
+//! Faults of directories and files of results.
 
 use std::path::PathBuf;
 
 use speed_accountant::round_up;
 use speed_core::{printable, printable_path};
 
-/// The fault of a folder or file of results, and the way on.
+/// The fault of a directory or file of results, and the next step.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultsFault {
-    /// Another process works in the folder.
+    /// Another process works in the directory.
     #[error("another `speed` works in this folder: wait for it, or use another --results")]
     InUse,
-    /// The folder belongs to another config, or its config was changed.
+    /// The directory belongs to another config, or its config was changed.
     #[error(
-        "this results folder belongs to another config, or this file was changed: expected the config whose SHA-256 begins with {expected}, \
-         found one whose begins with {found}: move the folder away, or use another --results"
+        "this results folder belongs to another config, or this file was changed: expected a config with a SHA-256 that begins with {expected}, \
+         found {found}: move the folder away, or use another --results"
     )]
     OtherConfig {
         /// The run's id.
         expected: String,
-        /// The id of the config that is there.
+        /// The id of the config in the directory.
         found: String,
     },
-    /// A file in the place of a folder of results.
+    /// The path of the results is a file.
     #[error("is a file, expected a folder of results: give another --results")]
     NotFolder,
-    /// A value that has no form in JSON.
+    /// A value that JSON cannot represent.
     #[error("cannot be written as JSON: {0}")]
     Unwritable(#[source] serde_json::Error),
-    /// A file of a stage does not have the form of its name.
+    /// A file of a stage does not have the expected format.
     #[error(
-        "not a file that this version wrote: expected a value in JSON, found {found}; --force {stage} does the stage again"
+        "not a file that this version wrote: expected a value in JSON, found {found}; --force {stage} repeats the stage"
     )]
     NotOurs {
-        /// What the file holds.
+        /// The content that was found.
         found: String,
         /// The stage.
         stage: String,
     },
-    /// A table of a stage that is not whole.
-    #[error("expected {expected}, found {found}; --force {stage} does the stage again")]
+    /// A table of a stage is incomplete.
+    #[error("expected {expected}, found {found}; --force {stage} repeats the stage")]
     Table {
-        /// What was expected.
+        /// The expected content.
         expected: String,
-        /// What was found.
+        /// The content that was found.
         found: String,
         /// The stage.
         stage: String,
     },
-    /// A report does not have the form of one.
+    /// A report does not have the expected format.
     #[error(
         "not a report that this version wrote: expected a report in JSON, found {found}; `speed run` with the same config writes it again"
     )]
     NoReport {
-        /// What the file holds.
+        /// The content that was found.
         found: String,
     },
     /// A file of a run's page is damaged.
@@ -64,139 +64,137 @@ pub enum ResultsFault {
         damage: Damage,
     },
     /// A run has no report.
-    #[error(
-        "no finished run here: expected its report, which cannot be read ({0}); `speed list` shows which runs there are"
-    )]
+    #[error("no finished run here: expected its report, which cannot be read ({0}); `speed list` shows the runs")]
     Unfinished(#[source] std::io::Error),
     /// The mark of charged answers is damaged.
     #[error(
-        "expected the 32 hexadecimal digits of the noise that answers were charged with, found {found}: take the file from a copy"
+        "expected the 32 hexadecimal digits that identify the noise of charged answers, found {found}: restore the file from a copy"
     )]
     Mark {
-        /// What the file holds.
+        /// The content that was found.
         found: String,
     },
-    /// A run lacks its report.
-    #[error("is not there: the run is not finished, or its report was lost; `speed run` with the same config makes it")]
+    /// A run's report is missing.
+    #[error("is missing: the run is not finished, or its report was lost; `speed run` with the same config writes it")]
     NotFinished,
     /// No run has this name.
     #[error(
-        "no {}run of this name: expected a run's folder, an experiment's with one run, or, below {}, an experiment's name or \
-         the beginning of a run's id; {}`speed list` shows which there are",
+        "no {}run of this name: expected the folder of a run or of an experiment with one run, or, below {}, the name of an experiment \
+         or the beginning of a run's id; {}`speed list` shows them",
         if *finished { "finished " } else { "" },
         printable_path(results),
         instead.as_ref().map_or_else(String::new, |name| format!("did you mean {}? ", printable(name)))
     )]
     NoRun {
-        /// True where only finished runs were looked for.
+        /// True if only finished runs were searched.
         finished: bool,
-        /// The folder of results that was searched.
+        /// The directory of results that was searched.
         results: PathBuf,
-        /// The experiment that was probably meant.
+        /// The experiment with the most similar name.
         instead: Option<String>,
     },
     /// Several runs have this name.
     #[error("{} runs of this name, expected one: {}", found.len(), folders(found))]
     SeveralRuns {
-        /// Their folders.
+        /// Their directories.
         found: Vec<PathBuf>,
     },
-    /// A report is larger than any.
+    /// A report exceeds the size limit.
     #[error("not a report that this version wrote: expected a file of at most {max} bytes, found {found}")]
     ReportSize {
-        /// Bytes of a report at most.
+        /// The size limit, in bytes.
         max: u64,
-        /// Its length, as far as it was read.
+        /// Its length in bytes, as far as it was read.
         found: u64,
     },
-    /// A report is of no run that a config can ask for.
+    /// A report describes a run that no config allows.
     #[error("not a report that this version wrote: expected {expected}, found {found}")]
     Unlikely {
-        /// What was expected.
+        /// The expected value.
         expected: String,
-        /// What was found.
+        /// The value that was found.
         found: String,
     },
-    /// There is no folder of results.
+    /// The directory of results does not exist.
     #[error("there is no such folder of results: expected the --results of a run")]
     NoFolder,
-    /// Another kind of machine began the stage.
+    /// Another kind of machine started the stage.
     #[error(
-        "was begun on another kind of machine ({}, here {here}): its last bits would not be repeated. Go on there, or mix both \
-         with --mix-machines, or begin anew under another --results (real noise is then paid anew); arithmetic = \"portable\" in \
+        "was started on another kind of machine ({}, here {here}), whose last bits differ. Resume it there, or mix both kinds \
+         with --mix-machines, or start again under another --results (this charges real noise again); arithmetic = \"portable\" in \
          a config gives the same bits on every machine. `speed show` prints a finished run's table anywhere", first.escape_debug()
     )]
     OtherMachine {
-        /// The kind of machine that began it, as it stands in a folder that may be from anywhere.
+        /// The kind of machine that started it; untrusted text from the directory.
         first: String,
         /// This machine's kind.
         here: String,
     },
-    /// Another process works on a stage that would be set aside.
-    #[error("{holder} works on it: wait until it is done, or end it")]
+    /// Another process works on a stage that is about to be set aside.
+    #[error("{holder} works on it: wait until it finishes, or stop it")]
     Leased {
-        /// The process, as its lease names it.
+        /// The process, as named in its lease.
         holder: String,
     },
-    /// A stage's folder holds work of other inputs.
+    /// A stage's directory holds work with other inputs.
     #[error(
-        "holds work of other inputs ({}). A shard sets nothing aside: `speed run` with the same config and --stage does",
+        "holds work with other inputs ({}). A shard does not set it aside: first run `speed run` with the same config and --stage",
         if differs.is_empty() { "or of another version".to_owned() } else { format!("these differ: {}", differs.join(", ")) }
     )]
     OtherInputs {
-        /// The names of the inputs that differ, as far as the folder tells.
+        /// The names of the inputs that differ, if the directory contains them.
         differs: Vec<String>,
     },
-    /// Another program began the stage.
+    /// Another program started the stage.
     #[error(
-        "was begun by another program ({first}; here {here}): shards of one stage are to be of one. Use the same binary everywhere, or, if both compute the same, --mix-machines"
+        "was started by another program ({first}; here {here}): all shards of a stage must run one program. Use the same binary everywhere, or use --mix-machines if both compute the same"
     )]
     OtherProgram {
-        /// The program that began it.
+        /// The program that started it.
         first: String,
-        /// This one.
+        /// This program.
         here: String,
     },
-    /// A stage that a shard reads is not done.
-    #[error("is not done, and a shard does nothing but its units: first `speed run CONFIG --stage {stage}`")]
+    /// A stage that a shard reads is not finished.
+    #[error("is not done, and shards do not run earlier stages: first run `speed run CONFIG --stage {stage}`")]
     NotDone {
         /// The stage.
         stage: String,
     },
-    /// A finished stage is damaged, and a shard does not do it again.
-    #[error("{damage}: `speed run` with the same config does the stage again")]
+    /// A finished stage is damaged, and a shard does not repeat it.
+    #[error("{damage}: `speed run` with the same config repeats the stage")]
     Damaged {
         /// The damage.
         damage: Damage,
     },
-    /// A stage's folder was renamed, or removed, under who worked in it.
-    #[error("was set aside by a run with other inputs while this one worked in it: run again")]
+    /// A stage's directory was renamed or removed while a process worked in it.
+    #[error("was set aside by a run with other inputs while this run worked in it: run again")]
     SetAside,
-    /// A stage that was done is gone.
-    #[error("was taken away by another run of the experiment: run again")]
+    /// A finished stage has disappeared.
+    #[error("was removed by another run of the experiment: run again")]
     TakenAway,
-    /// The secret beside the ledger is gone.
-    #[error("is missing: without it nobody knows which answers the ledger's charges are for. Take it from a copy")]
+    /// The ledger's secret is missing.
+    #[error("is missing: the ledger's charges cannot be matched to answers without it. Restore it from a copy")]
     NoLedgerKey,
-    /// The secret beside the ledger was cut.
-    #[error("has {found} bytes, expected 32: take it from a copy")]
+    /// The ledger's secret is truncated.
+    #[error("has {found} bytes, expected 32: restore it from a copy")]
     LedgerKeyLength {
-        /// Its length.
+        /// Its length in bytes.
         found: usize,
     },
-    /// A charge that was made is not in the ledger.
+    /// The ledger lacks an earlier charge.
     #[error(
-        "the charge for the answers in {} is missing: the ledger was lost, cut or replaced. Take it from a copy; without it nobody \
-         knows what was spent",
+        "the charge for the answers in {} is missing: the ledger was lost, truncated or replaced. Restore it from a copy; \
+         the spent budget is unknown without it",
         printable_path(answers)
     )]
     NoCharge {
-        /// The folder of the answers.
+        /// The directory of the answers.
         answers: PathBuf,
     },
-    /// Charged answers are not there as they were: to answer again would be paid again.
+    /// Charged answers are missing or changed: answering again would charge again.
     #[error(
-        "{damage}, and the {queries} answers of row {row:?} were charged: put it back, or --force {stage} to answer again and to \
+        "{damage}, and the {queries} answers of row {row:?} were charged: restore it, or use --force {stage} to answer again and \
          pay again, {} in all",
         price_text(price)
     )]
@@ -209,7 +207,7 @@ pub enum ResultsFault {
         row: String,
         /// Its stage.
         stage: String,
-        /// Epsilon of the ledger as it is, and after another charge.
+        /// Epsilon of the ledger now, and after another charge.
         price: Result<(f64, f64), Box<dyn std::error::Error + Send + Sync>>,
     },
 }
@@ -218,10 +216,10 @@ pub enum ResultsFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// The record cannot be read.
-    #[error("is no record of a stage")]
+    #[error("is not a record of a stage")]
     NoRecord,
-    /// The record is that of other inputs.
-    #[error("is of other votes, queries or settings, or of another version")]
+    /// The record is for other inputs.
+    #[error("belongs to other votes, queries or settings, or to another version")]
     OtherInputs,
     /// An output was changed.
     #[error("was changed")]
@@ -229,15 +227,15 @@ pub enum Damage {
     /// An output is missing.
     #[error("is missing")]
     Missing,
-    /// The folder holds noise of another question.
+    /// The directory holds noise of another question.
     #[error("holds the noise of charged answers to other votes, queries or settings")]
     OtherNoise,
-    /// The folder is missing or was changed.
+    /// The directory is missing or was changed.
     #[error("is missing or was changed")]
     Gone,
 }
 
-/// Says what bytes hold in place of a value in JSON.
+/// Describes bytes that are not the expected JSON value.
 #[must_use]
 pub fn found_instead(bytes: &[u8], error: &serde_json::Error) -> String {
     match bytes.len() {

@@ -1,4 +1,4 @@
-//! Checks of the ledger before a run does anything.
+//! Checks of the ledger before a run starts.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,10 @@ use crate::error::{ExperimentError, ResultsFault};
 use crate::progress::Progress;
 use crate::store::RunStore;
 
-/// Holds the ledger against the stages that were charged to it, and names other ledgers.
+/// Compares the ledger with the stages that were charged to it, and reports other ledgers.
 ///
 /// # Errors
-/// If the ledger cannot be read, or a charge is not in it that was made.
+/// If the ledger cannot be read or lacks a charge.
 pub(crate) fn check(store: &RunStore, config: &Config, progress: &dyn Progress) -> Result<(), ExperimentError> {
     if config.is_simulation() {
         return Ok(());
@@ -25,11 +25,11 @@ pub(crate) fn check(store: &RunStore, config: &Config, progress: &dyn Progress) 
     let files = LedgerFiles::of(store.experiment());
     check_charges(store, &files, progress)?;
     for other in files.others() {
-        // One that cannot be read is its own experiment's matter.
+        // An unreadable ledger of another experiment does not affect this one.
         let Ok(statement) = Ledger::open(&other).and_then(|ledger| ledger.statement()) else { continue };
         if statement.queries > 0 {
             progress.note(&format!(
-                "another ledger: {} ({} answers, epsilon {:.2}); if it is about the same teachers, what both say adds up",
+                "another ledger: {} ({} answers, epsilon {:.2}); if it concerns the same teachers, their costs add up",
                 printable_path(&other),
                 statement.queries,
                 round_up(statement.spent_epsilon, 2)
@@ -40,7 +40,7 @@ pub(crate) fn check(store: &RunStore, config: &Config, progress: &dyn Progress) 
 }
 
 fn check_charges(store: &RunStore, files: &LedgerFiles, progress: &dyn Progress) -> Result<(), ExperimentError> {
-    // Marks before the ledger: another run may be charging.
+    // Marks are read before the ledger, because another run may be charging.
     let marks: Vec<(PathBuf, String)> = store
         .all_remains(ANSWERS)
         .into_iter()
@@ -49,7 +49,7 @@ fn check_charges(store: &RunStore, files: &LedgerFiles, progress: &dyn Progress)
     let known = files.statement()?;
     if let Some(torn) = known.as_ref().and_then(|known| known.torn) {
         progress.note(&format!(
-            "{}, line {}: only {} bytes of a charge are there; if no crash cut it short, take the file from a copy",
+            "{}, line {}: only {} bytes of a charge are present; if no crash truncated it, restore the file from a copy",
             printable_path(&files.path()),
             torn.line,
             torn.bytes
@@ -65,7 +65,7 @@ fn check_charges(store: &RunStore, files: &LedgerFiles, progress: &dyn Progress)
     }
 }
 
-/// Refuses forced stages whose charges would pass the budget, before what they left is set aside.
+/// Refuses forced stages whose charges would exceed the budget, before their previous outputs are set aside.
 ///
 /// # Errors
 /// If the budget does not allow `charges`, or the ledger cannot be read.

@@ -21,12 +21,12 @@ pub(crate) struct LedgerFiles {
     experiment: PathBuf,
 }
 
-/// The secret that hides the questions of a ledger, which may be published: they are derived from votes, and anyone who
-/// knows all votes except one teacher's could try out that teacher's votes.
+/// The secret that hides the questions in a ledger, because the ledger may be published. Questions are derived from
+/// votes, and a reader who knows the votes of all teachers but one could test guesses of the remaining votes.
 pub(super) struct Secret(Zeroizing<[u8; 32]>);
 
 impl Secret {
-    /// Returns the name of a question in the ledger.
+    /// Returns the hidden name of a question in the ledger.
     pub(super) fn hide(&self, question: Fingerprint) -> String {
         let hash = Sha256::new().chain_update("speed question\n").chain_update(self.0.as_slice());
         hex::encode(&hash.chain_update(question.to_hex()).finalize()[..16])
@@ -34,7 +34,7 @@ impl Secret {
 }
 
 impl LedgerFiles {
-    /// Returns the ledger files in the folder of an experiment's runs.
+    /// Returns the ledger files in an experiment's directory.
     pub(crate) fn of(experiment: &Path) -> Self {
         Self { experiment: experiment.to_path_buf() }
     }
@@ -49,7 +49,7 @@ impl LedgerFiles {
         self.experiment.join(SECRET)
     }
 
-    /// Opens the ledger, if there is one.
+    /// Opens the ledger if it exists.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -66,7 +66,7 @@ impl LedgerFiles {
         Ok(Ledger::open_or_create(&self.path(), record)?)
     }
 
-    /// Reads the ledger's statement; `None` if nothing was charged.
+    /// Reads the ledger's statement; `None` if no answers were charged.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -74,7 +74,7 @@ impl LedgerFiles {
         Ok(self.open()?.map(|ledger| ledger.statement()).transpose()?)
     }
 
-    /// Reads the secret; `None` if nothing was charged.
+    /// Reads the secret; `None` if no answers were charged.
     ///
     /// # Errors
     /// If it cannot be read, or is incomplete.
@@ -92,10 +92,10 @@ impl LedgerFiles {
         }
     }
 
-    /// Reads the secret, or draws one.
+    /// Reads the secret, or generates one.
     ///
     /// # Errors
-    /// If it cannot be read, drawn or written.
+    /// If the secret cannot be read, generated or written.
     pub(super) fn secret_or_new(&self) -> Result<Secret, ExperimentError> {
         if let Some(secret) = self.secret()? {
             return Ok(secret);
@@ -108,10 +108,10 @@ impl LedgerFiles {
     /// Prevents other runs of the experiment from charging until the lock is dropped.
     ///
     /// # Errors
-    /// If the lock cannot be taken, or a leftover of a killed write cannot be removed.
+    /// If the lock cannot be taken, or a leftover of an interrupted write cannot be removed.
     pub(super) fn lock(&self) -> Result<Lock, ExperimentError> {
         let lock = Lock::wait(&self.experiment.join(LOCK))?;
-        // Only the holder of this lock writes beside the ledger.
+        // Only the holder of this lock writes to the files beside the ledger.
         remove_unfinished(&self.experiment, 0)?;
         Ok(lock)
     }

@@ -13,10 +13,10 @@ use crate::error::{Damage, ExperimentError, ResultsFault};
 use crate::progress::Progress;
 use crate::store::{Fingerprint, Identity, NoiseKey, RunStore, StageFolder};
 
-/// The kind of the stages whose answers are charged.
+/// The kind of the stages with charged answers.
 pub(crate) const ANSWERS: &str = "aggregate";
 
-/// The payment for one set of answers, known by the identity of its stage: its fingerprint is the question.
+/// The payment for one set of answers. The fingerprint of its stage is the question.
 pub(crate) struct Payment<'a> {
     pub(crate) config: &'a Config,
     pub(crate) store: &'a RunStore,
@@ -36,12 +36,12 @@ impl Payment<'_> {
         LedgerFiles::of(self.store.experiment())
     }
 
-    /// Returns whether the answers cost anything: noise is added, and no seed makes it.
+    /// Returns whether the answers cost privacy budget: noise is added, and it does not come from a seed.
     fn is_real(&self) -> bool {
         !self.config.is_simulation() && self.row.is_noisy()
     }
 
-    /// Returns whether this stage has begun to give answers that are paid for: they come before any that another stage gave.
+    /// Returns whether this stage started to give charged answers; these take precedence over another stage's answers.
     ///
     /// # Errors
     /// If the ledger cannot be read.
@@ -53,11 +53,11 @@ impl Payment<'_> {
         }
     }
 
-    /// Charges the answers, unless they are, and opens the folder to give them in, with the key of their noise; none if another
-    /// run `is_done` with them meanwhile.
+    /// Charges the answers unless they are charged already, and opens the directory for them with the key of their
+    /// noise; `None` if another run finished them meanwhile, as `is_done` reports.
     ///
     /// # Errors
-    /// If they were given or charged before, and are not there any more: answering again would be paid again.
+    /// If the answers were given or charged before and are missing now, because answering again would charge again.
     pub(crate) fn settle(&self, is_done: impl Fn() -> bool) -> Result<Option<StageFolder>, ExperimentError> {
         if !self.is_real() {
             return self.store.unfinished(self.answers).map(Some);
@@ -68,7 +68,7 @@ impl Payment<'_> {
             return Ok(None);
         }
         let outstanding = match self.outstanding_key() {
-            // Whoever had the key gave the answers meanwhile, and removed it after that.
+            // The owner of the key gave the answers meanwhile and then removed the key.
             Err(_) if is_done() => return Ok(None),
             found => found?,
         };
@@ -77,7 +77,7 @@ impl Payment<'_> {
         Ok(Some(folder))
     }
 
-    /// Returns the digests of the noise that was charged for this question.
+    /// Returns the digests of the noise keys that were charged for this question.
     fn charged(&self) -> Result<Vec<String>, ExperimentError> {
         let files = self.files();
         let Some(Statement { charges, .. }) = files.statement()? else { return Ok(Vec::new()) };
@@ -93,7 +93,7 @@ impl Payment<'_> {
         Ok(same.map(|charge| charge.noise_digest).collect())
     }
 
-    /// Finds a key of answers that are not given yet, and were charged; none where they are to be charged first.
+    /// Finds the key of charged answers that are not given yet; `None` if the answers are not charged yet.
     fn outstanding_key(&self) -> Result<Option<NoiseKey>, ExperimentError> {
         let (store, name, question) = (self.store, &self.answers.name, self.question());
         let charged = self.charged()?;
@@ -125,17 +125,17 @@ impl Payment<'_> {
         }
     }
 
-    /// Charges the answers, once, and keeps the key of their noise in their folder.
+    /// Charges the answers once, and keeps the key of their noise in their directory.
     fn charge(&self, outstanding: Option<NoiseKey>, folder: &mut StageFolder) -> Result<(), ExperimentError> {
         let own = self.store.remains_of(&self.answers.name);
-        // A key that was never charged serves as well as a new one.
+        // An uncharged key is as good as a new one.
         let seen = own.noise_key(self.question());
         let key = match outstanding.or_else(|| seen.clone()) {
             Some(key) => key,
             None => NoiseKey::fresh(self.question()).map_err(MechanismError::from)?,
         };
         let digest = key.digest();
-        // Before it is charged: from then on it must not be lost.
+        // The key is saved before the charge, because it must not be lost afterwards.
         folder.keep_noise_key(key, seen.as_ref())?;
         match self.enter(&digest) {
             Ok((before, statement)) => {
@@ -143,9 +143,9 @@ impl Payment<'_> {
                 self.note(before, &statement);
                 Ok(())
             }
-            // Whether the charge was made is not known, or nothing was tried: the key stays.
+            // The charge may have been made, or was not attempted, so the key stays.
             Err(Refusal::Failed(error)) => Err(error),
-            // No charge was made for it, and none is to look as if.
+            // The charge was not made, so the key is removed and does not look charged.
             Err(Refusal::Charge(refused)) => {
                 own.forget_noise()?;
                 Err(refused.into())
@@ -153,7 +153,8 @@ impl Payment<'_> {
         }
     }
 
-    /// Enters the charge into the ledger, unless it is there, and returns how many queries it held before and its new statement.
+    /// Enters the charge into the ledger unless it is there, and returns the earlier number of queries and the new
+    /// statement.
     fn enter(&self, noise_digest: &str) -> Result<(usize, Statement), Refusal> {
         let files = self.files();
         let secret = files.secret_or_new()?;
@@ -185,10 +186,10 @@ impl Payment<'_> {
         });
     }
 
-    /// Removes the key of these answers wherever it lies: they are given.
+    /// Removes all copies of the key of these answers, after they are given.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If a key cannot be removed.
     pub(crate) fn forget_noise(&self) -> Result<(), ExperimentError> {
         let all = self.store.all_remains(ANSWERS).into_iter();
         all.filter(|remains| remains.is_of(self.question())).try_for_each(|remains| remains.forget_noise())
@@ -212,11 +213,11 @@ impl Payment<'_> {
     }
 }
 
-/// A charge that was not made, or may not have been.
+/// A charge that failed, or may have failed.
 enum Refusal {
     /// The ledger refused it.
     Charge(LedgerError),
-    /// Something failed on the way.
+    /// Another step failed.
     Failed(ExperimentError),
 }
 

@@ -1,4 +1,4 @@
-//! The task of a run, its machine, its times, and how to repeat it.
+//! The settings of a run, its machine, its times, and the commands that repeat it.
 
 use maud::{Markup, html};
 use serde::Serialize;
@@ -16,15 +16,15 @@ pub(super) fn asked(report: &Report) -> Markup {
     let config = &report.config;
     let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy } = &report.ensemble;
     let handwriting =
-        report.handwriting.as_ref().map_or_else(String::new, |name| format!(", of the handwriting in {name}"));
+        report.handwriting.as_ref().map_or_else(String::new, |name| format!(", with handwriting from {name}"));
     let quality = match (mean_accuracy, plurality_accuracy) {
         (Some(mean), Some(plurality)) => {
-            format!(": {} % right on average, {} % together", percent(*mean), percent(*plurality))
+            format!(": {} % right on average, {} % by plurality", percent(*mean), percent(*plurality))
         }
         _ => String::new(),
     };
     let votes = match config.votes.source {
-        VotesSourceKind::Truth => "true labels in place of votes".to_owned(),
+        VotesSourceKind::Truth => "true labels instead of votes".to_owned(),
         VotesSourceKind::Teachers => format!("{teachers} teachers{quality}"),
         source => format!("{teachers} teachers, votes from {}{quality}", word(&source)),
     };
@@ -69,8 +69,8 @@ pub(super) fn times(report: &Report) -> Option<Markup> {
     let resumed = report.stage_times.iter().any(|stage| stage.resumed_units > 0);
     (!report.stage_times.is_empty()).then(|| html! {
         p.note {
-            "Wall-clock time of the attempt that finished each stage, " (duration(all)) " together; a stage that another run did has the time "
-            "that it took there."
+            "Wall-clock time of the attempt that finished each stage, " (duration(all)) " in total; the time of a stage from another run is "
+            "the time that it took in that run."
         }
         (wide("Times by stage", &html! {
             table {
@@ -78,7 +78,7 @@ pub(super) fn times(report: &Report) -> Option<Markup> {
                     th scope="col" { "stage" }
                     th scope="col" { "time" }
                     @if resumed { th scope="col" { "units of earlier attempts" } }
-                    td.words aria-hidden="true" { "beside the longest" }
+                    td.words aria-hidden="true" { "relative to the longest" }
                 } }
                 tbody { @for stage in &report.stage_times { tr {
                     th scope="row" { (stage.stage) }
@@ -108,8 +108,8 @@ pub(super) fn config(report: &Report) -> Markup {
 /// Returns the config of a sweep with the command that runs it.
 pub(super) fn config_of_sweep(config: &str) -> Markup {
     html! {
-        p { "Save this as " code { "sweep.toml" } "; " code { "speed run sweep.toml" } " makes the sweep again." }
-        (folded("The config of the first setting, and what was swept", &verbatim("Config of the sweep", config)))
+        p { "Save this as " code { "sweep.toml" } "; " code { "speed run sweep.toml" } " repeats the sweep." }
+        (folded("The config of the first setting, and the swept values", &verbatim("Config of the sweep", config)))
     }
 }
 
@@ -133,16 +133,16 @@ pub(super) fn repeat(report: &Report) -> Markup {
     let published = report.config.data.source.published();
     let fetch = published.map_or_else(String::new, |name| format!("speed data fetch {name}\n"));
     html! {
-        p { "Save the config above as " code { "config.toml" } " (it is in the run's folder too), and with speed " (report.environment.speed) ":" }
+        p { "Save the config above as " code { "config.toml" } " (the run's folder has a copy), and run these commands with speed " (report.environment.speed) ":" }
         (verbatim("Commands", &format!("{fetch}speed run config.toml\nspeed compare RUN {}\n", report.run)))
         @if !report.is_protected() {
             p {
-                "The same bytes of " code { "table.csv" } " come out on a machine of the same arithmetic; on another one trainings may differ in "
-                "their last bits, and with them figures, unless the config says " code { "arithmetic = \"portable\"" } "."
+                "A machine with the same arithmetic reproduces " code { "table.csv" } " byte for byte. On other machines, the last bits of trainings "
+                "may differ, and so may the figures, unless the config sets " code { "arithmetic = \"portable\"" } "."
             }
         } @else {
             p {
-                "Noise comes from the operating system: other labels come out, within the same claims, and are charged to a ledger of their own."
+                "Noise comes from the operating system, so a repetition gives other labels with the same claims, and charges them to its own ledger."
             }
         }
     }

@@ -9,13 +9,13 @@ use crate::report::Report;
 use crate::stages::PICTURE;
 use crate::store::read_stage_file;
 
-/// Limit of the pictures in a page, in bytes.
+/// The maximum size of all pictures in a page, in bytes.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The beginning of every PNG file.
+/// The first bytes of every PNG file.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// Returns the images of the first student of each row; `None` if no student draws.
+/// Returns the images drawn by the first student of each row; `None` if no student draws.
 pub(super) fn drawn(report: &Report, run: &Path) -> Option<Markup> {
     let mut drawn: Vec<(&str, Vec<&str>, Vec<u8>)> = Vec::new();
     let mut bytes = 0;

@@ -6,18 +6,18 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("style.css");
 
-/// No script, no network, no form, no frame, so a locked-down browser shows the complete page.
+/// The page uses no scripts, network, forms or frames, so a locked-down browser shows it completely.
 const POLICY: &str =
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// A part of a page that its contents link to.
+/// A part of a page that the table of contents links to.
 pub(super) struct Section {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) body: Markup,
 }
 
-/// Returns a complete page; `lead` is above its sections, and `style` is specific to this page.
+/// Returns a complete page. `lead` precedes its sections, and `style` is specific to this page.
 pub(super) fn page(title: &str, lead: &Markup, sections: &[Section], style: &str) -> String {
     let markup = html! {
         (DOCTYPE)
@@ -59,24 +59,24 @@ pub(super) fn wide(label: &str, body: &Markup) -> Markup {
     html! { div.wide role="region" aria-label=(label) tabindex="0" { (body) } }
 }
 
-/// Returns verbatim text that can be scrolled in the same way.
+/// Returns verbatim text that can be scrolled sideways by touch or keyboard.
 pub(super) fn verbatim(label: &str, text: &str) -> Markup {
     html! { pre role="region" aria-label=(label) tabindex="0" { code { (text) } } }
 }
 
-/// Returns names and values side by side; those without a value are left out.
+/// Returns pairs of names and values; pairs without a value are left out.
 pub(super) fn facts(facts: &[(&str, String)]) -> Markup {
     html! {
         dl { @for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) { div { dt { (name) } dd { (value) } } } }
     }
 }
 
-/// Returns details that are folded on the screen but printed.
+/// Returns details that are folded on the screen but printed completely.
 pub(super) fn folded(summary: &str, body: &Markup) -> Markup {
     html! { details { summary { (summary) } (body) } }
 }
 
-/// Returns a plot with its title, and the file of the same figures, if readers may see it.
+/// Returns a plot with its title, and with the name of the file of its figures if readers may see that file.
 pub(super) fn plot(svg: &str, title: &str, source: Option<&str>) -> Markup {
     html! {
         figure.plot {
@@ -86,7 +86,7 @@ pub(super) fn plot(svg: &str, title: &str, source: Option<&str>) -> Markup {
     }
 }
 
-/// Returns the address of a picture that is embedded in the page.
+/// Returns a data URI for a picture that is embedded in the page.
 pub(super) fn data_uri(kind: &str, bytes: &[u8]) -> String {
     format!("data:{kind};base64,{}", STANDARD.encode(bytes))
 }

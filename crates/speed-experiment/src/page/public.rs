@@ -20,14 +20,13 @@ pub(super) fn covered(rows: &[ReportRow]) -> Vec<ReportRow> {
 }
 
 impl Report {
-    /// Returns the public part of the report, which is all of it if nothing is protected.
+    /// Returns the public part of the report, which is the complete report if no answers are protected.
     pub(super) fn for_anyone(&self) -> Self {
         if !self.is_protected() {
             return self.clone();
         }
         let mut public = Self { rows: covered(&self.rows), ..self.clone() };
-        // The name of a student's stage has the hash of its labels, and the number of possible labels is small enough
-        // to guess.
+        // The name of a student's stage contains the hash of its labels, and labels are few enough to guess.
         let is_covered = |stage: &str| {
             let mut students = public.rows.iter().flat_map(|row| &row.students);
             !stage.starts_with(STUDENT) || students.any(|student| student.stage == stage)
@@ -40,7 +39,7 @@ impl Report {
 
     /// Returns the public table of a report.
     pub(super) fn table_for_anyone(&self) -> Table {
-        // The agreement of the two argmaxes depends on ties, which no label shows.
+        // The agreement of the two argmaxes depends on ties, which the labels do not reveal.
         self.table_with_times().filtered(|head, _| !self.is_protected() || head != AGREEMENT)
     }
 
@@ -50,10 +49,10 @@ impl Report {
         let missing: Vec<&str> = missing.map(|row| row.name.as_str()).collect();
         html! {
             @if !self.is_protected() { p.warning { "No row has noise: nothing here is private." } } @else { p.note {
-                "The noise is real. This page holds what anyone may see: labels and students that a claim covers whatever the votes are. "
+                "The noise is real. This page shows only public results: labels and students that a finite data-independent claim covers. "
                 "Left out: epsilons at these votes, the ensemble's accuracy"
                 @if !missing.is_empty() { ", and rows without such a claim (" (missing.join(", ")) ")" }
-                ". Whoever may see the votes finds them in " code { "report.md" } "."
+                ". Readers who may see the votes find them in " code { "report.md" } "."
             } }
         }
     }

@@ -1,4 +1,4 @@
-//! The queries of a run: image, true label, the labels that were given, and the votes behind them where these may be seen.
+//! The queries of a run: images, true labels, the labels given and, if they are public, the votes.
 
 use maud::{Markup, html};
 
@@ -6,14 +6,14 @@ use super::frame::{data_uri, folded};
 use crate::picture::{self, COLUMNS, SHOWN_QUERIES};
 use crate::report::AskedQueries;
 
-/// The sheet of the queries' pictures as a style: each picture is a part of the one file.
+/// The sheet of the queries' pictures as a CSS style: each query shows a part of one PNG file.
 pub(super) struct Sheet {
     pub(super) style: String,
     rows: usize,
 }
 
 impl Sheet {
-    /// Takes the sheet of so many queries; none unless it is a picture of a size that fits.
+    /// Creates a sheet of `queries` queries; `None` unless it is a picture of a suitable size.
     pub(super) fn new(png: &[u8], queries: usize) -> Option<Self> {
         let (width, height) = picture::dimensions_of_whole(png)?;
         let rows = queries.min(SHOWN_QUERIES).div_ceil(COLUMNS);
@@ -41,7 +41,7 @@ impl Sheet {
     }
 }
 
-/// Returns the queries, those first for which a row has another label than the true one, or none.
+/// Returns the queries; those with a wrong or missing label come first.
 pub(super) fn queries(asked: &AskedQueries, sheet: Option<&Sheet>) -> Markup {
     let all = asked.pool_images.len();
     let shown = all.min(SHOWN_QUERIES);
@@ -50,10 +50,10 @@ pub(super) fn queries(asked: &AskedQueries, sheet: Option<&Sheet>) -> Markup {
     html! {
         @if shown < all { p.note { "The first " (shown) " of " (all) " queries; all: " code { "queries.json" } "." } }
         @if asked.votes.is_none() {
-            p.note { "Votes are not shown: the noise is real, and they are what it protects." }
+            p.note { "Votes are not shown because the noise is real and protects them." }
         }
         @if asked.rows.is_empty() {
-            p.note { "No row's labels may be shown: no finite claim covers them whatever the votes are." }
+            p.note { "No row's labels may be shown: no finite data-independent claim covers them." }
             (list(&(0..shown).collect::<Vec<_>>()))
         } @else if asked.truth.is_none() {
             (list(&(0..shown).collect::<Vec<_>>()))
@@ -61,7 +61,7 @@ pub(super) fn queries(asked: &AskedQueries, sheet: Option<&Sheet>) -> Markup {
             @if amiss.is_empty() {
                 p { "Every label of every row is the true one." }
             } @else {
-                h3 { "A row has another label than the true one, or none (" (amiss.len()) ")" }
+                h3 { "A row has a wrong label, or none (" (amiss.len()) ")" }
                 (list(&amiss))
             }
             @if !right.is_empty() {
@@ -93,7 +93,7 @@ fn one(asked: &AskedQueries, sheet: Option<&Sheet>, query: usize) -> Markup {
     }
 }
 
-/// Returns the labels that a query got, each with its rows, in the order of the rows.
+/// Returns the labels of a query, each with the rows that gave it, in the order of the rows.
 fn given(asked: &AskedQueries, query: usize) -> Vec<(Option<u8>, Vec<&str>)> {
     let mut given: Vec<(Option<u8>, Vec<&str>)> = Vec::new();
     for row in &asked.rows {
@@ -106,7 +106,7 @@ fn given(asked: &AskedQueries, query: usize) -> Vec<(Option<u8>, Vec<&str>)> {
     given
 }
 
-/// Returns the classes that have votes, the most first.
+/// Returns the classes with the most votes, in descending order.
 fn ranked(votes: &[u32]) -> String {
     let mut classes: Vec<(usize, u32)> = votes.iter().copied().enumerate().filter(|(_, votes)| *votes > 0).collect();
     classes.sort_by_key(|(class, votes)| (std::cmp::Reverse(*votes), *class));
@@ -117,7 +117,7 @@ fn ranked(votes: &[u32]) -> String {
 }
 
 impl AskedQueries {
-    /// Returns whether a row's label of the query is missing or not the true one.
+    /// Returns whether a row's label of the query is missing or wrong.
     fn is_amiss(&self, query: usize) -> bool {
         let truth = self.truth.as_ref().map(|truth| truth[query]);
         let mut labels = self.rows.iter().filter_map(|row| row.labels.get(query));

@@ -1,4 +1,4 @@
-//! The table of a run with the claims of its epsilons, one click or hover away.
+//! The table of a run; each epsilon links to its claim and shows it on hover.
 
 use maud::{Markup, html};
 use speed_accountant::Account;
@@ -35,7 +35,7 @@ impl Footnotes {
 /// Returns the table of `report`, its claims, and the meanings of its columns.
 pub(super) fn results(report: &Report, table: &Table) -> Markup {
     let mut notes = Footnotes::default();
-    // For each row: the columns that have a claim, and its number.
+    // For each row: the columns with a claim, and the claim's number.
     let claims: Vec<Vec<(&str, usize)>> = report
         .rows
         .iter()
@@ -74,7 +74,7 @@ pub(super) fn results(report: &Report, table: &Table) -> Markup {
             }
         })) }
         @if !notes.0.is_empty() {
-            (folded(&format!("The claims in words ({})", notes.0.len()), &html! {
+            (folded(&format!("Claims in full ({})", notes.0.len()), &html! {
                 ol.claims {
                     @for (index, note) in notes.0.iter().enumerate() {
                         li id={ "claim-" (index + 1) } {
@@ -85,10 +85,10 @@ pub(super) fn results(report: &Report, table: &Table) -> Markup {
             }))
         }
         @if !without_value(report).is_empty() {
-            h3 { "Without a value" }
+            h3 { "Bounds without a value" }
             ul { @for (row, why) in without_value(report) { li { (row) ": " (why) } } }
         }
-        (folded("What the columns mean", &verbatim("Columns", &report.legend())))
+        (folded("Meaning of the columns", &verbatim("Columns", &report.legend())))
     }
 }
 

@@ -15,7 +15,7 @@ impl SweepReport {
     pub fn to_html(&self) -> String {
         let sweep = self.for_anyone();
         let mut sections = vec![
-            Section { id: "asked", title: "What was asked", body: sweep.asked() },
+            Section { id: "asked", title: "Settings", body: sweep.asked() },
             Section { id: "results", title: "Comparison", body: sweep.comparison() },
         ];
         let mut add = |id, title, body: Option<Markup>| sections.extend(body.map(|body| Section { id, title, body }));
@@ -27,7 +27,7 @@ impl SweepReport {
             p.run { "Sweep " (self.sweep) " of experiment " (self.experiment) }
             @if self.simulation { (simulation()) }
             @if self.is_protected() { p.note {
-                "The noise is real. This page holds what anyone may see: rows that a claim covers whatever the votes are, without epsilons at "
+                "The noise is real. This page shows only public results: rows that a finite data-independent claim covers, without epsilons at "
                 "these votes. " (about::spent(self.ledger.as_ref()))
             } }
         };
@@ -41,13 +41,13 @@ impl SweepReport {
         }
         let mut public = self.clone();
         for setting in &mut public.settings {
-            // Results of simulations do not show which other results may be public.
+            // The results of a simulation do not show which results of a run with real noise may be public.
             setting.rows = if setting.simulation { Vec::new() } else { public::covered(&setting.rows) };
         }
         Cow::Owned(public)
     }
 
-    /// Returns whether any run's answers are protected by noise.
+    /// Returns whether noise protects the answers of any run.
     fn is_protected(&self) -> bool {
         self.settings.iter().any(|setting| !setting.simulation && setting.rows.iter().any(ReportRow::is_noisy))
     }
@@ -78,7 +78,7 @@ impl SweepReport {
                     @for (head, cell) in table.columns().iter().zip(row) { td.words[head == "row"] { (cell) } }
                 } } }
             } }))
-            (folded("What the columns mean", &html! {
+            (folded("Meaning of the columns", &html! {
                 ul { @for note in NOTES.split("- **").filter(|note| !note.is_empty()) { li { (note.replace("**", "")) } } }
             }))
         }
@@ -91,7 +91,7 @@ impl SweepReport {
 
     fn runs(&self) -> Markup {
         html! {
-            p.note { "Every setting is a run of its own, with its own page in " code { "RUN/tables/report.html" } " beside the sweep's folder." }
+            p.note { "Every setting is a separate run, with its own page in " code { "RUN/tables/report.html" } " beside the sweep's folder." }
             (wide("Runs", &html! { table {
                 thead { tr { @for key in &self.keys { th scope="col" { (key) } } th scope="col" { "run" } } }
                 tbody { @for setting in &self.settings { tr {

@@ -1,4 +1,4 @@
-//! The students' accuracies epoch by epoch.
+//! The students' accuracies by epoch.
 
 use speed_student::StudentMethod;
 
@@ -7,12 +7,13 @@ use crate::report::Report;
 use crate::stages::{EpochAccuracy, StudentRun};
 use crate::table::{Table, percent};
 
-/// Percentage points below the worst student's accuracy that are still drawn; lower values are from the start of
-/// learning.
+/// Range below the worst student's accuracy that is drawn, in percentage points; lower values are from the start of the
+/// training.
 const BELOW: f64 = 6.0;
 
 impl Report {
-    /// Tabulates the accuracies in percent at every evaluated epoch of every student: averaged and last parameters.
+    /// Returns a table of every student's accuracies at every evaluated epoch, in percent: averaged and last
+    /// parameters.
     #[must_use]
     pub fn students_by_epoch(&self) -> Table {
         let mut table = Table::new(["stage", "epoch", "accuracy %", "last parameters %"]);
@@ -25,8 +26,8 @@ impl Report {
         table
     }
 
-    /// Draws the same as an SVG, with two lines for each student; `None` without students. A note gives the number of
-    /// points below the drawing.
+    /// Draws these accuracies as an SVG, with two lines for each student; `None` without students. A note gives the
+    /// number of points below the drawn range.
     #[must_use]
     pub fn epochs_plot(&self) -> Option<String> {
         let students = self.distinct_students();
@@ -61,7 +62,7 @@ impl Report {
         .to_svg()
     }
 
-    /// Returns every student with known epochs once, even if rows with the same labels share it.
+    /// Returns every student with recorded epochs once, even if several rows share it.
     fn distinct_students(&self) -> Vec<(&StudentRun, StudentMethod)> {
         let mut distinct: Vec<(&StudentRun, StudentMethod)> = Vec::new();
         for row in &self.rows {

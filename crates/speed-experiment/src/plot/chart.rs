@@ -1,4 +1,4 @@
-//! Charts of lines and points, drawn by plotters: the figures of sweeps and of `speed figure`.
+//! Charts of lines and points, drawn by plotters, for sweeps and for `speed figure`.
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
@@ -8,7 +8,7 @@ use plotters::prelude::*;
 const SIZE: (u32, u32) = (800, 480);
 pub(super) const FONT: &str = "sans-serif";
 
-/// Colours that are distinct for any colour vision (Okabe and Ito), black first.
+/// Colours that are distinguishable with any colour vision (Okabe and Ito); black is first.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
     RGBColor(0, 114, 178),
@@ -19,16 +19,16 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
 ];
 
-/// Largest number of series with a legend inside the chart, and the pixels of a name below it.
+/// Largest number of series with a legend inside the chart, and the height of a legend entry below it in pixels.
 const INSIDE: usize = 3;
 const ENTRY: u32 = 18;
 
 /// The colour of background lines.
 const FAINT: RGBColor = RGBColor(176, 176, 176);
-/// Relative difference below which values count as equal, because sums in another order differ in rounding.
+/// Relative difference below which values count as equal, because sums in different orders round differently.
 const SAME: f64 = 1e-9;
 
-/// Lines and points over two axes.
+/// A chart of lines and points over two axes.
 #[derive(Clone, Debug)]
 pub struct Chart {
     /// Its title.
@@ -50,14 +50,14 @@ pub struct Axis {
     pub title: String,
     /// True if equal distances are equal ratios; values that are not positive are left out.
     pub logarithmic: bool,
-    /// Names that replace the numbers 0, 1, 2, ...
+    /// Names in place of the numbers 0, 1, 2, ...
     pub names: Vec<String>,
 }
 
-/// Points that belong together.
+/// A sequence of points.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// The name in the legend; series with the same name have the same colour.
+    /// Its name in the legend; series with the same name have the same colour.
     pub name: String,
     /// The points, joined in this order.
     pub points: Vec<Point>,
@@ -90,14 +90,14 @@ pub struct Point {
     pub x: f64,
     /// Position along the vertical axis.
     pub y: f64,
-    /// Half the length of its vertical bar, if it has one.
+    /// Half the length of its vertical bar, if any.
     pub spread: Option<f64>,
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Chart {
-    /// Draws the chart as an SVG; `None` without a point.
+    /// Draws the chart as an SVG; `None` without points.
     #[must_use]
     pub fn to_svg(&self) -> Option<String> {
         let mut svg = String::new();
@@ -175,7 +175,7 @@ impl Chart {
         legend.draw().ok()
     }
 
-    /// Draws the names of many series below the chart, two side by side.
+    /// Draws the names of many series below the chart, in two columns.
     fn draw_legend(&self, area: &Area<'_>, names: &[&str]) -> Option<()> {
         let half = i32::try_from(SIZE.0 / 2).ok()?;
         for (place, name) in names.iter().enumerate() {
@@ -192,7 +192,7 @@ impl Chart {
         Some(())
     }
 
-    /// Returns the names of all series, each once.
+    /// Returns the distinct names of the series.
     fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for series in &self.series {
@@ -203,7 +203,8 @@ impl Chart {
         names
     }
 
-    /// Returns the line of a series: series with the same name share one, and after all colours they repeat dashed.
+    /// Returns the stroke of a series: series with the same name share it; after the last colour, the colours repeat
+    /// with dashes.
     fn stroke(&self, series: &Series) -> Stroke {
         if series.line == Line::Faint {
             return Stroke { colour: FAINT, width: 1, is_dashed: false };
@@ -276,7 +277,7 @@ impl Axis {
         if self.logarithmic { value.log10() } else { value }
     }
 
-    /// Returns the ends of the axis, with a little room.
+    /// Returns the ends of the axis, with a margin.
     fn range(&self, values: impl Iterator<Item = [f64; 2]>) -> Option<(f64, f64)> {
         let values = values.map(|ends| ends.map(|end| self.place(end)));
         let [low, high] = values.reduce(|[low, high], [from, to]| [low.min(from), high.max(to)])?;
@@ -287,7 +288,7 @@ impl Axis {
         (high - low).is_finite().then_some((low - room, high + room))
     }
 
-    /// Returns the places from `low` to `high`, labelled at round numbers.
+    /// Returns the range from `low` to `high`, labelled at round numbers.
     fn coordinate(&self, (low, high): (f64, f64)) -> Ticked {
         let range = RangedCoordf64::from(low..high);
         let ticks = if self.logarithmic { round_logarithms(low, high) } else { range.key_points(8) };
@@ -303,7 +304,7 @@ impl Axis {
         }
         let value = if self.logarithmic { 10f64.powf(place) } else { place };
         if value != 0.0 && value.abs() < 1e-3 {
-            // Rounded, because a place on a logarithmic axis is not exact.
+            // The value is rounded, because a position on a logarithmic axis is inexact.
             return format!("{:e}", format!("{value:.2e}").parse().unwrap_or(value));
         }
         let text = format!("{value:.4}");
@@ -311,7 +312,7 @@ impl Axis {
     }
 }
 
-/// The range of an axis, and the places that have a label.
+/// The range of an axis and its labelled positions.
 struct Ticked {
     range: RangedCoordf64,
     ticks: Vec<f64>,
@@ -335,10 +336,10 @@ impl Ranged for Ticked {
     }
 }
 
-/// Returns the logarithms of round numbers: of decades, or for a narrow range, of the labels of a linear axis.
+/// Returns the logarithms of round numbers: decades or, for a narrow range, the labels of a linear axis.
 fn round_logarithms(low: f64, high: f64) -> Vec<f64> {
     let (places, ends) = (decades(low, high), [low, high].map(|place| 10f64.powf(place)));
-    // Beyond the largest number there is no linear axis.
+    // An infinite end has no linear axis.
     if places.len() > 1 || !ends[1].is_finite() {
         return places;
     }
@@ -346,7 +347,7 @@ fn round_logarithms(low: f64, high: f64) -> Vec<f64> {
     even.into_iter().map(f64::log10).filter(|place| (low..=high).contains(place)).collect()
 }
 
-/// Returns the logarithms of decades, with multiples in between if there are few.
+/// Returns the logarithms of decades, with multiples in between if there are few decades.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let steps: &[f64] = match high - low {
         ..1.2 => &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
@@ -359,7 +360,7 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
     places.filter(|place| (low..=high).contains(place)).collect()
 }
 
-/// Gives a drawing a name for screen readers.
+/// Adds a name for screen readers to a drawing.
 pub(super) fn named(svg: &str, title: &str) -> String {
     let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
     svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{title}\" "), 1)
@@ -397,7 +398,7 @@ mod tests {
         assert_eq!(chart().to_svg().expect("points"), svg);
         assert!(svg.contains("aria-label=\"a &lt; b &amp; &quot;c&quot;\""), "{svg}");
         assert!(svg.contains("tau &lt;1&gt;") && !svg.contains("<1>"), "{svg}");
-        // Only the two points that the axis can show.
+        // The axis can show only two of the points.
         assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
     }
 

@@ -1,4 +1,4 @@
-//! The students' accuracies one by one: a strip plot, and the same as a table.
+//! The accuracy of every student: a strip plot and a table.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -8,10 +8,10 @@ use super::chart::{FONT, named};
 use crate::report::{Report, ReportRow, median};
 use crate::table::{Table, percent};
 
-/// Pixels of a row, and of the margins around all rows.
+/// Height of a row and of the margins around all rows, in pixels.
 const LANE: u32 = 46;
 const AROUND: u32 = 140;
-/// Pixels of the accuracies, and the largest width of a letter of a row's name.
+/// Width of the range of accuracies and maximum width of a letter of a row's name, in pixels.
 const WIDTH: u32 = 620;
 const LETTER: u32 = 8;
 
@@ -23,8 +23,8 @@ const KEY: &str =
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Report {
-    /// Tabulates the accuracy of every student, in percent: averaged and last parameters, and the folder that holds its
-    /// metrics.
+    /// Returns a table of every student's accuracy in percent, for averaged and last parameters, with the directory of
+    /// its metrics.
     #[must_use]
     pub fn students(&self) -> Table {
         let mut table = Table::new(["row", "repeat", "accuracy %", "last parameters %", "stage"]);
@@ -42,7 +42,7 @@ impl Report {
     pub fn strip_plot(&self) -> Option<String> {
         let rows: Vec<&ReportRow> = self.rows.iter().filter(|row| !row.students.is_empty()).collect();
         let length = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX / LETTER - 8);
-        // Names are never truncated: the picture is wide enough for the longest.
+        // Names are never truncated: the picture is wide enough for the longest name.
         let names = LETTER * rows.iter().map(|row| length(&row.name)).max()? + 24;
         let lanes = u32::try_from(rows.len()).ok()?;
         let title = format!("{}: accuracy of every student", self.experiment);
@@ -95,7 +95,7 @@ fn draw(area: &Area<'_>, rows: &[&ReportRow], names: u32, title: &str) -> Option
 
 type Place = (f64, f64);
 
-/// The drawing of a row: the paper's figures in the background, the students in front.
+/// The elements of a row's drawing: the paper's figures in the background, the students in front.
 #[derive(Default)]
 struct Marks {
     boxes: Vec<Rectangle<Place>>,

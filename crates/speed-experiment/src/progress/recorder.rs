@@ -1,4 +1,4 @@
-//! The progress of a run as a file in its folder, for `speed watch` in other processes.
+//! A file of a run's progress in its directory, for `speed watch` in other processes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use super::{Part, Progress, RunView};
 use crate::store::{ProgressFile, write_progress};
 
-/// The shortest interval between two writes.
+/// The minimum interval between two writes.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Forwards progress, and keeps a file of it until the run ends.
+/// Forwards progress, and maintains a file of it until the run ends.
 pub(crate) struct Recorder<'a> {
     to: &'a dyn Progress,
     shared: Arc<Shared>,
@@ -32,7 +32,7 @@ struct State {
 }
 
 impl<'a> Recorder<'a> {
-    /// Forwards everything to `to`, and writes it to `path`.
+    /// Creates a recorder that forwards progress to `to` and writes it to `path`.
     pub(crate) fn new(to: &'a dyn Progress, path: PathBuf) -> Self {
         let state = State { view: RunView::default(), work_began: Instant::now(), is_new: false, ended: false };
         let shared = Arc::new(Shared { path, state: Mutex::new(state), changed: Condvar::new() });
@@ -83,7 +83,7 @@ impl Drop for Recorder<'_> {
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }
-        // Finished work is in its stages, and no work continues.
+        // Finished work is recorded in its stages, and all work has ended.
         let _ = std::fs::remove_file(&self.shared.path);
     }
 }

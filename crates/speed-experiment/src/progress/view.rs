@@ -11,7 +11,7 @@ use crate::store::is_called;
 /// The state of a run: its stages, and the current work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunView {
-    /// The stages, in their order.
+    /// The stages in order.
     pub stages: Vec<StageView>,
     /// The current work, if it has counted units.
     pub work: Option<Work>,
@@ -32,7 +32,7 @@ pub struct StageView {
 pub enum StageStatus {
     /// Not begun.
     Waiting,
-    /// Looked up, prepared or worked on.
+    /// Being looked up, prepared or processed.
     Running,
     /// Done in this run.
     Done,
@@ -51,16 +51,16 @@ impl fmt::Display for StageStatus {
     }
 }
 
-/// Work of equal units.
+/// Work that consists of equal units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     /// The name of the work.
     pub name: String,
-    /// The word for its units.
+    /// The name of its units.
     pub unit: String,
-    /// Units that are done.
+    /// Finished units.
     pub done: u64,
-    /// Units in all.
+    /// Total units.
     pub total: u64,
     /// The units of `done` from earlier attempts.
     pub found: u64,
@@ -68,24 +68,24 @@ pub struct Work {
     pub seconds: f64,
     /// The note on the last unit.
     pub note: String,
-    /// The concurrent parts that are not done.
+    /// The unfinished concurrent parts.
     pub parts: Vec<PartView>,
 }
 
 /// One of several concurrent parts of the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartView {
-    /// The word for one of them.
+    /// Its kind, such as "student".
     pub name: String,
-    /// Its number among them, from 1.
+    /// Its number, from 1.
     pub number: usize,
     /// The number of parts.
     pub of: usize,
-    /// The word for a unit of its work.
+    /// The name of its units, such as "epoch".
     pub unit: String,
-    /// Units that are done.
+    /// Finished units.
     pub done: u64,
-    /// Units in all.
+    /// Total units.
     pub total: u64,
 }
 
@@ -97,14 +97,14 @@ impl RunView {
         self.work = None;
     }
 
-    /// Records that a stage is next.
+    /// Records that a stage starts.
     pub fn started(&mut self, stage: &str) {
         if let Some(stage) = self.stage_of(stage) {
             stage.state = StageStatus::Running;
         }
     }
 
-    /// Records that a stage is done. A stage that is planned under a common name with others leaves that entry
+    /// Records that a stage is finished. A stage that was planned as part of a group leaves the group's entry
     /// unchanged.
     pub fn finished(&mut self, stage: &str, found: bool) {
         if let Some(planned) = self.stage_of(stage).filter(|planned| planned.name == stage) {
@@ -112,7 +112,7 @@ impl RunView {
         }
     }
 
-    /// Records that work begins.
+    /// Records that work starts.
     pub fn begin(&mut self, name: &str, unit: &str, total: u64, done: u64) {
         let (name, unit) = (name.to_owned(), unit.to_owned());
         let (note, parts) = (String::new(), Vec::new());
@@ -169,11 +169,11 @@ impl RunView {
 }
 
 impl Work {
-    /// Returns the units of this attempt per second, once there is one.
+    /// Returns the units of this attempt per second; `None` before the first unit.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         let done = self.done.saturating_sub(self.found);
-        #[expect(clippy::cast_precision_loss, reason = "units that somebody waits for")]
+        #[expect(clippy::cast_precision_loss, reason = "counts of units are small")]
         let rate = done as f64 / self.seconds;
         (done > 0 && self.seconds > 0.0).then_some(rate)
     }
@@ -191,7 +191,7 @@ impl Work {
     /// Returns the remaining time at the current rate.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
-        #[expect(clippy::cast_precision_loss, reason = "units that somebody waits for")]
+        #[expect(clippy::cast_precision_loss, reason = "counts of units are small")]
         let rest = self.total.saturating_sub(self.done) as f64;
         self.rate().and_then(|rate| Duration::try_from_secs_f64(rest / rate).ok())
     }

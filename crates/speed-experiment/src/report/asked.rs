@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 
-/// Limit of the names of all rows together, in bytes.
+/// Maximum total length of the names of all rows, in bytes.
 const MAX_NAMES: usize = 20_000;
 
-/// The queries of a run in their order, and the labels of rows. In a simulation and if no row has noise, the labels of
-/// every row are included. If the noise is real, only labels with a finite data-independent claim are included, and no
-/// votes.
+/// The queries of a run in order, and the labels of rows. In a simulation, and if no row has noise, the labels of all
+/// rows are included. If the noise is real, only labels with a finite data-independent claim are included, and votes
+/// are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AskedQueries {
@@ -21,11 +21,11 @@ pub(crate) struct AskedQueries {
     /// Votes for each class, without noise; only if nothing is protected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) votes: Option<Vec<Vec<u32>>>,
-    /// The rows that have their own labels.
+    /// The rows with their own labels.
     pub(crate) rows: Vec<RowAnswers>,
 }
 
-/// The labels of a row for all queries or the first of them; `None` for a query without an answer.
+/// The labels of a row for its queries, which are the first of the run; `None` for a query without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RowAnswers {
@@ -34,7 +34,7 @@ pub(crate) struct RowAnswers {
 }
 
 impl AskedQueries {
-    /// Adds the answers of `rows`, each with its place in the config and whether a finite claim covers it.
+    /// Adds the answers of `rows`, each with its position in the config and whether a finite claim covers it.
     pub(crate) fn with_answers<'a>(
         mut self,
         config: &Config,
@@ -49,7 +49,7 @@ impl AskedQueries {
         self
     }
 
-    /// Returns whether all lists have a valid length, because a file is untrusted input.
+    /// Returns whether all lists have a valid length, because the file is untrusted input.
     pub(crate) fn is_whole(&self) -> bool {
         let queries = self.pool_images.len();
         self.truth.as_ref().is_none_or(|truth| truth.len() == queries)

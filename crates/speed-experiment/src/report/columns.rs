@@ -7,15 +7,15 @@ use super::row::ReportRow;
 use crate::config::AggregationKind;
 use crate::table::{NO_VALUE, Table, percent};
 
-/// The columns of epsilons: the one that may be published stands before those that may not.
+/// The columns of epsilons; the one that may be published precedes the others.
 pub(super) const EPSILONS: [&str; 4] =
     [DATA_INDEPENDENT, "ε data-dependent", "ε data-dependent collusion", "ε paper formulas"];
 pub(crate) const DATA_INDEPENDENT: &str = "ε data-independent";
-/// The cell of an epsilon that a row with noise does not have.
+/// The cell of a missing epsilon in a row with noise.
 pub(crate) const NONE: &str = "none";
-/// The further columns that config and seed determine.
+/// The other columns that config and seed determine.
 const FIGURES: [&str; 6] = ["ε paper", "labels %", STUDENT, "student %", "paper %", AGREEMENT];
-/// Queries with the same label from the homomorphic argmax and the clear-text one.
+/// The number of queries for which the homomorphic and the clear-text argmax give the same label.
 pub(crate) const AGREEMENT: &str = "HE = clear";
 /// The method of a row's students.
 const STUDENT: &str = "student";
@@ -23,7 +23,7 @@ const ANSWERED: &str = "answered";
 const UNRESOLVED: &str = "unresolved";
 const ARGMAX_SECONDS: &str = "HE s";
 
-/// The columns that come first for a reader: the price, and what it bought. [`STUDENT`] is among them where rows differ in it.
+/// The most important columns: the price, and the results. [`STUDENT`] is included if rows differ in it.
 const SUMMARY: [&str; 7] = [DATA_INDEPENDENT, "labels %", "student %", AGREEMENT, ANSWERED, UNRESOLVED, ARGMAX_SECONDS];
 
 impl ReportRow {
@@ -51,7 +51,7 @@ impl ReportRow {
 }
 
 impl Report {
-    /// Returns the table without times: the same bytes for the same config and seed.
+    /// Returns the table without times: byte-identical for the same config and seed.
     #[must_use]
     pub fn table(&self) -> Table {
         let mut table = Table::new(self.columns());
@@ -61,7 +61,8 @@ impl Report {
         table.without_empty_columns()
     }
 
-    /// Returns the few columns of the table that a reader wants first. A row with noise that has no data-independent epsilon says so.
+    /// Returns the most important columns of the table. A row with noise but without a data-independent epsilon is
+    /// marked.
     #[must_use]
     pub fn summary(&self) -> Table {
         let without = |row: &ReportRow| row.is_noisy() && row.data_independent.is_none();
@@ -73,7 +74,7 @@ impl Report {
         })
     }
 
-    /// Returns the columns, "unresolved" only where a row can have such queries.
+    /// Returns the columns; "unresolved" and "answered" are included only if rows have such figures.
     fn columns(&self) -> impl Iterator<Item = &'static str> {
         let answered = self.has_thresholds().then_some(ANSWERED);
         let determined = std::iter::once("row").chain(EPSILONS).chain(FIGURES);
@@ -99,7 +100,7 @@ impl Report {
         self.rows.iter().any(|row| row.unresolved.is_some())
     }
 
-    /// Returns the reasons for which rows with noise have no data-independent epsilon, each with these rows.
+    /// Returns the reasons why rows with noise have no data-independent epsilon, each with the names of its rows.
     #[must_use]
     pub fn without_epsilon(&self) -> Vec<(String, Vec<String>)> {
         without_epsilon(&self.rows)
@@ -135,7 +136,7 @@ impl Report {
     }
 }
 
-/// Returns the reasons for which rows with noise have no data-independent epsilon, each with the names of these rows.
+/// Returns the reasons why rows with noise have no data-independent epsilon, each with the names of its rows.
 pub(crate) fn without_epsilon<'a>(rows: impl IntoIterator<Item = &'a ReportRow>) -> Vec<(String, Vec<String>)> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for row in rows.into_iter().filter(|row| row.is_noisy() && row.data_independent.is_none()) {
@@ -151,7 +152,7 @@ pub(crate) fn without_epsilon<'a>(rows: impl IntoIterator<Item = &'a ReportRow>)
     reasons
 }
 
-/// Returns the largest data-independent epsilon of rows, if one has any.
+/// Returns the largest data-independent epsilon of the rows, if any.
 pub(crate) fn largest_epsilon<'a>(rows: impl IntoIterator<Item = &'a ReportRow>) -> Option<f64> {
     let epsilons = rows.into_iter().filter_map(|row| row.data_independent.as_ref()).map(|account| account.epsilon);
     epsilons.max_by(f64::total_cmp)
@@ -161,7 +162,7 @@ fn plus_minus(mean: f64, deviation: Option<f64>) -> String {
     deviation.map_or_else(|| format!("{mean:.2}"), |deviation| format!("{mean:.2} ± {deviation:.2}"))
 }
 
-/// Formats an epsilon, rounded up to two digits.
+/// Formats an epsilon, rounded up to two decimal places.
 pub(crate) fn two_digits_up(epsilon: f64) -> String {
     format!("{:.2}", round_up(epsilon, 2))
 }
@@ -170,7 +171,7 @@ fn optional(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or_else(dash, show)
 }
 
-/// Returns the cell of a value that there is not.
+/// Returns the placeholder for a missing value.
 pub(super) fn dash() -> String {
     NO_VALUE.to_owned()
 }

@@ -21,13 +21,13 @@ const MAX_STAGES: usize = 1_000_000;
 pub struct StageTime {
     /// The stage.
     pub stage: String,
-    /// Seconds of the attempt that finished it.
+    /// The time of the attempt that finished it, in seconds.
     pub seconds: f64,
-    /// Units of work from earlier attempts, whose time is not in `seconds`.
+    /// Units of work from earlier attempts; their time is not in `seconds`.
     pub resumed_units: usize,
 }
 
-/// A finished run.
+/// The report of a finished run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "ReportFile")]
 pub struct Report {
@@ -39,12 +39,12 @@ pub struct Report {
     pub simulation: bool,
     /// The resolved config.
     pub config: RawConfig,
-    /// The dataset whose digits the street digits are made from.
+    /// The dataset from whose digits the street digits are made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handwriting: Option<String>,
-    /// The ensemble on the pool.
+    /// The accuracy of the ensemble on the pool.
     pub(crate) ensemble: EnsembleQuality,
-    /// The lines.
+    /// The lines of the table.
     pub rows: Vec<ReportRow>,
     /// Machine and versions.
     pub environment: Environment,
@@ -56,7 +56,7 @@ pub struct Report {
     pub ledger: Option<Statement>,
 }
 
-/// A report as on disk: earlier versions have the times of all rows in a separate list.
+/// A report as stored; earlier versions store the times of all rows in a separate list.
 #[derive(Deserialize)]
 struct ReportFile {
     experiment: String,
@@ -100,7 +100,7 @@ impl From<ReportFile> for Report {
 }
 
 impl Report {
-    /// Returns whether noise protects the answers, so that not everything about them may be public.
+    /// Returns whether noise protects the answers, so parts of the report are not public.
     pub(crate) fn is_protected(&self) -> bool {
         !self.simulation && self.rows.iter().any(ReportRow::is_noisy)
     }
@@ -110,16 +110,16 @@ impl Report {
         RunNoise::new(self.rows.iter().any(ReportRow::is_noisy), self.simulation)
     }
 
-    /// Returns the folder of its run below a results folder.
+    /// Returns the directory of its run below a directory of results.
     #[must_use]
     pub fn folder(&self, results: &Path) -> PathBuf {
         results.join(&self.experiment).join(&self.run)
     }
 
-    /// Reads the report of the finished run in the folder `run`.
+    /// Reads the report of the finished run in the directory `run`.
     ///
     /// # Errors
-    /// If there is none, or it is damaged.
+    /// If the report is missing or damaged.
     pub fn read(run: &Path) -> Result<Self, ExperimentError> {
         let path = report_path(run);
         let report: Self = read_report(&path)?;

@@ -5,17 +5,17 @@ use super::ReportRow;
 use crate::config::MAX_NAME;
 use crate::error::ResultsFault;
 
-/// Largest numbers of rows of a report and of students of a row.
+/// Largest numbers of rows of a report, and of students of a row.
 const MAX_ROWS: usize = 1000;
 const MAX_STUDENTS: usize = 1000;
 
-/// Longest name of a folder in bytes; it contains a row's name and more.
+/// Longest name of a directory, in bytes; it contains a row's name and a suffix.
 pub(crate) const MAX_FOLDER: usize = 255;
 
 /// Checks that names are valid in a config: at most `most` bytes, and without control characters.
 ///
 /// # Errors
-/// If one is not; the error shows it.
+/// If a name is invalid; the error shows it.
 pub(crate) fn check_names<'a>(most: usize, names: impl IntoIterator<Item = &'a String>) -> Result<(), ResultsFault> {
     let expected = format!("names of at most {most} bytes without control characters");
     match names.into_iter().find(|name| name.len() > most || name.chars().any(char::is_control)) {
@@ -41,7 +41,7 @@ pub(crate) fn check_count(what: &str, found: usize, most: usize) -> Result<(), R
 /// Checks rows: their names and numbers, and their students.
 ///
 /// # Errors
-/// If one cannot be a row of a run.
+/// If a row cannot be a row of a run.
 pub(crate) fn check_rows(rows: &[ReportRow]) -> Result<(), ResultsFault> {
     check_count("rows", rows.len(), MAX_ROWS)?;
     for row in rows {

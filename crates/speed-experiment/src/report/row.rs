@@ -40,33 +40,33 @@ pub struct ReportRow {
     /// The tightest valid claim for the integer noise, at these votes.
     #[serde(alias = "privacy")]
     pub data_dependent: Option<Account>,
-    /// The same if the adversary knows the other teachers' noise.
+    /// The same claim if the adversary knows the other teachers' noise.
     #[serde(default, alias = "privacy_collusion")]
     pub data_dependent_collusion: Option<Account>,
-    /// The tightest claim for any votes.
+    /// The tightest claim for all votes.
     #[serde(alias = "privacy_data_independent")]
     pub data_independent: Option<Account>,
     /// Algorithm 1 with the paper's formulas for continuous noise, at these votes.
     #[serde(alias = "privacy_paper_formulas")]
     pub paper_formulas: Option<Account>,
-    /// The bounds without a value although noise was added, and the reasons.
+    /// The bounds without a value despite noise, and the reasons.
     #[serde(default, alias = "privacy_without_value")]
     pub without_value: Vec<String>,
-    /// Share of the answered queries whose label is right.
+    /// Share of right labels among the answered queries, 0 to 1.
     pub label_accuracy: Option<f64>,
     /// Number of queries whose label equals the clear-text argmax.
     pub agreement: usize,
-    /// Number of queries without a unique winner, for the paper's circuit; no other circuit leaves any.
+    /// Number of queries without a unique winner; only the paper's circuit leaves any.
     #[serde(default)]
     pub unresolved: Option<usize>,
-    /// Number of queries with a label, if a threshold may leave some without.
+    /// Number of queries with a label, if a threshold may leave some without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<usize>,
     /// Number of queries asked.
     pub queries: usize,
     /// The students, one per repeat.
     pub students: Vec<StudentRun>,
-    /// Mean accuracy of the students.
+    /// Mean accuracy of the students, 0 to 1.
     pub student_mean: Option<f64>,
     /// Their sample standard deviation; `None` for one repeat.
     pub student_deviation: Option<f64>,
@@ -113,7 +113,7 @@ impl ReportRow {
         }
     }
 
-    /// Returns the line without times: only the part that config and seed determine.
+    /// Returns the line without times, which is the part that config and seed determine.
     pub(crate) fn without_times(&self) -> Self {
         Self { encrypted_times: None, ..self.clone() }
     }

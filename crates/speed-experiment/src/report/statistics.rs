@@ -1,8 +1,8 @@
-//! Statistics of a handful of repeats.
+//! Statistics of a small number of repeats.
 //!
-//! They are not from `statrs`, whose one-pass sums differ in the last digit from the values in published reports.
+//! `statrs` is not used, because its one-pass sums differ in the last digit from the values in published reports.
 
-/// Returns the mean, and the sample standard deviation of at least two values.
+/// Returns the mean, and the sample standard deviation if there are at least two values.
 pub(crate) fn mean_and_deviation(values: &[f64]) -> (Option<f64>, Option<f64>) {
     if values.is_empty() {
         return (None, None);
@@ -14,7 +14,7 @@ pub(crate) fn mean_and_deviation(values: &[f64]) -> (Option<f64>, Option<f64>) {
     (Some(mean), (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt()))
 }
 
-/// Returns the middle value, or the mean of the two middle ones.
+/// Returns the middle value, or the mean of the two middle values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The report as text: conditions, table, and how to read it.
+//! The report as text: conditions, table, and legend.
 
 use speed_core::NoisePlacement;
 use speed_mechanism::MechanismKind;
@@ -35,7 +35,7 @@ impl Report {
         std::iter::once(NOTES).chain(further).collect()
     }
 
-    /// Returns the conditions of the table, a sentence a line.
+    /// Returns the conditions of the table, one sentence per line.
     #[must_use]
     pub fn heading(&self) -> String {
         let simulation = "SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n";
@@ -49,12 +49,12 @@ impl Report {
         let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy } = &self.ensemble;
         let [mean, plurality] = [mean_accuracy, plurality_accuracy].map(|share| accuracy(*share));
         let votes = match config.votes.source {
-            VotesSourceKind::Truth => format!("True labels of {pool_images} pool images in place of votes"),
+            VotesSourceKind::Truth => format!("True labels of {pool_images} pool images instead of votes"),
             _ => format!("{teachers} teachers (mean {mean}, plurality {plurality} on {pool_images} pool images)"),
         };
         let handwriting = self.handwriting.as_ref();
         let images = handwriting
-            .map_or_else(String::new, |name| format!("Street digits of the handwriting in dataset {name}.\n"));
+            .map_or_else(String::new, |name| format!("Street digits with handwriting from dataset {name}.\n"));
         format!(
             "{images}{votes}, {} queries, {}, delta {:e}, seed {}.\n",
             config.queries.count,
@@ -76,7 +76,7 @@ impl Report {
             return String::new();
         }
         format!(
-            "MIXED: trained on machines of {} kinds ({}); no one machine repeats these trainings.\n",
+            "MIXED: trained on machines of {} kinds ({}); no single machine can repeat these trainings.\n",
             self.kinds_of_machine.len(),
             self.kinds_of_machine.join(", ")
         )
@@ -87,7 +87,7 @@ impl Report {
         let budget = self.config.privacy.budget;
         let of = if budget > 0.0 { format!(" of {budget}") } else { String::new() };
         format!(
-            "Ledger: {} answers charged in all runs of this experiment, epsilon {}{of} at delta {:e} whatever the votes are{}.\n",
+            "Ledger: {} answers charged in all runs of this experiment, data-independent epsilon {}{of} at delta {:e}{}.\n",
             ledger.queries,
             two_digits_up(ledger.spent_epsilon),
             ledger.budget.delta.get(),
@@ -95,7 +95,7 @@ impl Report {
         )
     }
 
-    /// Returns the claims in full, with the columns that each is of.
+    /// Returns the claims in full, with the columns to which each belongs.
     fn claims(&self) -> String {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| row.labels_of.is_empty()) {
@@ -111,7 +111,7 @@ impl Report {
     }
 }
 
-/// Returns the noise of the config in a few words.
+/// Returns a short description of the noise in the config.
 pub(crate) fn noise(noise: &RawNoise) -> String {
     let scale = if noise.mechanism.is_inverse() { ("gamma", noise.gamma) } else { ("sigma", noise.sigma) };
     let kind =
@@ -124,22 +124,22 @@ pub(crate) fn noise(noise: &RawNoise) -> String {
 /// The meaning of the columns.
 const NOTES: &str = "\
 ε data-independent
-             without looking at the votes: both directions, dropout or collusion, rounded up; may be published.
+             holds for all votes: both directions, dropout or collusion, rounded up; may be published.
 ε data-dependent
-             the tightest valid claim for the integer noise that was added, at these votes, rounded up: both
-             directions; neighbours differ in one teacher's vote; noise of up to as many teachers as are beyond tau is
-             missing, not known (dropout; central for Trusted); depends on the votes, so not for publication as it is.
+             the tightest valid claim for the added integer noise, at these votes, rounded up: both
+             directions; neighbours differ in one teacher's vote; the noise of up to (1 - tau) n teachers is
+             missing, not known (dropout; central for Trusted); depends on the votes, so must not be published as it is.
 ε data-dependent collusion
-             the same where that noise may be known to the adversary, missing, or some of both.
+             the same if that noise is known to the adversary, or partly known and partly missing.
 ε paper formulas
              Algorithm 1 with the paper's formulas for continuous noise, at these votes: one direction, dropout.
-ε paper      what the paper printed. Its accuracies stand under \"paper %\", its homomorphic time under \"paper s\".
+ε paper      the paper's epsilon. Its accuracies are under \"paper %\", its homomorphic time under \"paper s\".
 labels %     right labels among the answered queries.
 student      GAN, conv GAN: the paper's for MNIST and for SVHN | ours: the student on pseudo-labels, on the same labels and images (docs/student.md).
-student %    accuracy on test images, mean ± deviation of repeats; one by one in
+student %    accuracy on test images, mean ± deviation of repeats; single students are in
              tables/students.csv and students.svg.
-HE = clear   queries on which the homomorphic argmax gives the label of the clear-text one.
-HE s         wall clock of the homomorphic argmax, all queries. core-s/query: processor time of the whole round.
+HE = clear   queries for which the homomorphic argmax gives the same label as the clear-text argmax.
+HE s         wall-clock time of the homomorphic argmax, all queries. core-s/query: processor time of the round per query.
 ";
 
 const ANSWERED_NOTE: &str = "\
@@ -147,8 +147,8 @@ answered     queries whose noisy maximum reached the row's threshold; the others
 ";
 
 const UNRESOLVED_NOTE: &str = "\
-unresolved   queries for which the paper's circuit found no winner or several; they stay without a label. Of tied
-             counts the clear-text argmax takes the lowest class, the paper's circuit any.
+unresolved   queries for which the paper's circuit found no winner or several; they stay without a label. For tied
+             counts the clear-text argmax takes the lowest class, the paper's circuit any of them.
 ";
 
 #[cfg(test)]
@@ -167,7 +167,7 @@ mod tests {
         let claims = published().claims();
         let of =
             |row: &str| claims.lines().filter(|line| line.starts_with(&format!("- **{row}**"))).collect::<Vec<_>>();
-        // Without other teachers, dropout and collusion are the same.
+        // Without other teachers, dropout and collusion are identical.
         assert_eq!((of("tau = 1").len(), of("tau = 0.9").len()), (3, 4), "{claims}");
         assert!(claims.contains("- **tau = 1**, 0.29 (ε data-dependent and ε data-dependent collusion): "), "{claims}");
         assert!(claims.contains("- **tau = 0.9**, 6.08 (ε data-independent): "), "{claims}");

@@ -5,36 +5,36 @@ use serde::{Deserialize, Serialize};
 use super::report::{SettingReport, SweepReport};
 use crate::report::{ReportRow, mean_and_deviation};
 
-/// The key whose values repeat a setting instead of creating another one.
+/// The key whose values are repetitions of a setting.
 const SEED: &str = "seed";
 
-/// A row of the table at one setting, over all seeds.
+/// The results of a row at one setting, over all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepLine {
     /// The value of each swept key except the seed.
     pub values: Vec<String>,
     /// The row.
     pub row: String,
-    /// Data-independent epsilon, the largest of all seeds; `None` if a seed has none.
+    /// The largest data-independent epsilon of all seeds; `None` if a seed has none.
     pub data_independent: Option<f64>,
-    /// Epsilon at these votes, the largest of all seeds; not for publication. `None` if a seed has none.
+    /// The largest epsilon at these votes of all seeds; not for publication. `None` if a seed has none.
     pub data_dependent: Option<f64>,
     /// Share of right labels among the answered queries, over seeds.
     pub labels: Spread,
-    /// Share of the queries that have an answer, over seeds.
+    /// Share of answered queries, over seeds.
     pub answered: Spread,
     /// Accuracy of the students, over seeds and repeats.
     pub students: Spread,
 }
 
-/// The mean of some values, and their sample standard deviation.
+/// The mean and the sample standard deviation of values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Their number.
     pub count: usize,
     /// Their mean; `None` without values.
     pub mean: Option<f64>,
-    /// Their deviation; `None` for one value.
+    /// Their deviation; `None` for fewer than two values.
     pub deviation: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ impl SweepReport {
     }
 }
 
-/// Returns the lines of one setting from its runs, one run for each seed.
+/// Returns the lines of one setting from its runs, with one run per seed.
 fn lines_of(values: &[String], runs: &[&SettingReport]) -> Vec<SweepLine> {
     let rows = runs.first().map_or(0, |run| run.rows.len());
     let line = |row: usize| {

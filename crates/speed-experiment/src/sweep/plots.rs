@@ -1,4 +1,4 @@
-//! The plots of a sweep: accuracy over epsilon, and both over the first swept key.
+//! The plots of a sweep: accuracy over epsilon, and each of them over the first swept key.
 
 use super::lines::{Spread, SweepLine};
 use super::report::SweepReport;
@@ -11,11 +11,11 @@ pub(crate) struct Plot {
     pub(crate) svg: String,
 }
 
-/// A figure of a line, with its spread, for an axis.
+/// A function that returns a figure of a line and its spread.
 type Figure = fn(&SweepLine) -> Option<(f64, Option<f64>)>;
 
 impl SweepReport {
-    /// Draws all possible plots: a plot needs two settings with its figures.
+    /// Draws all possible plots; a plot needs two settings with its figures.
     pub(crate) fn plots(&self) -> Vec<Plot> {
         let lines = self.lines();
         let has_students = lines.iter().any(|line| line.students.mean.is_some());
@@ -28,8 +28,8 @@ impl SweepReport {
             self.over_key(
                 &lines,
                 &[
-                    (", whatever the votes are", |line| Some((line.data_independent?, None))),
-                    (", at these votes", |line| Some((line.data_dependent?, None))),
+                    (", data-independent", |line| Some((line.data_independent?, None))),
+                    (", data-dependent", |line| Some((line.data_dependent?, None))),
                 ],
                 Axis::new("epsilon").logarithmic(),
                 "epsilon",
@@ -42,7 +42,7 @@ impl SweepReport {
         drawn.collect()
     }
 
-    /// Draws accuracy over epsilon: a line for each row and for each setting of all keys except the first, in order of
+    /// Draws accuracy over epsilon: one line for each row and each setting of all keys except the first, in order of
     /// epsilon.
     fn accuracy_over_epsilon(&self, lines: &[SweepLine], accuracy: Figure, what: &str) -> Option<Chart> {
         let first = self.differing(lines).first().copied();
@@ -54,12 +54,11 @@ impl SweepReport {
         for series in &mut series {
             series.points.sort_by(|one, other| one.x.total_cmp(&other.x));
         }
-        let x = Axis::new("epsilon whatever the votes are").logarithmic();
+        let x = Axis::new("data-independent epsilon").logarithmic();
         self.chart(format!("{what} over epsilon"), x, Axis::new(format!("{what}, %")), series)
     }
 
-    /// Draws figures over the first key with several values: a line for each row, and for each setting of the other
-    /// keys.
+    /// Draws figures over the first key with several values: one line for each row and each setting of the other keys.
     fn over_key(&self, lines: &[SweepLine], figures: &[(&str, Figure)], y: Axis, what: &str) -> Option<Chart> {
         let keys = self.compared_keys();
         let key = *self.differing(lines).first()?;
@@ -83,7 +82,7 @@ impl SweepReport {
         (0..self.compared_keys().len()).filter(|&key| values_of(lines, key).len() > 1).collect()
     }
 
-    /// Returns the name of a line's series: its row, and its values of the keys that differ, except the key `along` its
+    /// Returns the name of a line's series: its row and its values of the differing keys, except the key `along` the
     /// axis.
     fn name_of(&self, line: &SweepLine, lines: &[SweepLine], along: Option<usize>) -> String {
         let keys = self.compared_keys();
@@ -99,7 +98,7 @@ impl SweepReport {
     }
 }
 
-/// Returns the values of a key, each once.
+/// Returns the distinct values of a key.
 fn values_of(lines: &[SweepLine], key: usize) -> Vec<&str> {
     let mut values: Vec<&str> = Vec::new();
     for line in lines {
@@ -110,15 +109,15 @@ fn values_of(lines: &[SweepLine], key: usize) -> Vec<&str> {
     values
 }
 
-/// The places of a key's values along an axis.
+/// The positions of a key's values on an axis.
 struct Places {
     axis: Axis,
     places: Vec<f64>,
 }
 
 impl Places {
-    /// Creates the places of values. Numbers are at their own places, on a logarithmic axis if they span more than a
-    /// factor of ten; other values are evenly spaced.
+    /// Creates the positions of values. Numbers are at their own positions, on a logarithmic axis if they span more
+    /// than a factor of ten; other values are evenly spaced.
     fn of(key: &str, values: &[&str]) -> Self {
         let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
         let Some(places) = numbers else {

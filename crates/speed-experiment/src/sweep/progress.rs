@@ -2,7 +2,7 @@
 
 use crate::progress::{Part, Progress};
 
-/// A receiver that forwards the progress of one run, with its place among all runs.
+/// A receiver that forwards the progress of one run, with its number among all runs.
 pub(super) struct SettingProgress<'a> {
     all: &'a dyn Progress,
     place: String,
@@ -24,7 +24,8 @@ impl Progress for SettingProgress<'_> {
     }
 
     fn finished(&self, stage: &str, _found: bool) {
-        // Most stages of most settings were already done in the first one, and reporting each of them would be noise.
+        // Most stages of most settings were already finished by the first setting, so reporting each of them would be
+        // noise.
         self.all.finished(stage, false);
     }
 

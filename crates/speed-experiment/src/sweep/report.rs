@@ -1,4 +1,4 @@
-//! The results of a sweep, and their form on the disk.
+//! The results of a sweep, and their format on disk.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::report::{
 use crate::store::{SweepStore, read_report};
 use crate::table::Table;
 
-/// Bytes of a swept value at most: a path, or a list of numbers.
+/// Maximum length of a swept value, which is for example a path or a list of numbers, in bytes.
 const MAX_VALUE: usize = 4096;
 
 /// A finished sweep.
@@ -29,7 +29,7 @@ pub struct SweepReport {
     pub experiment: String,
     /// The sweep's id: the beginning of the fingerprint of all its configs.
     pub sweep: String,
-    /// True where noise and keys of a run came from a seed: reproducible, not private.
+    /// True if noise and keys of a run came from a seed: reproducible, not private.
     pub simulation: bool,
     /// The swept keys.
     pub keys: Vec<String>,
@@ -39,23 +39,23 @@ pub struct SweepReport {
     /// The config of the first setting; sweeps of earlier versions lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<RawConfig>,
-    /// Every setting, with what its run found.
+    /// Every setting, with the results of its run.
     pub settings: Vec<SettingReport>,
-    /// What all answers of the experiment cost together; none for simulations.
+    /// The total cost of all answers of the experiment; `None` for simulations.
     #[serde(default)]
     pub ledger: Option<Statement>,
     /// Machine and versions.
     pub environment: Option<Environment>,
 }
 
-/// One setting of a sweep, with what its run found.
+/// One setting of a sweep, with the results of its run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SettingReport {
     /// The value of each swept key.
     pub values: Vec<String>,
     /// The id of its run.
     pub run: String,
-    /// True where noise and keys came from the seed.
+    /// True if noise and keys came from the seed.
     pub simulation: bool,
     /// The rows of its table, without times.
     pub rows: Vec<ReportRow>,
@@ -95,13 +95,13 @@ impl SweepReport {
         }
     }
 
-    /// Returns the folder of the sweep's tables below a results folder.
+    /// Returns the directory of the sweep's tables below a directory of results.
     #[must_use]
     pub fn folder(&self, results: &Path) -> PathBuf {
         SweepStore::folder_of(results, &self.experiment, &self.sweep)
     }
 
-    /// Writes the tables, replacing those of an earlier end of the same sweep.
+    /// Writes the tables, replacing those of an earlier completion of the same sweep.
     pub(super) fn publish(&self, results: &Path) -> Result<(), ExperimentError> {
         let store = SweepStore::create(self.folder(results))?;
         let table = self.table();
@@ -115,10 +115,10 @@ impl SweepReport {
         store.write_report(self)
     }
 
-    /// Reads the report of the finished sweep in the folder `sweep`.
+    /// Reads the report of the finished sweep in the directory `sweep`.
     ///
     /// # Errors
-    /// If there is none, or it is damaged.
+    /// If the report is missing or damaged.
     pub fn read(sweep: &Path) -> Result<Self, ExperimentError> {
         let path = SweepStore::report_of(sweep);
         let report: Self = read_report(&path)?;
@@ -126,7 +126,7 @@ impl SweepReport {
         Ok(report)
     }
 
-    /// Checks what may be from anywhere: names, numbers, and lists of one length.
+    /// Checks the untrusted parts of the report: names, numbers, and lists of one length.
     fn check(&self) -> Result<(), ResultsFault> {
         check_names(MAX_FOLDER, [&self.experiment, &self.sweep].into_iter().chain(&self.keys))?;
         check_count("settings", self.settings.len(), MAX_SETTINGS)?;
@@ -142,7 +142,7 @@ impl SweepReport {
         Ok(())
     }
 
-    /// Returns the config that makes the sweep again, as TOML.
+    /// Returns the config that repeats the sweep, as TOML.
     pub(crate) fn config_to_repeat(&self) -> Option<String> {
         if self.values.len() != self.keys.len() {
             return None;
@@ -155,7 +155,7 @@ impl SweepReport {
         Some(text)
     }
 
-    /// Returns the same comparison for a reader: a row with noise that has no data-independent epsilon says so.
+    /// Returns the comparison; a row with noise but without a data-independent epsilon is marked.
     #[must_use]
     pub fn summary(&self) -> Table {
         let lines = self.lines();
@@ -166,13 +166,13 @@ impl SweepReport {
         self.all_columns().replaced(shown).without_empty_columns()
     }
 
-    /// Returns the reasons for which rows with noise have no data-independent epsilon, each with these rows.
+    /// Returns the reasons why rows with noise have no data-independent epsilon, each with the names of its rows.
     #[must_use]
     pub fn without_epsilon(&self) -> Vec<(String, Vec<String>)> {
         without_epsilon(self.rows())
     }
 
-    /// Returns the largest data-independent epsilon of all settings, if a row has one.
+    /// Returns the largest data-independent epsilon of all settings, if any.
     #[must_use]
     pub fn largest_epsilon(&self) -> Option<f64> {
         largest_epsilon(self.rows())
@@ -182,7 +182,7 @@ impl SweepReport {
         self.settings.iter().flat_map(|setting| &setting.rows)
     }
 
-    /// Returns the comparison: a line for each setting and row, without columns that no line has a value for.
+    /// Returns the comparison: a line for each setting and row, without columns that have no values.
     #[must_use]
     pub fn table(&self) -> Table {
         self.all_columns().without_empty_columns()
@@ -203,7 +203,7 @@ impl SweepReport {
         format!("# {}\n\n{}\n{}\n{NOTES}{plots}", self.experiment, self.conditions(), self.table().to_markdown())
     }
 
-    /// Returns the conditions of the sweep, the mark of a simulation first.
+    /// Returns the conditions of the sweep; the mark of a simulation is first.
     #[must_use]
     pub fn conditions(&self) -> String {
         let simulation = "SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n";
@@ -250,9 +250,9 @@ fn percent(spread: &Spread) -> String {
 
 /// The meaning of the columns.
 pub(crate) const NOTES: &str = "\
-- **ε data-independent** holds whatever the votes are and may be published; **ε data-dependent** is the tightest valid claim at these \
-votes (dropout) and may not be published as it is. Both rounded up; over several seeds the largest; a cell is empty where there is no noise, \
-or no finite value.
-- **labels %**: right labels among the answered queries. Spreads are sample standard deviations over seeds, and of students over seeds and \
+- **ε data-independent** holds for all votes and may be published; **ε data-dependent** is the tightest valid claim at these \
+votes (dropout) and must not be published as it is. Both are rounded up; for several seeds, the largest is shown; a cell is empty without noise \
+or a finite value.
+- **labels %**: right labels among the answered queries. Spreads are sample standard deviations over seeds, and for students over seeds and \
 repeats.
 ";
