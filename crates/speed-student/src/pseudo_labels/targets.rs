@@ -1,4 +1,4 @@
-//! The student's targets of an epoch, from the predictions of its averaged parameters on the pool.
+//! The targets of an epoch, computed from the predictions of the averaged parameters on the pool.
 
 use speed_nn::matrix::Matrix;
 
@@ -11,7 +11,7 @@ pub(super) struct Targets {
     pub(super) labelled: Matrix,
     /// Images of the pool with a pseudo-label.
     pub(super) confident: Vec<(usize, u8)>,
-    /// Share of the given labels that are not the most probable class.
+    /// Share of the given labels that differ from the most probable class.
     pub(super) disputed: f64,
 }
 
@@ -119,7 +119,7 @@ mod tests {
 
     fn matrix(rows: &[[f32; 3]]) -> Matrix {
         let mut values = rows.iter().flatten();
-        Matrix::from_fn(rows.len(), 3, || *values.next().expect("as many values"))
+        Matrix::from_fn(rows.len(), 3, || *values.next().expect("a value for each entry"))
     }
 
     #[track_caller]

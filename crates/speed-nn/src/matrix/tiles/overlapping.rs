@@ -33,7 +33,10 @@ impl Parts {
     /// # Panics
     /// If `front` is not a multiple of 32, `length` is too small, or the tiles are not [`available`].
     pub(crate) fn write(&mut self, front: usize, values: &[f32], length: usize) {
-        assert!(available() && front.is_multiple_of(DEPTH) && front + values.len() <= length, "whole lines of zeros");
+        assert!(
+            available() && front.is_multiple_of(DEPTH) && front + values.len() <= length,
+            "complete lines of zeros"
+        );
         self.clear(length);
         let (whole, rest) = values.as_chunks::<DEPTH>();
         let mut last = [0.0; DEPTH];
@@ -53,7 +56,7 @@ impl Parts {
     /// [`available`].
     pub(crate) fn write_columns(&mut self, rows: &[f32], columns: usize, length: usize) {
         assert!(available() && columns.is_multiple_of(SIDE) && length.is_multiple_of(DEPTH), "whole tiles");
-        assert!(rows.len() <= columns * length, "columns longer than they may be");
+        assert!(rows.len() <= columns * length, "columns longer than `length`");
         self.clear(columns * length);
         let lines = length / DEPTH;
         for (line, rows) in rows.chunks(DEPTH * columns).enumerate() {
@@ -378,7 +381,7 @@ mod tests {
     /// Compares with the definition in f64: full and partial groups of tiles, full and half panels, from plain values
     /// and from columns of rows.
     #[test]
-    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+    #[expect(clippy::print_stderr, reason = "a skipped test reports it")]
     fn products_are_those_of_the_rows_where_they_lie() {
         if !available() {
             eprintln!("skipped: this machine has no tiles");
