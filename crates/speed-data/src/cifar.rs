@@ -67,7 +67,7 @@ mod tests {
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 2 };
 
-    /// Returns an archive with these files, each of one record: a label, and twelve consecutive values from the label on.
+    /// Returns an archive with these files, each of one record: a label, and the twelve values that follow it.
     fn archive(files: &[(&str, u8)]) -> Vec<u8> {
         let mut builder = tar::Builder::new(Vec::new());
         for &(name, label) in files {

@@ -58,9 +58,9 @@ impl fmt::Display for Uneven {
     }
 }
 
-/// Counts the teachers whose [`blocks`] hold few classes; returns `None` unless they are more than a tenth of all teachers. If the images are
-/// sorted by label, every teacher knows only one or two classes. A block holds few classes if it has less than 60 % of the average number of
-/// classes in a random draw of the same size.
+/// Counts the teachers whose [`blocks`] hold few classes; returns `None` unless they are more than a tenth of all
+/// teachers. For example, if the images are sorted by label, every teacher knows only one or two classes. A block holds
+/// few classes if it has less than 60 % of the average number of classes in a random draw of the same size.
 ///
 /// # Errors
 /// Those of [`blocks`].

@@ -118,10 +118,13 @@ impl fmt::Display for PassedOver {
     }
 }
 
-/// Loads the pictures `folder/train/CLASS/*` and `folder/test/CLASS/*`. A PNG or JPEG picture is recognised by the first bytes of its file, not
-/// by its name. The classes are the folders of `train` in the order of their names; each must have pictures in both halves. Damaged pictures,
-/// pictures in other formats, folders within a class and pictures outside of the classes are errors. Other files, such as notes, are skipped
-/// and counted. The order of the pictures depends only on a hash of their names, so teachers, who hold consecutive pictures, hold all classes.
+/// Loads the pictures `folder/train/CLASS/*` and `folder/test/CLASS/*`. A PNG or JPEG picture is recognised by the first
+/// bytes of its file, not by its name. The classes are the folders of `train` in the order of their names; each must
+/// have pictures in both halves. Damaged pictures, pictures in other formats, folders within a class and pictures
+/// outside of the classes are errors. Other files, such as notes, are skipped and counted.
+///
+/// The order of the pictures depends only on a hash of their names, so teachers, who hold consecutive pictures, hold
+/// all classes.
 ///
 /// # Errors
 /// [`DataError::Pictures`] and [`DataError::Io`], with the file or folder.

@@ -274,8 +274,8 @@ impl<'a> File<'a> {
         Ok(Scan { components, band })
     }
 
-    /// Returns the coefficients of a scan from the last bytes of its header: the first and the last coefficient, and the lowest coded bit before
-    /// and after the scan.
+    /// Returns the coefficients of a scan from the last bytes of its header: the first and the last coefficient, and the lowest coded bit
+    /// before and after the scan.
     fn band(&self, [start, end, high, low]: [u8; 4]) -> Option<Band> {
         if !self.is_progressive {
             // Encoders write other numbers here too; their values are ignored.

@@ -44,7 +44,7 @@ impl Targets {
 /// with a uniform target distribution).
 fn align(probabilities: &mut Matrix, strength: f32) {
     let (images, classes) = (probabilities.rows(), probabilities.columns());
-    // A class without any image keeps none, because its factor is bounded.
+    // The factor is bounded, so a class without images stays without images.
     let factor = |share: f64| libm::pow(images as f64 / classes as f64 / share.max(1.0), f64::from(strength)) as f32;
     let factors: Vec<f32> = shares(probabilities).into_iter().map(factor).collect();
     for image in 0..images {

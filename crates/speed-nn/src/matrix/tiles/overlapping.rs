@@ -55,7 +55,7 @@ impl Parts {
     /// If `columns` is not a multiple of 16, `length` is not a multiple of 32 or too small, or the tiles are not
     /// [`available`].
     pub(crate) fn write_columns(&mut self, rows: &[f32], columns: usize, length: usize) {
-        assert!(available() && columns.is_multiple_of(SIDE) && length.is_multiple_of(DEPTH), "whole tiles");
+        assert!(available() && columns.is_multiple_of(SIDE) && length.is_multiple_of(DEPTH), "complete tiles");
         assert!(rows.len() <= columns * length, "columns longer than `length`");
         self.clear(columns * length);
         let lines = length / DEPTH;
@@ -132,7 +132,7 @@ impl Right {
     /// If a view does not have `columns` rows or ends before a step, `columns` is not a multiple of 16, or the tiles
     /// are not [`available`].
     pub(crate) fn pack<'a>(&mut self, columns: usize, steps: impl ExactSizeIterator<Item = (View<'a>, usize)>) {
-        assert!(available() && columns.is_multiple_of(SIDE), "whole tiles");
+        assert!(available() && columns.is_multiple_of(SIDE), "complete tiles");
         let panels = columns.div_ceil(PANEL);
         (self.steps, self.columns) = (steps.len(), columns);
         self.packed.resize(panels * self.steps, Step { high: [ZERO; 2], low: [ZERO; 2] });
