@@ -13,8 +13,9 @@ use crate::{DataError, Dataset, ImageShape, Split};
 const MAX_FILE: u64 = 8 << 30;
 
 /// Loads `train_images.npy`, `train_labels.npy`, `test_images.npy` and `test_labels.npy` from `folder`: images of dtype uint8 and shape
-/// (n, height, width) or (n, height, width, channels) with 1 or 3 channels, labels of an integer dtype and shape (n,). The labels are the
-/// classes 0 to K-1, and both halves have images of every class. Images keep their order, and each teacher holds consecutive images.
+/// (n, height, width) or (n, height, width, channels) with 1 or 3 channels, labels of shape (n,) that are integers (of any integer or float
+/// dtype). The labels are the classes 0 to K-1, and both halves have images of every class. Images keep their order, and each teacher holds
+/// consecutive images.
 ///
 /// # Errors
 /// Names the file, the expected and the found content.

@@ -137,7 +137,7 @@ impl Geometry {
     #[must_use]
     pub fn forward(&self, maps: &[f32], weight: View<'_>) -> Matrix {
         let outputs = self.outputs(weight);
-        assert!(maps.len().is_multiple_of(self.map_len()), "whole maps");
+        assert!(maps.len().is_multiple_of(self.map_len()), "complete maps");
         let positions = maps.len() / self.map_len() * self.positions();
         if let Some(winograd) = self.winograd(outputs) {
             let out = WORK.with_borrow_mut(|work| winograd.forward(maps, weight, &mut work.winograd));
