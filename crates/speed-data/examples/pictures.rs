@@ -3,7 +3,7 @@
 //! ```console
 //! $ cargo run --release -p speed-data --example pictures -- street.png [FOLDER OF MNIST]
 //! ```
-#![expect(clippy::print_stderr, reason = "an example says what is wrong")]
+#![expect(clippy::print_stderr, reason = "an example reports errors")]
 
 use std::error::Error;
 use std::path::Path;

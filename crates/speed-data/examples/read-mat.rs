@@ -1,4 +1,4 @@
-//! Reads files in SVHN's format (scripts/svhn-like makes some), and prints the time taken.
+//! Reads files in SVHN's format (scripts/svhn-like generates such files) and prints the time taken.
 //!
 //! ```console
 //! $ cargo run --release -p speed-data --example read-mat -- FOLDER

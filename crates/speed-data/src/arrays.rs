@@ -1,4 +1,4 @@
-//! A dataset of NumPy arrays: four files in a folder.
+//! A dataset of NumPy arrays in four files of a folder.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,15 +9,16 @@ use crate::error::{FileProblem, io_error};
 use crate::places::read_limited;
 use crate::{DataError, Dataset, ImageShape, Split};
 
-/// Bytes of a file at most.
+/// Largest size of a file, in bytes.
 const MAX_FILE: u64 = 8 << 30;
 
 /// Loads `train_images.npy`, `train_labels.npy`, `test_images.npy` and `test_labels.npy` from `folder`: images of dtype uint8 and shape
-/// (n, height, width) or (n, height, width, channels) with 1 or 3 channels, labels whole numbers of shape (n,). The classes are numbered from 0
-/// on, and both halves have images of each. Images keep their order: teachers hold consecutive ones.
+/// (n, height, width) or (n, height, width, channels) with 1 or 3 channels, labels of shape (n,) that are integers (of any integer or float
+/// dtype). The labels are the classes 0 to K-1, and both halves have images of every class. Images keep their order, and each teacher holds
+/// consecutive images.
 ///
 /// # Errors
-/// Names the file, what was expected and what was found.
+/// Names the file, the expected and the found content.
 pub fn load(folder: &Path) -> Result<Dataset, DataError> {
     let [train, test] = ["train", "test"].map(|half| {
         let (shape, pixels) = read(folder, &format!("{half}_images.npy"), images)?;
@@ -38,7 +39,7 @@ pub fn load(folder: &Path) -> Result<Dataset, DataError> {
     Dataset::new("arrays", split(train)?, split(test)?)
 }
 
-/// Returns the number of classes: nothing but the labels says how many there are, so none may be missing.
+/// Returns the number of classes. It is known only from the labels, so no class may be missing.
 fn classes(train: &[u8], test: &[u8]) -> Result<usize, (&'static str, FileProblem)> {
     const TRAIN: &str = "train_labels.npy";
     const TEST: &str = "test_labels.npy";
@@ -73,8 +74,8 @@ fn read<T>(folder: &Path, name: &str, parse: fn(&[u8]) -> Result<T, FileProblem>
 /// The axes that images must have.
 const IMAGES: &str = "images x height x width, or images x height x width x 1 or 3 channels, at least one of each";
 const CHANNELS_FIRST: &str = "images x height x width x channels, as numpy.moveaxis(images, 1, -1) puts them";
-const TWO_WAYS: &str = "axes of which one alone can be the channels (images of one channel: images x height x width)";
-const LABELS: &str = "labels on one axis (of one-hot rows rows.argmax(axis=1), else labels.ravel())";
+const TWO_WAYS: &str = "exactly one axis that can be the channels (images of one channel: images x height x width)";
+const LABELS: &str = "labels on one axis (for one-hot rows: rows.argmax(axis=1), otherwise labels.ravel())";
 
 fn images(bytes: &[u8]) -> Result<(ImageShape, Vec<u8>), FileProblem> {
     let array = ByteArray::parse(bytes)?;
@@ -100,7 +101,7 @@ fn images(bytes: &[u8]) -> Result<(ImageShape, Vec<u8>), FileProblem> {
 }
 
 fn labels(bytes: &[u8]) -> Result<Vec<u8>, FileProblem> {
-    // From the header alone: an array of images in this place would be unpacked to eight times its length.
+    // Only the header is read first, because an array of images in this place would be unpacked to eight times its length.
     let found = speed_npy::shape(bytes)?;
     if found.len() != 1 {
         return Err(FileProblem::Axes { expected: LABELS, found });
@@ -192,15 +193,15 @@ mod tests {
             assert!(text.contains(words), "{words:?} is not in {text:?}");
         };
         refused(&[1, 2, 3], &[1, 2, 3], "found the labels 1 to 3: subtract 1");
-        refused(&[0, 2, 5, 6, 7], &[0, 2, 5, 6, 7], "found the labels 0, 2, 5 to 7: number them");
+        refused(&[0, 2, 5, 6, 7], &[0, 2, 5, 6, 7], "found the labels 0, 2, 5 to 7: renumber them");
         refused(
             &[0, 1],
             &[0, 1, 2],
             "test_labels.npy: label 2: expected a class of the training images, 0 to 1, found 2",
         );
         refused(&[0, 1, 2], &[0, 1], "expected test images of every class: class 2 of the training images has none");
-        refused(&[0, 0], &[0], "2 classes, found none but 0");
-        refused(&[7, 7], &[7], "2 classes, found none but 7");
+        refused(&[0, 0], &[0], "2 classes, found only 0");
+        refused(&[7, 7], &[7], "2 classes, found only 7");
     }
 
     #[test]
@@ -211,7 +212,7 @@ mod tests {
         );
         assert!(
             refused("train_images.npy", &npy("|u1", "(2, 3, 2, 1)", &[0; 12]))
-                .contains("one alone can be the channels")
+                .contains("exactly one axis that can be the channels")
         );
         assert!(refused("train_labels.npy", &npy("|u1", "(2, 2)", &[0; 4])).contains("rows.argmax(axis=1)"));
         assert!(

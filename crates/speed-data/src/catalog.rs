@@ -17,7 +17,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Returns the number of labelled images that the file completes, for each half.
+    /// Returns the number of labelled images that are complete after this file, for each half.
     pub(crate) fn images(&self) -> Vec<usize> {
         match *self {
             Self::Images { .. } => Vec::new(),
@@ -30,11 +30,11 @@ impl Content {
 /// The known SHA-256 of a file, in hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// The SHA-256 of the uncompressed content, so that it does not matter whether the file is compressed.
+    /// The SHA-256 of the uncompressed content; the file may be compressed or not.
     OfContent(&'static str),
     /// The SHA-256 of the file as published.
     OfFile(&'static str),
-    /// None.
+    /// No published checksum.
     Unknown,
 }
 
@@ -83,10 +83,10 @@ impl FileSpec {
         if self.is_idx() { format!("{}.gz", self.name) } else { self.name.to_owned() }
     }
 
-    /// Returns the names that the file may have here.
+    /// Returns the accepted names of the file.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names = vec![self.stored_name()];
-        // The checksum of the compressed file says nothing about the uncompressed one.
+        // The checksum of the compressed file cannot check the uncompressed one.
         let may_be_unpacked = self.is_idx() && !matches!(self.checksum, Checksum::OfFile(_));
         names.extend(may_be_unpacked.then(|| self.name.to_owned()));
         names
@@ -196,8 +196,8 @@ static KMNIST: Catalog = Catalog {
 /// The archive of all parts of EMNIST.
 const EMNIST: &str = "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip";
 
-/// Digits of EMNIST (Cohen et al., 2017). It is published as one archive of all its parts, `gzip.zip`; the single files
-/// have no published checksums.
+/// Digits of EMNIST (Cohen et al., 2017). EMNIST is published as one archive of all its parts, `gzip.zip`; the single
+/// files have no published checksums.
 static EMNIST_DIGITS: Catalog = Catalog {
     name: "emnist-digits",
     shape: GREY,
@@ -213,7 +213,7 @@ static EMNIST_DIGITS: Catalog = Catalog {
     archive: EMNIST,
 };
 
-/// Letters of EMNIST, in the files 1 to 26.
+/// Letters of EMNIST, labelled 1 to 26 in the files.
 static EMNIST_LETTERS: Catalog = Catalog {
     name: "emnist-letters",
     shape: GREY,
@@ -269,7 +269,7 @@ static SVHN: Catalog = Catalog {
     archive: "",
 };
 
-/// CIFAR-10 (Krizhevsky, 2009), the version for C programs.
+/// CIFAR-10 (Krizhevsky, 2009) in the version for C programs.
 static CIFAR10: Catalog = Catalog {
     name: "cifar-10",
     shape: COLOUR,

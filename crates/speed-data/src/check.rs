@@ -1,4 +1,4 @@
-//! The report behind `speed data check NAME`.
+//! The report of `speed data check NAME`.
 
 use crate::catalog::{Checksum, Content};
 use crate::{DataError, catalog, verify};
@@ -13,7 +13,7 @@ pub struct CheckReport {
     pub files: Vec<FileReport>,
 }
 
-/// One file that passed or failed.
+/// The result of the checks of one file.
 #[derive(Debug)]
 pub struct FileReport {
     /// The file's name without `.gz`.

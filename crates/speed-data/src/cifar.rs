@@ -1,4 +1,5 @@
-//! CIFAR-10's archive for C programs: a compressed tar with six files of records, each a label and the image's bytes.
+//! CIFAR-10's archive for C programs: a compressed tar archive of six files. A file is a list of records, each a label
+//! followed by the bytes of its image.
 
 use crate::error::FileProblem;
 use crate::verify::check_labels;
@@ -6,14 +7,15 @@ use crate::{ImageShape, Split};
 use flate2::bufread::GzDecoder;
 use std::io::{BufRead, Read};
 
-/// Its files of training images, in their order.
+/// The files of training images, in their order.
 pub(crate) const TRAINING: [&str; 5] =
     ["data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"];
 const TEST: &str = "test_batch.bin";
-/// Limit of uncompressed bytes other than images: texts and file headers.
+/// Limit of the uncompressed bytes that are not images: texts and file headers.
 const BESIDE: u64 = 1 << 20;
 
-/// Reads training and test images, `count` from each file. Writes nothing to disk, whatever names the archive has.
+/// Reads training and test images, `count` from each file. Nothing is written to disk, so the names in the archive are
+/// harmless.
 pub(crate) fn read(
     reader: &mut impl BufRead,
     shape: ImageShape,
@@ -38,12 +40,12 @@ pub(crate) fn read(
         let mut batch = vec![0; expected];
         entry.read_exact(&mut batch).map_err(|error| damaged(format!("{name}: {error}")))?;
         if batches[index].replace(batch).is_some() {
-            return Err(damaged(format!("{name} is there twice")));
+            return Err(damaged(format!("{name} occurs twice")));
         }
     }
     let mut halves = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
     for (index, (batch, name)) in batches.into_iter().zip(files()).enumerate() {
-        let batch = batch.ok_or_else(|| damaged(format!("there is no {name}")))?;
+        let batch = batch.ok_or_else(|| damaged(format!("{name} is missing")))?;
         let (pixels, labels) = &mut halves[index / TRAINING.len()];
         for record in batch.chunks_exact(record) {
             labels.push(record[0]);
@@ -53,7 +55,8 @@ pub(crate) fn read(
     for (_, labels) in &halves {
         check_labels(labels, 0, classes)?;
     }
-    let split = |(pixels, labels)| Split::new(shape, classes, pixels, labels).expect("whole records, checked labels");
+    let split =
+        |(pixels, labels)| Split::new(shape, classes, pixels, labels).expect("complete records, checked labels");
     Ok(halves.map(split))
 }
 
@@ -64,7 +67,7 @@ mod tests {
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 2 };
 
-    /// Returns an archive with these files, each of one record: a label, and twelve bytes that count up from it.
+    /// Returns an archive with these files, each of one record: a label, and the twelve values that follow it.
     fn archive(files: &[(&str, u8)]) -> Vec<u8> {
         let mut builder = tar::Builder::new(Vec::new());
         for &(name, label) in files {
@@ -77,7 +80,7 @@ mod tests {
         gzip(&builder.into_inner().expect("an archive"))
     }
 
-    /// Returns its files out of order, among other files.
+    /// Returns the archive's files out of order, among other files.
     fn files() -> Vec<(&'static str, u8)> {
         let mut files = vec![("readme.html", 70), (TEST, 9)];
         files.extend(TRAINING.into_iter().zip([1, 2, 3, 4, 5]).rev());
@@ -98,8 +101,8 @@ mod tests {
 
     #[test]
     fn bad_archives_are_refused() {
-        assert!(problem(&files()[..4]).contains("there is no data_batch_1.bin"));
-        assert!(problem(&[files(), files()].concat()).contains("is there twice"));
+        assert!(problem(&files()[..4]).contains("data_batch_1.bin is missing"));
+        assert!(problem(&[files(), files()].concat()).contains("occurs twice"));
         let mut wrong = files();
         wrong[1].1 = 10;
         assert!(matches!(
@@ -112,7 +115,7 @@ mod tests {
         }
         let longer = read(&mut &whole[..], SHAPE, 10, 2).expect_err("batches of two").to_string();
         assert!(longer.contains("expected 26 bytes, found 13"), "{longer}");
-        // Memory is limited to six batches, whatever a file decompresses to.
+        // Memory is limited to six batches, independently of the size of the decompressed file.
         let bomb = gzip(&vec![0; 100 << 20]);
         assert!(read(&mut &bomb[..], SHAPE, 10, 1).is_err());
     }

@@ -1,11 +1,11 @@
-//! A training set and a test set that belong together.
+//! A pair of a training set and a test set.
 
 use crate::{DataError, Split};
 
 /// A named pair of training and test images of the same shape and classes; created by [`Dataset::new`].
 ///
-/// In the paper's setting, `train` is distributed to the teachers, and `test` is the student's: a public pool and its
-/// test set.
+/// In the paper's setting, `train` is distributed to the teachers. `test` belongs to the student, which splits it into
+/// a public pool and a test set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dataset {

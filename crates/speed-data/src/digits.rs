@@ -30,8 +30,8 @@ pub struct DigitsConfig {
     pub test: usize,
 }
 
-/// The largest number of images of a half in a configuration (0.8 GB of memory), because a typing error must not
-/// exhaust the machine's memory.
+/// The largest number of images of a half in a configuration (0.8 GB of memory). It prevents a typing error from
+/// exhausting the machine's memory.
 pub const MAX_IMAGES: usize = 1_000_000;
 
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
@@ -47,8 +47,8 @@ const SHAPE: ImageShape = ImageShape { channels: 1, height: render::SIDE, width:
 
 /// Draws `config.train` training and `config.test` test digits; each label is uniform on the ten classes.
 ///
-/// Image `i` of a half has its own random stream, so it does not depend on how many images there are. A training
-/// image is never a test image: the halves use different streams.
+/// Image `i` of a half has its own random stream, so it does not depend on the number of images. The halves use
+/// different streams, so no training image is a test image.
 #[must_use]
 pub fn generate(config: DigitsConfig, streams: &Streams) -> Dataset {
     let split = |half: &str, len: usize| {
@@ -85,7 +85,7 @@ mod tests {
         a.iter().zip(b).map(|(a, &b)| (a - f64::from(b)).powi(2)).sum()
     }
 
-    /// Returns the share of test images whose label the classifier finds.
+    /// Returns the share of test images that the classifier labels correctly.
     fn accuracy(test: &Split, classify: impl Fn(&[u8]) -> u8) -> f64 {
         let right = (0..test.len()).filter(|&i| classify(test.pixels(i)) == test.label(i)).count();
         right as f64 / test.len() as f64

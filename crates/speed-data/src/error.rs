@@ -1,4 +1,4 @@
-//! Faults of data, and what to do about them.
+//! Faults of data, with their remedies.
 
 use crate::ImageShape;
 use crate::catalog::Checksum;
@@ -11,8 +11,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Every failure of this crate. The text of each is complete (it includes its cause), so nothing needs to walk
-/// `source()` to explain it.
+/// An error of this crate. Its text is complete: it includes the cause, so callers do not need `source()` to explain
+/// it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
@@ -22,13 +22,13 @@ pub enum DataError {
         /// The shape.
         shape: ImageShape,
     },
-    /// A number of classes that labels of one byte cannot tell apart.
+    /// A number of classes that labels of one byte cannot represent.
     #[error("impossible number of classes: expected 1 to 256, found {found}")]
     Classes {
-        /// The number asked for.
+        /// The requested number.
         found: usize,
     },
-    /// Pixels and labels that do not belong together.
+    /// Pixels and labels whose numbers do not fit together.
     #[error("{images} images of {shape} need {} pixel values, found {found}", (*.images as u128) * (.shape.pixels() as u128))]
     PixelCount {
         /// The shape of one image.
@@ -38,7 +38,7 @@ pub enum DataError {
         /// Number of pixel values.
         found: usize,
     },
-    /// A label that is no class.
+    /// A label that is not a class.
     #[error("label of image {index}: expected below {classes}, found {label}")]
     Label {
         /// The image.
@@ -56,7 +56,7 @@ pub enum DataError {
         /// Shape and classes of the test images.
         test: (ImageShape, usize),
     },
-    /// Images that no street digits can be made of.
+    /// Images from which street digits cannot be made.
     #[error("handwriting must have one channel and an image of every class, found {images} images of {shape}")]
     Handwriting {
         /// The shape of its images.
@@ -64,7 +64,7 @@ pub enum DataError {
         /// Number of images.
         images: usize,
     },
-    /// Images are to be shared out to nobody.
+    /// A partition for zero teachers.
     #[error("expected at least one teacher, found 0")]
     NoTeachers,
     /// More teachers than images.
@@ -78,9 +78,9 @@ pub enum DataError {
     /// A dataset that this crate does not know.
     #[error("unknown dataset `{}`: expected {}", printable(.name), join(.known))]
     UnknownDataset {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The names that have files.
+        /// The names of the datasets that are published as files.
         known: Vec<&'static str>,
     },
     /// No folder holds the dataset.
@@ -88,10 +88,10 @@ pub enum DataError {
     NotFound {
         /// The dataset.
         name: &'static str,
-        /// Every folder looked at, in order.
+        /// Every searched folder, in order.
         looked: Vec<PathBuf>,
     },
-    /// One file of a dataset is in none of the places.
+    /// A file of a dataset is not in any of the searched folders.
     #[error("file {file} is missing; looked for {}; get it with `speed data fetch {name}`", join_paths(.looked))]
     MissingFile {
         /// The dataset.
@@ -101,7 +101,7 @@ pub enum DataError {
         /// Every path tried, in order.
         looked: Vec<PathBuf>,
     },
-    /// A file that is there but is not what it should be.
+    /// A file that exists but has the wrong content.
     #[error("{}: {problem}{}", printable_path(.path), hint(*.content_of))]
     BadFile {
         /// The file.
@@ -111,7 +111,7 @@ pub enum DataError {
         /// The known file whose content it has instead, if any (swapped files).
         content_of: Option<&'static str>,
     },
-    /// A folder of pictures that is no dataset.
+    /// A folder of pictures that is not a dataset.
     #[error("{}: {problem}", printable_path(.path))]
     Pictures {
         /// The folder or the picture.
@@ -119,30 +119,30 @@ pub enum DataError {
         /// The fault.
         problem: PictureProblem,
     },
-    /// The operating system refused.
+    /// An operation of the operating system failed.
     #[error("cannot {action} {}: {error}", printable_path(.path))]
     Io {
         /// The action, as a verb.
         action: &'static str,
-        /// On which path.
+        /// The path.
         path: PathBuf,
-        /// The answer.
+        /// The system's error.
         error: io::Error,
     },
-    /// The `mnist` crate read something else than our own checks did.
-    #[error("the mnist crate read other {part} than the checked files hold")]
+    /// The `mnist` crate read other data than our own checks.
+    #[error("the {part} from the mnist crate differ from the checked files")]
     Disagreement {
         /// One of the four arrays.
         part: &'static str,
     },
-    /// An invalid file lies where a download would go.
+    /// An invalid file is in the place of a download.
     #[error("{error}; it is not overwritten: move it away, then fetch again")]
     InTheWay {
         /// The fault of the file.
         error: Box<DataError>,
     },
     /// Another process downloads the same file.
-    #[error("another download holds {}; wait for it to end", printable_path(.path))]
+    #[error("another process is downloading {}; wait until it has finished", printable_path(.path))]
     Busy {
         /// The unfinished file.
         path: PathBuf,
@@ -152,22 +152,22 @@ pub enum DataError {
     Download(Box<DownloadError>),
 }
 
-/// The fault of a file that is not the one expected at its place.
+/// The fault of a file that is not the expected one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileProblem {
     /// The gzip stream is broken or ends early.
     #[error("damaged or truncated gzip file: {reason}")]
     Gzip {
-        /// The decoder's words.
+        /// The decoder's message.
         reason: String,
     },
-    /// More bytes than the file can have; reading stopped there.
+    /// More bytes than the file can have.
     #[error("too long: expected {expected} bytes of content, found more than {limit}")]
     TooLong {
-        /// Bytes of the right content.
+        /// Bytes of the expected content.
         expected: u64,
-        /// The place at which reading stopped.
+        /// The number of bytes after which reading stopped.
         limit: u64,
     },
     /// Not an idx file of the right kind and length.
@@ -194,18 +194,18 @@ pub enum FileProblem {
     /// Not a MATLAB file with images and labels.
     #[error("{0}")]
     Mat(Box<MatError>),
-    /// Not an array of the kind expected.
+    /// Not an array of the expected kind.
     #[error("{0}")]
     Npy(#[from] NpyError),
     /// An array with other axes.
     #[error("wrong axes: expected {expected}, found {found:?}")]
     Axes {
-        /// What they must be.
+        /// The required axes.
         expected: &'static str,
-        /// Their lengths.
+        /// The lengths of the axes.
         found: Vec<usize>,
     },
-    /// A label that no byte can hold.
+    /// A label that does not fit in a byte.
     #[error("label {index}: expected 0 to 255, found {found}")]
     LargeLabel {
         /// Index of the label.
@@ -214,15 +214,15 @@ pub enum FileProblem {
         found: i64,
     },
     /// Labels of one class.
-    #[error("expected labels of at least 2 classes, found none but {found}")]
+    #[error("expected labels of at least 2 classes, found only {found}")]
     OneClass {
         /// The label of all images.
         found: u8,
     },
-    /// Labels that do not count from 0 on.
+    /// Labels that are not the numbers from 0 to K-1.
     #[error(
         "expected classes numbered 0 to {}, found the labels {}: {}", .found.len() - 1, ranges(.found),
-        if is_from_one(.found) { "subtract 1, in both halves" } else { "number them anew, in both halves alike" }
+        if is_from_one(.found) { "subtract 1, in both halves" } else { "renumber them in the same way in both halves" }
     )]
     Numbering {
         /// The labels in use, in order.
@@ -247,7 +247,7 @@ pub enum FileProblem {
     /// An archive that is damaged or lacks a file.
     #[error("damaged or incomplete archive: {reason}")]
     Archive {
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// Images of another shape.
@@ -258,24 +258,24 @@ pub enum FileProblem {
         /// As in the file.
         found: ImageShape,
     },
-    /// A label that is no class.
+    /// A label that is not a class.
     #[error("label {index}: expected {first} to {}, found {found}", usize::from(*.first) + .classes - 1)]
     Label {
         /// Index of the label.
         index: usize,
         /// Its value.
         found: u8,
-        /// That of the first class.
+        /// The label of the first class.
         first: u8,
         /// Number of classes.
         classes: usize,
     },
-    /// Every check of the form passed, but the content is not the published one.
+    /// A file of the right format whose content is not the published one.
     #[error("wrong checksum: expected {expected}, found {found}")]
     Checksum {
-        /// As published.
+        /// The published checksum.
         expected: Checksum,
-        /// Of this file, in hexadecimal.
+        /// The checksum of this file, in hexadecimal.
         found: String,
     },
 }
@@ -290,23 +290,23 @@ impl From<MatError> for FileProblem {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PictureProblem {
-    /// Not as many folders as there can be classes.
+    /// A number of folders that is not a possible number of classes.
     #[error("expected a folder for each of 2 to 256 classes, found {found}")]
     Classes {
         /// Number of folders.
         found: usize,
     },
-    /// A name that is no Unicode.
-    #[error("the name is no Unicode text")]
+    /// A name that is not Unicode text.
+    #[error("expected a name in Unicode, found other bytes; rename the file or folder")]
     Name,
     /// A folder without a picture.
-    #[error("there is no PNG or JPEG picture in it")]
+    #[error("expected PNG or JPEG pictures in the folder, found none")]
     Empty,
     /// A class of test pictures that no training picture has.
-    #[error("there is no such class of training pictures")]
+    #[error("expected a class of the training pictures, found another one")]
     OtherClass,
-    /// More pictures than can be held.
-    #[error("more than {limit} bytes of pixels")]
+    /// More pictures than are read into memory.
+    #[error("expected at most {limit} bytes of pixels, found more")]
     TooMany {
         /// The limit.
         limit: u64,
@@ -314,43 +314,45 @@ pub enum PictureProblem {
     /// A picture that cannot be read.
     #[error("cannot be read as a PNG or JPEG picture: {reason}")]
     Decode {
-        /// The decoder's words.
+        /// The decoder's message.
         reason: String,
     },
-    /// A JPEG picture that is not complete, or of a kind that is not read.
+    /// A JPEG picture that is incomplete or of an unsupported kind.
     #[error("cannot be read as a PNG or JPEG picture: {problem}{}", .problem.next_step())]
     Jpeg {
         /// The fault.
         problem: JpegError,
     },
-    /// A picture beside the folders of the classes.
-    #[error("expected folders, one for each class, found a picture in none of them; move it into its class's folder")]
+    /// A picture outside the folders of the classes.
+    #[error(
+        "expected one folder for each class, found a picture outside of them; move it into the folder of its class"
+    )]
     NoClass,
     /// A picture that would take too much memory.
-    #[error("expected a picture of at most {max_side} rows and columns, and of {max_bytes} bytes unpacked, found more")]
+    #[error("expected a picture of at most {max_side} rows and columns and {max_bytes} bytes unpacked, found more")]
     Huge {
-        /// Rows or columns at most.
+        /// Largest number of rows or columns.
         max_side: u32,
-        /// Bytes at most.
+        /// Largest number of bytes.
         max_bytes: u64,
     },
-    /// A picture that is larger than what is learnt from.
+    /// A picture with more values than a training accepts.
     #[error(
-        "{found} (height x width) in {channels} channels: expected at most {max} values to learn from; `data.size = \"32x32\"` or the like \
-         resizes all pictures"
+        "{found} (height x width) in {channels} channels: expected at most {max} values to learn from; set for example \
+         `data.size = \"32x32\"` to resize all pictures"
     )]
     Large {
         /// Height and width.
         found: Size,
         /// Channels of every picture.
         channels: usize,
-        /// Values at most.
+        /// Largest number of values.
         max: usize,
     },
-    /// A picture of a kind that is not read, or a folder, within a class.
+    /// A picture of an unsupported kind, or a folder, within a class.
     #[error("expected PNG or JPEG pictures in a class's folder, found {what}")]
     NotRead {
-        /// What it is.
+        /// The kind of file found.
         what: &'static str,
     },
     /// A class of training pictures without test pictures.
@@ -361,7 +363,7 @@ pub enum PictureProblem {
     },
     /// A picture of another size than the first one.
     #[error(
-        "expected {expected} like the other pictures, found {found} (height x width); `data.size` resizes them all"
+        "expected {expected} like the other pictures, found {found} (height x width); set `data.size` to resize all of them"
     )]
     Size {
         /// Height and width of the first picture.
@@ -371,16 +373,16 @@ pub enum PictureProblem {
     },
 }
 
-/// The download that failed, and how to do it by hand.
+/// A failed download, with instructions for a download by hand.
 #[derive(Debug)]
 pub struct DownloadError {
     /// The dataset.
     pub name: &'static str,
     /// Address and reason of every mirror that failed.
     pub attempts: Vec<(String, String)>,
-    /// Where it is published, if not as files of their own.
+    /// The archive in which the files are published, if they are not published one by one.
     pub archive: &'static str,
-    /// Place of each missing file, and what is known of it.
+    /// Place and checksum of each missing file.
     pub wanted: Vec<(PathBuf, Checksum)>,
 }
 
@@ -394,9 +396,9 @@ impl fmt::Display for DownloadError {
             write!(f, "\n  {url}: {reason}")?;
         }
         if !self.archive.is_empty() {
-            write!(f, "\n  these files are within {}", self.archive)?;
+            write!(f, "\n  these files are part of {}", self.archive)?;
         }
-        write!(f, "\nget these files in another way and put them here:")?;
+        write!(f, "\ndownload these files by hand and put them here:")?;
         for (path, checksum) in &self.wanted {
             write!(f, "\n  {}\n    {checksum}", printable_path(path))?;
         }
@@ -404,12 +406,12 @@ impl fmt::Display for DownloadError {
     }
 }
 
-/// Turns an [`io::Error`] into a [`DataError`] that says what was tried on which file.
+/// Turns an [`io::Error`] into a [`DataError`] that names the failed action and the file.
 pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DataError {
     move |error| DataError::Io { action, path: path.to_path_buf(), error }
 }
 
-/// Writes sorted labels as `0, 2, 5 to 7`, up to eight such parts.
+/// Formats sorted labels as `0, 2, 5 to 7`, with at most eight such parts.
 fn ranges(labels: &[u8]) -> String {
     const MAX_PARTS: usize = 8;
     let part = |run: &[u8]| match *run {

@@ -1,4 +1,4 @@
-//! Downloads, which are resumed, limited, checked, and put in place atomically.
+//! Downloads: resumable, limited in size, checked, and put in place atomically.
 
 mod part;
 #[cfg(test)]
@@ -29,7 +29,7 @@ pub struct FetchProgress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FetchEvent {
-    /// A valid file exists already and stays.
+    /// A valid file exists already and is kept.
     Kept {
         /// Its path.
         path: PathBuf,
@@ -194,12 +194,12 @@ impl Job {
                     part.clear()?;
                     continue;
                 }
-                Err(Stopped::BadRange) => return Ok(Err("refused a request for the whole file".to_owned())),
+                Err(Stopped::BadRange) => return Ok(Err("refused a request for the complete file".to_owned())),
                 Err(Stopped::Remote(error)) => return Ok(Err(error)),
             };
             match self.finish(part, emit)? {
                 Ok(()) => return Ok(Ok(())),
-                // The first bytes may come from another mirror or a broken disk, so it starts again.
+                // The first bytes may come from another mirror or a broken disk, so the download starts again.
                 Err(error) if resumed => reason = error,
                 Err(error) => {
                     part.clear()?;

@@ -61,7 +61,7 @@ fn labelled(catalog: &Catalog, pixels: Vec<u8>, content: &[u8], first: u8) -> Re
     Split::new(catalog.shape, catalog.classes, pixels, labels.iter().map(|label| label - first).collect())
 }
 
-/// The facts that are known of a dataset without reading it.
+/// Sizes of a dataset that are known without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The shape of every image.
@@ -75,7 +75,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Returns the facts of a published dataset.
+    /// Returns the sizes of a published dataset.
     ///
     /// # Errors
     /// [`DataError::UnknownDataset`].
@@ -86,7 +86,7 @@ impl Facts {
         Ok(Self { shape: catalog.shape, classes: catalog.classes, train, test })
     }
 
-    /// Returns the facts of a loaded dataset.
+    /// Returns the sizes of a loaded dataset.
     #[must_use]
     pub fn of(dataset: &Dataset) -> Self {
         let Dataset { train, test, .. } = dataset;
@@ -94,9 +94,9 @@ impl Facts {
     }
 }
 
-/// Loads images and labels in SVHN's format, `train_32x32.mat` and `test_32x32.mat` in `folder`, of any size and
-/// number, with labels 1 to 10, where 10 is the digit 0. Such files have no known checksums; SVHN's own files are
-/// checked by [`load`].
+/// Loads images and labels in SVHN's format from `train_32x32.mat` and `test_32x32.mat` in `folder`. Images may have
+/// any size and number; labels are 1 to 10, where 10 is the digit 0. Such files have no known checksums; [`load`]
+/// checks SVHN's own files.
 ///
 /// # Errors
 /// Names the file, the expected and the found content.

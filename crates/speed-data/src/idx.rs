@@ -1,7 +1,7 @@
 //! The idx format of the MNIST files: a big-endian header, then bytes.
 //!
-//! A reader for untrusted input: it borrows from its input, so it allocates nothing, and it never panics. It checks
-//! only the format; the loader of a known dataset checks the content.
+//! The reader accepts untrusted input: it borrows from its input, so it allocates nothing, and it never panics. It
+//! checks only the format; the loader of a known dataset checks the content.
 //!
 //! ```
 //! let bytes = [0, 0, 8, 1, 0, 0, 0, 2, 7, 3];
@@ -50,14 +50,14 @@ pub enum IdxError {
         found: u32,
     },
     /// The header promises images without rows or columns.
-    #[error("empty images: the header says {height}x{width} pixels")]
+    #[error("empty images: expected at least one pixel, found a header for {height}x{width} pixels")]
     EmptyImages {
         /// Rows.
         height: u32,
         /// Columns.
         width: u32,
     },
-    /// The input is shorter or longer than its header says.
+    /// The length of the input differs from the length in its header.
     #[error("{}: the header promises {expected} bytes in all, found {found}", if (*.found as u128) < *.expected { "truncated" } else { "bytes after the end" })]
     Length {
         /// Header and data together.

@@ -5,10 +5,10 @@
 //! - [`mnist::load`] reads MNIST from the published files after checking all of them; [`locate`] finds their directory,
 //!   [`check`] reports on them and [`fetch`] downloads them.
 //! - [`digits::generate`] draws handwritten-looking digits from a seed, for runs that need no download.
-//! - [`partition::blocks`] distributes the training images to the teachers, each image to exactly one.
+//! - [`partition::blocks`] distributes the training images to the teachers, each image to exactly one teacher.
 //! - [`idx`] reads the file format of MNIST from untrusted bytes.
 //!
-//! Only the two sources themselves assume one channel, 28 x 28 pixels or ten classes.
+//! Only the sources themselves assume a number of channels, a size of images or a number of classes.
 //!
 //! ```
 //! use speed_data::{digits::{self, DigitsConfig}, partition};

@@ -3,8 +3,8 @@
 //! The reader is made for untrusted input: an array is read as it is decompressed, memory is reserved only for data
 //! that has arrived, and the decompressed size is limited. The format: MathWorks, *MAT-File Format*, chapter 1.
 //!
-//! Images are an array `X` of unsigned bytes with the dimensions height, width, channel, image, the first one varying
-//! fastest; labels are an array `y` with one integer for each image.
+//! Images are an array `X` of unsigned bytes with the dimensions height, width, channel, image, of which the first
+//! varies fastest. Labels are an array `y` with one integer for each image.
 
 mod element;
 mod error;
@@ -95,7 +95,7 @@ fn read_labels(array: &mut Array<'_>) -> Result<Vec<u8>, MatError> {
         if !(0.0..=255.0).contains(&value) || value.fract() != 0.0 {
             return Err(MatError::Label { index, value });
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number within 0..=255")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an integer within 0..=255")]
         labels.push(value as u8);
     }
     Ok(labels)

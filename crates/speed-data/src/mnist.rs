@@ -1,8 +1,8 @@
 //! MNIST, read by the `mnist` crate after our own checks.
 //!
-//! The crate panics on every bad file, checks no lengths and concatenates training and test images before it splits
-//! them, so it only sees content with the published checksums, and its result is compared with our own reading of the
-//! same bytes.
+//! The crate panics on every bad file, does not check lengths, and concatenates training and test images before it
+//! splits them. So it only sees content with the published checksums, and its result is compared with our own reading
+//! of the same bytes.
 
 use crate::catalog::MNIST;
 use crate::error::io_error;

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
-/// Shares `images` training images out to `teachers` teachers: consecutive blocks of the training file, in the order
-/// of the teachers, every image in exactly one block (the paper's published code).
+/// Distributes `images` training images to `teachers` teachers as in the paper's published code: consecutive blocks of
+/// the training file, in the order of the teachers, with every image in exactly one block.
 ///
 /// Remainder: when `images % teachers = r`, the first `r` blocks get one image more than the others. (The published
 /// code drops the last `r` images instead; with 60000 images and 250 teachers `r` is 0 and both give blocks of 240.)
 ///
-/// Disjointness is what the privacy analysis rests on: changing one image then changes at most one teacher's vote.
+/// The privacy analysis requires disjoint blocks: a change of one image then changes at most one teacher's vote.
 ///
 /// # Errors
 /// [`DataError::NoTeachers`] for zero teachers, [`DataError::TooManyTeachers`] when a teacher would have no image.
@@ -33,15 +33,15 @@ pub fn blocks(images: usize, teachers: usize) -> Result<Vec<Range<usize>>, DataE
     Ok((0..teachers).map(|teacher| start(teacher)..start(teacher + 1)).collect())
 }
 
-/// Teachers whose images are of few classes, among all of a partition.
+/// The number of teachers in a partition whose images belong to few classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Uneven {
     /// All teachers.
     pub teachers: usize,
-    /// Teachers with fewer classes than mixed images would give them.
+    /// Teachers with few classes, as [`uneven`] defines it.
     pub few: usize,
-    /// Those of them that hold a single class.
+    /// Teachers with a single class.
     pub single: usize,
     /// The number of classes.
     pub classes: usize,
@@ -58,8 +58,9 @@ impl fmt::Display for Uneven {
     }
 }
 
-/// Returns the teachers whose [`blocks`] hold few classes, if they are more than a tenth of all: with labels in order, every teacher knows a
-/// class or two. A block holds few classes if it has less than 60 % of the number that a random draw of as many images has on average.
+/// Counts the teachers whose [`blocks`] hold few classes; returns `None` unless they are more than a tenth of all
+/// teachers. For example, if the images are sorted by label, every teacher knows only one or two classes. A block holds
+/// few classes if it has less than 60 % of the average number of classes in a random draw of the same size.
 ///
 /// # Errors
 /// Those of [`blocks`].
@@ -73,7 +74,7 @@ pub fn uneven(train: &Split, teachers: usize) -> Result<Option<Uneven>, DataErro
         counts.iter().copied().map(is_drawn).sum()
     };
     let blocks = blocks(labels.len(), teachers)?;
-    // Blocks have two lengths.
+    // Blocks have at most two different lengths.
     let [longest, shortest] = [blocks.first(), blocks.last()].map(|block| block.map_or(0, Range::len));
     let (of_longest, of_shortest) = (expected(longest), expected(shortest));
     let (mut few, mut single) = (0, 0);
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_rare_class_or_a_single_teacher_is_not_uneven() {
-        // One image in a hundred is of the second class, and most teachers have none of it.
+        // One image in a hundred belongs to the second class, and most teachers have no image of that class.
         let rare = (0..5000).map(|image| u8::from(image % 100 == 0)).collect();
         assert_eq!(found(rare, 2, 250), None);
         assert_eq!(found((0..200).map(|image| image / 20).collect(), 10, 1), None);

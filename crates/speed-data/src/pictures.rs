@@ -1,4 +1,4 @@
-//! A dataset of pictures: a folder for each half, in it a folder for each class, in it PNG and JPEG files.
+//! A dataset of PNG and JPEG files. Each half has a folder, which has a folder for each class.
 
 mod decode;
 mod jpeg;
@@ -20,12 +20,11 @@ use crate::{DataError, Dataset, ImageShape, Split};
 pub use jpeg::JpegError;
 use kind::{Kind, kind};
 
-/// Rows or columns of a picture at most, bytes of a file, and bytes that a decoder may take: nothing larger is resized to what a network
-/// reads.
+/// Limits of a picture before it is resized: rows or columns, bytes of its file, and bytes that a decoder may allocate.
 const MAX_SIDE: u32 = 10_000;
 const MAX_FILE: u64 = 64 << 20;
 const MAX_UNPACKED: u64 = 320 << 20;
-/// Bytes of pixels of a half at most.
+/// Largest number of bytes of all pixels of a half.
 const MAX_PIXELS: u64 = 8 << 30;
 
 /// Height and width, written `32x20`.
@@ -57,14 +56,14 @@ impl FromStr for Size {
     }
 }
 
-/// How pictures are read.
+/// Settings for reading pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Resizes every picture; without it they must have one size.
+    /// The size to which every picture is resized; `None` requires pictures of one size.
     pub size: Option<Size>,
     /// Whether colours are kept.
     pub is_colour: bool,
-    /// Values of a picture at most, as it is learnt from: the first one that has more ends the reading.
+    /// Largest number of values of a picture after resizing; a picture with more is an error.
     pub max_values: usize,
 }
 
@@ -73,7 +72,7 @@ impl Reading {
         if self.is_colour { 3 } else { 1 }
     }
 
-    /// Returns the shape that every picture is resized to, if they are.
+    /// Returns the shape to which every picture is resized, or `None` without resizing.
     #[must_use]
     pub fn shape(self) -> Option<ImageShape> {
         let Size { height, width } = self.size?;
@@ -85,21 +84,21 @@ impl Reading {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Pictures {
-    /// The pictures with their classes.
+    /// The pictures and their classes.
     pub dataset: Dataset,
-    /// The files beside them that are not read, if there are any.
+    /// The files that are not pictures, if there are any.
     pub passed_over: Option<PassedOver>,
 }
 
-/// Files that hold no picture, such as notes and lists.
+/// Files that are not pictures, such as notes and lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PassedOver {
     /// Their number.
     pub count: usize,
-    /// The first one in the order of reading.
+    /// The first of them in the order of reading.
     pub first: PathBuf,
-    /// The number of hidden files without a picture and files of operating systems, which do not count.
+    /// The number of files of operating systems and of hidden files that are not pictures; `count` does not include them.
     pub hidden: usize,
 }
 
@@ -119,11 +118,13 @@ impl fmt::Display for PassedOver {
     }
 }
 
-/// Loads the pictures `folder/train/CLASS/*` and `folder/test/CLASS/*`. The first bytes of a file tell whether it is a PNG or JPEG picture,
-/// whatever its name. Classes are the folders of `train` in the order of their names, each with pictures in both halves. Pictures in other
-/// formats, damaged ones, folders within a class and pictures outside of the classes are refused; notes and the like are passed over
-/// and counted. Pictures come in the order of a hash of their names, so that teachers, who hold consecutive ones, hold all classes; it depends
-/// on nothing else.
+/// Loads the pictures `folder/train/CLASS/*` and `folder/test/CLASS/*`. A PNG or JPEG picture is recognised by the first
+/// bytes of its file, not by its name. The classes are the folders of `train` in the order of their names; each must
+/// have pictures in both halves. Damaged pictures, pictures in other formats, folders within a class and pictures
+/// outside of the classes are errors. Other files, such as notes, are skipped and counted.
+///
+/// The order of the pictures depends only on a hash of their names, so teachers, who hold consecutive pictures, hold
+/// all classes.
 ///
 /// # Errors
 /// [`DataError::Pictures`] and [`DataError::Io`], with the file or folder.
@@ -150,7 +151,7 @@ pub fn load(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
     Ok(Pictures { dataset: Dataset::new("pictures", train, test)?, passed_over })
 }
 
-/// The files so far that hold no picture.
+/// The files found so far that are not pictures.
 #[derive(Default)]
 struct Others {
     count: usize,
@@ -169,7 +170,7 @@ fn wrong(path: &Path, problem: PictureProblem) -> DataError {
     DataError::Pictures { path: path.to_path_buf(), problem }
 }
 
-/// Lists the names in a folder in order.
+/// Lists the names in a folder in sorted order.
 fn names(folder: &Path) -> Result<Vec<String>, DataError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(io_error("read", folder))? {
@@ -198,7 +199,7 @@ fn folders(folder: &Path, others: &mut Others) -> Result<Vec<String>, DataError>
 /// A picture's place in the order, its file and its label.
 type Place = ([u8; 32], PathBuf, u8);
 
-/// Lists the pictures of a half in their order.
+/// Lists the pictures of a half in the order of the dataset.
 fn files_of(folder: &Path, classes: &[String], others: &mut Others) -> Result<Vec<Place>, DataError> {
     let mut files: Vec<Place> = Vec::new();
     for (label, class) in classes.iter().enumerate() {

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 /// The environment variable that names the folder of datasets.
 const VARIABLE: &str = "SPEED_DATASETS";
-/// The folder below the current one that is tried last.
+/// The subfolder of the current folder that is searched last.
 const DEFAULT: &str = "datasets";
 
 /// Returns the folder that holds dataset `name`, for its loader.
 ///
 /// With `explicit` (the option `--datasets`), only that folder is searched, because data must not silently come from
-/// elsewhere if an option is mistyped. Otherwise the folder in the environment variable `SPEED_DATASETS` is searched,
-/// then `./datasets`. A folder counts if it, or its subfolder `name`, has at least one of the dataset's files; the
-/// loader reports missing ones.
+/// another folder if the option is mistyped. Otherwise the folder in the environment variable `SPEED_DATASETS` is
+/// searched, then `./datasets`. A folder is accepted if it, or its subfolder `name`, has at least one of the dataset's
+/// files; the loader reports missing files.
 ///
 /// # Errors
 /// [`DataError::UnknownDataset`], or [`DataError::NotFound`] with every folder searched and instructions to get the
@@ -47,9 +47,9 @@ fn locate_in(name: &str, places: Vec<PathBuf>) -> Result<PathBuf, DataError> {
 
 /// Opens a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    // Checked before opening, because opening a pipe would block until a writer comes.
+    // Checked before opening, because opening a pipe would block until it has a writer.
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     File::open(path)
 }

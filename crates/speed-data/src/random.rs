@@ -1,4 +1,4 @@
-//! The random numbers of the drawings.
+//! Random numbers for the drawn datasets.
 
 use rand::RngExt;
 use speed_random::Stream;
@@ -22,7 +22,7 @@ mod tests {
         let sample: Vec<f64> = (0..40_000).map(|_| f64::from(bell(&mut stream))).collect();
         let mean = sample.iter().sum::<f64>() / 40_000.0;
         let square = sample.iter().map(|x| x * x).sum::<f64>() / 40_000.0;
-        // Standard errors are 0.005 and below 0.0065 (kurtosis 2.7); 5 of them are missed with probability below 1e-5.
+        // The standard errors are 0.005 and below 0.0065 (kurtosis 2.7); a deviation of 5 has a probability below 1e-5.
         assert!(mean.abs() < 0.025, "{mean}");
         assert!((square - 1.0).abs() < 0.033, "{square}");
     }

@@ -10,8 +10,8 @@ const MAX_CLASSES: usize = 256;
 
 /// Labelled images: `len` images of one [`ImageShape`] as bytes, image after image, and `len` labels below `classes`.
 ///
-/// Pixels are as in the file (0..=255); scaling belongs to the model. The images are private data: `Debug` shows sizes
-/// only.
+/// Pixels have the values of the file (0..=255); models scale them. The images are private data, so `Debug` shows only
+/// sizes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Split {
     shape: ImageShape,
@@ -51,7 +51,7 @@ impl Split {
         self.labels.len()
     }
 
-    /// Returns whether it has zero images.
+    /// Returns whether the split has zero images.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
@@ -107,7 +107,7 @@ impl Split {
     }
 
     /// Returns the SHA-256 of shape, classes, pixels and labels, for the fingerprint of results computed from them. Two
-    /// splits have the same digest exactly if they are equal.
+    /// splits have the same digest if and only if they are equal.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();

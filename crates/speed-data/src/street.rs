@@ -89,7 +89,7 @@ struct Glyph<'a> {
 }
 
 impl Glyph<'_> {
-    /// Returns the ink, 0 to 1, at a place in coordinates with the middle as origin and the height as unit.
+    /// Returns the ink, 0 to 1, at a place. The origin of the coordinates is the middle; their unit is the height.
     fn ink(&self, [x, y]: [f32; 2]) -> f32 {
         let ImageShape { height, width, .. } = self.shape;
         let scale = height as f32;
@@ -97,7 +97,7 @@ impl Glyph<'_> {
         if !(x > -1.0 && y > -1.0 && x < width as f32 && y < height as f32) {
             return 0.0;
         }
-        // The sums are positive, so that truncation rounds down.
+        // The sums are positive, so truncation rounds down.
         let (column, row) = ((x + 1.0) as usize, (y + 1.0) as usize);
         let (u, v) = (x + 1.0 - column as f32, y + 1.0 - row as f32);
         let at = |row: usize, column: usize| match (row.checked_sub(1), column.checked_sub(1)) {
@@ -151,7 +151,7 @@ mod tests {
         assert_ne!(data.train.pixels(0), data.test.pixels(0));
         let other = generate(&handwriting, [12, 5], &Streams::new(8)).expect("street digits");
         assert_ne!(data.train.pixels(0), other.train.pixels(0));
-        // The same on every machine and in every arithmetic, because these bytes are part of the meaning of a seed.
+        // These bytes are part of the meaning of a seed, so they must be the same on every machine and in every arithmetic.
         assert_eq!(sha256(&data.train), "4a6fb0002642272ff24baa227e7d5f04b4ea024e4f573dd80e0ad7dbafcc67ac");
     }
 
@@ -166,7 +166,7 @@ mod tests {
         let handwriting = Dataset::new("blocks", half(), half()).expect("a dataset");
         let data = &generate(&handwriting, [400, 1], &Streams::new(1)).expect("street digits").train;
         let ones = data.labels().iter().filter(|label| **label == 1).count();
-        // Six standard deviations of 400 fair coins are 60: a false alarm in 10^8.
+        // 60 are six standard deviations of 400 fair coins: one false alarm in 10^8.
         assert!((140..=260).contains(&ones), "{ones}");
         // The contrast between middle and top distinguishes a spot from a blank.
         let contrast = |image: usize| {

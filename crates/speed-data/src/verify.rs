@@ -69,7 +69,7 @@ pub(crate) fn find_required(
     })
 }
 
-/// Reads a file and checks all of it. The content, not the name, decides whether an idx file is compressed.
+/// Reads and checks a file completely. Its content, not its name, tells whether an idx file is compressed.
 ///
 /// The checksum alone would suffice for safety; the checks before it explain the fault.
 pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Checked, DataError> {
@@ -80,7 +80,7 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
     let mut of_content = String::new();
     let loaded = match file.content {
         Content::Images { .. } | Content::Labels { .. } => {
-            // The limit suffices for every file of the dataset, so that a swapped file is read to its end and
+            // The limit is large enough for every file of the dataset, so a swapped file is read to its end and
             // recognised.
             let limit = catalog.files.iter().map(|file| file.bytes).max().unwrap_or(file.bytes);
             let content = read_content(&mut reader, path, limit)?;
@@ -103,7 +103,7 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
             cifar::read(&mut reader, catalog.shape, catalog.classes, batch).map(|halves| Loaded::Splits(halves.into()))
         }
     };
-    // Bytes behind the part that was read belong to the file; a longer file is another one.
+    // The checksum of the file covers its remaining bytes too; a longer file has another checksum.
     io::copy(&mut reader.by_ref().take(file.bytes), &mut io::sink()).map_err(io_error("read", path))?;
     let of_file = hex::encode(reader.into_inner().sha256.finalize());
     let is_of = |file: &FileSpec| match file.checksum {
@@ -134,7 +134,7 @@ impl Read for Hashed {
     }
 }
 
-/// Reads at most `limit + 1` bytes of uncompressed content, whatever a gzip stream would decompress to.
+/// Reads at most `limit + 1` bytes of uncompressed content, even if a gzip stream contains more.
 fn read_content(reader: &mut impl BufRead, path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
     const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
     let mut content = Vec::new();
@@ -326,12 +326,12 @@ mod tests {
         let (catalog, _) = toy();
         let folder = tempfile::tempdir().expect("a temporary folder");
         let refused = |path: &Path| read(catalog, &catalog.files[0], path).expect_err("no file").to_string();
-        assert!(refused(folder.path()).contains("it is no regular file"));
+        assert!(refused(folder.path()).contains("it is not a regular file"));
         #[cfg(unix)]
         {
             let pipe = folder.path().join("pipe");
             let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
-            assert!(made.success() && refused(&pipe).contains("it is no regular file"));
+            assert!(made.success() && refused(&pipe).contains("it is not a regular file"));
         }
     }
 }

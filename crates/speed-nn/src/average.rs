@@ -107,7 +107,7 @@ impl<M: Module> WarmedUpAverage<M> {
 /// Returns `1 - (1 - rate)^steps`, the weight of an update after `steps` steps at rate `rate`.
 fn weight(rate: f64, steps: u64) -> f32 {
     let steps = i32::try_from(steps).unwrap_or(i32::MAX);
-    #[expect(clippy::cast_possible_truncation, reason = "a weight in f32 is what the update needs")]
+    #[expect(clippy::cast_possible_truncation, reason = "the update computes with a weight in f32")]
     let weight = (1.0 - (1.0 - rate).powi(steps)) as f32;
     weight
 }

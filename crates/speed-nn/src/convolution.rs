@@ -137,7 +137,7 @@ impl Geometry {
     #[must_use]
     pub fn forward(&self, maps: &[f32], weight: View<'_>) -> Matrix {
         let outputs = self.outputs(weight);
-        assert!(maps.len().is_multiple_of(self.map_len()), "whole maps");
+        assert!(maps.len().is_multiple_of(self.map_len()), "complete maps");
         let positions = maps.len() / self.map_len() * self.positions();
         if let Some(winograd) = self.winograd(outputs) {
             let out = WORK.with_borrow_mut(|work| winograd.forward(maps, weight, &mut work.winograd));
@@ -209,7 +209,7 @@ impl Geometry {
     #[must_use]
     pub fn map_gradient(&self, weight: View<'_>, by_results: &[f32]) -> Vec<f32> {
         let outputs = self.outputs(weight);
-        assert!(by_results.len().is_multiple_of(self.positions() * outputs), "results of whole maps");
+        assert!(by_results.len().is_multiple_of(self.positions() * outputs), "results of complete maps");
         let images = by_results.len() / outputs / self.positions();
         if let Some(winograd) = self.winograd(outputs) {
             return WORK.with_borrow_mut(|work| winograd.map_gradient(by_results, weight, &mut work.winograd));

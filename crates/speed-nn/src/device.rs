@@ -24,10 +24,10 @@ pub struct Accelerator {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// The program was built without the feature for the device.
-    #[error("this program was built without GPUs: build it with `--features wgpu`, or use the processor")]
+    #[error("this program was built without GPU support: build it with `--features wgpu`, or use the CPU")]
     NotBuilt,
     /// There is no GPU, or it does not start.
-    #[error("no GPU was found that Vulkan, Metal or DirectX 12 can use: {message}")]
+    #[error("no GPU was found that supports Vulkan, Metal or DirectX 12: {message}")]
     NotFound {
         /// The driver's message.
         message: String,

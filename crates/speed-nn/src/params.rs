@@ -22,7 +22,7 @@ pub enum ParameterError {
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The record is longer or shorter than one of this network.
-    #[error("{found} bytes, those of this network have {expected}")]
+    #[error("expected the {expected} bytes of this network's record, found {found} bytes")]
     Length {
         /// Bytes of this network's records.
         expected: usize,
@@ -30,7 +30,7 @@ pub enum ParameterError {
         found: usize,
     },
     /// The record has other parameters.
-    #[error("it is the record of another network")]
+    #[error("the record belongs to another network")]
     Other,
     /// Values could not be read from the device.
     #[error(transparent)]

@@ -162,7 +162,7 @@ impl PooledConv {
     /// # Panics
     /// If a map is incomplete.
     pub(crate) fn forward(&self, maps: &[f32], trace: &mut PooledConvTrace) {
-        assert!(maps.len().is_multiple_of(self.windows.map_len()), "whole maps");
+        assert!(maps.len().is_multiple_of(self.windows.map_len()), "complete maps");
         let rows = maps.len() / self.windows.map_len() * self.windows.pooled_positions();
         trace.output.resize(rows, self.outputs());
         trace.choice.resize(rows * self.outputs(), 0);

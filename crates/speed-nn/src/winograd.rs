@@ -298,7 +298,7 @@ fn load(runs: [&[f32]; PLACES], lane: usize) -> [[Lanes; TILE]; TILE] {
 
 #[inline(always)]
 fn lanes(values: &[f32]) -> Lanes {
-    *values.first_chunk().expect("channels are whole lanes where this applies")
+    *values.first_chunk().expect("a number of channels that fills all lanes")
 }
 
 /// Applies a transformation to the columns, and then to the rows of the result. (With loops, because `map` of an array

@@ -23,7 +23,7 @@ use speed_nn::ops::weight_norm::weight_norm_dense;
 use speed_nn::optim::{Adam, Epsilon, Trained};
 use speed_random::Streams;
 
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+#[expect(clippy::print_stderr, reason = "a skipped test reports it")]
 fn gpu() -> Option<Device> {
     match device::open(DeviceKind::Wgpu) {
         Ok(gpu) => Some(gpu.device),

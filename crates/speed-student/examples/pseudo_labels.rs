@@ -1,18 +1,18 @@
-//! Trains students on pseudo-labels of MNIST, to choose their settings or to measure them, and prints one line of CSV
-//! each.
+//! Trains students on pseudo-labels of MNIST and prints one line of CSV for each student. It serves to choose settings
+//! and to measure accuracy.
 //!
 //! `SPEED_DATASETS=folder cargo run --release -p speed-student --example pseudo_labels -- [KEY=VALUE]...`
 //!
 //! Without `labels`, no test image is used: the seed chooses pools of 9000 training images, labels for 100 of them, and
-//! 5000 other training images to measure accuracy on. As with labels from teachers, wrong labels are at images that are
-//! hard to read: they come from the nearest of `neighbours` further training images (5000 give about 94 right of 100;
-//! 0: true labels).
+//! 5000 other training images to measure accuracy on. As with teachers, the wrong labels belong to images that are hard
+//! to read, because each label is that of the nearest of `neighbours` further training images (5000 give about 94
+//! correct labels of 100; 0: true labels).
 //!
-//! With `labels=FILE`, the labels.csv of a stage `aggregate-...` of a run, the pool and the test images are as in the
+//! `labels=FILE` is the labels.csv of a stage `aggregate-...` of a run. Pool and test images are then as in the
 //! experiment: the first 9000 test images and the last 1000.
 //!
-//! `first=1 seeds=2` are the seeds; every other key is a setting of the student, `strong.shift=3` for example.
-#![expect(clippy::print_stdout, reason = "a table is what this program is for")]
+//! `first=1 seeds=2` set the seeds; every other key is a setting of the student, for example `strong.shift=3`.
+#![expect(clippy::print_stdout, reason = "the program prints a table")]
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ use speed_student::{Device, EpochReport, Images, Lesson, StudentConfig, StudentM
 #[global_allocator]
 static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
-/// The images that a student learns from, and the images that it is measured on.
+/// The training images and the test images of a student.
 struct Task {
     pool: Split,
     labelled: Vec<(usize, u8)>,
@@ -95,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns a task like the student's, made of training images.
+/// Returns a task like the experiment's, made of training images only.
 fn validation_task(data: &Dataset, neighbours: usize, streams: &Streams) -> Result<Task, DataError> {
     let mut order: Vec<usize> = (0..data.train.len()).collect();
     order.shuffle(&mut streams.stream("selection", 0));

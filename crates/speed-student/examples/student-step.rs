@@ -1,10 +1,11 @@
-//! Steps of the student to be timed, with the paper's networks on images at random; `scripts/peers/run` compares.
+//! Times the student's steps, with the paper's networks on random images, for the comparison by `scripts/peers/run`.
 //!
-//! For every line on standard input, a number of steps, it runs about so many (whole epochs) and answers with a line of
-//! JSON. A step is what a training does: batches, noise or dropout, both networks, averages of parameters.
+//! Each line on standard input is a number of steps. The program runs about this number (complete epochs) and answers
+//! with a line of JSON. A step includes everything that a training does: batches, noise or dropout, both networks,
+//! averages of parameters.
 //!
 //! - `student-step`: the networks for MNIST, epochs of ten steps
-//! - `student-step conv-student`: those of convolutions for SVHN, epochs of one step
+//! - `student-step conv-student`: the convolutional networks for SVHN, epochs of one step
 //!
 //! ```console
 //! $ echo 100 | cargo run --release -p speed-student --example student-step
@@ -21,7 +22,7 @@ use speed_student::{Device, EpochReport, Images, Lesson, ReportError, StudentCon
 #[global_allocator]
 static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
-/// A student to be timed. Steps are counted in epochs, so those are as short as one network's steps are long.
+/// A student to be timed. Steps are counted in epochs, so a network with longer steps has shorter epochs.
 struct Work {
     method: StudentMethod,
     shape: ImageShape,
@@ -48,7 +49,7 @@ fn conv_student() -> Work {
     }
 }
 
-/// The end of a training from within.
+/// The error that ends a training when there is no more input.
 #[derive(Debug, thiserror::Error)]
 #[error("no more input")]
 struct End;
@@ -76,7 +77,7 @@ fn steps(work: Work) -> Result<(), Box<dyn std::error::Error>> {
     let (pool, test) = (split(steps_an_epoch * config.batch)?, split(1)?);
     let labelled: Vec<(usize, u8)> = (0..100).map(|i| (i, (i % 10) as u8)).collect();
 
-    // The first epoch warms up; what follows is counted from the answer to a line.
+    // The first epoch is a warm-up; later epochs are counted from the answer to the previous line.
     let (mut left, mut asked, mut start) = (steps_an_epoch, 0, None::<Instant>);
     let mut lines = std::io::stdin().lines();
     let mut on_epoch = |_: &EpochReport<'_>| -> Result<(), ReportError> {

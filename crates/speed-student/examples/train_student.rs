@@ -10,7 +10,7 @@ use speed_data::digits::{self, DigitsConfig};
 use speed_random::Streams;
 use speed_student::{Device, EpochReport, Images, Lesson, StudentConfig, StudentMethod};
 
-// The system's allocator gives large blocks back after every step, and takes them again.
+// The system's allocator would return large blocks to the system after every step and allocate them again.
 #[global_allocator]
 static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
 
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seed = numbers.next().transpose()?.unwrap_or(1);
     let streams = Streams::new(u64::from(seed));
 
-    // Without teachers: images of the pool keep their true label where the student may see one.
+    // There are no teachers: the labelled images of the pool have their true labels.
     let images = digits::generate(DigitsConfig { train: 10, test: 3000 }, &streams.child("digits", 0)).test;
     let (pool, test) = (&images.slice(0..2000), &images.slice(2000..3000));
     let mut order: Vec<usize> = (0..pool.len()).collect();

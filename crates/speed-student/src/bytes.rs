@@ -1,6 +1,6 @@
 //! Strict reading of little-endian bytes.
 
-/// Bytes not read yet.
+/// The bytes that are not read yet.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -39,14 +39,14 @@ impl<'a> Reader<'a> {
         self.array().map(f64::from_le_bytes)
     }
 
-    /// Reads a number of items of `size` bytes each, for which enough bytes must remain, so that a false number cannot
-    /// make the caller reserve memory for it.
+    /// Reads a number of items of `size` bytes each. Enough bytes must remain for them, so a false number cannot make
+    /// the caller reserve memory.
     pub(crate) fn count(&mut self, size: usize) -> Result<usize, Short> {
         let count = usize::try_from(self.u64()?).map_err(|_| Short)?;
         if count.checked_mul(size).is_some_and(|bytes| bytes <= self.rest.len()) { Ok(count) } else { Err(Short) }
     }
 
-    /// Returns the number of bytes that are left.
+    /// Returns the number of remaining bytes.
     pub(crate) fn remaining(&self) -> usize {
         self.rest.len()
     }

@@ -22,28 +22,28 @@ pub struct Checkpoint {
     pub(crate) records: Vec<Vec<u8>>,
 }
 
-/// A checkpoint that cannot be continued.
+/// The fault of a checkpoint from which a training cannot resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointError {
     /// The bytes are not a student's checkpoint.
-    #[error("these bytes are no student checkpoint")]
+    #[error("expected a student's checkpoint, found other bytes")]
     Magic,
     /// The checkpoint was written by another version of this program.
-    #[error("format version {found}, this program reads version {expected}")]
+    #[error("expected format version {expected}, found {found}: use the program that wrote it, or train again")]
     Version {
         /// The version found.
         found: u32,
-        /// The version that can be read.
+        /// The version that this program reads.
         expected: u32,
     },
     /// The bytes were truncated or changed.
     #[error("the bytes are damaged or cut off")]
     Damaged,
-    /// The checkpoint is of a training with other settings, data, labels or seed.
+    /// The checkpoint belongs to a training with other settings, data, labels or seed.
     #[error("it belongs to a training with other settings, images, labels or seed")]
     Other,
     /// The checkpoint has more epochs than requested.
-    #[error("it has {found} epochs, but only {asked} are asked for")]
+    #[error("expected at most the {asked} requested epochs, found {found}")]
     Epochs {
         /// Epochs of the checkpoint.
         found: u32,
@@ -77,7 +77,7 @@ impl Checkpoint {
         &self.metrics
     }
 
-    /// Returns the checkpoint in its own format, with a checksum; 38 MB for the networks of the paper.
+    /// Serialises the checkpoint in its own format, with a checksum; 38 MB for the paper's networks.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let bytes: usize = self.records.iter().map(Vec::len).sum();
@@ -109,7 +109,7 @@ impl Checkpoint {
     /// Reads the bytes that [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
-    /// [`CheckpointError::Magic`], [`CheckpointError::Version`] and [`CheckpointError::Damaged`], for any other bytes.
+    /// [`CheckpointError::Magic`], [`CheckpointError::Version`] or [`CheckpointError::Damaged`], for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CheckpointError> {
         let mut reader = Reader::new(bytes);
         if reader.array().ok() != Some(*MAGIC) {
@@ -124,7 +124,7 @@ impl Checkpoint {
             return Err(CheckpointError::Damaged);
         }
         let identity = reader.array()?;
-        // Every measure has at least one byte in every epoch.
+        // Every measure takes at least one byte in every epoch.
         let measures = reader.count(1)?;
         let mut metrics = Vec::new();
         for _ in 0..reader.count(4 + 8 * (measures + 3))? {

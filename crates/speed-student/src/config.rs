@@ -1,4 +1,4 @@
-//! The student to train, and its training.
+//! Settings of a student's training.
 
 use serde::{Deserialize, Serialize};
 use speed_training::InvalidField;
@@ -7,24 +7,24 @@ use crate::StudentMethod;
 use crate::gan::ConvolutionalConfig;
 use crate::pseudo_labels::PseudoLabelsConfig;
 
-/// Settings of the student. The default is the paper's published code but for `average_rate`.
+/// Settings of the student. The default is the paper's published code, except for `average_rate`.
 ///
-/// All fields but the method and `pseudo_labels` are the GAN's, and those of any other method that reads them.
+/// All fields except the method and `pseudo_labels` belong to the GAN; other methods may read them too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudentConfig {
-    /// The student's method, where nothing else is said.
+    /// The default method of students.
     #[serde(default)]
     pub method: StudentMethod,
     /// Epochs of `epoch_images` images each.
     pub epochs: u32,
-    /// Images of an epoch, whatever the size of the pool: an epoch has as many steps as one pass over this many images. An image of a
-    /// smaller pool is used several times an epoch, and some images of a larger pool are not. 0: an epoch is one pass over the pool.
-    // Left out where it is 0, so that runs of configs without it keep their ids.
+    /// Images of an epoch, independent of the size of the pool; 0: one pass over the pool. If the pool is smaller, an epoch uses its images
+    /// several times; if the pool is larger, an epoch does not use all images.
+    // Not serialised if it is 0, so that runs of configs without it keep their ids.
     #[serde(default, skip_serializing_if = "is_pass")]
     pub epoch_images: usize,
-    /// Images a step of each kind: labelled, unlabelled, generated. Images that the last full batch of an epoch leaves over
-    /// are not used in that epoch. If the pool has fewer images than a batch, a batch has some of them more than once.
+    /// Images of each kind (labelled, unlabelled, generated) per step. The images that remain after the last full batch of
+    /// an epoch are not used in that epoch. If the pool is smaller than a batch, a batch contains images several times.
     pub batch: usize,
     /// Step size of Adam, constant.
     pub learning_rate: f64,
@@ -32,33 +32,33 @@ pub struct StudentConfig {
     pub beta1: f64,
     /// Decay of Adam's second moment.
     pub beta2: f64,
-    /// Smallest deviation that Adam divides by. The reference divides by `sqrt(v + 1e-8)`, a floor of 1e-4;
-    /// 1e-8 in its place learns clearly worse.
+    /// Smallest deviation by which Adam divides. The reference divides by `sqrt(v + 1e-8)`, which is at least 1e-4;
+    /// with 1e-8 instead, the student learns clearly worse.
     pub adam_epsilon: f64,
-    /// Rate a step of the parameter average that the student is judged by. The reference has 1e-4 from a start at
-    /// zero (erratum 19), which is reported beside it; 2e-3, with the start divided out, was better at every epoch.
+    /// Rate per step of the parameter average, whose accuracy is the student's. The reference uses 1e-4 from a start at
+    /// zero (erratum 19); its accuracy is reported too. 2e-3, with the start divided out, was better at every epoch.
     pub average_rate: f64,
-    /// Weight of the unlabelled loss against the labelled one.
+    /// Weight of the unlabelled loss relative to the labelled loss.
     pub unlabelled_weight: f64,
     /// Deviation of the Gaussian noise on the discriminator's input, whose pixels are within 0..=1.
     pub input_noise: f64,
     /// Deviation of the Gaussian noise on each hidden layer of the discriminator.
     pub hidden_noise: f64,
-    /// Units of the discriminator's hidden layers, from the image on; the last is the one that features are matched on.
+    /// Units of the discriminator's hidden layers, from the image on; feature matching uses the last layer.
     pub discriminator: Vec<usize>,
     /// Units of the generator's hidden layers, from the latent vector on.
     pub generator: Vec<usize>,
     /// Length of the generator's latent vector, uniform in 0..1.
     pub latent: usize,
-    /// Images of the pool that the discriminator's scales and biases are initialised on (all, if the pool has fewer).
+    /// Images of the pool on which the discriminator's scales and biases are initialised (at most all of them).
     pub initial_images: usize,
     /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
     pub evaluate_every: u32,
     /// Settings of the method on pseudo-labels.
     #[serde(default)]
     pub pseudo_labels: PseudoLabelsConfig,
-    /// Networks of the GAN of convolutions.
-    // Left out where nothing is said, so that runs of configs without it keep their ids.
+    /// Networks of the convolutional GAN.
+    // The default is not serialised, so that runs of configs without it keep their ids.
     #[serde(default, skip_serializing_if = "ConvolutionalConfig::is_default")]
     pub convolutional: ConvolutionalConfig,
 }
@@ -92,30 +92,31 @@ impl Default for StudentConfig {
 /// Images of the paper's pool: the first 9000 test images of MNIST.
 pub(crate) const REFERENCE_POOL: usize = 9000;
 
-/// The most images of an epoch. More would be a mistake.
+/// Largest number of images of an epoch; a larger number is a typing error.
 const MAX_EPOCH: usize = 10_000_000;
 
-/// Returns whether an epoch of so many images is one pass over the pool.
+/// Returns whether a setting of `epoch_images` means one pass over the pool.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 pub(crate) fn is_pass(epoch_images: &usize) -> bool {
     *epoch_images == 0
 }
 
-/// Checks the images of an epoch.
+/// Checks the number of images of an epoch.
 pub(crate) fn check_epoch_images(field: &'static str, value: usize) -> Result<(), InvalidField> {
     InvalidField::unless(value <= MAX_EPOCH, field, || {
         format!("must be 0 (a pass over the pool) or at most {MAX_EPOCH}, not {value}")
     })
 }
 
-/// More units or images than this in one place is a mistake, and would only fail later for lack of memory.
+/// Largest number of units or images in one place. A larger number is a mistake that would only fail later, for lack of
+/// memory.
 const MAX_SIZE: usize = 1 << 16;
 
 impl StudentConfig {
     /// Checks every field.
     ///
     /// # Errors
-    /// The first field with an impossible value.
+    /// Names the first field with an impossible value.
     pub fn check(&self) -> Result<(), InvalidField> {
         let require = |holds: bool, field, message: String| InvalidField::unless(holds, field, || message);
         let count = |field, value: usize| {
@@ -125,7 +126,7 @@ impl StudentConfig {
             require(value > 0.0 && value < 1.0, field, format!("must be above 0 and below 1, not {value:?}"))
         };
         let decay = |field, value: f64| {
-            // In f32, in which the optimiser computes: 1 - 1e-9 would be 1 there.
+            // Checked in f32 like the optimiser's arithmetic, in which 1 - 1e-9 would be 1.
             #[expect(clippy::cast_possible_truncation, reason = "rounding is the point")]
             let holds = (0.0..1.0).contains(&(value as f32));
             require(holds, field, format!("must be at least 0 and below 1, not {value:?}"))
@@ -141,7 +142,7 @@ impl StudentConfig {
 
         epochs("epochs", self.epochs)?;
         check_epoch_images("epoch_images", self.epoch_images)?;
-        // Batch norm over a single generated image would remove all of it.
+        // Batch norm over a single generated image would remove all of its information.
         require(
             (2..=MAX_SIZE).contains(&self.batch),
             "batch",
@@ -150,7 +151,7 @@ impl StudentConfig {
         rate("learning_rate", self.learning_rate)?;
         decay("beta1", self.beta1)?;
         decay("beta2", self.beta2)?;
-        // Below 1e-18 its square is no normal f32, and a parameter without gradient would be divided by zero.
+        // Below 1e-18 its square is not a normal f32, and a parameter without gradient would be divided by zero.
         let epsilon = (1e-18..=1.0).contains(&self.adam_epsilon);
         require(epsilon, "adam_epsilon", format!("must be within 1e-18..=1, not {:?}", self.adam_epsilon))?;
         rate("average_rate", self.average_rate)?;

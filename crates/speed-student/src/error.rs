@@ -7,10 +7,10 @@ use speed_training::InvalidField;
 
 use crate::CheckpointError;
 
-/// The error of the caller's own report function.
+/// An error of the caller's report function.
 pub type ReportError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A training that ended early.
+/// The reason why a training ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum StudentError {
     /// A setting is impossible.
@@ -19,14 +19,16 @@ pub enum StudentError {
     /// Images and labels do not fit together.
     #[error("student data: {0}")]
     Data(#[source] InvalidData),
-    /// The checkpoint cannot be continued.
+    /// The training cannot resume from the checkpoint.
     #[error("student checkpoint: {0}")]
     Checkpoint(#[source] CheckpointError),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// A loss became infinite or not a number.
-    #[error("the {network}'s loss is {loss} at step {step} of epoch {epoch}: try a lower learning rate")]
+    #[error(
+        "expected a finite loss of the {network}, found {loss} at step {step} of epoch {epoch}: try a lower learning rate"
+    )]
     NotFinite {
         /// The network's name: "discriminator", for instance.
         network: &'static str,
@@ -53,24 +55,24 @@ impl StudentError {
     }
 }
 
-/// Images and labels that no student can be trained on.
+/// The fault of images and labels on which a student cannot be trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidData {
-    /// No labelled image.
-    #[error("there is no labelled image")]
+    /// There are no labelled images.
+    #[error("expected at least one labelled image, found none")]
     NoLabels,
     /// A label of an image that is not in the pool.
-    #[error("label {position} is for image {index}, but the pool has {pool} images")]
+    #[error("label {position}: expected an image of the pool of {pool} images, found image {index}")]
     Index {
         /// Place in the list of labels.
         position: usize,
-        /// The image it names.
+        /// The image of the label.
         index: usize,
         /// Images in the pool.
         pool: usize,
     },
     /// A label that is not a class.
-    #[error("label {position} is {label}, but there are {classes} classes")]
+    #[error("label {position}: expected a class below {classes}, found {label}")]
     Label {
         /// Place in the list of labels.
         position: usize,
@@ -80,14 +82,14 @@ pub enum InvalidData {
         classes: usize,
     },
     /// Pool and test images differ in size.
-    #[error("the pool's images are {pool}, the test images {test}")]
+    #[error("expected test images of the size of the pool's images, {pool}, found {test}")]
     Shape {
         /// Size of the pool's images.
         pool: ImageShape,
         /// Size of the test images.
         test: ImageShape,
     },
-    /// No image to test on.
-    #[error("there is no test image")]
+    /// There are no test images.
+    #[error("expected at least one test image, found none")]
     NoTest,
 }

@@ -1,5 +1,5 @@
-//! The paper's students: semi-supervised GANs (Salimans et al., "Improved techniques for training GANs", 2016), with a
-//! training that is independent of their networks.
+//! The paper's students: semi-supervised GANs (Salimans et al., "Improved techniques for training GANs", 2016). The
+//! training does not depend on their networks.
 
 mod convolutional;
 mod dense;

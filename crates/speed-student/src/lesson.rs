@@ -7,7 +7,7 @@ use speed_training::{Classifier, Pixels};
 
 use crate::{InvalidData, StudentConfig};
 
-/// The images of a split. The student's pool is given as this type, so that its true labels cannot be used by mistake.
+/// The images of a split without their labels. The student's pool has this type, so its true labels cannot be used by mistake.
 #[derive(Clone, Copy, Debug)]
 pub struct Images<'a> {
     split: &'a Split,
@@ -51,7 +51,7 @@ impl<'a> Images<'a> {
         self.split.pixels(i)
     }
 
-    /// Returns some images as networks of type `N` read them.
+    /// Returns some images in the form that networks of type `N` read.
     ///
     /// # Panics
     /// If an index is not below `len()`.
@@ -70,11 +70,11 @@ pub struct Lesson<'a> {
     pub pool: Images<'a>,
     /// The labels that the student may see, as (index in the pool, label).
     pub labelled: &'a [(usize, u8)],
-    /// Images whose labels are used only for accuracy. Their number of classes is the student's.
+    /// Images whose labels are used only for accuracy. The student has the same number of classes.
     pub test: &'a Split,
     /// The random streams of this student only; nothing else may draw from them.
     pub streams: &'a Streams,
-    /// The device that computes.
+    /// The device of the training.
     pub device: &'a Device,
 }
 

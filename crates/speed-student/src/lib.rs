@@ -1,10 +1,10 @@
 //! The students of SPEED: the paper's semi-supervised GAN, and [`pseudo_labels`], a student that is more accurate with
 //! the same labels.
 //!
-//! A student has a pool of unlabelled images and, for a few of them, labels that the teachers' noisy vote gave: a
-//! [`Lesson`]. [`StudentMethod::train`] runs a training and reports every epoch; a [`Checkpoint`] resumes an
-//! interrupted training to the same bits. On the processor, everything runs on the calling thread if that thread is in
-//! a pool of one thread, so results do not depend on concurrent work. Train several students on several threads.
+//! A [`Lesson`] contains a pool of unlabelled images and labels from the teachers' noisy vote for a few of them.
+//! [`StudentMethod::train`] runs a training and reports every epoch; a [`Checkpoint`] resumes an interrupted training
+//! to the same bits. On the CPU, everything runs on the calling thread if that thread is in a pool of one thread, so
+//! results do not depend on concurrent work. Train several students on several threads.
 //!
 //! A custom student is a [`Method`] with a name; its networks are Burn modules on [`speed_nn`]'s layers.
 

@@ -1,4 +1,4 @@
-//! The ways of training a student, by name.
+//! Methods of training a student, identified by name.
 
 use serde_json::Value;
 use speed_data::ImageShape;
@@ -13,53 +13,53 @@ use crate::training::train;
 use crate::{Checkpoint, CheckpointError, EpochReport, Lesson, ReportError, Samples, StudentConfig};
 use crate::{StudentError, StudentOutcome};
 
-/// A way of training a student: its networks, their optimisers and averages, and what an epoch does with them.
+/// A method of training a student: networks, their optimisers and averages, and the steps of an epoch.
 ///
-/// [`StudentMethod::register`] gives it a name. What all methods share is done for it: checks, the loop over epochs, evaluation,
-/// checkpoints and reports.
+/// [`StudentMethod::register`] gives a method a name. The crate does everything that all methods share: checks, the loop over epochs,
+/// evaluation, checkpoints and reports.
 pub trait Method: Sized + 'static {
-    /// The network that classifies in the end.
+    /// The network of the trained student.
     type Network: Classifier;
 
-    /// Its name in tables.
+    /// The method's name in tables.
     const TITLE: &'static str;
 
-    /// Names of what it measures in an epoch beside the accuracies of [`last`](Self::last) and [`averaged`](Self::averaged): losses,
-    /// for instance.
+    /// Names of the values measured in an epoch, for example losses. The accuracies of [`last`](Self::last) and
+    /// [`averaged`](Self::averaged) are not among them.
     const MEASURES: &'static [&'static str];
 
-    /// A number to raise when the same name stands for another method: trainings that were finished are then not used again.
+    /// The version of the method. Increase it if the method changes under the same name, so that finished trainings are not reused.
     const VERSION: u32 = 1;
 
-    /// Returns the settings that it reads: others change nothing.
+    /// Returns the settings that the method reads; other settings do not influence the training.
     fn settings(config: &StudentConfig) -> Value;
 
-    /// Returns the settings that an interrupted training must share with the one that continues it.
+    /// Returns the settings that must be equal when an interrupted training resumes.
     fn identity(config: &StudentConfig) -> Value {
         Self::settings(config)
     }
 
-    /// Returns its epochs and batches.
+    /// Returns the epochs and batches of a training.
     fn passes(config: &StudentConfig) -> Passes;
 
-    /// Returns settings for `epochs` epochs with batches of `batch` images and the same networks, to estimate what a training takes.
+    /// Returns settings for `epochs` epochs with batches of `batch` images and the same networks, to estimate the time of a training.
     fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig;
 
-    /// Returns the number of parameters of all its networks, about.
+    /// Returns the approximate number of parameters of all networks.
     fn parameters(config: &StudentConfig, shape: ImageShape) -> usize;
 
-    /// Checks that its networks go with images of this size.
+    /// Checks that the networks support images of this size.
     ///
     /// # Errors
-    /// The field that does not go with them.
+    /// Names the setting that does not fit the images.
     fn check_images(_config: &StudentConfig, _shape: ImageShape) -> Result<(), InvalidField> {
         Ok(())
     }
 
-    /// Returns networks that have not learnt yet. Settings, images and labels are checked.
+    /// Returns untrained networks. Settings, images and labels are already checked.
     fn new(lesson: &Lesson<'_>) -> Self;
 
-    /// Makes all steps of an epoch, and returns its [`MEASURES`](Self::MEASURES): as many values, in their order, none of them NaN.
+    /// Makes all steps of an epoch and returns a value for each of the [`MEASURES`](Self::MEASURES), in their order and never NaN.
     ///
     /// # Errors
     /// [`StudentError::NotFinite`] and [`StudentError::Device`].
@@ -68,22 +68,22 @@ pub trait Method: Sized + 'static {
     /// Returns the classifier with the parameters of the last step, without gradients.
     fn last(&self) -> Self::Network;
 
-    /// Returns the classifier with the average of its parameters, without gradients: the student.
+    /// Returns the student: the classifier with the average of its parameters, without gradients.
     fn averaged(&self) -> Self::Network;
 
-    /// Returns everything that an epoch depends on, as records.
+    /// Returns the complete state between two epochs, as records.
     ///
     /// # Errors
-    /// If Burn cannot write them.
+    /// If Burn cannot write the records.
     fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError>;
 
-    /// Returns the same training with the state of other records.
+    /// Returns the training with the state of `records`.
     ///
     /// # Errors
-    /// If they are not those of these networks.
+    /// If the records do not belong to these networks.
     fn with_records(self, records: Vec<Vec<u8>>) -> Result<Self, CheckpointError>;
 
-    /// Returns generated images, if it generates any.
+    /// Returns generated images, or `None` if the method does not generate images.
     ///
     /// # Errors
     /// If the device failed.
@@ -97,26 +97,26 @@ pub trait Method: Sized + 'static {
 pub struct Passes {
     /// Epochs.
     pub epochs: u32,
-    /// Images of an epoch; 0: as many as the pool has.
+    /// Images of an epoch; 0: the size of the pool.
     pub epoch_images: usize,
-    /// Images a step.
+    /// Images per step.
     pub batch: usize,
     /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
     pub evaluate_every: u32,
 }
 
 impl Passes {
-    /// Returns the images of an epoch with a pool of `pool` images: one batch at least.
+    /// Returns the number of images of an epoch with a pool of `pool` images: at least one batch.
     #[must_use]
     pub fn images(&self, pool: usize) -> usize {
         let images = if self.epoch_images == 0 { pool } else { self.epoch_images };
         images.max(self.batch)
     }
 
-    /// Returns the steps of an epoch with a pool of `pool` images: one at least.
+    /// Returns the number of steps of an epoch with a pool of `pool` images: at least 1.
     ///
     /// # Panics
-    /// When a batch has no image.
+    /// If `batch` is 0.
     #[must_use]
     pub fn steps(&self, pool: usize) -> usize {
         self.images(pool) / self.batch
@@ -126,15 +126,15 @@ impl Passes {
 /// One epoch of a training.
 #[derive(Debug)]
 pub struct Epoch {
-    /// Its number, from 1.
+    /// The number of the epoch, from 1.
     pub number: u32,
-    /// Whether it is evaluated on the test images.
+    /// Whether the epoch is evaluated on the test images.
     pub is_evaluated: bool,
-    /// Its own randomness.
+    /// The randomness of the epoch.
     pub stream: Stream,
 }
 
-/// A method by its name.
+/// A named method.
 #[derive(Clone, Copy)]
 pub struct StudentMethod {
     name: &'static str,
@@ -149,7 +149,7 @@ pub struct StudentMethod {
     train: TrainFunction,
 }
 
-/// The function that sees every epoch of a training.
+/// The function that is called after every epoch of a training.
 pub type OnEpoch<'a> = dyn FnMut(&EpochReport<'_>) -> Result<(), ReportError> + 'a;
 
 type TrainFunction =
@@ -159,11 +159,11 @@ static METHODS: Registry<StudentMethod> =
     Registry::new(&[StudentMethod::GAN, StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN]);
 
 impl StudentMethod {
-    /// The paper's for MNIST: a semi-supervised GAN of dense layers.
+    /// The paper's method for MNIST: a semi-supervised GAN of dense layers.
     pub const GAN: Self = Self::of::<Gan<Dense>>("gan");
-    /// The paper's for SVHN: a semi-supervised GAN of convolutions.
+    /// The paper's method for SVHN: a semi-supervised GAN of convolutions.
     pub const CONV_GAN: Self = Self::of::<Gan<Convolutional>>("conv-gan");
-    /// A convolutional network on its own pseudo-labels.
+    /// A convolutional network that learns from its own pseudo-labels.
     pub const PSEUDO_LABELS: Self = Self::of::<PseudoLabels>("pseudo-labels");
 
     const fn of<M: Method>(name: &'static str) -> Self {
@@ -181,10 +181,10 @@ impl StudentMethod {
         }
     }
 
-    /// The name of no method: in a row of a table, that it has none of its own.
+    /// A reserved name: a row with this name uses the config's default method.
     pub const NONE: &str = "default";
 
-    /// Gives a method a name, under which configs of this process find it.
+    /// Registers a method under a name for the configs of this process.
     ///
     /// # Errors
     /// [`RegistrationError`].
@@ -201,79 +201,79 @@ impl StudentMethod {
         METHODS.all()
     }
 
-    /// Returns the method of a name.
+    /// Returns the method with this name.
     ///
     /// # Errors
-    /// A message with the names that there are.
+    /// A message with the known names.
     pub fn find(name: &str) -> Result<Self, String> {
         METHODS.find(name)
     }
 
-    /// Returns its name in a config.
+    /// Returns the method's name in a config.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// Returns its name in tables.
+    /// Returns the method's name in tables.
     #[must_use]
     pub const fn title(self) -> &'static str {
         self.title
     }
 
-    /// Returns the names of what an epoch measures beside accuracies.
+    /// Returns the names of the values measured in an epoch, besides accuracies.
     #[must_use]
     pub const fn measures(self) -> &'static [&'static str] {
         self.measures
     }
 
-    /// Returns the version of the method behind the name.
+    /// Returns the method's version.
     #[must_use]
     pub const fn version(self) -> u32 {
         self.version
     }
 
-    /// Returns the settings that it reads.
+    /// Returns the settings that the method reads.
     #[must_use]
     pub fn settings(self, config: &StudentConfig) -> Value {
         (self.settings)(config)
     }
 
-    /// Returns its epochs and batches.
+    /// Returns the epochs and batches of a training.
     #[must_use]
     pub fn passes(self, config: &StudentConfig) -> Passes {
         (self.passes)(config)
     }
 
-    /// Returns settings for `epochs` epochs with batches of `batch` images and the same networks, to estimate what a training takes.
+    /// Returns settings for `epochs` epochs with batches of `batch` images and the same networks, to estimate the time of a training.
     #[must_use]
     pub fn trial(self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
         (self.trial)(config, epochs, batch)
     }
 
-    /// Returns the number of parameters of all its networks, about.
+    /// Returns the approximate number of parameters of all networks.
     #[must_use]
     pub fn parameters(self, config: &StudentConfig, shape: ImageShape) -> usize {
         (self.parameters)(config, shape)
     }
 
-    /// Checks that its networks go with images of this size.
+    /// Checks that the networks support images of this size.
     ///
     /// # Errors
-    /// The field that does not go with them.
+    /// Names the setting that does not fit the images.
     pub fn check_images(self, config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
         (self.check_images)(config, shape)
     }
 
     /// Trains a student.
     ///
-    /// With `resume` the training goes on after the checkpoint's last epoch and ends with the same bits as without the interruption.
-    /// `on_epoch` sees every epoch and may save a checkpoint; its error ends the training. On the processor all work is done on the
-    /// calling thread, if that is in a pool of one thread.
+    /// With `resume`, the training continues after the checkpoint's last epoch and ends with the same bits as without the interruption.
+    /// `on_epoch` is called after every epoch and may save a checkpoint; its error ends the training. On the CPU, all work runs on the
+    /// calling thread if that thread is in a pool of one thread.
     ///
     /// # Errors
-    /// [`StudentError`]: bad settings, data that do not fit, a checkpoint of another training, a loss that is not finite, or the
-    /// error of `on_epoch`.
+    /// [`StudentError`]: invalid settings, images and labels that do not fit together, a checkpoint of another training, a loss that is
+    /// not finite, or the error of `on_epoch`.
     pub fn train(
         self,
         lesson: &Lesson<'_>,

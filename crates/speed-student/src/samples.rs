@@ -50,7 +50,7 @@ impl Samples {
         self.pixels.len() / self.shape.pixels().max(1)
     }
 
-    /// Returns whether it has zero images.
+    /// Returns whether there are zero images.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pixels.is_empty()

@@ -1,4 +1,4 @@
-//! Small images, and trainings of small students on them.
+//! Small images, and trainings of small students on these images.
 
 use burn::tensor::Device;
 use rand::RngExt;
@@ -9,7 +9,7 @@ use crate::pseudo_labels::PseudoLabelsConfig;
 use crate::{Checkpoint, EpochMetrics, EpochReport, Images, Lesson, Samples, StudentConfig, StudentError};
 use crate::{StudentMethod, StudentOutcome};
 
-/// Six epochs with small networks.
+/// Returns settings for six epochs with small networks.
 pub(crate) fn config() -> StudentConfig {
     StudentConfig {
         epochs: 6,
@@ -37,7 +37,7 @@ pub(crate) fn config() -> StudentConfig {
     }
 }
 
-/// Three classes of images: a bright bar at the top, in the middle or at the bottom, and noise.
+/// Returns images of three classes: a bright bar at the top, in the middle or at the bottom, with noise.
 pub(crate) fn split(shape: ImageShape, images: usize, index: u64) -> Split {
     let mut stream = Streams::new(4).stream("images", index);
     let labels: Vec<u8> = (0..images).map(|_| stream.random_range(0..3)).collect();
@@ -60,7 +60,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// Four labels of each class.
+    /// Creates the data, with four labels of each class.
     pub(crate) fn new(shape: ImageShape, pool: usize, test: usize) -> Self {
         let (pool, test) = (split(shape, pool, 0), split(shape, test, 1));
         let images = |class: u8| (0..pool.len()).filter(|&i| pool.label(i) == class).take(4).collect::<Vec<_>>();
@@ -69,10 +69,10 @@ impl Data {
     }
 }
 
-/// What a training came to.
+/// The result of a training.
 pub(crate) type Outcome = Result<StudentOutcome, StudentError>;
 
-/// Trains a student, and keeps the checkpoint of every epoch.
+/// Trains a student, and returns the checkpoints of all epochs.
 pub(crate) fn run(
     method: StudentMethod,
     config: &StudentConfig,

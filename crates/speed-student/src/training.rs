@@ -1,4 +1,4 @@
-//! The training of one student, whatever its method.
+//! The training of one student by any method.
 
 #[cfg(test)]
 mod tests;
@@ -22,17 +22,17 @@ pub struct EpochReport<'a> {
 }
 
 impl EpochReport<'_> {
-    /// Returns losses and accuracies of the epoch.
+    /// Returns the losses and accuracies of the epoch.
     #[must_use]
     pub fn metrics(&self) -> &EpochMetrics {
         self.metrics
     }
 
-    /// Returns the training after this epoch; costs a copy of everything (38 MB with the paper's networks), so take one as often as
-    /// you would save it.
+    /// Returns the state of the training after this epoch. It is a copy (38 MB with the paper's networks), so call this function only for
+    /// checkpoints that you save.
     ///
     /// # Errors
-    /// [`CheckpointError::Damaged`] if Burn cannot write its records.
+    /// [`CheckpointError::Damaged`] if Burn cannot write the records.
     pub fn checkpoint(&self) -> Result<Checkpoint, CheckpointError> {
         (self.checkpoint)()
     }
@@ -53,7 +53,7 @@ pub struct StudentOutcome {
     pub accuracy: f64,
     /// Accuracy on the test images, with the parameters of the last step.
     pub accuracy_raw: f64,
-    /// Generated images, of a method that generates any.
+    /// Generated images, if the method generates images.
     pub samples: Option<Samples>,
     /// The student, with averaged parameters.
     pub student: Student,
@@ -67,21 +67,21 @@ pub struct Student {
 }
 
 impl Student {
-    /// Returns the most likely class of every image; of equal ones the lowest.
+    /// Returns the most likely class of every image; the lowest class on a tie.
     ///
     /// # Errors
     /// If the device failed.
     ///
     /// # Panics
-    /// When the images are not of the size that this student was made for.
+    /// If the images do not have the size of the student's training images.
     pub fn predict(&self, images: Images<'_>) -> Result<Vec<u8>, DeviceError> {
         predict(self.network.as_ref(), images.split(), &all(images.split()), &self.device)
     }
 
-    /// Returns Burn's record of its parameters; equal students have equal records.
+    /// Returns Burn's record of the parameters; equal students have equal records.
     ///
     /// # Errors
-    /// If Burn cannot write it.
+    /// If Burn cannot write the record.
     pub fn to_record(&self) -> Result<Vec<u8>, ParameterError> {
         self.network.to_record()
     }
@@ -93,7 +93,7 @@ impl std::fmt::Debug for Student {
     }
 }
 
-/// Trains a student by the method `M`, whose name is `name`.
+/// Trains a student by the method `M` with the name `name`.
 pub(crate) fn train<M: Method>(
     name: &str,
     lesson: &Lesson<'_>,
@@ -148,7 +148,7 @@ impl<M: Method> Training<M> {
         self.metrics.last().map_or(0, |metrics| metrics.epoch)
     }
 
-    /// Accuracies on the test images with the last and with the averaged parameters.
+    /// Returns the accuracies on the test images with the last and with the averaged parameters.
     fn accuracies(&self, lesson: &Lesson<'_>) -> Result<[f64; 2], DeviceError> {
         let of = |network: &M::Network| accuracy(network, lesson.test, &all(lesson.test), lesson.device);
         Ok([of(&self.method.last())?, of(&self.method.averaged())?])
@@ -160,8 +160,8 @@ impl<M: Method> Training<M> {
     }
 
     /// # Errors
-    /// [`CheckpointError::Other`] for a checkpoint of another training, [`CheckpointError::Epochs`] for one of a longer training,
-    /// [`CheckpointError::Damaged`] when its records are not those of this method.
+    /// [`CheckpointError::Other`] for a checkpoint of another training, [`CheckpointError::Epochs`] for a checkpoint of a longer training,
+    /// [`CheckpointError::Damaged`] if its records do not belong to this method.
     fn resumed(self, checkpoint: Checkpoint, asked: u32) -> Result<Self, CheckpointError> {
         if checkpoint.identity != self.identity {
             return Err(CheckpointError::Other);

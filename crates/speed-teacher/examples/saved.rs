@@ -6,7 +6,7 @@
 //! ```console
 //! $ cargo run --release -p speed-teacher --example saved -- FOLDER-OF-MNIST results/mnist-paper/RUN/stages/teachers/teacher-0000.bin ...
 //! ```
-#![expect(clippy::print_stdout, reason = "a table is what this program is for")]
+#![expect(clippy::print_stdout, reason = "the program prints a table")]
 
 use std::error::Error;
 use std::path::Path;

@@ -3,7 +3,7 @@
 //! Trains the first teachers of the paper's 250 partitions of MNIST with several settings, and compares them on
 //! training images of partitions that belong to none of them. Usage: `select FOLDER [TEACHERS [IMAGES]]`, where FOLDER
 //! holds the MNIST files.
-#![expect(clippy::print_stdout, reason = "a table is what this program is for")]
+#![expect(clippy::print_stdout, reason = "the program prints a table")]
 
 use speed_data::{DataError, Split, mnist, partition};
 use speed_random::Streams;

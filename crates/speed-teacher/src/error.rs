@@ -41,7 +41,7 @@ pub enum TeacherError {
         images: usize,
     },
     /// A teacher index without a partition.
-    #[error("there is no teacher {teacher}: the ensemble has {teachers}")]
+    #[error("expected one of the ensemble's {teachers} teachers, numbered from 0, found teacher {teacher}")]
     NoSuchTeacher {
         /// The index requested.
         teacher: usize,
@@ -65,7 +65,7 @@ pub enum TeacherError {
         teacher: usize,
     },
     /// Images of a size other than that of the training images.
-    #[error("the teacher reads images of {expected}, found {found}")]
+    #[error("expected images of the teacher's size, {expected}, found {found}")]
     ImageShape {
         /// The teacher's size.
         expected: ImageShape,
@@ -73,7 +73,7 @@ pub enum TeacherError {
         found: ImageShape,
     },
     /// Data with a number of classes other than the teacher's.
-    #[error("the teacher knows {expected} classes, the data has {found}")]
+    #[error("expected data with the teacher's {expected} classes, found {found}")]
     Classes {
         /// The teacher's number.
         expected: usize,

@@ -76,10 +76,12 @@ impl Teacher {
         bytes: &[u8],
     ) -> Result<Self, TeacherError> {
         let reject = |reason: &str| TeacherError::Bytes { reason: reason.to_owned() };
-        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| reject("it does not start as one of this version"))?;
-        let (expected, record) = rest.split_at_checked(DIGEST_LEN).ok_or_else(|| reject("it is cut short"))?;
+        let rest = bytes
+            .strip_prefix(MAGIC)
+            .ok_or_else(|| reject("expected the header of a teacher of this version, found other bytes"))?;
+        let (expected, record) = rest.split_at_checked(DIGEST_LEN).ok_or_else(|| reject("it is truncated"))?;
         if digest(record) != expected {
-            return Err(reject("its digest does not match: it is damaged or cut short"));
+            return Err(reject("its digest does not match: it is damaged or truncated"));
         }
         Architecture::check_classes(classes)?;
         architecture.check_images(shape)?;

@@ -52,14 +52,14 @@ pub struct Registry<T: 'static> {
 /// The reason why a name cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistrationError {
-    /// The name is taken.
-    #[error("the name {name:?} is taken")]
+    /// The name is already registered.
+    #[error("the name {name:?} is already registered")]
     Taken {
         /// The name.
         name: String,
     },
     /// The name is empty, or not of lower-case letters, digits and hyphens.
-    #[error("{name:?} is no name: expected lower-case letters, digits and hyphens")]
+    #[error("expected a name of lower-case letters, digits and hyphens, found {name:?}")]
     Name {
         /// The name.
         name: String,

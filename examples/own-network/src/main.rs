@@ -1,4 +1,4 @@
-//! `speed` with a custom teacher and student: every command, and two more names in configs.
+//! `speed` with a custom teacher and a custom student: all commands, and two more names in configs.
 //!
 //! `cargo run --release -- run config.toml`
 

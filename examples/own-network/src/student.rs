@@ -39,7 +39,7 @@ impl Method for LabelsOnly {
 
     fn passes(config: &StudentConfig) -> Passes {
         let StudentConfig { epochs, batch, evaluate_every, .. } = *config;
-        // An epoch is one step, on all labels, whatever the pool is.
+        // An epoch is one step on all labels, for pools of any size.
         Passes { epochs, epoch_images: batch, batch, evaluate_every }
     }
 
@@ -61,7 +61,7 @@ impl Method for LabelsOnly {
         Self(Averaged::new(network, adam, lesson.config.average_rate))
     }
 
-    /// Makes one step, on all labels.
+    /// Makes one step on all labels.
     fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
         let (images, labels): (Vec<usize>, Vec<i32>) =
             lesson.labelled.iter().map(|&(image, label)| (image, i32::from(label))).unzip();

@@ -1,4 +1,4 @@
-//! The custom networks are trained by their names, through the command line.
+//! Configs train the custom networks by their names, through the command line.
 
 use std::process::{Command, Output};
 
@@ -29,7 +29,7 @@ fn a_config_trains_both_by_their_names() {
         assert!(row["student_mean"].as_f64().is_some_and(|accuracy| accuracy > 0.4), "{row}");
     }
 
-    // A finished run is not repeated, under these names too.
+    // A finished run is not repeated, also with custom names.
     let again = speed(&["run", config], folder.path());
     assert!(String::from_utf8_lossy(&again.stderr).contains("teachers: done already"));
     assert_eq!(again.stdout, output.stdout);

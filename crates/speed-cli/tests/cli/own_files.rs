@@ -123,7 +123,7 @@ fn labels_of_arrays_count_from_0_and_sorted_ones_are_told() {
     );
     let gaps: Vec<u8> = mixed(0).into_iter().map(|label| 2 * label).collect();
     arrays(&place, &gaps, &gaps);
-    place.fails(&run, 3, &["train_labels.npy", "found the labels 0, 2, 4: number them anew"]);
+    place.fails(&run, 3, &["train_labels.npy", "found the labels 0, 2, 4: renumber them"]);
     let mut other = mixed(0);
     other[7] = 3;
     arrays(&place, &mixed(0), &other);

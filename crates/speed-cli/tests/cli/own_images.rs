@@ -141,11 +141,7 @@ fn pictures_that_do_not_fit_are_refused_by_name() {
     RgbImage::new(9, 9).save(&odd).expect("a picture");
     place.fails(&run, 3, &["7.png", "expected 24x18", "found 9x9"]);
     fs::write(&odd, b"no picture").expect("a file");
-    place.fails(
-        &run,
-        3,
-        &["7.png", "cannot be read as a PNG or JPEG picture", "expected it to begin with the signature"],
-    );
+    place.fails(&run, 3, &["7.png", "cannot be read as a PNG or JPEG picture", "expected the signature"]);
     fs::write(&odd, fitting).expect("a picture");
     place.fails(&[&run[..], &["--set", "data.folder=nowhere"]].concat(), 3, &["nowhere"]);
     place.fails(&[&run[..], &["--set", "data.folder="]].concat(), 2, &["data.folder", "set the folder of the images"]);

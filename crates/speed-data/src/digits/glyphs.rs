@@ -28,8 +28,8 @@ use Path::{Curve, Lines};
 
 /// Standard deviation by which a control point is moved, in units of the digit's height.
 const JITTER: f32 = 0.020;
-/// Slope of a curve at a control point, as a share of the line between its neighbours. A Catmull-Rom spline has 0.5;
-/// 0.6 turns six points on a circle into a circle, which is rounder, like handwriting.
+/// Slope of a curve at a control point, as a share of the line between its neighbours. A Catmull-Rom spline has 0.5.
+/// 0.6 is rounder, like handwriting: it turns six points on a circle into a circle.
 const ROUND: f32 = 0.6;
 /// Number of straight pieces between two control points of a curve.
 const PIECES: usize = 7;

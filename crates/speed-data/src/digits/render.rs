@@ -10,7 +10,7 @@ pub(super) const SIDE: usize = 28;
 
 /// Mean and standard deviation of the pen's radius in pixels.
 const RADIUS: (f32, f32) = (1.25, 0.28);
-/// Narrowest pen that still leaves a clear line.
+/// Smallest radius, in pixels, with which a line is still clear.
 const MIN_RADIUS: f32 = 0.7;
 /// Relative change of the radius along a stroke (standard deviation at its ends).
 const PRESSURE: f32 = 0.13;
@@ -38,8 +38,8 @@ pub(super) fn render(strokes: &[Stroke], stream: &mut Stream) -> [u8; SIDE * SID
     })
 }
 
-/// Adds a straight line with round ends. Each pixel has the largest ink of any line, so crossings are not brighter than
-/// lines.
+/// Adds a straight line with round ends. The ink of a pixel is the maximum over all lines, so crossings are not brighter
+/// than lines.
 fn draw(ink: &mut [f32; SIDE * SIDE], from: Point, to: Point, radius: f32, edge: f32) {
     let reach = radius + 0.5 * edge;
     let span = |k: usize| {
@@ -56,7 +56,7 @@ fn draw(ink: &mut [f32; SIDE * SIDE], from: Point, to: Point, radius: f32, edge:
     }
 }
 
-/// Returns the distance of a point from a line with two ends.
+/// Returns the distance of a point from a line segment.
 fn distance(point: Point, from: Point, to: Point) -> f32 {
     let [along, offset] = [[to[0] - from[0], to[1] - from[1]], [point[0] - from[0], point[1] - from[1]]];
     let length2 = along[0] * along[0] + along[1] * along[1];

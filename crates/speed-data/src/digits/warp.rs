@@ -22,10 +22,10 @@ const SCALE: f32 = 0.06;
 const SHIFT: f32 = 0.25;
 /// The box, in pixels, that a digit's strokes fill (MNIST's 20 minus a pen's width).
 const BOX: f32 = 17.5;
-/// Least number of pixels between a stroke's middle and the border of the image.
+/// Smallest distance between a stroke's middle and the border of the image, in pixels.
 const MARGIN: f32 = 2.0;
 
-/// Bends and maps strokes of about the unit square to pixel coordinates.
+/// Bends strokes, which lie in about the unit square, and maps them to pixel coordinates.
 pub(super) fn distort(mut strokes: Vec<Stroke>, stream: &mut Stream) -> Vec<Stroke> {
     let bend = Bend::draw(stream);
     let affine = Affine::draw(stream);
@@ -48,7 +48,7 @@ fn place(strokes: &mut [Stroke], scale: f32, shift: Point) {
     };
     let low = [0, 1].map(|k| extreme(k, f32::INFINITY, f32::min));
     let high = [0, 1].map(|k| extreme(k, f32::NEG_INFINITY, f32::max));
-    // Without the floor, a digit written as a dot would be enlarged too much.
+    // Without the lower bound, a digit written as a dot would be enlarged too much.
     let factor = scale * BOX / (high[0] - low[0]).max(high[1] - low[1]).max(0.2);
     let centre = centre_of_mass(strokes);
     let last = (SIDE - 1) as f32;

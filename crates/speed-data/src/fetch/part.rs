@@ -1,4 +1,4 @@
-//! A download in progress: a file beside its final place, held by one process.
+//! A download in progress: a file next to its final place, locked by one process.
 
 use crate::DataError;
 use crate::error::io_error;
@@ -21,7 +21,7 @@ impl Part {
         let mut file = options.map_err(io_error("open", &path))?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(DataError::Busy { path }),
-            // Some network file systems have no locks. The checks before the rename do not need one.
+            // Some network file systems have no locks. The checks before the rename do not need a lock.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         let len = file.seek(SeekFrom::End(0)).map_err(io_error("read", &path))?;

@@ -136,7 +136,7 @@ fn a_full_download_is_checked_and_in_place_and_the_next_call_keeps_it() {
     let (report, events) = run(catalog, &dir, &[&url]);
     assert_eq!(report.expect("all is well").kept.len(), 4);
     assert!(events.iter().all(|event| matches!(event, FetchEvent::Kept { .. })));
-    assert_eq!(requests.lock().expect("no panic").len(), 4, "nothing is asked for twice");
+    assert_eq!(requests.lock().expect("no panic").len(), 4, "no file is requested twice");
 }
 
 #[test]
@@ -263,8 +263,8 @@ fn when_every_mirror_fails_the_error_says_what_to_put_where() {
     for part in [&place, sha256(catalog, 2), sha256(catalog, 3), "404", &closed, "speed data check toy"] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    assert!(!text.contains("a-images"), "what is there is not asked for: {text}");
-    assert!(dir.path().join("toy/a-images.gz").exists(), "what came is kept");
+    assert!(!text.contains("a-images"), "existing files are not in the instructions: {text}");
+    assert!(dir.path().join("toy/a-images.gz").exists(), "downloaded files are kept");
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn two_downloads_of_one_file_do_not_mix() {
     let (catalog, _) = toy();
     let dir = folder();
     fs::create_dir(dir.path().join("toy")).expect("a folder");
-    let held = Part::open(&dir.path().join("toy/a-images.gz")).expect("nobody holds it");
+    let held = Part::open(&dir.path().join("toy/a-images.gz")).expect("an unlocked file");
     let error = run(catalog, &dir, &["http://127.0.0.1:9"]).0.expect_err("held");
     assert!(matches!(error, DataError::Busy { ref path } if path == held.path()), "{error}");
 }

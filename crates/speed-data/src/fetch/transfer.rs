@@ -51,7 +51,7 @@ pub(super) fn append(
             part.clear().map_err(Stopped::Local)?;
             false
         }
-        status => return Err(Stopped::Remote(format!("unexpected answer: http status {}", status.as_u16()))),
+        status => return Err(Stopped::Remote(format!("expected HTTP status 200 or 206, found {}", status.as_u16()))),
     };
 
     let total = response.body().content_length().map(|rest| part.len().saturating_add(rest));

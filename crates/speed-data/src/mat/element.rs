@@ -1,4 +1,4 @@
-//! Elements of a file: each has a type and a length, and arrays consist of further ones.
+//! Elements of a file. Each has a type and a length, and an array consists of further elements.
 
 use std::io::{self, BufRead, Read};
 
@@ -8,7 +8,7 @@ use super::MatError;
 
 /// Bytes before the first element.
 const HEADER: usize = 128;
-/// Values of a dimension's list, and bytes of a name, that an array may have here.
+/// Largest number of bytes of an array's list of dimensions or name.
 const MAX_LIST: u32 = 64;
 
 /// Types of elements.
@@ -19,12 +19,13 @@ const UINT32: u32 = 6;
 const MATRIX: u32 = 14;
 const COMPRESSED: u32 = 15;
 
-/// Classes of arrays that hold numbers: doubles to 64-bit integers; that of bytes; the last one with dimensions and a name.
+/// Classes of arrays: the classes with numbers (doubles to 64-bit integers), the class of bytes, and the last class that has dimensions
+/// and a name.
 const NUMBERS: std::ops::RangeInclusive<u8> = 6..=15;
 const BYTES: u8 = 9;
 const LAST: u8 = 15;
 
-/// Calls `visit` for every array with a name, and passes over what it leaves unread. At most `limit` bytes are unpacked in all.
+/// Calls `visit` for every array with a name, and skips the bytes that it leaves unread. At most `limit` bytes are unpacked in total.
 pub(super) fn for_each_array(
     mut file: impl BufRead,
     limit: u64,
@@ -53,7 +54,7 @@ pub(super) fn for_each_array(
                     return Err(wrong("a compressed element", "an array (type 14)", format!("type {kind}")));
                 }
                 let read = visit_array(&mut unpacked, length, visit);
-                // Also the decoder's checksum is behind the last byte.
+                // The decoder's checksum comes after the last byte, so the stream is read to its end.
                 let read = read.and_then(|()| at_end(&mut unpacked, "a compressed array"));
                 read.map_err(|error| too_long(error, &unpacked, limit))?;
                 left = unpacked.limit();
@@ -74,7 +75,7 @@ pub(super) fn for_each_array(
     Ok(())
 }
 
-/// Reads an array of `length` bytes, without padding behind it.
+/// Reads an array of `length` bytes, without the padding after it.
 fn visit_array(
     source: &mut dyn Read,
     length: u64,
@@ -87,9 +88,9 @@ fn visit_array(
         is_read = array.kind.map(|_| array.name);
     }
     let rest = source.limit();
-    // No more than the padding is left of an array that was read.
+    // After an array that was read, only its padding is left.
     if let Some(name) = is_read.filter(|_| rest >= 8) {
-        return Err(wrong(&format!("`{name}`"), "nothing behind its numbers", format!("{rest} more bytes")));
+        return Err(wrong(&format!("`{name}`"), "nothing after its numbers", format!("{rest} more bytes")));
     }
     pass_over(&mut source, rest, "an array")
 }
@@ -101,14 +102,14 @@ pub(super) struct Array<'a> {
     is_complex: bool,
     name: String,
     dims: Vec<usize>,
-    /// The type of its numbers, once it is known.
+    /// The type of the numbers, if it is known already.
     kind: Option<u32>,
-    /// The bytes of few numbers, which are in their tag.
+    /// The numbers of a small element, which are stored in its tag.
     small: Option<io::Cursor<[u8; 4]>>,
 }
 
 impl<'a> Array<'a> {
-    /// Reads flags, dimensions and name; none of classes that have others.
+    /// Reads flags, dimensions and name; returns `None` for classes without them.
     fn open(source: &'a mut dyn Read) -> Result<Option<Self>, MatError> {
         let flags = list(source, UINT32, "flags")?;
         let &[class, flags, ..] = &flags[..] else {
@@ -120,7 +121,8 @@ impl<'a> Array<'a> {
         let dims = list(source, INT32, "dimensions")?;
         let dims = dims.as_chunks().0.iter().map(|&size| usize::try_from(i32::from_le_bytes(size)));
         let dims = dims.collect::<Result<Vec<usize>, _>>();
-        let dims = dims.map_err(|_| wrong("an array's dimensions", "sizes from 0 on", "a negative one".to_owned()))?;
+        let dims =
+            dims.map_err(|_| wrong("an array's dimensions", "sizes of at least 0", "a negative size".to_owned()))?;
         let name = String::from_utf8_lossy(&list(source, INT8, "name")?).into_owned();
         Ok(Some(Self { source, class, is_complex: flags & 8 != 0, name, dims, kind: None, small: None }))
     }
@@ -133,12 +135,12 @@ impl<'a> Array<'a> {
         &self.dims
     }
 
-    /// Returns that its dimensions are others than `expected`.
+    /// Returns the error for dimensions other than `expected`.
     pub(super) fn wrong_dims(&self, expected: &str) -> MatError {
         wrong(&format!("the dimensions of `{}`", self.name), expected, format!("{:?}", self.dims))
     }
 
-    /// Goes to its numbers, which must be unsigned bytes.
+    /// Moves to the numbers, which must be unsigned bytes.
     pub(super) fn expect_bytes(&mut self) -> Result<(), MatError> {
         let kind = self.numbers()?;
         if (self.class, kind) != (BYTES, UINT8) {
@@ -157,7 +159,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// Reads the next number of any type.
+    /// Reads the next number, of any type.
     pub(super) fn read_number(&mut self) -> Result<f64, MatError> {
         let kind = self.numbers()?;
         let mut bytes = [0; 8];
@@ -177,13 +179,13 @@ impl<'a> Array<'a> {
         })
     }
 
-    /// Returns the type of its numbers, and checks before the first one that there are as many as the dimensions say.
+    /// Returns the type of the numbers. Before the first number, it compares their count with the dimensions.
     fn numbers(&mut self) -> Result<u32, MatError> {
         if let Some(kind) = self.kind {
             return Ok(kind);
         }
         if !NUMBERS.contains(&self.class) || self.is_complex {
-            let found = if self.is_complex { "complex ones".to_owned() } else { format!("class {}", self.class) };
+            let found = if self.is_complex { "complex numbers".to_owned() } else { format!("class {}", self.class) };
             return Err(wrong(&format!("`{}`", self.name), "an array of real numbers", found));
         }
         let Tag { kind, length, small } = Tag::read(self.source)?;
@@ -191,10 +193,8 @@ impl<'a> Array<'a> {
             .ok_or_else(|| wrong(&format!("`{}`", self.name), "a type of numbers", format!("type {kind}")))?;
         let count = self.dims.iter().try_fold(width, |count, &size| count.checked_mul(size));
         if count.map(|count| count as u64) != Some(length) {
-            let expected = count.map_or_else(
-                || "as many as its dimensions say, fewer than 2^64".to_owned(),
-                |count| format!("{count} bytes"),
-            );
+            let expected = count
+                .map_or_else(|| "the count of its dimensions, below 2^64".to_owned(), |count| format!("{count} bytes"));
             return Err(wrong(&format!("the numbers of `{}`", self.name), &expected, format!("{length} bytes")));
         }
         self.kind = Some(kind);
@@ -207,7 +207,7 @@ impl<'a> Array<'a> {
 struct Tag {
     kind: u32,
     length: u64,
-    /// The value of a small element, which is in the tag.
+    /// The value of a small element, which is stored in the tag.
     small: Option<[u8; 4]>,
 }
 
@@ -244,7 +244,7 @@ fn list(source: &mut dyn Read, kind: u32, part: &str) -> Result<Vec<u8>, MatErro
     Ok(bytes)
 }
 
-/// Returns the bytes of a number.
+/// Returns the number of bytes of one number.
 fn width(kind: u32) -> Option<usize> {
     match kind {
         INT8 | UINT8 => Some(1),
@@ -267,7 +267,7 @@ fn pass_over(source: &mut (impl Read + ?Sized), bytes: u64, part: &str) -> Resul
 fn at_end(source: &mut impl Read, part: &str) -> Result<(), MatError> {
     match source.read(&mut [0]).map_err(|error| of_io(&error, part))? {
         0 => Ok(()),
-        _ => Err(wrong(part, "nothing behind it", "more bytes".to_owned())),
+        _ => Err(wrong(part, "nothing after it", "more bytes".to_owned())),
     }
 }
 
@@ -282,7 +282,7 @@ fn of_io(error: &io::Error, part: &str) -> MatError {
     }
 }
 
-/// Says of an error that it is the limit's, where nothing more might be unpacked.
+/// Replaces an error at the end of the permitted bytes by [`MatError::TooLong`].
 fn too_long<R>(error: MatError, unpacked: &io::Take<R>, limit: u64) -> MatError {
     if unpacked.limit() == 0 && matches!(error, MatError::Truncated { .. }) {
         MatError::TooLong { limit }

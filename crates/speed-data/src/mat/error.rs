@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum MatError {
     /// The header is not the expected one.
-    #[error("no MATLAB file of level 5: expected version 0x0100 and `IM` at byte 124, found {found:02x?}{}", hdf5(.found))]
+    #[error("not a MATLAB file of level 5: expected version 0x0100 and `IM` at byte 124, found {found:02x?}{}", hdf5(.found))]
     Header {
         /// The bytes found.
         found: [u8; 4],
@@ -23,7 +23,7 @@ pub enum MatError {
         reason: String,
     },
     /// The decompressed data exceeds the limit for such a file.
-    #[error("too long: more than {limit} bytes are unpacked from it")]
+    #[error("too long: expected at most {limit} unpacked bytes, found more")]
     TooLong {
         /// The limit.
         limit: u64,
@@ -38,8 +38,8 @@ pub enum MatError {
         /// The value found.
         found: String,
     },
-    /// There is no such array.
-    #[error("there is no array `{name}`")]
+    /// A required array is missing.
+    #[error("array `{name}` is missing")]
     Missing {
         /// Its name.
         name: &'static str,
@@ -51,7 +51,7 @@ pub enum MatError {
         name: String,
     },
     /// A label that does not fit in a byte.
-    #[error("label {index}: expected a whole number from 0 to 255, found {value}")]
+    #[error("label {index}: expected an integer from 0 to 255, found {value}")]
     Label {
         /// Its index.
         index: usize,

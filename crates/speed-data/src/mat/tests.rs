@@ -1,4 +1,4 @@
-//! Files as scipy writes them, and files that somebody else wrote.
+//! Files in the form that scipy writes, and malformed files.
 
 use super::*;
 use flate2::Compression;
@@ -7,7 +7,7 @@ use std::io::Write;
 
 const LIMIT: u64 = 1 << 20;
 
-/// Up to four bytes are within their tag, as MATLAB and scipy write them.
+/// Returns an element. Up to four bytes are stored in its tag, as by MATLAB and scipy.
 fn element(kind: u32, bytes: &[u8]) -> Vec<u8> {
     if bytes.len() <= 4 {
         let mut small = [0; 4];
@@ -18,7 +18,7 @@ fn element(kind: u32, bytes: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &(bytes.len() as u32).to_le_bytes(), bytes, &padding].concat()
 }
 
-/// An array of this class whose numbers have this type.
+/// Returns an array of this class whose numbers have this type.
 fn array(name: &str, class: u8, dims: &[i32], kind: u32, numbers: &[u8]) -> Vec<u8> {
     let dims: Vec<u8> = dims.iter().flat_map(|size| size.to_le_bytes()).collect();
     let parts = [
@@ -44,7 +44,7 @@ fn file(arrays: &[Vec<u8>]) -> Vec<u8> {
     [&header[..], &[0, 1, b'I', b'M'], &arrays.concat()].concat()
 }
 
-/// Two images of 2 rows, 4 columns and 3 channels; value = 100 image + 20 channel + 4 row + column.
+/// Returns two images of 2 rows, 4 columns and 3 channels; value = 100 image + 20 channel + 4 row + column.
 fn images() -> Vec<u8> {
     let mut values = Vec::new();
     for (image, channel) in (0..2).flat_map(|image| (0..3).map(move |channel| (image, channel))) {
@@ -59,7 +59,8 @@ fn labels() -> Vec<u8> {
     array("y", 9, &[2, 1], 2, &[10, 1])
 }
 
-/// A packed file of these images and labels in SVHN's form, each image as the file has it: column by column, channel by channel.
+/// Returns a compressed file of these images and labels in SVHN's format. Each image is given in the order of the file: column by column,
+/// channel by channel.
 pub(crate) fn svhn_file(side: usize, images: &[Vec<u8>], labels: &[u8]) -> Vec<u8> {
     let (side, count) = (side as i32, images.len() as i32);
     let images = array("X", 9, &[side, side, 3, count], 2, &images.concat());
@@ -86,7 +87,7 @@ fn images_and_labels_compressed_or_not_in_any_order_beside_other_arrays() {
         vec![images(), labels()],
         vec![packed(&other), labels(), other.clone(), packed(&images())],
         vec![packed(&wide), images()],
-        // Doubles that are whole are often stored as bytes.
+        // Doubles with integer values are often stored as bytes.
         vec![images(), array("y", 6, &[2, 1], 2, &[10, 1])],
     ] {
         let found = read(&file(&arrays)).expect("a file");
@@ -107,7 +108,8 @@ fn every_cut_is_refused_and_no_flipped_bit_panics() {
     for bit in 0..8 * bytes.len() {
         let mut damaged = bytes.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        // The header's text may change, a copy of equal bytes may come from elsewhere, and the last bits of a stream are no one's.
+        // Some flipped bits change nothing: text of the header, a copy of equal bytes from another place, and unused bits at the end of a
+        // stream.
         if let Ok(found) = read(&damaged) {
             assert!(found.pixels == expected.pixels && found.labels == expected.labels, "bit {bit}");
             passed += usize::from(bit / 8 >= 124);
@@ -124,7 +126,7 @@ fn a_bomb_is_not_unpacked() {
     assert_eq!(read(&bomb).err(), Some(MatError::TooLong { limit: LIMIT }));
     let images = array("X", 9, &[1024, 1024, 1, 32], 2, &vec![0; 32 << 20]);
     assert_eq!(read(&file(&[packed(&images)])).err(), Some(MatError::TooLong { limit: LIMIT }));
-    // Promised and not delivered.
+    // The header promises more than the file contains.
     let mut promise = array("X", 9, &[32, 32, 3, 2], 2, &[0; 6144]);
     promise.truncate(200);
     refused(&file(&[packed(&promise)]), "truncated");
@@ -143,24 +145,24 @@ fn wrong_orders_types_and_sizes_are_named() {
     refused(&with(array("X", 9, &[2, 4, 3, 3], 2, &[0; 48])), "expected 72 bytes, found 48 bytes");
     refused(&with(array("X", 9, &[-2, 4, 3, 2], 2, &[0; 48])), "negative");
     refused(&with(array("X", 9, &[i32::MAX; 4], 2, &[0; 48])), "dimensions of `X`");
-    // No image, each of which would fill more than memory.
+    // Zero images of a size that exceeds the memory.
     for dims in [[i32::MAX, i32::MAX, 1, 0], [1 << 15, 1 << 15, 3, 0]] {
         refused(&with(array("X", 9, &dims, 2, &[])), "and at least one image");
     }
     refused(&with(array("X", 4, &[2, 4, 3, 2], 2, &[0; 48])), "an array of real numbers, found class 4");
-    refused(&with(array("W", 9, &[2, 4, 3, 2], 2, &[0; 48])), "there is no array `X`");
-    refused(&file(&[images()]), "there is no array `y`");
+    refused(&with(array("W", 9, &[2, 4, 3, 2], 2, &[0; 48])), "array `X` is missing");
+    refused(&file(&[images()]), "array `y` is missing");
     refused(&file(&[images(), labels(), packed(&labels())]), "two arrays `y`");
     refused(&file(&[images(), array("y", 9, &[3, 1], 2, &[1, 2, 3])]), "2 images and 3 labels");
     refused(
         &file(&[images(), array("y", 6, &[2, 1], 9, &[[0; 8], 1.5_f64.to_le_bytes()].concat())]),
-        "label 1: expected a whole",
+        "label 1: expected an integer",
     );
     refused(&file(&[images(), array("y", 6, &[2, 1], 9, &f64::NAN.to_le_bytes().repeat(2))]), "found NaN");
     refused(&file(&[images(), array("y", 9, &[2, 2], 2, &[1; 4])]), "one row or one column");
     refused(&file(&[element(15, b"no zlib at all")]), "damaged");
     refused(&file(&[packed(&element(2, &[1; 8]))]), "expected an array");
-    refused(&file(&[packed(&[images(), images()].concat())]), "nothing behind it");
+    refused(&file(&[packed(&[images(), images()].concat())]), "nothing after it");
 }
 
 #[test]
@@ -170,7 +172,7 @@ fn bytes_behind_arrays_are_refused() {
         refused(&[&good[..], more].concat(), "expected an array (type 14 or 15)");
     }
     refused(&[&good[..], b"more"].concat(), "within a tag");
-    // Within the array's element, behind its numbers.
+    // Within the array's element, after its numbers.
     let array = |name: &str, more: &[u8]| {
         let mut bytes = if name == "X" { images() } else { labels() };
         bytes.extend(more);
@@ -181,20 +183,20 @@ fn bytes_behind_arrays_are_refused() {
     for more in [[0; 8], [9; 8]] {
         refused(
             &file(&[packed(&array("X", &more)), labels()]),
-            "`X`: expected nothing behind its numbers, found 8 more",
+            "`X`: expected nothing after its numbers, found 8 more",
         );
-        refused(&file(&[images(), array("y", &more)]), "`y`: expected nothing behind its numbers, found 8 more");
+        refused(&file(&[images(), array("y", &more)]), "`y`: expected nothing after its numbers, found 8 more");
     }
 }
 
 #[test]
 fn files_of_other_kinds_are_named() {
     let mut bytes = file(&[]);
-    refused(&bytes, "there is no array `X`");
+    refused(&bytes, "array `X` is missing");
     bytes[124..128].copy_from_slice(&[1, 0, b'M', b'I']);
     refused(&bytes, "big-endian");
     bytes[124..128].copy_from_slice(&[0, 2, b'I', b'M']);
     refused(&bytes, "HDF5");
     refused(b"", "it ends within the header");
-    refused(&[0; 500], "no MATLAB file of level 5");
+    refused(&[0; 500], "not a MATLAB file of level 5");
 }

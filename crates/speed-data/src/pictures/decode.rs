@@ -1,4 +1,4 @@
-//! From the bytes of a PNG or JPEG file to its pixels.
+//! Decoding of PNG and JPEG files.
 
 use std::io::Cursor;
 
@@ -16,7 +16,7 @@ use super::kind::Format;
 use super::{MAX_SIDE, MAX_UNPACKED};
 use crate::error::PictureProblem;
 
-/// Decodes a picture, and turns it as its camera was held.
+/// Decodes a picture and rotates it by the camera's orientation.
 pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, PictureProblem> {
     match Format::of(&bytes) {
         Some(Format::Jpeg) => jpeg(&bytes),
@@ -28,7 +28,7 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, PictureProblem> {
                 other => undecoded(&other.to_string()),
             })
         }
-        None => Err(undecoded("expected it to begin with the signature of one of them, found other bytes")),
+        None => Err(undecoded("expected the signature of a PNG or JPEG file, found other bytes")),
     }
 }
 
@@ -38,7 +38,7 @@ fn undecoded(reason: &str) -> PictureProblem {
     PictureProblem::Decode { reason: reason.trim_end().to_owned() }
 }
 
-/// Checks that all chunks are there with their checksums: the decoder stops behind the last row of pixels.
+/// Checks that all chunks exist and match their checksums, because the decoder stops after the last row of pixels.
 fn check_png(bytes: &[u8]) -> Result<(), PictureProblem> {
     const SIGNATURE: usize = 8;
     let mut rest = &bytes[SIGNATURE..];
@@ -92,18 +92,18 @@ fn jpeg(bytes: &[u8]) -> Result<DynamicImage, PictureProblem> {
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options.jpeg_set_out_colorspace(wanted));
     let refused = |error: zune_jpeg::errors::DecodeErrors| undecoded(&format!("{error:?}"));
     decoder.decode_headers().map_err(refused)?;
-    let (width, height) = decoder.dimensions().ok_or_else(|| undecoded("no size"))?;
+    let (width, height) = decoder.dimensions().ok_or_else(|| undecoded("expected a size, found none"))?;
     let pixels = decoder.decode().map_err(refused)?;
-    // Known for certain from here on.
+    // From here on, the decoder's colour space is known for certain.
     if decoder.input_colorspace() != Some(expected) {
-        return Err(undecoded("its markers contradict each other about its colours: save it again"));
+        return Err(undecoded("its markers define contradictory colours: save it again"));
     }
     let [width, height] = [width, height].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
     let picture = match wanted {
         ColorSpace::Luma => GrayImage::from_raw(width, height, pixels).map(DynamicImage::ImageLuma8),
         _ => RgbImage::from_raw(width, height, pixels).map(DynamicImage::ImageRgb8),
     };
-    let mut picture = picture.ok_or_else(|| undecoded("another number of pixels"))?;
+    let mut picture = picture.ok_or_else(|| undecoded("its number of pixels differs from its size"))?;
     let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
     picture.apply_orientation(orientation.unwrap_or(Orientation::NoTransforms));
     Ok(picture)

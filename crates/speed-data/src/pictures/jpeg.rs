@@ -1,9 +1,9 @@
-//! A check that a JPEG file holds all of its picture, in colours whose meaning is known.
+//! A check that a JPEG file contains its complete picture, in colours whose meaning is known.
 //!
-//! Decoders make a picture of what there is: where coded data ends early they go on with grey, even in a strict mode if an end marker follows.
-//! So the coded data is decoded here as far as its Huffman codes, which tells where every block ends. A file is complete if all blocks of
-//! all scans are there, the scans code every coefficient to its last bit, and nothing else lies between the markers. A changed bit that
-//! leaves all of this as it was cannot be seen: JPEG has no checksum. The format: ITU-T T.81.
+//! Decoders accept incomplete data: where coded data ends early they continue with grey, even in a strict mode if an end marker follows.
+//! This check therefore decodes the Huffman codes of the data, which show where every block ends. A file is complete if it has all blocks of
+//! all scans, the scans code every coefficient to its last bit, and there are no other bytes between the markers. A changed bit that
+//! violates none of these conditions is not detected, because JPEG has no checksum. The format: ITU-T T.81.
 
 mod bits;
 mod error;
@@ -14,7 +14,7 @@ use bits::{Bits, Fault, Table};
 pub use error::JpegError;
 use scan::{Band, Blocks, Coding, Component};
 
-/// Scans of a file at most: the limit of the decoder.
+/// Largest number of scans in a file: the limit of the decoder.
 const MAX_SCANS: usize = 100;
 
 /// Markers: frames, tables, restarts, the end, scans, and segments with a meaning.
@@ -41,7 +41,7 @@ pub(super) enum Colours {
 /// Checks a file that begins with the marker of an image's start, and returns the meaning of its values.
 ///
 /// # Errors
-/// [`JpegError`]: the part that is missing or damaged, or the kind of file that is not read.
+/// [`JpegError`] names the missing or damaged part, or the unsupported kind of file.
 pub(super) fn check(bytes: &[u8]) -> Result<Colours, JpegError> {
     let mut file = File { bytes, position: 2, ..File::default() };
     loop {
@@ -65,7 +65,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<Colours, JpegError> {
             0xc3 | 0xcf | 0xcb | 0xf7 => return Err(kind("lossless JPEG")),
             0xc5..=0xc7 | 0xcd..=0xce | 0xde | 0xdf => return Err(kind("hierarchical JPEG")),
             0xc9 | 0xca | 0xcc => return Err(kind("arithmetic codes")),
-            0xdc => return Err(kind("a height behind the picture (marker DNL)")),
+            0xdc => return Err(kind("a height after the picture (marker DNL)")),
             0xdb | APP0..=0xfe => drop(file.segment()?),
             found => return Err(JpegError::Marker { expected: "the marker of a segment, scan or end", at, found }),
         }
@@ -80,14 +80,14 @@ fn damaged(segment: &'static str, at: usize, expected: &'static str) -> JpegErro
     JpegError::Segment { segment, at, expected }
 }
 
-/// A file as far as it was read.
+/// The state of a file that is being read.
 #[derive(Default)]
 struct File<'a> {
     bytes: &'a [u8],
     position: usize,
-    /// Units between restart markers; none if zero.
+    /// Units between restart markers; 0 without restart markers.
     interval: usize,
-    /// By kind, DC and AC, and number.
+    /// Huffman tables by kind (DC, AC) and number.
     tables: [[Option<Table>; 4]; 2],
     is_progressive: bool,
     components: Vec<Component>,
@@ -109,7 +109,7 @@ impl<'a> File<'a> {
         JpegError::Cut { expected, at: self.bytes.len() }
     }
 
-    /// Reads the next marker, which any number of bytes 0xff may precede.
+    /// Reads the next marker, after any number of bytes 0xff.
     fn marker(&mut self) -> Result<u8, JpegError> {
         const EXPECTED: &str = "a marker";
         let at = self.position;
@@ -126,7 +126,7 @@ impl<'a> File<'a> {
         Ok(marker)
     }
 
-    /// Reads a segment behind its marker; returns the place of its content too.
+    /// Reads the segment after a marker; returns the place of its content and the content.
     fn segment(&mut self) -> Result<(usize, &'a [u8]), JpegError> {
         let rest = self.bytes.get(self.position..).unwrap_or_default();
         let &[high, low, ..] = rest else { return Err(self.cut("the length of a segment")) };
@@ -146,20 +146,20 @@ impl<'a> File<'a> {
             return Err(damaged("frame header", at, "at least 6 bytes"));
         };
         if !self.components.is_empty() {
-            return Err(damaged("frame header", at, "one in a file"));
+            return Err(damaged("frame header", at, "a single frame header in the file"));
         }
         if precision != 8 {
-            return Err(kind(if precision == 12 { "12 bits" } else { "another number of bits" }));
+            return Err(kind(if precision == 12 { "12 bits" } else { "a number of bits other than 8" }));
         }
         let [height, width] = [[h1, h0], [w1, w0]].map(|side| usize::from(u16::from_be_bytes(side)));
         if height == 0 {
-            return Err(kind("a height behind the picture (height 0)"));
+            return Err(kind("a height after the picture (height 0)"));
         }
         if width == 0 || components.len() != 3 * usize::from(count) {
             return Err(damaged("frame header", at, "a width and three bytes for each component"));
         }
         if !matches!(count, 1 | 3 | 4) {
-            return Err(kind("another number of colour channels than 1, 3 or 4"));
+            return Err(kind("a number of colour channels other than 1, 3 or 4"));
         }
         let unpacked = (height * width * usize::from(count)) as u64;
         if height.max(width) > MAX_SIDE as usize || unpacked > MAX_UNPACKED {
@@ -234,13 +234,13 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// Reads components, tables and coefficients of a scan, and notes that they come.
+    /// Reads components, tables and coefficients of a scan, and records them.
     fn scan_header(&mut self) -> Result<Scan, JpegError> {
         let (at, segment) = self.segment()?;
         let wrong = |expected| damaged("scan header", at, expected);
-        let (&count, rest) = segment.split_first().ok_or_else(|| wrong("a number of components"))?;
+        let (&count, rest) = segment.split_first().ok_or_else(|| wrong("the number of components"))?;
         let (parts, band) = rest.split_at_checked(2 * usize::from(count)).unwrap_or_default();
-        let &[start, end, bits] = band else { return Err(wrong("two bytes for each component, and three")) };
+        let &[start, end, bits] = band else { return Err(wrong("two bytes for each component, and three more bytes")) };
         let band = self.band([start, end, bits >> 4, bits & 15]).ok_or_else(|| wrong("coefficients of this coding"))?;
         let low = if self.is_progressive { bits & 15 } else { 0 };
         let mut components = Vec::new();
@@ -269,15 +269,16 @@ impl<'a> File<'a> {
         }
         let is_ac = matches!(band.coding, Coding::AcFirst | Coding::AcRefinement);
         if components.is_empty() || is_ac && components.len() > 1 {
-            return Err(wrong("one component, or several of which one unit is coded after the other"));
+            return Err(wrong("one component, or several components with interleaved units"));
         }
         Ok(Scan { components, band })
     }
 
-    /// Returns the coefficients of a scan by the last bytes of its header: first and last one, and their bits before and after it.
+    /// Returns the coefficients of a scan from the last bytes of its header: the first and the last coefficient, and the lowest coded bit
+    /// before and after the scan.
     fn band(&self, [start, end, high, low]: [u8; 4]) -> Option<Band> {
         if !self.is_progressive {
-            // Encoders write other numbers here too; they mean nothing.
+            // Encoders write other numbers here too; their values are ignored.
             return Some(Band { coding: Coding::Baseline, start: 0, end: 63 });
         }
         let is_valid = end <= 63 && low <= 13 && (high == 0 || high == low + 1);
@@ -291,7 +292,7 @@ impl<'a> File<'a> {
         Some(Band { coding, start: start.into(), end: end.into() })
     }
 
-    /// Passes over units of a scan without a restart marker between them.
+    /// Decodes units of a scan without a restart marker between them.
     fn read_units(&mut self, scan: &Scan, units: std::ops::Range<usize>, all: usize) -> Result<(), JpegError> {
         let mut blocks = Blocks { bits: Bits::new(self.bytes, self.position), run: 0 };
         let Self { components, tables, .. } = self;
@@ -325,7 +326,7 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// Returns that the data of a scan ends before this unit.
+    /// Returns the error for data of a scan that ends before this unit.
     fn short(&self, scan: &Scan, expected: usize, found: usize) -> JpegError {
         let blocks = match scan.components[..] {
             [_] => 1,
@@ -334,7 +335,7 @@ impl<'a> File<'a> {
         JpegError::Short { scan: self.scans, blocks, expected, found }
     }
 
-    /// Checks that the scans are all there, and returns the meaning of the values, by the rules of libjpeg.
+    /// Checks that no scan is missing, and returns the meaning of the values by the rules of libjpeg.
     fn finish(&self) -> Result<Colours, JpegError> {
         if self.components.is_empty() {
             return Err(damaged("end", self.position, "a picture before it"));
@@ -351,8 +352,10 @@ impl<'a> File<'a> {
             ([_, _, _], Some(1) | None) => Ok(Colours::YCbCr),
             ([_, _, _, _], Some(0)) => Ok(Colours::Cmyk),
             ([_, _, _, _], Some(2)) => Ok(Colours::Ycck),
-            ([_, _, _, _], None) => Err(kind("four colour channels without Adobe's marker, which says what they mean")),
-            _ => Err(kind("colour channels that Adobe's marker gives no meaning")),
+            ([_, _, _, _], None) => {
+                Err(kind("four colour channels without Adobe's marker, which defines their meaning"))
+            }
+            _ => Err(kind("colour channels whose meaning Adobe's marker does not define")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Kinds of files in a class's folder, by their first bytes.
+//! The kinds of files in the folder of a class, recognised by their first bytes.
 
 use std::fs;
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use crate::DataError;
 use crate::error::io_error;
 use crate::places::open_regular;
 
-/// Bytes that tell every format here.
+/// Number of bytes that distinguish all formats.
 const HEAD: u64 = 64;
 
 /// A picture's format.
@@ -16,12 +16,12 @@ const HEAD: u64 = 64;
 pub(super) enum Format {
     Png,
     Jpeg,
-    /// A format that is not read.
+    /// An unsupported format.
     Other(&'static str),
 }
 
 impl Format {
-    /// Returns the format of a file that begins like this, if it is a picture's.
+    /// Returns the format of a file with these first bytes, or `None` if it is not a picture.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         Some(match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Self::Png,
@@ -31,7 +31,7 @@ impl Format {
     }
 }
 
-/// Returns the name of a format that is not read.
+/// Returns the name of an unsupported format.
 fn other(bytes: &[u8]) -> Option<&'static str> {
     let starts = [
         (&b"GIF8"[..], "a GIF picture"),
@@ -64,7 +64,7 @@ fn other(bytes: &[u8]) -> Option<&'static str> {
             b"crx " => Some("a camera's raw picture"),
             _ => None,
         },
-        // Reserved bytes and the length of a known header: text may begin with BM too.
+        // Also requires the reserved bytes and the length of a known header, because text may begin with BM too.
         [b'B', b'M', _, _, _, _, 0, 0, 0, 0, _, _, _, _, 12 | 40 | 52 | 56 | 64 | 108 | 124, 0, 0, 0, ..] => {
             Some("a BMP picture")
         }
@@ -77,11 +77,11 @@ fn other(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// A file of a class's folder.
+/// The kind of a file in the folder of a class.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Picture,
-    /// A picture, or a folder of them, that would be missed if nothing were said.
+    /// An unsupported picture or a folder, which must not be skipped silently.
     NotRead(&'static str),
     /// Notes and lists.
     Other,
@@ -89,13 +89,13 @@ pub(super) enum Kind {
     Hidden,
 }
 
-/// Returns the kind of a file by its first bytes; only where they tell nothing does its name count.
+/// Returns the kind of a file by its first bytes, or by its name if the bytes are of no known format.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If the file cannot be read.
 pub(super) fn kind(path: &Path, name: &str) -> Result<Kind, DataError> {
     let metadata = match fs::metadata(path) {
-        // A link to nowhere.
+        // A link to a missing file.
         Err(error) if name.starts_with('.') && error.kind() == io::ErrorKind::NotFound => return Ok(Kind::Hidden),
         metadata => metadata.map_err(io_error("read", path))?,
     };
@@ -109,19 +109,19 @@ pub(super) fn kind(path: &Path, name: &str) -> Result<Kind, DataError> {
     open_regular(path).and_then(|file| file.take(HEAD).read_to_end(&mut head)).map_err(io_error("read", path))?;
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     Ok(match (Format::of(&head), ending.as_deref()) {
-        // A picture that is hidden is another file than its owner thinks; it is named as passed over.
+        // Its owner may not know that the picture is hidden, so it is reported as skipped.
         (Some(_), _) if is_hidden => Kind::Other,
         _ if is_hidden => Kind::Hidden,
         (Some(Format::Png | Format::Jpeg), _) => Kind::Picture,
         (Some(Format::Other(what)), _) => Kind::NotRead(what),
-        // Its decoder says what it is not.
+        // The decoder will explain the fault.
         (None, Some("png" | "apng" | "jpg" | "jpeg" | "jpe" | "jfif" | "jif" | "jfi")) => Kind::Picture,
         (None, Some(ending)) if OTHERS.contains(&ending) => Kind::NotRead("a picture in another format"),
         (None, _) => Kind::Other,
     })
 }
 
-/// Endings of pictures that are not read.
+/// File extensions of unsupported pictures.
 const OTHERS: [&str; 26] = [
     "avif", "bmp", "cr2", "cr3", "dng", "exr", "gif", "heic", "heif", "hif", "j2k", "jp2", "jxl", "nef", "pam", "pbm",
     "pgm", "pnm", "ppm", "psd", "svg", "tga", "tif", "tiff", "webp", "arw",

@@ -1,4 +1,4 @@
-//! Folders of pictures, and what is wrong with one.
+//! Folders of pictures, valid and with faults.
 
 use super::*;
 use image::{Rgb, RgbImage};
@@ -12,7 +12,7 @@ fn picture(folder: &TempDir, name: &str, [width, height]: [u32; 2], colour: [u8;
     RgbImage::from_pixel(width, height, Rgb(colour)).save(path).expect("a picture");
 }
 
-/// Two classes of pictures 4 wide and 3 high.
+/// Returns a folder with two classes of pictures, 4 wide and 3 high.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, colour) in [
@@ -73,16 +73,16 @@ fn what_is_no_dataset_is_named() {
     refused(&folder, "3.jpg: cannot be read as a PNG or JPEG picture");
     fs::remove_file(folder.path().join("train/cat/3.jpg")).expect("a file");
     picture(&folder, "test/cow/1.png", [4, 3], [1, 2, 3]);
-    refused(&folder, "cow: there is no such class of training pictures");
+    refused(&folder, "cow: expected a class of the training pictures");
     fs::remove_dir_all(folder.path().join("test/cow")).expect("a folder");
     fs::create_dir(folder.path().join("train/ant")).expect("a folder");
     refused(&folder, "class \"ant\" of the training pictures has none");
     fs::create_dir(folder.path().join("test/ant")).expect("a folder");
-    refused(&folder, "ant: there is no PNG or JPEG picture in it");
+    refused(&folder, "ant: expected PNG or JPEG pictures in the folder, found none");
     for half in ["train", "test"] {
         fs::remove_dir(folder.path().join(half).join("ant")).expect("a folder");
     }
-    // What would be missed if nothing were said.
+    // Files that must not be skipped silently.
     fs::write(folder.path().join("train/cat/4.webp"), "a picture").expect("a file");
     refused(&folder, "4.webp: expected PNG or JPEG pictures in a class's folder, found a picture in another format");
     fs::remove_file(folder.path().join("train/cat/4.webp")).expect("a file");
@@ -110,7 +110,7 @@ fn a_picture_of_a_huge_size_is_not_unpacked() {
     let folder = folder();
     let path = folder.path().join("train/cat/1.png");
     let mut bytes = fs::read(&path).expect("a picture");
-    // Width and height in the header; their checksum is wrong then too, whichever is seen first.
+    // Changes width and height in the header, and so invalidates its checksum too; either fault may be reported.
     bytes[16..24].copy_from_slice(&[0x40, 0, 0, 0, 0x40, 0, 0, 0]);
     fs::write(&path, bytes).expect("a file");
     let text = load(folder.path(), COLOUR).expect_err("refused").to_string();
@@ -144,7 +144,7 @@ fn files_that_are_no_pictures_are_counted_and_the_first_is_named() {
     for name in ["test/labels.csv", "train/dog/notes.txt"] {
         fs::remove_file(folder.path().join(name)).expect("a file");
     }
-    // Files of an operating system alone are not worth a word.
+    // Files of an operating system alone are not reported.
     assert_eq!(passed_over(), None);
 }
 
@@ -153,7 +153,7 @@ fn the_first_bytes_decide_and_not_the_name() {
     let jpeg = include_bytes!("fixtures/turned.jpg");
     for name in ["a.jfif", "a.jpe", "a.png", "a.JPG", "a", "a.b.c"] {
         let folder = folder();
-        // Eight wide and sixteen high as its camera was held.
+        // Eight wide and sixteen high in the camera's orientation.
         fs::write(folder.path().join("train/cat").join(name), jpeg).expect("a file");
         refused(&folder, "16x8");
     }
@@ -164,13 +164,13 @@ fn the_first_bytes_decide_and_not_the_name() {
     refused(&folder, "a: expected PNG or JPEG pictures in a class's folder, found a HEIF picture");
     fs::remove_file(folder.path().join("train/cat/a")).expect("a file");
     fs::write(folder.path().join("train/loose"), jpeg).expect("a file");
-    refused(&folder, "loose: expected folders, one for each class, found a picture in none of them");
+    refused(&folder, "loose: expected one folder for each class, found a picture outside of them");
 }
 
 #[test]
 fn pictures_are_decoded_as_other_programs_decode_them() {
     let decode = |bytes: &[u8]| decode::decode(bytes.to_vec()).unwrap_or_else(|problem| panic!("{problem}")).to_rgb8();
-    // By Pillow 13.
+    // Pixels as decoded by Pillow 13.
     for (bytes, [at_3_5, at_11_6]) in [
         (&include_bytes!("fixtures/baseline.jpg")[..], [[215, 185, 37], [130, 214, 74]]),
         (include_bytes!("fixtures/restarts.jpg"), [[219, 183, 33], [135, 211, 77]]),
@@ -197,7 +197,7 @@ fn pictures_are_decoded_as_other_programs_decode_them() {
         found.iter().zip([164, 0, 193]).all(|(&found, expected)| i32::abs_diff(found.into(), expected) <= 3),
         "{found:?}"
     );
-    // The dark half of a picture that is turned to the right lies above.
+    // The dark half is at the top after a rotation to the right.
     let turned = decode(include_bytes!("fixtures/turned.jpg"));
     assert_eq!((turned.width(), turned.height()), (8, 16));
     assert!(turned.get_pixel(3, 2).0[0] < 20 && turned.get_pixel(3, 13).0[0] > 230);

@@ -13,7 +13,7 @@ const LIGHT: f32 = 0.15;
 /// Largest standard deviation of the noise.
 const NOISE: f32 = 0.055;
 
-/// Takes the picture.
+/// Applies the effects to an image.
 pub(super) fn take(canvas: &mut Canvas, stream: &mut Stream) {
     let middle = 0.5 * (SIDE - 1) as f32;
     let [across, down] = [(); 2].map(|()| LIGHT * bell(stream) / middle);

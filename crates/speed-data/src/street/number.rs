@@ -1,4 +1,4 @@
-//! The digit, and its neighbours, which the sides of the image cut off.
+//! The digit and its neighbours in the number, which are cut off at the sides of the image.
 
 use rand::RngExt;
 use speed_random::Stream;
@@ -10,11 +10,11 @@ use crate::random::bell;
 const HEIGHT: (f32, f32) = (30.0, 41.0);
 /// Standard deviation of the tangent of half the angle of rotation.
 const HALF_ANGLE: f32 = 0.03;
-/// Standard deviations of slant, of the width's ratio, and of the place in pixels.
+/// Standard deviations: slant, relative width, and position in pixels.
 const SLANT: f32 = 0.08;
 const STRETCH: f32 = 0.10;
 const SHIFT: f32 = 0.9;
-/// Change of size from the middle of the image to its side, seen from the side.
+/// Change of size from the middle of the image to its side, by perspective.
 const PERSPECTIVE: f32 = 0.09;
 /// Share of digits with a neighbour on a side.
 const NEIGHBOURS: f64 = 0.6;

@@ -5,9 +5,9 @@ use speed_random::Stream;
 
 use super::{Canvas, Colour, SIDE};
 
-/// Difference of paint and wall in brightness: from barely seen to clear.
+/// Difference in brightness between paint and wall: from barely visible to clear.
 const CONTRAST: (f32, f32) = (0.20, 0.60);
-/// Difference of the colours' hues.
+/// Difference in hue between the colours.
 const HUE: f32 = 0.18;
 /// Share of walls with a frame or another edge in the picture.
 const EDGES: f64 = 0.25;

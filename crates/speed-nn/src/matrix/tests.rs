@@ -103,7 +103,7 @@ fn products_with_squares_and_finished_rows() {
 /// Tests the tile unit for sizes below, at and above those of tiles, panels and blocks.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+#[expect(clippy::print_stderr, reason = "a skipped test reports it")]
 fn products_on_tiles() {
     if !tiles::available() {
         eprintln!("skipped: this machine has no tiles");

@@ -95,12 +95,12 @@ impl PortableFlag {
 
 /// An [`Arithmetic`] in use by the process until its last holder is dropped.
 #[derive(Debug)]
-#[must_use = "dropped, it ends"]
+#[must_use = "the arithmetic is in use only until this value is dropped"]
 pub struct ArithmeticInUse(());
 
 /// The error that the process already uses the other arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("another training in this process computes with the other arithmetic: wait for its end")]
+#[error("another training in this process computes with the other arithmetic: wait until it has finished")]
 pub struct OtherArithmetic;
 
 impl Arithmetic {

@@ -83,11 +83,11 @@ pub(super) fn add_to_bias(gradient: &[f32], choice: &[u32], bias: &mut [f32]) {
 /// Returns `N` values from `first` on.
 #[inline(always)]
 pub(super) fn lanes<T, const N: usize>(values: &[T], first: usize) -> &[T; N] {
-    values[first..].first_chunk().expect("whole registers of outputs")
+    values[first..].first_chunk().expect("full registers of outputs")
 }
 
 /// Returns `N` mutable values from `first` on.
 #[inline(always)]
 pub(super) fn lanes_mut<T, const N: usize>(values: &mut [T], first: usize) -> &mut [T; N] {
-    values[first..].first_chunk_mut().expect("whole registers of outputs")
+    values[first..].first_chunk_mut().expect("full registers of outputs")
 }

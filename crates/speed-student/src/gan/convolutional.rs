@@ -1,4 +1,4 @@
-//! The paper's networks for SVHN: convolutions, and transposed ones.
+//! The paper's networks for SVHN: convolutions and transposed convolutions.
 
 mod discriminator;
 mod generator;
@@ -18,18 +18,18 @@ use crate::StudentConfig;
 use discriminator::{ConvolutionalDiscriminator, geometries};
 use generator::ConvolutionalGenerator;
 
-/// Settings of the convolutional networks; the training's are those of [`StudentConfig`]. The default is the paper's published code.
+/// Settings of the convolutional networks; [`StudentConfig`] has the settings of their training. The default is the paper's published code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConvolutionalConfig {
-    /// Channels of the discriminator's blocks: three convolutions 3x3 each, the last of which halves rows and columns. Behind them come
-    /// three more of the last number of channels.
+    /// Channels of the discriminator's blocks. A block has three 3x3 convolutions, the last of which halves rows and columns. Three more
+    /// convolutions with the last number of channels follow the blocks.
     pub channels: Vec<usize>,
-    /// Channels of the generator's maps, from the smallest on; behind each, rows and columns double.
+    /// Channels of the generator's maps, from the smallest map on; rows and columns double after each map.
     pub generator: Vec<usize>,
-    /// Share of the discriminator's inputs that are dropped in training.
+    /// Share of the discriminator's inputs that is dropped in training.
     pub input_dropout: f64,
-    /// Share of the values that are dropped behind every block.
+    /// Share of the values that is dropped after every block in training.
     pub dropout: f64,
 }
 
@@ -44,7 +44,7 @@ impl ConvolutionalConfig {
         *self == Self::default()
     }
 
-    /// Checks every field by itself.
+    /// Checks every field separately.
     pub(crate) fn check(&self) -> Result<(), InvalidField> {
         const MOST: usize = 4096;
         for (field, sizes) in [("convolutional.channels", &self.channels), ("convolutional.generator", &self.generator)]
@@ -65,7 +65,7 @@ impl ConvolutionalConfig {
     }
 }
 
-/// A discriminator of convolutions and a generator of transposed ones.
+/// A discriminator of convolutions and a generator of transposed convolutions.
 pub(crate) struct Convolutional;
 
 impl Networks for Convolutional {
@@ -84,7 +84,7 @@ impl Networks for Convolutional {
             "latent": latent, "initial_images": initial_images, "evaluate_every": evaluate_every,
             "convolutional": convolutional,
         });
-        // Absent where it is 0, so that trainings without it keep their fingerprints.
+        // Absent if it is 0, so that trainings without it keep their fingerprints.
         if config.epoch_images > 0 {
             settings["epoch_images"] = json!(config.epoch_images);
         }
@@ -95,7 +95,7 @@ impl Networks for Convolutional {
         InvalidField::unless(geometries(&config.convolutional, shape).is_some(), "convolutional.channels", || {
             let blocks = config.convolutional.channels.len();
             format!(
-                "images of {shape} are too small for {blocks} blocks, each of which halves rows and columns, and a window of 3x3 behind them"
+                "images of {shape} are too small for {blocks} blocks, each of which halves rows and columns, and a 3x3 window after them"
             )
         })
     }
@@ -128,7 +128,7 @@ impl Networks for Convolutional {
         (discriminator, ConvolutionalGenerator::new(config, shape, &mut streams.stream("generator", 0), device))
     }
 
-    /// The mean over units of the absolute difference of the batch means.
+    /// Returns the mean over units of the absolute difference of the batch means.
     fn feature_loss(real: Tensor<2>, generated: Tensor<2>) -> Tensor<1> {
         mean((column_means(generated) - column_means(real)).abs())
     }

@@ -61,7 +61,7 @@ mod tests {
         values.into_iter().map(f64::from).collect()
     }
 
-    /// Computes the loss of the published code in f64, without care for large numbers. `z` holds 9 rows of 4 values.
+    /// Computes the loss of the published code in f64, without protection against overflow. `z` holds 9 rows of 4 values.
     fn plain_discriminator(z: &[f64], weight: f64) -> f64 {
         let row = |r: usize| &z[4 * r..4 * r + 4];
         let lse = |r: usize| row(r).iter().map(|z| z.exp()).sum::<f64>().ln();
@@ -72,7 +72,7 @@ mod tests {
         labelled + weight * unlabelled
     }
 
-    /// Computes the feature loss. `f` holds 10 rows of 4 values, the first five rows of real images.
+    /// Computes the feature loss. `f` holds 10 rows of 4 values; the first five rows belong to real images.
     fn plain_features(f: &[f64]) -> f64 {
         let mean = |rows: std::ops::Range<usize>, unit: usize| rows.map(|r| f[4 * r + unit]).sum::<f64>() / 5.0;
         (0..4).map(|unit| (mean(0..5, unit) - mean(5..10, unit)).powi(2)).sum::<f64>() / 4.0

@@ -1,4 +1,4 @@
-//! The networks of a GAN, as its training requires them.
+//! The interface between the networks of a GAN and their training.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -10,7 +10,7 @@ use speed_training::{Classifier, InvalidField};
 
 use crate::StudentConfig;
 
-/// Both networks of a GAN, and their particular settings and losses.
+/// Both networks of a GAN, with the settings and losses that are specific to them.
 pub(crate) trait Networks: 'static {
     /// The classifier.
     type Discriminator: Discriminator;
@@ -20,19 +20,19 @@ pub(crate) trait Networks: 'static {
     /// The student's name in tables.
     const TITLE: &'static str;
 
-    /// Number of normal values that its noise layers draw from.
+    /// Size of the pool of normal values from which the noise layers draw.
     const NOISE_POOL: usize;
 
     /// Returns the settings that the networks read.
     fn settings(config: &StudentConfig) -> Value;
 
-    /// Checks that there are such networks for images of this size.
+    /// Checks that the networks support images of this size.
     fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField>;
 
     /// Returns the approximate number of parameters of both networks.
     fn parameters(config: &StudentConfig, shape: ImageShape) -> usize;
 
-    /// Creates networks with initial weights on a device with gradients. The size of the images was checked.
+    /// Creates networks with initial weights on a device with gradients. The size of the images must have been checked.
     fn new(
         config: &StudentConfig,
         shape: ImageShape,

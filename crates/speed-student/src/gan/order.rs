@@ -1,12 +1,13 @@
-//! The images that a step sees.
+//! The selection of the images of each step.
 
 use std::ops::Range;
 
 use rand::seq::SliceRandom;
 use speed_random::Stream;
 
-/// The order of one epoch: pool images for the discriminator and, in another order, for the generator, and positions
-/// in the list of labelled images, each repeated in random order as often as the epoch is longer.
+/// The order of the images in one epoch: pool images for the discriminator, pool images for the generator in another
+/// order, and positions in the list of labelled images. If an epoch is longer than a list, the list is repeated in a new
+/// random order.
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) discriminator: Vec<usize>,
@@ -15,7 +16,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Draws the order of an epoch of `images` images out of `pool`, `labelled` of which are labelled: at least one of each.
+    /// Draws the order of an epoch of `images` images from a pool of `pool` images with `labelled` labels. Each number is at least 1.
     pub(crate) fn draw(images: usize, pool: usize, labelled: usize, stream: &mut Stream) -> Self {
         let mut shuffled = |count: usize| {
             let mut order = Vec::with_capacity(images + count);
@@ -29,7 +30,7 @@ impl Order {
         Self { discriminator: shuffled(pool), generator: shuffled(pool), labelled: shuffled(labelled) }
     }
 
-    /// Returns the labelled images, indices into the pool, and the labels of the places `batch`.
+    /// Returns the labelled images (indices into the pool) and their labels at the places `batch`.
     pub(crate) fn labels(&self, labelled: &[(usize, u8)], batch: Range<usize>) -> (Vec<usize>, Vec<u8>) {
         self.labelled[batch].iter().map(|&position| labelled[position]).unzip()
     }
@@ -78,7 +79,7 @@ mod tests {
             assert_ne!(images[..6], images[6..12]);
         }
         assert_eq!(order.labelled, [0; 20]);
-        // Of a larger pool some images.
+        // An epoch uses only some images of a larger pool.
         assert_eq!(Order::draw(6, 20, 1, &mut Streams::new(1).stream("order", 0)).discriminator.len(), 20);
     }
 }

@@ -1,4 +1,4 @@
-//! Twenty steps recorded for another implementation and compared with its results: scripts/peers/training.
+//! Records twenty steps, which scripts/peers/training compares with another implementation.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
@@ -18,7 +18,7 @@ mod trace;
 
 const STEPS: usize = 20;
 
-/// Recording of the random draws that are specific to the networks.
+/// Networks whose random draws can be recorded.
 pub(super) trait Traced: Networks {
     /// Reads from `stream`, and records, the draws of the discriminator in passes of these numbers of images.
     /// `has_logits` is true if the passes continue to the logits.
@@ -93,7 +93,7 @@ fn record_step<N: Traced>(trace: &mut Trace, step: usize, classes: u8, lesson: &
     let loss = training.discriminator_loss(&everything, lesson, &batch, &mut stream.clone());
     record_result(trace, &name, &everything, loss);
     training.discriminator_step(lesson, &batch, &mut stream).expect("a step");
-    assert_eq!(stream, replay, "what was read out is not what the step drew");
+    assert_eq!(stream, replay, "the recorded draws differ from the draws of the step");
 
     let name = format!("{step}/generator");
     input(trace, &format!("{name}/unlabelled"), images::<N>(lesson, batch.matched));
@@ -104,10 +104,10 @@ fn record_step<N: Traced>(trace: &mut Trace, step: usize, classes: u8, lesson: &
     let loss = training.generator_loss(&generator, lesson, &batch, &mut stream.clone());
     record_result(trace, &name, &generator, loss);
     training.generator_step(lesson, &batch, &mut stream).expect("a step");
-    assert_eq!(stream, replay, "what was read out is not what the step drew");
+    assert_eq!(stream, replay, "the recorded draws differ from the draws of the step");
 }
 
-/// Trains every parameter.
+/// A map that makes every parameter trainable.
 struct Everything;
 
 impl ModuleMapper for Everything {

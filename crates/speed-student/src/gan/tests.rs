@@ -19,7 +19,7 @@ fn a_student_learns_from_twelve_labels() {
     assert!(outcome.accuracy > 0.9, "accuracy {}", outcome.accuracy);
     let samples = outcome.samples.expect("generated images");
     assert_eq!((samples.len(), samples.shape()), (SAMPLES, SHAPE));
-    // The reference's average has an accuracy in the same epochs as the others.
+    // The reference's average is evaluated in the same epochs as the other networks.
     assert!(outcome.metrics.iter().all(|m| m.measures[2].is_some() == m.accuracy_raw.is_some()));
 }
 

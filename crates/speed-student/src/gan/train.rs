@@ -21,7 +21,7 @@ use crate::{CheckpointError, Epoch, Lesson, Method, Passes, Samples, StudentConf
 const REFERENCE_RATE: f64 = 1e-4;
 /// Steps between two updates of the parameter averages, whose rate is compounded accordingly.
 const AVERAGE_EVERY: u32 = 10;
-/// Generated images in the outcome.
+/// Number of generated images in the outcome.
 pub(super) const SAMPLES: usize = 100;
 
 /// Both networks in training.
@@ -66,7 +66,7 @@ impl<N: Networks> Gan<N> {
         self.generator.step(lesson.config.learning_rate, &loss)
     }
 
-    /// Returns a discriminator's loss on labelled, unlabelled and as many generated images, all in one batch.
+    /// Returns a discriminator's loss on one batch of labelled, unlabelled and generated images, in equal numbers.
     pub(super) fn discriminator_loss(
         &self,
         discriminator: &N::Discriminator,
@@ -81,7 +81,7 @@ impl<N: Networks> Gan<N> {
         discriminator_loss(logits, &batch.labels, lesson.config.unlabelled_weight)
     }
 
-    /// Returns a generator's loss: how far the features of its images are from those of unlabelled ones.
+    /// Returns a generator's loss: the distance between the features of its images and the features of unlabelled images.
     pub(super) fn generator_loss(
         &self,
         generator: &N::Generator,
@@ -92,7 +92,7 @@ impl<N: Networks> Gan<N> {
         let latent = latent(lesson, lesson.config.batch, stream);
         let mut noise = Noise { pool: &self.noise, stream };
         let frozen = self.discriminator.frozen();
-        // A constant for the generator, which no gradient follows.
+        // The real features are constants for the generator; no gradient passes through them.
         let real = Tensor::from_inner(frozen.features(images::<N>(lesson, batch.matched), &mut noise));
         N::feature_loss(real, frozen.features(generator.forward(latent), &mut noise))
     }
@@ -102,14 +102,15 @@ impl<N: Networks> Method for Gan<N> {
     type Network = N::Discriminator;
 
     const TITLE: &'static str = N::TITLE;
-    // The last is the accuracy with the reference's average, drawn towards its start at zero (erratum 19).
+    // The last one is the accuracy with the reference's average, which is drawn towards its start at zero (erratum 19).
     const MEASURES: &'static [&'static str] = &["discriminator_loss", "generator_loss", "accuracy_reference_average"];
 
     fn settings(config: &StudentConfig) -> Value {
         N::settings(config)
     }
 
-    /// Without the number of epochs, so that a training can be made longer. What was its last epoch then keeps its accuracies.
+    /// The identity does not include the number of epochs, so a finished training can be continued with more epochs. Its former last epoch
+    /// keeps its accuracies.
     fn identity(config: &StudentConfig) -> Value {
         Self::settings(&StudentConfig { epochs: 0, ..config.clone() })
     }
@@ -131,7 +132,7 @@ impl<N: Networks> Method for Gan<N> {
         N::check_images(config, shape)
     }
 
-    /// Returns new networks, the discriminator initialised on some images of the pool.
+    /// Returns new networks; the discriminator is initialised on some images of the pool.
     fn new(lesson: &Lesson<'_>) -> Self {
         let Lesson { config, pool, streams, device, .. } = *lesson;
         let recorded = device.clone().autodiff();

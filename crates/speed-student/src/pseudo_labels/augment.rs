@@ -18,7 +18,7 @@ pub struct Augmentation {
     pub rotation: f64,
     /// Largest change of size: height and width are each multiplied by `e^s`, with s uniform within `-scale..scale`.
     pub scale: f64,
-    /// Largest shear: columns are moved by this number of rows a column, and rows by this number of columns a row;
+    /// Largest shear: columns are moved by this number of rows per column, and rows by this number of columns per row;
     /// uniform.
     pub shear: f64,
     /// Standard deviation, in pixels, of the displacements of a grid of [`GRID`] x [`GRID`] points, with interpolation
@@ -50,7 +50,7 @@ struct View {
 impl Augmentation {
     fn draw(&self, stream: &mut Stream) -> View {
         let mut within = |bound: f64| ((2.0 * stream.random::<f64>() - 1.0) * bound) as f32;
-        // The functions of the system differ between systems in the last bits.
+        // The standard library's functions differ between systems in the last bits, so libm is used.
         let (sin, cos) = libm::sincosf(within(self.rotation));
         let scale = [libm::expf(within(self.scale)), libm::expf(within(self.scale))];
         let shear = [within(self.shear), within(self.shear)];

@@ -1,4 +1,4 @@
-//! The views of images that a step sees, and its targets.
+//! The batches of a step: views of images, and their targets.
 
 use speed_nn::matrix::Matrix;
 use speed_random::Stream;

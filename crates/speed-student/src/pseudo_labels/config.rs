@@ -1,4 +1,4 @@
-//! The student on pseudo-labels, and its training.
+//! Settings of the student on pseudo-labels.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -16,19 +16,18 @@ use crate::config::{REFERENCE_POOL, check_epoch_images, is_pass};
 pub struct PseudoLabelsConfig {
     /// Epochs of `epoch_images` images each, the warm-up included. The learning rate falls to 0 over all of them.
     pub epochs: u32,
-    /// Images of an epoch, whatever the size of the pool: an epoch has as many steps as one pass over this many images. 0: an epoch
-    /// is one pass over the pool.
-    // Left out where it is 0, so that trainings without it keep their fingerprints.
+    /// Images of an epoch, independent of the size of the pool; 0: one pass over the pool.
+    // Not serialised if it is 0, so that trainings without it keep their fingerprints.
     #[serde(default, skip_serializing_if = "is_pass")]
     pub epoch_images: usize,
-    /// The first so many epochs see the labelled images only.
+    /// Number of epochs at the start that use only the labelled images.
     pub warmup_epochs: u32,
-    /// The weight of the given labels falls linearly from 1 at the end of the warm-up to 0 at this epoch, after which
-    /// pseudo-labels alone are learnt from: wrong given labels are then outvoted by those of similar images.
+    /// Epoch at which the weight of the given labels reaches 0; it falls linearly from 1 at the end of the warm-up.
+    /// Later epochs use only pseudo-labels, so the pseudo-labels of similar images outvote wrong given labels.
     pub label_epochs: u32,
-    /// Labelled images a step.
+    /// Labelled images per step.
     pub labelled_batch: usize,
-    /// Pseudo-labelled images a step. If fewer have a pseudo-label, a step has several views of an image.
+    /// Pseudo-labelled images per step. If fewer images have a pseudo-label, a step contains several views of an image.
     pub batch: usize,
     /// Step size of Adam at the start; it falls to 0 along a quarter of a cosine.
     pub learning_rate: f64,
@@ -36,25 +35,25 @@ pub struct PseudoLabelsConfig {
     pub beta1: f64,
     /// Decay of Adam's second moment.
     pub beta2: f64,
-    /// Smallest deviation that Adam divides by.
+    /// Smallest deviation by which Adam divides.
     pub adam_epsilon: f64,
-    /// Rate a step of the parameter average that gives the pseudo-labels and that the student is judged by.
+    /// Rate per step of the parameter average, which gives the pseudo-labels and the student's accuracy.
     pub average_rate: f64,
-    /// Weight of the pseudo-labelled loss against the labelled one.
+    /// Weight of the pseudo-labelled loss relative to the labelled loss.
     pub unlabelled_weight: f64,
-    /// The mean confidence over the pool is the threshold of pseudo-labels, but never more than this.
+    /// Upper limit of the threshold of pseudo-labels, which is the mean confidence over the pool.
     pub threshold: f64,
     /// Strength by which pseudo-labels are drawn towards equal class frequencies: 0 not at all, 1 fully.
     pub alignment: f64,
-    /// Share of the given labels that is taken to be wrong.
+    /// Assumed share of wrong given labels.
     pub label_noise: f64,
-    /// Whether the first convolution sees contrasts alone ([`ContrastConv`](speed_nn::layers::ContrastConv)): for photographs of digits.
-    // Left out where it is not, so that trainings without it keep their fingerprints.
+    /// Whether the first convolution sees only contrasts ([`ContrastConv`](speed_nn::layers::ContrastConv)), for photographs of digits.
+    // Not serialised if false, so that trainings without it keep their fingerprints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contrast: bool,
     /// Output channels of the convolutions, each followed by 2x2 pooling.
     pub convolutions: Vec<usize>,
-    /// Side of their kernels.
+    /// Side of the convolutions' kernels.
     pub kernel: usize,
     /// Units of the hidden layer.
     pub hidden: usize,
@@ -62,9 +61,9 @@ pub struct PseudoLabelsConfig {
     pub dropout: f64,
     /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
     pub evaluate_every: u32,
-    /// The views that pseudo-labels are given for.
+    /// The views from which pseudo-labels are predicted.
     pub weak: Augmentation,
-    /// The views that are learnt from.
+    /// The views on which the network is trained.
     pub strong: Augmentation,
 }
 
@@ -114,10 +113,11 @@ impl Default for PseudoLabelsConfig {
     }
 }
 
-/// More units, images or layers than this in one place is a mistake, and would only fail later for lack of memory.
+/// Largest number of units, images or layers in one place. A larger number is a mistake that would only fail later, for
+/// lack of memory.
 const MAX_SIZE: usize = 1 << 16;
 
-/// Names of an [`Augmentation`]'s fields below either view.
+/// Names of the [`Augmentation`] fields of both views.
 const WEAK: [&str; 7] = [
     "pseudo_labels.weak.shift",
     "pseudo_labels.weak.rotation",
@@ -138,10 +138,10 @@ const STRONG: [&str; 7] = [
 ];
 
 impl PseudoLabelsConfig {
-    /// Checks every field; names are those below `student`, `pseudo_labels.epochs` for example.
+    /// Checks every field. Names of fields are relative to `student`, for example `pseudo_labels.epochs`.
     ///
     /// # Errors
-    /// The first field with an impossible value.
+    /// Names the first field with an impossible value.
     pub fn check(&self) -> Result<(), InvalidField> {
         let count = |field, value: usize| {
             InvalidField::unless((1..=MAX_SIZE).contains(&value), field, || {
@@ -152,7 +152,7 @@ impl PseudoLabelsConfig {
             InvalidField::unless((0.0..=1.0).contains(&value), field, || format!("must be within 0..=1, not {value}"))
         };
         let below_one = |field, value: f64| {
-            // In f32, in which the network computes: 1 - 1e-9 would be 1 there.
+            // Checked in f32 like the network's arithmetic, in which 1 - 1e-9 would be 1.
             InvalidField::unless((0.0..1.0).contains(&(value as f32)), field, || {
                 format!("must be at least 0 and below 1, not {value}")
             })
@@ -176,7 +176,7 @@ impl PseudoLabelsConfig {
         rate("pseudo_labels.learning_rate", self.learning_rate)?;
         below_one("pseudo_labels.beta1", self.beta1)?;
         below_one("pseudo_labels.beta2", self.beta2)?;
-        // Below 1e-18 its square is no normal f32, and a parameter without gradient would be divided by zero.
+        // Below 1e-18 its square is not a normal f32, and a parameter without gradient would be divided by zero.
         InvalidField::unless((1e-18..=1.0).contains(&self.adam_epsilon), "pseudo_labels.adam_epsilon", || {
             format!("must be within 1e-18..=1, not {:?}", self.adam_epsilon)
         })?;

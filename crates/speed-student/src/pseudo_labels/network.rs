@@ -68,7 +68,7 @@ impl PseudoLabelsNetwork {
         let convolutions = convolutions.collect();
         let (weight, bias) = parameters(flat, config.hidden, 1.0);
         let hidden = Dense::new(weight, bias, Activation::Relu);
-        // The first logits are small, so that the first steps are not spent on unlearning chance.
+        // The first logits are small, so that the first steps are not spent on correcting random predictions.
         let (weight, bias) = parameters(config.hidden, classes, 0.3);
         let output = Dense::new(weight, bias, Activation::Linear);
         Some(Self { contrast, convolutions, hidden, output, dropout: config.dropout as f32 })

@@ -1,4 +1,4 @@
-//! The student's targets of an epoch, from the predictions of its averaged parameters on the pool.
+//! The targets of an epoch, computed from the predictions of the averaged parameters on the pool.
 
 use speed_nn::matrix::Matrix;
 
@@ -11,7 +11,7 @@ pub(super) struct Targets {
     pub(super) labelled: Matrix,
     /// Images of the pool with a pseudo-label.
     pub(super) confident: Vec<(usize, u8)>,
-    /// Share of the given labels that are not the most probable class.
+    /// Share of the given labels that differ from the most probable class.
     pub(super) disputed: f64,
 }
 
@@ -44,7 +44,7 @@ impl Targets {
 /// with a uniform target distribution).
 fn align(probabilities: &mut Matrix, strength: f32) {
     let (images, classes) = (probabilities.rows(), probabilities.columns());
-    // A class without any image keeps none, because its factor is bounded.
+    // The factor is bounded, so a class without images stays without images.
     let factor = |share: f64| libm::pow(images as f64 / classes as f64 / share.max(1.0), f64::from(strength)) as f32;
     let factors: Vec<f32> = shares(probabilities).into_iter().map(factor).collect();
     for image in 0..images {
@@ -119,7 +119,7 @@ mod tests {
 
     fn matrix(rows: &[[f32; 3]]) -> Matrix {
         let mut values = rows.iter().flatten();
-        Matrix::from_fn(rows.len(), 3, || *values.next().expect("as many values"))
+        Matrix::from_fn(rows.len(), 3, || *values.next().expect("a value for each entry"))
     }
 
     #[track_caller]

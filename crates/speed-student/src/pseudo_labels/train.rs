@@ -19,7 +19,7 @@ use super::network::{PseudoLabelsNetwork, windows};
 use super::targets::Targets;
 use crate::{CheckpointError, Epoch, Lesson, Method, Passes, StudentConfig, StudentError};
 
-/// Images that are labelled at a time.
+/// Number of images that are labelled in one batch.
 const TOGETHER: usize = 100;
 
 /// The network in training.
@@ -126,7 +126,7 @@ impl Method for PseudoLabels {
         Self(Averaged::new(network, config.adam(), config.average_rate))
     }
 
-    /// Labels the pool, and makes all steps.
+    /// Labels the pool, then makes all steps.
     fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
         let (config, stream) = (&lesson.config.pseudo_labels, &mut epoch.stream);
         let targets = if epoch.number <= config.warmup_epochs {
@@ -153,7 +153,7 @@ impl Method for PseudoLabels {
         self.0.frozen()
     }
 
-    /// Also the teacher of the next epoch.
+    /// The averaged network also labels the pool in the next epoch.
     fn averaged(&self) -> PseudoLabelsNetwork {
         self.0.averaged()
     }

@@ -1,4 +1,4 @@
-//! What holds for trainings of every method.
+//! Properties of the trainings of every method.
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor};
@@ -115,7 +115,7 @@ fn checkpoints_of_other_trainings_are_refused() {
     }
 }
 
-/// Replaces every value.
+/// A map that replaces every value by NaN.
 struct NotANumber;
 
 impl ModuleMapper for NotANumber {
@@ -124,7 +124,7 @@ impl ModuleMapper for NotANumber {
     }
 }
 
-/// Returns the record of a method's network without a number in it.
+/// Returns the record of a method's network in which every parameter is NaN.
 fn spoilt<M: Method>(lesson: &Lesson<'_>) -> Vec<u8> {
     to_record(&M::new(lesson).last().map(&mut NotANumber)).expect("a record")
 }
@@ -186,7 +186,7 @@ fn settings_that_images_do_not_go_with_are_named() {
 #[test]
 fn few_repeated_and_many_labels_are_trained_on() {
     let Data { pool, test, .. } = Data::new(SHAPE, 47, 10);
-    // One label, the same image twice with different labels, more labels than an epoch takes.
+    // One label; the same image twice with different labels; more labels than images in an epoch.
     let many: Vec<(usize, u8)> = (0..90).map(|i| (i % 47, pool.label(i % 47))).collect();
     for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
         for labelled in [&[(3, 1)][..], &[(3, 1), (3, 2)], &many] {
@@ -196,7 +196,7 @@ fn few_repeated_and_many_labels_are_trained_on() {
     }
 }
 
-/// Returns a config with small networks for every method, whose epochs have four steps whatever the pool is.
+/// Returns a config with small networks for every method. Its epochs have four steps for pools of any size.
 fn four_steps() -> StudentConfig {
     let mut config = config();
     (config.epoch_images, config.pseudo_labels.epoch_images) = (80, 80);
@@ -214,7 +214,7 @@ fn default_trainings_make_as_many_steps_on_every_pool_as_on_the_papers() {
         for pool in [1, 30, 400, 9000, 50_000] {
             assert_eq!(passes.steps(pool), steps, "{method:?}, a pool of {pool}");
         }
-        // Passes over the pool have one step at least.
+        // A pass over the pool has at least one step.
         let passes = Passes { epoch_images: 0, ..passes };
         assert_eq!([1, 9000].map(|pool| passes.steps(pool)), [1, steps]);
     }
@@ -236,7 +236,7 @@ fn an_epoch_of_as_many_images_as_the_pool_is_a_pass_over_it() {
 #[test]
 fn tiny_pools_are_trained_on_and_resumed_with_the_same_bits() {
     let test = data().test;
-    // Labels of some images, of all, of one class only, and one image that is the pool.
+    // Labels of some images, of all images, and of one class only; and a pool of one image.
     for (images, labels) in [(1, 1), (2, 1), (7, 3), (19, 19)] {
         let pool = data().pool.slice(0..images);
         let labelled: Vec<(usize, u8)> = (0..labels).map(|image| (image, pool.label(image))).collect();

@@ -1,31 +1,32 @@
 //! Bits and Huffman codes of a scan's coded data.
 
-/// Bits that the shortcut of a table resolves.
+/// Number of bits that a table's shortcut resolves.
 const SHORT: u32 = 8;
-/// Bits of the longest code.
+/// Length of the longest code in bits.
 const LONG: u32 = 16;
 
-/// The reason for which no bits come.
+/// The fault of coded data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// A marker, or the end of the file, stands where bits are needed.
+    /// A marker or the end of the file comes where bits are needed.
     End,
-    /// The bits are not what is named here.
+    /// The bits are not the named item.
     Damaged(&'static str),
 }
 
 /// A Huffman table.
 pub(super) struct Table {
-    /// By the next eight bits: length and symbol of a short code, or zeros.
+    /// For each value of the next eight bits: length and symbol of a short code, or zeros.
     short: [(u8, u8); 1 << SHORT],
-    /// By length: the first code, and the place of its symbol.
+    /// For each length: the first code, and the place of its symbol.
     first: [(u32, usize); LONG as usize + 1],
     counts: [u8; LONG as usize],
     symbols: Vec<u8>,
 }
 
 impl Table {
-    /// Makes a table of the numbers of codes of 1 to 16 bits and as many symbols; none if there are too many codes of a length.
+    /// Creates a table from the numbers of codes of 1 to 16 bits and a symbol for each code. Returns `None` if there are too many codes of a
+    /// length.
     pub(super) fn new(counts: [u8; 16], symbols: &[u8]) -> Option<Self> {
         let mut short = [(0, 0); 1 << SHORT];
         let mut first = [(0, 0); LONG as usize + 1];
@@ -47,7 +48,7 @@ impl Table {
         (place == symbols.len()).then(|| Self { short, first, counts, symbols: symbols.to_vec() })
     }
 
-    /// Returns length and symbol of the code that sixteen bits begin with.
+    /// Returns length and symbol of the code at the beginning of sixteen bits.
     fn find(&self, window: u32) -> Option<(u32, u8)> {
         let (length, symbol) = self.short[(window >> (LONG - SHORT)) as usize];
         if length > 0 {
@@ -71,7 +72,7 @@ pub(super) struct Bits<'a> {
 }
 
 impl<'a> Bits<'a> {
-    /// Begins at a byte of the file.
+    /// Creates a reader that begins at a byte of the file.
     pub(super) fn new(bytes: &'a [u8], position: usize) -> Self {
         Self { bytes, position, buffer: 0, count: 0 }
     }
@@ -89,7 +90,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Takes up to 16 bits.
+    /// Reads up to 16 bits.
     pub(super) fn take(&mut self, bits: u32) -> Result<u32, Fault> {
         if self.count < bits {
             self.fill();
@@ -98,7 +99,7 @@ impl<'a> Bits<'a> {
         Ok(self.buffer.checked_shr(self.count).unwrap_or(0) & ((1 << bits) - 1))
     }
 
-    /// Takes a code and returns its symbol.
+    /// Reads a code and returns its symbol.
     pub(super) fn symbol(&mut self, table: &Table) -> Result<u8, Fault> {
         if self.count < LONG {
             self.fill();
@@ -118,7 +119,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Returns the place of the next marker, or of the end of the file, if no more than the last byte's padding is left.
+    /// Returns the place of the next marker or of the end of the file, if only the padding of the last byte is left.
     pub(super) fn end(&self) -> Option<usize> {
         let is_end = matches!(self.bytes[self.position..], [] | [0xff] | [0xff, 1..=0xff, ..]);
         (is_end && self.count < 8).then_some(self.position)

@@ -1,22 +1,22 @@
-//! The coded data of a scan, decoded only as far as is needed to know that it is complete.
+//! The coded data of a scan, decoded only as far as the check for completeness requires.
 
 use super::bits::{Bits, Fault, Table};
 
-/// A component's coefficients, as far as earlier scans coded them.
+/// The coefficients of a component that earlier scans coded.
 pub(super) struct Component {
     pub(super) id: u8,
     /// Blocks across and down in an interleaved unit.
     pub(super) sampling: [usize; 2],
-    /// Blocks across and down in the picture, and blocks in a row with those that fill the last unit.
+    /// Blocks across and down in the picture, and blocks in a row including those that fill the last unit.
     pub(super) blocks: [usize; 2],
     pub(super) stride: usize,
-    /// By coefficient: the lowest bit that was coded.
+    /// For each coefficient: the lowest bit that was coded.
     pub(super) lowest: [Option<u8>; 64],
-    /// By block, in progressive pictures: a bit for each coefficient that is not zero.
+    /// For each block of a progressive picture: a bit for each coefficient that is not zero.
     pub(super) nonzero: Vec<u64>,
 }
 
-/// The way in which the blocks of a scan are coded.
+/// The coding of the blocks of a scan.
 #[derive(Clone, Copy)]
 pub(super) enum Coding {
     Baseline,
@@ -26,7 +26,7 @@ pub(super) enum Coding {
     AcRefinement,
 }
 
-/// Coefficients of a scan, and how they are coded.
+/// Coefficients of a scan, and their coding.
 pub(super) struct Band {
     pub(super) coding: Coding,
     pub(super) start: u32,
@@ -34,7 +34,7 @@ pub(super) struct Band {
 }
 
 impl Band {
-    /// Returns whether the coding uses tables of DC and of AC coefficients.
+    /// Returns whether the coding uses tables for DC and for AC coefficients.
     pub(super) fn tables(&self) -> [bool; 2] {
         match self.coding {
             Coding::Baseline => [true, true],
@@ -46,17 +46,17 @@ impl Band {
 }
 
 const INDEX: Fault = Fault::Damaged("coefficients within the block");
-const SIZE: Fault = Fault::Damaged("a coefficient of the size that this coding has");
+const SIZE: Fault = Fault::Damaged("a coefficient of a size that this coding allows");
 
 /// A decoder of blocks between two restart markers.
 pub(super) struct Blocks<'a> {
     pub(super) bits: Bits<'a>,
-    /// Blocks to come whose bands end at once.
+    /// Number of following blocks whose bands are empty.
     pub(super) run: u32,
 }
 
 impl Blocks<'_> {
-    /// Passes over one block. `tables` are those of DC and AC coefficients; `nonzero` is the block's.
+    /// Decodes one block. `tables` are the tables of DC and AC coefficients; `nonzero` belongs to the block.
     pub(super) fn pass(
         &mut self,
         band: &Band,
@@ -140,7 +140,7 @@ impl Blocks<'_> {
                 1 => drop(self.bits.take(1)?),
                 _ => return Err(SIZE),
             }
-            // Passes over as many zeros, refining the others.
+            // Skips this number of zeros and refines the other coefficients.
             while index <= band.end {
                 if *nonzero >> index & 1 == 1 {
                     self.bits.take(1)?;

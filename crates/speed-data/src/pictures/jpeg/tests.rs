@@ -1,11 +1,11 @@
-//! JPEG files that `scripts/jpeg-fixtures` writes with Pillow, complete and with parts missing.
+//! JPEG files that `scripts/jpeg-fixtures` writes with Pillow, complete and with missing parts.
 
 use rand::{Rng, RngExt};
 use speed_random::Streams;
 
 use super::*;
 
-/// Every file that is read, with its colours.
+/// Every supported file, with its colours.
 const GOOD: [(&str, &[u8], Colours); 8] = [
     ("baseline", include_bytes!("../fixtures/baseline.jpg"), Colours::YCbCr),
     ("restarts", RESTARTS, Colours::YCbCr),
@@ -21,12 +21,12 @@ const PROGRESSIVE_FILE: &[u8] = include_bytes!("../fixtures/progressive.jpg");
 const GREY: &[u8] = include_bytes!("../fixtures/grey.jpg");
 const CMYK: &[u8] = include_bytes!("../fixtures/cmyk.jpg");
 
-/// The places of a marker.
+/// Returns the places of a marker.
 fn places(bytes: &[u8], marker: u8) -> Vec<usize> {
     (0..bytes.len() - 1).filter(|&place| bytes[place..].starts_with(&[0xff, marker])).collect()
 }
 
-/// The first byte of the coded data of the last scan.
+/// Returns the place of the first byte of the coded data of the last scan.
 fn coded(bytes: &[u8]) -> usize {
     let scan = *places(bytes, SCAN).last().expect("a scan");
     scan + 2 + usize::from(u16::from_be_bytes([bytes[scan + 2], bytes[scan + 3]]))
@@ -78,7 +78,7 @@ fn damaged_coded_data_is_refused() {
         let (start, end) = (coded(bytes), bytes.len() - 2);
         assert!(check(&[&bytes[..end], b"\x55\x55\xff\xd9"].concat()).is_err(), "{name}: bytes at the end");
         assert!(check(&[&bytes[..end], &bytes[start..]].concat()).is_err(), "{name}: the data of a scan twice");
-        // A missing byte may be a coefficient or two, which nothing tells; with more, ends of blocks are missing.
+        // One missing byte may be one or two coefficients, which cannot be detected. In longer gaps, ends of blocks are missing.
         let is_seen = |place: &usize| check(&[&bytes[..*place], &bytes[place + GAP..]].concat()).is_err();
         shorter += (start..end.saturating_sub(GAP)).filter(is_seen).count();
         all += (start..end.saturating_sub(GAP)).len();
@@ -111,7 +111,7 @@ fn missing_scans_are_refused() {
     for &scan in &scans[1..] {
         assert!(check(&[&PROGRESSIVE_FILE[..scan], b"\xff\xd9"].concat()).is_err(), "without scans from {scan} on");
     }
-    // Between two scans there may be tables, which go first.
+    // Between two scans there may be tables; the cut is before them.
     let tables = *places(PROGRESSIVE_FILE, HUFFMAN).last().expect("tables");
     let words = "expected every coefficient in full, found component 1 without scans of some of them";
     refused(&[&PROGRESSIVE_FILE[..tables], b"\xff\xd9"].concat(), words);
@@ -134,13 +134,13 @@ fn kinds_that_are_not_read_are_named() {
     }
     refused(&with(frame + 4, 12), "12 bits");
     refused(&with(frame + 9, 2), "a width and three bytes for each component");
-    refused(&with(frame + 6, 0), "found a height behind the picture");
+    refused(&with(frame + 6, 0), "found a height after the picture");
     let two = [&GREY[..frame + 3], &[14, 8, 0, 28, 0, 40, 2, 1, 0x11, 0, 2, 0x11, 0], &GREY[frame + 13..]].concat();
-    refused(&two, "another number of colour channels than 1, 3 or 4");
+    refused(&two, "a number of colour channels other than 1, 3 or 4");
     let adobe = places(GOOD[6].1, APP14)[0];
     let mut unknown = GOOD[6].1.to_vec();
     unknown[adobe + 15] = 1;
-    refused(&unknown, "colour channels that Adobe's marker gives no meaning");
+    refused(&unknown, "colour channels whose meaning Adobe's marker does not define");
 }
 
 #[test]

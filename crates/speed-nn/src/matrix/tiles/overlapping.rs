@@ -33,7 +33,10 @@ impl Parts {
     /// # Panics
     /// If `front` is not a multiple of 32, `length` is too small, or the tiles are not [`available`].
     pub(crate) fn write(&mut self, front: usize, values: &[f32], length: usize) {
-        assert!(available() && front.is_multiple_of(DEPTH) && front + values.len() <= length, "whole lines of zeros");
+        assert!(
+            available() && front.is_multiple_of(DEPTH) && front + values.len() <= length,
+            "complete lines of zeros"
+        );
         self.clear(length);
         let (whole, rest) = values.as_chunks::<DEPTH>();
         let mut last = [0.0; DEPTH];
@@ -52,8 +55,8 @@ impl Parts {
     /// If `columns` is not a multiple of 16, `length` is not a multiple of 32 or too small, or the tiles are not
     /// [`available`].
     pub(crate) fn write_columns(&mut self, rows: &[f32], columns: usize, length: usize) {
-        assert!(available() && columns.is_multiple_of(SIDE) && length.is_multiple_of(DEPTH), "whole tiles");
-        assert!(rows.len() <= columns * length, "columns longer than they may be");
+        assert!(available() && columns.is_multiple_of(SIDE) && length.is_multiple_of(DEPTH), "complete tiles");
+        assert!(rows.len() <= columns * length, "columns longer than `length`");
         self.clear(columns * length);
         let lines = length / DEPTH;
         for (line, rows) in rows.chunks(DEPTH * columns).enumerate() {
@@ -129,7 +132,7 @@ impl Right {
     /// If a view does not have `columns` rows or ends before a step, `columns` is not a multiple of 16, or the tiles
     /// are not [`available`].
     pub(crate) fn pack<'a>(&mut self, columns: usize, steps: impl ExactSizeIterator<Item = (View<'a>, usize)>) {
-        assert!(available() && columns.is_multiple_of(SIDE), "whole tiles");
+        assert!(available() && columns.is_multiple_of(SIDE), "complete tiles");
         let panels = columns.div_ceil(PANEL);
         (self.steps, self.columns) = (steps.len(), columns);
         self.packed.resize(panels * self.steps, Step { high: [ZERO; 2], low: [ZERO; 2] });
@@ -378,7 +381,7 @@ mod tests {
     /// Compares with the definition in f64: full and partial groups of tiles, full and half panels, from plain values
     /// and from columns of rows.
     #[test]
-    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+    #[expect(clippy::print_stderr, reason = "a skipped test reports it")]
     fn products_are_those_of_the_rows_where_they_lie() {
         if !available() {
             eprintln!("skipped: this machine has no tiles");

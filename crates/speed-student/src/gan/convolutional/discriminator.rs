@@ -84,7 +84,7 @@ impl ConvolutionalDiscriminator {
         Self { convolutions, output, input_dropout: config.input_dropout as f32, dropout: config.dropout as f32 }
     }
 
-    /// Returns the input of convolution `index`. With a stream, values are dropped before every block, as in training.
+    /// Returns the input of convolution `index`. With a stream, values are dropped before every block as in training.
     fn input(&self, index: usize, maps: Tensor<4>, stream: Option<&mut Stream>) -> Tensor<4> {
         let rate = if index == 0 { self.input_dropout } else { self.dropout };
         match stream {

@@ -14,7 +14,8 @@ use crate::StudentConfig;
 /// Deviation of the initial weights.
 const WEIGHT_DEVIATION: f32 = 0.1;
 
-/// Weight-normalised dense layers with ReLU, Gaussian noise before each, and a last one to the logits of the classes.
+/// Weight-normalised dense layers with ReLU and Gaussian noise before each layer, and a last layer to the logits of the
+/// classes.
 #[derive(Module, Debug)]
 pub(crate) struct DenseDiscriminator {
     hidden: Vec<WeightNormDense>,
@@ -62,8 +63,8 @@ impl DenseDiscriminator {
         Self { hidden, output, ..self }
     }
 
-    /// Returns the last hidden layer `[n, units]` of images `[n, pixels]` within 0..=1, after its ReLU and before its
-    /// noise: the features that the generator matches. With `noise` it is as in training, without it as in use.
+    /// Returns the features that the generator matches: the last hidden layer `[n, units]` of images `[n, pixels]` within
+    /// 0..=1, after its ReLU and before its noise. `noise` is given in training only.
     pub(super) fn features_of_rows(&self, images: Tensor<2>, mut noise: Option<&mut Noise<'_>>) -> Tensor<2> {
         let deviations = std::iter::once(self.input_noise).chain(std::iter::repeat(self.hidden_noise));
         self.hidden.iter().zip(deviations).fold(images, |rows, (layer, sigma)| {
@@ -74,8 +75,7 @@ impl DenseDiscriminator {
         })
     }
 
-    /// Returns the logits `[n, classes]` of images `[n, pixels]` within 0..=1; with `noise` as in training, without it
-    /// as in use.
+    /// Returns the logits `[n, classes]` of images `[n, pixels]` within 0..=1. `noise` is given in training only.
     pub(super) fn logits_of_rows(&self, images: Tensor<2>, mut noise: Option<&mut Noise<'_>>) -> Tensor<2> {
         let features = self.features_of_rows(images, noise.as_deref_mut());
         self.output.forward(match noise {
