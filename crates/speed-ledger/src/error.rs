@@ -75,8 +75,8 @@ fn over_budget(
 ) -> String {
     if would_be.is_infinite() {
         return format!(
-            "with {queries} more queries the samplers are further from exact noise than delta {delta:e} includes at the \
-             budget's epsilon of {budget}; nothing was charged; a ledger with a larger delta or a smaller budget may include them"
+            "with {queries} more queries, the samplers' distance from exact noise exceeds delta {delta:e} at the budget's \
+             epsilon of {budget}; nothing was charged; a ledger with a larger delta or a smaller budget may allow them"
         );
     }
     format!(
@@ -144,7 +144,7 @@ pub enum Damage {
         max: usize,
     },
     /// A threshold is not a valid number of votes for this noise.
-    #[error("threshold is {found:?}, expected a number of votes up to 1e15, a whole one with integer noise")]
+    #[error("threshold is {found:?}, expected a number of votes up to 1e15, and an integer if the noise is")]
     Threshold {
         /// The value in the line.
         found: f64,
@@ -157,8 +157,8 @@ pub enum Damage {
     },
     /// The last line is incomplete.
     #[error(
-        "only {bytes} bytes of it are there: a write that a crash cut short, whose queries were never answered (the next \
-         charge takes its place), or a copy that is not whole"
+        "only {bytes} bytes are left of it: a crash cut it short and its queries were never answered (the next charge \
+         replaces it), or the file is an incomplete copy"
     )]
     Torn {
         /// Number of bytes present.

@@ -33,7 +33,7 @@ pub enum NpyError {
     #[error("not an .npy array: {0}")]
     Header(#[source] std::io::Error),
     /// A structured array.
-    #[error("expected whole numbers, found a structured array")]
+    #[error("expected integers, found a structured array")]
     Structured,
     /// An array in Fortran order.
     #[error("expected C order, found Fortran order: save it with numpy.ascontiguousarray")]
@@ -61,7 +61,7 @@ pub enum NpyError {
         found: usize,
     },
     /// Bytes after the last entry.
-    #[error("expected nothing behind {entries} entries, found {bytes} more bytes: save the array again, alone")]
+    #[error("expected nothing after {entries} entries, found {bytes} more bytes: save each array in its own file")]
     Behind {
         /// Number of entries in the shape.
         entries: usize,
@@ -70,7 +70,7 @@ pub enum NpyError {
     },
     /// A type of entries that is not numeric.
     #[error(
-        "expected numbers, found dtype {found}: save whole numbers, with array.astype(numpy.int64); the places of a mask are \
+        "expected numbers, found dtype {found}: save integers with array.astype(numpy.int64), or the indices of a mask with \
          numpy.flatnonzero(mask)"
     )]
     Type {
@@ -93,13 +93,15 @@ pub enum NpyError {
         found: i128,
     },
     /// A number that is not an integer.
-    #[error("expected whole numbers, found {found}")]
+    #[error("expected integers, found {found}")]
     Fraction {
         /// The entry.
         found: f64,
     },
     /// An integer outside the range in which its floating-point type represents every integer.
-    #[error("expected whole numbers up to {max} in this type of floating-point numbers, found {found}: save integers")]
+    #[error(
+        "expected integers up to {max} in this floating-point type, found {found}: save the array with an integer type"
+    )]
     Rounded {
         /// The largest number up to which every integer is representable.
         max: f64,
@@ -122,7 +124,7 @@ impl WholeNumbers {
     /// multiple of the length of `bytes`.
     ///
     /// # Errors
-    /// If the bytes are not such an array in C order. The error states what was expected and found.
+    /// If the bytes are not such an array in C order. The error states the expected and the found.
     pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
         let Open { file, shape, entries, data } = open(bytes)?;
         let width = file.dtype().num_bytes();
@@ -158,7 +160,7 @@ impl<'a> ByteArray<'a> {
     /// Parses an array of unsigned bytes without a copy.
     ///
     /// # Errors
-    /// If the bytes are not such an array in C order. The error states what was expected and found.
+    /// If the bytes are not such an array in C order. The error states the expected and the found.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, NpyError> {
         let Open { file, shape, entries, data: values } = open(bytes)?;
         let found = file.dtype().descr().to_string();
@@ -250,7 +252,7 @@ fn whole(value: f64, digits: u32) -> Result<i64, NpyError> {
     if value.abs() > max {
         return Err(NpyError::Rounded { max, found: value });
     }
-    #[expect(clippy::cast_possible_truncation, reason = "whole and at most 2^53")]
+    #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 2^53")]
     Ok(value as i64)
 }
 
@@ -358,17 +360,14 @@ mod tests {
             assert_eq!(WholeNumbers::parse(&good).expect(descr).values, [0; 6]);
             for more in [1, width, 6 * width] {
                 let text = refused(&[&good[..], &vec![0; more]].concat());
-                assert!(
-                    text.contains(&format!("nothing behind 6 entries, found {more} more bytes")),
-                    "{descr}: {text}"
-                );
+                assert!(text.contains(&format!("nothing after 6 entries, found {more} more bytes")), "{descr}: {text}");
             }
             assert!(refused(&good[..good.len() - 1]).contains("truncated"));
         }
         // Two arrays in one file, as numpy.save writes them to an open file.
         let empty = array("<i8", "(0,)", false, &[]);
         assert_eq!(WholeNumbers::parse(&empty).expect("an empty array").values, []);
-        assert!(refused(&[&empty[..], &empty].concat()).contains("nothing behind 0 entries"));
+        assert!(refused(&[&empty[..], &empty].concat()).contains("nothing after 0 entries"));
     }
 
     #[test]
@@ -378,10 +377,10 @@ mod tests {
             array("<f2", &format!("({},)", values.len() / 2), false, &values)
         };
         assert_eq!(WholeNumbers::parse(&half(&[3.0, -2.0, 2048.0])).expect("whole").values, [3, -2, 2048]);
-        assert!(refused(&half(&[0.5])).contains("whole numbers, found 0.5"));
-        assert!(refused(&half(&[f32::INFINITY])).contains("whole numbers, found inf"));
+        assert!(refused(&half(&[0.5])).contains("integers, found 0.5"));
+        assert!(refused(&half(&[f32::INFINITY])).contains("integers, found inf"));
         // 2049 is saved as 2048, and 2051 as 2052.
-        assert!(refused(&half(&[2051.0])).contains("up to 2048 in this type of floating-point numbers, found 2052"));
+        assert!(refused(&half(&[2051.0])).contains("up to 2048 in this floating-point type, found 2052"));
         let single = |value: f32| array("<f4", "(1,)", false, &value.to_le_bytes());
         assert_eq!(WholeNumbers::parse(&single(16_777_216.0)).expect("whole").values, [1 << 24]);
         assert!(refused(&single(16_777_218.0)).contains("up to 16777216"));

@@ -133,7 +133,7 @@ pub enum OptionsFault {
     #[error("this round is a simulation: give --simulation SEED")]
     SeedMissing,
     /// A program with a seed in a round that is not a simulation.
-    #[error("this round is no simulation: --simulation is for rounds that were made with it")]
+    #[error("this round is not a simulation: remove --simulation")]
     SeedRefused,
     /// A mechanism that the teacher did not agree to.
     #[error("you ask for {}, the round has {}", asked.identifier(), found.identifier())]
@@ -145,7 +145,7 @@ pub enum OptionsFault {
     },
     /// Keys that were generated for another round.
     #[error(
-        "these keys are those of round {round}, and keys are for one round: make new ones with `speed student keygen`, or say --reuse-keys"
+        "these keys are already used for round {round}, and keys are for one round: generate new ones with `speed student keygen`, or give --reuse-keys"
     )]
     KeyUsed {
         /// That round.
@@ -153,8 +153,8 @@ pub enum OptionsFault {
     },
     /// Keys that could reveal too much to a teacher.
     #[error(
-        "without proofs a teacher could read {here:.0} bits of the secret key out of this round's labels, and {before:.0} out of earlier ones'; \
-         with more than {most:.0} known it has less than 112 bits of security. Ask for proofs, or for fewer queries"
+        "without proofs a teacher could read {here:.0} bits of the secret key from this round's labels, and {before:.0} from earlier labels; \
+         if more than {most:.0} bits are known, the key has less than 112 bits of security: require proofs, or send fewer queries"
     )]
     KeyWornOut {
         /// Bits that the key's other rounds may have revealed.
@@ -166,17 +166,17 @@ pub enum OptionsFault {
     },
     /// Votes with two possible readings.
     #[error(
-        "the file of votes has lines of two numbers, which are a query and its label or a histogram of two classes: give --form labels or \
+        "the file of votes has lines of two numbers, which may be a query and its label or a histogram of two classes: give --form labels or \
          --form histograms"
     )]
     VotesForm,
     /// A program without the proof key in a round that requires proofs.
     #[error(
-        "this round asks for proofs that messages are well formed: give --proof-key FILE, which the student made with the round"
+        "this round asks for proofs that messages are well formed: give --proof-key FILE, which the student created with the round"
     )]
     ProofKeyMissing,
     /// A program with a proof key in a round that requires no proofs.
-    #[error("this round asks for no proofs: --proof-key is for rounds that name one")]
+    #[error("this round asks for no proofs: remove --proof-key")]
     ProofKeyRefused,
 }
 

@@ -60,7 +60,7 @@ pub enum InputFault {
         found: KeyId,
     },
     /// A file that is not a signing key.
-    #[error("no Ed25519 signing key in PEM (PKCS #8), as `speed teacher keygen` and `openssl genpkey` write it")]
+    #[error("not an Ed25519 signing key in PEM (PKCS #8), as `speed teacher keygen` and `openssl genpkey` write it")]
     SigningKey,
     /// A signing key of a party that has no such role in the round.
     #[error("is the key of {found}, which is {is}")]
@@ -71,10 +71,10 @@ pub enum InputFault {
         is: &'static str,
     },
     /// A secret key that was destroyed when its labels were written.
-    #[error("was destroyed when its labels were written; they are there")]
+    #[error("was destroyed when its labels were written; the labels are in the output file")]
     Destroyed,
     /// A damaged list of a key's rounds.
-    #[error("expected a line for each round of the key: its id, and a number of bits")]
+    #[error("expected one line for each round of the key: its id and a number of bits")]
     KeyUse,
     /// Bytes that are not text.
     #[error(transparent)]
@@ -89,7 +89,7 @@ pub enum InputFault {
     #[error(transparent)]
     Proof(Box<ProofError>),
     /// A result that the round's server did not sign.
-    #[error("is not signed by the round's server {server:?}: it was changed, or another made it")]
+    #[error("is not signed by the round's server {server:?}: it was changed, or another party made it")]
     Unsigned {
         /// The server's name.
         server: String,
@@ -120,7 +120,7 @@ pub enum InputFault {
         found: RoundId,
     },
     /// A result that contradicts its round.
-    #[error("says other things of the round than the round's file")]
+    #[error("contradicts the round's file")]
     Contradiction,
     /// An answer that cannot be decrypted.
     #[error(transparent)]
@@ -139,14 +139,14 @@ pub enum LogFault {
         found: RoundId,
     },
     /// A log or receipt that the round's server did not sign.
-    #[error("is not signed by the round's server {server:?}: it was changed, or another made it")]
+    #[error("is not signed by the round's server {server:?}: it was changed, or another party made it")]
     Unsigned {
         /// The server's name.
         server: String,
     },
     /// A log that is older than the receipt.
     #[error(
-        "has {entries} entries and is older than the receipt, which is of one with {expected}: fetch the log again"
+        "has {entries} entries and is older than the receipt, which was signed at {expected} entries: fetch the log again"
     )]
     Older {
         /// Number of entries of the log.
@@ -155,7 +155,9 @@ pub enum LogFault {
         expected: usize,
     },
     /// A receipt that the round's server did not sign for this message. It is not evidence about the message.
-    #[error("is no receipt of the round's server {server:?} for this message: it is another message's, or was changed")]
+    #[error(
+        "is not a receipt of the round's server {server:?} for this message: it belongs to another message, or was changed"
+    )]
     NotForMessage {
         /// The server's name.
         server: String,
@@ -163,15 +165,15 @@ pub enum LogFault {
     /// A log that contradicts the receipt. The server signed both, so log, receipt and message together convict the
     /// server.
     #[error(
-        "does not say at entry {entry} that this message was received, as the receipt with the server's signature does: the server changed its log. \
-         Message, receipt and log convict it: keep them"
+        "does not record this message at entry {entry}, but the receipt with the server's signature does: the server changed its log. \
+         Keep message, receipt and log, because together they prove it"
     )]
     Contradiction {
         /// The entry, from 0.
         entry: usize,
     },
     /// A sum that was closed without the teacher's message.
-    #[error("says that the sum was closed without this message of teacher {teacher}")]
+    #[error("states that the sum was closed without this message of teacher {teacher}")]
     NotCounted {
         /// The teacher.
         teacher: usize,
@@ -193,25 +195,25 @@ fn shortened(error: &toml::de::Error) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResultsFault {
     /// A file that would be overwritten.
-    #[error("is there already, and nothing is overwritten: move it away, or give another name")]
+    #[error("already exists and is never overwritten: move it away, or give another name")]
     Exists,
     /// A file with other bytes at the path of a result, a log or a receipt.
-    #[error("is there already and holds something else: move it away, or give another name")]
+    #[error("already exists with other content: move it away, or give another name")]
     Other,
     /// Something at the path of a result that is not a file: a folder, or a dangling link.
-    #[error("is there already and is no file: move it away, or give another --out")]
+    #[error("already exists and is not a file: move it away, or give another --out")]
     NoFile,
     /// A result that another program is about to write.
-    #[error("another program works with it")]
+    #[error("another program uses it")]
     InUse,
     /// A registry without a round that was charged.
     #[error(
-        "knows nothing of this round, which the ledger was charged for: the round was answered with another registry, or this one was lost or put back. Give the \
-         right --registry; a second answer would have other noise"
+        "does not contain this round, but the ledger was charged for it: the round was answered with another registry, or this one was lost or restored. Give the \
+         right --registry, because a second answer would have other noise"
     )]
     Forgotten,
     /// A registry that another program uses.
-    #[error("another program works with this registry: one at a time can")]
+    #[error("another program uses this registry: wait until it ends")]
     RegistryInUse,
 }
 

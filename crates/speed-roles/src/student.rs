@@ -50,7 +50,7 @@ pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomnes
     let keys = generate_keys(parameters, &randomness.keys())?;
     let [secret, public, evaluation] = &paths;
     if randomness.is_simulation() {
-        let text = b"SIMULATION: these keys come from a seed. Whoever knows it knows the secret key.\n";
+        let text = b"SIMULATION: these keys come from a seed. Anyone who knows the seed knows the secret key.\n";
         write_new(&folder.join("SIMULATION.txt"), text, Access::Shared)?;
     }
     let mut files = Vec::new();

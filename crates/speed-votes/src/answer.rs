@@ -123,10 +123,10 @@ pub enum AnswerError {
         found: String,
     },
     /// Lines of two numbers: either a query and its label, or a histogram of two classes.
-    #[error("lines of two numbers are read as query,label or as histograms of two classes")]
+    #[error("lines of two numbers may be query,label or histograms of two classes")]
     Undecided,
     /// A list of queries that contains a name twice.
-    #[error("line {line}: expected {queries} names, each once; {found:?} is there twice")]
+    #[error("line {line}: expected {queries} names, each once; {found:?} occurs twice")]
     NameTwice {
         /// The line.
         line: usize,
@@ -136,9 +136,7 @@ pub enum AnswerError {
         queries: usize,
     },
     /// A list of queries of another length.
-    #[error(
-        "{found} lines, expected a name for each of {queries} queries, with a first line of column names or without"
-    )]
+    #[error("{found} lines, expected a name for each of {queries} queries, with or without a line of column names")]
     Names {
         /// Lines found.
         found: usize,

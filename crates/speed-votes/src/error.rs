@@ -39,7 +39,7 @@ pub enum TableError {
     #[error("cannot read: {0}")]
     Unreadable(#[source] std::io::Error),
     /// The file is longer than allowed.
-    #[error("more than {} MiB, the most that is read", MAX_FILE >> 20)]
+    #[error("longer than {} MiB, the limit of this program", MAX_FILE >> 20)]
     TooLong,
     /// A damaged or unsuitable array.
     #[error(transparent)]
@@ -61,7 +61,7 @@ pub enum TableError {
     Empty,
     /// A text with two different column separators.
     #[error(
-        "line {line}: found {second:?} between columns, expected {first:?} as on the lines before; names that have one need quotes"
+        "line {line}: found {second:?} between columns, expected {first:?} as on earlier lines: quote names that contain a separator"
     )]
     Delimiters {
         /// The line.
@@ -72,7 +72,7 @@ pub enum TableError {
         second: char,
     },
     /// A line without values that is followed by lines with values.
-    #[error("line {line} has no value, but lines behind it have")]
+    #[error("line {line} has no values, but later lines have some: remove it")]
     EmptyLine {
         /// The line.
         line: usize,
@@ -88,7 +88,7 @@ pub enum TableError {
         found: usize,
     },
     /// A cell that is not an integer.
-    #[error("{place}: expected a whole number, found {}", shown(found))]
+    #[error("{place}: expected an integer, found {}", shown(found))]
     Number {
         /// The cell.
         place: Place,
@@ -97,7 +97,7 @@ pub enum TableError {
     },
     /// A first line that may be column names.
     #[error(
-        "line {line} counts from 0 to {last}: votes, or the names of the columns? Put a line of names above votes, or remove numbers that are names"
+        "line {line} counts from 0 to {last}, so it may be votes or column names: add a line of names above votes, or remove numbers that are names"
     )]
     Header {
         /// The line.
@@ -107,7 +107,7 @@ pub enum TableError {
     },
     /// A first column that may be row names.
     #[error(
-        "column 1 numbers the lines: votes, or the names of the rows? Put a line of column names above votes, or remove numbers that are names"
+        "column 1 numbers the lines, so it may be votes or row names: add a line of column names above votes, or remove numbers that are names"
     )]
     Numbered,
 }

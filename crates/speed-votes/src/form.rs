@@ -89,7 +89,7 @@ pub enum FormError {
         readings: Readings,
     },
     /// Labels whose number of classes is unknown.
-    #[error("labels do not tell how many classes there are: a class without a vote counts too")]
+    #[error("the number of classes is unknown: labels do not show classes without a vote")]
     ClassesUnknown,
     /// An invalid number of classes.
     #[error("{found} classes, expected 2 to {max}")]
@@ -134,7 +134,7 @@ pub enum FormError {
         max: usize,
     },
     /// A histogram that does not sum to the number of teachers.
-    #[error("{place} sums to {found}, expected {expected}{}", if *larger { "; labels of more than 128 classes need their form" } else { "" })]
+    #[error("{place} sums to {found}, expected {expected}{}", if *larger { "; give the form for labels of more than 128 classes" } else { "" })]
     Sum {
         /// The row.
         place: Place,
@@ -146,7 +146,7 @@ pub enum FormError {
         larger: bool,
     },
     /// More counts than the memory limit allows.
-    #[error("{queries} queries of {classes} classes are more than is read at once")]
+    #[error("{queries} queries of {classes} classes exceed the memory limit")]
     TooMany {
         /// Number of queries.
         queries: usize,

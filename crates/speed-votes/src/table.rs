@@ -198,7 +198,7 @@ pub(crate) fn number(cell: &str) -> Option<i64> {
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
     cell.parse().ok().or_else(|| {
         let value: f64 = cell.parse().ok()?;
-        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
+        #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^53")]
         (value.fract() == 0.0 && value.abs() <= MAX_EXACT).then_some(value as i64)
     })
 }
@@ -227,8 +227,8 @@ mod tests {
             assert!(table(text).is_err(), "{text:?}");
         }
         let number = |text: &str| table(text).expect_err("refused").to_string();
-        assert_eq!(number("1,2\n3,\u{1b}[2J\n"), "line 2, column 2: expected a whole number, found \"\\u{1b}[2J\"");
-        assert_eq!(number("1,2\n3,\n"), "line 2, column 2: expected a whole number, found nothing");
+        assert_eq!(number("1,2\n3,\u{1b}[2J\n"), "line 2, column 2: expected an integer, found \"\\u{1b}[2J\"");
+        assert_eq!(number("1,2\n3,\n"), "line 2, column 2: expected an integer, found nothing");
         assert!(number("1,2\n3,1.5\n").contains("found \"1.5\""));
         assert!(number(&format!("1\n{}\n", "x".repeat(9000))).len() < 120);
     }
